@@ -1,0 +1,52 @@
+"""xarray backend for hierarchical Zarr stores whose arrays refer to one another.
+
+>>> import xarray as xr
+>>> ds = xr.open_dataset(store, engine="xgroup", group="/ocean")  # doctest: +SKIP
+>>> dt = xr.open_datatree(store, engine="xgroup")  # doctest: +SKIP
+"""
+
+from zarr_xgroup._requirements import check_requirements
+
+# Before anything that needs the dependencies: too old a one is reported by name here,
+# not by whatever it happens to lack.
+check_requirements()
+
+from zarr_xgroup.backend import ResolvedZarrStore, XGroupBackendEntrypoint
+from zarr_xgroup.errors import (
+    XGroupDimensionWarning,
+    XGroupError,
+    XGroupGroupError,
+    XGroupMetadataError,
+    XGroupMetadataWarning,
+    XGroupNameWarning,
+    XGroupNoPrincipalWarning,
+    XGroupPathError,
+    XGroupPluginWarning,
+    XGroupReferenceError,
+    XGroupResolutionWarning,
+    XGroupStoreError,
+    XGroupStoreNotFoundError,
+    XGroupWarning,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ResolvedZarrStore",
+    "XGroupBackendEntrypoint",
+    "XGroupDimensionWarning",
+    "XGroupError",
+    "XGroupGroupError",
+    "XGroupMetadataError",
+    "XGroupMetadataWarning",
+    "XGroupNameWarning",
+    "XGroupNoPrincipalWarning",
+    "XGroupPathError",
+    "XGroupPluginWarning",
+    "XGroupReferenceError",
+    "XGroupResolutionWarning",
+    "XGroupStoreError",
+    "XGroupStoreNotFoundError",
+    "XGroupWarning",
+    "__version__",
+]
