@@ -1,0 +1,513 @@
+"""One store's metadata: nodes found, listed and read once.
+
+Nothing here knows xarray or builds zarr arrays: a node is its JSON document.
+"""
+
+import asyncio
+import os
+import re
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self, TypedDict, TypeVar
+
+import zarr
+from zarr.abc.store import Store
+from zarr.core.buffer import default_buffer_prototype
+from zarr.core.sync import sync
+from zarr.storage import StorePath, ZipStore
+from zarr.storage._common import make_store_path
+
+from zarr_xgroup.documents import (
+    CONSOLIDATED_V2,
+    METADATA_KEYS,
+    NODE_KEYS,
+    Document,
+    Found,
+    ZarrFormat,
+    consolidated_nodes,
+    format_of,
+    node_document,
+    parse_json,
+)
+from zarr_xgroup.errors import (
+    XGroupError,
+    XGroupGroupError,
+    XGroupMetadataError,
+    XGroupMetadataWarning,
+    XGroupPathError,
+    XGroupStoreError,
+    XGroupStoreNotFoundError,
+    XGroupWarning,
+)
+from zarr_xgroup.i18n import _
+
+T = TypeVar("T")
+
+_NAMED_GROUPS = 10
+_URL = re.compile(
+    r"(?P<scheme>[A-Za-z][\w+.-]*)://(?P<authority>[^/?#\s]*)(?P<path>[^?#\s]*)(?:[?#]\S*)?"
+)
+
+
+class StoreOptions(TypedDict, total=False):
+    """The options of engine zarr that say how a store is opened, with the same meaning."""
+
+    group: str | None
+    consolidated: bool | None
+    storage_options: dict[str, Any] | None
+    zarr_format: ZarrFormat | None
+
+
+def normalize_path(path: str | None) -> str:
+    """Return a node's path without leading, trailing or doubled slashes (the root is "").
+
+    Raises
+    ------
+    XGroupPathError
+        If a segment is ``.`` or ``..``, which cannot be the name of a node (Zarr v3 core
+        specification, "Node names").
+    """
+    segments = [segment for segment in (path or "").split("/") if segment]
+    if {".", ".."} & set(segments):
+        message = _("{path!r} is not the path of a group: '.' and '..' cannot name one").format(
+            path=path
+        )
+        raise XGroupPathError(message)
+    return "/".join(segments)
+
+
+def join_path(parent: str, name: str) -> str:
+    """Return the path of what is called `name` below the group at `parent`."""
+    return f"{parent}/{name}" if parent and name else parent or name
+
+
+def describe_store(store_like: object) -> str:
+    """Return a name for messages, without the credentials that a URL may hold.
+
+    A store that has no name of its own is called by its type.
+    """
+    if isinstance(store_like, str | os.PathLike):
+        return redact(os.fspath(store_like))
+    store = getattr(store_like, "store", store_like)
+    return redact(str(store)) if isinstance(store, Store) else type(store_like).__name__
+
+
+def redact(text: str) -> str:
+    """Return a text with user information, query and fragment cut out of the URLs in it."""
+    # Links of a chained URL (fsspec) are separated by "::".
+    return "::".join(_URL.sub(_redacted, link) for link in text.split("::"))
+
+
+def _redacted(url: re.Match[str]) -> str:
+    return f"{url['scheme']}://{url['authority'].rpartition('@')[2]}{url['path']}"
+
+
+@dataclass
+class Hierarchy:
+    """The nodes of one store, each metadata document read at most once.
+
+    Attributes
+    ----------
+    store : zarr.abc.store.Store
+        Where documents and chunks are read from.
+    name : str
+        What messages call the store.
+    zarr_format : {2, 3}
+        The format of all nodes.
+    closes : bool
+        Whether the store was opened here, so that closing what is handed out closes it.
+    consolidated_at : str or None
+        The group whose consolidated document says all there is below it.
+    problems : dict of str to XGroupError
+        What is wrong with nodes that exist, by path: such a node has no document, or one
+        without attributes if only these cannot be understood, or (a group) no children.
+    warnings : list of XGroupWarning
+        What is to be told of the store as a whole.
+    """
+
+    store: Store
+    name: str
+    zarr_format: ZarrFormat
+    closes: bool
+    consolidated_at: str | None = None
+    problems: dict[str, XGroupError] = field(default_factory=dict)
+    warnings: list[XGroupWarning] = field(default_factory=list)
+    _documents: dict[str, Document] = field(default_factory=dict)
+    _children: dict[str, list[str]] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, store_like: Any, options: StoreOptions) -> tuple[Self, str]:
+        """Open a store and find the group asked for.
+
+        Parameters
+        ----------
+        store_like : str, os.PathLike, zarr.abc.store.Store, zarr.Group, ...
+            Whatever zarr opens as a store, or an object with such a `store`.
+        options : StoreOptions
+            The group, and how to open the store.
+
+        Returns
+        -------
+        hierarchy : Hierarchy
+            Rooted at the root of the whole store, whichever group was asked for.
+        group : str
+            The group's normalized path in it.
+
+        Raises
+        ------
+        XGroupStoreNotFoundError
+            If there is no store, or nothing of Zarr in it.
+        XGroupStoreError
+            If it cannot be opened or read, or consolidated metadata is required and missing.
+        XGroupGroupError
+            If the store has no such group, or has an array there.
+        XGroupMetadataError
+            If the document of the group cannot be understood.
+        XGroupPathError
+            If `group` cannot be a path.
+        """
+        return sync(cls._open(store_like, options))
+
+    def document(self, path: str) -> Document | None:
+        """Return the document of a node, or None if there is none, or none was read."""
+        return self._documents.get(path)
+
+    def arrays(self, group: str) -> dict[str, Document]:
+        """Return the documents of a loaded group's arrays, sorted by name."""
+        return dict(self._members(group, "array"))
+
+    def groups(self, group: str) -> list[str]:
+        """Return the names of a loaded group's child groups, sorted."""
+        return [name for name, _document in self._members(group, "group")]
+
+    def subtree(self, group: str) -> Iterator[str]:
+        """Yield the path of a loaded group and those of all groups below it, parents first."""
+        queue = deque([group])
+        while queue:
+            path = queue.popleft()
+            yield path
+            queue.extend(join_path(path, name) for name in self.groups(path))
+
+    def load_group(self, group: str) -> None:
+        """Read the documents of a group's children.
+
+        Raises
+        ------
+        XGroupStoreError
+            If the group's members cannot be listed.
+        """
+        sync(self._load_children([group]))
+        if group not in self._children:
+            raise self.problems[group]
+
+    def load_tree(self, group: str) -> None:
+        """Read the documents of all nodes below a group, concurrently level by level.
+
+        Raises
+        ------
+        XGroupStoreError
+            If the group's own members cannot be listed.
+        """
+        self.load_group(group)
+        sync(self._load_below(group))
+
+    def close(self) -> None:
+        """Close the store if it was opened here."""
+        if self.closes:
+            self.store.close()
+
+    def _members(self, group: str, node_type: str) -> Iterator[tuple[str, Document]]:
+        for name in self._children.get(group, ()):
+            document = self._documents.get(join_path(group, name))
+            if document is not None and document["node_type"] == node_type:
+                yield name, document
+
+    # Opening.
+
+    @classmethod
+    async def _open(cls, store_like: Any, options: StoreOptions) -> tuple[Self, str]:
+        asked = normalize_path(options.get("group"))
+        place = await _store_path(store_like, options.get("storage_options"))
+        group = join_path(place.path, asked)
+        closes = place.store is not getattr(store_like, "store", store_like)
+        try:
+            found = await _read_ends(place.store, group, options)
+            zarr_format = format_of(found[group]) or format_of(found[""])
+            if zarr_format is None:
+                raise _nothing_found(found, group, describe_store(store_like))
+            hierarchy = cls(place.store, describe_store(store_like), zarr_format, closes)
+            for path, values in found.items():
+                hierarchy._add(path, values)
+            hierarchy._take_consolidated(found, options.get("consolidated"))
+            hierarchy._check_group(group)
+        except XGroupError:
+            if closes:
+                place.store.close()
+            raise
+        return hierarchy, group
+
+    def _add(self, path: str, found: Found) -> None:
+        document, problem = node_document(found, self.zarr_format, f"/{path}")
+        if document is not None:
+            self._documents[path] = document
+        if problem is not None:
+            self.problems[path] = problem
+        else:
+            self.problems.pop(path, None)
+
+    def _take_consolidated(self, found: dict[str, Found], required: bool | None) -> None:
+        """Take over the first consolidated metadata there is: at the root, or at the group."""
+        if required is False or not getattr(self.store, "supports_consolidated_metadata", True):
+            return
+        for at, values in found.items():
+            try:
+                nodes = consolidated_nodes(values, self.zarr_format, f"/{at}")
+            except XGroupMetadataError as problem:
+                if required:
+                    raise
+                message = _("{store} is read node by node: {reason}").format(
+                    store=self.name, reason=problem
+                )
+                self.warnings.append(XGroupMetadataWarning(message, problem))
+                continue
+            if nodes is not None:
+                self._add_consolidated(at, nodes)
+                self._check_stale(at, nodes, set(found) - {at})
+                return
+        if required:
+            message = _(
+                "{store} has no consolidated metadata; open it with consolidated=False, or "
+                "leave that out"
+            ).format(store=self.name)
+            raise XGroupStoreError(message)
+
+    def _add_consolidated(self, at: str, nodes: dict[str, Found]) -> None:
+        self.consolidated_at = at
+        children: dict[str, set[str]] = {at: set()}
+        for relative, values in nodes.items():
+            path = join_path(at, relative.strip("/"))
+            self._add(path, values)
+            if path in self._documents and self._documents[path]["node_type"] == "group":
+                children.setdefault(path, set())
+            while path != at:
+                parent, _slash, name = path.rpartition("/")
+                children.setdefault(parent, set()).add(name)
+                path = parent
+        for path, names in children.items():
+            self._children[path] = sorted(names)
+            # A group that only its members show: consolidated documents made by hand leave
+            # such groups out.
+            if path not in self._documents and path not in self.problems:
+                self._documents[path] = {
+                    "zarr_format": self.zarr_format,
+                    "node_type": "group",
+                    "attributes": {},
+                }
+
+    def _check_stale(self, at: str, nodes: dict[str, Found], read: set[str]) -> None:
+        """Raise if a node that was read itself is not in the consolidated metadata."""
+        for path in read & set(self._documents):
+            if (not at or path.startswith(f"{at}/")) and path not in self._children:
+                relative = path[len(at) :].lstrip("/")
+                if relative in nodes:
+                    continue
+                message = _(
+                    "The consolidated metadata of {store} has no group {group!r}, though the "
+                    "store itself does: open it with consolidated=False, and consolidate it anew"
+                ).format(store=self.name, group=f"/{path}")
+                raise XGroupGroupError(message)
+
+    def _check_group(self, group: str) -> None:
+        """Raise unless the group asked for is one."""
+        document = self._documents.get(group)
+        if document is None:
+            if group in self.problems:
+                raise self.problems[group]
+            raise XGroupGroupError(self._no_group(group))
+        if document["node_type"] == "array":
+            parent, _slash, name = group.rpartition("/")
+            message = _(
+                "{path!r} in {store} is an array, not a group: open the group {parent!r} and "
+                "take its variable {name!r}"
+            ).format(path=f"/{group}", store=self.name, parent=f"/{parent}", name=name)
+            raise XGroupGroupError(message)
+
+    def _no_group(self, group: str) -> str:
+        message = _("There is no group {group!r} in {store}").format(
+            group=f"/{group}", store=self.name
+        )
+        if self.consolidated_at == "":
+            names = [f"/{path}" for path in self.subtree("")][:_NAMED_GROUPS]
+            message += _("; groups there are: {names}").format(names=", ".join(names))
+        return message
+
+    # Reading what is below a group.
+
+    async def _load_below(self, group: str) -> None:
+        level = [group]
+        while level:
+            level = [join_path(path, name) for path in level for name in self.groups(path)]
+            await self._load_children(level)
+
+    async def _load_children(self, groups: Iterable[str]) -> None:
+        reader = _Reader(self.store)
+        groups = [path for path in groups if path not in self._children]
+        listings = dict(zip(groups, await _gather(reader.names, groups), strict=True))
+        children = [
+            join_path(path, name)
+            for path, names in listings.items()
+            if isinstance(names, set)
+            for name in names - METADATA_KEYS
+        ]
+        keys = NODE_KEYS[self.zarr_format]
+        found = await _gather(lambda path: reader.node(path, keys), children)
+        for path, values in zip(children, found, strict=True):
+            self._add(path, values)
+        for path, names in listings.items():
+            self._add_listing(path, names)
+
+    def _add_listing(self, group: str, names: set[str] | XGroupStoreError) -> None:
+        reason = names if isinstance(names, XGroupStoreError) else None
+        if reason is None and isinstance(names, set):
+            nodes = {name for name in names if join_path(group, name) in self._documents}
+            # A listing that works shows at least the group's own document, which was read.
+            if nodes or names & METADATA_KEYS:
+                self._children[group] = sorted(nodes)
+                return
+        message = _(
+            "The members of group {group!r} cannot be found: {store} cannot be listed and has no "
+            "consolidated metadata. Who writes the store can add it by "
+            "zarr.consolidate_metadata(store)."
+        ).format(group=f"/{group}", store=self.name)
+        problem = XGroupStoreError(message)
+        problem.__cause__ = reason
+        self.problems[group] = problem
+
+
+class _Reader:
+    """Reads a store's documents, at most as many at once as zarr is configured for."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._prototype = default_buffer_prototype()
+        self._limit = asyncio.Semaphore(zarr.config.get("async.concurrency"))
+
+    async def node(self, path: str, keys: Iterable[str]) -> Found:
+        """Return what stands at the keys of the node at `path`; keys without content miss."""
+        keys = tuple(keys)
+        values = await _gather(lambda key: self._value(join_path(path, key)), keys)
+        return {key: value for key, value in zip(keys, values, strict=True) if value is not None}
+
+    async def names(self, group: str) -> set[str] | XGroupStoreError:
+        """Return the names of what is directly below a group, nodes or not."""
+
+        async def listed() -> set[str]:
+            return {name.strip("/") async for name in self._store.list_dir(group)} - {""}
+
+        return await self._attempt(listed, f"/{group}")
+
+    async def _value(self, key: str) -> Any:
+        """Return the JSON value at a key, None without one, or the error in its way."""
+
+        async def content() -> bytes | None:
+            buffer = await self._store.get(key, prototype=self._prototype)
+            return None if buffer is None else buffer.to_bytes()
+
+        read = await self._attempt(content, f"/{key}")
+        if not isinstance(read, bytes):
+            return read
+        try:
+            return parse_json(read, f"/{key}")
+        except XGroupMetadataError as error:
+            return error
+
+    async def _attempt(
+        self, request: Callable[[], Awaitable[T]], place: str
+    ) -> T | XGroupStoreError:
+        """Return what a request gives, or why it failed.
+
+        Every storage library raises errors of its own, with no common root. None is lost:
+        each ends as the cause of an error raised or of a warning given.
+        """
+        async with self._limit:
+            try:
+                return await request()
+            except Exception as error:  # noqa: BLE001
+                message = _("{place} cannot be read: {kind}: {reason}").format(
+                    place=place, kind=type(error).__name__, reason=redact(str(error))
+                )
+                problem = XGroupStoreError(message)
+                problem.__cause__ = error
+                return problem
+
+
+async def _gather(function: Callable[[str], Awaitable[T]], arguments: Iterable[str]) -> list[T]:
+    return await asyncio.gather(*(function(argument) for argument in arguments))
+
+
+async def _read_ends(store: Store, group: str, options: StoreOptions) -> dict[str, Found]:
+    """Read the documents at the root and at the group, in whichever format there may be."""
+    zarr_format = options.get("zarr_format")
+    keys: list[str] = []
+    if zarr_format in (None, 3):
+        keys += NODE_KEYS[3]
+    if zarr_format in (None, 2):
+        keys += NODE_KEYS[2]
+        if options.get("consolidated") is not False:
+            keys.append(CONSOLIDATED_V2)
+    reader = _Reader(store)
+    paths = dict.fromkeys(["", group])
+    found = await _gather(lambda path: reader.node(path, keys), paths)
+    return dict(zip(paths, found, strict=True))
+
+
+def _nothing_found(found: dict[str, Found], group: str, store: str) -> XGroupError:
+    """Return why neither the root nor the group is there: reading failed, or nothing is."""
+    for values in found.values():
+        for value in values.values():
+            if isinstance(value, XGroupError):
+                return value
+    message = _("There is no Zarr group {group!r} in {store}, nor any at its root").format(
+        group=f"/{group}", store=store
+    )
+    return XGroupStoreNotFoundError(message)
+
+
+async def _store_path(store_like: Any, storage_options: dict[str, Any] | None) -> StorePath:
+    """Return the store that the user named, and the path in it.
+
+    Raises
+    ------
+    XGroupStoreNotFoundError, XGroupStoreError
+        If it does not exist, or zarr cannot open it.
+    """
+    store = getattr(store_like, "store", store_like)
+    if isinstance(store, Store):
+        # A Store, or what has one: zarr.Group, StorePath, icechunk's Session.
+        path = "" if store is store_like else getattr(store_like, "path", "")
+        return StorePath(store, path)
+    if isinstance(store_like, str | os.PathLike):
+        store_like = _expanded(store_like)
+    if isinstance(store_like, Path) and store_like.suffix == ".zip" and store_like.is_file():
+        return StorePath(ZipStore(store_like, mode="r"))
+    name = describe_store(store_like)
+    try:
+        return await make_store_path(store_like, mode="r", storage_options=storage_options)
+    except FileNotFoundError as error:
+        message = _("There is no store {store}").format(store=name)
+        raise XGroupStoreNotFoundError(message) from error
+    except (ImportError, ValueError, OSError) as error:
+        message = _("Store {store} cannot be opened: {reason}").format(
+            store=name, reason=redact(str(error))
+        )
+        raise XGroupStoreError(message) from error
+
+
+def _expanded(location: str | os.PathLike[str]) -> str | Path:
+    """Return a local path as an absolute one with ``~`` replaced, a URL as it is."""
+    text = os.fspath(location)
+    if "://" in text or "::" in text:
+        return text
+    return Path(text).expanduser().absolute()
