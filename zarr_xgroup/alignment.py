@@ -1,0 +1,200 @@
+"""Fitting the groups of a hierarchy into one DataTree.
+
+xarray refuses a tree in which a node does not align with its parents (sizes of dimensions,
+values of indexed coordinates). Such a dimension is renamed in that node, with a warning.
+"""
+
+import inspect
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import FrameType
+
+import xarray as xr
+
+from zarr_xgroup.errors import XGroupDimensionWarning
+from zarr_xgroup.i18n import _
+
+
+@dataclass
+class _Inherited:
+    """What a node's parents define: sizes of dimensions, and who has their coordinates."""
+
+    sizes: dict[str, int]
+    coordinates: dict[str, str]
+
+
+def align_with_parents(
+    datasets: Mapping[str, xr.Dataset], root: str = ""
+) -> tuple[dict[str, xr.Dataset], list[XGroupDimensionWarning]]:
+    """Rename what would keep the groups from forming a tree.
+
+    Parameters
+    ----------
+    datasets : mapping of str to xarray.Dataset
+        By absolute path in the tree, parents before their children.
+    root : str
+        The path of the tree's root in its store, for messages.
+
+    Returns
+    -------
+    datasets : dict of str to xarray.Dataset
+        The same, with conflicting dimensions called ``<dimension>_<group>``.
+    warnings : list of XGroupDimensionWarning
+        One for each group in which anything was renamed.
+
+    Notes
+    -----
+    Values of coordinates are compared only where parent and child both define one of the
+    same size, and only if xarray is about to read both for its indexes anyway.
+    """
+    aligned = dict(datasets)
+    inherited: dict[str, _Inherited] = {}
+    warnings = []
+    indexes_follow = _default_indexes_follow()
+    for path in datasets:
+        parents = inherited.get(_parent(path), _Inherited({}, {}))
+        reasons = _size_conflicts(aligned[path], parents)
+        reasons |= _value_conflicts(aligned, path, parents, indexes_follow)
+        if reasons:
+            children = {child for child in datasets if _parent(child) == path}
+            names = _new_names(aligned[path], path, reasons, parents, children)
+            aligned[path] = rename_dimensions(aligned[path], names)
+            warnings.append(_warning(f"/{root}{path}" if root else path, names, reasons))
+        inherited[path] = _passed_on(aligned[path], path, parents)
+    return aligned, warnings
+
+
+def rename_dimensions(dataset: xr.Dataset, names: Mapping[str, str]) -> xr.Dataset:
+    """Rename dimensions with their coordinates, also where the encoding names them.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        Left as it is.
+    names : mapping of str to str
+        Old to new name.
+    """
+    with_coordinate = {name for name in names if _has_coordinate(dataset, name)}
+    renamed = dataset.rename_dims({k: v for k, v in names.items() if k not in with_coordinate})
+    renamed = renamed.rename({k: v for k, v in names.items() if k in with_coordinate})
+    for variable in renamed.variables.values():
+        encoding = dict(variable.encoding)
+        if "preferred_chunks" in encoding:
+            encoding["preferred_chunks"] = {
+                names.get(dimension, dimension): size
+                for dimension, size in encoding["preferred_chunks"].items()
+            }
+        if isinstance(encoding.get("coordinates"), str):
+            words = encoding["coordinates"].split()
+            if with_coordinate & set(words):
+                encoding["coordinates"] = " ".join(
+                    names[word] if word in with_coordinate else word for word in words
+                )
+        variable.encoding = encoding
+    return renamed
+
+
+def _parent(path: str) -> str:
+    if path == "/":
+        return ""
+    return path.rpartition("/")[0] or "/"
+
+
+def _has_coordinate(dataset: xr.Dataset, dimension: str) -> bool:
+    return dimension in dataset.coords and dataset.variables[dimension].dims == (dimension,)
+
+
+def _size_conflicts(dataset: xr.Dataset, parents: _Inherited) -> dict[str, str]:
+    return {
+        str(dimension): _("size {size}, its parents' {other}").format(
+            size=size, other=parents.sizes[str(dimension)]
+        )
+        for dimension, size in dataset.sizes.items()
+        if parents.sizes.get(str(dimension), size) != size
+    }
+
+
+def _value_conflicts(
+    datasets: dict[str, xr.Dataset], path: str, parents: _Inherited, indexes_follow: bool
+) -> dict[str, str]:
+    """Return the dimensions whose coordinates have other values than the parents'.
+
+    Indexes that are built for this are kept in `datasets`: nothing is read twice.
+    """
+    conflicts = {}
+    for name, owner in parents.coordinates.items():
+        own = datasets[path]
+        if not _has_coordinate(own, name) or own.sizes[name] != parents.sizes[name]:
+            continue
+        if indexes_follow:
+            for place in (owner, path):
+                datasets[place] = _with_index(datasets[place], name)
+        index = datasets[path].xindexes.get(name)
+        other = datasets[owner].xindexes.get(name)
+        if index is not None and other is not None and not index.equals(other):
+            conflicts[name] = _("other coordinate values than {owner}").format(owner=owner)
+    return conflicts
+
+
+def _with_index(dataset: xr.Dataset, name: str) -> xr.Dataset:
+    if name in dataset.xindexes:
+        return dataset
+    return dataset.assign_coords(xr.Coordinates({name: dataset.variables[name]}))
+
+
+def _new_names(
+    dataset: xr.Dataset,
+    path: str,
+    conflicts: Mapping[str, str],
+    parents: _Inherited,
+    children: set[str],
+) -> dict[str, str]:
+    taken = {*dataset.sizes, *dataset.variables, *parents.sizes}
+    taken |= {child.rpartition("/")[2] for child in children}
+    names = {}
+    for dimension in conflicts:
+        name = f"{dimension}_{path.rpartition('/')[2]}"
+        number = 1
+        while name in taken:
+            number += 1
+            name = f"{dimension}_{path.rpartition('/')[2]}_{number}"
+        taken.add(name)
+        names[dimension] = name
+    return names
+
+
+def _passed_on(dataset: xr.Dataset, path: str, parents: _Inherited) -> _Inherited:
+    own = {str(name): path for name in dataset.sizes if _has_coordinate(dataset, str(name))}
+    return _Inherited(
+        sizes={**parents.sizes, **{str(name): size for name, size in dataset.sizes.items()}},
+        # The outermost owner: all below it were compared with it.
+        coordinates={**own, **parents.coordinates},
+    )
+
+
+def _warning(
+    path: str, names: Mapping[str, str], reasons: Mapping[str, str]
+) -> XGroupDimensionWarning:
+    renamed = ", ".join(f"{old!r} -> {new!r} ({reasons[old]})" for old, new in names.items())
+    message = _(
+        "Group {path} does not align with its parents in a DataTree; renamed in it: {renamed}. "
+        "To have it unrenamed use xarray.open_dataset(..., group={path!r}) or xarray.open_groups"
+    ).format(path=path, renamed=renamed)
+    return XGroupDimensionWarning(message)
+
+
+def _default_indexes_follow() -> bool:
+    """Tell whether xarray will build default indexes for the tree that is being opened.
+
+    It reads the dimension coordinates then, and refuses the tree if their values differ. Its
+    public parameter `create_default_indexes` decides that, and is not passed on to backends.
+    Versions without it build the indexes of each Dataset at once, so that they are there.
+    """
+    open_datatree = inspect.unwrap(xr.open_datatree)
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code is open_datatree.__code__:
+            return bool(frame.f_locals.get("create_default_indexes", False))
+        frame = frame.f_back
+    return False

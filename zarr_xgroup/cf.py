@@ -1,0 +1,66 @@
+"""References of CF attributes: the names they hold, and where these lead in a hierarchy.
+
+Source of the rules: CF conventions 1.12, section 2.7 "Groups", and the sections that define
+the attributes (3.4, 4.3.3, 5, 5.6, 7.1, 7.2, 7.4, appendix A).
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+#: Attributes that are a list of names.
+_LISTS = ("coordinates", "bounds", "climatology", "ancillary_variables")
+#: Attributes that are a list of `role: name` pairs.
+_PAIRS = ("cell_measures", "formula_terms")
+#: The names of CRS variables: one name, or `crs: coordinate coordinate ...` groups.
+_GRID_MAPPING = "grid_mapping"
+
+#: Attributes that CF, and therefore xarray's decoding, takes to be strings.
+STRING_ATTRIBUTES = (*_LISTS, *_PAIRS, _GRID_MAPPING, "units", "calendar", "dtype")
+
+
+def referred_names(attributes: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names and paths of other variables that a variable's attributes hold."""
+    for key in _LISTS:
+        yield from _words(attributes, key)
+    for key in _PAIRS:
+        yield from (word for word in _words(attributes, key) if not word.endswith(":"))
+    yield from (word.rstrip(":") for word in _words(attributes, _GRID_MAPPING))
+
+
+def _words(attributes: Mapping[str, Any], key: str) -> list[str]:
+    value = attributes.get(key)
+    return value.split() if isinstance(value, str) else []
+
+
+def candidate_paths(name: str, group: str) -> Iterator[str]:
+    """Yield where a name found in a group's variable may lead, nearest first (CF 2.7).
+
+    Parameters
+    ----------
+    name : str
+        A name, or an absolute or relative path.
+    group : str
+        The path of the group that holds the referring variable.
+
+    Yields
+    ------
+    str
+        Paths from the root of the store, without leading slash. None for a relative path
+        that leads above the root.
+    """
+    if name.startswith("/"):
+        yield name.strip("/")
+    elif "/" in name:
+        segments = group.split("/") if group else []
+        for segment in name.split("/"):
+            if segment == "..":
+                if not segments:
+                    return
+                segments.pop()
+            elif segment not in ("", "."):
+                segments.append(segment)
+        yield "/".join(segments)
+    else:
+        segments = group.split("/") if group else []
+        for depth in range(len(segments), -1, -1):
+            yield "/".join([*segments[:depth], name])

@@ -1,0 +1,220 @@
+"""Zarr arrays as lazy xarray variables, by xarray's own ZarrStore code.
+
+What is handed out holds the store and the metadata of one array, never the hierarchy.
+"""
+
+from __future__ import annotations
+
+import copy
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+import zarr
+from xarray.backends import ZarrStore
+from zarr.abc.store import Store
+from zarr.core.group import ConsolidatedMetadata, GroupMetadata
+from zarr.storage import StorePath
+
+from zarr_xgroup.dimensions import DIMENSION_KEY
+from zarr_xgroup.documents import Document, ZarrFormat
+from zarr_xgroup.errors import XGroupMetadataError
+from zarr_xgroup.i18n import _
+
+#: What zarr and xarray raise for metadata they cannot use.
+METADATA_ERRORS = (
+    ValueError,  # also JSON, Unicode and most of zarr's own
+    TypeError,
+    LookupError,  # a missing key, an unknown codec
+    AttributeError,
+    ArithmeticError,
+    NotImplementedError,
+    AssertionError,
+    ImportError,  # a codec whose package is missing
+    struct.error,  # a fill value of the wrong width
+)
+
+_FILL = "_FillValue"
+
+
+def with_dimensions(document: Document, dimensions: Sequence[str | None]) -> Document:
+    """Return an array's document with these dimension names, where its format keeps them.
+
+    If names are missing the document names none, so that zarr can open it all the same.
+    """
+    names = None if None in dimensions else list(dimensions)
+    if document["zarr_format"] == 3:
+        return {**document, "dimension_names": names}
+    return {**document, "attributes": {**document["attributes"], DIMENSION_KEY: names}}
+
+
+def open_array(store: Store, path: str, document: Document) -> zarr.Array[Any]:
+    """Return the zarr array that a document describes, without reading anything.
+
+    Raises
+    ------
+    XGroupMetadataError
+        If zarr cannot use the document.
+    """
+    try:
+        return zarr.Array.from_dict(StorePath(store, path), dict(document))
+    except METADATA_ERRORS as error:
+        message = _("{kind}: {reason}").format(kind=type(error).__name__, reason=error)
+        raise XGroupMetadataError(message) from error
+
+
+@dataclass(frozen=True)
+class FillValue:
+    """A ``_FillValue`` of a v3 array's attributes that is not written as xarray writes it.
+
+    Attributes
+    ----------
+    written : object
+        The JSON value of the attribute.
+    value : object
+        What it means in the array's type; None if it cannot be a value of that type.
+    """
+
+    written: Any
+    value: Any
+
+
+class GroupVariables:
+    """Makes lazy variables of one group's arrays, as engine zarr would.
+
+    Parameters
+    ----------
+    store : zarr.abc.store.Store
+        The store that holds the arrays.
+    group : str
+        The path of the group.
+    arrays : mapping of str to zarr.Array
+        Arrays of the group by name, their dimension names complete.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        group: str,
+        arrays: Mapping[str, zarr.Array[Any]],
+        zarr_format: ZarrFormat,
+    ) -> None:
+        self._arrays = arrays
+        self._zarr_format = zarr_format
+        self._place = StorePath(store, group)
+        self._zarr_store = self._zarr_store_of(arrays)
+
+    def open(self, name: str) -> tuple[xr.Variable, FillValue | None]:
+        """Return an array as a variable, undecoded.
+
+        Returns
+        -------
+        variable : xarray.Variable
+            Lazy; dimensions, attributes and encoding are those of engine zarr.
+        fill_value : FillValue or None
+            Set where engine zarr fails because of the attribute ``_FillValue``. A value
+            that can be used is among the variable's attributes, another one is not.
+
+        Raises
+        ------
+        XGroupMetadataError
+            If xarray cannot make a variable of the array.
+        """
+        attributes = self._arrays[name].metadata.attributes
+        try:
+            try:
+                return _own(_variable_of(self._zarr_store, name)), None
+            except METADATA_ERRORS:
+                if self._zarr_format == 2 or _FILL not in attributes:
+                    raise
+            return self._open_with_plain_fill_value(name)
+        except METADATA_ERRORS as error:
+            message = _("{kind}: {reason}").format(kind=type(error).__name__, reason=error)
+            raise XGroupMetadataError(message) from error
+
+    def _open_with_plain_fill_value(self, name: str) -> tuple[xr.Variable, FillValue]:
+        """Open without ``_FillValue``, which xarray expects in base64, and put it back as is.
+
+        GeoZarr draft standard and NZ-1.0 write a plain JSON value of the array's type.
+        """
+        array = self._arrays[name]
+        attributes = dict(array.metadata.attributes)
+        written = attributes.pop(_FILL)
+        document = {**array.metadata.to_dict(), "attributes": attributes}
+        bare = zarr.Array.from_dict(array.store_path, document)
+        variable = _own(_variable_of(self._zarr_store_of({name: bare}), name))
+        fill_value = FillValue(written, plain_fill_value(written, array.dtype))
+        if fill_value.value is not None:
+            variable.attrs[_FILL] = fill_value.value
+        return variable, fill_value
+
+    def _zarr_store_of(self, arrays: Mapping[str, zarr.Array[Any]]) -> ZarrStore:
+        # A real group that knows just these members: nothing is listed or read, and xarray
+        # uses what it always uses of a group.
+        members = ConsolidatedMetadata(
+            metadata={name: array.metadata for name, array in arrays.items()}
+        )
+        metadata = GroupMetadata(zarr_format=self._zarr_format, consolidated_metadata=members)
+        group = zarr.Group(zarr.AsyncGroup(metadata, self._place))
+        # As engine zarr decides it: in v2 the storage's fill value means missing data.
+        return ZarrStore(group, mode="r", use_zarr_fill_value_as_mask=self._zarr_format == 2)
+
+
+def plain_fill_value(written: Any, dtype: np.dtype[Any]) -> Any:
+    """Return what a ``_FillValue`` written as plain JSON means for an array of this type.
+
+    Parameters
+    ----------
+    written : object
+        A number, a string, a boolean or, for complex types, a pair of numbers. Floats also
+        as the fill values of the Zarr v3 core specification: ``"NaN"``, ``"Infinity"``,
+        ``"-Infinity"`` or the bits in hexadecimal (``"0x7fc00000"``).
+    dtype : numpy.dtype
+        The type of the array.
+
+    Returns
+    -------
+    object
+        A value that arrays of the type can hold; None if there is none.
+    """
+    try:
+        if dtype.kind == "f":
+            return _plain_float(written, dtype)
+        if dtype.kind == "c":
+            real, imaginary = written
+            part = np.empty(0, dtype).real.dtype
+            return complex(_plain_float(real, part), _plain_float(imaginary, part))
+        if dtype.kind in "OTUS" and isinstance(written, str):
+            return written.encode() if dtype.kind == "S" else written
+        if dtype.kind in "mM" and not isinstance(written, bool):
+            return np.array(written, dtype)[()]
+    except METADATA_ERRORS:
+        return None
+    return None
+
+
+def _plain_float(written: Any, dtype: np.dtype[Any]) -> float:
+    if isinstance(written, str):
+        if written.startswith("0x"):
+            bits = bytes.fromhex(written[2:])
+            return float(np.frombuffer(bits, dtype.newbyteorder(">"), count=1)[0])
+        if written not in ("NaN", "Infinity", "-Infinity"):
+            raise ValueError(written)
+    elif isinstance(written, bool):
+        raise TypeError(written)
+    # The nearest value that the array can hold: what its writer stored for missing data.
+    return float(dtype.type(written))
+
+
+def _variable_of(store: ZarrStore, name: str) -> xr.Variable:
+    variable: xr.Variable = store.open_store_variable(name)  # type: ignore[no-untyped-call]
+    return variable
+
+
+def _own(variable: xr.Variable) -> xr.Variable:
+    """Give a variable attributes that it shares with no document."""
+    variable.attrs = copy.deepcopy(dict(variable.attrs))
+    return variable
