@@ -24,7 +24,7 @@ Warnings::
 
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import FrameType
 
 from zarr_xgroup.i18n import ngettext
@@ -80,6 +80,17 @@ class XGroupWarning(UserWarning):
         self.error = error
 
 
+def _listed(paths: Sequence[str]) -> str:
+    """Return the first paths, and how many more there are."""
+    names = ", ".join(paths[:_NAMED_PATHS])
+    more = len(paths) - _NAMED_PATHS
+    if more <= 0:
+        return names
+    return ngettext("{names} and {count} more", "{names} and {count} more", more).format(
+        names=names, count=more
+    )
+
+
 class XGroupNoPrincipalWarning(XGroupWarning):
     """Arrays declare no principal convention and came without coordinate resolution.
 
@@ -96,16 +107,13 @@ class XGroupNoPrincipalWarning(XGroupWarning):
     def for_arrays(cls, paths: Iterable[str]) -> "XGroupNoPrincipalWarning":
         """Return the one warning of an open, about the arrays at the absolute `paths`."""
         paths = tuple(paths)
-        more = len(paths) - _NAMED_PATHS
         message = ngettext(
-            "{count} array declares no principal convention (such as cs or spatial) and was "
-            "opened as it is, without coordinates from elsewhere: {names}",
-            "{count} arrays declare no principal convention (such as cs or spatial) and were "
-            "opened as they are, without coordinates from elsewhere: {names}",
+            "{count} array declares no principal convention (such as cs or spatial), which "
+            "could say where the coordinates of its dimensions are: {names}",
+            "{count} arrays declare no principal convention (such as cs or spatial), which "
+            "could say where the coordinates of their dimensions are: {names}",
             len(paths),
-        ).format(count=len(paths), names=", ".join(paths[:_NAMED_PATHS]))
-        if more > 0:
-            message += ngettext(" and {count} more", " and {count} more", more).format(count=more)
+        ).format(count=len(paths), names=_listed(paths))
         warning = cls(message)
         warning.paths = paths
         return warning

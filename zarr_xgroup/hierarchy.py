@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypedDict, TypeVar
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import zarr
 from zarr.abc.store import Store
@@ -487,18 +489,21 @@ async def _store_path(store_like: Any, storage_options: dict[str, Any] | None) -
     if isinstance(store, Store):
         # A Store, or what has one: zarr.Group, StorePath, icechunk's Session.
         path = "" if store is store_like else getattr(store_like, "path", "")
-        return StorePath(store, path)
-    if isinstance(store_like, str | os.PathLike):
+        return await StorePath.open(store, path)
+    name = describe_store(store_like)
+    is_location = isinstance(store_like, str | os.PathLike)
+    if is_location:
         store_like = _expanded(store_like)
     if isinstance(store_like, Path) and store_like.suffix == ".zip" and store_like.is_file():
-        return StorePath(ZipStore(store_like, mode="r"))
-    name = describe_store(store_like)
+        return await StorePath.open(ZipStore(store_like, mode="r"), "")
     try:
         return await make_store_path(store_like, mode="r", storage_options=storage_options)
     except FileNotFoundError as error:
         message = _("There is no store {store}").format(store=name)
         raise XGroupStoreNotFoundError(message) from error
-    except (ImportError, ValueError, OSError) as error:
+    except (ImportError, ValueError, OSError, TypeError) as error:
+        if isinstance(error, TypeError) and not is_location:
+            raise
         message = _("Store {store} cannot be opened: {reason}").format(
             store=name, reason=redact(str(error))
         )
@@ -506,8 +511,10 @@ async def _store_path(store_like: Any, storage_options: dict[str, Any] | None) -
 
 
 def _expanded(location: str | os.PathLike[str]) -> str | Path:
-    """Return a local path as an absolute one with ``~`` replaced, a URL as it is."""
+    """Return a local path as an absolute one with ``~`` replaced, another URL as it is."""
     text = os.fspath(location)
+    if text.startswith("file://") and "::" not in text:
+        return Path(url2pathname(urlsplit(text).path))
     if "://" in text or "::" in text:
         return text
     return Path(text).expanduser().absolute()
