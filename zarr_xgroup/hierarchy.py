@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Self, TypedDict, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
+from zipfile import BadZipFile
 
 import zarr
 from zarr.abc.store import Store
@@ -122,6 +123,8 @@ class Hierarchy:
         Whether the store was opened here, so that closing what is handed out closes it.
     consolidated_at : str or None
         The group whose consolidated document says all there is below it.
+    ignores_consolidated : bool
+        Whether consolidated metadata is not to be used.
     problems : dict of str to XGroupError
         What is wrong with nodes that exist, by path: such a node has no document, or one
         without attributes if only these cannot be understood, or (a group) no children.
@@ -134,6 +137,7 @@ class Hierarchy:
     zarr_format: ZarrFormat
     closes: bool
     consolidated_at: str | None = None
+    ignores_consolidated: bool = False
     problems: dict[str, XGroupError] = field(default_factory=dict)
     warnings: list[XGroupWarning] = field(default_factory=list)
     _documents: dict[str, Document] = field(default_factory=dict)
@@ -240,6 +244,7 @@ class Hierarchy:
             if zarr_format is None:
                 raise _nothing_found(found, group, describe_store(store_like))
             hierarchy = cls(place.store, describe_store(store_like), zarr_format, closes)
+            hierarchy.ignores_consolidated = options.get("consolidated") is False
             for path, values in found.items():
                 hierarchy._add(path, values)
             hierarchy._take_consolidated(found, options.get("consolidated"))
@@ -328,6 +333,9 @@ class Hierarchy:
             if group in self.problems:
                 raise self.problems[group]
             raise XGroupGroupError(self._no_group(group))
+        if document["node_type"] == "array" and not group:
+            message = _("{store} is an array, not a group of arrays").format(store=self.name)
+            raise XGroupGroupError(message)
         if document["node_type"] == "array":
             parent, _slash, name = group.rpartition("/")
             message = _(
@@ -378,12 +386,18 @@ class Hierarchy:
             if nodes or names & METADATA_KEYS:
                 self._children[group] = sorted(nodes)
                 return
-        message = _(
-            "The members of group {group!r} cannot be found: {store} cannot be listed and has no "
-            "consolidated metadata. Who writes the store can add it by "
-            "zarr.consolidate_metadata(store)."
-        ).format(group=f"/{group}", store=self.name)
-        problem = XGroupStoreError(message)
+        if self.ignores_consolidated:
+            message = _(
+                "The members of group {group!r} cannot be found: {store} cannot be listed, and its "
+                "consolidated metadata was not to be used. Leave consolidated=False out."
+            )
+        else:
+            message = _(
+                "The members of group {group!r} cannot be found: {store} cannot be listed and has "
+                "no consolidated metadata. Who writes the store can add it by "
+                "zarr.consolidate_metadata(store)."
+            )
+        problem = XGroupStoreError(message.format(group=f"/{group}", store=self.name))
         problem.__cause__ = reason
         self.problems[group] = problem
 
@@ -470,7 +484,8 @@ def _nothing_found(found: dict[str, Found], group: str, store: str) -> XGroupErr
     for values in found.values():
         for value in values.values():
             if isinstance(value, XGroupError):
-                return value
+                message = _("{store}: {reason}").format(store=store, reason=value)
+                return type(value)(message)
     message = _("There is no Zarr group {group!r} in {store}, nor any at its root").format(
         group=f"/{group}", store=store
     )
@@ -494,14 +509,14 @@ async def _store_path(store_like: Any, storage_options: dict[str, Any] | None) -
     is_location = isinstance(store_like, str | os.PathLike)
     if is_location:
         store_like = _expanded(store_like)
-    if isinstance(store_like, Path) and store_like.suffix == ".zip" and store_like.is_file():
-        return await StorePath.open(ZipStore(store_like, mode="r"), "")
     try:
+        if isinstance(store_like, Path) and store_like.suffix == ".zip" and store_like.is_file():
+            return await StorePath.open(ZipStore(store_like, mode="r"), "")
         return await make_store_path(store_like, mode="r", storage_options=storage_options)
     except FileNotFoundError as error:
         message = _("There is no store {store}").format(store=name)
         raise XGroupStoreNotFoundError(message) from error
-    except (ImportError, ValueError, OSError, TypeError) as error:
+    except (ImportError, ValueError, OSError, TypeError, BadZipFile) as error:
         if isinstance(error, TypeError) and not is_location:
             raise
         message = _("Store {store} cannot be opened: {reason}").format(
