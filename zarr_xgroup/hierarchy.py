@@ -11,8 +11,6 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypedDict, TypeVar
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 from zipfile import BadZipFile
 
 import zarr
@@ -104,6 +102,8 @@ def redact(text: str) -> str:
 
 
 def _redacted(url: re.Match[str]) -> str:
+    if url["scheme"].lower() == "file":
+        return url[0]
     return f"{url['scheme']}://{url['authority'].rpartition('@')[2]}{url['path']}"
 
 
@@ -529,7 +529,7 @@ def _expanded(location: str | os.PathLike[str]) -> str | Path:
     """Return a local path as an absolute one with ``~`` replaced, another URL as it is."""
     text = os.fspath(location)
     if text.startswith("file://") and "::" not in text:
-        return Path(url2pathname(urlsplit(text).path))
+        return Path(text.removeprefix("file://"))  # literally, as fsspec and zarr take it
     if "://" in text or "::" in text:
         return text
     return Path(text).expanduser().absolute()
