@@ -485,7 +485,9 @@ def _nothing_found(found: dict[str, Found], group: str, store: str) -> XGroupErr
         for value in values.values():
             if isinstance(value, XGroupError):
                 message = _("{store}: {reason}").format(store=store, reason=value)
-                return type(value)(message)
+                error = type(value)(message)
+                error.__cause__ = value.__cause__
+                return error
     message = _("There is no Zarr group {group!r} in {store}, nor any at its root").format(
         group=f"/{group}", store=store
     )
