@@ -351,6 +351,8 @@ class Hierarchy:
         if self.consolidated_at == "":
             names = [f"/{path}" for path in self.subtree("")][:_NAMED_GROUPS]
             message += _("; groups there are: {names}").format(names=", ".join(names))
+        else:
+            message += _("; xarray.open_groups(..., engine='xgroup') shows which there are")
         return message
 
     # Reading what is below a group.
