@@ -1,0 +1,378 @@
+"""The demonstration: one small store, opened with engine zarr and with engine xgroup.
+
+Run it with ``python -m zarr_xgroup demo``. What it shows is the list that `comparisons`
+returns; each needs something in the store that `write_store` writes.
+"""
+
+import os
+import shutil
+import sys
+import tempfile
+import textwrap
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, Literal, Self, TextIO, TypeAlias
+
+import numpy as np
+import xarray as xr
+import zarr
+
+from zarr_xgroup.errors import XGroupWarning
+from zarr_xgroup.i18n import _
+
+Style: TypeAlias = Literal["bold", "dim", "red", "green"]
+Opened: TypeAlias = xr.Dataset | xr.DataTree
+
+_ANSI: Mapping[Style, str] = {"bold": "1", "dim": "2", "red": "31", "green": "32"}
+_SIDE_BY_SIDE = 80
+_WIDEST = 120
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Something to open with both engines.
+
+    Attributes
+    ----------
+    title : str
+        What is special about it.
+    function : {"open_dataset", "open_datatree"}
+        The function of xarray that opens it.
+    group : str
+        The group to open.
+    difference : str
+        One sentence: what the engines make of it.
+    """
+
+    title: str
+    function: Literal["open_dataset", "open_datatree"]
+    group: str
+    difference: str
+
+    def open(self, store: Path, engine: str) -> Opened:
+        """Open it with an engine."""
+        opened: Opened = getattr(xr, self.function)(store, engine=engine, group=self.group)
+        return opened
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an engine gave.
+
+    Attributes
+    ----------
+    lines : list of str
+        A summary of what was opened, or the error.
+    opened : xarray.Dataset, xarray.DataTree or None
+        None if there was an error.
+    warnings : list of XGroupWarning
+        The warnings given.
+    """
+
+    lines: list[str]
+    opened: Opened | None = None
+    warnings: list[XGroupWarning] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Page:
+    """What can be printed where the output goes.
+
+    Attributes
+    ----------
+    width : int
+        In characters.
+    colours : bool
+        Whether ANSI escape sequences are understood.
+    rule, divider : str
+        One character to draw a line across, and one to draw a line down.
+    """
+
+    width: int
+    colours: bool = False
+    rule: str = "-"
+    divider: str = "|"
+
+    @classmethod
+    def for_stream(cls, stream: TextIO) -> Self:
+        """Return the page that fits a stream (https://no-color.org on colours)."""
+        width = min(shutil.get_terminal_size().columns, _WIDEST)
+        colours = stream.isatty() and not os.environ.get("NO_COLOR")
+        try:
+            "─│".encode(stream.encoding or "ascii")
+        except UnicodeEncodeError:
+            return cls(width, colours)
+        return cls(width, colours, "─", "│")
+
+    def styled(self, text: str, *styles: Style) -> str:
+        """Return a text with its styles, where these can be shown."""
+        if not (self.colours and styles and text):
+            return text
+        codes = ";".join(_ANSI[style] for style in styles)
+        return f"\x1b[{codes}m{text}\x1b[0m"
+
+    def heading(self, text: str) -> Iterator[str]:
+        """Yield a heading with a line below it."""
+        for line in self.paragraph(text):
+            yield self.styled(line, "bold")
+        yield self.styled(self.rule * self.width, "dim")
+
+    def paragraph(self, text: str, first: str = "", indent: str = "") -> list[str]:
+        """Return the lines of a text, the first of them after `first`."""
+        return textwrap.wrap(text, self.width, initial_indent=first, subsequent_indent=indent)
+
+    def columns(self, left: "Column", right: "Column") -> Iterator[str]:
+        """Yield the lines of two columns side by side, or of one below the other."""
+        if self.width < _SIDE_BY_SIDE:
+            for column in (left, right):
+                yield self.styled(column.head, "bold")
+                for line in column.wrapped(self.width - 2):
+                    yield f"  {self.styled(line, *column.styles)}"
+            return
+        width = (self.width - 3) // 2
+        divider = self.styled(f" {self.divider} ", "dim")
+        yield f"{self.styled(left.head.ljust(width), 'bold')}{divider}" + self.styled(
+            right.head, "bold"
+        )
+        for one, other in zip_longest(left.wrapped(width), right.wrapped(width), fillvalue=""):
+            line = self.styled(one.ljust(width), *left.styles) + divider
+            yield line + self.styled(other, *right.styles)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a page: its head, and lines that wrap."""
+
+    head: str
+    lines: Sequence[str]
+    styles: tuple[Style, ...] = ()
+
+    def wrapped(self, width: int) -> list[str]:
+        """Return the lines, none wider than `width`."""
+        return [
+            piece
+            for line in self.lines
+            for piece in textwrap.wrap(line, width, subsequent_indent="      ") or [""]
+        ]
+
+
+def main() -> None:
+    """Make the store in a temporary folder, compare the engines on it, print what they give."""
+    page = Page.for_stream(sys.stdout)
+    with tempfile.TemporaryDirectory() as folder:
+        store = Path(folder) / "demo.zarr"
+        write_store(store)
+        print(*show(store, page), sep="\n")
+
+
+def write_store(target: Path) -> None:
+    """Write a small hierarchical v3 store, with what is found in real ones.
+
+    Parameters
+    ----------
+    target : Path
+        Where to; must not exist.
+    """
+    root = zarr.create_group(target, zarr_format=3)
+    _write_buoy(root.create_group("buoy"))
+    _write_satellite(root.create_group("satellite"))
+    _write_radar(root.create_group("radar"))
+    _write_model(root.create_group("model"))
+
+
+def comparisons() -> list[Comparison]:
+    """Return what to compare, in the order in which it is shown."""
+    return [
+        Comparison(
+            _("A group as any other"),
+            "open_dataset",
+            "/buoy",
+            _("Where engine zarr opens a group, engine xgroup returns the identical Dataset."),
+        ),
+        Comparison(
+            _('A _FillValue written as plain JSON: "NaN"'),
+            "open_dataset",
+            "/satellite",
+            _(
+                "A _FillValue in plain JSON, as GeoZarr writes it, fails in engine zarr; engine "
+                "xgroup masks missing data by it."
+            ),
+        ),
+        Comparison(
+            _("An array without dimension names"),
+            "open_dataset",
+            "/radar",
+            _(
+                "An array without dimension names fails in engine zarr; engine xgroup numbers "
+                "its dimensions (phony_dim_0, ...)."
+            ),
+        ),
+        Comparison(
+            _("A subgroup whose x and y have other sizes than its parent's"),
+            "open_datatree",
+            "/model",
+            _(
+                "A group that does not align with its parent makes engine zarr refuse the tree; "
+                "engine xgroup renames the dimensions of that group."
+            ),
+        ),
+        Comparison(
+            _("The whole store"),
+            "open_datatree",
+            "/",
+            _("One unusual array costs engine zarr the whole tree; in engine xgroup all opens."),
+        ),
+    ]
+
+
+def show(store: Path, page: Page) -> Iterator[str]:
+    """Yield the lines of the demonstration.
+
+    Parameters
+    ----------
+    store : Path
+        What `write_store` wrote.
+    page : Page
+        Where it is printed.
+    """
+    compared = comparisons()
+    yield from page.paragraph(
+        _(
+            "One small hierarchical Zarr store, opened with xarray's own engine and with this "
+            "package's. A star marks a coordinate."
+        )
+    )
+    yield ""
+    for number, comparison in enumerate(compared, 1):
+        yield from page.heading(f"{number}. {comparison.title}")
+        yield from page.paragraph(f'xr.{comparison.function}(store, group="{comparison.group}")')
+        yield ""
+        theirs = attempt(store, comparison, "zarr")
+        ours = attempt(store, comparison, "xgroup")
+        yield from page.columns(_column("zarr", theirs), _column("xgroup", ours))
+        yield ""
+        yield from page.paragraph(_verdict(theirs, ours), first="=> ", indent="   ")
+        yield ""
+    # The whole store comes last: its warnings are about all the others, too.
+    yield from page.heading(_("What engine xgroup told of the whole store, in warnings"))
+    yield from _items(page, (f"{type(told).__name__}: {told}" for told in ours.warnings))
+    yield ""
+    yield from page.heading(_("What is different"))
+    yield from _items(page, (comparison.difference for comparison in compared))
+
+
+def attempt(store: Path, comparison: Comparison, engine: str) -> Outcome:
+    """Open something with an engine and return what it gave, an error included."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            opened = comparison.open(store, engine)
+        except Exception as error:  # noqa: BLE001 - whatever an engine raises is what is shown
+            return Outcome(_error_lines(error))
+    given = [item.message for item in caught if isinstance(item.message, XGroupWarning)]
+    return Outcome(list(_summary(opened)), opened, given)
+
+
+def _column(engine: str, outcome: Outcome) -> Column:
+    return Column(
+        f'engine="{engine}"', outcome.lines, ("red",) if outcome.opened is None else ("green",)
+    )
+
+
+def _verdict(theirs: Outcome, ours: Outcome) -> str:
+    if ours.opened is None:
+        return _("Engine xgroup does not open it.")
+    if theirs.opened is None:
+        return _("Only engine xgroup opens it.")
+    # Both engines were asked for the same kind of thing.
+    identical: Any = theirs.opened.identical
+    return _("Identical.") if identical(ours.opened) else _("Both open it, with differences.")
+
+
+def _items(page: Page, texts: Iterable[str]) -> Iterator[str]:
+    for text in texts:
+        yield from page.paragraph(text, first="- ", indent="  ")
+
+
+def _error_lines(error: BaseException) -> list[str]:
+    """Return the first lines of an error and of what caused it."""
+    name = type(error).__name__
+    if (module := type(error).__module__) != "builtins":
+        name = f"{module.rpartition('.')[2]}.{name}"
+    # Not str(error), which for a KeyError is the repr of its message.
+    text = str(error.args[0]) if error.args else ""
+    lines = [f"{name}: {text.partition(chr(10))[0]}"]
+    return lines if error.__cause__ is None else lines + _error_lines(error.__cause__)
+
+
+def _summary(opened: Opened) -> Iterator[str]:
+    """Yield a line for each node of a tree and for each variable; coordinates have a star."""
+    if isinstance(opened, xr.Dataset):
+        yield from _variable_lines(opened)
+        return
+    for node in opened.subtree:
+        yield node.path
+        yield from _variable_lines(node.to_dataset(inherit=False))
+
+
+def _variable_lines(dataset: xr.Dataset) -> Iterator[str]:
+    # Sorted, since engine zarr gives variables in the order in which they happened to be read.
+    for name in (*sorted(dataset.coords, key=str), *sorted(dataset.data_vars, key=str)):
+        variable = dataset.variables[name]
+        star = "*" if name in dataset.coords else " "
+        sizes = ", ".join(f"{dimension}: {size}" for dimension, size in variable.sizes.items())
+        yield f"  {star} {name} ({sizes}) {variable.dtype}"
+
+
+# What is in the store.
+
+
+def _write_buoy(group: zarr.Group) -> None:
+    time = {"units": "hours since 2026-05-04", "standard_name": "time"}
+    _write_array(group, "time", np.arange(4.0), ("time",), time)
+    _write_array(group, "temperature", 288.0 + np.arange(4.0), ("time",), {"units": "K"})
+
+
+def _write_satellite(group: zarr.Group) -> None:
+    _write_axes(group, rows=3, columns=4)
+    values = 280.0 + np.arange(12.0).reshape(3, 4)
+    values[0, 0] = np.nan
+    attributes = {"units": "K", "_FillValue": "NaN"}
+    _write_array(group, "sst", values, ("y", "x"), attributes)
+
+
+def _write_radar(group: zarr.Group) -> None:
+    _write_array(group, "echoes", np.arange(10).reshape(2, 5), None, {"units": "1"})
+
+
+def _write_model(group: zarr.Group) -> None:
+    for place, rows, columns in ((group, 4, 6), (group.create_group("coarse"), 2, 3)):
+        _write_axes(place, rows, columns)
+        heights = np.arange(float(rows * columns)).reshape(rows, columns)
+        _write_array(place, "height", heights, ("y", "x"), {"units": "m"})
+
+
+def _write_axes(group: zarr.Group, rows: int, columns: int) -> None:
+    for name, size in (("y", rows), ("x", columns)):
+        _write_array(group, name, 12.0 / size * (np.arange(size) + 0.5), (name,), {"units": "km"})
+
+
+def _write_array(
+    group: zarr.Group,
+    name: str,
+    values: np.ndarray[Any, np.dtype[Any]],
+    dimensions: tuple[str, ...] | None,
+    attributes: Mapping[str, Any],
+) -> None:
+    array = group.create_array(
+        name,
+        shape=values.shape,
+        chunks=values.shape,
+        dtype=values.dtype,
+        dimension_names=dimensions,
+        attributes=dict(attributes),
+    )
+    array[...] = values

@@ -1,0 +1,184 @@
+import io
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import zarr_xgroup
+from zarr_xgroup import demo
+from zarr_xgroup.__main__ import main
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    target = tmp_path / "demo.zarr"
+    demo.write_store(target)
+    return target
+
+
+@pytest.fixture
+def english(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LANGUAGE", "en")
+
+
+@pytest.fixture
+def shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], english: None
+) -> str:
+    """What the command prints where there is no terminal."""
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr(sys, "argv", ["zarr_xgroup", "demo"])
+    main()
+    return capsys.readouterr().out
+
+
+def columns(shown: str, side: int) -> str:
+    """Return what stands in the left (0) or right (1) column."""
+    rows = [re.split(r" [│|] ?", line) for line in shown.splitlines() if re.search(" [│|]", line)]
+    return "\n".join(row[side].rstrip() for row in rows)
+
+
+def test_both_engines_stand_side_by_side(shown: str) -> None:
+    assert columns(shown, 0).count('engine="zarr"') == len(demo.comparisons())
+    assert columns(shown, 1).count('engine="xgroup"') == len(demo.comparisons())
+
+
+def test_engine_zarr_column_shows_its_errors(shown: str) -> None:
+    # The error of a _FillValue in plain JSON is the same in all supported versions.
+    assert "binascii.Error: Incorrect padding" in columns(shown, 0)
+    assert "Error" not in columns(shown, 1)
+
+
+def test_engine_xgroup_column_shows_everything(shown: str) -> None:
+    ours = columns(shown, 1)
+    assert "sst (y: 3, x: 4) float64" in ours
+    assert "echoes (phony_dim_0: 2, phony_dim_1: 5)" in ours
+    assert "height (y_coarse: 2, x_coarse: 3)" in ours
+    assert re.findall(r"^/\S*", ours, re.MULTILINE)[-6:] == [
+        "/",
+        "/buoy",
+        "/model",
+        "/radar",
+        "/satellite",
+        "/model/coarse",
+    ]
+
+
+def test_verdicts(shown: str) -> None:
+    verdicts = re.findall("^=> (.*)", shown, re.MULTILINE)
+    assert verdicts == ["Identical.", *["Only engine xgroup opens it."] * 4]
+
+
+def test_warnings_and_differences_end_the_page(shown: str) -> None:
+    end = shown.partition("in warnings\n")[2]
+    told, _heading, differences = end.partition("What is different\n")
+    assert re.findall(r"^- (\w+):", told, re.MULTILINE) == [
+        "XGroupDimensionWarning",
+        "XGroupMetadataWarning",
+        "XGroupDimensionWarning",
+        "XGroupNoPrincipalWarning",
+    ]
+    sentences = " ".join(differences.split())
+    assert differences.count("\n- ") == len(demo.comparisons())
+    for comparison in demo.comparisons():
+        assert f"- {comparison.difference}" in sentences
+
+
+@pytest.mark.parametrize("width", [40, 60, 79, 80, 120])
+def test_no_line_is_wider_than_the_page(store: Path, width: int) -> None:
+    lines = list(demo.show(store, demo.Page(width)))
+    assert max(map(len, lines)) <= width
+
+
+def test_narrow_page_has_one_column_below_the_other(store: Path, english: None) -> None:
+    lines = list(demo.show(store, demo.Page(60)))
+    assert lines.count('engine="zarr"') == lines.count('engine="xgroup"')
+    assert not any("|" in line for line in lines)
+    assert "    echoes (phony_dim_0: 2, phony_dim_1: 5) int64" in [line[2:] for line in lines]
+
+
+class Stream(io.TextIOWrapper):
+    """Where output goes: a terminal or not, with an encoding."""
+
+    def __init__(self, terminal: bool, encoding: str = "utf-8") -> None:
+        super().__init__(io.BytesIO(), encoding=encoding)
+        self.terminal = terminal
+
+    def isatty(self) -> bool:
+        return self.terminal
+
+
+@pytest.mark.parametrize(
+    ("terminal", "no_color", "colours"),
+    [(True, None, True), (True, "", True), (True, "1", False), (False, None, False)],
+)
+def test_colours_only_in_a_terminal_that_wants_them(
+    monkeypatch: pytest.MonkeyPatch, terminal: bool, no_color: str | None, colours: bool
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    if no_color is not None:
+        monkeypatch.setenv("NO_COLOR", no_color)
+    page = demo.Page.for_stream(Stream(terminal))
+    assert page.colours is colours
+    assert page.styled("text", "bold", "red") == ("\x1b[1;31mtext\x1b[0m" if colours else "text")
+
+
+def test_colours_change_nothing_else(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def attempt(_store: Path, _comparison: demo.Comparison, engine: str) -> demo.Outcome:
+        # Which trouble engine zarr tells first is now one, now another.
+        return demo.Outcome(["an error"] if engine == "zarr" else ["a Dataset"])
+
+    monkeypatch.setattr(demo, "attempt", attempt)
+    plain = list(demo.show(store, demo.Page(100)))
+    coloured = list(demo.show(store, demo.Page(100, colours=True)))
+    assert coloured != plain
+    assert [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in coloured] == plain
+
+
+@pytest.mark.parametrize(("encoding", "rule"), [("utf-8", "─"), ("ascii", "-"), ("latin-1", "-")])
+def test_lines_are_drawn_in_characters_that_can_be_printed(encoding: str, rule: str) -> None:
+    assert demo.Page.for_stream(Stream(terminal=False, encoding=encoding)).rule == rule
+
+
+@pytest.mark.parametrize(("columns", "width"), [("60", 60), ("100", 100), ("300", 120)])
+def test_page_is_as_wide_as_the_terminal_up_to_a_limit(
+    monkeypatch: pytest.MonkeyPatch, columns: str, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert demo.Page.for_stream(Stream(terminal=True)).width == width
+
+
+def test_error_is_shown_with_its_cause_and_without_the_quotes_of_a_key_error() -> None:
+    error = KeyError("no such thing\nand more")
+    error.__cause__ = ValueError()
+    assert demo._error_lines(error) == ["KeyError: no such thing", "ValueError: "]
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "zarr_xgroup", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "LANGUAGE": "en"},
+    )
+
+
+def test_command_prints_the_demonstration() -> None:
+    completed = run("demo")
+    assert completed.returncode == 0
+    assert completed.stderr == ""
+    assert "What is different" in completed.stdout
+
+
+def test_without_a_command_usage_is_printed() -> None:
+    completed = run()
+    assert completed.returncode == 2
+    assert completed.stderr.startswith("usage: python -m zarr_xgroup")
+
+
+def test_version() -> None:
+    assert run("--version").stdout.strip() == zarr_xgroup.__version__
