@@ -1,0 +1,1 @@
+"""How long opening takes: ``python -m benchmarks`` compares engine xgroup with engine zarr."""
