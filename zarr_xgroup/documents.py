@@ -27,6 +27,25 @@ CONSOLIDATED_V2 = ".zmetadata"
 METADATA_KEYS = frozenset((*NODE_KEYS[3], *NODE_KEYS[2], CONSOLIDATED_V2))
 
 
+def copy_of(value: Any) -> Any:
+    """Return a JSON value that shares no object and no list with the given one.
+
+    Not recursive: what JSON can nest, Python's stack may not.
+    """
+    result = [value]
+    pending: list[tuple[Any, Any]] = [(result, 0)]
+    while pending:
+        holder, key = pending.pop()
+        item = holder[key]
+        if isinstance(item, Mapping):
+            holder[key] = dict(item)
+            pending.extend((holder[key], member) for member in holder[key])
+        elif isinstance(item, list):
+            holder[key] = list(item)
+            pending.extend((holder[key], index) for index in range(len(item)))
+    return result[0]
+
+
 def parse_json(content: bytes, place: str) -> Any:
     """Return the JSON value of a stored document.
 

@@ -122,8 +122,33 @@ class XGroupNoPrincipalWarning(XGroupWarning):
 class XGroupResolutionWarning(XGroupNoPrincipalWarning):
     """A reference could not be resolved, or the metadata of a convention is malformed.
 
-    ``.error`` is the XGroupReferenceError, XGroupStoreError or XGroupPathError behind it.
+    ``.error`` is the XGroupReferenceError, XGroupStoreError, XGroupPathError or
+    XGroupMetadataError behind it; ``.paths`` are the arrays that it concerns.
     """
+
+    @classmethod
+    def for_problem(cls, paths: Iterable[str], error: XGroupError) -> "XGroupResolutionWarning":
+        """Return a warning about what kept the arrays at the `paths` from being complete."""
+        paths = tuple(paths)
+        message = ngettext(
+            "{error}. Array {names} was opened without what depends on it",
+            "{error}. Arrays {names} were opened without what depends on it",
+            len(paths),
+        ).format(error=error, names=_listed(paths))
+        warning = cls(message, error)
+        warning.paths = paths
+        return warning
+
+    @classmethod
+    def for_note(cls, paths: Iterable[str], text: str) -> "XGroupResolutionWarning":
+        """Return a warning about a choice that was made for the arrays at the `paths`."""
+        paths = tuple(paths)
+        message = ngettext("Array {names}: {text}", "Arrays {names}: {text}", len(paths)).format(
+            names=_listed(paths), text=text
+        )
+        warning = cls(message)
+        warning.paths = paths
+        return warning
 
 
 class XGroupDimensionWarning(XGroupWarning):

@@ -3,6 +3,8 @@
 Nothing here knows xarray or builds zarr arrays: a node is its JSON document.
 """
 
+from __future__ import annotations
+
 import asyncio
 import os
 import re
@@ -17,7 +19,14 @@ import zarr
 from zarr.abc.store import Store
 from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
-from zarr.storage import StorePath, ZipStore
+from zarr.storage import (
+    FsspecStore,
+    LocalStore,
+    MemoryStore,
+    StorePath,
+    WrapperStore,
+    ZipStore,
+)
 from zarr.storage._common import make_store_path
 
 from zarr_xgroup.documents import (
@@ -107,7 +116,7 @@ def _redacted(url: re.Match[str]) -> str:
     return f"{url['scheme']}://{url['authority'].rpartition('@')[2]}{url['path']}"
 
 
-@dataclass
+@dataclass(eq=False)
 class Hierarchy:
     """The nodes of one store, each metadata document read at most once.
 
@@ -142,6 +151,8 @@ class Hierarchy:
     warnings: list[XGroupWarning] = field(default_factory=list)
     _documents: dict[str, Document] = field(default_factory=dict)
     _children: dict[str, list[str]] = field(default_factory=dict)
+    _absent: set[str] = field(default_factory=set)
+    _foreign: ForeignStores = field(default_factory=lambda: ForeignStores())
 
     @classmethod
     def open(cls, store_like: Any, options: StoreOptions) -> tuple[Self, str]:
@@ -179,6 +190,38 @@ class Hierarchy:
     def document(self, path: str) -> Document | None:
         """Return the document of a node, or None if there is none, or none was read."""
         return self._documents.get(path)
+
+    def find(self, path: str) -> Document | None:
+        """Return the document of a node, read now if it was not yet; None if there is none."""
+        self.load([path])
+        return self._documents.get(path)
+
+    def load(self, paths: Iterable[str]) -> None:
+        """Read the documents of nodes, concurrently, as far as they are not known yet."""
+        unknown = [path for path in dict.fromkeys(paths) if not self._is_known(path)]
+        if unknown:
+            sync(self._load(unknown))
+
+    def foreign(self, uri: str) -> Hierarchy:
+        """Return another store, opened once for all references to it.
+
+        Raises
+        ------
+        XGroupStoreError
+            If it cannot be opened, or must not be.
+        """
+        return self._foreign.open(uri, self)
+
+    def why_absent(self, path: str) -> str:
+        """Return why there is no node at a path, or none that can be used."""
+        if path in self.problems:
+            return str(self.problems[path])
+        if self._is_consolidated(path) and format_of(sync(self._read([path]))[0]) is not None:
+            return _(
+                "no such node in the consolidated metadata, though the store has it: open it with "
+                "consolidated=False"
+            )
+        return _("no such node")
 
     def arrays(self, group: str) -> dict[str, Document]:
         """Return the documents of a loaded group's arrays, sorted by name."""
@@ -219,10 +262,14 @@ class Hierarchy:
         self.load_group(group)
         sync(self._load_below(group))
 
+    def opened_stores(self) -> list[Store]:
+        """Return the stores that were opened here: this one unless it came open, and foreign ones."""
+        return ([self.store] if self.closes else []) + self._foreign.stores()
+
     def close(self) -> None:
-        """Close the store if it was opened here."""
-        if self.closes:
-            self.store.close()
+        """Close all stores that were opened here."""
+        for store in self.opened_stores():
+            store.close()
 
     def _members(self, group: str, node_type: str) -> Iterator[tuple[str, Document]]:
         for name in self._children.get(group, ()):
@@ -355,7 +402,26 @@ class Hierarchy:
             message += _("; xarray.open_groups(..., engine='xgroup') shows which there are")
         return message
 
-    # Reading what is below a group.
+    def _is_known(self, path: str) -> bool:
+        return path in self._documents or path in self._absent or self._is_consolidated(path)
+
+    def _is_consolidated(self, path: str) -> bool:
+        at = self.consolidated_at
+        return at is not None and (not at or path == at or path.startswith(f"{at}/"))
+
+    # Reading.
+
+    async def _load(self, paths: Iterable[str]) -> None:
+        paths = list(paths)
+        for path, values in zip(paths, await self._read(paths), strict=True):
+            self._add(path, values)
+            if path not in self._documents:
+                self._absent.add(path)
+
+    async def _read(self, paths: Iterable[str]) -> list[Found]:
+        reader = _Reader(self.store)
+        keys = NODE_KEYS[self.zarr_format]
+        return await _gather(lambda path: reader.node(path, keys), paths)
 
     async def _load_below(self, group: str) -> None:
         level = [group]
@@ -373,10 +439,7 @@ class Hierarchy:
             if isinstance(names, set)
             for name in names - METADATA_KEYS
         ]
-        keys = NODE_KEYS[self.zarr_format]
-        found = await _gather(lambda path: reader.node(path, keys), children)
-        for path, values in zip(children, found, strict=True):
-            self._add(path, values)
+        await self._load(path for path in children if not self._is_known(path))
         for path, names in listings.items():
             self._add_listing(path, names)
 
@@ -402,6 +465,66 @@ class Hierarchy:
         problem = XGroupStoreError(message.format(group=f"/{group}", store=self.name))
         problem.__cause__ = reason
         self.problems[group] = problem
+
+
+class ForeignStores:
+    """Stores that references of one open lead to, each opened at most once."""
+
+    def __init__(self) -> None:
+        self._opened: dict[str, Hierarchy | XGroupStoreError] = {}
+
+    def open(self, uri: str, referring: Hierarchy) -> Hierarchy:
+        """Return the store at a URI, or raise XGroupStoreError."""
+        place = uri.rstrip("/")
+        if place not in self._opened:
+            self._opened[place] = self._attempt(place, referring)
+        opened = self._opened[place]
+        if isinstance(opened, XGroupStoreError):
+            raise opened
+        return opened
+
+    def stores(self) -> list[Store]:
+        """Return the stores that were opened."""
+        opened = self._opened.values()
+        return [place.store for place in opened if isinstance(place, Hierarchy)]
+
+    def _attempt(self, uri: str, referring: Hierarchy) -> Hierarchy | XGroupStoreError:
+        match = _URL.match(uri)
+        if match is None:
+            message = _("{uri!r} is not an absolute URI of a store").format(uri=uri)
+            return XGroupStoreError(message)
+        if match["scheme"].lower() != "file":
+            message = _("store {uri} was not opened: only file:// URIs are followed so far").format(
+                uri=redact(uri)
+            )
+            return XGroupStoreError(message)
+        if not is_local(referring.store):
+            message = _(
+                "store {uri} was not opened: a store that is not local must not lead to local files"
+            ).format(uri=redact(uri))
+            return XGroupStoreError(message)
+        try:
+            hierarchy, _group = Hierarchy.open(uri, {})
+        except XGroupError as error:
+            message = _("store {uri} cannot be opened: {reason}").format(
+                uri=redact(uri), reason=error
+            )
+            return XGroupStoreError(message)
+        hierarchy._foreign = self
+        return hierarchy
+
+
+def is_local(store: Store) -> bool:
+    """Tell whether a store is on this machine: its files, an archive of them, or memory."""
+    inner = getattr(store, "_store", None)
+    if isinstance(store, WrapperStore) and isinstance(inner, Store):
+        return is_local(inner)
+    if isinstance(store, FsspecStore):
+        filesystem = getattr(store.fs, "sync_fs", store.fs)  # what an asynchronous wrapper wraps
+        protocol = filesystem.protocol
+        protocols = {protocol} if isinstance(protocol, str) else set(protocol)
+        return bool(protocols & {"file", "local", "memory"})
+    return isinstance(store, LocalStore | MemoryStore | ZipStore)
 
 
 class _Reader:
