@@ -12,6 +12,7 @@ from zarr_xgroup._requirements import check_requirements
 check_requirements()
 
 from zarr_xgroup.backend import ResolvedZarrStore, XGroupBackendEntrypoint
+from zarr_xgroup.conventions import ConventionHandler, register
 from zarr_xgroup.errors import (
     XGroupDimensionWarning,
     XGroupError,
@@ -32,6 +33,7 @@ from zarr_xgroup.errors import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "ConventionHandler",
     "ResolvedZarrStore",
     "XGroupBackendEntrypoint",
     "XGroupDimensionWarning",
@@ -49,4 +51,5 @@ __all__ = [
     "XGroupStoreNotFoundError",
     "XGroupWarning",
     "__version__",
+    "register",
 ]

@@ -6,7 +6,7 @@ values of indexed coordinates). Such a dimension is renamed in that node, with a
 
 import inspect
 import sys
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from types import FrameType
 
@@ -25,7 +25,9 @@ class _Inherited:
 
 
 def align_with_parents(
-    datasets: Mapping[str, xr.Dataset], root: str = ""
+    datasets: Mapping[str, xr.Dataset],
+    identities: Mapping[str, Mapping[str, Hashable]],
+    root: str = "",
 ) -> tuple[dict[str, xr.Dataset], list[XGroupDimensionWarning]]:
     """Rename what would keep the groups from forming a tree.
 
@@ -33,6 +35,9 @@ def align_with_parents(
     ----------
     datasets : mapping of str to xarray.Dataset
         By absolute path in the tree, parents before their children.
+    identities : mapping
+        What coordinates are, by path and name: values of two that are the same need not be
+        compared.
     root : str
         The path of the tree's root in its store, for messages.
 
@@ -55,7 +60,8 @@ def align_with_parents(
     for path in datasets:
         parents = inherited.get(_parent(path), _Inherited({}, {}))
         reasons = _size_conflicts(aligned[path], parents)
-        reasons |= _value_conflicts(aligned, path, parents, indexes_follow)
+        others = _others(identities, path, parents)
+        reasons |= _value_conflicts(aligned, path, others, indexes_follow)
         if reasons:
             children = {child for child in datasets if _parent(child) == path}
             names = _new_names(aligned[path], path, reasons, parents, children)
@@ -115,17 +121,29 @@ def _size_conflicts(dataset: xr.Dataset, parents: _Inherited) -> dict[str, str]:
     }
 
 
+def _others(
+    identities: Mapping[str, Mapping[str, Hashable]], path: str, parents: _Inherited
+) -> dict[str, str]:
+    """Return the parents' coordinates, and who has them, that are not known to be the node's."""
+    own = identities.get(path, {})
+    return {
+        name: owner
+        for name, owner in parents.coordinates.items()
+        if name not in own or own[name] != identities.get(owner, {}).get(name)
+    }
+
+
 def _value_conflicts(
-    datasets: dict[str, xr.Dataset], path: str, parents: _Inherited, indexes_follow: bool
+    datasets: dict[str, xr.Dataset], path: str, others: Mapping[str, str], indexes_follow: bool
 ) -> dict[str, str]:
     """Return the dimensions whose coordinates have other values than the parents'.
 
     Indexes that are built for this are kept in `datasets`: nothing is read twice.
     """
     conflicts = {}
-    for name, owner in parents.coordinates.items():
-        own = datasets[path]
-        if not _has_coordinate(own, name) or own.sizes[name] != parents.sizes[name]:
+    for name, owner in others.items():
+        own, parent = datasets[path], datasets[owner]
+        if not _has_coordinate(own, name) or own.sizes[name] != parent.sizes[name]:
             continue
         if indexes_follow:
             for place in (owner, path):

@@ -1,12 +1,13 @@
-"""One group's variables: opened, named, merged, and told about.
+"""One group's variables: opened, given what their conventions declare, and told about.
 
-The only place where variables come together, and where what is wrong becomes warnings.
+The only place where what is wrong becomes warnings.
 """
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Collection, Iterator, Mapping
+import contextlib
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,22 +15,36 @@ import xarray as xr
 import zarr
 
 from zarr_xgroup.cf import candidate_paths, referred_names
-from zarr_xgroup.conventions import handlers
+from zarr_xgroup.conventions import ArrayConventions, handlers
+from zarr_xgroup.conventions.base import ArrayContext, Coordinate
+from zarr_xgroup.conventions.cs import axis_lengths
 from zarr_xgroup.dimensions import declared_dimensions, settle_dimensions
-from zarr_xgroup.documents import Document
+from zarr_xgroup.documents import Document, copy_of
 from zarr_xgroup.errors import (
     XGroupError,
     XGroupMetadataError,
     XGroupMetadataWarning,
     XGroupNoPrincipalWarning,
+    XGroupResolutionWarning,
     XGroupStoreError,
     XGroupWarning,
 )
 from zarr_xgroup.hierarchy import Hierarchy, join_path
 from zarr_xgroup.i18n import _
+from zarr_xgroup.merging import Merge
+from zarr_xgroup.resolver import (
+    MAX_DEPTH,
+    Fragment,
+    Node,
+    Reference,
+    at_pointer,
+    candidates,
+    references_in,
+)
 from zarr_xgroup.variables import (
-    FillValue,
+    ArrayReader,
     GroupVariables,
+    fill_value_warning,
     open_array,
     with_dimensions,
 )
@@ -45,10 +60,22 @@ class AssembledGroup:
         The group's path in its store.
     attributes : dict
         The group's own, shared with nothing.
+    inherited : dict
+        By array, the coordinates of dimensions that it takes from ancestor groups.
     variables : dict of str to xarray.Variable
-        All lazy, sorted by name.
+        All lazy: the group's arrays sorted by name, then what these refer to.
+    coordinates : set of str
+        The names of variables that are coordinates, besides those that xarray makes such.
+    identities : dict of str to hashable
+        What coordinates are, by name: equal in two groups if they are the same.
+    referrers : dict of str to str
+        The arrays that brought the coordinates that are no arrays of the group.
     warnings : list of XGroupWarning
         In the order in which they are to be given.
+    problems : list of tuple
+        What kept coordinates from being resolved, each with the path of the array.
+    notes : list of tuple
+        The path of an array, and what was decided where its metadata left a choice.
     without_principal : list of str
         The paths of arrays that declare no principal convention.
     referred : set of str
@@ -57,14 +84,20 @@ class AssembledGroup:
 
     path: str
     attributes: dict[str, Any] = field(default_factory=dict)
+    inherited: dict[str, dict[str, Node]] = field(default_factory=dict)
     variables: dict[str, xr.Variable] = field(default_factory=dict)
+    coordinates: set[str] = field(default_factory=set)
+    identities: dict[str, Hashable] = field(default_factory=dict)
+    referrers: dict[str, str] = field(default_factory=dict)
     warnings: list[XGroupWarning] = field(default_factory=list)
+    problems: list[tuple[str, XGroupError]] = field(default_factory=list)
+    notes: list[tuple[str, str]] = field(default_factory=list)
     without_principal: list[str] = field(default_factory=list)
     referred: set[str] = field(default_factory=set)
 
 
 def assemble(
-    hierarchy: Hierarchy, group: str, drop_variables: Collection[str] = ()
+    hierarchy: Hierarchy, group: str, drop_variables: Collection[str], reader: ArrayReader
 ) -> AssembledGroup:
     """Assemble the variables of a group whose children were loaded.
 
@@ -76,6 +109,8 @@ def assemble(
         The path of the group.
     drop_variables : collection of str
         Names of arrays to leave alone: what is wrong with them is not told either.
+    reader : ArrayReader
+        Opens arrays of other groups, once for all groups of an open.
     """
     result = AssembledGroup(group, _group_attributes(hierarchy.document(group)))
     documents = hierarchy.arrays(group)
@@ -92,9 +127,108 @@ def assemble(
             result.warnings.append(_left_out(path, error))
             continue
         if fill_value is not None:
-            result.warnings.append(_fill_value_warning(path, fill_value))
-    _classify(hierarchy, documents, result)
+            result.warnings.append(fill_value_warning(f"/{path}", fill_value))
+    _attach(hierarchy, result, reader)
     return result
+
+
+def _attach(hierarchy: Hierarchy, result: AssembledGroup, reader: ArrayReader) -> None:
+    """Attach the coordinates that the conventions of the group's arrays declare."""
+    available = handlers()
+    conventions = {
+        name: ArrayConventions(_context(hierarchy, result, name, reader), available)
+        for name in result.variables
+    }
+    merge = Merge(
+        Node(hierarchy, result.path),
+        result.variables,
+        first_class={name for name, found in conventions.items() if found.principal},
+        reserved=set(hierarchy.groups(result.path)),
+    )
+    for name, found in conventions.items():
+        context = found.context
+        for key, value in found.attributes().items():
+            result.variables[name].attrs.setdefault(key, value)
+        for coordinate in found.coordinates():
+            merge.add(coordinate, context.node)
+            result.referred.update(_sources(coordinate, hierarchy))
+        for dimension, node in result.inherited[name].items():
+            if dimension not in result.variables:
+                variable = context.variable(node, (dimension,))
+                coordinate = Coordinate(dimension, variable, (node, (dimension,)), source=node)
+                merge.add(coordinate, context.node)
+                result.referred.add(node.path)
+        result.problems.extend((str(context.node), error) for error in context.problems)
+        result.notes.extend((str(context.node), text) for text in context.notes)
+        result.warnings.extend(context.warnings)
+    result.warnings.extend(merge.warnings)
+    result.coordinates, result.identities = merge.coordinates, merge.identities
+    result.referrers = merge.referrers
+    _classify(hierarchy, conventions, result)
+
+
+def _context(
+    hierarchy: Hierarchy, result: AssembledGroup, name: str, reader: ArrayReader
+) -> ArrayContext:
+    node = Node(hierarchy, join_path(result.path, name))
+    dimensions = tuple(str(dimension) for dimension in result.variables[name].dims)
+    return ArrayContext(node, dimensions, reader)
+
+
+def _sources(coordinate: Coordinate, hierarchy: Hierarchy) -> Iterator[str]:
+    """Yield the paths of the arrays of this store that a coordinate is read from."""
+    if coordinate.source is not None and coordinate.source.documents is hierarchy:
+        yield coordinate.source.path
+    companions = [*coordinate.formula_terms.values()]
+    if coordinate.bounds is not None:
+        companions.append(coordinate.bounds)
+    for companion in companions:
+        yield from _sources(companion, hierarchy)
+
+
+def load_referred(hierarchy: Hierarchy, groups: Iterable[str]) -> None:
+    """Read the documents that arrays of loaded groups refer to, all at once level by level.
+
+    Resolving afterwards finds them there. What is not foreseen here is read when needed.
+    """
+    level = [
+        (node, attribute)
+        for group in groups
+        for name in hierarchy.arrays(group)
+        for node in (Node(hierarchy, join_path(group, name)),)
+        for attribute in _attributes(node)
+    ]
+    seen: set[str] = set()
+    for _depth in range(MAX_DEPTH):
+        places = [place for node, fragment in level for place in _places(node, fragment)]
+        hierarchy.load(place.path for _node, place, _pointer in places)
+        level = []
+        for referrer, place, pointer in places:
+            key = f"{referrer}|{place}#{pointer}"
+            if pointer is not None and key not in seen and place.document is not None:
+                seen.add(key)
+                with contextlib.suppress(XGroupError):
+                    level.append((referrer, at_pointer(place, pointer)))
+        if not level:
+            return
+
+
+def _attributes(node: Node) -> Iterator[Fragment]:
+    document = node.document
+    for key in document["attributes"] if document is not None else ():
+        attribute = node.attribute(key)
+        if attribute is not None:
+            yield attribute
+
+
+def _places(referrer: Node, fragment: Fragment) -> Iterator[tuple[Node, Node, str | None]]:
+    """Yield the nodes of the store that references within a value may lead to."""
+    for found in references_in(fragment):
+        with contextlib.suppress(XGroupError):
+            reference = Reference.parse(found)
+            if reference.uri is None:
+                for place in candidates(reference, referrer, found.node):
+                    yield referrer, place, reference.attribute
 
 
 def no_principal_warning(groups: Collection[AssembledGroup]) -> XGroupNoPrincipalWarning | None:
@@ -104,11 +238,28 @@ def no_principal_warning(groups: Collection[AssembledGroup]) -> XGroupNoPrincipa
     return XGroupNoPrincipalWarning.for_arrays(f"/{path}" for path in paths) if paths else None
 
 
+def resolution_warnings(groups: Collection[AssembledGroup]) -> Iterator[XGroupResolutionWarning]:
+    """Yield a warning for each thing that was wrong, naming all arrays that met it."""
+    problems: defaultdict[str, list[str]] = defaultdict(list)
+    notes: defaultdict[str, list[str]] = defaultdict(list)
+    errors: dict[str, XGroupError] = {}
+    for group in groups:
+        for path, error in group.problems:
+            errors.setdefault(str(error), error)
+            problems[str(error)].append(path)
+        for path, text in group.notes:
+            notes[text].append(path)
+    for text, error in errors.items():
+        yield XGroupResolutionWarning.for_problem(dict.fromkeys(problems[text]), error)
+    for text, paths in notes.items():
+        yield XGroupResolutionWarning.for_note(dict.fromkeys(paths), text)
+
+
 def _group_attributes(document: Document | None) -> dict[str, Any]:
     attributes = {} if document is None else document["attributes"]
     # As engine zarr: what NCZarr keeps for itself is not shown.
     return {
-        key: copy.deepcopy(value)
+        key: copy_of(value)
         for key, value in attributes.items()
         if not key.lower().startswith("_nc")
     }
@@ -126,17 +277,47 @@ def _open_arrays(
         path = join_path(result.path, name)
         try:
             declared = declared_dimensions(document)
+            result.inherited[name] = _ancestors_dimensions(hierarchy, result.path, document)
+            if result.inherited[name]:
+                names = {f"/{dimension}": dimension for dimension in result.inherited[name]}
+                declared = tuple(names.get(str(dim), dim) for dim in declared)
+                documents[name] = document = with_dimensions(document, declared)
             arrays[name] = open_array(hierarchy.store, path, with_dimensions(document, declared))
         except XGroupMetadataError as error:
             result.warnings.append(_left_out(path, error))
             del documents[name]
-    dimensions, warnings = settle_dimensions(documents, result.path)
+    hints = {
+        name: list(axis_lengths(ArrayContext(Node(hierarchy, join_path(result.path, name)), ())))
+        for name, document in documents.items()
+        if None in declared_dimensions(document)
+    }
+    dimensions, warnings = settle_dimensions(documents, result.path, hints)
     result.warnings.extend(warnings)
     for name, document in documents.items():
         if dimensions[name] != declared_dimensions(document):
             settled = with_dimensions(document, dimensions[name])
             arrays[name] = open_array(hierarchy.store, join_path(result.path, name), settled)
     return arrays
+
+
+def _ancestors_dimensions(hierarchy: Hierarchy, group: str, document: Document) -> dict[str, Node]:
+    """Return the dimensions that an array takes from ancestor groups, and their coordinates.
+
+    A dimension name with a leading slash, ``/time``, is that of the nearest ancestor that
+    has it (GeoZarr draft standard, "Dimensions").
+    """
+    found = {}
+    for name, size in zip(declared_dimensions(document), document["shape"], strict=True):
+        dimension = (name or "").removeprefix("/")
+        if name == dimension or not dimension or "/" in dimension:
+            continue
+        ancestor = Node(hierarchy, group)
+        while ancestor.path and dimension not in found:
+            ancestor = ancestor.group
+            node = Node(hierarchy, join_path(ancestor.path, dimension))
+            if node.document is not None and node.document.get("shape") == [size]:
+                found[dimension] = node
+    return found
 
 
 def _tell_problems(
@@ -168,33 +349,17 @@ def _left_out(path: str, error: XGroupError) -> XGroupMetadataWarning:
     return XGroupMetadataWarning(message, error)
 
 
-def _fill_value_warning(path: str, fill_value: FillValue) -> XGroupMetadataWarning:
-    if fill_value.value is None:
-        message = _(
-            "Array {path}: /attributes/_FillValue is {written!r}, which is no value of the "
-            "array's type; nothing is masked by it"
-        )
-    else:
-        message = _(
-            "Array {path}: /attributes/_FillValue is plain JSON ({written!r}), which engine zarr "
-            "cannot read; it masks missing data as GeoZarr and NZ-1.0 mean it"
-        )
-    return XGroupMetadataWarning(message.format(path=f"/{path}", written=fill_value.written))
-
-
 def _classify(
-    hierarchy: Hierarchy, documents: Mapping[str, Document], result: AssembledGroup
+    hierarchy: Hierarchy, conventions: Mapping[str, ArrayConventions], result: AssembledGroup
 ) -> None:
     """Find out which arrays others refer to, and which follow no principal convention."""
-    principals = [handler for handler in handlers() if handler.tier == "principal"]
-    group = hierarchy.document(result.path)
-    for name, variable in result.variables.items():
-        attributes = documents[name]["attributes"]
-        result.referred.update(_referred_arrays(hierarchy, attributes, result.path))
-        if variable.dims == (name,):
-            continue
-        declaring = [attributes] if group is None else [attributes, group["attributes"]]
-        if not any(handler.is_declared(node) for handler in principals for node in declaring):
+    for name, found in conventions.items():
+        document = found.context.node.document
+        if document is not None:
+            referred = _referred_arrays(hierarchy, document["attributes"], result.path)
+            result.referred.update(referred)
+        is_dimension_coordinate = result.variables[name].dims == (name,)
+        if found.principal is None and not is_dimension_coordinate:
             result.without_principal.append(join_path(result.path, name))
 
 

@@ -1,20 +1,29 @@
 """The hand-off to xarray: the entry point of the backend."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, TypeVar, Unpack
 
 import xarray as xr
 from xarray.backends import BackendEntrypoint
+from zarr.abc.store import Store
 
 from zarr_xgroup.alignment import align_with_parents
-from zarr_xgroup.assembly import AssembledGroup, assemble, no_principal_warning
+from zarr_xgroup.assembly import (
+    AssembledGroup,
+    assemble,
+    load_referred,
+    no_principal_warning,
+    resolution_warnings,
+)
 from zarr_xgroup.datastore import ResolvedZarrStore
 from zarr_xgroup.decoding import DecodingOptions, decode
 from zarr_xgroup.errors import XGroupWarning, warn_user
 from zarr_xgroup.hierarchy import Hierarchy, StoreOptions
 from zarr_xgroup.i18n import _
+from zarr_xgroup.variables import ArrayReader
 
 T = TypeVar("T", StoreOptions, DecodingOptions)
 
@@ -72,6 +81,7 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
         """Open one group as a Dataset. For parameters and errors see the class."""
         with _opening(filename_or_obj, options) as opening:
             opening.hierarchy.load_group(opening.group)
+            load_referred(opening.hierarchy, [opening.group])
             return opening.dataset(opening.group)
 
     def open_groups_as_dict(
@@ -105,7 +115,9 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
             dimensions are called ``<dimension>_<group>``, and a warning says so.
         """
         with _opening(filename_or_obj, options) as opening:
-            datasets, warnings = align_with_parents(opening.datasets(), opening.group)
+            datasets, warnings = align_with_parents(
+                opening.datasets(), opening.identities(), opening.group
+            )
             opening.warnings.extend(warnings)
             tree = xr.DataTree.from_dict(datasets)
             for node in tree.subtree:
@@ -122,38 +134,51 @@ class _Opening:
     decoding: DecodingOptions
     warnings: list[XGroupWarning] = field(default_factory=list)
     _assembled: list[AssembledGroup] = field(default_factory=list)
+    _reader: ArrayReader = field(default_factory=ArrayReader)
 
     @property
     def close(self) -> Callable[[], None] | None:
-        """What closes the store; not a method of the hierarchy, lest Datasets pickle that."""
-        return self.hierarchy.store.close if self.hierarchy.closes else None
+        """What closes the stores; not a method of the hierarchy, lest Datasets pickle that."""
+        stores = self.hierarchy.opened_stores()
+        return partial(_close, tuple(stores)) if stores else None
 
     def dataset(self, path: str) -> xr.Dataset:
         """Return a loaded group as a Dataset."""
-        group = assemble(self.hierarchy, path, _names(self.decoding.get("drop_variables")))
+        dropped = _names(self.decoding.get("drop_variables"))
+        group = assemble(self.hierarchy, path, dropped, self._reader)
         self._assembled.append(group)
         self.warnings.extend(group.warnings)
         store = ResolvedZarrStore(group.variables, group.attributes)
-        dataset, warnings = decode(store, path, self.decoding)
+        dataset, warnings = decode(store, path, group.referrers, self.decoding)
         self.warnings.extend(warnings)
+        dataset = dataset.set_coords(group.coordinates & set(dataset.variables))
         dataset.set_close(self.close)
         return dataset
 
     def datasets(self) -> dict[str, xr.Dataset]:
         """Return the group and all below it, by path from the group (itself "/")."""
         self.hierarchy.load_tree(self.group)
-        return {
-            f"/{path[len(self.group) :].lstrip('/')}": self.dataset(path)
-            for path in self.hierarchy.subtree(self.group)
-        }
+        paths = list(self.hierarchy.subtree(self.group))
+        load_referred(self.hierarchy, paths)
+        return {self._relative(path): self.dataset(path) for path in paths}
+
+    def identities(self) -> dict[str, dict[str, Hashable]]:
+        """Return what the coordinates of each group are, by path as of `datasets`."""
+        return {self._relative(group.path): group.identities for group in self._assembled}
+
+    def _relative(self, path: str) -> str:
+        return f"/{path[len(self.group) :].lstrip('/')}"
 
     def give_warnings(self) -> None:
         """Give all warnings of this open."""
         without_principal = no_principal_warning(self._assembled)
-        for warning in (*self.hierarchy.warnings, *self.warnings):
+        for warning in (
+            *self.hierarchy.warnings,
+            *self.warnings,
+            *resolution_warnings(self._assembled),
+            *([without_principal] if without_principal is not None else []),
+        ):
             warn_user(warning)
-        if without_principal is not None:
-            warn_user(without_principal)
 
 
 @contextmanager
@@ -170,6 +195,11 @@ def _opening(store_like: Any, options: OpenOptions) -> Iterator[_Opening]:
     except BaseException:
         hierarchy.close()
         raise
+
+
+def _close(stores: Iterable[Store]) -> None:
+    for store in stores:
+        store.close()
 
 
 def _part(kind: type[T], options: OpenOptions) -> T:

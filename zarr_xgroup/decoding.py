@@ -54,7 +54,10 @@ class _Remedy:
 
 
 def decode(
-    store: ResolvedZarrStore, group: str, options: DecodingOptions
+    store: ResolvedZarrStore,
+    group: str,
+    referrers: Mapping[str, str],
+    options: DecodingOptions,
 ) -> tuple[xr.Dataset, list[XGroupMetadataWarning]]:
     """Return a store's variables as a Dataset decoded by xarray.
 
@@ -64,6 +67,8 @@ def decode(
         Undecoded variables.
     group : str
         The path of the group, for messages.
+    referrers : mapping of str to str
+        The arrays that brought those variables that are no arrays of the group.
     options : DecodingOptions
         What xarray shall decode.
 
@@ -94,7 +99,9 @@ def decode(
     for name, remedy in remedies.items():
         if name in dataset.variables:
             dataset[name].attrs.update(remedy.set_aside)
-    return dataset, [_warning(join_path(group, name), remedy) for name, remedy in remedies.items()]
+    return dataset, [
+        _warning(_subject(name, group, referrers), remedy) for name, remedy in remedies.items()
+    ]
 
 
 def _remedies(
@@ -148,16 +155,22 @@ def _switched_off(
     return result
 
 
-def _warning(path: str, remedy: _Remedy) -> XGroupMetadataWarning:
+def _subject(name: str, group: str, referrers: Mapping[str, str]) -> str:
+    if name in referrers:
+        return _("Array {path}: its coordinate {name!r}").format(path=referrers[name], name=name)
+    return _("Array {path}").format(path=f"/{join_path(group, name)}")
+
+
+def _warning(subject: str, remedy: _Remedy) -> XGroupMetadataWarning:
     reason = f"{type(remedy.error).__name__}: {remedy.error}"
     pointers = ", ".join(f"/attributes/{key}" for key in remedy.set_aside)
     if remedy.switched_off is None:
-        message = _("Array {path} was left out, xarray cannot decode it: {reason}")
+        message = _("{subject} was left out, xarray cannot decode it: {reason}")
     elif pointers and not remedy.switched_off:
-        message = _("Array {path}: {pointers} must be a string and was not used: {reason}")
+        message = _("{subject} was opened without {pointers}, no string: {reason}")
     elif "mask_and_scale" in remedy.switched_off:
-        message = _("Array {path} was left undecoded, xarray cannot decode it: {reason}")
+        message = _("{subject} was left undecoded, xarray cannot decode it: {reason}")
     else:
-        message = _("Array {path}: its times were left undecoded: {reason}")
-    text = message.format(path=f"/{path}", pointers=pointers, reason=reason)
+        message = _("{subject} was opened with its times undecoded: {reason}")
+    text = message.format(subject=subject, pointers=pointers, reason=reason)
     return XGroupMetadataWarning(text, XGroupMetadataError(reason))

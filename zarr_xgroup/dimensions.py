@@ -8,8 +8,8 @@ one array needs.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import count
-from typing import Any
+from itertools import count, permutations
+from typing import Any, TypeAlias
 
 from zarr_xgroup.documents import Document
 from zarr_xgroup.errors import XGroupDimensionWarning, XGroupMetadataError
@@ -21,8 +21,12 @@ _NCZARR_KEYS = ("_NCZARR_ARRAY", "_nczarr_array")
 _NCZARR_REFERENCES = ("dimrefs", "dimension_references")
 
 
+#: Names that may be those of an array's dimensions, with the length where it is known.
+Hints: TypeAlias = Sequence[tuple[str, int | None]]
+
+
 def settle_dimensions(
-    arrays: Mapping[str, Document], group: str
+    arrays: Mapping[str, Document], group: str, hints: Mapping[str, Hints] | None = None
 ) -> tuple[dict[str, tuple[str, ...]], list[XGroupDimensionWarning]]:
     """Return a name for every dimension of a group's arrays.
 
@@ -33,6 +37,9 @@ def settle_dimensions(
         `shape`.
     group : str
         The path of the group, for messages.
+    hints : mapping of str to Hints, optional
+        By array, what its conventions say of its axes. Used for axes without a name where
+        it leaves one possibility only.
 
     Returns
     -------
@@ -42,7 +49,11 @@ def settle_dimensions(
         One for each array whose dimensions had to be named or renamed.
     """
     declared = {name: declared_dimensions(document) for name, document in arrays.items()}
-    named = _with_phony_names(declared, arrays)
+    hinted = {
+        name: _with_hints(dimensions, arrays[name]["shape"], (hints or {}).get(name, ()))
+        for name, dimensions in declared.items()
+    }
+    named = _with_phony_names(hinted, arrays)
     settled = _without_conflicts(named, arrays)
     warnings = []
     for name, document in arrays.items():
@@ -100,6 +111,28 @@ def _basenames(names: Any) -> Any:
     return [name.rpartition("/")[2] if isinstance(name, str) else None for name in names]
 
 
+def _with_hints(
+    declared: tuple[str | None, ...], shape: Sequence[int], hints: Hints
+) -> tuple[str | None, ...]:
+    """Name the axes without a name, if there is exactly one way to do so."""
+    axes = [axis for axis, name in enumerate(declared) if name is None]
+    free = [(name, length) for name, length in hints if name not in declared]
+    if not axes or len(axes) > len(free):
+        return declared
+    ways = {
+        tuple(name for name, _length in chosen)
+        for chosen in permutations(free, len(axes))
+        if all(
+            length in (None, shape[axis])
+            for axis, (_name, length) in zip(axes, chosen, strict=True)
+        )
+    }
+    if len(ways) != 1:
+        return declared
+    names = dict(zip(axes, ways.pop(), strict=True))
+    return tuple(names.get(axis, name) for axis, name in enumerate(declared))
+
+
 def _with_phony_names(
     declared: Mapping[str, tuple[str | None, ...]], arrays: Mapping[str, Document]
 ) -> dict[str, tuple[str, ...]]:
@@ -127,7 +160,8 @@ def _without_conflicts(
     named: Mapping[str, tuple[str, ...]], arrays: Mapping[str, Document]
 ) -> dict[str, tuple[str, ...]]:
     """Rename where a name has another size already; a dimension's own coordinate goes first."""
-    sizes: dict[str, int] = {}
+    # xarray refuses a dimension that is called as a scalar.
+    sizes = {name: -1 for name, document in arrays.items() if not document["shape"]}
     settled = {}
     for name in sorted(named, key=lambda name: named[name] != (name,)):
         dimensions = []

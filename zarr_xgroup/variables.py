@@ -5,7 +5,6 @@ What is handed out holds the store and the metadata of one array, never the hier
 
 from __future__ import annotations
 
-import copy
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,9 +19,11 @@ from zarr.core.group import ConsolidatedMetadata, GroupMetadata
 from zarr.storage import StorePath
 
 from zarr_xgroup.dimensions import DIMENSION_KEY
-from zarr_xgroup.documents import Document, ZarrFormat
-from zarr_xgroup.errors import XGroupMetadataError
+from zarr_xgroup.documents import Document, ZarrFormat, copy_of
+from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupMetadataWarning
+from zarr_xgroup.hierarchy import Hierarchy
 from zarr_xgroup.i18n import _
+from zarr_xgroup.resolver import Node
 
 #: What zarr and xarray raise for metadata they cannot use.
 METADATA_ERRORS = (
@@ -163,6 +164,84 @@ class GroupVariables:
         return ZarrStore(group, mode="r", use_zarr_fill_value_as_mask=self._zarr_format == 2)
 
 
+class ArrayReader:
+    """Makes lazy variables of arrays anywhere, each opened once however often it is asked for."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[tuple[int, str, tuple[str, ...]], zarr.Array[Any]] = {}
+
+    def problem(self, node: Node) -> XGroupError | None:
+        """Return what is wrong with the attributes of an array that could be opened."""
+        return _hierarchy(node).problems.get(node.path)
+
+    def variable(
+        self, node: Node, dimensions: tuple[str, ...]
+    ) -> tuple[xr.Variable, FillValue | None]:
+        """Return an array as an undecoded variable with the given dimensions.
+
+        Parameters
+        ----------
+        node : Node
+            An array of a `Hierarchy`.
+        dimensions : tuple of str
+            One name per axis.
+
+        Returns
+        -------
+        variable : xarray.Variable
+            Lazy; shares no mutable state with any other. ``encoding["source"]`` says where
+            it is from.
+        fill_value : FillValue or None
+            As of `GroupVariables.open`.
+
+        Raises
+        ------
+        XGroupMetadataError
+            If zarr or xarray cannot use the array's document.
+        """
+        hierarchy, document = _hierarchy(node), node.document
+        if document is None:
+            message = _("there is no array {node}").format(node=node)
+            raise XGroupMetadataError(message)
+        key = (id(hierarchy), node.path, dimensions)
+        if key not in self._arrays:
+            self._arrays[key] = open_array(
+                hierarchy.store, node.path, with_dimensions(document, dimensions)
+            )
+        members = {node.name: self._arrays[key]}
+        group = GroupVariables(hierarchy.store, node.group.path, members, hierarchy.zarr_format)
+        variable, fill_value = group.open(node.name)
+        variable.encoding["source"] = f"{hierarchy.name.rstrip('/')}{node}"
+        return variable, fill_value
+
+
+def zarr_objects(node: Node) -> tuple[zarr.Group, zarr.Group, zarr.Array[Any]]:
+    """Return the root, the group and the array of a node as zarr objects, reading nothing."""
+    hierarchy, document = _hierarchy(node), node.document
+    if document is None:
+        message = _("there is no array {node}").format(node=node)
+        raise XGroupMetadataError(message)
+    return (
+        _zarr_group(hierarchy, ""),
+        _zarr_group(hierarchy, node.group.path),
+        open_array(hierarchy.store, node.path, document),
+    )
+
+
+def _zarr_group(hierarchy: Hierarchy, path: str) -> zarr.Group:
+    document = hierarchy.find(path)
+    attributes = {} if document is None else copy_of(document["attributes"])
+    metadata = GroupMetadata(attributes=attributes, zarr_format=hierarchy.zarr_format)
+    return zarr.Group(zarr.AsyncGroup(metadata, StorePath(hierarchy.store, path)))
+
+
+def _hierarchy(node: Node) -> Hierarchy:
+    if not isinstance(node.documents, Hierarchy):
+        message = f"{node} is in no store, only among documents"
+        raise TypeError(message)
+    return node.documents
+
+
 def plain_fill_value(written: Any, dtype: np.dtype[Any]) -> Any:
     """Return what a ``_FillValue`` written as plain JSON means for an array of this type.
 
@@ -214,7 +293,31 @@ def _variable_of(store: ZarrStore, name: str) -> xr.Variable:
     return variable
 
 
+def transposed(variable: xr.Variable) -> xr.Variable:
+    """Return a lazy variable with its axes the other way round, in its encoding as well."""
+    result = variable.transpose()
+    for key in ("chunks", "shards"):
+        if isinstance(variable.encoding.get(key), tuple):
+            result.encoding[key] = variable.encoding[key][::-1]
+    return result
+
+
+def fill_value_warning(path: str, fill_value: FillValue) -> XGroupMetadataWarning:
+    """Return the warning about a ``_FillValue`` of the array at an absolute path."""
+    if fill_value.value is None:
+        message = _(
+            "Array {path}: /attributes/_FillValue is {written!r}, which is no value of the "
+            "array's type; nothing is masked by it"
+        )
+    else:
+        message = _(
+            "Array {path}: /attributes/_FillValue is plain JSON ({written!r}), which engine zarr "
+            "cannot read; it masks missing data as GeoZarr and NZ-1.0 mean it"
+        )
+    return XGroupMetadataWarning(message.format(path=path, written=fill_value.written))
+
+
 def _own(variable: xr.Variable) -> xr.Variable:
     """Give a variable attributes that it shares with no document."""
-    variable.attrs = copy.deepcopy(dict(variable.attrs))
+    variable.attrs = copy_of(variable.attrs)
     return variable

@@ -1,25 +1,83 @@
-"""The conventions: what handlers there are, and which of them an array follows."""
+"""The conventions: what handlers there are, and what those of an array find."""
 
-from collections.abc import Iterable
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
-from zarr_xgroup.conventions.base import ConventionHandler
-from zarr_xgroup.errors import XGroupPluginWarning, warn_user
+import numpy as np
+import xarray as xr
+import zarr
+
+from zarr_xgroup.conventions.base import (
+    ArrayContext,
+    BoundResolver,
+    ConventionHandler,
+    Coordinate,
+    DocumentHandler,
+)
+from zarr_xgroup.conventions.cs import CsHandler
+from zarr_xgroup.conventions.geolocation import GeolocationHandler
+from zarr_xgroup.conventions.proj import ProjHandler
+from zarr_xgroup.conventions.ref import RefHandler
+from zarr_xgroup.conventions.uom import UomHandler
+from zarr_xgroup.errors import (
+    XGroupMetadataError,
+    XGroupPluginWarning,
+    warn_user,
+)
 from zarr_xgroup.i18n import _
+from zarr_xgroup.variables import zarr_objects
 
-__all__ = ["ENTRY_POINT_GROUP", "ConventionHandler", "build_handlers", "handlers"]
+__all__ = [
+    "ENTRY_POINT_GROUP",
+    "ConventionHandler",
+    "build_handlers",
+    "handlers",
+    "principal_of",
+    "register",
+    "resolve",
+]
 
 ENTRY_POINT_GROUP = "zarr_xgroup.conventions"
 
 Handlers = tuple[type[ConventionHandler], ...]
 
-_BUILT_IN: Handlers = ()
+#: In the order in which they are asked; of principal conventions the first one counts.
+_BUILT_IN: Handlers = (CsHandler, GeolocationHandler, RefHandler, UomHandler, ProjHandler)
+_REGISTERED: list[type[ConventionHandler]] = []
+
+
+def register(handler: type[ConventionHandler]) -> type[ConventionHandler]:
+    """Use a handler in this process, as if it were an installed plug-in.
+
+    Can decorate a class. One that was registered before for the same convention is replaced.
+
+    Raises
+    ------
+    TypeError
+        If it is not a handler, or its convention is built in or handled by a plug-in.
+    """
+    others = [other for other in _REGISTERED if not _same_convention(handler, other)]
+    problem = _why_not(handler, [*_installed(), *others])
+    if problem is not None:
+        message = _("{handler!r} cannot be registered: {problem}").format(
+            handler=handler, problem=problem
+        )
+        raise TypeError(message)
+    _REGISTERED[:] = [*others, handler]
+    return handler
+
+
+def handlers() -> Handlers:
+    """Return all handlers: those built in, of installed plug-ins, and registered ones."""
+    return (*_installed(), *_REGISTERED)
 
 
 @cache
-def handlers() -> Handlers:
-    """Return all handlers: those built in, then those of installed plug-ins."""
+def _installed() -> Handlers:
     found, warnings = build_handlers(_BUILT_IN, entry_points(group=ENTRY_POINT_GROUP))
     for warning in warnings:
         warn_user(warning)
@@ -62,6 +120,108 @@ def _why_not(handler: object, known: Iterable[type[ConventionHandler]]) -> str |
     if not isinstance(getattr(handler, "name", None), str):
         return _("it has no 'name'")
     for other in known:
-        if handler.name == other.name or (handler.uuid and handler.uuid == other.uuid):
+        if _same_convention(handler, other):
             return _("{module} handles the same convention already").format(module=other.__module__)
     return None
+
+
+def _same_convention(handler: object, other: type[ConventionHandler]) -> bool:
+    name, uuid = getattr(handler, "name", None), getattr(handler, "uuid", None)
+    return name == other.name or (uuid is not None and uuid == other.uuid)
+
+
+class ArrayConventions:
+    """The handlers that apply to one array, and what they find.
+
+    Attributes
+    ----------
+    context : ArrayContext
+        The array; takes down what is wrong.
+    principal : ConventionHandler or None
+        The handler of its principal convention.
+    """
+
+    def __init__(self, context: ArrayContext, available: Handlers) -> None:
+        self.context = context
+        self._objects: tuple[zarr.Group, zarr.Group, zarr.Array[Any]] | None = None
+        active = [handler() for handler in available if self._applies(handler)]
+        principals = [handler for handler in active if handler.tier == "principal"]
+        self.principal = principals[0] if principals else None
+        self._services = [handler for handler in active if handler.tier == "service"]
+        if len(principals) > 1:
+            message = _("it declares the principal conventions {names}; {first} was used")
+            names = ", ".join(handler.name for handler in principals)
+            context.note(message.format(names=names, first=principals[0].name))
+
+    @property
+    def _active(self) -> list[ConventionHandler]:
+        return ([self.principal] if self.principal else []) + self._services
+
+    def coordinates(self) -> Iterator[Coordinate]:
+        """Yield the array's coordinates, those of the principal convention first."""
+        for handler in self._active:
+            if isinstance(handler, DocumentHandler):
+                yield from handler.coordinates(self.context)
+            else:
+                yield from self._of_plugin(handler)
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the attributes that the conventions add to the array itself."""
+        attributes: dict[str, Any] = {}
+        for handler in self._active:
+            if isinstance(handler, DocumentHandler):
+                attributes = {**handler.attributes(self.context), **attributes}
+        return attributes
+
+    def _zarr_objects(self) -> tuple[zarr.Group, zarr.Group, zarr.Array[Any]]:
+        if self._objects is None:
+            self._objects = zarr_objects(self.context.node)
+        return self._objects
+
+    def _applies(self, handler: type[ConventionHandler]) -> bool:
+        if issubclass(handler, DocumentHandler):
+            return handler.applies(self.context)
+        try:
+            return bool(handler.detect(*self._zarr_objects()))
+        except Exception as error:  # noqa: BLE001 - a plug-in may raise anything
+            self._failed(handler, error)
+            return False
+
+    def _of_plugin(self, handler: ConventionHandler) -> Iterator[Coordinate]:
+        root, group, array = self._zarr_objects()
+        handler.resolver = BoundResolver(self.context)
+        try:
+            variables = handler.get_variables(array, group, root)
+            coordinates = [_coordinate(name, variables[name]) for name in variables]
+        except Exception as error:  # noqa: BLE001 - a plug-in may raise anything
+            self._failed(type(handler), error)
+            return
+        yield from coordinates
+
+    def _failed(self, handler: type[ConventionHandler], error: Exception) -> None:
+        message = _("the handler of convention {name!r} ({module}) failed: {kind}: {reason}")
+        problem = XGroupMetadataError(
+            message.format(
+                name=handler.name,
+                module=handler.__module__,
+                kind=type(error).__name__,
+                reason=error,
+            )
+        )
+        problem.__cause__ = error
+        self.context.problems.append(problem)
+
+
+def _coordinate(name: str, variable: xr.Variable) -> Coordinate:
+    """Return a plug-in's variable as a coordinate."""
+    if not isinstance(variable, xr.Variable):
+        message = f"{name!r} is no xarray.Variable but {type(variable).__name__}"
+        raise TypeError(message)
+    if "source" in variable.encoding:
+        identity: Any = (variable.encoding["source"], variable.dims)
+    elif isinstance(variable._data, np.ndarray):
+        values = variable._data
+        identity = (variable.dims, values.shape, str(values.dtype), repr(values.tolist()))
+    else:
+        identity = (variable.dims, id(variable._data))
+    return Coordinate(name, variable, identity)

@@ -1,0 +1,171 @@
+"""Arrays whose values follow from numbers in the metadata, computed when they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from xarray.backends import BackendArray
+from xarray.core import indexing
+
+
+@dataclass(frozen=True)
+class Regular:
+    """Values at equal distances: ``first + step * i``, not accumulated.
+
+    Attributes
+    ----------
+    first, step : int or float
+        Integers give exact integers.
+    """
+
+    first: float
+    step: float
+
+    def __call__(self, position: Any) -> Any:
+        """Return the values at integer positions along the axis."""
+        return self.first + self.step * position
+
+
+@dataclass(frozen=True)
+class RegularBounds:
+    """Cell boundaries at fixed distances from the regular values they belong to.
+
+    Attributes
+    ----------
+    values : Regular
+        The coordinate.
+    below, above : int or float
+        Offsets added to each value.
+    """
+
+    values: Regular
+    below: float
+    above: float
+
+    def __call__(self, position: Any, side: Any) -> Any:
+        """Return the boundaries at positions along the axis and at sides 0 and 1."""
+        return self.values(position) + np.where(np.equal(side, 0), self.below, self.above)
+
+
+class ComputedArray(BackendArray):
+    """A lazy array of computed values: reading some computes just these.
+
+    Parameters
+    ----------
+    function : callable
+        Given an integer array of positions for each axis, all broadcastable against one
+        another, returns the values there. Must be picklable.
+    shape : tuple of int
+        The shape.
+    dtype : numpy.dtype
+        The type of the values.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], shape: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> None:
+        self.function = function
+        self.shape = shape
+        self.dtype = dtype
+
+    def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
+        """Return the values at a key of any of xarray's kinds."""
+        pointwise = isinstance(key, indexing.VectorizedIndexer)
+        return indexing.explicit_indexing_adapter(
+            key,
+            self.shape,
+            indexing.IndexingSupport.VECTORIZED,
+            lambda raw: self._select(raw, pointwise),
+        )
+
+    async def async_getitem(self, key: indexing.ExplicitIndexer) -> Any:
+        """Return the values at a key (for `xarray.Dataset.load_async`)."""
+        return self[key]
+
+    def _select(self, key: tuple[Any, ...], pointwise: bool) -> Any:
+        """Compute the values at a key with an integer, slice or array for each axis.
+
+        Arrays select pointwise (together, their axes first in the result) or each along
+        its own axis of the result.
+        """
+        positions = [_positions(part, size) for part, size in zip(key, self.shape, strict=True)]
+        together = [pointwise and not isinstance(part, slice) for part in key]
+        pairs = list(zip(positions, together, strict=True))
+        points = np.broadcast_shapes(*(np.shape(p) for p, joint in pairs if joint))
+        lengths = tuple(np.size(p) for p, joint in pairs if np.ndim(p) and not joint)
+        mesh = []
+        axis = len(points)
+        for p, joint in pairs:
+            shape = [1] * (len(points) + len(lengths))
+            if joint:
+                shape[: len(points)] = points
+                p = np.broadcast_to(p, points)
+            elif np.ndim(p):
+                shape[axis] = np.size(p)
+                axis += 1
+            mesh.append(np.reshape(p, shape))
+        values = np.asarray(self.function(*mesh)).astype(self.dtype, copy=False)
+        return np.broadcast_to(values, points + lengths).copy()
+
+
+def _positions(key: Any, size: int) -> Any:
+    """Return what a key along one axis selects, as non-negative positions."""
+    if isinstance(key, slice):
+        return np.arange(*key.indices(size))
+    positions = np.asarray(key)
+    if positions.dtype.kind == "b":
+        return np.flatnonzero(positions)
+    if np.any(positions < -size) or np.any(positions >= size):
+        message = f"index out of bounds for axis of size {size}"
+        raise IndexError(message)
+    return np.where(positions < 0, positions + size, positions)
+
+
+class OffsetBounds(BackendArray):
+    """Lazy cell boundaries of a lazy coordinate: its values plus two offsets.
+
+    Parameters
+    ----------
+    values : xarray.Variable
+        The coordinate, 1-D and decoded (an offset is in its unit, not in that of packed data).
+    below, above : int or float
+        Offsets added to each value.
+    """
+
+    def __init__(self, values: xr.Variable, below: float, above: float) -> None:
+        self.values = values
+        self.offsets = np.array([below, above])
+        self.shape = (*values.shape, 2)
+        self.dtype = np.result_type(values.dtype, self.offsets.dtype)
+
+    def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
+        """Return the boundaries at a key of any of xarray's kinds."""
+        return indexing.explicit_indexing_adapter(
+            key, self.shape, indexing.IndexingSupport.OUTER, self._outer
+        )
+
+    async def async_getitem(self, key: indexing.ExplicitIndexer) -> Any:
+        """Return the values at a key (for `xarray.Dataset.load_async`)."""
+        return self[key]
+
+    def _outer(self, key: tuple[Any, ...]) -> Any:
+        *position, side = key
+        values = np.asarray(self.values[tuple(position)].values)
+        offsets = self.offsets[side]
+        values = values[(..., *(None,) * np.ndim(offsets))].astype(self.dtype, copy=False)
+        bounds = values + offsets.astype(self.dtype, copy=False)
+        if self.dtype.kind in "iu" and np.any((bounds < values) != (offsets < 0)):
+            message = "cell boundaries exceed 64 bits"
+            raise OverflowError(message)
+        return bounds
+
+
+def lazy_variable(
+    array: BackendArray, dims: tuple[Hashable, ...], attrs: dict[str, Any] | None = None
+) -> xr.Variable:
+    """Return a variable that reads an array lazily."""
+    return xr.Variable(dims, indexing.LazilyIndexedArray(array), attrs)

@@ -1,0 +1,84 @@
+"""CF time units from what conventions say about time.
+
+The result is what xarray and cftime decode: ``days since 1850-01-01 00:00:00`` and a calendar.
+Source: CF conventions 1.12, section 4.4 "Time coordinate".
+"""
+
+import re
+
+#: One-letter abbreviations and prefixed seconds; `m` is a minute, as in no other table.
+_ABBREVIATIONS = {
+    "s": "seconds",
+    "m": "minutes",
+    "h": "hours",
+    "d": "days",
+    "y": "years",
+    "ms": "milliseconds",
+    "us": "microseconds",
+    "µs": "microseconds",
+    "ns": "nanoseconds",
+    "sec": "seconds",
+    "secs": "seconds",
+    "min": "minutes",
+    "mins": "minutes",
+    "hr": "hours",
+    "hrs": "hours",
+    "msec": "milliseconds",
+    "msecs": "milliseconds",
+}
+_EPOCH = re.compile(
+    r"(?P<date>[+-]?\d{1,6}-\d{1,2}-\d{1,2})"
+    r"(?:[T ]\s*(?P<time>\d{1,2}(?::\d{1,2}(?::\d{1,2}(?:\.\d*)?)?)?))?"
+    r"\s*(?P<zone>Z|UTC|GMT|[+-]\d{1,2}(?::?\d{2})?)?",
+    re.IGNORECASE,
+)
+
+
+def cf_unit(unit: str) -> str:
+    """Return a unit of time in the plural that CF writers use.
+
+    Parameters
+    ----------
+    unit : str
+        Singular, plural, or abbreviated: ``day``, ``Days``, ``d``, ``ms``.
+    """
+    # "M" is a month as often as a minute: left for the decoder to refuse.
+    word = unit.strip() if unit.strip() == "M" else unit.strip().lower()
+    if word in _ABBREVIATIONS:
+        return _ABBREVIATIONS[word]
+    return word if word.endswith("s") else f"{word}s"
+
+
+def cf_epoch(epoch: str) -> str:
+    """Return an epoch as ``date time[ zone]``, for any calendar.
+
+    ``T`` becomes a space, ``Z`` is left out (CF times without a zone are in UTC), an offset
+    stays. A text that is no date and time is returned as it is: it may still mean something
+    to who decodes it.
+    """
+    match = _EPOCH.fullmatch(epoch.strip())
+    if match is None:
+        return epoch.strip()
+    time = (match["time"] or "0").split(":")
+    padded = [part.zfill(2) for part in (*time, "0", "0")][:3]
+    zone = match["zone"] or ""
+    if zone.upper() in ("Z", "UTC", "GMT"):
+        zone = ""
+    return f"{match['date']} {':'.join(padded)}{zone and ' ' + _zone(zone)}"
+
+
+def _zone(offset: str) -> str:
+    digits = offset[1:].replace(":", "")
+    hours, minutes = (digits[:-2], digits[-2:]) if len(digits) > 2 else (digits, "00")
+    return f"{offset[0]}{hours.zfill(2)}:{minutes}"
+
+
+def cf_units(unit: str, epoch: str) -> str:
+    """Return the CF units of time since an epoch."""
+    return f"{cf_unit(unit)} since {cf_epoch(epoch)}"
+
+
+def cf_units_of_reference(reference: str) -> str:
+    """Return CF units given as one text, ``days since 1850-01-01``."""
+    unit, since, epoch = re.sub(r"\s+", " ", reference.strip()).partition(" since ")
+    return cf_units(unit, epoch) if since else reference
