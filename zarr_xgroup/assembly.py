@@ -15,9 +15,8 @@ import xarray as xr
 import zarr
 
 from zarr_xgroup.cf import candidate_paths, referred_names
-from zarr_xgroup.conventions import ArrayConventions, handlers
+from zarr_xgroup.conventions import ArrayConventions, axis_hints, handlers
 from zarr_xgroup.conventions.base import ArrayContext, Coordinate
-from zarr_xgroup.conventions.cs import axis_lengths
 from zarr_xgroup.dimensions import declared_dimensions, settle_dimensions
 from zarr_xgroup.documents import Document, copy_of
 from zarr_xgroup.errors import (
@@ -158,6 +157,15 @@ def _attach(hierarchy: Hierarchy, result: AssembledGroup, reader: ArrayReader) -
                 coordinate = Coordinate(dimension, variable, (node, (dimension,)), source=node)
                 merge.add(coordinate, context.node)
                 result.referred.add(node.path)
+    for name, found in conventions.items():
+        context = found.context
+        if name in merge.coordinates or result.variables[name].dims == (name,):
+            continue
+        mapping = found.grid_mapping()
+        if mapping is not None:
+            merge.add_grid_mapping(name, mapping, context.node)
+    for found in conventions.values():
+        context = found.context
         result.problems.extend((str(context.node), error) for error in context.problems)
         result.notes.extend((str(context.node), text) for text in context.notes)
         result.warnings.extend(context.warnings)
@@ -287,7 +295,7 @@ def _open_arrays(
             result.warnings.append(_left_out(path, error))
             del documents[name]
     hints = {
-        name: list(axis_lengths(ArrayContext(Node(hierarchy, join_path(result.path, name)), ())))
+        name: axis_hints(ArrayContext(Node(hierarchy, join_path(result.path, name)), ()))
         for name, document in documents.items()
         if None in declared_dimensions(document)
     }

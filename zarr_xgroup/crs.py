@@ -1,4 +1,4 @@
-"""Coordinate reference systems, as far as coordinates depend on them.
+"""Coordinate reference systems: what they are, and what coordinates follow from them.
 
 pyproj does the work where it is installed; without it what the text itself says is used.
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +17,9 @@ try:
     import pyproj
 except ImportError:  # the extra `geo` is not installed
     pyproj = None
+
+#: The members of a proj object, and of the attributes of `proj`, most explicit first.
+CRS_KEYS = ("proj:projjson", "proj:wkt2", "proj:code", "proj:epsg")
 
 _GEOGRAPHIC_WKT = re.compile(
     r"\s*(GEOGCRS|GEOGRAPHICCRS|GEODCRS|GEODETICCRS|GEOGCS)\b", re.IGNORECASE
@@ -26,34 +30,126 @@ _NOT_PLAIN = re.compile(r"BASEGEO|DERIVINGCONVERSION|CS\[Cartesian", re.IGNORECA
 _GEOGRAPHIC_NAMES = {"wgs84", "epsg:4326", "ogc:crs84", "crs84", "epsg:4258", "epsg:4269"}
 
 
+@dataclass(frozen=True)
+class Crs:
+    """A coordinate reference system as it is written.
+
+    Attributes
+    ----------
+    key : str
+        Where it is written: one of `CRS_KEYS`, or ``name``.
+    text : str
+        A code, WKT (also WKT1), PROJJSON or name.
+    """
+
+    key: str
+    text: str
+
+    @property
+    def is_understood(self) -> bool:
+        """Whether pyproj understands the text; always true without pyproj."""
+        return pyproj is None or _parsed(self.text) is not None
+
+    @property
+    def is_geographic(self) -> bool:
+        """Whether it is known to be geographic: its axes are longitude and latitude.
+
+        A rotated pole is not, nor is what cannot be understood.
+        """
+        if pyproj is not None:
+            parsed = _parsed(self.text)
+            return parsed is not None and bool(parsed.is_geographic) and not parsed.is_derived
+        if self.text.startswith("{"):
+            return _type_of(self.text) == "GeographicCRS"
+        if _WKT.match(self.text):
+            return bool(_GEOGRAPHIC_WKT.match(self.text)) and not _NOT_PLAIN.search(self.text)
+        return re.sub(r"\s", "", self.text).lower() in _GEOGRAPHIC_NAMES
+
+    @property
+    def variable_name(self) -> str:
+        """A name for a variable that stands for it: its code, or what it is called."""
+        parsed = _parsed(self.text) if pyproj is not None else None
+        authority = parsed.to_authority() if parsed is not None else None
+        if authority is not None:
+            return "_".join(authority)
+        name = self.text if parsed is None else parsed.name
+        return re.sub(r"\W+", "_", name)[:40].strip("_")
+
+    def is_same(self, other: Crs) -> bool:
+        """Tell whether two are the same system, the order of its axes apart."""
+        if self.text == other.text:
+            return True
+        if pyproj is None:
+            return False
+        mine, theirs = _parsed(self.text), _parsed(other.text)
+        return mine is not None and theirs is not None and _is_same(mine, theirs)
+
+    def grid_mapping(self) -> dict[str, Any]:
+        """Return the attributes of a CF grid mapping variable (CF 1.12, section 5.6).
+
+        Without pyproj a given WKT is passed on, and a code stays an attribute of its own.
+        """
+        parsed = _parsed(self.text) if pyproj is not None else None
+        if parsed is not None:
+            attributes: dict[str, Any] = parsed.to_cf()
+            # What GDAL and older tools read.
+            return {**attributes, "spatial_ref": attributes["crs_wkt"]}
+        if _WKT.match(self.text):
+            return {"crs_wkt": self.text, "spatial_ref": self.text}
+        return {self.key: self.text}
+
+    def axis_attributes(self) -> dict[str, dict[str, str]]:
+        """Return what the coordinates along ``X`` and ``Y`` are: units, standard_name, axis."""
+        parsed = _parsed(self.text) if pyproj is not None else None
+        if parsed is None:
+            return {"X": {"axis": "X"}, "Y": {"axis": "Y"}}
+        axes = {axis["axis"]: dict(axis) for axis in parsed.cs_to_cf() if "axis" in axis}
+        return {name: axes.get(name, {"axis": name}) for name in ("X", "Y")}
+
+
+def crs_in(values: Mapping[str, Any]) -> Iterator[Crs]:
+    """Yield the CRSs that the attributes or an object of `proj` give, most explicit first."""
+    for key in CRS_KEYS:
+        value = values.get(key)
+        if isinstance(value, Mapping):
+            yield Crs(key, json.dumps(value, sort_keys=True))
+        elif isinstance(value, int) and not isinstance(value, bool):
+            yield Crs(key, f"EPSG:{value}")
+        elif isinstance(value, str) and value.strip():
+            yield Crs(key, value)
+
+
 def is_geographic(identity: Any, name: Any = None) -> bool:
-    """Tell whether a CRS is known to be geographic (its axes are longitude and latitude).
+    """Tell whether a CRS is known to be geographic.
 
     Parameters
     ----------
     identity : object
-        A proj object: ``proj:code``, ``proj:wkt2``, ``proj:projjson`` or ``proj:epsg``.
+        A proj object.
     name : object
         The name of the CRS, used if there is no identity.
-
-    Returns
-    -------
-    bool
-        False also for what cannot be understood, and for a rotated pole.
     """
     if isinstance(identity, Mapping):
-        for key in ("proj:projjson", "proj:wkt2", "proj:code", "proj:epsg"):
-            if identity.get(key) is not None:
-                return _is_geographic_text(_as_text(identity[key]))
-    return isinstance(name, str) and _is_geographic_text(name)
+        for crs in crs_in(identity):
+            return crs.is_geographic
+    return isinstance(name, str) and Crs("name", name).is_geographic
 
 
-def _as_text(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return json.dumps(value, sort_keys=True)
-    if isinstance(value, int):
-        return f"EPSG:{value}"
-    return str(value)
+@lru_cache(maxsize=128)
+def _parsed(text: str) -> Any:
+    try:
+        return pyproj.CRS.from_user_input(text)
+    except (pyproj.exceptions.CRSError, ValueError):  # ValueError: text that is not Unicode
+        return None
+
+
+@lru_cache(maxsize=128)
+def _is_same(mine: Any, theirs: Any) -> bool:
+    if mine.equals(theirs, ignore_axis_order=True):
+        return True
+    # WKT1 says less than a code: where one has an authority, the other's best match counts.
+    ours, others = mine.to_epsg(min_confidence=25), theirs.to_epsg(min_confidence=25)
+    return ours is not None and ours == others
 
 
 def _type_of(projjson: str) -> object:
@@ -62,18 +158,3 @@ def _type_of(projjson: str) -> object:
     except ValueError:
         return None
     return value.get("type") if isinstance(value, dict) else None
-
-
-@lru_cache(maxsize=64)
-def _is_geographic_text(text: str) -> bool:
-    if pyproj is not None:
-        try:
-            crs = pyproj.CRS.from_user_input(text)
-        except (pyproj.exceptions.CRSError, ValueError):  # ValueError: text that is not Unicode
-            return False
-        return bool(crs.is_geographic) and not crs.is_derived
-    if text.startswith("{"):
-        return _type_of(text) == "GeographicCRS"
-    if _WKT.match(text):
-        return bool(_GEOGRAPHIC_WKT.match(text)) and not _NOT_PLAIN.search(text)
-    return re.sub(r"\s", "", text).lower() in _GEOGRAPHIC_NAMES

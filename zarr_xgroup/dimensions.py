@@ -8,8 +8,9 @@ one array needs.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import count, permutations
-from typing import Any, TypeAlias
+from typing import Any
 
 from zarr_xgroup.documents import Document
 from zarr_xgroup.errors import XGroupDimensionWarning, XGroupMetadataError
@@ -21,8 +22,20 @@ _NCZARR_KEYS = ("_NCZARR_ARRAY", "_nczarr_array")
 _NCZARR_REFERENCES = ("dimrefs", "dimension_references")
 
 
-#: Names that may be those of an array's dimensions, with the length where it is known.
-Hints: TypeAlias = Sequence[tuple[str, int | None]]
+@dataclass(frozen=True)
+class Hints:
+    """What an array's conventions say of its axes.
+
+    Attributes
+    ----------
+    axes : tuple of tuple
+        Names, each with the length where that is known.
+    in_order : bool
+        Whether, lengths allowing, an array with just these axes has them in this order.
+    """
+
+    axes: tuple[tuple[str, int | None], ...] = ()
+    in_order: bool = False
 
 
 def settle_dimensions(
@@ -50,7 +63,7 @@ def settle_dimensions(
     """
     declared = {name: declared_dimensions(document) for name, document in arrays.items()}
     hinted = {
-        name: _with_hints(dimensions, arrays[name]["shape"], (hints or {}).get(name, ()))
+        name: _with_hints(dimensions, arrays[name]["shape"], (hints or {}).get(name, Hints()))
         for name, dimensions in declared.items()
     }
     named = _with_phony_names(hinted, arrays)
@@ -116,20 +129,22 @@ def _with_hints(
 ) -> tuple[str | None, ...]:
     """Name the axes without a name, if there is exactly one way to do so."""
     axes = [axis for axis, name in enumerate(declared) if name is None]
-    free = [(name, length) for name, length in hints if name not in declared]
+    free = [(name, length) for name, length in hints.axes if name not in declared]
     if not axes or len(axes) > len(free):
         return declared
-    ways = {
+    ways = [
         tuple(name for name, _length in chosen)
         for chosen in permutations(free, len(axes))
         if all(
             length in (None, shape[axis])
             for axis, (_name, length) in zip(axes, chosen, strict=True)
         )
-    }
-    if len(ways) != 1:
+    ]
+    # Permutations come in the order of the hints: the first way is theirs, if it fits.
+    is_plain = hints.in_order and len(axes) == len(declared) == len(free)
+    if not ways or (len(ways) > 1 and not is_plain):
         return declared
-    names = dict(zip(axes, ways.pop(), strict=True))
+    names = dict(zip(axes, ways[0], strict=True))
     return tuple(names.get(axis, name) for axis, name in enumerate(declared))
 
 

@@ -8,13 +8,23 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
+import numpy as np
 import xarray as xr
 
-from zarr_xgroup.conventions.base import Coordinate
+from zarr_xgroup.conventions.base import Coordinate, GridMapping
+from zarr_xgroup.crs import Crs
 from zarr_xgroup.documents import copy_of
-from zarr_xgroup.errors import XGroupDimensionWarning, XGroupNameWarning, XGroupWarning
+from zarr_xgroup.errors import (
+    XGroupDimensionWarning,
+    XGroupNameWarning,
+    XGroupResolutionWarning,
+    XGroupWarning,
+)
 from zarr_xgroup.i18n import _
 from zarr_xgroup.resolver import Node
+
+#: What tools expect the variable of a CRS to be called.
+SPATIAL_REF = "spatial_ref"
 
 
 @dataclass
@@ -50,6 +60,8 @@ class Merge:
     referrers: dict[str, str] = field(default_factory=dict)
     warnings: list[XGroupWarning] = field(default_factory=list)
     _names: dict[Hashable, str] = field(default_factory=dict)
+    _crs: dict[str, GridMapping] = field(default_factory=dict)
+    _geotransforms: dict[str, str] = field(default_factory=dict)
     _renamed: dict[tuple[Node, str, int], str] = field(default_factory=dict)
 
     def add(self, coordinate: Coordinate, referrer: Node) -> str:
@@ -86,6 +98,59 @@ class Merge:
         for key, value in attributes.items():
             variable.attrs.setdefault(key, copy_of(value))
         return name
+
+    def add_grid_mapping(self, array: str, mapping: GridMapping, referrer: Node) -> None:
+        """Name an array's CRS by its ``grid_mapping``, in a scalar coordinate.
+
+        An array of the group that serves as such is completed, never doubled.
+        """
+        attributes = self.variables[array].attrs
+        wanted = attributes.get("grid_mapping")
+        if not (isinstance(wanted, str) and wanted.isidentifier()):
+            wanted = None
+        name = wanted or self._grid_mapping_name(mapping)
+        if name not in self.variables:
+            self.variables[name] = xr.Variable((), np.int64(0))
+            self.identities[name] = ("crs", mapping.crs.text)
+        self._crs.setdefault(name, mapping)
+        self.coordinates.add(name)
+        self._complete_grid_mapping(name, mapping, referrer)
+        attributes.setdefault("grid_mapping", name)
+
+    def _grid_mapping_name(self, mapping: GridMapping) -> str:
+        for name, known in self._crs.items():
+            if known.crs.is_same(mapping.crs) and _are_compatible(known, mapping):
+                return name
+        if SPATIAL_REF not in self._crs and SPATIAL_REF not in self.reserved:
+            return SPATIAL_REF
+        return next(
+            name
+            for name in _possible_names(mapping.crs.variable_name or SPATIAL_REF, "")
+            if name not in self.variables and name not in self.reserved
+        )
+
+    def _complete_grid_mapping(self, name: str, mapping: GridMapping, referrer: Node) -> None:
+        attributes = self.variables[name].attrs
+        for key in ("crs_wkt", "spatial_ref"):
+            given = attributes.get(key)
+            if isinstance(given, str) and not Crs(key, given).is_same(mapping.crs):
+                message = _(
+                    "Array {array}: its CRS ({key}) is another one than that of {name!r}, which "
+                    "was left as it is"
+                ).format(array=referrer, key=mapping.crs.key, name=name)
+                self.warnings.append(XGroupResolutionWarning(message))
+                return
+        for key, value in mapping.crs.grid_mapping().items():
+            attributes.setdefault(key, value)
+        if mapping.geotransform is None:
+            return
+        if name not in self._geotransforms:
+            if "GeoTransform" in attributes:
+                return
+            attributes["GeoTransform"] = self._geotransforms[name] = mapping.geotransform
+        elif self._geotransforms[name] != mapping.geotransform:
+            # Grids of several resolutions: each has its coordinates, none has the transform.
+            attributes.pop("GeoTransform", None)
 
     def _own_name(self, coordinate: Coordinate) -> str | None:
         """Return the name of the group's own array that a coordinate is, if it can serve as such."""
@@ -194,6 +259,14 @@ def with_renamed_dimensions(variable: xr.Variable, names: dict[str, str]) -> xr.
             names.get(dim, dim): size for dim, size in variable.encoding["preferred_chunks"].items()
         }
     return renamed
+
+
+def _are_compatible(one: GridMapping, other: GridMapping) -> bool:
+    """Tell whether one variable can stand for both: a rotated transform is of one grid only."""
+    if one.geotransform == other.geotransform:
+        return True
+    transforms = [m.geotransform.split() for m in (one, other) if m.geotransform is not None]
+    return all(float(t[2]) == float(t[4]) == 0 for t in transforms)
 
 
 def _possible_names(wanted: str, group: str) -> Iterable[str]:

@@ -17,12 +17,15 @@ from zarr_xgroup.conventions.base import (
     ConventionHandler,
     Coordinate,
     DocumentHandler,
+    GridMapping,
 )
-from zarr_xgroup.conventions.cs import CsHandler
+from zarr_xgroup.conventions.cs import CsHandler, axis_lengths
 from zarr_xgroup.conventions.geolocation import GeolocationHandler
-from zarr_xgroup.conventions.proj import ProjHandler
+from zarr_xgroup.conventions.proj import ProjHandler, crs_of
 from zarr_xgroup.conventions.ref import RefHandler
+from zarr_xgroup.conventions.spatial import SpatialHandler, geotransform_of, spatial_dimensions
 from zarr_xgroup.conventions.uom import UomHandler
+from zarr_xgroup.dimensions import Hints
 from zarr_xgroup.errors import (
     XGroupMetadataError,
     XGroupPluginWarning,
@@ -46,7 +49,14 @@ ENTRY_POINT_GROUP = "zarr_xgroup.conventions"
 Handlers = tuple[type[ConventionHandler], ...]
 
 #: In the order in which they are asked; of principal conventions the first one counts.
-_BUILT_IN: Handlers = (CsHandler, GeolocationHandler, RefHandler, UomHandler, ProjHandler)
+_BUILT_IN: Handlers = (
+    CsHandler,
+    SpatialHandler,
+    GeolocationHandler,
+    RefHandler,
+    UomHandler,
+    ProjHandler,
+)
 _REGISTERED: list[type[ConventionHandler]] = []
 
 
@@ -130,6 +140,13 @@ def _same_convention(handler: object, other: type[ConventionHandler]) -> bool:
     return name == other.name or (uuid is not None and uuid == other.uuid)
 
 
+def axis_hints(context: ArrayContext) -> Hints:
+    """Return what the conventions of an array whose dimensions have no names say of them."""
+    if CsHandler.applies(context):
+        return Hints(tuple(axis_lengths(context)))
+    return Hints(tuple(spatial_dimensions(context)), in_order=True)
+
+
 class ArrayConventions:
     """The handlers that apply to one array, and what they find.
 
@@ -172,6 +189,16 @@ class ArrayConventions:
             if isinstance(handler, DocumentHandler):
                 attributes = {**handler.attributes(self.context), **attributes}
         return attributes
+
+    def grid_mapping(self) -> GridMapping | None:
+        """Return the array's CRS, for arrays that follow any convention built in."""
+        if not any(isinstance(handler, DocumentHandler) for handler in self._active):
+            return None
+        crs = crs_of(self.context)
+        if crs is None:
+            return None
+        spatial = isinstance(self.principal, SpatialHandler)
+        return GridMapping(crs, geotransform_of(self.context) if spatial else None)
 
     def _zarr_objects(self) -> tuple[zarr.Group, zarr.Group, zarr.Array[Any]]:
         if self._objects is None:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 import xarray as xr
 import zarr
 
+from zarr_xgroup.crs import Crs
 from zarr_xgroup.dimensions import declared_dimensions
 from zarr_xgroup.errors import (
     XGroupError,
@@ -59,6 +60,22 @@ class Coordinate:
     as_stored: bool = False
     bounds: Coordinate | None = None
     formula_terms: dict[str, Coordinate] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class GridMapping:
+    """The CRS of an array, and the transform of its grid.
+
+    Attributes
+    ----------
+    crs : Crs
+        The CRS.
+    geotransform : str or None
+        The transform as GDAL writes it: corner origin, ``c a b f d e``.
+    """
+
+    crs: Crs
+    geotransform: str | None = None
 
 
 @dataclass

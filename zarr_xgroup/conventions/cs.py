@@ -410,8 +410,6 @@ def axis_lengths(context: ArrayContext) -> Iterator[tuple[str, int | None]]:
     For arrays whose dimensions have no names. What cannot be read is left out: it is told
     when the coordinates are resolved.
     """
-    if not CsHandler.applies(context):
-        return
     for name, axis in all_axes(context):
         items = axis.get("coordinates")
         sets = list(items.items()) if items is not None and isinstance(items.value, list) else []
