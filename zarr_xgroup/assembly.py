@@ -61,6 +61,8 @@ class AssembledGroup:
         The group's own, shared with nothing.
     inherited : dict
         By array, the coordinates of dimensions that it takes from ancestor groups.
+    named : dict
+        By array, what its dimensions were called before any was renamed to fit.
     variables : dict of str to xarray.Variable
         All lazy: the group's arrays sorted by name, then what these refer to.
     coordinates : set of str
@@ -84,6 +86,7 @@ class AssembledGroup:
     path: str
     attributes: dict[str, Any] = field(default_factory=dict)
     inherited: dict[str, dict[str, Node]] = field(default_factory=dict)
+    named: dict[str, tuple[str, ...]] = field(default_factory=dict)
     variables: dict[str, xr.Variable] = field(default_factory=dict)
     coordinates: set[str] = field(default_factory=set)
     identities: dict[str, Hashable] = field(default_factory=dict)
@@ -179,8 +182,15 @@ def _context(
     hierarchy: Hierarchy, result: AssembledGroup, name: str, reader: ArrayReader
 ) -> ArrayContext:
     node = Node(hierarchy, join_path(result.path, name))
-    dimensions = tuple(str(dimension) for dimension in result.variables[name].dims)
-    return ArrayContext(node, dimensions, reader)
+    variable = result.variables[name]
+    dimensions = tuple(str(dimension) for dimension in variable.dims)
+    return ArrayContext(
+        node,
+        dimensions,
+        reader,
+        names=dict(zip(result.named.get(name, dimensions), dimensions, strict=True)),
+        chunks=dict(variable.encoding.get("preferred_chunks", {})),
+    )
 
 
 def _sources(coordinate: Coordinate, hierarchy: Hierarchy) -> Iterator[str]:
@@ -299,12 +309,19 @@ def _open_arrays(
         for name, document in documents.items()
         if None in declared_dimensions(document)
     }
-    dimensions, warnings = settle_dimensions(documents, result.path, hints)
-    result.warnings.extend(warnings)
+    settled = settle_dimensions(documents, result.path, hints)
+    dimensions = settled.dimensions
+    result.named = settled.named
+    result.warnings.extend(
+        warning
+        for name, warning in settled.warnings.items()
+        # Without its attributes a v2 array has no names either, and that was told.
+        if join_path(result.path, name) not in hierarchy.problems
+    )
     for name, document in documents.items():
         if dimensions[name] != declared_dimensions(document):
-            settled = with_dimensions(document, dimensions[name])
-            arrays[name] = open_array(hierarchy.store, join_path(result.path, name), settled)
+            complete = with_dimensions(document, dimensions[name])
+            arrays[name] = open_array(hierarchy.store, join_path(result.path, name), complete)
     return arrays
 
 
@@ -366,8 +383,8 @@ def _classify(
         if document is not None:
             referred = _referred_arrays(hierarchy, document["attributes"], result.path)
             result.referred.update(referred)
-        is_dimension_coordinate = result.variables[name].dims == (name,)
-        if found.principal is None and not is_dimension_coordinate:
+        is_coordinate = name in result.coordinates or result.variables[name].dims == (name,)
+        if found.principal is None and not is_coordinate:
             result.without_principal.append(join_path(result.path, name))
 
 

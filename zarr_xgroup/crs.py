@@ -6,6 +6,7 @@ pyproj does the work where it is installed; without it what the text itself says
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -28,6 +29,15 @@ _WKT = re.compile(r"\s*[A-Z_]+\s*\[", re.IGNORECASE)
 #: A rotated pole, or geocentric axes.
 _NOT_PLAIN = re.compile(r"BASEGEO|DERIVINGCONVERSION|CS\[Cartesian", re.IGNORECASE)
 _GEOGRAPHIC_NAMES = {"wgs84", "epsg:4326", "ogc:crs84", "crs84", "epsg:4258", "epsg:4269"}
+
+
+_AUTHORITY = re.compile(
+    r"""(?:ID|AUTHORITY)\[\s*"EPSG"\s*,\s*"?(\d+)"?\s*\]\s*\]\s*$""", re.IGNORECASE
+)
+_GEOGRAPHIC_AXES = {
+    "X": {"standard_name": "longitude", "units": "degrees_east"},
+    "Y": {"standard_name": "latitude", "units": "degrees_north"},
+}
 
 
 @dataclass(frozen=True)
@@ -76,13 +86,24 @@ class Crs:
         return re.sub(r"\W+", "_", name)[:40].strip("_")
 
     def is_same(self, other: Crs) -> bool:
-        """Tell whether two are the same system, the order of its axes apart."""
+        """Tell whether two are known to be the same system, the order of its axes apart."""
+        return self._compared(other) is True
+
+    def differs(self, other: Crs) -> bool:
+        """Tell whether two are known to be different systems."""
+        return self._compared(other) is False
+
+    def _compared(self, other: Crs) -> bool | None:
+        """Return whether two are the same, None if that cannot be known."""
         if self.text == other.text:
             return True
-        if pyproj is None:
-            return False
-        mine, theirs = _parsed(self.text), _parsed(other.text)
-        return mine is not None and theirs is not None and _is_same(mine, theirs)
+        if pyproj is not None:
+            mine, theirs = _parsed(self.text), _parsed(other.text)
+            return _is_same(mine, theirs) if mine is not None and theirs is not None else None
+        codes = _code_in(self.text), _code_in(other.text)
+        if None not in codes:
+            return codes[0] == codes[1]
+        return False if self.key == other.key else None
 
     def grid_mapping(self) -> dict[str, Any]:
         """Return the attributes of a CF grid mapping variable (CF 1.12, section 5.6).
@@ -102,8 +123,15 @@ class Crs:
         """Return what the coordinates along ``X`` and ``Y`` are: units, standard_name, axis."""
         parsed = _parsed(self.text) if pyproj is not None else None
         if parsed is None:
-            return {"X": {"axis": "X"}, "Y": {"axis": "Y"}}
+            geographic = self.is_geographic
+            return {
+                axis: {"axis": axis, **(attributes if geographic else {})}
+                for axis, attributes in _GEOGRAPHIC_AXES.items()
+            }
         axes = {axis["axis"]: dict(axis) for axis in parsed.cs_to_cf() if "axis" in axis}
+        if parsed.is_geographic and any(axis.unit_name != "degree" for axis in parsed.axis_info):
+            for attributes in axes.values():
+                attributes.pop("units", None)  # pyproj says degrees whatever they are
         return {name: axes.get(name, {"axis": name}) for name in ("X", "Y")}
 
 
@@ -150,6 +178,30 @@ def _is_same(mine: Any, theirs: Any) -> bool:
     # WKT1 says less than a code: where one has an authority, the other's best match counts.
     ours, others = mine.to_epsg(min_confidence=25), theirs.to_epsg(min_confidence=25)
     return ours is not None and ours == others
+
+
+def _code_in(text: str) -> str | None:
+    """Return the EPSG code that a text is, or that WKT ends in."""
+    match = re.fullmatch(r"\s*EPSG:(\d+)\s*", text, re.IGNORECASE) or _AUTHORITY.search(text)
+    return match[1] if match else None
+
+
+def conflicting_grid_mapping(given: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | None:
+    """Return the attribute by which two CF grid mappings are of different CRSs, if any.
+
+    Only what both say is compared: names of the mapping and its numbers.
+    """
+    for key, value in given.items():
+        other = wanted.get(key)
+        if key == "grid_mapping_name" and other is not None and other != value:
+            return key
+        if (
+            isinstance(value, int | float)
+            and isinstance(other, int | float)
+            and not math.isclose(value, other, rel_tol=1e-6, abs_tol=1e-9)
+        ):
+            return key
+    return None
 
 
 def _type_of(projjson: str) -> object:

@@ -177,6 +177,10 @@ def write_store(target: Path) -> None:
         Where to; must not exist.
     """
     root = zarr.create_group(target, zarr_format=3)
+    _write_axes_of_all(root.create_group("axes"))
+    _write_ocean(root.create_group("ocean"))
+    _write_scene(root.create_group("scene"))
+    _write_swath(root.create_group("swath"))
     _write_buoy(root.create_group("buoy"))
     _write_satellite(root.create_group("satellite"))
     _write_radar(root.create_group("radar"))
@@ -186,6 +190,34 @@ def write_store(target: Path) -> None:
 def comparisons() -> list[Comparison]:
     """Return what to compare, in the order in which it is shown."""
     return [
+        Comparison(
+            _("cs: coordinates that arrays declare, a time axis that another group has"),
+            "open_dataset",
+            "/ocean",
+            _(
+                "What an array declares by cs is attached: latitudes and longitudes from two "
+                "numbers each, their bounds, and a time axis of another group, decoded in its "
+                "calendar. Engine zarr knows none of it."
+            ),
+        ),
+        Comparison(
+            _("spatial and proj: coordinates from a transform, and their CRS"),
+            "open_dataset",
+            "/scene",
+            _(
+                "A spatial:transform becomes x and y at the centres of cells, a proj:code becomes "
+                "spatial_ref, where GDAL, rioxarray and others look for the CRS."
+            ),
+        ),
+        Comparison(
+            _("geolocation: where the cells of a swath are"),
+            "open_dataset",
+            "/swath/data",
+            _(
+                "Latitudes and longitudes that a geolocation refers to are attached from the group "
+                "where they are."
+            ),
+        ),
         Comparison(
             _("A group as any other"),
             "open_dataset",
@@ -242,7 +274,8 @@ def show(store: Path, page: Page) -> Iterator[str]:
     yield from page.paragraph(
         _(
             "One small hierarchical Zarr store, opened with xarray's own engine and with this "
-            "package's. A star marks a coordinate."
+            "package's: first what its conventions declare, then what is unusual in it. A star "
+            "marks a coordinate."
         )
     )
     yield ""
@@ -289,7 +322,12 @@ def _verdict(theirs: Outcome, ours: Outcome) -> str:
         return _("Only engine xgroup opens it.")
     # Both engines were asked for the same kind of thing.
     identical: Any = theirs.opened.identical
-    return _("Identical.") if identical(ours.opened) else _("Both open it, with differences.")
+    if identical(ours.opened):
+        return _("Identical.")
+    attached = sorted(set(map(str, ours.opened.coords)) - set(map(str, theirs.opened.coords)))
+    if not attached:
+        return _("Both open it, with differences.")
+    return _("Both open it. Only engine xgroup attaches {names}.").format(names=", ".join(attached))
 
 
 def _items(page: Page, texts: Iterable[str]) -> Iterator[str]:
@@ -309,25 +347,123 @@ def _error_lines(error: BaseException) -> list[str]:
 
 
 def _summary(opened: Opened) -> Iterator[str]:
-    """Yield a line for each node of a tree and for each variable; coordinates have a star."""
+    """Yield a line for each variable of a Dataset, or for each node of a tree and its variables.
+
+    Coordinates have a star; those of a Dataset are shown with values.
+    """
     if isinstance(opened, xr.Dataset):
-        yield from _variable_lines(opened)
+        for variable, line in _variable_lines(opened):
+            is_coordinate = variable.name in opened.coords
+            yield f"{line} {_values(variable)}" if is_coordinate else line
+        bare = [str(name) for name in opened.sizes if name not in opened.coords]
+        if bare:
+            yield f"Dimensions without coordinates: {', '.join(bare)}"
         return
     for node in opened.subtree:
         yield node.path
-        yield from _variable_lines(node.to_dataset(inherit=False))
+        for _variable, line in _variable_lines(node.to_dataset(inherit=False)):
+            yield line
 
 
-def _variable_lines(dataset: xr.Dataset) -> Iterator[str]:
+def _variable_lines(dataset: xr.Dataset) -> Iterator[tuple[xr.DataArray, str]]:
     # Sorted, since engine zarr gives variables in the order in which they happened to be read.
     for name in (*sorted(dataset.coords, key=str), *sorted(dataset.data_vars, key=str)):
-        variable = dataset.variables[name]
+        variable = dataset[name]
         star = "*" if name in dataset.coords else " "
         sizes = ", ".join(f"{dimension}: {size}" for dimension, size in variable.sizes.items())
-        yield f"  {star} {name} ({sizes}) {variable.dtype}"
+        yield variable, f"  {star} {name} ({sizes}) {variable.dtype}"
+
+
+def _values(coordinate: xr.DataArray) -> str:
+    """Return the first and the last value with their unit; of a CRS its transform."""
+    if "GeoTransform" in coordinate.attrs:
+        return f"GeoTransform: {coordinate.attrs['GeoTransform']}"
+    values = coordinate.values.ravel()
+    ends = " .. ".join(_value(value) for value in (values[0], values[-1]))
+    return f"{ends} {coordinate.attrs.get('units', '')}".rstrip()
+
+
+def _value(value: object) -> str:
+    if isinstance(value, np.datetime64):
+        return str(value.astype("datetime64[m]")).replace("T", " ")
+    return str(value).removesuffix(" 00:00:00")
 
 
 # What is in the store.
+
+_CS = {"name": "cs", "uuid": "e4dbf0b7-7a00-4ce6-b23e-484292014ab4"}
+_SPATIAL = {"name": "spatial", "uuid": "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4"}
+_PROJ = {"name": "proj", "uuid": "f17cb550-5864-4468-aeb7-f3180cfb622f"}
+
+
+def _write_axes_of_all(group: zarr.Group) -> None:
+    _write_array(group, "time", np.array([57.5, 58.5, 59.5]), ("time",), {})
+
+
+def _write_ocean(group: zarr.Group) -> None:
+    calendar = {"unit": "days", "epoch": "2028-01-01", "calendar": "noleap"}
+    surface = {
+        "name": "WGS 84",
+        "axes": {
+            "lat": _regular_axis("Y", "degrees_north", 44.0, -2.0),
+            "lon": _regular_axis("X", "degrees_east", -19.0, 2.0),
+        },
+    }
+    times = {
+        "axes": {
+            "time": {
+                "abbreviation": "T",
+                "coordinates": [
+                    {"time": calendar, "values": {"external": {"node": "../axes/time"}}}
+                ],
+            },
+        },
+    }
+    attributes = {"zarr_conventions": [_CS], "cs": {"crs": [surface, times]}}
+    for name, unit, first in (("salinity", "1e-3", 35.0), ("temperature", "degC", 12.0)):
+        values = first + np.arange(24.0).reshape(3, 2, 4) / 10
+        _write_array(group, name, values, ("time", "lat", "lon"), {"units": unit, **attributes})
+
+
+def _regular_axis(abbreviation: str, unit: str, first: float, step: float) -> dict[str, Any]:
+    half = abs(step) / 2
+    values = {"regular": [first, step]}
+    return {
+        "abbreviation": abbreviation,
+        "coordinates": [{"unit": unit, "values": values, "boundaries": {"regular": [-half, half]}}],
+    }
+
+
+def _write_scene(group: zarr.Group) -> None:
+    group.attrs.update(
+        {
+            "zarr_conventions": [_SPATIAL, _PROJ],
+            "spatial:dimensions": ["y", "x"],
+            "spatial:transform": [10.0, 0.0, 600000.0, 0.0, -10.0, 5100000.0],
+            "proj:code": "EPSG:32632",
+        }
+    )
+    for name in ("nir", "red"):
+        reflectances = np.arange(12.0).reshape(3, 4) / 100
+        _write_array(group, name, reflectances, ("y", "x"), {"units": "1"})
+
+
+def _write_swath(group: zarr.Group) -> None:
+    rows, columns = np.mgrid[0:3, 0:4]
+    places = group.create_group("geolocation")
+    for name, unit, values in (
+        ("latitude", "degrees_north", 60.0 - rows + columns / 4),
+        ("longitude", "degrees_east", 5.0 + rows / 4 + columns),
+    ):
+        _write_array(places, name, values, ("row", "column"), {"units": unit})
+    geodetic = {
+        "x": {"node": "../geolocation/longitude"},
+        "y": {"node": "../geolocation/latitude"},
+    }
+    system = {"axes": {"row": {}, "column": {}}, "geolocation": {"geodetic": geodetic}}
+    attributes = {"units": "K", "zarr_conventions": [_CS], "cs": {"crs": [system]}}
+    data = group.create_group("data")
+    _write_array(data, "brightness", 250.0 + rows + columns, ("row", "column"), attributes)
 
 
 def _write_buoy(group: zarr.Group) -> None:

@@ -9,7 +9,7 @@ one array needs.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count, permutations
+from itertools import combinations, count, permutations
 from typing import Any
 
 from zarr_xgroup.documents import Document
@@ -38,9 +38,28 @@ class Hints:
     in_order: bool = False
 
 
+@dataclass(frozen=True)
+class Settled:
+    """The dimensions of a group's arrays, by array.
+
+    Attributes
+    ----------
+    dimensions : dict of str to tuple of str
+        One name per axis. No name has two sizes within the group.
+    named : dict of str to tuple of str
+        The same before names with two sizes were told apart.
+    warnings : dict of str to XGroupDimensionWarning
+        For arrays whose dimensions had to be named or renamed.
+    """
+
+    dimensions: dict[str, tuple[str, ...]]
+    named: dict[str, tuple[str, ...]]
+    warnings: dict[str, XGroupDimensionWarning]
+
+
 def settle_dimensions(
     arrays: Mapping[str, Document], group: str, hints: Mapping[str, Hints] | None = None
-) -> tuple[dict[str, tuple[str, ...]], list[XGroupDimensionWarning]]:
+) -> Settled:
     """Return a name for every dimension of a group's arrays.
 
     Parameters
@@ -56,10 +75,7 @@ def settle_dimensions(
 
     Returns
     -------
-    dimensions : dict of str to tuple of str
-        By array, one name per axis. No name has two sizes within the group.
-    warnings : list of XGroupDimensionWarning
-        One for each array whose dimensions had to be named or renamed.
+    Settled
     """
     declared = {name: declared_dimensions(document) for name, document in arrays.items()}
     hinted = {
@@ -68,14 +84,14 @@ def settle_dimensions(
     }
     named = _with_phony_names(hinted, arrays)
     settled = _without_conflicts(named, arrays)
-    warnings = []
+    warnings = {}
     for name, document in arrays.items():
         path = f"{group}/{name}" if group else name
         if declared[name] != named[name]:
-            warnings.append(_unnamed_warning(path, document, declared[name], settled[name]))
+            warnings[name] = _unnamed_warning(path, document, declared[name], settled[name])
         elif named[name] != settled[name]:
-            warnings.append(_conflict_warning(path, document, named[name], settled[name]))
-    return settled, warnings
+            warnings[name] = _conflict_warning(path, document, named[name], settled[name])
+    return Settled(settled, named, warnings)
 
 
 def declared_dimensions(document: Document) -> tuple[str | None, ...]:
@@ -130,21 +146,21 @@ def _with_hints(
     """Name the axes without a name, if there is exactly one way to do so."""
     axes = [axis for axis, name in enumerate(declared) if name is None]
     free = [(name, length) for name, length in hints.axes if name not in declared]
-    if not axes or len(axes) > len(free):
-        return declared
-    ways = [
-        tuple(name for name, _length in chosen)
-        for chosen in permutations(free, len(axes))
+    number = min(len(axes), len(free))
+    ways = {
+        tuple(sorted(zip(places, (name for name, _length in chosen), strict=True)))
+        for places in combinations(axes, number)
+        for chosen in permutations(free, number)
         if all(
             length in (None, shape[axis])
-            for axis, (_name, length) in zip(axes, chosen, strict=True)
+            for axis, (_name, length) in zip(places, chosen, strict=True)
         )
-    ]
-    # Permutations come in the order of the hints: the first way is theirs, if it fits.
-    is_plain = hints.in_order and len(axes) == len(declared) == len(free)
-    if not ways or (len(ways) > 1 and not is_plain):
-        return declared
-    names = dict(zip(axes, ways[0], strict=True))
+    }
+    order = [name for name, _length in free]
+    in_order = {way for way in ways if [name for _axis, name in way] == order}
+    if hints.in_order and in_order:
+        ways = in_order
+    names = dict(ways.pop()) if len(ways) == 1 else {}
     return tuple(names.get(axis, name) for axis, name in enumerate(declared))
 
 

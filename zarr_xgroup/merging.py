@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from zarr_xgroup.conventions.base import Coordinate, GridMapping
-from zarr_xgroup.crs import Crs
+from zarr_xgroup.crs import Crs, conflicting_grid_mapping
 from zarr_xgroup.documents import copy_of
 from zarr_xgroup.errors import (
     XGroupDimensionWarning,
@@ -61,7 +61,6 @@ class Merge:
     warnings: list[XGroupWarning] = field(default_factory=list)
     _names: dict[Hashable, str] = field(default_factory=dict)
     _crs: dict[str, GridMapping] = field(default_factory=dict)
-    _geotransforms: dict[str, str] = field(default_factory=dict)
     _renamed: dict[tuple[Node, str, int], str] = field(default_factory=dict)
 
     def add(self, coordinate: Coordinate, referrer: Node) -> str:
@@ -105,52 +104,61 @@ class Merge:
         An array of the group that serves as such is completed, never doubled.
         """
         attributes = self.variables[array].attrs
-        wanted = attributes.get("grid_mapping")
-        if not (isinstance(wanted, str) and wanted.isidentifier()):
-            wanted = None
-        name = wanted or self._grid_mapping_name(mapping)
+        named = attributes.get("grid_mapping")
+        if not (isinstance(named, str) and named.isidentifier()):
+            named = None
+        if named is not None and self._is_no_grid_mapping(named):
+            return  # it names something else: not ours to change
+        name = named or self._grid_mapping_name(mapping)
         if name not in self.variables:
             self.variables[name] = xr.Variable((), np.int64(0))
             self.identities[name] = ("crs", mapping.crs.text)
         self._crs.setdefault(name, mapping)
         self.coordinates.add(name)
-        self._complete_grid_mapping(name, mapping, referrer)
         attributes.setdefault("grid_mapping", name)
+        conflict = self._conflict(name, mapping)
+        if conflict is not None:
+            message = _(
+                "Array {array}: its CRS ({key}) is another one than that of {name!r} ({conflict}), "
+                "which was left as it is"
+            )
+            text = message.format(array=referrer, key=mapping.crs.key, name=name, conflict=conflict)
+            self.warnings.append(XGroupResolutionWarning(text))
+            return
+        given = self.variables[name].attrs
+        for key, value in mapping.crs.grid_mapping().items():
+            given.setdefault(key, value)
+        if mapping.geotransform is not None:
+            given.setdefault("GeoTransform", mapping.geotransform)
 
-    def _grid_mapping_name(self, mapping: GridMapping) -> str:
-        for name, known in self._crs.items():
-            if known.crs.is_same(mapping.crs) and _are_compatible(known, mapping):
-                return name
-        if SPATIAL_REF not in self._crs and SPATIAL_REF not in self.reserved:
-            return SPATIAL_REF
-        return next(
-            name
-            for name in _possible_names(mapping.crs.variable_name or SPATIAL_REF, "")
-            if name not in self.variables and name not in self.reserved
-        )
+    def _is_no_grid_mapping(self, name: str) -> bool:
+        """Tell whether a name is that of a variable that cannot stand for a CRS: no scalar."""
+        return name in self.reserved or (name in self.variables and self.variables[name].ndim > 0)
 
-    def _complete_grid_mapping(self, name: str, mapping: GridMapping, referrer: Node) -> None:
+    def _conflict(self, name: str, mapping: GridMapping) -> str | None:
+        """Return what of an existing grid mapping variable is of another CRS."""
         attributes = self.variables[name].attrs
         for key in ("crs_wkt", "spatial_ref"):
             given = attributes.get(key)
-            if isinstance(given, str) and not Crs(key, given).is_same(mapping.crs):
-                message = _(
-                    "Array {array}: its CRS ({key}) is another one than that of {name!r}, which "
-                    "was left as it is"
-                ).format(array=referrer, key=mapping.crs.key, name=name)
-                self.warnings.append(XGroupResolutionWarning(message))
-                return
-        for key, value in mapping.crs.grid_mapping().items():
-            attributes.setdefault(key, value)
-        if mapping.geotransform is None:
-            return
-        if name not in self._geotransforms:
-            if "GeoTransform" in attributes:
-                return
-            attributes["GeoTransform"] = self._geotransforms[name] = mapping.geotransform
-        elif self._geotransforms[name] != mapping.geotransform:
-            # Grids of several resolutions: each has its coordinates, none has the transform.
-            attributes.pop("GeoTransform", None)
+            if isinstance(given, str) and Crs(key, given).differs(mapping.crs):
+                return key
+        return conflicting_grid_mapping(attributes, mapping.crs.grid_mapping())
+
+    def _grid_mapping_name(self, mapping: GridMapping) -> str:
+        """Return the variable of the same CRS and grid, or a name for one."""
+        for name, known in self._crs.items():
+            if known.crs.is_same(mapping.crs) and known.geotransform == mapping.geotransform:
+                return name
+        if SPATIAL_REF not in self._crs and not self._is_no_grid_mapping(SPATIAL_REF):
+            if SPATIAL_REF not in self.variables:
+                return SPATIAL_REF
+            if self._conflict(SPATIAL_REF, mapping) is None:
+                return SPATIAL_REF
+        return next(
+            name
+            for name in _possible_names(mapping.crs.variable_name or SPATIAL_REF, "")
+            if self._is_free(name)
+        )
 
     def _own_name(self, coordinate: Coordinate) -> str | None:
         """Return the name of the group's own array that a coordinate is, if it can serve as such."""
@@ -259,14 +267,6 @@ def with_renamed_dimensions(variable: xr.Variable, names: dict[str, str]) -> xr.
             names.get(dim, dim): size for dim, size in variable.encoding["preferred_chunks"].items()
         }
     return renamed
-
-
-def _are_compatible(one: GridMapping, other: GridMapping) -> bool:
-    """Tell whether one variable can stand for both: a rotated transform is of one grid only."""
-    if one.geotransform == other.geotransform:
-        return True
-    transforms = [m.geotransform.split() for m in (one, other) if m.geotransform is not None]
-    return all(float(t[2]) == float(t[4]) == 0 for t in transforms)
 
 
 def _possible_names(wanted: str, group: str) -> Iterable[str]:

@@ -15,7 +15,8 @@ _ABBREVIATIONS = {
     "y": "years",
     "ms": "milliseconds",
     "us": "microseconds",
-    "µs": "microseconds",
+    "\u00b5s": "microseconds",  # micro sign
+    "\u03bcs": "microseconds",  # Greek mu
     "ns": "nanoseconds",
     "sec": "seconds",
     "secs": "seconds",
@@ -26,8 +27,14 @@ _ABBREVIATIONS = {
     "msec": "milliseconds",
     "msecs": "milliseconds",
 }
+_UNITS = {
+    f"{prefix}{unit}"
+    for unit in ("second", "minute", "hour", "day", "week", "month", "year")
+    for prefix in ("", "milli", "micro", "nano")
+    if not prefix or unit == "second"
+}
 _EPOCH = re.compile(
-    r"(?P<date>[+-]?\d{1,6}-\d{1,2}-\d{1,2})"
+    r"(?P<sign>[+-]?)(?P<year>\d{1,6})-(?P<month>\d{1,2})-(?P<day>\d{1,2})"
     r"(?:[T ]\s*(?P<time>\d{1,2}(?::\d{1,2}(?::\d{1,2}(?:\.\d*)?)?)?))?"
     r"\s*(?P<zone>Z|UTC|GMT|[+-]\d{1,2}(?::?\d{2})?)?",
     re.IGNORECASE,
@@ -42,11 +49,15 @@ def cf_unit(unit: str) -> str:
     unit : str
         Singular, plural, or abbreviated: ``day``, ``Days``, ``d``, ``ms``.
     """
-    # "M" is a month as often as a minute: left for the decoder to refuse.
-    word = unit.strip() if unit.strip() == "M" else unit.strip().lower()
+    word = unit.strip().lower()
+    if unit.strip() == "M":
+        return "M"  # a month as often as a minute
     if word in _ABBREVIATIONS:
         return _ABBREVIATIONS[word]
-    return word if word.endswith("s") else f"{word}s"
+    if word in _UNITS:
+        return f"{word}s"
+    # What is unknown stays: with an "s" it might be known as something else.
+    return word if word.removesuffix("s") in _UNITS else unit.strip()
 
 
 def cf_epoch(epoch: str) -> str:
@@ -64,7 +75,10 @@ def cf_epoch(epoch: str) -> str:
     zone = match["zone"] or ""
     if zone.upper() in ("Z", "UTC", "GMT"):
         zone = ""
-    return f"{match['date']} {':'.join(padded)}{zone and ' ' + _zone(zone)}"
+    # xarray warns of years with less than four digits.
+    date = f"{match['sign']}{match['year'].zfill(4)}-{match['month'].zfill(2)}-"
+    date += match["day"].zfill(2)
+    return f"{date} {':'.join(padded)}{zone and ' ' + _zone(zone)}"
 
 
 def _zone(offset: str) -> str:

@@ -90,6 +90,10 @@ class ArrayContext:
         The names of its dimensions, complete.
     reader : ArrayReader
         Makes lazy variables.
+    names : dict of str to str
+        What dimensions are called that the array's metadata calls otherwise.
+    chunks : dict of str to int
+        The chunks that dask should divide the array in, by dimension.
     problems : list of XGroupError
         What kept coordinates from being resolved.
     notes : list of str
@@ -101,6 +105,8 @@ class ArrayContext:
     node: Node
     dimensions: tuple[str, ...]
     reader: ArrayReader = field(default_factory=ArrayReader)
+    names: dict[str, str] = field(default_factory=dict)
+    chunks: dict[str, int] = field(default_factory=dict)
     problems: list[XGroupError] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     warnings: list[XGroupWarning] = field(default_factory=list)

@@ -35,6 +35,7 @@ from zarr_xgroup.conventions.geolocation import (
     named_axes,
 )
 from zarr_xgroup.conventions.uom import unit_of
+from zarr_xgroup.conventions.values import is_finite
 from zarr_xgroup.crs import is_geographic
 from zarr_xgroup.errors import XGroupError
 from zarr_xgroup.i18n import _
@@ -104,7 +105,8 @@ def _system(
     for axis_name, axis in context.attempt(_axes, axes) or () if axes is not None else ():
         axis = context.attempt(context.resolver.fragment, axis) or axis
         if context.attempt(axis.as_object) is not None:
-            yield from _Axis(context, axis_name, axis, geographic).coordinates()
+            name_here = context.names.get(axis_name, axis_name)
+            yield from _Axis(context, name_here, axis, geographic).coordinates()
     geolocation = system.get("geolocation")
     if geolocation is not None:
         yield from geolocation_coordinates(context, geolocation)
@@ -459,17 +461,11 @@ def _regular(fragment: Fragment, length: int) -> Regular:
 
 def _two_numbers(fragment: Fragment) -> tuple[float, float]:
     numbers = fragment.as_list()
-    if len(numbers) != 2 or not all(_is_finite(number) for number in numbers):
+    if len(numbers) != 2 or not all(is_finite(number) for number in numbers):
         raise fragment.error(_("must be two finite numbers, got {value}").format(value=numbers))
     if not all(_fits_64_bits(number) for number in numbers):
         raise fragment.error(_("has integers of more than 64 bits"))
     return numbers[0], numbers[1]
-
-
-def _is_finite(value: Any) -> bool:
-    if isinstance(value, bool):
-        return False
-    return isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
 
 
 def _is_nan(value: Any) -> bool:

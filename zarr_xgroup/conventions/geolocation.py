@@ -145,8 +145,10 @@ def horizontal_dimensions(context: ArrayContext) -> tuple[str, ...]:
     """
     for node in (context.node, context.node.group):
         declared = node.attribute("spatial:dimensions")
-        if declared is not None and _are_dimensions(context, declared.value):
-            return tuple(declared.value)
+        if declared is not None and isinstance(declared.value, list):
+            names = [context.names.get(str(name), str(name)) for name in declared.value]
+            if _are_dimensions(context, names):
+                return tuple(names)
     axes = dict(_abbreviated_axes(context))
     if {"X", "Y"} <= set(axes) and _are_dimensions(context, [axes["Y"], axes["X"]]):
         return axes["Y"], axes["X"]
@@ -166,7 +168,7 @@ def _abbreviated_axes(context: ArrayContext) -> Iterator[tuple[str, str]]:
     for name, axis in all_axes(context):
         abbreviation = axis.get("abbreviation")
         if abbreviation is not None and isinstance(abbreviation.value, str):
-            yield abbreviation.value.upper(), name
+            yield abbreviation.value.upper(), context.names.get(name, name)
 
 
 def all_axes(context: ArrayContext) -> Iterator[tuple[str, Fragment]]:

@@ -47,7 +47,7 @@ def crs_of(context: ArrayContext) -> Crs | None:
         if not found:
             continue
         for other in found[1:]:
-            if not found[0].is_same(other):
+            if found[0].differs(other):
                 message = _("{place}: {other} is another CRS than {first}, which was used")
                 context.note(message.format(place=place, other=other.key, first=found[0].key))
         return found[0]

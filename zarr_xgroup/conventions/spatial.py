@@ -6,7 +6,7 @@ Attributes stand on the array, or on its group for all direct child arrays; the 
 
 from __future__ import annotations
 
-import math
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -17,9 +17,13 @@ from zarr_xgroup.computed import ComputedArray, lazy_variable
 from zarr_xgroup.conventions.base import ArrayContext, Coordinate, DocumentHandler
 from zarr_xgroup.conventions.layout import Level, layout_of
 from zarr_xgroup.conventions.proj import crs_of
+from zarr_xgroup.conventions.values import is_finite
 from zarr_xgroup.errors import XGroupMetadataError, XGroupReferenceError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.resolver import Fragment, Node
+
+#: How much of a wrong value a message shows.
+_SHOWN = 100
 
 #: Half a cell: by how much centres differ from corners.
 _CENTRE = {"pixel": 0.5, "node": 0.0}
@@ -97,20 +101,16 @@ class RotatedCentres:
         Coefficients: ``column * (j + offset) + row * (i + offset) + origin``.
     offset : float
         0.5 for pixel, 0 for node registration.
-    rows_first : bool
-        Whether the array's axis along rows comes before that along columns.
     """
 
     column: float
     row: float
     origin: float
     offset: float
-    rows_first: bool
 
-    def __call__(self, first: Any, second: Any) -> Any:
-        """Return the values at positions along the array's two axes."""
-        i, j = (first, second) if self.rows_first else (second, first)
-        return self.column * (j + self.offset) + self.row * (i + self.offset) + self.origin
+    def __call__(self, row: Any, column: Any) -> Any:
+        """Return the values at positions along rows and columns."""
+        return self.column * (column + self.offset) + self.row * (row + self.offset) + self.origin
 
 
 class SpatialHandler(DocumentHandler):
@@ -128,9 +128,10 @@ class SpatialHandler(DocumentHandler):
         if document is not None and cls.is_declared(document["attributes"]):
             return True
         level = layout_of(context)
-        return cls.is_declared_around(context, level) and (
-            _Grid(context, level).dimensions is not None
-        )
+        if not cls.is_declared_around(context, level):
+            return False
+        grid = _Grid(context, level)
+        return grid.dimensions is not None or grid.is_malformed
 
     @classmethod
     def is_declared_around(cls, context: ArrayContext, level: Level | None) -> bool:
@@ -145,6 +146,13 @@ class SpatialHandler(DocumentHandler):
     def coordinates(self, context: ArrayContext) -> Iterator[Coordinate]:
         """Yield the coordinates of cell centres."""
         grid = _Grid(context, layout_of(context))
+        declared = grid.attribute("dimensions")
+        if declared is not None and not _are_two_names(declared.value):
+            message = _("must be the names of two dimensions, got {value}")
+            context.problems.append(
+                declared.error(message.format(value=str(declared.value)[:_SHOWN]))
+            )
+            return
         if grid.dimensions is None:
             message = _("{array}: spatial:dimensions does not name two of its dimensions")
             problem = XGroupMetadataError(message.format(array=context.node))
@@ -156,10 +164,10 @@ class SpatialHandler(DocumentHandler):
 def geotransform_of(context: ArrayContext) -> str | None:
     """Return the transform that an array's coordinates were computed from, as GDAL writes it.
 
-    None where they were not: without a transform, or with real coordinate arrays.
+    None where they were not: without a transform, or with a real coordinate array.
     """
     grid = _Grid(context, layout_of(context))
-    if grid.dimensions is None or all(grid.real_array(name) for name in grid.dimensions):
+    if grid.dimensions is None or any(grid.real_array(name) for name in grid.dimensions):
         return None
     probe = _Grid(ArrayContext(context.node, context.dimensions, context.reader), grid.level)
     found = probe.context.attempt(probe.transform, grid.dimensions)
@@ -205,18 +213,24 @@ class _Grid:
         )
 
     @property
+    def is_malformed(self) -> bool:
+        """Whether the names of its dimensions are not two names, for an array that has two."""
+        declared = self.attribute("dimensions")
+        return (
+            declared is not None
+            and not _are_two_names(declared.value)
+            and len(self.context.dimensions) > 1
+        )
+
+    @property
     def dimensions(self) -> tuple[str, str] | None:
         """The array's dimensions along Y and X; None if they are not told or not its own."""
         declared = self.attribute("dimensions")
-        names = declared.value if declared is not None else None
-        if not (isinstance(names, list) and len(names) == 2):
+        if declared is None or not _are_two_names(declared.value):
             return None
-        own = {name.lower(): name for name in self.context.dimensions}
-        exact = [
-            name if name in self.context.dimensions else own.get(str(name).lower())
-            for name in names
-        ]
-        y, x = exact
+        known = {**{name: name for name in self.context.dimensions}, **self.context.names}
+        anycase = {name.lower(): here for name, here in known.items()}
+        y, x = (known.get(name) or anycase.get(name.lower()) for name in declared.value)
         return (y, x) if y is not None and x is not None and x != y else None
 
     def coordinates(self, dimensions: tuple[str, str]) -> Iterator[Coordinate]:
@@ -280,31 +294,25 @@ class _Grid:
         dimensions: tuple[str, str],
         attributes: dict[str, dict[str, str]],
     ) -> Iterator[Coordinate]:
-        """Yield 2-D coordinates; they are no axes, so ``axis`` does not describe them."""
-        y, x = dimensions
-        names = tuple(name for name in self.context.dimensions if name in dimensions)
-        shape = tuple(self.context.sizes[name] for name in names)
+        """Yield 2-D coordinates; they are no axes, so ``axis`` does not describe them.
+
+        They lie along (Y, X) whatever the order of the array's own axes: xarray goes by names.
+        """
+        shape = tuple(self.context.sizes[name] for name in dimensions)
+        chunks = self.context.chunks
         for axis, name, (column, row, origin) in (
             ("X", "xc", (affine.a, affine.b, affine.c)),
             ("Y", "yc", (affine.d, affine.e, affine.f)),
         ):
-            function = RotatedCentres(column, row, origin, offset, rows_first=names == (y, x))
-            variable = lazy_variable(ComputedArray(function, shape, np.dtype("float64")), names)
-            variable.encoding["preferred_chunks"] = self._chunks(names)
+            function = RotatedCentres(column, row, origin, offset)
+            array = ComputedArray(function, shape, np.dtype("float64"))
+            variable = lazy_variable(array, dimensions)
+            # dask divides them as the data: a whole one may not fit into memory.
+            variable.encoding["preferred_chunks"] = {
+                dimension: chunks[dimension] for dimension in dimensions if dimension in chunks
+            }
             described = {key: value for key, value in attributes[axis].items() if key != "axis"}
-            yield Coordinate(name, variable, (function, names), described)
-
-    def _chunks(self, names: tuple[str, ...]) -> dict[str, int]:
-        """Return the array's own chunks along some dimensions, for dask to divide them alike."""
-        document = self.context.node.document or {}
-        grid = document.get("chunk_grid")
-        chunks = document.get("chunks")
-        if isinstance(grid, dict) and isinstance(grid.get("configuration"), dict):
-            chunks = grid["configuration"].get("chunk_shape")
-        if not isinstance(chunks, list) or len(chunks) != len(self.context.dimensions):
-            return {}
-        lengths = dict(zip(self.context.dimensions, chunks, strict=True))
-        return {name: lengths[name] for name in names if isinstance(lengths[name], int)}
+            yield Coordinate(name, variable, (function, dimensions), described)
 
     # The transform.
 
@@ -375,29 +383,36 @@ class _Grid:
 _OF_ONE_LEVEL = ("spatial:transform", "spatial:shape")
 
 
+def _are_two_names(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) == 2
+        and all(isinstance(name, str) for name in value)
+        and value[0] != value[1]
+    )
+
+
 def _join(group: str, name: str) -> str:
     return f"{group}/{name}" if group else name
 
 
 def _numbers(fragment: Fragment, count: int) -> list[float]:
     numbers = fragment.as_list()
-    if len(numbers) != count or not all(_is_finite(number) for number in numbers):
-        raise fragment.error(
-            _("must be {count} finite numbers, got {value}").format(count=count, value=numbers)
-        )
-    return list(numbers)
+    if len(numbers) == count and all(is_finite(number) for number in numbers):
+        with contextlib.suppress(OverflowError):
+            return [float(number) for number in numbers]
+    shown = str(numbers)[:_SHOWN]
+    raise fragment.error(
+        _("must be {count} finite numbers, got {value}").format(count=count, value=shown)
+    )
 
 
 def _four_numbers(fragment: Fragment) -> list[float]:
     return _numbers(fragment, 4)
 
 
-def _is_finite(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
 def _affine(fragment: Fragment) -> Affine:
-    affine = Affine(*(float(number) for number in _numbers(fragment, 6)))
+    affine = Affine(*_numbers(fragment, 6))
     if affine.a * affine.e == affine.b * affine.d:
         raise fragment.error(_("is degenerate: cells have no area"))
     return affine
@@ -431,12 +446,12 @@ def _of_level(level: Level, asset: str, seen: tuple[str, ...]) -> Affine | None:
             place=item, chain=" -> ".join((*seen, asset))
         )
         raise XGroupReferenceError(message)
-    written = item.get("spatial:transform")
     source, relation = item.get("derived_from"), item.get("transform")
+    # What a level says itself is nearest, then its item in the layout.
+    node = Node(level.group.documents, _join(level.group.path, asset))
+    written = node.attribute("spatial:transform") or item.get("spatial:transform")
     if written is None and source is None:
-        # The level that others are derived from may say it itself.
-        node = Node(level.group.documents, _join(level.group.path, asset))
-        written = node.attribute("spatial:transform") or level.group.attribute("spatial:transform")
+        written = level.group.attribute("spatial:transform")
     if written is not None:
         return _affine(written)
     if source is None or relation is None:
