@@ -140,6 +140,8 @@ class _Opening:
     def close(self) -> Callable[[], None] | None:
         """What closes the stores; not a method of the hierarchy, lest Datasets pickle that."""
         stores = self.hierarchy.opened_stores()
+        if len(stores) == 1:
+            return stores[0].close
         return partial(_close, tuple(stores)) if stores else None
 
     def dataset(self, path: str) -> xr.Dataset:

@@ -349,12 +349,12 @@ def _error_lines(error: BaseException) -> list[str]:
 def _summary(opened: Opened) -> Iterator[str]:
     """Yield a line for each variable of a Dataset, or for each node of a tree and its variables.
 
-    Coordinates have a star; those of a Dataset are shown with values.
+    Coordinates have a star; those of a Dataset, cell boundaries apart, are shown with values.
     """
     if isinstance(opened, xr.Dataset):
         for variable, line in _variable_lines(opened):
-            is_coordinate = variable.name in opened.coords
-            yield f"{line} {_values(variable)}" if is_coordinate else line
+            has_values = variable.name in opened.coords and "bounds" not in variable.dims
+            yield f"{line} {_values(variable)}" if has_values else line
         bare = [str(name) for name in opened.sizes if name not in opened.coords]
         if bare:
             yield f"Dimensions without coordinates: {', '.join(bare)}"
@@ -397,7 +397,7 @@ _PROJ = {"name": "proj", "uuid": "f17cb550-5864-4468-aeb7-f3180cfb622f"}
 
 
 def _write_axes_of_all(group: zarr.Group) -> None:
-    _write_array(group, "time", np.array([57.5, 58.5, 59.5]), ("time",), {})
+    _write_array(group, "time", np.array([57.0, 58.0, 59.0]), ("time",), {})
 
 
 def _write_ocean(group: zarr.Group) -> None:
@@ -443,9 +443,8 @@ def _write_scene(group: zarr.Group) -> None:
             "proj:code": "EPSG:32632",
         }
     )
-    for name in ("nir", "red"):
-        reflectances = np.arange(12.0).reshape(3, 4) / 100
-        _write_array(group, name, reflectances, ("y", "x"), {"units": "1"})
+    reflectances = np.arange(12.0).reshape(3, 4) / 100
+    _write_array(group, "red", reflectances, ("y", "x"), {"units": "1"})
 
 
 def _write_swath(group: zarr.Group) -> None:

@@ -5,7 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import cftime
+import numpy as np
 import pytest
+import xarray as xr
 
 import zarr_xgroup
 from zarr_xgroup import demo
@@ -57,19 +60,64 @@ def test_engine_xgroup_column_shows_everything(shown: str) -> None:
     assert "sst (y: 3, x: 4) float64" in ours
     assert "echoes (phony_dim_0: 2, phony_dim_1: 5)" in ours
     assert "height (y_coarse: 2, x_coarse: 3)" in ours
-    assert re.findall(r"^/\S*", ours, re.MULTILINE)[-6:] == [
+    assert re.findall(r"^/\S*", ours, re.MULTILINE)[-12:] == [
         "/",
+        "/axes",
         "/buoy",
         "/model",
+        "/ocean",
         "/radar",
         "/satellite",
+        "/scene",
+        "/swath",
         "/model/coarse",
+        "/swath/data",
+        "/swath/geolocation",
     ]
+
+
+def test_what_conventions_declare_comes_first(shown: str) -> None:
+    first = shown.partition("4. A group as any other")[0]
+    theirs, ours = columns(first, 0), columns(first, 1)
+    assert re.findall("^Dimensions without coordinates: .*", theirs, re.MULTILINE) == [
+        "Dimensions without coordinates: time, lat, lon",
+        "Dimensions without coordinates: y, x",
+        "Dimensions without coordinates: row, column",
+    ]
+    assert "*" not in theirs
+    flat = " ".join(ours.split())
+    for line in (
+        "* lat (lat: 2) float64 44.0 .. 42.0 degrees_north",
+        "* lon_bounds (lon: 4, bounds: 2) float64 * time",
+        "* time (time: 3) object 2028-02-27 .. 2028-03-01 salinity",
+        "* spatial_ref () int64 GeoTransform: 600000.0 10.0 0.0 5100000.0 0.0 -10.0",
+        "* x (x: 4) float64 600005.0 .. 600035.0",
+        "* latitude (row: 3, column: 4) float64 60.0 .. 58.75 degrees_north",
+    ):
+        assert line in flat
+
+
+def test_coordinates_are_those_that_were_meant(store: Path) -> None:
+    ocean = xr.open_dataset(store, engine="xgroup", group="ocean")
+    assert set(ocean.data_vars) == {"salinity", "temperature"}
+    np.testing.assert_array_equal(ocean["lat"], [44, 42])
+    np.testing.assert_array_equal(ocean["lon_bounds"][0], [-20, -18])
+    days = [cftime.DatetimeNoLeap(2028, *day) for day in ((2, 27), (2, 28), (3, 1))]
+    assert ocean["time"].values.tolist() == days
+    scene = xr.open_dataset(store, engine="xgroup", group="scene")
+    np.testing.assert_array_equal(scene["y"], [5099995, 5099985, 5099975])
+    assert scene["red"].attrs["grid_mapping"] == "spatial_ref"
+    swath = xr.open_dataset(store, engine="xgroup", group="swath/data")
+    places = xr.open_dataset(store, engine="zarr", group="swath/geolocation", consolidated=False)
+    np.testing.assert_array_equal(swath["brightness"]["latitude"], places["latitude"])
+    assert swath["longitude"].attrs["standard_name"] == "longitude"
 
 
 def test_verdicts(shown: str) -> None:
     verdicts = re.findall("^=> (.*)", shown, re.MULTILINE)
-    assert verdicts == ["Identical.", *["Only engine xgroup opens it."] * 4]
+    assert [verdict.partition(" Only ")[0] for verdict in verdicts[:3]] == ["Both open it."] * 3
+    assert verdicts[1].endswith("attaches spatial_ref, x, y.")
+    assert verdicts[3:] == ["Identical.", *["Only engine xgroup opens it."] * 4]
 
 
 def test_warnings_and_differences_end_the_page(shown: str) -> None:
