@@ -14,6 +14,7 @@ import xarray as xr
 
 from zarr_xgroup.errors import XGroupDimensionWarning
 from zarr_xgroup.i18n import _
+from zarr_xgroup.renaming import renamed_encoding
 
 
 @dataclass
@@ -85,12 +86,7 @@ def rename_dimensions(dataset: xr.Dataset, names: Mapping[str, str]) -> xr.Datas
     renamed = dataset.rename_dims({k: v for k, v in names.items() if k not in with_coordinate})
     renamed = renamed.rename({k: v for k, v in names.items() if k in with_coordinate})
     for variable in renamed.variables.values():
-        encoding = dict(variable.encoding)
-        if "preferred_chunks" in encoding:
-            encoding["preferred_chunks"] = {
-                names.get(dimension, dimension): size
-                for dimension, size in encoding["preferred_chunks"].items()
-            }
+        encoding = renamed_encoding(variable.encoding, names)
         if isinstance(encoding.get("coordinates"), str):
             words = encoding["coordinates"].split()
             if with_coordinate & set(words):

@@ -58,7 +58,7 @@ def parse_json(content: bytes, place: str) -> Any:
     """
     try:
         return json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # the latter: nested too deep for Python
         message = _("{place} is not valid JSON: {reason}").format(place=place, reason=error)
         raise XGroupMetadataError(message) from error
 

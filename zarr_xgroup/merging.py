@@ -21,6 +21,7 @@ from zarr_xgroup.errors import (
     XGroupWarning,
 )
 from zarr_xgroup.i18n import _
+from zarr_xgroup.renaming import with_renamed_dimensions
 from zarr_xgroup.resolver import Node
 
 #: What tools expect the variable of a CRS to be called.
@@ -256,17 +257,6 @@ class Merge:
         if dimension in self.variables and self.variables[dimension].ndim == 0:
             return False  # xarray refuses a dimension that is called as a scalar
         return self._sizes().get(dimension, size) == size
-
-
-def with_renamed_dimensions(variable: xr.Variable, names: dict[str, str]) -> xr.Variable:
-    """Return a variable with some dimensions renamed, also where its encoding names them."""
-    renamed = variable.copy(deep=False)
-    renamed.dims = tuple(names.get(str(dim), dim) for dim in variable.dims)
-    if "preferred_chunks" in renamed.encoding:
-        renamed.encoding["preferred_chunks"] = {
-            names.get(dim, dim): size for dim, size in variable.encoding["preferred_chunks"].items()
-        }
-    return renamed
 
 
 def _possible_names(wanted: str, group: str) -> Iterable[str]:
