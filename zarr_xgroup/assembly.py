@@ -156,7 +156,9 @@ def _attach(hierarchy: Hierarchy, result: AssembledGroup, reader: ArrayReader) -
             result.referred.update(_sources(coordinate, hierarchy))
         for dimension, node in result.inherited[name].items():
             if dimension not in result.variables:
-                variable = context.variable(node, (dimension,))
+                variable = context.attempt(context.variable, node, (dimension,))
+                if variable is None:
+                    continue
                 coordinate = Coordinate(dimension, variable, (node, (dimension,)), source=node)
                 merge.add(coordinate, context.node)
                 result.referred.add(node.path)
@@ -214,7 +216,7 @@ def load_referred(hierarchy: Hierarchy, groups: Iterable[str]) -> None:
         for group in groups
         for name in hierarchy.arrays(group)
         for node in (Node(hierarchy, join_path(group, name)),)
-        for attribute in _attributes(node)
+        for attribute in (*_attributes(node), *_attributes(node.group, "geolocation"))
     ]
     seen: set[str] = set()
     for _depth in range(MAX_DEPTH):
@@ -231,9 +233,10 @@ def load_referred(hierarchy: Hierarchy, groups: Iterable[str]) -> None:
             return
 
 
-def _attributes(node: Node) -> Iterator[Fragment]:
+def _attributes(node: Node, *keys: str) -> Iterator[Fragment]:
+    """Yield attributes of a node, all of them if none are named."""
     document = node.document
-    for key in document["attributes"] if document is not None else ():
+    for key in keys or (document["attributes"] if document is not None else ()):
         attribute = node.attribute(key)
         if attribute is not None:
             yield attribute

@@ -66,7 +66,6 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
     """
 
     description = "Open hierarchical Zarr stores with all references resolved (GeoZarr)"
-    url = "https://pypi.org/project/xarray-zarr-xgroup"
     supports_groups = True
     open_dataset_parameters: ClassVar[tuple[str, ...] | None] = (
         "filename_or_obj",
