@@ -25,7 +25,6 @@ from zarr_xgroup.errors import (
     XGroupMetadataWarning,
     XGroupNoPrincipalWarning,
     XGroupResolutionWarning,
-    XGroupStoreError,
     XGroupWarning,
 )
 from zarr_xgroup.hierarchy import Hierarchy, join_path
@@ -192,6 +191,10 @@ def _context(
         reader,
         names=dict(zip(result.named.get(name, dimensions), dimensions, strict=True)),
         chunks=dict(variable.encoding.get("preferred_chunks", {})),
+        siblings={
+            sibling: {str(dimension): size for dimension, size in other.sizes.items()}
+            for sibling, other in result.variables.items()
+        },
     )
 
 
@@ -357,7 +360,7 @@ def _tell_problems(
         parent, _slash, name = path.rpartition("/")
         if path == result.path:
             message = _("Group {path} was opened without {what}: {reason}")
-            what = _("members") if isinstance(error, XGroupStoreError) else _("attributes")
+            what = _("attributes") if hierarchy.is_listed(path) else _("members")
         elif parent != result.path or name in drop_variables:
             continue
         elif document is None:

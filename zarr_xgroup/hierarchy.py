@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypedDict, TypeVar
+from urllib.parse import unquote
 from zipfile import BadZipFile
 
 import zarr
@@ -223,6 +224,10 @@ class Hierarchy:
             )
         return _("no such node")
 
+    def is_listed(self, group: str) -> bool:
+        """Tell whether the members of a group are known."""
+        return group in self._children
+
     def arrays(self, group: str) -> dict[str, Document]:
         """Return the documents of a loaded group's arrays, sorted by name."""
         return dict(self._members(group, "array"))
@@ -318,6 +323,10 @@ class Hierarchy:
         for at, values in found.items():
             try:
                 nodes = consolidated_nodes(values, self.zarr_format, f"/{at}")
+            except XGroupStoreError:
+                if required:
+                    raise
+                continue  # a store may refuse to say that it has none
             except XGroupMetadataError as problem:
                 if required:
                     raise
@@ -377,8 +386,9 @@ class Hierarchy:
         """Raise unless the group asked for is one."""
         document = self._documents.get(group)
         if document is None:
-            if group in self.problems:
-                raise self.problems[group]
+            problem = self.problems.get(group)
+            if problem is not None:
+                raise _of_store(problem, self.name)
             raise XGroupGroupError(self._no_group(group))
         if document["node_type"] == "array" and not group:
             message = _("{store} is an array, not a group of arrays").format(store=self.name)
@@ -504,7 +514,7 @@ class ForeignStores:
             ).format(uri=redact(uri))
             return XGroupStoreError(message)
         try:
-            hierarchy, _group = Hierarchy.open(uri, {})
+            hierarchy, _group = Hierarchy.open(_local_place(uri), {})
         except XGroupError as error:
             message = _("store {uri} cannot be opened: {reason}").format(
                 uri=redact(uri), reason=error
@@ -512,6 +522,12 @@ class ForeignStores:
             return XGroupStoreError(message)
         hierarchy._foreign = self
         return hierarchy
+
+
+def _local_place(uri: str) -> str:
+    """Return the path of a ``file://`` URI: literally if it is there, else percent-decoded."""
+    path = uri.removeprefix("file://")
+    return path if Path(path).exists() else unquote(path)
 
 
 def is_local(store: Store) -> bool:
@@ -609,14 +625,18 @@ def _nothing_found(found: dict[str, Found], group: str, store: str) -> XGroupErr
     for values in found.values():
         for value in values.values():
             if isinstance(value, XGroupError):
-                message = _("{store}: {reason}").format(store=store, reason=value)
-                error = type(value)(message)
-                error.__cause__ = value.__cause__
-                return error
+                return _of_store(value, store)
     message = _("There is no Zarr group {group!r} in {store}, nor any at its root").format(
         group=f"/{group}", store=store
     )
     return XGroupStoreNotFoundError(message)
+
+
+def _of_store(error: XGroupError, store: str) -> XGroupError:
+    """Return an error about something in a store with the name of the store."""
+    named = type(error)(_("{store}: {reason}").format(store=store, reason=error))
+    named.__cause__ = error.__cause__
+    return named
 
 
 async def _store_path(store_like: Any, storage_options: dict[str, Any] | None) -> StorePath:

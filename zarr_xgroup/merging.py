@@ -171,8 +171,6 @@ class Merge:
             return name if coordinate.as_stored and self.variables[name].dims == dims else None
         claimed = name in self.coordinates
         self.coordinates.add(name)
-        if coordinate.variable.ndim == 0:
-            return name  # a scalar that the group stores as an array of one value
         if not coordinate.as_stored:
             return None
         if dims == (coordinate.name,) != (name,):

@@ -94,6 +94,8 @@ class ArrayContext:
         What dimensions are called that the array's metadata calls otherwise.
     chunks : dict of str to int
         The chunks that dask should divide the array in, by dimension.
+    siblings : dict
+        The sizes of the dimensions of all arrays of its group, by name.
     problems : list of XGroupError
         What kept coordinates from being resolved.
     notes : list of str
@@ -107,6 +109,7 @@ class ArrayContext:
     reader: ArrayReader = field(default_factory=ArrayReader)
     names: dict[str, str] = field(default_factory=dict)
     chunks: dict[str, int] = field(default_factory=dict)
+    siblings: dict[str, dict[str, int]] = field(default_factory=dict)
     problems: list[XGroupError] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     warnings: list[XGroupWarning] = field(default_factory=list)

@@ -314,8 +314,8 @@ class _Axis:
         function = _function_of(coordinate)
         if function is not None:
             ends = [function(position) for position in (0, self.length - 1)]
-            if not all(_fits_64_bits(end + offset) for end in ends for offset in (below, above)):
-                raise offsets.error(_("gives boundaries of more than 64 bits"))
+            if not all(_is_representable(end + n) for end in ends for n in (below, above)):
+                raise offsets.error(_("gives boundaries beyond 64 bits"))
             dtype = np.result_type(coordinate.variable.dtype, type(below), type(above))
             array = ComputedArray(RegularBounds(function, below, above), (self.length, 2), dtype)
             variable = lazy_variable(array, (self.name, BOUNDS))
@@ -391,10 +391,13 @@ class _Axis:
     def _external_term(self, node: Node, reference: Fragment) -> Coordinate:
         document = node.document
         shape = list(document["shape"]) if document is not None else []
-        if shape == [self.length] and self.is_dimension:
-            dimensions: tuple[str, ...] = (self.name,)
-        else:
-            dimensions = fitting_dimensions(self.context, node)
+        dimensions = fitting_dimensions(self.context, node)
+        if (
+            self.is_dimension
+            and shape == [self.length]
+            and self.context.sizes.get(dimensions[0]) != self.length
+        ):
+            dimensions = (self.name,)  # along the axis, whatever its own dimension is called
         variable = self.context.variable(node, dimensions, reference)
         is_scalar = shape == [1] and self.length != 1
         return Coordinate(
@@ -454,8 +457,8 @@ def _regular(fragment: Fragment, length: int) -> Regular:
     first, step = _two_numbers(fragment)
     if step == 0:
         raise fragment.error(_("has a step of 0"))
-    if not _fits_64_bits(first + step * (length - 1)):
-        raise fragment.error(_("has integers of more than 64 bits"))
+    if not _is_representable(first + step * (length - 1)):
+        raise fragment.error(_("has values beyond 64 bits"))
     return Regular(first, step)
 
 
@@ -463,8 +466,8 @@ def _two_numbers(fragment: Fragment) -> tuple[float, float]:
     numbers = fragment.as_list()
     if len(numbers) != 2 or not all(is_finite(number) for number in numbers):
         raise fragment.error(_("must be two finite numbers, got {value}").format(value=numbers))
-    if not all(_fits_64_bits(number) for number in numbers):
-        raise fragment.error(_("has integers of more than 64 bits"))
+    if not all(_is_representable(number) for number in numbers):
+        raise fragment.error(_("has values beyond 64 bits"))
     return numbers[0], numbers[1]
 
 
@@ -472,8 +475,9 @@ def _is_nan(value: Any) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def _fits_64_bits(number: float) -> bool:
-    return isinstance(number, float) or -(2**63) <= number < 2**63
+def _is_representable(number: float) -> bool:
+    """Tell whether a number is a finite float or a 64-bit integer."""
+    return math.isfinite(number) if isinstance(number, float) else -(2**63) <= number < 2**63
 
 
 def _explicit(fragment: Fragment, length: int) -> np.ndarray[Any, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from zarr_xgroup.conventions.base import (
@@ -66,10 +66,17 @@ def _is_located(context: ArrayContext, geolocation: Fragment) -> bool:
     nodes = [probe.attempt(probe.resolver.array, reference) for reference in references]
     if context.node in nodes:
         return False
-    found = [node.document for node in nodes if node is not None]
-    return not found or any(
-        document is not None and len(document["shape"]) <= len(context.dimensions)
-        for document in found
+    found = [node for node in nodes if node is not None]
+    if not found or any(_has_dimensions(context.sizes, node) for node in found):
+        return True
+    # About none of the group's arrays: tie points, which all arrays of two dimensions get.
+    located = [
+        sizes
+        for name, sizes in context.siblings.items()
+        if all(name != node.name or node.group != context.node.group for node in found)
+    ]
+    return len(context.dimensions) > 1 and not any(
+        _has_dimensions(sizes, node) for sizes in located for node in found
     )
 
 
@@ -116,6 +123,16 @@ def _coordinate(context: ArrayContext, arrays: Fragment, kind: str, axis: str) -
         attributes=dict(_ATTRIBUTES[kind, axis]),
         source=node,
         as_stored=True,
+    )
+
+
+def _has_dimensions(sizes: Mapping[str, int], node: Node) -> bool:
+    """Tell whether dimensions of these sizes include those of an array, or have its shape."""
+    document = node.document
+    shape = [] if document is None else list(document["shape"])
+    own = zip(own_dimensions(node), shape, strict=True)
+    return all(sizes.get(name) == size for name, size in own) or (
+        list(sizes.values())[-len(shape) :] == shape
     )
 
 
