@@ -20,6 +20,7 @@ from zarr_xgroup.conventions.base import ArrayContext, Coordinate
 from zarr_xgroup.dimensions import declared_dimensions, settle_dimensions
 from zarr_xgroup.documents import Document, copy_of
 from zarr_xgroup.errors import (
+    XGroupDimensionWarning,
     XGroupError,
     XGroupMetadataError,
     XGroupMetadataWarning,
@@ -59,7 +60,7 @@ class AssembledGroup:
     attributes : dict
         The group's own, shared with nothing.
     inherited : dict
-        By array, the coordinates of dimensions that it takes from ancestor groups.
+        By array, the dimensions that it takes from ancestor groups, with their coordinates.
     named : dict
         By array, what its dimensions were called before any was renamed to fit.
     variables : dict of str to xarray.Variable
@@ -84,7 +85,7 @@ class AssembledGroup:
 
     path: str
     attributes: dict[str, Any] = field(default_factory=dict)
-    inherited: dict[str, dict[str, Node]] = field(default_factory=dict)
+    inherited: dict[str, dict[str, Node | None]] = field(default_factory=dict)
     named: dict[str, tuple[str, ...]] = field(default_factory=dict)
     variables: dict[str, xr.Variable] = field(default_factory=dict)
     coordinates: set[str] = field(default_factory=set)
@@ -154,7 +155,7 @@ def _attach(hierarchy: Hierarchy, result: AssembledGroup, reader: ArrayReader) -
             merge.add(coordinate, context.node)
             result.referred.update(_sources(coordinate, hierarchy))
         for dimension, node in result.inherited[name].items():
-            if dimension not in result.variables:
+            if node is not None and dimension not in result.variables:
                 variable = context.attempt(context.variable, node, (dimension,))
                 if variable is None:
                     continue
@@ -173,6 +174,7 @@ def _attach(hierarchy: Hierarchy, result: AssembledGroup, reader: ArrayReader) -
         result.problems.extend((str(context.node), error) for error in context.problems)
         result.notes.extend((str(context.node), text) for text in context.notes)
         result.warnings.extend(context.warnings)
+    result.notes.extend(merge.notes)
     result.warnings.extend(merge.warnings)
     result.coordinates, result.identities = merge.coordinates, merge.identities
     result.referrers = merge.referrers
@@ -301,7 +303,8 @@ def _open_arrays(
         path = join_path(result.path, name)
         try:
             declared = declared_dimensions(document)
-            result.inherited[name] = _ancestors_dimensions(hierarchy, result.path, document)
+            result.inherited[name], warnings = _ancestors_dimensions(hierarchy, path, document)
+            result.warnings.extend(warnings)
             if result.inherited[name]:
                 names = {f"/{dimension}": dimension for dimension in result.inherited[name]}
                 declared = tuple(names.get(str(dim), dim) for dim in declared)
@@ -331,24 +334,54 @@ def _open_arrays(
     return arrays
 
 
-def _ancestors_dimensions(hierarchy: Hierarchy, group: str, document: Document) -> dict[str, Node]:
+def _ancestors_dimensions(
+    hierarchy: Hierarchy, path: str, document: Document
+) -> tuple[dict[str, Node | None], list[XGroupDimensionWarning]]:
     """Return the dimensions that an array takes from ancestor groups, and their coordinates.
 
     A dimension name with a leading slash, ``/time``, is that of the nearest ancestor that
-    has it (GeoZarr draft standard, "Dimensions").
+    has it (GeoZarr draft standard, "Dimensions"). One that no ancestor has keeps its name.
     """
-    found = {}
+    group = Node(hierarchy, path).group
+    found: dict[str, Node | None] = {}
+    warnings = []
     for name, size in zip(declared_dimensions(document), document["shape"], strict=True):
         dimension = (name or "").removeprefix("/")
         if name == dimension or not dimension or "/" in dimension:
             continue
-        ancestor = Node(hierarchy, group)
-        while ancestor.path and dimension not in found:
-            ancestor = ancestor.group
-            node = Node(hierarchy, join_path(ancestor.path, dimension))
-            if node.document is not None and node.document.get("shape") == [size]:
-                found[dimension] = node
-    return found
+        place = _nearest_with(hierarchy, group, dimension)
+        if place is None:
+            continue
+        ancestor, length = place
+        coordinate = Node(hierarchy, join_path(ancestor.path, dimension))
+        document_there = coordinate.document
+        is_taken = Node(hierarchy, join_path(group.path, dimension)).document is not None
+        if length != size or is_taken:
+            message = _(
+                "Array /{path}: its dimension {name!r} of length {size} cannot be that of group "
+                "{ancestor} (length {length}), or the name is taken here; it was left as it is"
+            )
+            text = message.format(path=path, name=name, size=size, ancestor=ancestor, length=length)
+            warnings.append(XGroupDimensionWarning(text))
+        elif document_there is not None and document_there.get("shape") == [size]:
+            found[dimension] = coordinate
+        else:
+            found[dimension] = None
+    return found, warnings
+
+
+def _nearest_with(hierarchy: Hierarchy, group: Node, dimension: str) -> tuple[Node, int] | None:
+    """Return the nearest ancestor of a group that has a dimension, and the length of it."""
+    while group.path:
+        group = group.group
+        with contextlib.suppress(XGroupError):  # a group that cannot be listed has no say
+            hierarchy.load_group(group.path)
+        for document in hierarchy.arrays(group.path).values():
+            with contextlib.suppress(XGroupError):
+                sizes = dict(zip(declared_dimensions(document), document["shape"], strict=True))
+                if dimension in sizes:
+                    return group, sizes[dimension]
+    return None
 
 
 def _tell_problems(

@@ -34,6 +34,7 @@ _GEOGRAPHIC_NAMES = {"wgs84", "epsg:4326", "ogc:crs84", "crs84", "epsg:4258", "e
 _AUTHORITY = re.compile(
     r"""(?:ID|AUTHORITY)\[\s*"EPSG"\s*,\s*"?(\d+)"?\s*\]\s*\]\s*$""", re.IGNORECASE
 )
+_HORIZONTAL = ("east", "west", "north", "south")
 _GEOGRAPHIC_AXES = {
     "X": {"standard_name": "longitude", "units": "degrees_east"},
     "Y": {"standard_name": "latitude", "units": "degrees_north"},
@@ -129,7 +130,8 @@ class Crs:
                 for axis, attributes in _GEOGRAPHIC_AXES.items()
             }
         axes = {axis["axis"]: dict(axis) for axis in parsed.cs_to_cf() if "axis" in axis}
-        if parsed.is_geographic and any(axis.unit_name != "degree" for axis in parsed.axis_info):
+        horizontal = [a for a in parsed.axis_info if a.direction in _HORIZONTAL]
+        if parsed.is_geographic and any(axis.unit_name != "degree" for axis in horizontal):
             for attributes in axes.values():
                 attributes.pop("units", None)  # pyproj says degrees whatever they are
         return {name: axes.get(name, {"axis": name}) for name in ("X", "Y")}

@@ -17,7 +17,6 @@ from zarr_xgroup.documents import copy_of
 from zarr_xgroup.errors import (
     XGroupDimensionWarning,
     XGroupNameWarning,
-    XGroupResolutionWarning,
     XGroupWarning,
 )
 from zarr_xgroup.i18n import _
@@ -48,6 +47,8 @@ class Merge:
         What each coordinate is, by name.
     referrers : dict of str to str
         The arrays that brought the coordinates that are no arrays of the group.
+    notes : list of tuple
+        The path of an array, and what was decided where it left a choice.
     warnings : list of XGroupWarning
         Where names or dimensions had to be changed.
     """
@@ -59,6 +60,7 @@ class Merge:
     coordinates: set[str] = field(default_factory=set)
     identities: dict[str, Hashable] = field(default_factory=dict)
     referrers: dict[str, str] = field(default_factory=dict)
+    notes: list[tuple[str, str]] = field(default_factory=list)
     warnings: list[XGroupWarning] = field(default_factory=list)
     _names: dict[Hashable, str] = field(default_factory=dict)
     _crs: dict[str, GridMapping] = field(default_factory=dict)
@@ -120,11 +122,11 @@ class Merge:
         conflict = self._conflict(name, mapping)
         if conflict is not None:
             message = _(
-                "Array {array}: its CRS ({key}) is another one than that of {name!r} ({conflict}), "
-                "which was left as it is"
+                "the CRS ({key}) is another one than that of {name!r} ({conflict}), which was left "
+                "as it is"
             )
-            text = message.format(array=referrer, key=mapping.crs.key, name=name, conflict=conflict)
-            self.warnings.append(XGroupResolutionWarning(text))
+            text = message.format(key=mapping.crs.key, name=name, conflict=conflict)
+            self.notes.append((str(referrer), text))
             return
         given = self.variables[name].attrs
         for key, value in mapping.crs.grid_mapping().items():

@@ -282,7 +282,7 @@ def _plain_float(written: Any, dtype: np.dtype[Any]) -> float:
             return float(np.frombuffer(bits, dtype.newbyteorder(">"), count=1)[0])
         if written not in ("NaN", "Infinity", "-Infinity"):
             raise ValueError(written)
-    elif isinstance(written, bool):
+    elif isinstance(written, bool) or not isinstance(written, int | float):
         raise TypeError(written)
     # The nearest value that the array can hold: what its writer stored for missing data.
     return float(dtype.type(written))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import xarray as xr
@@ -26,7 +26,9 @@ from zarr_xgroup.conventions.ref import RefHandler
 from zarr_xgroup.conventions.spatial import SpatialHandler, geotransform_of, spatial_dimensions
 from zarr_xgroup.conventions.uom import UomHandler
 from zarr_xgroup.dimensions import Hints
+from zarr_xgroup.documents import copy_of
 from zarr_xgroup.errors import (
+    XGroupError,
     XGroupMetadataError,
     XGroupPluginWarning,
     warn_user,
@@ -43,6 +45,8 @@ __all__ = [
     "register",
     "resolve",
 ]
+
+T = TypeVar("T")
 
 ENTRY_POINT_GROUP = "zarr_xgroup.conventions"
 
@@ -161,7 +165,9 @@ class ArrayConventions:
     def __init__(self, context: ArrayContext, available: Handlers) -> None:
         self.context = context
         self._objects: tuple[zarr.Group, zarr.Group, zarr.Array[Any]] | None = None
-        active = [handler() for handler in available if self._applies(handler)]
+        active = [
+            found for handler in available if (found := self._active_handler(handler)) is not None
+        ]
         principals = [handler for handler in active if handler.tier == "principal"]
         self.principal = principals[0] if principals else None
         self._services = [handler for handler in active if handler.tier == "service"]
@@ -177,17 +183,15 @@ class ArrayConventions:
     def coordinates(self) -> Iterator[Coordinate]:
         """Yield the array's coordinates, those of the principal convention first."""
         for handler in self._active:
-            if isinstance(handler, DocumentHandler):
-                yield from handler.coordinates(self.context)
-            else:
-                yield from self._of_plugin(handler)
+            yield from self._guarded(handler, partial(self._of, handler)) or ()
 
     def attributes(self) -> dict[str, Any]:
         """Return the attributes that the conventions add to the array itself."""
         attributes: dict[str, Any] = {}
         for handler in self._active:
             if isinstance(handler, DocumentHandler):
-                attributes = {**handler.attributes(self.context), **attributes}
+                given = self._guarded(handler, partial(handler.attributes, self.context))
+                attributes = {**(given or {}), **attributes}
         return attributes
 
     def grid_mapping(self) -> GridMapping | None:
@@ -205,50 +209,64 @@ class ArrayConventions:
             self._objects = zarr_objects(self.context.node)
         return self._objects
 
-    def _applies(self, handler: type[ConventionHandler]) -> bool:
-        if issubclass(handler, DocumentHandler):
-            return handler.applies(self.context)
-        try:
-            return bool(handler.detect(*self._zarr_objects()))
-        except Exception as error:  # noqa: BLE001 - a plug-in may raise anything
-            self._failed(handler, error)
-            return False
+    def _active_handler(self, handler: type[ConventionHandler]) -> ConventionHandler | None:
+        def made() -> ConventionHandler | None:
+            if issubclass(handler, DocumentHandler):
+                return handler() if handler.applies(self.context) else None
+            return handler() if handler.detect(*self._zarr_objects()) else None
 
-    def _of_plugin(self, handler: ConventionHandler) -> Iterator[Coordinate]:
+        return self._guarded(handler, made)
+
+    def _of(self, handler: ConventionHandler) -> list[Coordinate]:
+        if isinstance(handler, DocumentHandler):
+            return list(handler.coordinates(self.context))
         root, group, array = self._zarr_objects()
         handler.resolver = BoundResolver(self.context)
-        try:
-            variables = handler.get_variables(array, group, root)
-            coordinates = [_coordinate(name, variables[name]) for name in variables]
-        except Exception as error:  # noqa: BLE001 - a plug-in may raise anything
-            self._failed(type(handler), error)
-            return
-        yield from coordinates
+        variables = handler.get_variables(array, group, root)
+        return [_coordinate(name, variable) for name, variable in variables.items()]
 
-    def _failed(self, handler: type[ConventionHandler], error: Exception) -> None:
-        message = _("the handler of convention {name!r} ({module}) failed: {kind}: {reason}")
-        problem = XGroupMetadataError(
-            message.format(
-                name=handler.name,
-                module=handler.__module__,
-                kind=type(error).__name__,
-                reason=error,
+    def _guarded(
+        self, handler: ConventionHandler | type[ConventionHandler], call: Callable[[], T]
+    ) -> T | None:
+        """Return what a handler gives, or None after taking down what it raises.
+
+        A plug-in may raise anything; whatever it is, it concerns this array and convention.
+        """
+        try:
+            return call()
+        except Exception as error:  # noqa: BLE001
+            kind = handler if isinstance(handler, type) else type(handler)
+            message = _(
+                "the handler of convention {name!r} ({module}) failed: {kind}: {reason}"
+            ).format(
+                name=kind.name, module=kind.__module__, kind=type(error).__name__, reason=error
             )
-        )
-        problem.__cause__ = error
-        self.context.problems.append(problem)
+            # What the resolver raised stays what it is.
+            type_of = type(error) if isinstance(error, XGroupError) else XGroupMetadataError
+            problem = type_of(message)
+            problem.__cause__ = error
+            self.context.problems.append(problem)
+            return None
 
 
 def _coordinate(name: str, variable: xr.Variable) -> Coordinate:
-    """Return a plug-in's variable as a coordinate."""
+    """Return a plug-in's variable as a coordinate that shares nothing with it."""
+    if not isinstance(name, str):
+        message = f"the name {name!r} is no string"
+        raise TypeError(message)
     if not isinstance(variable, xr.Variable):
         message = f"{name!r} is no xarray.Variable but {type(variable).__name__}"
         raise TypeError(message)
+    in_memory = isinstance(variable._data, np.ndarray)
+    own = variable.copy(deep=in_memory)
+    own.attrs = copy_of(dict(variable.attrs))
+    own.encoding = dict(variable.encoding)
     if "source" in variable.encoding:
-        identity: Any = (variable.encoding["source"], variable.dims)
-    elif isinstance(variable._data, np.ndarray):
-        values = variable._data
-        identity = (variable.dims, values.shape, str(values.dtype), repr(values.tolist()))
+        # The name too: a plug-in may give parts of one array different names.
+        identity: Any = (name, variable.encoding["source"], variable.dims)
+    elif in_memory:
+        values = variable.values
+        identity = (name, variable.dims, values.shape, str(values.dtype), repr(values.tolist()))
     else:
-        identity = (variable.dims, id(variable._data))
-    return Coordinate(name, variable, identity)
+        identity = (name, variable.dims, id(variable._data))
+    return Coordinate(name, own, identity)

@@ -399,7 +399,7 @@ class _Axis:
         ):
             dimensions = (self.name,)  # along the axis, whatever its own dimension is called
         variable = self.context.variable(node, dimensions, reference)
-        is_scalar = shape == [1] and self.length != 1
+        is_scalar = shape == [1] and self.context.sizes.get(dimensions[0]) != 1
         return Coordinate(
             name=node.name,
             variable=variable[0] if is_scalar else variable,

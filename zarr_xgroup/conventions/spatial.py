@@ -7,6 +7,7 @@ Attributes stand on the array, or on its group for all direct child arrays; the 
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -412,9 +413,14 @@ def _four_numbers(fragment: Fragment) -> list[float]:
 
 
 def _affine(fragment: Fragment) -> Affine:
-    affine = Affine(*_numbers(fragment, 6))
-    if affine.a * affine.e == affine.b * affine.d:
-        raise fragment.error(_("is degenerate: cells have no area"))
+    return _usable(Affine(*_numbers(fragment, 6)), fragment)
+
+
+def _usable(affine: Affine, place: Fragment) -> Affine:
+    """Return a transform if cells have an area by it, else raise XGroupMetadataError."""
+    area = affine.a * affine.e - affine.b * affine.d
+    if area == 0 or not math.isfinite(area):
+        raise place.error(_("is degenerate: cells have no area"))
     return affine
 
 
@@ -450,14 +456,14 @@ def _of_level(level: Level, asset: str, seen: tuple[str, ...]) -> Affine | None:
     # What a level says itself is nearest, then its item in the layout.
     node = Node(level.group.documents, _join(level.group.path, asset))
     written = node.attribute("spatial:transform") or item.get("spatial:transform")
-    if written is None and source is None:
-        written = level.group.attribute("spatial:transform")
     if written is not None:
         return _affine(written)
     if source is None or relation is None:
         return None
     above = _of_level(level, source.as_text().strip("/"), (*seen, asset))
-    return above.scaled(*_relation(relation)) if above is not None else None
+    if above is None:
+        return None
+    return _usable(above.scaled(*_relation(relation)), relation)
 
 
 def _relation(relation: Fragment) -> tuple[tuple[float, float], tuple[float, float]]:
