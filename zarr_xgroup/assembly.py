@@ -137,8 +137,12 @@ def assemble(
 def _attach(hierarchy: Hierarchy, result: AssembledGroup, reader: ArrayReader) -> None:
     """Attach the coordinates that the conventions of the group's arrays declare."""
     available = handlers()
+    siblings = {
+        name: {str(dimension): size for dimension, size in variable.sizes.items()}
+        for name, variable in result.variables.items()
+    }
     conventions = {
-        name: ArrayConventions(_context(hierarchy, result, name, reader), available)
+        name: ArrayConventions(_context(hierarchy, result, name, siblings, reader), available)
         for name in result.variables
     }
     merge = Merge(
@@ -182,7 +186,11 @@ def _attach(hierarchy: Hierarchy, result: AssembledGroup, reader: ArrayReader) -
 
 
 def _context(
-    hierarchy: Hierarchy, result: AssembledGroup, name: str, reader: ArrayReader
+    hierarchy: Hierarchy,
+    result: AssembledGroup,
+    name: str,
+    siblings: dict[str, dict[str, int]],
+    reader: ArrayReader,
 ) -> ArrayContext:
     node = Node(hierarchy, join_path(result.path, name))
     variable = result.variables[name]
@@ -193,10 +201,7 @@ def _context(
         reader,
         names=dict(zip(result.named.get(name, dimensions), dimensions, strict=True)),
         chunks=dict(variable.encoding.get("preferred_chunks", {})),
-        siblings={
-            sibling: {str(dimension): size for dimension, size in other.sizes.items()}
-            for sibling, other in result.variables.items()
-        },
+        siblings=siblings,
     )
 
 
