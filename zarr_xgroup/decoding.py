@@ -118,7 +118,8 @@ def _remedies(
             if key in STRING_ATTRIBUTES and not isinstance(value, str)
         }
         bare = _without_attributes(variable, set_aside)
-        for step in _STEPS:
+        # Without its calendar a time would be another one: it is left undecoded then.
+        for step in _STEPS[1:] if "calendar" in set_aside else _STEPS:
             if _decoding_error(name, bare, _switched_off(options, {name: step}, [name])) is None:
                 yield name, _Remedy(error, set_aside, step)
                 break

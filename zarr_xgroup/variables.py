@@ -61,10 +61,24 @@ def open_array(store: Store, path: str, document: Document) -> zarr.Array[Any]:
         If zarr cannot use the document.
     """
     try:
-        return zarr.Array.from_dict(StorePath(store, path), dict(document))
+        array = zarr.Array.from_dict(StorePath(store, path), dict(document))
     except METADATA_ERRORS as error:
         message = _("{kind}: {reason}").format(kind=type(error).__name__, reason=error)
         raise XGroupMetadataError(message) from error
+    chunks = _chunk_lengths(document)
+    if any(chunk == 0 < size for chunk, size in zip(chunks, array.shape, strict=False)):
+        # zarr takes it, and divides by it on reading.
+        raise XGroupMetadataError(_("its chunks {chunks} have no length").format(chunks=chunks))
+    return array
+
+
+def _chunk_lengths(document: Document) -> list[Any]:
+    """Return the chunk shape of a document, as far as it is of one length for each axis."""
+    chunks = document.get("chunks")
+    grid = document.get("chunk_grid")
+    if isinstance(grid, Mapping) and isinstance(grid.get("configuration"), Mapping):
+        chunks = grid["configuration"].get("chunk_shape")
+    return list(chunks) if isinstance(chunks, list) else []
 
 
 @dataclass(frozen=True)

@@ -298,7 +298,7 @@ class ConventionHandler:
         which the repository counts, since tags and branches move), else ``name``.
         """
         if isinstance(uuid := declaration.get("uuid"), str):
-            return uuid.lower() == (cls.uuid or "").lower()
+            return cls.uuid is not None and uuid.lower() == cls.uuid.lower()
         for key in ("schema_url", "spec_url"):
             if isinstance(url := declaration.get(key), str):
                 known = {repository.lower() for repository in cls.repositories}
@@ -354,7 +354,10 @@ class DocumentHandler(ConventionHandler):
         coordinates = list(self.coordinates(context))
         if context.problems:
             raise context.problems[0]
-        return {coordinate.name: _complete(coordinate) for coordinate in coordinates}
+        variables: dict[str, xr.Variable] = {}
+        for coordinate in coordinates:
+            _add_complete(variables, coordinate)
+        return variables
 
     def coordinates(self, context: ArrayContext) -> Iterator[Coordinate]:
         """Yield the coordinates of an array; what is wrong goes to the context's problems."""
@@ -365,9 +368,19 @@ class DocumentHandler(ConventionHandler):
         return {}
 
 
-def _complete(coordinate: Coordinate) -> xr.Variable:
-    coordinate.variable.attrs = {**coordinate.attributes, **coordinate.variable.attrs}
-    return coordinate.variable
+def _add_complete(variables: dict[str, xr.Variable], coordinate: Coordinate) -> None:
+    """Add a coordinate with its attributes, its boundaries and its terms, by their names."""
+    attributes = dict(coordinate.attributes)
+    if coordinate.bounds is not None:
+        attributes["bounds"] = coordinate.bounds.name
+        _add_complete(variables, coordinate.bounds)
+    if coordinate.formula_terms:
+        terms = coordinate.formula_terms.items()
+        attributes["formula_terms"] = " ".join(f"{term}: {found.name}" for term, found in terms)
+        for _term, found in terms:
+            _add_complete(variables, found)
+    coordinate.variable.attrs = {**attributes, **coordinate.variable.attrs}
+    variables[coordinate.name] = coordinate.variable
 
 
 def declarations(attributes: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
