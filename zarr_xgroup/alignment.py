@@ -68,6 +68,7 @@ def align_with_parents(
             names = _new_names(aligned[path], path, reasons, parents, children)
             aligned[path] = rename_dimensions(aligned[path], names)
             warnings.append(_warning(f"/{root}{path}" if root else path, names, reasons))
+        aligned[path] = _unhidden(aligned[path], parents, identities)
         inherited[path] = _passed_on(aligned[path], path, parents)
     return aligned, warnings
 
@@ -176,6 +177,22 @@ def _new_names(
         taken.add(name)
         names[dimension] = name
     return names
+
+
+def _unhidden(
+    dataset: xr.Dataset, parents: _Inherited, identities: Mapping[str, Mapping[str, Hashable]]
+) -> xr.Dataset:
+    """Make coordinates of data variables that a coordinate attached to a parent would hide.
+
+    In a node of a DataTree, what it inherits comes before its own data variables, but after
+    its own coordinates.
+    """
+    hidden = [
+        name
+        for name, owner in parents.coordinates.items()
+        if name in dataset.data_vars and name in identities.get(owner, {})
+    ]
+    return dataset.set_coords(hidden) if hidden else dataset
 
 
 def _passed_on(dataset: xr.Dataset, path: str, parents: _Inherited) -> _Inherited:

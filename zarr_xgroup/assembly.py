@@ -177,6 +177,9 @@ def _attach(hierarchy: Hierarchy, result: AssembledGroup, reader: ArrayReader) -
         context = found.context
         result.problems.extend((str(context.node), error) for error in context.problems)
         result.notes.extend((str(context.node), text) for text in context.notes)
+        result.referred.update(
+            node.path for node in context.referred if node.documents is hierarchy
+        )
         result.warnings.extend(context.warnings)
     result.notes.extend(merge.notes)
     result.warnings.extend(merge.warnings)

@@ -74,13 +74,7 @@ class ComputedArray(BackendArray):
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
         """Return the values at a key of any of xarray's kinds."""
-        pointwise = isinstance(key, indexing.VectorizedIndexer)
-        return indexing.explicit_indexing_adapter(
-            key,
-            self.shape,
-            indexing.IndexingSupport.VECTORIZED,
-            lambda raw: self._select(raw, pointwise),
-        )
+        return self._select(key.tuple, isinstance(key, indexing.VectorizedIndexer))
 
     async def async_getitem(self, key: indexing.ExplicitIndexer) -> Any:
         """Return the values at a key (for `xarray.Dataset.load_async`)."""
@@ -125,43 +119,51 @@ def _positions(key: Any, size: int) -> Any:
     return np.where(positions < 0, positions + size, positions)
 
 
-class OffsetBounds(BackendArray):
+@dataclass(frozen=True)
+class _ReadBounds:
+    """Cell boundaries of a coordinate that has to be read: its values plus two offsets."""
+
+    values: xr.Variable
+    offsets: np.ndarray[Any, Any]
+    dtype: np.dtype[Any]
+
+    def __call__(self, *positions: Any) -> Any:
+        *along, side = positions
+        values = self._read(along[0]) if along else np.asarray(self.values.values)
+        values = values.astype(self.dtype, copy=False)
+        offsets = self.offsets[side].astype(self.dtype, copy=False)
+        bounds = values + offsets
+        if self.dtype.kind in "iu" and np.any((bounds < values) != (offsets < 0)):
+            message = "cell boundaries exceed 64 bits"
+            raise OverflowError(message)
+        return bounds
+
+    def _read(self, positions: Any) -> np.ndarray[Any, Any]:
+        """Return the values at positions of any shape, each read once."""
+        wanted, places = np.unique(positions, return_inverse=True)
+        if wanted.size and wanted[-1] - wanted[0] + 1 == wanted.size:
+            read = self.values[int(wanted[0]) : int(wanted[-1]) + 1]
+        else:
+            read = self.values[wanted]
+        return np.asarray(read.values)[places.reshape(np.shape(positions))]
+
+
+class OffsetBounds(ComputedArray):
     """Lazy cell boundaries of a lazy coordinate: its values plus two offsets.
 
     Parameters
     ----------
     values : xarray.Variable
-        The coordinate, 1-D and decoded (an offset is in its unit, not in that of packed data).
+        The coordinate, decoded (an offset is in its unit, not in that of packed data); 1-D,
+        or 0-D for boundaries of shape (2,).
     below, above : int or float
         Offsets added to each value.
     """
 
     def __init__(self, values: xr.Variable, below: float, above: float) -> None:
-        self.values = values
-        self.offsets = np.array([below, above])
-        self.shape = (*values.shape, 2)
-        self.dtype = np.result_type(values.dtype, self.offsets.dtype)
-
-    def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
-        """Return the boundaries at a key of any of xarray's kinds."""
-        return indexing.explicit_indexing_adapter(
-            key, self.shape, indexing.IndexingSupport.OUTER, self._outer
-        )
-
-    async def async_getitem(self, key: indexing.ExplicitIndexer) -> Any:
-        """Return the values at a key (for `xarray.Dataset.load_async`)."""
-        return self[key]
-
-    def _outer(self, key: tuple[Any, ...]) -> Any:
-        *position, side = key
-        values = np.asarray(self.values[tuple(position)].values)
-        offsets = self.offsets[side]
-        values = values[(..., *(None,) * np.ndim(offsets))].astype(self.dtype, copy=False)
-        bounds = values + offsets.astype(self.dtype, copy=False)
-        if self.dtype.kind in "iu" and np.any((bounds < values) != (offsets < 0)):
-            message = "cell boundaries exceed 64 bits"
-            raise OverflowError(message)
-        return bounds
+        offsets = np.array([below, above])
+        dtype = np.result_type(values.dtype, offsets.dtype)
+        super().__init__(_ReadBounds(values, offsets, dtype), (*values.shape, 2), dtype)
 
 
 def lazy_variable(

@@ -4,6 +4,7 @@ Run it with ``python -m zarr_xgroup demo``. What it shows is the list that `comp
 returns; each needs something in the store that `write_store` writes.
 """
 
+import io
 import os
 import shutil
 import sys
@@ -161,6 +162,9 @@ class Column:
 
 def main() -> None:
     """Make the store in a temporary folder, compare the engines on it, print what they give."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Not every encoding has every letter of a translation.
+        sys.stdout.reconfigure(errors="replace")
     page = Page.for_stream(sys.stdout)
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "demo.zarr"

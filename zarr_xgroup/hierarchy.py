@@ -11,6 +11,7 @@ import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Self, TypedDict, TypeVar
 from urllib.parse import unquote
@@ -217,7 +218,10 @@ class Hierarchy:
         """Return why there is no node at a path, or none that can be used."""
         if path in self.problems:
             return str(self.problems[path])
-        if self._is_consolidated(path) and format_of(sync(self._read([path]))[0]) is not None:
+        if self._is_consolidated(path) and path not in self._absent:
+            if format_of(sync(self._read([path]))[0]) is None:
+                self._absent.add(path)
+                return _("no such node")
             return _(
                 "no such node in the consolidated metadata, though the store has it: open it with "
                 "consolidated=False"
@@ -413,7 +417,15 @@ class Hierarchy:
         return message
 
     def _is_known(self, path: str) -> bool:
-        return path in self._documents or path in self._absent or self._is_consolidated(path)
+        if path in self._documents or path in self._absent or self._is_consolidated(path):
+            return True
+        # Below an array there is no node.
+        parents = accumulate(path.split("/")[:-1], join_path)
+        return any(
+            (document := self._documents.get(parent)) is not None
+            and document["node_type"] == "array"
+            for parent in parents
+        )
 
     def _is_consolidated(self, path: str) -> bool:
         at = self.consolidated_at

@@ -489,7 +489,7 @@ class _Search(Generic[T]):
         """Return what a reference to a node, or to a part of its document, leads to."""
         try:
             if node.document is None:
-                return _Found(XGroupReferenceError(node.documents.why_absent(node.path)))
+                return _Found(_AbsentError(node))
             if reference.attribute is None:
                 return _Found(self._accept(Fragment(node, (), node.document)))
             found = at_pointer(node, reference.attribute)
@@ -529,6 +529,17 @@ def _endless(fragment: Fragment, chain: tuple[Fragment, ...]) -> _EndlessError |
         return None
     message = f"{places[0]}: {reason}: {' -> '.join(places)}"
     return _EndlessError(message)
+
+
+class _AbsentError(XGroupReferenceError):
+    """There is no node. Why is found out only if it is told: that may need the store."""
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(node)
+        self._node = node
+
+    def __str__(self) -> str:
+        return self._node.documents.why_absent(self._node.path)
 
 
 class _EndlessError(XGroupReferenceError):

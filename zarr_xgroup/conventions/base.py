@@ -100,6 +100,8 @@ class ArrayContext:
         What kept coordinates from being resolved.
     notes : list of str
         Choices that were made where the metadata allowed several, and the like.
+    referred : list of Node
+        Arrays that plug-ins resolved.
     warnings : list of XGroupWarning
         What else is to be told.
     """
@@ -112,6 +114,7 @@ class ArrayContext:
     siblings: dict[str, dict[str, int]] = field(default_factory=dict)
     problems: list[XGroupError] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    referred: list[Node] = field(default_factory=list)
     warnings: list[XGroupWarning] = field(default_factory=list)
 
     @classmethod
@@ -218,6 +221,7 @@ class BoundResolver:
         """
         context = self._context
         node = context.resolver.array(Fragment(context.node, (), dict(reference)))
+        context.referred.append(node)
         if dimensions is None:
             dimensions = own_dimensions(node)
         return context.variable(node, tuple(dimensions))

@@ -38,12 +38,18 @@ class GeolocationHandler(DocumentHandler):
 
     def coordinates(self, context: ArrayContext) -> Iterator[Coordinate]:
         """Yield the geolocation arrays."""
-        geolocation = _attribute(context)
-        if geolocation is None:
-            return
-        if geolocation.node != context.node and not _is_located(context, geolocation):
-            return
-        yield from geolocation_coordinates(context, geolocation)
+        geolocation = geolocation_of(context)
+        if geolocation is not None:
+            yield from geolocation_coordinates(context, geolocation)
+
+
+def geolocation_of(context: ArrayContext) -> Fragment | None:
+    """Return the geolocation object that is about an array: its own, or its group's."""
+    own = context.node.attribute("geolocation")
+    if own is not None:
+        return own
+    shared = context.node.group.attribute("geolocation")
+    return shared if shared is not None and _is_located(context, shared) else None
 
 
 def _attribute(context: ArrayContext) -> Fragment | None:
@@ -113,8 +119,10 @@ def _coordinate(context: ArrayContext, arrays: Fragment, kind: str, axis: str) -
     node = context.resolver.array(reference)
     dimensions = fitting_dimensions(context, node)
     if not set(dimensions) <= set(context.dimensions):
-        message = _("{place}: the shape of {node} is not that of the array's horizontal axes; it ")
-        message += _("was attached under its own dimensions {dimensions}")
+        message = _(
+            "{place}: the shape of {node} is not that of the array's horizontal axes; it was "
+            "attached under its own dimensions {dimensions}"
+        )
         context.note(message.format(place=reference, node=node, dimensions=", ".join(dimensions)))
     return Coordinate(
         name=node.name,

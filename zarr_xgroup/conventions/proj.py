@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from zarr_xgroup.conventions.base import ArrayContext, DocumentHandler
+from zarr_xgroup.conventions.geolocation import geolocation_of
 from zarr_xgroup.conventions.layout import layout_of
 from zarr_xgroup.crs import Crs, crs_in
 from zarr_xgroup.errors import XGroupMetadataError
@@ -75,10 +76,9 @@ def _places(context: ArrayContext) -> Iterator[Fragment]:
     if cs is not None:
         yield from _members(cs, "id")
         yield from _of_systems(context, cs)
-    for node in (context.node, context.node.group):
-        geolocation = node.attribute("geolocation")
-        if geolocation is not None:
-            yield from _of_geolocation(geolocation)
+    geolocation = geolocation_of(context)
+    if geolocation is not None:
+        yield from _of_geolocation(geolocation)
 
 
 def _attributes(node: Node) -> Iterator[Fragment]:
