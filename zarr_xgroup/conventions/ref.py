@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import ClassVar
 
 from zarr_xgroup.conventions.base import CONVENTIONS_KEY, ArrayContext, Coordinate, DocumentHandler
 from zarr_xgroup.conventions.geolocation import fitting_dimensions
 from zarr_xgroup.errors import XGroupReferenceError
-from zarr_xgroup.resolver import Fragment, references_in
+from zarr_xgroup.resolver import Fragment, Node, Reference, references_in
 
 #: Attributes whose references belong to other conventions.
 _OTHERS = frozenset({"cs", "crs", "geolocation", "uom", "multiscales", CONVENTIONS_KEY})
@@ -43,13 +44,8 @@ class RefHandler(DocumentHandler):
 
 
 def _coordinate(context: ArrayContext, reference: Fragment) -> Coordinate | None:
-    try:
-        node = context.resolver.array(reference)
-    except XGroupReferenceError:
-        # A reference to a group or to metadata attaches nothing, but must lead somewhere.
-        context.resolver.fragment(reference)
-        return None
-    if node == context.node:
+    node = _array(context, reference)
+    if node is None or node == context.node:
         return None
     dimensions = fitting_dimensions(context, node)
     return Coordinate(
@@ -59,3 +55,17 @@ def _coordinate(context: ArrayContext, reference: Fragment) -> Coordinate | None
         source=node,
         as_stored=True,
     )
+
+
+def _array(context: ArrayContext, reference: Fragment) -> Node | None:
+    """Return the array that a reference leads to.
+
+    None for one to a group or to metadata, which has to lead somewhere but attaches nothing.
+    """
+    if Reference.parse(reference).attribute is None:
+        with contextlib.suppress(XGroupReferenceError):
+            return context.resolver.array(reference)
+    found = context.resolver.fragment(reference)
+    document = found.node.document
+    is_array = not found.keys and document is not None and document["node_type"] == "array"
+    return found.node if is_array else None
