@@ -218,7 +218,8 @@ class Hierarchy:
         """Return why there is no node at a path, or none that can be used."""
         if path in self.problems:
             return str(self.problems[path])
-        if self._is_consolidated(path) and path not in self._absent:
+        is_open = path not in self._absent and not self._is_below_array(path)
+        if is_open and self._is_consolidated(path):
             if format_of(sync(self._read([path]))[0]) is None:
                 self._absent.add(path)
                 return _("no such node")
@@ -419,7 +420,10 @@ class Hierarchy:
     def _is_known(self, path: str) -> bool:
         if path in self._documents or path in self._absent or self._is_consolidated(path):
             return True
-        # Below an array there is no node.
+        return self._is_below_array(path)
+
+    def _is_below_array(self, path: str) -> bool:
+        """Tell whether there can be no node at a path, for there is an array above it."""
         parents = accumulate(path.split("/")[:-1], join_path)
         return any(
             (document := self._documents.get(parent)) is not None

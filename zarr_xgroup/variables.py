@@ -282,7 +282,7 @@ def plain_fill_value(written: Any, dtype: np.dtype[Any]) -> Any:
             return complex(_plain_float(real, part), _plain_float(imaginary, part))
         if dtype.kind in "OTUS" and isinstance(written, str):
             return written.encode() if dtype.kind == "S" else written
-        if dtype.kind in "mM" and not isinstance(written, bool):
+        if dtype.kind in "mM" and isinstance(written, int | str) and not isinstance(written, bool):
             return np.array(written, dtype)[()]
     except METADATA_ERRORS:
         return None
