@@ -155,9 +155,11 @@ def _attach(hierarchy: Hierarchy, result: AssembledGroup, reader: ArrayReader) -
         context = found.context
         for key, value in found.attributes().items():
             result.variables[name].attrs.setdefault(key, value)
+        attached = []
         for coordinate in found.coordinates():
-            merge.add(coordinate, context.node)
+            attached.append(merge.add(coordinate, context.node))
             result.referred.update(_sources(coordinate, hierarchy))
+        _name_coordinates(result.variables, name, attached)
         for dimension, node in result.inherited[name].items():
             if node is not None and dimension not in result.variables:
                 variable = context.attempt(context.variable, node, (dimension,))
@@ -186,6 +188,22 @@ def _attach(hierarchy: Hierarchy, result: AssembledGroup, reader: ArrayReader) -
     result.coordinates, result.identities = merge.coordinates, merge.identities
     result.referrers = merge.referrers
     _classify(hierarchy, conventions, result)
+
+
+def _name_coordinates(variables: Mapping[str, xr.Variable], name: str, attached: list[str]) -> None:
+    """Name a variable's coordinates in its encoding, unless its attributes name some.
+
+    Dimension coordinates need no naming (CF 1.12, section 5). cf_xarray takes from a Dataset
+    with a variable what is named so.
+    """
+    variable = variables[name]
+    named = [
+        other
+        for other in dict.fromkeys(attached)
+        if other not in (name, *variable.dims) and set(variables[other].dims) <= set(variable.dims)
+    ]
+    if named and "coordinates" not in variable.attrs:
+        variable.encoding["coordinates"] = " ".join(named)
 
 
 def _context(

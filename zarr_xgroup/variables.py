@@ -60,16 +60,15 @@ def open_array(store: Store, path: str, document: Document) -> zarr.Array[Any]:
     XGroupMetadataError
         If zarr cannot use the document.
     """
+    chunks = _chunk_lengths(document)
+    if 0 in chunks and 0 not in document.get("shape", ()):
+        # Some versions of zarr take it, and divide by it on reading.
+        raise XGroupMetadataError(_("its chunks {chunks} have no length").format(chunks=chunks))
     try:
-        array = zarr.Array.from_dict(StorePath(store, path), dict(document))
+        return zarr.Array.from_dict(StorePath(store, path), dict(document))
     except METADATA_ERRORS as error:
         message = _("{kind}: {reason}").format(kind=type(error).__name__, reason=error)
         raise XGroupMetadataError(message) from error
-    chunks = _chunk_lengths(document)
-    if any(chunk == 0 < size for chunk, size in zip(chunks, array.shape, strict=False)):
-        # zarr takes it, and divides by it on reading.
-        raise XGroupMetadataError(_("its chunks {chunks} have no length").format(chunks=chunks))
-    return array
 
 
 def _chunk_lengths(document: Document) -> list[Any]:
