@@ -1,0 +1,635 @@
+"""Write a small Zarr store whose arrays declare their coordinates by the `cs` convention.
+
+Each group shows one side of it: how axes are listed, how values are given, what a time looks
+like, where a coordinate reference system (CRS) may stand, and what other conventions add.
+Where documents of the conventions of different dates disagree, both spellings occur.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from store_tools import (
+    Array,
+    Group,
+    Json,
+    Nodes,
+    ZarrFormat,
+    below,
+    declaring,
+    run,
+    write_store,
+)
+
+WGS84 = {"proj:code": "EPSG:4326"}
+
+#: Forms of units of time, each with a calendar that can have it.
+UNITS_OF_TIME = (
+    *("seconds", "second", "s", "ms", "us", "ns", "millisecond", "microseconds"),
+    *("minutes", "minute", "m", "hours", "hour", "h", "days", "day", "d", "Days"),
+)
+#: Forms of an epoch by the name of the axis that has it; the calendar follows if it matters.
+EPOCHS: dict[str, tuple[str, ...]] = {
+    "epoch_date": ("2000-01-02",),
+    "epoch_short": ("2000-1-2",),
+    "epoch_space": ("2000-01-02 06:30",),
+    "epoch_t": ("2000-01-02T06:30:00",),
+    "epoch_z": ("2000-01-02T06:30:00Z",),
+    "epoch_offset": ("2000-01-02T06:30:00+02:00",),
+    "epoch_compact_offset": ("2000-01-02T06:30:00-0130",),
+    "epoch_hours_offset": ("2000-01-02 06:30:00 +2",),
+    "epoch_fraction": ("2000-01-02T06:30:00.5Z",),
+    "epoch_30_february": ("2026-02-30", "360_day"),
+    "epoch_29_february": ("2026-02-29", "all_leap"),
+    "epoch_z_noleap": ("2000-01-02T06:30:00Z", "noleap"),
+    "epoch_offset_360_day": ("2000-01-02T06:30:00+02:00", "360_day"),
+}
+CALENDARS = (
+    *("standard", "gregorian", "proleptic_gregorian", "julian"),
+    *("noleap", "365_day", "all_leap", "366_day", "360_day"),
+)
+
+
+def write(target: str | Path, zarr_format: ZarrFormat = 3) -> None:
+    """Write the store, not consolidated, in place of one that is there already.
+
+    Parameters
+    ----------
+    target : str or Path
+        A folder.
+    zarr_format : {2, 3}
+        The format of all nodes.
+
+    Raises
+    ------
+    FileExistsError
+        If something other than a Zarr store is there.
+    """
+    write_store(target, make_nodes(), zarr_format)
+
+
+def make_nodes() -> Nodes:
+    """Return all nodes by their paths, groups before their members."""
+    shared = {
+        "WGS84": {"axes": {"lon": _lon(), "lat": _lat()}, "id": WGS84},
+        "month": {"type": "temporal", "axes": [{"name": "time", **_time_at({"node": "time"})}]},
+        "month_by_group": {"axes": {"time": _time_at({"node": "../time"})}},
+        "month_by_node": {"axes": {"time": _time_at({"node": "../../time"})}},
+    }
+    return {
+        "": Group(declaring("cs", "ref", title="Coordinate sets of all kinds", crs=shared)),
+        # Not a dimension coordinate here: its dimension is called as one writer has it.
+        "time": Array(("time_coord",), [15.5, 45.0, 74.5]),
+        **below("axes", _axes()),
+        **below("values", _values()),
+        **below("sets", _sets()),
+        **below("scalars", _scalars()),
+        **below("times", _times()),
+        **below("bounds", _bounds()),
+        **below("parametric", _parametric()),
+        **below("described", _described()),
+        **below("references", _references()),
+        **below("identified", _identified()),
+        **below("services", _services()),
+        **below("sharing", _sharing()),
+        **below("collisions", _collisions()),
+        "coarse": Group(),
+        "coarse/grid": Array(("cell", "z"), _numbers(2, 2)),
+    }
+
+
+# Pieces of documents.
+
+
+def _cs(*systems: Json, also: tuple[str, ...] = (), **more: Any) -> Json:
+    return declaring("cs", *also, cs={"crs": list(systems), **more})
+
+
+def _axis(abbreviation: str | None, *sets: Json, **more: Any) -> Json:
+    axis: Json = {} if abbreviation is None else {"abbreviation": abbreviation}
+    return {**axis, **more, "coordinates": list(sets)}
+
+
+def _along(name: str, values: Json, **more: Any) -> Json:
+    """Return attributes of an array with one axis, which has one coordinate set."""
+    return _cs({"axes": {name: _axis(None, {"values": values, **more})}})
+
+
+def _lon() -> Json:
+    values = {"values": {"regular": [-10.0, 5.0]}, "boundaries": {"regular": [-2.5, 2.5]}}
+    return _axis("X", {"direction": "east", "unit": "degrees", **values})
+
+
+def _lat() -> Json:
+    values = {"values": {"explicit": [50.0, 51.5, 54.0, 60.0]}}
+    return _axis("Y", {"unit": "degrees", **values}, direction="NORTH")
+
+
+def _time_at(reference: Json) -> Json:
+    time = {"unit": "days", "epoch": "2026-01-01", "calendar": "noleap"}
+    values = {"external": reference}
+    return _axis("T", {"direction": "future", "time": time, "values": values})
+
+
+def _numbers(*shape: int, first: float = 0.0) -> np.ndarray[Any, Any]:
+    """Return data for a field: consecutive numbers."""
+    return first + np.arange(np.prod(shape, dtype=int), dtype=np.float64).reshape(shape)
+
+
+# The groups.
+
+
+def _axes() -> Nodes:
+    """Return the same axes as an object, as a list, and with everything at another place."""
+    lon, lat = _lon()["coordinates"][0], _lat()["coordinates"][0]
+    without_direction = {key: value for key, value in lon.items() if key != "direction"}
+    listed = [
+        {"name": "lon", **_axis("X", without_direction, direction="EAST")},
+        {"name": "lat", **_axis("Y", {"direction": "North", **lat})},
+    ]
+    keyed = {"lon": _lon(), "lat": _lat()}
+    return {
+        "": Group(),
+        "keyed": Array(("lat", "lon"), _numbers(4, 5), _cs({"axes": keyed, "id": WGS84})),
+        "listed": Array(
+            ("lat", "lon"), _numbers(4, 5, first=100), _cs({"axes": listed, "name": "WGS 84"})
+        ),
+        "swapped": Array(("lon", "lat"), _numbers(5, 4, first=200), _cs({"axes": keyed}, id=WGS84)),
+        "row": Array(("lon",), _numbers(5), _cs({"axes": {"lon": _lon()}, "id": WGS84})),
+    }
+
+
+def _values() -> Nodes:
+    """Return axes with values of all kinds; each array has an axis of its own."""
+    inline: dict[str, Json] = {
+        "integers": {"regular": [10, 5]},
+        "floats": {"regular": [0.5, 0.1]},
+        "mixed": {"regular": [1, 0.5]},
+        "descending": {"regular": [90, -30]},
+        "whole": {"explicit": [1, 2, 4, 8]},
+        "decimals": {"explicit": [0.25, 1, 10, 100]},
+        "words": {"explicit": ["sand", "silt", "clay", "größer"]},
+    }
+    external: dict[str, Json] = {
+        "depth": {"external": {"node": "sources/depth"}},
+        "age": {"external": {"ref": {"node": "../sources/age"}}},
+        "code": {"ref": {"external": {"node": "/values/sources/code"}}},
+        "level": {"external": {"node": "level"}},
+        "height": {"external": {"node": "../height"}},
+    }
+    fields = {
+        f"along_{name}": Array((name,), _numbers(4), _along(name, values))
+        for name, values in (inline | external).items()
+    }
+    packed = {"scale_factor": 0.5, "add_offset": 10.0, "units": "km"}
+    return {
+        "": Group(),
+        **fields,
+        "level": Array(("level",), np.array([1000, 850, 500, 200], np.int32), {"units": "hPa"}),
+        "height": Array(("height_coord",), [2.0, 10.0, 50.0, 100.0], {"long_name": "height"}),
+        "sources": Group(),
+        "sources/depth": Array(("depth_coord",), [0.5, 1.5, 3.0, 7.0], {"units": "m"}),
+        "sources/age": Array(("age_coord",), np.array([0, 1, 2, 3], np.int16), packed),
+        "sources/code": Array(("anything",), np.array([7, 5, 3, 1])),
+    }
+
+
+def _sets() -> Nodes:
+    """Return an axis with several coordinate sets, and axes with none."""
+    point = _axis(
+        None,
+        {"values": {"regular": [1, 1]}},
+        {"name": "distance", "unit": "km", "values": {"explicit": [0.0, 2.5, 4.0]}},
+        {"values": {"explicit": ["start", "middle", "end"]}},
+        {"name": "depth", "values": {"external": {"node": "sources/bottom"}}},
+    )
+    ordinal = {"index": {"abbreviation": "X"}, "rank": {"coordinates": []}}
+    return {
+        "": Group(),
+        "track": Array(("point",), _numbers(3), _cs({"axes": {"point": point}})),
+        "ordinal": Array(("index", "rank"), _numbers(4, 2), _cs({"axes": ordinal})),
+        "sources": Group(),
+        "sources/bottom": Array(("along_track",), [12.0, 30.0, 21.0], {"units": "m"}),
+    }
+
+
+def _scalars() -> Nodes:
+    """Return axes of one value, most of them outside of the array's dimensions."""
+    time = {"unit": "days", "epoch": "2026-02-30", "calendar": "360_day"}
+    height = {"unit": "m", "values": {"explicit": [2.0]}, "boundaries": {"regular": [-2, 0]}}
+    axes = {
+        "cell": {},
+        "realization": _axis(None, {"values": {"explicit": [7]}}),
+        "height": _axis("Z", height, direction="up"),
+        "pressure": _axis("Z", {"values": {"regular": [850, 50]}, "unit": "hPa"}, direction="Down"),
+        "member": _axis(None, {"values": {"explicit": ["r1i1p1f1"]}}),
+        "reference_time": _axis("T", {"time": time, "values": {"explicit": [1]}}),
+    }
+    references = {
+        "wavelength": ("wavelength", "wavelength_edges"),
+        "layer": ("layer", "layer_edges"),
+        "band": ("band", "band_edges"),
+    }
+    for name, (values, edges) in references.items():
+        axes[name] = _axis(
+            None,
+            {
+                "values": {"external": {"node": f"sources/{values}"}},
+                "boundaries": {"external": {"node": f"sources/{edges}"}},
+            },
+        )
+    return {
+        "": Group(),
+        "tas": Array(("cell", "realization"), _numbers(3, 1), _cs({"axes": axes})),
+        "sources": Group(),
+        "sources/wavelength": Array((), 0.55, {"units": "um"}),
+        "sources/wavelength_edges": Array(("nv",), [0.5, 0.6]),
+        "sources/layer": Array(("one",), [3]),
+        "sources/layer_edges": Array(("one", "nv"), [[2.5, 3.5]]),
+        "sources/band": Array(("one",), [8]),
+        "sources/band_edges": Array(("nv", "one"), [[7.5], [8.5]]),
+    }
+
+
+def _times() -> Nodes:
+    """Return times in all units, since all forms of an epoch, in all calendars."""
+    units = {
+        f"in_{unit}": {"time": {"unit": unit, "epoch": "2000-01-01"}} for unit in UNITS_OF_TIME
+    }
+    units["in_months"] = {
+        "time": {"unit": "months", "epoch": "2000-01-01", "calendar": "360_day"},
+    }
+    epochs: dict[str, Json] = {}
+    for name, (epoch, *calendar) in EPOCHS.items():
+        since = {"unit": "days", "epoch": epoch}
+        epochs[name] = {"time": {**since, "calendar": calendar[0]} if calendar else since}
+    references = {
+        "reference": {"reference": "days since 1850-01-01", "calendar": "noleap"},
+        "reference_t": {"reference": "Hours  since 2000-01-01T06:00:00Z"},
+        "reference_short": {"reference": "d since 2000-1-1"},
+    }
+    epochs |= {name: {"time": reference} for name, reference in references.items()}
+    arrays = {
+        "units": Array((), 1.0, _cs({"axes": _scalar_axes(units, 90)})),
+        "epochs": Array((), 1.0, _cs({"axes": _scalar_axes(epochs, 1)})),
+    }
+    time = {"unit": "days", "epoch": "2000-01-01"}
+    for known in (*CALENDARS, None):
+        told = time if known is None else {**time, "calendar": known}
+        name = known or "none"
+        attributes = _along(f"t_{name}", {"regular": [59, 1]}, time=told)
+        arrays[f"calendar_{name}"] = Array((f"t_{name}",), _numbers(3), attributes)
+    for name in ("t_bare", "t_own"):
+        values = {"external": {"node": f"sources/{name}"}}
+        arrays[f"external_{name}"] = Array(
+            (name,), _numbers(3), _along(name, values, time=time, direction="future")
+        )
+    own = {"units": "hours since 2001-01-01", "calendar": "standard"}
+    return {
+        "": Group(),
+        **arrays,
+        "sources": Group(),
+        "sources/t_bare": Array(("t_coord",), np.array([0, 1, 2])),
+        "sources/t_own": Array(("t_coord",), np.array([0, 1, 2]), own),
+    }
+
+
+def _scalar_axes(sets: dict[str, Json], value: int) -> Json:
+    return {
+        name: _axis("T", {**item, "values": {"explicit": [value]}}) for name, item in sets.items()
+    }
+
+
+def _bounds() -> Nodes:
+    """Return boundaries as offsets, and stored either way round."""
+    external = {
+        "n2": {"external": {"node": "sources/n2_edges"}},
+        "twon": {"external": {"ref": {"node": "../sources/twon_edges"}}, "name": "twon_edges"},
+        "first": {"ref": {"external": {"node": "sources/first_edges"}}},
+        "last": {"external": {"node": "sources/last_edges"}},
+        "untold": {"external": {"node": "sources/untold_edges"}},
+    }
+    length = {"n2": 3, "twon": 3, "first": 2, "last": 2, "untold": 2}
+    fields = {
+        f"along_{name}": Array(
+            (name,),
+            _numbers(length[name]),
+            _along(name, {"regular": [10, 10]}, boundaries=boundaries),
+        )
+        for name, boundaries in external.items()
+    }
+    time = {"unit": "days", "epoch": "2000-01-01", "calendar": "360_day"}
+    offsets: dict[str, tuple[Json, Json]] = {
+        "whole": ({"regular": [0, 10]}, {"regular": [-5, 5]}),
+        "half": ({"regular": [0, 1]}, {"regular": [-0.5, 0.5], "name": "half_cells"}),
+        "listed": (
+            {"explicit": [1.0, 2.0, 4.0]},
+            {"regular": [0, 1.5], "attributes": {"comment": "upwards only"}},
+        ),
+        "stored": ({"external": {"node": "sources/packed"}}, {"regular": [-0.25, 0.25]}),
+    }
+    for name, (values, boundaries) in offsets.items():
+        attributes = _along(name, values, boundaries=boundaries)
+        fields[f"along_{name}"] = Array((name,), _numbers(3), attributes)
+    fields["along_day"] = Array(
+        ("day",),
+        _numbers(3),
+        _along("day", {"regular": [0.5, 1]}, boundaries={"regular": [-0.5, 0.5]}, time=time),
+    )
+    month: Json = {
+        "values": {"external": {"node": "month"}},
+        "boundaries": {"external": {"node": "month_bnds"}},
+        "time": time,
+    }
+    fields["along_month"] = Array(("month",), _numbers(3), _along("month", **month))
+    own: Json = {
+        "values": {"external": {"node": "own"}},
+        "boundaries": {"external": {"node": "own_edges"}},
+    }
+    fields["along_own"] = Array(("own",), _numbers(3), _along("own", **own))
+    return {
+        "": Group(),
+        **fields,
+        "own": Array(("own",), [1.0, 2.0, 3.0]),
+        "own_edges": Array(("own", "nv"), [[0.5, 1.5], [1.5, 2.5], [2.5, 3.5]]),
+        "month": Array(("month",), [15.0, 45.0, 75.0]),
+        "month_bnds": Array(("bnds", "month"), [[0.0, 30.0, 60.0], [30.0, 60.0, 90.0]]),
+        "sources": Group(),
+        "sources/n2_edges": Array(("cell", "nv"), [[5.0, 15.0], [15.0, 25.0], [25.0, 35.0]]),
+        "sources/twon_edges": Array(("nv", "cell"), [[5.0, 15.0, 25.0], [15.0, 25.0, 35.0]]),
+        "sources/first_edges": Array(("first", "nv"), [[5.0, 15.0], [15.0, 25.0]]),
+        "sources/last_edges": Array(("nv", "last"), [[5.0, 15.0], [15.0, 25.0]]),
+        "sources/untold_edges": Array(("a", "b"), [[5.0, 15.0], [15.0, 25.0]]),
+        "sources/packed": Array(
+            ("cell",),
+            np.array([0, 2, 4], np.int16),
+            {"scale_factor": 0.5, "add_offset": 100.0},
+        ),
+    }
+
+
+def _parametric() -> Nodes:
+    """Return terrain-following levels whose terms are stored, and ones whose terms are told."""
+    stored = {
+        "s": {"external": {"node": "../grid/s_rho"}},
+        "C": {"external": {"ref": {"node": "../grid/Cs_r"}}},
+        "eta": {"ref": {"external": {"node": "zeta"}}},
+        "depth": {"external": {"node": "../grid/h"}},
+        "depth_c": {"external": {"node": "../grid/hc"}},
+    }
+    told = {
+        "s": {"regular": [-0.75, 0.5]},
+        "C": {"explicit": [-0.6, -0.1]},
+        "eta": {"external": {"node": "zeta"}},
+        "depth": {"external": {"node": "../grid/h"}},
+        "depth_c": {"explicit": [250.0]},
+    }
+    formula = "ocean_s_coordinate_g2"
+    rho = {
+        "unit": "1",
+        "values": {"external": {"node": "../grid/s_rho"}},
+        "parametric": {"formula": formula, "terms": stored},
+    }
+    w = {
+        "unit": "1",
+        "values": {"regular": [-0.75, 0.5]},
+        "parametric": {"formula": formula, "terms": told},
+    }
+    positions = {"parametric": {"formula": "atmosphere_hybrid_height_coordinate", "terms": {
+        "a": {"explicit": [20.0, 80.0, 180.0]},
+        "b": {"explicit": [0.99, 0.97, 0.93]},
+        "orog": {"external": {"node": "../grid/orog"}},
+    }}}  # fmt: skip
+    plane = {"eta_rho": {"abbreviation": "Y"}, "xi_rho": {"abbreviation": "X"}}
+    dims = ("ocean_time", "eta_rho", "xi_rho")
+    axes = {"ocean_time": {"abbreviation": "T"}, **plane}
+    return {
+        "": Group(),
+        "grid": Group(),
+        "grid/s_rho": Array(("s_rho",), [-0.8, -0.5, -0.2]),
+        "grid/Cs_r": Array(("s_rho",), [-0.5, -0.2, -0.05]),
+        "grid/h": Array(
+            ("eta_rho", "xi_rho"),
+            [[100.0, 200.0], [300.0, 400.0]],
+            {"units": "m", "standard_name": "sea_floor_depth_below_geoid"},
+        ),
+        "grid/orog": Array(
+            ("eta_rho", "xi_rho"),
+            [[0.0, 500.0], [1000.0, 2000.0]],
+            {"units": "m", "standard_name": "surface_altitude"},
+        ),
+        "grid/hc": Array((), 250.0, {"units": "m"}),
+        "ocean": Group(),
+        "ocean/zeta": Array(
+            dims,
+            _numbers(2, 2, 2) / 10,
+            {**_cs({"axes": axes}), "standard_name": "sea_surface_height_above_geoid"},
+        ),
+        "ocean/temp": Array(
+            ("ocean_time", "s_rho", "eta_rho", "xi_rho"),
+            _numbers(2, 3, 2, 2),
+            _cs({"axes": {**axes, "s_rho": _axis("Z", rho, direction="up")}}),
+        ),
+        "ocean/w": Array(
+            ("ocean_time", "s_w", "eta_rho", "xi_rho"),
+            _numbers(2, 2, 2, 2),
+            _cs({"axes": {**axes, "s_w": _axis("Z", w, direction="up")}}),
+        ),
+        "ocean/wind": Array(
+            ("lev", "eta_rho", "xi_rho"),
+            _numbers(3, 2, 2),
+            _cs({"axes": {**plane, "lev": _axis("Z", positions, direction="up")}}),
+        ),
+    }
+
+
+def _described() -> Nodes:
+    """Return axes in units of all spellings, and with attributes at all places."""
+    z = {
+        "unit": "m",
+        "direction": "down",
+        "values": {"regular": [0, 10]},
+        "boundaries": {"regular": [-5, 5], "attributes": {"comment": "of the boundaries"}},
+        "attributes": {"comment": "of the set", "source": "a set"},
+    }
+    inner = {"comment": "of the axis", "long_name": "depth below sea level"}
+    axes = {
+        "z": _axis("Z", z, attributes=inner),
+        "mass": _axis(None, {"unit": {"ucum": {"unit": "kg"}}, "values": {"regular": [1, 1]}}),
+        "warmth": _axis(
+            None, {"unit": {"uom": {"ucum": {"unit": "K"}}}, "values": {"regular": [273.0, 1.0]}}
+        ),
+        "stored": _axis(
+            "Z",
+            {
+                "unit": "km",
+                "values": {"external": {"node": "sources/heights"}},
+                "attributes": {"long_name": "not needed", "comment": "added"},
+            },
+            direction="UP",
+        ),
+    }
+    own = {"units": "m", "long_name": "its own", "positive": "down"}
+    return {
+        "": Group(),
+        "field": Array(tuple(axes), _numbers(2, 2, 2, 2), _cs({"axes": axes})),
+        "sources": Group(),
+        "sources/heights": Array(("heights",), [1.0, 2.0], own),
+    }
+
+
+def _references() -> Nodes:
+    """Return arrays that all have the same coordinates, by references of all spellings."""
+    here = {
+        "grid": {"axes": {"lon": _lon(), "lat": _lat()}, "id": WGS84},
+        "alias": {"node": "/", "attribute": "/attributes/crs/WGS84"},
+        "a/b~c": {"ref": {"node": "..", "attribute": "/attributes/crs/WGS84"}},
+    }
+    systems: dict[str, Json] = {
+        "inline": {"axes": {"lon": _lon(), "lat": _lat()}, "id": WGS84},
+        "by_sibling": {"node": "inline", "attribute": "/attributes/cs/crs/0"},
+        "by_sibling_of_node": {"node": "../inline", "attribute": "/attributes/cs/crs/0"},
+        "by_path": {"ref": {"node": "/references/inline", "attribute": "/attributes/cs/crs/0"}},
+        "by_root": {"node": "/", "attribute": "/attributes/crs/WGS84"},
+        "by_group": {"node": ".", "attribute": "/attributes/crs/grid"},
+        "by_parent_of_group": {"ref": {"node": "..", "attribute": "/attributes/crs/WGS84"}},
+        "by_chain": {"node": ".", "attribute": "/attributes/crs/alias"},
+        "by_escaped_key": {"node": ".", "attribute": "/attributes/crs/a~1b~0c"},
+    }
+    months = {
+        name: {"node": "/", "attribute": f"/attributes/crs/{name}"}
+        for name in ("month", "month_by_group", "month_by_node")
+    }
+    return {
+        "": Group(declaring("cs", "ref", crs=here)),
+        **{
+            name: Array(("lat", "lon"), _numbers(4, 5), _cs(system, also=("ref",)))
+            for name, system in systems.items()
+        },
+        **{
+            name: Array(("time",), _numbers(3), _cs(system, also=("ref",)))
+            for name, system in months.items()
+        },
+    }
+
+
+def _identified() -> Nodes:
+    """Return arrays whose CRS is told by the system, or by the `cs` that overrides it."""
+
+    def axes(number: int) -> Json:
+        return {f"x{number}": _lon(), f"y{number}": _lat()}
+
+    mercator = {"proj:code": "EPSG:3857"}
+    rotated = {
+        "name": "rotated pole",
+        "axes": {
+            "rlon": _axis("X", {"unit": "degrees", "values": {"regular": [-1.0, 0.5]}}),
+            "rlat": _axis("Y", {"unit": "degrees", "values": {"regular": [2.0, 0.5]}}),
+        },
+        "geolocation": {
+            "geodetic": {"x": {"node": "lon"}, "y": {"ref": {"node": "../lat"}}, "crs": WGS84}
+        },
+    }
+    plane = np.arange(6.0).reshape(2, 3)
+    return {
+        "": Group(),
+        "by_system": Array(("y1", "x1"), _numbers(4, 5), _cs({"axes": axes(1), "id": WGS84})),
+        "by_cs": Array(
+            ("y2", "x2"), _numbers(4, 5), _cs({"axes": axes(2), "id": mercator}, id=WGS84)
+        ),
+        "not_geographic": Array(
+            ("y3", "x3"), _numbers(4, 5), _cs({"axes": axes(3), "id": WGS84}, id=mercator)
+        ),
+        "unknown": Array(("y4", "x4"), _numbers(4, 5), _cs({"axes": axes(4)})),
+        "rotated": Array(("rlat", "rlon"), _numbers(2, 3), _cs(rotated)),
+        "lon": Array(("rlat", "rlon"), 8 + 0.5 * plane, {"units": "degrees_east"}),
+        "lat": Array(("rlat", "rlon"), 46 + 0.25 * plane, {"units": "degrees_north"}),
+    }
+
+
+def _services() -> Nodes:
+    """Return what the conventions `ref`, `uom` and `proj` add to arrays."""
+    cell: Json = {"axes": {"cell": {}}}
+    flagged = {
+        "quality": {"node": "quality"},
+        "related": [{"ref": {"node": "../other/uncertainty"}}, "a text", 3],
+        "nested": {"deep": {"mask": {"ref": {"node": "/services/other/mask"}}}},
+        "described_by": {"node": "/", "attribute": "/attributes/crs/WGS84"},
+        "part_of": {"node": "other"},
+        "itself": {"node": "flagged"},
+    }
+    proj = {"proj:code": "EPSG:32632", "proj:wkt2": None, "proj:epsg": 32632}
+    kilograms = {"uom": {"ucum": {"unit": "kg", "version": "2.2"}, "description": "mass"}}
+    return {
+        "": Group(),
+        "flagged": Array(("cell",), _numbers(3), {**_cs(cell, also=("ref",)), **flagged}),
+        "not_declaring": Array(
+            ("cell",), _numbers(3), {**_cs(cell), "hidden": {"node": "other/hidden"}}
+        ),
+        "quality": Array(("cell",), np.array([0, 1, 2], np.int8)),
+        "mass": Array(("cell",), _numbers(3), {**_cs(cell, also=("uom",)), **kilograms}),
+        "grams": Array(
+            ("cell",), _numbers(3), {**_cs(cell, also=("uom",)), **kilograms, "units": "g"}
+        ),
+        "scene": Array(("cell",), _numbers(3), {**_cs(cell, also=("proj",)), **proj}),
+        "other": Group(),
+        "other/uncertainty": Array(("cell",), [0.1, 0.2, 0.3]),
+        "other/mask": Array(("cell",), np.array([1, 0, 1], np.int8)),
+        "other/hidden": Array(("cell",), _numbers(3)),
+    }
+
+
+def _sharing() -> Nodes:
+    """Return two groups whose arrays have the same coordinates, which are in a third."""
+
+    def attributes() -> Json:
+        level = {
+            "values": {"external": {"node": "../coords/level"}},
+            "boundaries": {"external": {"node": "../coords/level_bnds"}},
+        }
+        station = {"values": {"external": {"node": "../coords/station"}}}
+        axes = {"level": _axis("Z", level, direction="up"), "station": _axis(None, station)}
+        return _cs({"axes": axes})
+
+    edges = [[0.0, 10.0], [10.0, 30.0], [30.0, 70.0]]
+    return {
+        "": Group(),
+        "coords": Group(),
+        "coords/level": Array(("level",), [5.0, 20.0, 50.0], {"units": "m"}),
+        "coords/level_bnds": Array(("level", "nv"), edges),
+        "coords/station": Array(("station_coord",), np.array([11, 22])),
+        "first": Group(),
+        "first/temp": Array(("level", "station"), _numbers(3, 2), attributes()),
+        "first/salt": Array(("level", "station"), _numbers(3, 2, first=30), attributes()),
+        "second": Group(),
+        "second/oxygen": Array(("level", "station"), _numbers(3, 2, first=200), attributes()),
+    }
+
+
+def _collisions() -> Nodes:
+    """Return coordinates that want names or dimensions that something else has."""
+    quality = {"quality_flag": {"node": "other/quality"}}
+    size = {"grid": {"node": "/coarse/grid"}}
+    child = {"related": {"node": "other/other"}}
+    refer = {**_cs({"axes": {"cell": {}}}, also=("ref",)), **quality, **size, **child}
+    shared = {"external": {"node": "../shared"}}
+    return {
+        "": Group(),
+        "a": Array(("z",), _numbers(2), _along("z", {"explicit": [1, 2]})),
+        "b": Array(("z",), _numbers(2), _along("z", {"explicit": [3, 4]})),
+        "c": Array(("z",), _numbers(2), _along("z", {"explicit": [5, 6]})),
+        "d": Array(("z",), _numbers(2), _along("z", {"explicit": [1, 2]}, unit="m")),
+        "quality": Array(("cell",), _numbers(3), _cs({"axes": {"cell": {}}})),
+        "referring": Array(("cell",), _numbers(3), refer),
+        "shared": Array(("shared_coord",), [3.0, 4.0]),
+        "ambiguous": Group(),
+        "ambiguous/data": Array(("shared",), _numbers(2), _along("shared", shared)),
+        "ambiguous/shared": Array(("shared",), [1.0, 2.0]),
+        "other": Group(),
+        "other/quality": Array(("cell",), np.array([7, 8, 9], np.int8)),
+        "other/other": Array(("cell",), [0.5, 0.6, 0.7]),
+    }
+
+
+if __name__ == "__main__":
+    run(write, "cs_test.zarr", __doc__)

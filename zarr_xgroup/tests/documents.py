@@ -1,0 +1,295 @@
+"""Stores for the tests of conventions: raw metadata documents, written as any format.
+
+Documents are given as those of Zarr v3. Chunks are written through zarr.
+"""
+
+import copy
+import importlib
+import json
+import sys
+import warnings
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal, Self, TypeAlias
+
+import numpy as np
+import pytest
+import xarray as xr
+import zarr
+from zarr.abc.store import ByteRequest, Store
+from zarr.core.buffer import Buffer, BufferPrototype
+from zarr.storage import LocalStore, WrapperStore
+
+from zarr_xgroup import XGroupNoPrincipalWarning, XGroupWarning
+
+pyproj: Any
+try:
+    import pyproj
+except ImportError:  # it is optional
+    pyproj = None
+
+Json: TypeAlias = dict[str, Any]
+ZarrFormat: TypeAlias = Literal[2, 3]
+
+REPOSITORY = Path(__file__).parents[2]
+STORES = Path(__file__).parent / "stores"
+SAMPLES = REPOSITORY.parent / "shared" / "samples" / "documents"
+
+#: All forms that a store of the same contents can have: format, consolidated or not.
+FORMS: tuple[tuple[ZarrFormat, bool], ...] = ((3, False), (3, True), (2, False), (2, True))
+ALL_FORMS = pytest.mark.parametrize(
+    "form", FORMS, ids=["v3", "v3-consolidated", "v2", "v2-consolidated"]
+)
+
+UUIDS = {
+    "cs": "e4dbf0b7-7a00-4ce6-b23e-484292014ab4",
+    "ref": "d89b30cf-ed8c-43d5-9a16-b492f0cd8786",
+    "proj": "f17cb550-5864-4468-aeb7-f3180cfb622f",
+    "uom": "3bbe438d-df37-49fe-8e2b-739296d46dfb",
+    "geolocation": "bb9ee930-8c60-4c47-ad6b-8daa558987ed",
+}
+
+
+def declaring(*conventions: str, **attributes: Any) -> Json:
+    """Return attributes of a node that follows conventions."""
+    return {"zarr_conventions": [{"uuid": UUIDS[name]} for name in conventions], **attributes}
+
+
+def group(attributes: Mapping[str, Any] | None = None) -> Json:
+    """Return the document of a group."""
+    return {"zarr_format": 3, "node_type": "group", "attributes": dict(attributes or {})}
+
+
+def array(
+    shape: Sequence[int],
+    dims: Sequence[str | None] | None = (),
+    attributes: Mapping[str, Any] | None = None,
+    dtype: str = "float64",
+) -> Json:
+    """Return the document of an array, all in one chunk."""
+    document = {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": list(shape),
+        "data_type": dtype,
+        "chunk_grid": {
+            "name": "regular",
+            "configuration": {"chunk_shape": [max(1, size) for size in shape]},
+        },
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": 0,
+        "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+        "attributes": dict(attributes or {}),
+    }
+    return document if dims is None else {**document, "dimension_names": list(dims)}
+
+
+def write(
+    folder: Path,
+    documents: Mapping[str, Json],
+    data: Mapping[str, Any] | None = None,
+    form: tuple[ZarrFormat, bool] = (3, False),
+) -> Path:
+    """Write a store and return its folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Need not exist.
+    documents : mapping
+        The nodes' documents by path, the root's at ``""``.
+    data : mapping, optional
+        The values of arrays by path. Default: what the fill value says.
+    form : tuple
+        The format, and whether the store is consolidated.
+    """
+    zarr_format, consolidated = form
+    for path, document in documents.items():
+        place = folder / path
+        place.mkdir(parents=True, exist_ok=True)
+        files = {"zarr.json": document} if zarr_format == 3 else _v2_files(document)
+        for key, content in files.items():
+            (place / key).write_text(json.dumps(content), encoding="utf-8")
+    for path, values in (data or {}).items():
+        opened = zarr.open_array(folder / path, mode="r+", zarr_format=zarr_format)
+        opened[...] = np.asarray(values)
+    if consolidated:
+        consolidate(folder)
+    return folder
+
+
+def _v2_files(document: Json) -> dict[str, Json]:
+    attributes = dict(document["attributes"])
+    if document["node_type"] == "group":
+        return {".zgroup": {"zarr_format": 2}, ".zattrs": attributes}
+    if "dimension_names" in document:
+        attributes["_ARRAY_DIMENSIONS"] = document["dimension_names"]
+    metadata = {
+        "zarr_format": 2,
+        "shape": document["shape"],
+        "chunks": document["chunk_grid"]["configuration"]["chunk_shape"],
+        "dtype": np.dtype(document["data_type"]).newbyteorder("<").str,
+        "compressor": None,
+        "fill_value": None,
+        "order": "C",
+        "filters": None,
+    }
+    return {".zarray": metadata, ".zattrs": attributes}
+
+
+def consolidate(folder: Path) -> None:
+    """Consolidate a store's metadata, in the way of its format."""
+    keys = {".zgroup", ".zarray", ".zattrs", "zarr.json"}
+    files = sorted(path for path in folder.rglob("*") if path.name in keys)
+    contents = {
+        path.relative_to(folder).as_posix(): json.loads(path.read_text(encoding="utf-8"))
+        for path in files
+    }
+    if (folder / ".zgroup").exists():
+        consolidated = {"zarr_consolidated_format": 1, "metadata": contents}
+        (folder / ".zmetadata").write_text(json.dumps(consolidated), encoding="utf-8")
+        return
+    root = contents.pop("zarr.json")
+    nodes = {path.removesuffix("/zarr.json"): document for path, document in contents.items()}
+    root["consolidated_metadata"] = {"kind": "inline", "must_understand": False, "metadata": nodes}
+    (folder / "zarr.json").write_text(json.dumps(root), encoding="utf-8")
+
+
+def script(name: str) -> ModuleType:
+    """Return one of the repository's scripts as a module, or skip the test without them."""
+    folder = REPOSITORY / "scripts"
+    if not (folder / f"{name}.py").is_file():
+        pytest.skip("installed without the repository's scripts folder")
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+    return importlib.import_module(name)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Return the contents of all files of a store by key."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def committed(name: str, folder: Path, form: tuple[ZarrFormat, bool]) -> Path:
+    """Return a store of `STORES`, or its twin of another form that is written to a folder."""
+    if form == (3, False):
+        return STORES / f"{name}.zarr"
+    zarr_format, consolidated = form
+    script(f"make_{name}_store").write(folder, zarr_format)
+    if consolidated:
+        consolidate(folder)
+    return folder
+
+
+def opened(function: Any, store: Any, **options: Any) -> tuple[Any, list[XGroupWarning]]:
+    """Open by engine xgroup, and return the warnings that it gave of its own as well.
+
+    Others are errors. The one about arrays without a principal convention is left out: see
+    `without_principal`.
+    """
+    result, told = _opened(function, store, options)
+    return result, [warning for warning in told if type(warning) is not XGroupNoPrincipalWarning]
+
+
+def without_principal(function: Any, store: Any, **options: Any) -> list[str]:
+    """Return the arrays that are told to declare no principal convention."""
+    _result, told = _opened(function, store, options)
+    about = [warning for warning in told if type(warning) is XGroupNoPrincipalWarning]
+    assert len(about) <= 1
+    return [path for warning in about for path in warning.paths]
+
+
+def _opened(function: Any, store: Any, options: Json) -> tuple[Any, list[XGroupWarning]]:
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("error")
+        warnings.simplefilter("always", XGroupWarning)
+        result = function(store, engine="xgroup", **options)
+    return result, [item.message for item in given if isinstance(item.message, XGroupWarning)]
+
+
+def quietly_opened(function: Any, store: Any, **options: Any) -> Any:
+    """Open by engine xgroup, which must not warn of more than missing principal conventions."""
+    result, told = opened(function, store, **options)
+    assert not told, [str(warning) for warning in told]
+    return result
+
+
+def without_crs(dataset: xr.Dataset) -> xr.Dataset:
+    """Return a Dataset without the coordinates that stand for CRSs and what names these."""
+    result = dataset.copy()
+    for name in {variable.attrs.get("grid_mapping") for variable in dataset.variables.values()}:
+        if name is not None:
+            result = result.drop_vars(name)
+    for variable in result.variables.values():
+        variable.attrs.pop("grid_mapping", None)
+    return result
+
+
+def crs_of(dataset: xr.Dataset, name: str) -> str | None:
+    """Return the code of the CRS that an array's grid mapping stands for, None without one."""
+    mapping = dataset[name].attrs.get("grid_mapping")
+    if mapping is None:
+        return None
+    assert mapping in dataset[name].coords
+    attributes = dataset.coords[mapping].attrs
+    if "crs_wkt" not in attributes:
+        return str(attributes["proj:code"])  # without pyproj
+    return ":".join(pyproj.CRS.from_wkt(attributes["crs_wkt"]).to_authority())
+
+
+class RecordingStore(WrapperStore[Store]):
+    """A local store that records the key of each read."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.gets: list[str] = []
+
+    @classmethod
+    def of(cls, folder: Path) -> Self:
+        """Return the store in a folder."""
+        return cls(LocalStore(folder, read_only=True))
+
+    def _with_store(self, store: Store) -> Self:
+        copied = copy.copy(self)
+        copied._store = store
+        return copied
+
+    @property
+    def _supports_sync_io(self) -> bool:
+        return False  # zarr then reads by the methods below only
+
+    @property
+    def documents(self) -> list[str]:
+        """The metadata documents that were asked for."""
+        return [key for key in self.gets if key.endswith(("zarr.json", ".zarray", ".zgroup"))]
+
+    @property
+    def chunks(self) -> list[str]:
+        """What else was asked for."""
+        names = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
+        return [key for key in self.gets if not key.endswith(names)]
+
+    async def get(
+        self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
+    ) -> Buffer | None:
+        self.gets.append(key)
+        return await self._store.get(key, prototype, byte_range)
+
+    async def get_partial_values(
+        self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
+    ) -> list[Buffer | None]:
+        key_ranges = list(key_ranges)
+        self.gets.extend(key for key, _range in key_ranges)
+        return await self._store.get_partial_values(prototype, key_ranges)
+
+    async def get_ranges(
+        self, key: str, *arguments: Any, **options: Any
+    ) -> AsyncIterator[Sequence[tuple[int, Buffer | None]]]:
+        self.gets.append(key)
+        async for part in super().get_ranges(key, *arguments, **options):
+            yield part

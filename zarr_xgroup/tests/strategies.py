@@ -1,0 +1,484 @@
+"""Small stores made of JSON documents, and random ones that declare `cs`.
+
+Documents and chunks are written out here byte by byte: no compression, one chunk per array.
+"""
+
+import copy
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from hypothesis import strategies as st
+from zarr.core.buffer import default_buffer_prototype
+from zarr.storage import MemoryStore
+
+CS = {"uuid": "e4dbf0b7-7a00-4ce6-b23e-484292014ab4"}
+REF = {"uuid": "d89b30cf-ed8c-43d5-9a16-b492f0cd8786"}
+GEOLOCATION = {"uuid": "bb9ee930-8c60-4c47-ad6b-8daa558987ed"}
+UOM = {"uuid": "3bbe438d-df37-49fe-8e2b-739296d46dfb"}
+PROJ = {"uuid": "f17cb550-5864-4468-aeb7-f3180cfb622f"}
+
+ZarrFormat: TypeAlias = Literal[2, 3]
+Json: TypeAlias = Any
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An array of a store: its values, the names of its dimensions, its attributes."""
+
+    values: npt.NDArray[Any]
+    dims: tuple[str, ...] = ()
+    attrs: Mapping[str, Json] = field(default_factory=dict)
+
+
+#: A store: an array, or the attributes of a group, by path.
+Nodes: TypeAlias = Mapping[str, Stored | Mapping[str, Json]]
+
+
+def stored(values: Any, dims: str | tuple[str, ...] = (), **attrs: Json) -> Stored:
+    """Return an array; several dimensions can be given as one text."""
+    names = tuple(dims.split()) if isinstance(dims, str) else dims
+    return Stored(np.asarray(values), names, attrs)
+
+
+def declaring(*conventions: Mapping[str, Json], **attrs: Json) -> dict[str, Json]:
+    """Return attributes that declare conventions."""
+    return {"zarr_conventions": [dict(convention) for convention in conventions], **attrs}
+
+
+def cs_of(*systems: Json, **more: Json) -> dict[str, Json]:
+    """Return attributes that declare `cs` with these coordinate reference systems."""
+    return declaring(CS, cs={"crs": list(systems), **more})
+
+
+def contents(nodes: Nodes, zarr_format: ZarrFormat = 3) -> dict[str, bytes]:
+    """Return what a store holds, by key."""
+    found: dict[str, bytes] = {}
+    for path, node in nodes.items():
+        for key, content in _node_contents(node, zarr_format).items():
+            found[f"{path}/{key}" if path else key] = content
+    return found
+
+
+def memory_store(nodes: Nodes, zarr_format: ZarrFormat = 3) -> MemoryStore:
+    """Return a store in memory."""
+    buffer = default_buffer_prototype().buffer
+    return MemoryStore(
+        {key: buffer.from_bytes(value) for key, value in contents(nodes, zarr_format).items()}
+    )
+
+
+def write_store(nodes: Nodes, folder: Path, zarr_format: ZarrFormat = 3) -> Path:
+    """Write a store to a folder, which is returned."""
+    for key, content in contents(nodes, zarr_format).items():
+        target = folder / key
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+    return folder
+
+
+def _node_contents(node: Stored | Mapping[str, Json], zarr_format: ZarrFormat) -> dict[str, bytes]:
+    if not isinstance(node, Stored):
+        if zarr_format == 3:
+            document = {"zarr_format": 3, "node_type": "group", "attributes": node}
+            return {"zarr.json": _json(document)}
+        return {".zgroup": _json({"zarr_format": 2}), ".zattrs": _json(node)}
+    values = node.values
+    shape, chunks = list(values.shape), [max(1, size) for size in values.shape]
+    zeros = ["0"] * values.ndim
+    little = np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<")).tobytes()
+    if zarr_format == 3:
+        document = {
+            "zarr_format": 3,
+            "node_type": "array",
+            "shape": shape,
+            "data_type": values.dtype.name,
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunks}},
+            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+            "fill_value": 0,
+            "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+            "dimension_names": list(node.dims),
+            "attributes": node.attrs,
+        }
+        return {"zarr.json": _json(document), "/".join(["c", *zeros]): little}
+    document = {
+        "zarr_format": 2,
+        "shape": shape,
+        "chunks": chunks,
+        "dtype": values.dtype.newbyteorder("<").str,
+        "compressor": None,
+        "fill_value": None,
+        "order": "C",
+        "filters": None,
+    }
+    attributes = {"_ARRAY_DIMENSIONS": list(node.dims), **node.attrs}
+    chunk = ".".join(zeros) or "0"
+    return {".zarray": _json(document), ".zattrs": _json(attributes), chunk: little}
+
+
+def _json(value: Json) -> bytes:
+    return json.dumps(value).encode()
+
+
+# Random documents that follow the convention.
+
+GROUP, ARRAY, COORDINATES = "g", "g/a", "coords"
+
+_DIMENSIONS = ("t", "z", "y", "x")
+_SCALARS = ("height", "member")
+_ABBREVIATIONS = {"t": "T", "z": "Z", "y": "Y", "x": "X", "height": "Z"}
+_DIRECTIONS = {"t": "future", "z": "up", "y": "north", "x": "east", "height": "down"}
+_EPOCHS = {
+    None: ("2000-01-01", "2000-02-29T12:00:00Z", "1999-12-31 06:30"),
+    "standard": ("2000-01-01", "1970-01-01T00:00:00+00:00", "2000-01-01T06:00:00Z"),
+    "proleptic_gregorian": ("2000-01-01", "2000-01-01 00:00:00 UTC"),
+    "noleap": ("2001-02-28", "1850-01-01T00:00:00Z"),
+    "360_day": ("2026-02-30", "1949-12-01"),
+}
+_TIME_UNITS = ("days", "day", "d", "hours", "h", "minute", "m")
+
+_quarters = st.integers(-40, 40).map(lambda number: number / 4)
+_numbers = st.integers(-20, 20) | _quarters
+_steps = _numbers.filter(bool)
+_attributes = st.dictionaries(
+    st.sampled_from(["long_name", "comment", "nested"]),
+    st.sampled_from(["some text", 5, [1, {"a": None}], {"b": [0.5]}]),
+    max_size=2,
+)
+
+
+class _Builder:
+    """One random store in the making."""
+
+    def __init__(self, draw: st.DrawFn) -> None:
+        self._draw = draw
+        self._count = 0
+        self.arrays: dict[str, Stored] = {}
+        self.sizes: dict[str, int] = {}
+
+    def any(self, *strategies: Any) -> Any:
+        """Return a value of any of the strategies or values."""
+        return self._draw(
+            st.one_of(
+                *(it if isinstance(it, st.SearchStrategy) else st.just(it) for it in strategies)
+            )
+        )
+
+    def chance(self) -> bool:
+        return bool(self._draw(st.booleans()))
+
+    def optional(self, target: dict[str, Json], key: str, *strategies: Any) -> None:
+        if self.chance():
+            target[key] = self.any(*strategies)
+
+    def unique(self, prefix: str) -> str:
+        self._count += 1
+        return f"{prefix}{self._count}"
+
+    # Arrays elsewhere.
+
+    def external(self, values: npt.NDArray[Any], dims: tuple[str, ...], written: str) -> Json:
+        """Store an array beside the referring one or in another group; return a reference."""
+        name = self.unique("stored")
+        group = self.any(GROUP, COORDINATES)
+        attributes: dict[str, Json] = {}
+        self.optional(attributes, "units", "units of its own")
+        self.optional(attributes, "long_name", "name of its own")
+        self.arrays[f"{group}/{name}"] = Stored(values, dims, attributes)
+        paths = {
+            # From the group of the array, from the array itself, from the root.
+            GROUP: [name, f"./{name}", f"../{name}", f"/{GROUP}/{name}"],
+            COORDINATES: [
+                f"../{COORDINATES}/{name}",
+                f"../../{COORDINATES}/{name}",
+                f"/{COORDINATES}/{name}",
+            ],
+        }[group]
+        if written == "":
+            paths.append(f"{group}/{name}")  # from the group where it is written
+        return self.reference(self.any(*paths))
+
+    def reference(self, node: str, attribute: str | None = None) -> Json:
+        bare = {"node": node} | ({} if attribute is None else {"attribute": attribute})
+        return self.any(bare, {"ref": bare})
+
+    def external_values(self, reference: Json) -> Json:
+        spellings = [{"external": reference}]
+        if "ref" not in reference:
+            spellings.append({"ref": {"external": reference}})
+        return self.any(*spellings)
+
+    # Axes.
+
+    def axis(self, name: str, written: str) -> dict[str, Json]:
+        axis: dict[str, Json] = {}
+        if name in _ABBREVIATIONS:
+            self.optional(axis, "abbreviation", _ABBREVIATIONS[name], _ABBREVIATIONS[name].lower())
+        if name in _DIRECTIONS:
+            self.optional(axis, "direction", _DIRECTIONS[name], _DIRECTIONS[name].upper())
+        self.optional(axis, "attributes", _attributes)
+        least = 0 if name in self.sizes else 1
+        sets = [
+            self.set(name, index, written) for index in range(self._draw(st.integers(least, 3)))
+        ]
+        if sets or self.chance():
+            axis["coordinates"] = sets
+        return axis
+
+    def set(self, axis: str, index: int, written: str) -> dict[str, Json]:
+        item: dict[str, Json] = {}
+        if index and self.chance():
+            item["name"] = self.unique("named")
+        self.optional(item, "attributes", _attributes)
+        if axis in _DIRECTIONS:
+            self.optional(item, "direction", _DIRECTIONS[axis])
+        if axis == "t" and self.chance():
+            item["time"] = self.time()
+        else:
+            unit = self.any("m", "degrees", "degrees_north", "K")
+            uom = {"ucum": {"unit": unit}}
+            self.optional(item, "unit", unit, uom, {"uom": uom})
+        if axis == "z" and axis in self.sizes and self.chance():
+            item["parametric"] = self.parametric(axis, written)
+            if self.chance():
+                return item
+        item["values"] = self.values(axis, written)
+        strings = isinstance((item["values"].get("explicit") or [0])[0], str)
+        if strings:
+            item.pop("time", None)
+        elif self.chance():
+            item["boundaries"] = self.boundaries(axis, written)
+        return item
+
+    def time(self) -> dict[str, Json]:
+        calendar = self.any(*_EPOCHS)
+        unit, epoch = self.any(*_TIME_UNITS), self.any(*_EPOCHS[calendar])
+        time = self.any({"unit": unit, "epoch": epoch}, {"reference": f"{unit} since {epoch}"})
+        return {**time} | ({} if calendar is None else {"calendar": calendar})
+
+    def values(self, axis: str, written: str, *, texts: bool = True) -> dict[str, Json]:
+        length = self.sizes.get(axis, 1)
+        kind = self.any("regular", "explicit", "external", *(["text"] if texts else []))
+        if kind == "regular":
+            return {"regular": [self.any(_numbers), self.any(_steps)]}
+        if kind == "external":
+            dtype = self.any("i4", "i8", "f4", "f8")
+            values = np.array(self._draw(st.lists(_numbers, min_size=length, max_size=length)))
+            name = self.any(self.unique("along"), *([axis] if axis in self.sizes else []))
+            shape: tuple[int, ...] = (length,)
+            dims: tuple[str, ...] = (name,)
+            if axis not in self.sizes and self.chance():
+                shape, dims = (), ()
+            data = values.astype(dtype).reshape(shape)
+            return dict(self.external_values(self.external(data, dims, written)))
+        items = {
+            "explicit": self.any(
+                st.lists(st.integers(-20, 20), min_size=length, max_size=length),
+                st.lists(_quarters, min_size=length, max_size=length),
+            ),
+            "text": self._draw(
+                st.lists(st.sampled_from(["a", "bc", "\u00e9"]), min_size=length, max_size=length)
+            ),
+        }
+        return {"explicit": items[kind]}
+
+    def boundaries(self, axis: str, written: str) -> dict[str, Json]:
+        length = self.sizes.get(axis, 1)
+        boundaries: dict[str, Json] = {}
+        self.optional(boundaries, "attributes", _attributes)
+        if self.chance():
+            boundaries["name"] = self.unique("cells")
+        if self.chance():
+            boundaries["regular"] = [self.any(_numbers), self.any(_numbers)]
+            return boundaries
+        number = 2 * length
+        pairs = np.array(self._draw(st.lists(_quarters, min_size=number, max_size=number)))
+        pairs = pairs.reshape(length, 2)
+        along = axis if axis in self.sizes else self.unique("along")
+        dims: tuple[str, ...] = (along, self.unique("sides"))
+        if self.chance():
+            pairs, dims = pairs.T, dims[::-1]
+        if axis not in self.sizes and self.chance():
+            pairs, dims = pairs.reshape(2), (self.unique("sides"),)
+        reference = self.external(pairs, dims, written)
+        return {**boundaries, **self.external_values(reference)}
+
+    def parametric(self, axis: str, written: str) -> dict[str, Json]:
+        terms: dict[str, Json] = {
+            term: self.values(axis, written, texts=False)
+            for term in self._draw(st.lists(st.sampled_from("ab"), min_size=1, unique=True))
+        }
+        if self.chance():
+            terms["p0"] = {"explicit": [self.any(_quarters)]}
+        shape = tuple(self.sizes[dim] for dim in self.sizes if dim != axis)
+        if self.chance():
+            data = np.arange(float(np.prod(shape))).reshape(shape)
+            dims = tuple(dim for dim in self.sizes if dim != axis)
+            terms["ps"] = self.external_values(self.external(data, dims, written))
+        return {"formula": "atmosphere_hybrid_sigma_pressure_coordinate", "terms": terms}
+
+    # Systems.
+
+    def system(self, names: list[str], written: str) -> dict[str, Json]:
+        axes = {name: self.axis(name, written) for name in names}
+        system: dict[str, Json] = {}
+        self.optional(system, "type", "compound", "planar")
+        self.optional(system, "name", "WGS84", "rotated pole")
+        self.optional(system, "id", {"proj:code": "EPSG:4326"}, {"proj:code": "EPSG:32633"})
+        if self.chance():
+            return {**system, "axes": axes}
+        listed: list[Json] = [{"name": name, **axis} for name, axis in axes.items()]
+        return {**system, "axes": listed}
+
+
+@st.composite
+def cs_stores(draw: st.DrawFn) -> dict[str, Stored | Mapping[str, Json]]:
+    """Return stores in which the array `ARRAY` declares a valid `cs`.
+
+    What it refers to is beside it in `GROUP` or in `COORDINATES`. A second array may declare
+    the same, a third one declares nothing.
+    """
+    builder = _Builder(draw)
+    dims = draw(st.lists(st.sampled_from(_DIMENSIONS), min_size=1, max_size=3, unique=True))
+    builder.sizes = {dim: draw(st.integers(1, 4)) for dim in dims}
+    scalars = draw(st.lists(st.sampled_from(_SCALARS), unique=True))
+    axes = [name for name in [*dims, *scalars] if builder.chance()] or [dims[0]]
+    half = draw(st.integers(0, len(axes)))
+    groups: dict[str, dict[str, Json]] = {"": {"title": "root"}, GROUP: {}, COORDINATES: {}}
+    systems: list[Json] = []
+    for part in (axes[:half], axes[half:]):
+        written = builder.any(ARRAY, GROUP, "")
+        system = builder.system(part, written)
+        if written != ARRAY:
+            key = builder.any("plain", "a/b~")
+            key = f"{key}{len(systems)}"
+            groups[written].setdefault("crs", {})[key] = system
+            paths = {GROUP: [".", "/g"], "": ["..", "/"]}[written]
+            escaped = key.replace("~", "~0").replace("/", "~1")
+            system = builder.reference(builder.any(*paths), f"/attributes/crs/{escaped}")
+        systems.append(system)
+    more: dict[str, Json] = {}
+    builder.optional(more, "id", {"proj:code": "EPSG:4326"}, {"proj:code": "EPSG:32633"})
+    attributes = cs_of(*systems, **more)
+    shape = tuple(builder.sizes.values())
+    data = np.arange(float(np.prod(shape))).reshape(shape)
+    nodes: dict[str, Stored | Mapping[str, Json]] = {
+        **groups,
+        ARRAY: Stored(data, tuple(dims), attributes),
+        **builder.arrays,
+    }
+    if builder.chance():
+        nodes[f"{GROUP}/b"] = Stored(data + 1, tuple(dims), copy.deepcopy(attributes))
+    nodes[f"{GROUP}/other"] = stored(np.arange(3), "elsewhere", units="m")
+    return nodes
+
+
+# Documents gone wrong.
+
+#: Values of every type of JSON; some mean something at some places.
+ODD_VALUES: tuple[Json, ...] = (
+    None,
+    True,
+    False,
+    0,
+    1,
+    -1,
+    0.5,
+    1e308,
+    float("nan"),
+    float("-inf"),
+    10**400,
+    2**53 + 1,
+    2**63,
+    -(2**63),
+    "",
+    "x",
+    "t",
+    "g",
+    "other",
+    "bounds",
+    "height",
+    "a/b",
+    "/",
+    "..",
+    "../..",
+    "X",
+    "days since now",
+    "mayan",
+    "\ud800",
+    "\0",
+    [],
+    [None],
+    [[0, 1]],
+    [0, 1],
+    [1e308, 1e308],
+    [2**62, 2**62],
+    [-(10**30), 10**30],
+    ["a", "b"],
+    [1, "a"],
+    {},
+    {"node": "nowhere"},
+    {"node": "a"},
+    {"node": "other"},
+    {"node": "/g"},
+    {"node": "/g/a", "attribute": "/attributes/cs"},
+    {"node": "/g/a", "attribute": "/attributes/cs/crs/0"},
+    {"ref": {"node": "../../.."}},
+    {"ref": {"node": 5}},
+    {"node": "x", "uri": "nowhere"},
+    {"external": {"node": "other"}},
+    {"regular": [0, 0]},
+    {"explicit": [1]},
+    {"units": "days since 2000-01-01", "calendar": 5},
+    {"scale_factor": "a", "_FillValue": {}, "dtype": 5, "coordinates": [5]},
+    {"": {"coordinates": [{"values": {"explicit": [1]}}]}},
+)
+
+_ODD_KEYS = ("", "x", "t", "other", "bounds", "a/b", "node", "ref", "\ud800")
+
+
+def places(value: Json) -> Iterator[tuple[Any, Any]]:
+    """Yield every member of every object and list within a JSON value: container and key."""
+    if isinstance(value, dict | list):
+        for key in list(value) if isinstance(value, dict) else range(len(value)):
+            yield value, key
+            yield from places(value[key])
+
+
+@st.composite
+def mutated_stores(draw: st.DrawFn) -> dict[str, Stored | Mapping[str, Json]]:
+    """Return stores of `cs_stores` in whose `cs` and shared CRS anything may be wrong."""
+    nodes = copy.deepcopy(draw(cs_stores()))
+    root, group, array = nodes[""], nodes[GROUP], nodes[ARRAY]
+    assert isinstance(root, dict)
+    assert isinstance(group, dict)
+    assert isinstance(array, Stored)
+    attributes = dict(array.attrs)
+    nodes[ARRAY] = Stored(array.values, array.dims, attributes)
+    holders = (attributes, group, root)
+    parts = [{key: it.pop(key) for key in ("cs", "crs") if key in it} for it in holders]
+    for _time in range(draw(st.integers(1, 3))):
+        found = [place for part in parts for place in places(part)]
+        if found:
+            _mutate(draw, *draw(st.sampled_from(found)))
+    for holder, part in zip(holders, parts, strict=True):
+        holder.update(part)
+    return nodes
+
+
+def _mutate(draw: st.DrawFn, container: Any, key: Any) -> None:
+    change = draw(st.sampled_from(["replace", "replace", "delete", "double", "rename", "wrap"]))
+    if change == "delete":
+        del container[key]
+    elif change == "double" and isinstance(container, list):
+        container.insert(key, copy.deepcopy(container[key]))
+    elif change == "rename" and isinstance(container, dict):
+        container[draw(st.sampled_from(_ODD_KEYS))] = container.pop(key)
+    elif change == "wrap":
+        container[key] = draw(st.sampled_from([[container[key]], {"ref": container[key]}]))
+    else:
+        container[key] = copy.deepcopy(draw(st.sampled_from(ODD_VALUES)))

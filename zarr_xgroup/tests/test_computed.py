@@ -1,0 +1,617 @@
+"""Computed arrays answer as numpy does, whichever way xarray asks; only what is asked for is made."""
+
+import asyncio
+import copy
+import pickle
+import tracemalloc
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from xarray.core import indexing
+
+from zarr_xgroup.computed import (
+    ComputedArray,
+    OffsetBounds,
+    Regular,
+    RegularBounds,
+    lazy_variable,
+)
+
+thorough = settings(derandomize=True, deadline=None, max_examples=200)
+
+DIMS = ("x", "y", "z")
+INT, FLOAT = np.dtype("i8"), np.dtype("f8")
+
+
+@dataclass(frozen=True)
+class Affine:
+    """A function of any number of positions."""
+
+    first: int
+    steps: tuple[int, ...]
+
+    def __call__(self, *positions: Any) -> Any:
+        total: Any = self.first
+        for step, position in zip(self.steps, positions, strict=True):
+            total = total + step * position
+        return total
+
+
+def eager(
+    function: Callable[..., Any], shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> xr.Variable:
+    """Return what is computed lazily, one value after the other."""
+    values = np.empty(shape, dtype)
+    for position in product(*map(range, shape)):
+        values[position] = function(*position)
+    return xr.Variable(DIMS[: len(shape)], values)
+
+
+def computed(
+    function: Callable[..., Any], shape: tuple[int, ...], dtype: np.dtype[Any] = INT
+) -> xr.Variable:
+    return lazy_variable(ComputedArray(function, shape, dtype), DIMS[: len(shape)])
+
+
+def offset_bounds(values: xr.Variable, below: float, above: float) -> xr.Variable:
+    return lazy_variable(OffsetBounds(values, below, above), (*values.dims, "bounds"))
+
+
+def assert_same(ours: xr.Variable, theirs: xr.Variable) -> None:
+    assert ours.dims == theirs.dims
+    assert ours.shape == theirs.shape
+    assert ours.dtype == theirs.dtype
+    values = ours.values
+    assert values.dtype == theirs.dtype
+    assert values.shape == theirs.shape
+    np.testing.assert_array_equal(values, theirs.values)
+
+
+# Every kind of index, as numpy answers.
+
+
+@st.composite
+def _slices(draw: st.DrawFn, size: int) -> slice:
+    """Return a slice; backwards only as xarray itself puts slices of slices together rightly."""
+    if size and draw(st.booleans()):
+        start = draw(st.none() | st.integers(0, size - 1))
+        last = size - 1 if start is None else start
+        stop = draw(st.none() | st.integers(0, last - 1)) if last else None
+        return slice(start, stop, draw(st.integers(-3, -1)))
+    ends = st.none() | st.integers(-8, 8)
+    return slice(draw(ends), draw(ends), draw(st.sampled_from([None, 1, 2, 3])))
+
+
+def _along(size: int) -> st.SearchStrategy[Any]:
+    """Return indexers along one axis, each of which selects along that axis alone."""
+    choices: list[st.SearchStrategy[Any]] = [
+        _slices(size),
+        st.just([]),
+        st.just(np.array([], dtype=int)),
+        st.lists(st.booleans(), min_size=size, max_size=size).map(lambda it: np.array(it, bool)),
+    ]
+    if size:
+        positions = st.integers(-size, size - 1)
+        choices += [
+            positions,
+            st.lists(positions, min_size=1, max_size=5).map(np.array),
+        ]
+    return st.one_of(choices)
+
+
+def _points(size: int, sizes: Mapping[str, int]) -> st.SearchStrategy[xr.Variable]:
+    """Return positions with dimensions of their own, which other axes share."""
+
+    def of(dims: list[str]) -> st.SearchStrategy[xr.Variable]:
+        shape = tuple(sizes[dim] for dim in dims)
+        number = int(np.prod(shape))
+        positions = st.lists(st.integers(-size, size - 1), min_size=number, max_size=number)
+        return positions.map(lambda it: xr.Variable(dims, np.array(it, dtype=int).reshape(shape)))
+
+    return st.lists(st.sampled_from(sorted(sizes)), unique=True, max_size=len(sizes)).flatmap(of)
+
+
+@st.composite
+def _indexers(draw: st.DrawFn, variable: xr.Variable) -> dict[str, Any]:
+    pointwise = draw(st.booleans())
+    sizes = {"p": draw(st.integers(0, 3)), "q": draw(st.integers(1, 3))}
+    indexers: dict[str, Any] = {}
+    for dim, size in variable.sizes.items():
+        if pointwise and dim not in sizes:
+            indexers[str(dim)] = draw(_points(size, sizes) if size else _slices(size))
+        elif draw(st.booleans()):
+            indexers[str(dim)] = draw(_along(size))
+    return indexers
+
+
+@st.composite
+def _explicit_keys(draw: st.DrawFn, shape: tuple[int, ...]) -> indexing.ExplicitIndexer:
+    """Return a key as xarray hands it to backends, its slices of any kind."""
+    ends = st.none() | st.integers(-8, 8)
+    steps = st.sampled_from([None, 1, 2, 3, -1, -2, -3])
+    slices = st.builds(slice, ends, ends, steps)
+    kind = draw(st.sampled_from(["basic", "outer", "vectorised"]))
+    points = tuple(draw(st.lists(st.integers(0, 3), min_size=1, max_size=2)))
+    key: list[Any] = []
+    for size in shape:
+        choices: list[st.SearchStrategy[Any]] = [slices]
+        positions = st.integers(-size, size - 1)
+        if size and kind in ("basic", "outer"):
+            choices.append(positions)
+        if size and kind == "outer":
+            choices.append(st.lists(positions, max_size=4).map(lambda it: np.array(it, int)))
+        if size and kind == "vectorised":
+            number = int(np.prod(points))
+            listed = st.lists(positions, min_size=number, max_size=number)
+            choices.append(listed.map(lambda it: np.array(it, int).reshape(points)))
+        key.append(draw(st.one_of(choices)))
+    if kind == "basic":
+        return indexing.BasicIndexer(tuple(key))
+    if kind == "outer":
+        return indexing.OuterIndexer(tuple(key))
+    return indexing.VectorizedIndexer(tuple(key))
+
+
+def _as_numpy_answers(values: npt.NDArray[Any], key: indexing.ExplicitIndexer) -> npt.NDArray[Any]:
+    """Index one axis after the other; for points, one point after the other."""
+    parts = key.tuple
+    if isinstance(key, indexing.VectorizedIndexer):
+        joint = [axis for axis, part in enumerate(parts) if isinstance(part, np.ndarray)]
+        if joint:
+            shape = parts[joint[0]].shape
+            others = tuple(part for part in parts if isinstance(part, slice))
+            rest = np.moveaxis(values, joint, range(len(joint)))
+            found = [
+                rest[tuple(int(parts[axis][point]) for axis in joint)][others]
+                for point in np.ndindex(*shape)
+            ]
+            empty = np.empty(
+                (0, *np.moveaxis(values, joint, range(len(joint))).shape[len(joint) :])
+            )
+            stacked = np.array(found) if found else empty[(slice(None), *others)]
+            return stacked.reshape(shape + stacked.shape[1:]).astype(values.dtype)
+    for axis in reversed(range(values.ndim)):
+        values = values[(slice(None),) * axis + (parts[axis],)]
+    return values
+
+
+def assert_key_is_answered(
+    array: ComputedArray | OffsetBounds, values: npt.NDArray[Any], key: Any
+) -> None:
+    found, expected = np.asarray(array[key]), _as_numpy_answers(values, key)
+    assert found.dtype == values.dtype
+    assert found.shape == expected.shape
+    np.testing.assert_array_equal(found, expected)
+
+
+_SHAPES = st.lists(st.integers(0, 5), max_size=3).map(tuple)
+
+
+@thorough
+@given(st.data(), _SHAPES)
+def test_any_explicit_index_of_a_computed_array(
+    data: st.DataObject, shape: tuple[int, ...]
+) -> None:
+    function = Affine(7, (100, 10, 1)[: len(shape)])
+    values = eager(function, shape, INT).values
+    key = data.draw(_explicit_keys(shape))
+    assert_key_is_answered(ComputedArray(function, shape, INT), values, key)
+
+
+@thorough
+@given(st.data(), st.integers(0, 5))
+def test_any_explicit_index_of_bounds(data: st.DataObject, size: int) -> None:
+    values = np.array([[10 * i - 1, 10 * i + 2] for i in range(size)], INT).reshape(size, 2)
+    key = data.draw(_explicit_keys((size, 2)))
+    array = ComputedArray(RegularBounds(Regular(0, 10), -1, 2), (size, 2), INT)
+    assert_key_is_answered(array, values, key)
+    coordinate = computed(Regular(0, 10), (size,))
+    for variable in (coordinate, coordinate.copy().load()):
+        assert_key_is_answered(OffsetBounds(variable, -1, 2), values, key)
+
+
+@thorough
+@given(st.data(), _SHAPES)
+def test_any_index_of_a_computed_array(data: st.DataObject, shape: tuple[int, ...]) -> None:
+    function = Affine(7, (100, 10, 1)[: len(shape)])
+    ours, theirs = computed(function, shape), eager(function, shape, INT)
+    assert_same(ours, theirs)
+    for _time in range(data.draw(st.integers(1, 2))):
+        indexers = data.draw(_indexers(theirs))
+        ours, theirs = ours.isel(indexers), theirs.isel(indexers)
+        assert_same(ours, theirs)
+
+
+@thorough
+@given(st.data(), st.integers(0, 5))
+def test_any_index_of_bounds(data: st.DataObject, size: int) -> None:
+    expected = np.array([[10 * i - 1, 10 * i + 2] for i in range(size)], INT).reshape(size, 2)
+    theirs = xr.Variable(("x", "bounds"), expected)
+    coordinate = computed(Regular(0, 10), (size,))
+    function = RegularBounds(Regular(0, 10), -1, 2)
+    regular = lazy_variable(ComputedArray(function, (size, 2), INT), theirs.dims)
+    kinds = [
+        regular,
+        offset_bounds(coordinate, -1, 2),
+        offset_bounds(coordinate.copy().load(), -1, 2),
+    ]
+    ours = data.draw(st.sampled_from(kinds))
+    assert_same(ours, theirs)
+    for _time in range(data.draw(st.integers(1, 2))):
+        indexers = data.draw(_indexers(theirs))
+        ours, theirs = ours.isel(indexers), theirs.isel(indexers)
+        assert_same(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    "indexers",
+    [
+        {},
+        {"x": 0},
+        {"x": -1, "y": 2},
+        {"x": slice(None, None, -1)},
+        {"x": slice(3, 0, -2), "y": slice(1, 1)},
+        {"x": [2, 0, 0]},
+        {"x": [2, -1], "y": [0, 1, 2]},
+        {"x": [], "y": 1},
+        {"x": np.array([True, False, True, False])},
+        {"x": xr.Variable("p", [0, 3]), "y": xr.Variable("p", [2, -3])},
+        {"x": xr.Variable("p", [0, 3]), "y": slice(None, None, -1)},
+        {"x": slice(1, None), "y": xr.Variable("p", [0, 2])},
+        {"x": xr.Variable(("p", "q"), [[0, 1], [2, 3]])},
+        {"x": xr.Variable("p", [0, 3]), "y": xr.Variable("q", [1, 2])},
+        {"x": xr.Variable((), 1), "y": xr.Variable("q", [1, 2])},
+        {"x": xr.Variable("p", np.array([], int)), "y": xr.Variable("p", np.array([], int))},
+    ],
+    ids=str,
+)
+def test_each_kind_of_index(indexers: dict[str, Any]) -> None:
+    function = Affine(5, (10, 1, 0))
+    ours, theirs = computed(function, (4, 3, 2)), eager(function, (4, 3, 2), INT)
+    assert_same(ours.isel(indexers), theirs.isel(indexers))
+
+
+def test_mixed_vectorised_indexes_with_slices_on_either_side() -> None:
+    function = Affine(0, (100, 10, 1))
+    ours, theirs = computed(function, (4, 3, 5)), eager(function, (4, 3, 5), INT)
+    points = xr.Variable(("p", "q"), [[0, 2, 1], [1, -1, 0]])
+    for dim, other in product(DIMS, repeat=2):
+        for key in (slice(None), slice(None, None, -1), slice(2, 0, -1), slice(0, 0)):
+            indexers = {other: key, dim: points}
+            assert_same(ours.isel(indexers), theirs.isel(indexers))
+
+
+@pytest.mark.parametrize("size", [0, 1, 5])
+def test_through_a_dataset(size: int) -> None:
+    dataset = xr.Dataset({"a": computed(Regular(0.5, 0.25), (size,), FLOAT)})
+    expected = xr.Dataset({"a": ("x", [0.5 + 0.25 * i for i in range(size)])})
+    expected["a"] = expected["a"].astype(float)
+    xr.testing.assert_identical(dataset, expected)
+    xr.testing.assert_identical(
+        dataset.isel(x=slice(None, None, -2)), expected[{"x": slice(None, None, -2)}]
+    )
+    xr.testing.assert_identical(dataset.copy(deep=True).load(), expected)
+    xr.testing.assert_identical(xr.concat([dataset, dataset], "x"), xr.concat([expected] * 2, "x"))
+
+
+@pytest.mark.parametrize("chunks", [{"x": 3}, {"x": -1, "y": 1}, {"x": 1, "y": 2}], ids=str)
+def test_in_chunks_of_dask(chunks: dict[str, int]) -> None:
+    pytest.importorskip("dask.array")
+    for ours, theirs in (
+        (computed(Affine(0, (10, 1)), (7, 2)), eager(Affine(0, (10, 1)), (7, 2), INT)),
+        (
+            lazy_variable(OffsetBounds(computed(Regular(0, 1.5), (7,), FLOAT), -1, 1), ("x", "y")),
+            eager(lambda i, j: 1.5 * i + (-1 if j == 0 else 1), (7, 2), FLOAT),
+        ),
+    ):
+        chunked = xr.Dataset({"a": ours}).chunk(chunks)["a"]
+        assert chunked.chunks is not None
+        assert_same(chunked.variable.compute(), theirs)
+        for indexers in (
+            {"x": slice(None, None, -1)},
+            {"x": [6, 0, 3], "y": 1},
+            {"x": xr.Variable("p", [0, 6]), "y": xr.Variable("p", [1, 0])},
+        ):
+            assert_same(chunked.isel(indexers).variable.compute(), theirs.isel(indexers))
+
+
+# Out of bounds.
+
+
+@pytest.mark.parametrize(
+    "indexers",
+    [
+        {"x": 4},
+        {"y": 3},
+        {"x": [0, 4]},
+        {"x": [0, 1], "y": [0, 3]},
+        {"x": xr.Variable("p", [0, 4])},
+        {"x": xr.Variable("p", [0, 1]), "y": xr.Variable("p", [0, 3])},
+        {"x": xr.Variable("p", [4, 1]), "y": slice(None, None, -1)},
+    ],
+    ids=str,
+)
+def test_out_of_bounds_raises_as_numpy_does(indexers: dict[str, Any]) -> None:
+    function = Affine(0, (10, 1))
+    with pytest.raises(IndexError):
+        eager(function, (4, 3), INT).isel(indexers)
+    with pytest.raises(IndexError):
+        _ = computed(function, (4, 3)).isel(indexers).values
+    bounds = lazy_variable(OffsetBounds(computed(Regular(0, 1), (4,)), -1, 1), ("x", "y"))
+    with pytest.raises(IndexError):
+        _ = bounds.isel(indexers).values
+
+
+# As given by xarray. (It takes a negative position modulo the size before.)
+@pytest.mark.parametrize("position", [4, -5, 10**12, -(10**12)])
+def test_a_key_out_of_bounds(position: int) -> None:
+    positions = np.array([0, position])
+    for key in (
+        indexing.BasicIndexer((position, 0)),
+        indexing.BasicIndexer((position, slice(None))),
+        indexing.OuterIndexer((positions, slice(None))),
+        indexing.VectorizedIndexer((positions, np.array([0, 1]))),
+        indexing.VectorizedIndexer((positions, slice(None))),
+    ):
+        for array in (
+            ComputedArray(Affine(0, (10, 1)), (4, 2), INT),
+            OffsetBounds(computed(Regular(0, 1), (4,)), -1, 1),
+            OffsetBounds(xr.Variable("x", np.arange(4)), -1, 1),
+        ):
+            with pytest.raises(IndexError):
+                _ = np.asarray(array[key])
+
+
+def test_nothing_of_an_empty_array() -> None:
+    with pytest.raises(IndexError):
+        _ = computed(Regular(0, 1), (0,))[0].values
+
+
+# Numbers.
+
+
+@given(
+    st.floats(-1e6, 1e6),
+    st.floats(-1e3, 1e3).filter(lambda step: step != 0),
+    st.lists(st.integers(0, 10**6 - 1), min_size=1, max_size=20),
+)
+@settings(derandomize=True, deadline=None, max_examples=200)
+def test_each_float_is_first_plus_step_times_position(
+    first: float, step: float, positions: list[int]
+) -> None:
+    variable = computed(Regular(first, step), (10**6,), FLOAT)
+    found = variable.isel(x=positions).values.tolist()
+    # Two operations, each correctly rounded: nothing accumulates.
+    products = [float(Fraction(step) * position) for position in positions]
+    assert found == [float(Fraction(first) + Fraction(number)) for number in products]
+    assert found == [variable.isel(x=position).values.item() for position in positions]
+
+
+def test_tenths_are_not_accumulated() -> None:
+    values = computed(Regular(0.0, 0.1), (10_001,), FLOAT).values
+    accumulated = np.concatenate([[0.0], np.cumsum(np.full(10_000, 0.1))])
+    assert values[-1] == 1000.0 != accumulated[-1]
+    assert values[3] == 0.1 * 3
+
+
+@given(st.integers(-(2**62), 2**62 - 10**6), st.integers(-(2**40), 2**40), st.integers(0, 10**6))
+@settings(derandomize=True, deadline=None, max_examples=200)
+def test_integers_are_exact(first: int, step: int, position: int) -> None:
+    variable = computed(Regular(first, step), (10**6 + 1,))
+    found = variable.isel(x=slice(position, position + 1)).values
+    assert found.dtype == np.int64
+    assert found.tolist() == [first + step * position]
+
+
+@pytest.mark.parametrize(
+    ("first", "step", "size"),
+    [(2**53 + 1, 1, 5), (2**63 - 5, 1, 5), (-(2**63), 3, 4), (-(2**63) + 8, -2, 5)],
+)
+def test_integers_that_no_float_can_hold(first: int, step: int, size: int) -> None:
+    expected = [first + step * i for i in range(size)]
+    variable = computed(Regular(first, step), (size,))
+    assert variable.values.tolist() == expected
+    assert [variable[i].values.item() for i in range(size)] == expected
+    assert variable.isel(x=slice(None, None, -1)).values.tolist() == expected[::-1]
+    assert variable.isel(x=xr.Variable("p", [0, 1])).values.tolist() == expected[:2]
+
+
+def test_integer_bounds_are_exact() -> None:
+    first = 2**53 + 1
+    expected = [[first - 1 + i, first + 1 + i] for i in range(3)]
+    coordinate = computed(Regular(first, 1), (3,))
+    for bounds in (
+        computed(RegularBounds(Regular(first, 1), -1, 1), (3, 2)),
+        offset_bounds(coordinate, -1, 1),
+        offset_bounds(coordinate.copy().load(), -1, 1),
+    ):
+        assert bounds.dtype == np.int64
+        assert bounds.values.tolist() == expected
+        assert bounds[1, 0].values.item() == first
+        assert bounds[::-1, 1].values.tolist() == [pair[1] for pair in expected[::-1]]
+
+
+@pytest.mark.parametrize(
+    ("values", "below", "above", "dtype"),
+    [
+        (np.array([1, 2], "i2"), -1, 1, "i8"),
+        (np.array([1, 2], "u1"), -2, 300, "i8"),
+        (np.array([1, 2], "i8"), -0.5, 1, "f8"),
+        (np.array([0.5, 2], "f4"), -0.1, 0.1, "f8"),
+        (np.array([0.5, 2], "f8"), -1, 1, "f8"),
+    ],
+)
+def test_offsets_are_added_without_loss(
+    values: npt.NDArray[Any], below: float, above: float, dtype: str
+) -> None:
+    bounds = offset_bounds(xr.Variable("x", values), below, above)
+    assert bounds.dtype == bounds.values.dtype == np.dtype(dtype)
+    assert bounds.values.tolist() == [[value + below, value + above] for value in values.tolist()]
+
+
+def test_bounds_of_one_value_without_a_dimension() -> None:
+    scalar = computed(Regular(5, 1), (3,))[1]
+    bounds = offset_bounds(scalar, -1, 2)
+    assert bounds.dims == ("bounds",)
+    assert bounds.values.tolist() == [5, 8]
+    assert bounds[1].values.item() == 8
+
+
+def test_missing_values_have_no_bounds() -> None:
+    bounds = offset_bounds(xr.Variable("x", [0.0, np.nan]), -1, 1)
+    np.testing.assert_array_equal(bounds.values, [[-1, 1], [np.nan, np.nan]])
+
+
+# Only what is asked for is computed.
+
+
+@dataclass
+class Counting:
+    """Counts the values that are asked for."""
+
+    asked: int = 0
+
+    def __call__(self, *positions: Any) -> Any:
+        self.asked += int(np.prod(np.broadcast_shapes(*map(np.shape, positions))))
+        return sum(positions)
+
+
+HUGE = 10**12
+
+
+@pytest.mark.parametrize(
+    ("key", "number"),
+    [
+        (indexing.BasicIndexer((5, HUGE - 1)), 1),
+        (indexing.BasicIndexer((slice(10**11, 10**11 + 3), 0)), 3),
+        (indexing.BasicIndexer((slice(None, -3, -1), slice(0, 0))), 0),
+        (indexing.OuterIndexer((slice(None, None, 10**11), np.array([1, 2]))), 20),
+        (indexing.OuterIndexer((np.array([0, HUGE - 1]), np.array([7, -8, 9]))), 6),
+        (indexing.VectorizedIndexer((np.array([0, HUGE - 1]), np.array([-1, 5]))), 2),
+        (indexing.VectorizedIndexer((np.array([0, -1]), slice(0, HUGE, HUGE // 2))), 4),
+    ],
+    ids=str,
+)
+def test_only_what_is_asked_for_is_computed(key: Any, number: int) -> None:
+    counting = Counting()
+    array = ComputedArray(counting, (HUGE, HUGE), INT)
+    assert np.asarray(array[key]).size == number
+    assert counting.asked == number
+
+
+def test_nothing_is_computed_before_it_is_read() -> None:
+    counting = Counting()
+    variable = computed(counting, (HUGE, 4))
+    found = variable[5:7].isel(y=slice(None, None, -1))[:, 1]
+    assert counting.asked == 0
+    assert found.values.tolist() == [7, 8]
+    assert counting.asked == 2
+
+
+def test_huge_arrays_cost_nothing() -> None:
+    values = computed(Regular(1, 3), (HUGE,))
+    bounds = computed(RegularBounds(Regular(1, 3), -1, 2), (HUGE, 2))
+    offsets = offset_bounds(values, -1, 2)
+    tracemalloc.start()
+    try:
+        assert values[-1].values.item() == 3 * HUGE - 2
+        assert values[::-1][:2].values.tolist() == [3 * HUGE - 2, 3 * HUGE - 5]
+        assert values[10::7][-1].values.item() == 1 + 3 * range(10, HUGE, 7)[-1]
+        for pairs in (bounds, offsets):
+            assert pairs[-1].values.tolist() == [3 * HUGE - 3, 3 * HUGE]
+            assert pairs[5:7, 1].values.tolist() == [18, 21]
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 1_000_000
+
+
+# What is handed out.
+
+
+@pytest.mark.parametrize("protocol", [2, pickle.HIGHEST_PROTOCOL])
+def test_pickled_small(protocol: int) -> None:
+    values = computed(Regular(1.5, 3), (10**6,), FLOAT)
+    for variable in (
+        values,
+        values[5:9],
+        values.isel(x=xr.Variable("p", [1, 2])),
+        computed(RegularBounds(Regular(1, 3), -1, 2), (10**6, 2)),
+        offset_bounds(values, -1, 1)[-1],
+    ):
+        content = pickle.dumps(variable, protocol)
+        assert len(content) < 3000
+        again = pickle.loads(content)
+        assert again.shape == variable.shape
+        few = {dim: slice(0, 2) for dim in variable.dims}
+        assert_same(again.isel(few), variable.isel(few).copy(deep=True).load())
+
+
+def test_what_was_read_is_the_readers_own() -> None:
+    for variable in (
+        computed(Regular(1, 3), (4,)),
+        computed(Affine(5, (0,)), (4,)),
+        offset_bounds(xr.Variable("x", np.arange(4)), -1, 1),
+    ):
+        lazy = copy.deepcopy(variable)
+        first = variable.values
+        assert first.flags.writeable
+        before = first.copy()
+        first[...] = -1
+        np.testing.assert_array_equal(variable.values, before)
+        np.testing.assert_array_equal(lazy.values, before)
+
+
+def test_offset_bounds_leave_the_coordinate_as_it_is() -> None:
+    values = xr.Variable("x", np.arange(3.0))
+    _ = offset_bounds(values, -1, 1).values
+    assert values.values.tolist() == [0, 1, 2]
+
+
+needs_async = pytest.mark.skipif(
+    not hasattr(xr.Variable, "load_async"), reason="this xarray has no load_async"
+)
+
+
+@needs_async
+def test_loaded_asynchronously() -> None:
+    function = Affine(5, (10, 1))
+    ours, theirs = computed(function, (4, 3)), eager(function, (4, 3), INT)
+    bounds = offset_bounds(xr.Variable("x", np.arange(4)), -1, 1)
+
+    async def load(variable: xr.Variable) -> xr.Variable:
+        await variable.load_async()
+        return variable
+
+    for indexers in (
+        {},
+        {"x": 1, "y": slice(None, None, -1)},
+        {"x": [2, 0], "y": [1]},
+        {"x": xr.Variable("p", [0, 3]), "y": xr.Variable("p", [1, 2])},
+    ):
+        assert_same(asyncio.run(load(ours.isel(indexers))), theirs.isel(indexers))
+    expected = xr.Variable(("x", "bounds"), np.array([[i - 1, i + 1] for i in range(4)]))
+    assert_same(asyncio.run(load(bounds)), expected)
+    assert_same(asyncio.run(load(bounds[1:, 0])), expected[1:, 0])
+
+
+@needs_async
+def test_a_dataset_loaded_asynchronously() -> None:
+    dataset = xr.Dataset(
+        {
+            "a": computed(Regular(0, 2), (3,)),
+            "b": offset_bounds(computed(Regular(0, 2), (3,)), -1, 1),
+        }
+    )
+    asyncio.run(dataset.load_async())
+    assert dataset["a"].values.tolist() == [0, 2, 4]
+    assert dataset["b"].values.tolist() == [[-1, 1], [1, 3], [3, 5]]

@@ -1,0 +1,894 @@
+"""The built-in handlers by themselves: which arrays they are for, and what they say of them."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+import zarr
+
+from zarr_xgroup.conventions import ConventionHandler, handlers
+from zarr_xgroup.conventions.cs import CsHandler
+from zarr_xgroup.conventions.geolocation import GeolocationHandler
+from zarr_xgroup.conventions.proj import ProjHandler
+from zarr_xgroup.conventions.ref import RefHandler
+from zarr_xgroup.conventions.uom import UomHandler
+from zarr_xgroup.errors import (
+    XGroupError,
+    XGroupMetadataError,
+    XGroupPathError,
+    XGroupReferenceError,
+    XGroupStoreError,
+)
+from zarr_xgroup.tests.strategies import (
+    CS,
+    GEOLOCATION,
+    PROJ,
+    REF,
+    UOM,
+    Json,
+    Nodes,
+    ZarrFormat,
+    cs_of,
+    declaring,
+    memory_store,
+    stored,
+    write_store,
+)
+
+both_formats = pytest.mark.parametrize("zarr_format", [2, 3])
+
+
+# Identity.
+
+#: Name, tier, uuid and repositories of each convention that has a handler.
+KNOWN: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "cs": (
+        "principal",
+        "e4dbf0b7-7a00-4ce6-b23e-484292014ab4",
+        ("R-CF/zarr_convention_cs", "R-CF/zarr_conventions_cs"),
+    ),
+    "spatial": (
+        "principal",
+        "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4",
+        ("zarr-conventions/spatial",),
+    ),
+    "ref": ("service", "d89b30cf-ed8c-43d5-9a16-b492f0cd8786", ("R-CF/zarr_convention_ref",)),
+    "proj": (
+        "service",
+        "f17cb550-5864-4468-aeb7-f3180cfb622f",
+        ("zarr-conventions/proj", "zarr-conventions/geo-proj", "zarr-experimental/geo-proj"),
+    ),
+    "uom": (
+        "service",
+        "3bbe438d-df37-49fe-8e2b-739296d46dfb",
+        ("clbarnes/zarr-convention-uom",),
+    ),
+    "geolocation": (
+        "service",
+        "bb9ee930-8c60-4c47-ad6b-8daa558987ed",
+        ("R-CF/zarr_convention_geolocation",),
+    ),
+}
+
+#: Conventions without a handler.
+OTHERS: dict[str, tuple[str, str]] = {
+    "CF": ("77c308c7-4db2-4774-8b2d-aa37e9997db6", "zarr-conventions/CF"),
+    "multiscales": ("d35379db-88df-4056-af3a-620245f8e347", "zarr-conventions/multiscales"),
+    "NZ-1.0": ("d0a980b5-c644-4dcc-85a1-283799a58f40", "zarr-conventions/nz"),
+}
+
+URLS = (
+    "https://raw.githubusercontent.com/{}/refs/tags/v1/schema.json",
+    "https://raw.githubusercontent.com/{}/refs/tags/v0.1/schema.json",
+    "https://raw.githubusercontent.com/{}/refs/heads/main/schema.json",
+    "https://raw.githubusercontent.com/{}/main/schema.json",
+    "https://github.com/{}/blob/v1/README.md",
+    "https://github.com/{}/blob/main/README.md#properties",
+    "https://github.com/{}",
+    "https://github.com/{}/",
+    "https://github.com/{}.git",
+    "http://GitHub.com/{}/tree/main",
+)
+
+EACH = [(name, *about) for name, about in KNOWN.items()]
+EACH_REPOSITORY = [(name, it) for name, about in KNOWN.items() for it in about[2]]
+
+
+def matching(declaration: Any) -> list[str]:
+    """Return the names of the handlers that a declaration is for."""
+    attributes = {"zarr_conventions": [declaration]}
+    return [handler.name for handler in handlers() if handler.is_declared(attributes)]
+
+
+def test_the_built_in_handlers() -> None:
+    found = {handler.name: handler for handler in handlers()}
+    assert set(found) == set(KNOWN)
+    for name, (tier, uuid, repositories) in KNOWN.items():
+        assert issubclass(found[name], ConventionHandler)
+        assert (found[name].tier, found[name].uuid) == (tier, uuid)
+        assert set(found[name].repositories) == set(repositories)
+    principals = [handler.name for handler in handlers() if handler.tier == "principal"]
+    assert principals == ["cs", "spatial"]
+
+
+@pytest.mark.parametrize(("name", "_tier", "uuid", "repositories"), EACH)
+def test_the_uuid_alone_decides(
+    name: str, _tier: str, uuid: str, repositories: tuple[str, ...]
+) -> None:
+    assert matching({"uuid": uuid}) == [name]
+    assert matching({"uuid": uuid.upper()}) == [name]
+    for other in {**KNOWN, **OTHERS}:
+        assert matching({"uuid": uuid, "name": other}) == [name]
+    elsewhere = "https://github.com/zarr-conventions/CF"
+    assert matching({"uuid": uuid, "schema_url": elsewhere, "spec_url": elsewhere}) == [name]
+    url = URLS[0].format(repositories[0])
+    for other_uuid in ("11111111-1111-4111-8111-111111111111", "", uuid[:-1], f" {uuid}"):
+        declaration = {"uuid": other_uuid, "schema_url": url, "spec_url": url, "name": name}
+        assert matching(declaration) == []
+
+
+@pytest.mark.parametrize(("name", "repository"), EACH_REPOSITORY)
+@pytest.mark.parametrize("url", URLS)
+def test_every_url_of_every_repository(name: str, repository: str, url: str) -> None:
+    here, elsewhere = url.format(repository), "https://github.com/some/where"
+    assert matching({"schema_url": here}) == [name]
+    assert matching({"spec_url": here}) == [name]
+    assert matching({"schema_url": here.upper()}) == [name]
+    assert matching({"schema_url": here, "name": "License"}) == [name]
+    # The first of the two that is given decides.
+    assert matching({"schema_url": here, "spec_url": elsewhere}) == [name]
+    assert matching({"schema_url": elsewhere, "spec_url": here}) == []
+    assert matching({"schema_url": elsewhere, "name": name}) == []
+    # What is no text is not given.
+    assert matching({"uuid": None, "schema_url": None, "spec_url": here}) == [name]
+    assert matching({"uuid": 5, "schema_url": [], "spec_url": here}) == [name]
+
+
+@pytest.mark.parametrize(("name", "repository"), EACH_REPOSITORY)
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://github.com/{}x",
+        "https://github.com/x{}",
+        "https://github.com/x/{}",
+        "https://github.com/{}-fork/main",
+        "{}",
+        "github.com/{}",
+        "https:/github.com/{}",
+        "",
+    ],
+)
+def test_urls_of_something_else(name: str, repository: str, url: str) -> None:
+    assert matching({"schema_url": url.format(repository), "name": name}) == []
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_name_counts_where_there_is_nothing_else(name: str) -> None:
+    for spelled in (name, f"{name}:", name.upper(), f"{name.title()}:", f" {name} "):
+        assert matching({"name": spelled}) == [name]
+        assert matching({"name": spelled, "description": "it", "version": "1"}) == [name]
+        assert matching({"name": spelled, "uuid": None, "schema_url": None}) == [name]
+    for other in (f"{name}x", f"x{name}", "", ":", None, 5, [name]):
+        assert matching({"name": other}) == []
+
+
+@pytest.mark.parametrize(("name", "about"), OTHERS.items())
+def test_conventions_without_a_handler(name: str, about: tuple[str, str]) -> None:
+    uuid, repository = about
+    assert matching({"name": name}) == matching({"uuid": uuid}) == []
+    for url in URLS:
+        assert matching({"schema_url": url.format(repository)}) == []
+
+
+@pytest.mark.parametrize("item", [None, 5, "cs", ["cs"], [{"name": "cs"}], {}], ids=str)
+def test_what_is_no_declaration(item: Any) -> None:
+    assert matching(item) == []
+    both = {"zarr_conventions": [item, {"name": "cs"}]}
+    assert CsHandler.is_declared(both)
+    assert not UomHandler.is_declared(both)
+
+
+@pytest.mark.parametrize("listed", [None, 5, "cs", {"name": "cs"}, {"cs": {}}, []], ids=str)
+def test_what_is_no_list_of_conventions(listed: Any) -> None:
+    attributes = {"zarr_conventions": listed}
+    assert not any(handler.is_declared(attributes) for handler in handlers())
+    assert not any(handler.is_declared({}) for handler in handlers())
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_the_declarations_of_samples(name: str) -> None:
+    _tier, uuid, repositories = KNOWN[name]
+    assert matching(
+        {
+            "schema_url": URLS[0].format(repositories[-1]),
+            "spec_url": URLS[4].format(repositories[-1]),
+            "uuid": uuid,
+            "name": f"{name}:",
+            "description": "as it stands in a product",
+        }
+    ) == [name]
+
+
+def test_a_third_party_without_a_uuid() -> None:
+    class Mine(ConventionHandler):
+        tier = "service"
+        name = "mine"
+        repositories = ("Me/Mine",)
+
+    assert Mine.matches({"name": "MINE:"})
+    assert Mine.matches({"schema_url": "https://example.org/me/mine/main"})
+    for uuid in ("", "None", "mine"):
+        assert not Mine.matches({"uuid": uuid, "name": "mine"})
+
+
+# Real zarr objects.
+
+
+class Opened:
+    """A store opened by zarr: its root, and an array of it with its group."""
+
+    def __init__(self, nodes: Nodes, path: str, zarr_format: ZarrFormat = 3) -> None:
+        self.root = zarr.open_group(memory_store(nodes, zarr_format), mode="r")
+        array, parent = self.root[path], path.rpartition("/")[0]
+        group = self.root[parent] if parent else self.root
+        assert isinstance(array, zarr.Array)
+        assert isinstance(group, zarr.Group)
+        self.array, self.group = array, group
+
+    def detects(self, handler: type[ConventionHandler]) -> bool:
+        found = handler.detect(self.root, self.group, self.array)
+        assert handler().detect(root=self.root, group=self.group, array=self.array) is found
+        return found
+
+    def variables(self, handler: type[ConventionHandler]) -> dict[str, xr.Variable]:
+        return handler().get_variables(self.array, self.group, self.root)
+
+
+def assert_variable(variable: xr.Variable, dims: str, values: Any, **attrs: Json) -> None:
+    assert type(variable) in (xr.Variable, xr.IndexVariable)
+    assert variable.dims == tuple(dims.split())
+    assert np.asarray(variable.values).tolist() == values
+    assert variable.attrs == attrs
+
+
+# detect.
+
+DECLARED: dict[type[ConventionHandler], tuple[dict[str, str], dict[str, Json]]] = {
+    CsHandler: (CS, {"cs": {"crs": []}}),
+    GeolocationHandler: (GEOLOCATION, {"geolocation": {}}),
+    RefHandler: (REF, {"it": {"node": "b"}}),
+    UomHandler: (UOM, {"uom": {}}),
+    ProjHandler: (PROJ, {"proj:code": "EPSG:4326"}),
+}
+
+
+@both_formats
+@pytest.mark.parametrize("handler", DECLARED)
+@pytest.mark.parametrize("path", ["a", "g/a", "g/h/a"])
+def test_detect_on_the_array(
+    handler: type[ConventionHandler], path: str, zarr_format: ZarrFormat
+) -> None:
+    convention, attributes = DECLARED[handler]
+    groups: Nodes = {"": {}, "g": {}, "g/h": {}}
+    array = stored([1, 2], "x", **declaring(convention, **attributes))
+    found = Opened({**groups, path: array}, path, zarr_format)
+    assert found.detects(handler)
+    for other in DECLARED:
+        assert found.detects(other) is (other is handler)
+    assert not Opened({**groups, path: stored([1, 2], "x", **attributes)}, path).detects(handler)
+
+
+@pytest.mark.parametrize("handler", DECLARED)
+def test_detect_on_the_group(handler: type[ConventionHandler]) -> None:
+    convention, attributes = DECLARED[handler]
+    array = stored([1, 2], "x", **attributes)
+    # `ref` is about an array's own attributes.
+    expected = handler is not RefHandler
+    assert Opened({"": {}, "g": declaring(convention), "g/a": array}, "g/a").detects(handler) is (
+        expected
+    )
+    # Only the group that contains the array.
+    assert not Opened({"": declaring(convention), "g": {}, "g/a": array}, "g/a").detects(handler)
+
+
+def test_a_group_that_declares_cs_speaks_of_arrays_that_have_it() -> None:
+    nodes: Nodes = {"": declaring(CS), "a": stored([1], "x"), "b": stored([1], "x", cs={})}
+    assert not Opened(nodes, "a").detects(CsHandler)
+    assert Opened(nodes, "b").detects(CsHandler)
+
+
+def test_geolocation_of_the_group() -> None:
+    nodes: Nodes = {"": declaring(GEOLOCATION, geolocation={}), "a": stored([1], "x")}
+    assert Opened(nodes, "a").detects(GeolocationHandler)
+    nodes = {"": declaring(GEOLOCATION), "a": stored([1], "x")}
+    assert not Opened(nodes, "a").detects(GeolocationHandler)
+
+
+# cs.
+
+
+def cs_variables(
+    axes: Json, *, zarr_format: ZarrFormat = 3, more: Nodes | None = None, **system: Json
+) -> dict[str, xr.Variable]:
+    """Return what the handler says of the array /g/a (y: 2, x: 3)."""
+    data = np.zeros((2, 3))
+    nodes: Nodes = {
+        "": {},
+        "g": {
+            "crs": {"shared": {"axes": {"y": {"coordinates": [{"values": {"regular": [5, 5]}}]}}}}
+        },
+        "g/a": stored(data, "y x", **cs_of({"axes": axes, **system})),
+        "g/lon": stored([1.5, 2.5, 3.5], "lon_coord", units="degrees_east"),
+        "g/lat": stored(np.array([7, 8], "i2"), "y"),
+        "c": {},
+        "c/pairs": stored(np.array([[0, 1], [1, 2], [2, 3]]), "n sides"),
+        "c/sides": stored(np.array([[0, 1, 2], [1, 2, 3]]), "sides n"),
+        "c/one": stored(np.float32(2)),
+        **(more or {}),
+    }
+    return Opened(nodes, "g/a", zarr_format).variables(CsHandler)
+
+
+def x_of(*sets: Json, **axis: Json) -> Json:
+    return {"x": {"coordinates": list(sets), **axis}}
+
+
+@both_formats
+def test_cs_values_of_every_kind(zarr_format: ZarrFormat) -> None:
+    found = cs_variables(
+        {
+            "x": {
+                "coordinates": [
+                    {"values": {"external": {"node": "lon"}}},
+                    {"name": "named", "values": {"regular": [0.5, 0.25]}},
+                    {"values": {"explicit": [3, 1, 2]}},
+                    {"values": {"explicit": ["a", "bc", "\u00e9"]}},
+                ]
+            },
+            "y": {},
+            "height": {"coordinates": [{"values": {"explicit": [2]}}]},
+            "depth": {"coordinates": [{"values": {"external": {"node": "../c/one"}}}]},
+        },
+        zarr_format=zarr_format,
+    )
+    assert list(found) == ["x", "named", "x_2", "x_3", "y", "height", "depth"]
+    assert_variable(found["x"], "x", [1.5, 2.5, 3.5], units="degrees_east")
+    assert_variable(found["named"], "x", [0.5, 0.75, 1.0])
+    assert_variable(found["x_2"], "x", [3, 1, 2])
+    assert_variable(found["x_3"], "x", ["a", "bc", "\u00e9"])
+    assert_variable(found["y"], "y", [0, 1])
+    assert_variable(found["height"], "", 2)
+    assert_variable(found["depth"], "", 2.0)
+    assert found["depth"].dtype == np.float32
+    assert found["x"].encoding["source"].endswith("/g/lon")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"external": {"node": "lon"}},
+        {"external": {"ref": {"node": "lon"}}},
+        {"ref": {"external": {"node": "lon"}}},
+        {"external": {"node": "../lon"}},
+        {"external": {"node": "/g/lon"}},
+        {"external": {"node": "./lon/"}},
+    ],
+    ids=str,
+)
+def test_cs_external_values_in_every_spelling(values: Json) -> None:
+    assert_variable(
+        cs_variables(x_of({"values": values}))["x"], "x", [1.5, 2.5, 3.5], units="degrees_east"
+    )
+
+
+@pytest.mark.parametrize("listed", [False, True])
+@pytest.mark.parametrize(
+    "shared",
+    [
+        {"node": "/g", "attribute": "/attributes/crs/shared"},
+        {"ref": {"node": ".", "attribute": "/attributes/crs/shared"}},
+        {"node": "..", "attribute": "/attributes/crs/shared"},
+    ],
+    ids=str,
+)
+def test_cs_shared_systems(shared: Json, listed: bool) -> None:
+    axis = {"coordinates": [{"values": {"external": {"node": "time"}}}]}
+    axes: Json = [{"name": "t", **axis}] if listed else {"t": axis}
+    nodes: Nodes = {
+        "": {},
+        "g": {"crs": {"shared": {"axes": axes}}},
+        "g/a": stored([0, 0], "t", **cs_of(shared)),
+        "g/time": stored([1, 2], "time"),
+    }
+    assert_variable(Opened(nodes, "g/a").variables(CsHandler)["t"], "t", [1, 2])
+
+
+def test_cs_what_a_coordinate_is_told_to_be() -> None:
+    found = cs_variables(
+        {
+            "x": {
+                "abbreviation": "x",
+                "direction": "EAST",
+                "attributes": {"comment": "axis", "long_name": "axis"},
+                "coordinates": [
+                    {
+                        "unit": {"uom": {"ucum": {"unit": "deg"}}},
+                        "values": {"regular": [0, 1]},
+                        "attributes": {"long_name": "set"},
+                    }
+                ],
+            },
+            "y": {
+                "abbreviation": "Y",
+                "coordinates": [{"unit": "degrees", "values": {"external": {"node": "lat"}}}],
+            },
+            "z": {
+                "abbreviation": "Z",
+                "direction": "Down",
+                "coordinates": [{"unit": "m", "values": {"explicit": [1]}}],
+            },
+            "t": {
+                "abbreviation": "T",
+                "coordinates": [
+                    {
+                        "time": {"unit": "d", "epoch": "2026-02-30", "calendar": "360_day"},
+                        "values": {"explicit": [1]},
+                    }
+                ],
+            },
+            "odd": {"abbreviation": "Q", "coordinates": [{"values": {"explicit": ["a"]}}]},
+        },
+        id={"proj:code": "EPSG:4326"},
+    )
+    assert found["x"].attrs == {
+        "units": "deg",
+        "axis": "X",
+        "standard_name": "longitude",
+        "comment": "axis",
+        "long_name": "set",
+    }
+    assert found["y"].attrs == {"units": "degrees", "axis": "Y", "standard_name": "latitude"}
+    assert found["z"].attrs == {"units": "m", "axis": "Z", "positive": "down"}
+    assert found["t"].attrs == {
+        "units": "days since 2026-02-30 00:00:00",
+        "calendar": "360_day",
+        "axis": "T",
+    }
+    assert found["odd"].attrs == {}
+
+
+@pytest.mark.parametrize(
+    "system",
+    [
+        {},
+        {"id": {"proj:code": "EPSG:32633"}},
+        {"name": "rotated pole"},
+        {"id": {"proj:code": None}, "name": "UTM"},
+    ],
+    ids=str,
+)
+def test_cs_degrees_of_something_else(system: Json) -> None:
+    axes = x_of({"unit": "degrees", "values": {"regular": [0, 1]}}, abbreviation="X")
+    assert cs_variables(axes, **system)["x"].attrs == {"units": "degrees", "axis": "X"}
+
+
+@pytest.mark.parametrize(
+    ("boundaries", "values"),
+    [
+        ({"regular": [-0.5, 0.5]}, [[9.5, 10.5], [11.5, 12.5], [13.5, 14.5]]),
+        ({"regular": [1, -1]}, [[11, 9], [13, 11], [15, 13]]),
+        ({"external": {"node": "../c/pairs"}}, [[0, 1], [1, 2], [2, 3]]),
+        ({"external": {"node": "../c/sides"}}, [[0, 1], [1, 2], [2, 3]]),
+        ({"ref": {"external": {"node": "/c/sides"}}}, [[0, 1], [1, 2], [2, 3]]),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("name", [None, "cells"])
+def test_cs_boundaries(boundaries: Json, values: Json, name: str | None) -> None:
+    named = boundaries if name is None else {**boundaries, "name": name}
+    found = cs_variables(x_of({"values": {"regular": [10, 2]}, "boundaries": named}))
+    expected = name or "x_bounds"
+    assert set(found) == {"x", expected}
+    assert found["x"].attrs == {"bounds": expected}
+    assert_variable(found[expected], "x bounds", values)
+
+
+def test_cs_parametric() -> None:
+    found = cs_variables(
+        x_of(
+            {
+                "parametric": {
+                    "formula": "atmosphere_sigma_coordinate",
+                    "terms": {
+                        "sigma": {"regular": [0, 0.5]},
+                        "ptop": {"explicit": [10]},
+                        "ps": {"external": {"node": "ps"}},
+                    },
+                }
+            }
+        ),
+        more={"g/ps": stored([100.0, 101.0], "y")},
+    )
+    assert set(found) == {"x", "x_sigma", "x_ptop", "ps"}
+    assert_variable(
+        found["x"],
+        "x",
+        [0, 1, 2],
+        standard_name="atmosphere_sigma_coordinate",
+        formula_terms="sigma: x_sigma ptop: x_ptop ps: ps",
+    )
+    assert_variable(found["x_sigma"], "x", [0.0, 0.5, 1.0])
+    assert_variable(found["x_ptop"], "", 10)
+    assert_variable(found["ps"], "y", [100.0, 101.0])
+
+
+#: What is wrong with the axes, the type of the error, and what it says.
+WRONG_AXES: list[tuple[Json, type[XGroupError], str]] = [
+    (5, XGroupMetadataError, "axes must be an object or a list, got number"),
+    ([{}], XGroupMetadataError, "axes must give each axis a name"),
+    ({"x": 5}, XGroupMetadataError, "axes/x must be an object, got number"),
+    ({"x": {"coordinates": {}}}, XGroupMetadataError, "x/coordinates must be a list, got object"),
+    (x_of(5), XGroupMetadataError, "coordinates/0 must be an object, got number"),
+    (x_of({}), XGroupMetadataError, "coordinates/0 has no 'values'"),
+    (
+        x_of({"values": {}}),
+        XGroupMetadataError,
+        "values must have exactly one of regular, explicit, external",
+    ),
+    (
+        x_of({"values": {"regular": [0, 1], "explicit": [1]}}),
+        XGroupMetadataError,
+        "values must have exactly one of regular, explicit, external",
+    ),
+    (x_of({"values": {"regular": [0, 0]}}), XGroupMetadataError, "regular has a step of 0"),
+    (
+        x_of({"values": {"regular": [0]}}),
+        XGroupMetadataError,
+        "regular must be two finite numbers, got [0]",
+    ),
+    (
+        x_of({"values": {"regular": [0, True]}}),
+        XGroupMetadataError,
+        "regular must be two finite numbers, got [0, True]",
+    ),
+    (
+        x_of({"values": {"explicit": [1, 2]}}),
+        XGroupMetadataError,
+        "explicit has 2 values, the axis needs 3",
+    ),
+    (
+        x_of({"values": {"explicit": [1, "a", 2]}}),
+        XGroupMetadataError,
+        "explicit must be all numbers or all strings",
+    ),
+    (
+        {"height": {"coordinates": [{"values": {"explicit": [1, 2]}}]}},
+        XGroupMetadataError,
+        "explicit has 2 values, the axis needs 1",
+    ),
+    (
+        x_of({"values": {"external": {"node": "absent"}}}),
+        XGroupReferenceError,
+        (
+            "external: 'absent' leads nowhere, tried /g/absent (no such node), "
+            "/g/a/absent (no such node)"
+        ),
+    ),
+    (
+        x_of({"values": {"external": {"node": "lat"}}}),
+        XGroupReferenceError,
+        (
+            "external: 'lat' leads nowhere, tried /g/lat (its shape is [2], the axis 'x' needs [3]), "
+            "/g/a/lat (no such node)"
+        ),
+    ),
+    (
+        x_of({"values": {"external": {"node": "/c"}}}),
+        XGroupReferenceError,
+        "external: '/c' leads nowhere, tried /c (an array is needed, found a group)",
+    ),
+    (
+        x_of({"values": {"external": {"node": "../../../../x"}}}),
+        XGroupPathError,
+        "external: '../../../../x' leads above the root of the store",
+    ),
+    (
+        x_of({"values": {"external": {"node": "x", "uri": "not a store"}}}),
+        XGroupStoreError,
+        "'not a store' is not an absolute URI of a store",
+    ),
+    (
+        x_of({"values": {"external": {}}}),
+        XGroupMetadataError,
+        "external is no reference: it has no 'node'",
+    ),
+    (
+        x_of({"values": {"regular": [0, 1]}, "unit": 5}),
+        XGroupMetadataError,
+        "unit must be a string or an object, got number",
+    ),
+    (
+        x_of({"values": {"regular": [0, 1]}, "unit": {"ucum": {}}}),
+        XGroupMetadataError,
+        "unit/ucum has no 'unit'",
+    ),
+    (
+        x_of({"values": {"regular": [0, 1]}, "time": {"unit": "days"}}),
+        XGroupMetadataError,
+        "time has no 'epoch'",
+    ),
+    (
+        x_of({"values": {"regular": [0, 1]}, "attributes": []}),
+        XGroupMetadataError,
+        "attributes must be an object, got list",
+    ),
+    (
+        x_of({"values": {"regular": [0, 1]}, "boundaries": {}}),
+        XGroupMetadataError,
+        "boundaries must have exactly one of regular, external",
+    ),
+    (
+        x_of({"values": {"explicit": ["a", "b", "c"]}, "boundaries": {"regular": [0, 1]}}),
+        XGroupMetadataError,
+        "gives offsets to values that are no numbers",
+    ),
+    (
+        x_of({"values": {"regular": [0, 1]}, "boundaries": {"external": {"node": "lon"}}}),
+        XGroupReferenceError,
+        (
+            "external: 'lon' leads nowhere, tried /g/lon (its shape is [3], the boundaries of axis 'x' "
+            "need [3, 2] / [2, 3]), /g/a/lon (no such node)"
+        ),
+    ),
+    (
+        x_of({"values": {"regular": [0, 1]}, "parametric": {"terms": {}}}),
+        XGroupMetadataError,
+        "parametric has no 'formula'",
+    ),
+    (
+        x_of({"values": {"regular": [0, 1]}, "parametric": {"formula": "f"}}),
+        XGroupMetadataError,
+        "parametric has no 'terms'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("axes", "kind", "text"), WRONG_AXES, ids=lambda it: str(it)[:50])
+def test_cs_raises_what_is_wrong(axes: Json, kind: type[XGroupError], text: str) -> None:
+    with pytest.raises(kind) as raised:
+        cs_variables(axes)
+    assert type(raised.value) is kind
+    assert str(raised.value).startswith("/g/a#/attributes/cs/crs/0/axes")
+    assert str(raised.value).endswith(text)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "text"),
+    [
+        ({}, "/a#/attributes/cs is declared, but missing"),
+        ({"cs": None}, "/a#/attributes/cs is declared, but missing"),
+        ({"cs": []}, "/a#/attributes/cs must be an object, got list"),
+        ({"cs": {}}, "/a#/attributes/cs has no 'crs'"),
+        ({"cs": {"crs": {}}}, "/a#/attributes/cs/crs must be a list, got object"),
+        ({"cs": {"crs": [5]}}, "/a#/attributes/cs/crs/0 must be an object, got number"),
+        ({"cs": {"crs": [{}]}}, "/a#/attributes/cs/crs/0 has no 'axes'"),
+    ],
+    ids=str,
+)
+def test_cs_raises_what_is_wrong_above_the_axes(attributes: Json, text: str) -> None:
+    nodes: Nodes = {"": {}, "a": stored([1], "x", **declaring(CS, **attributes))}
+    with pytest.raises(XGroupMetadataError) as raised:
+        Opened(nodes, "a").variables(CsHandler)
+    assert str(raised.value) == text
+
+
+def test_cs_in_another_store(tmp_path: Path) -> None:
+    nodes: Nodes = {"": {}, "g": {}, "g/lon": stored([1, 2, 3], "n", units="m")}
+    uri = write_store(nodes, tmp_path / "other").as_uri()
+    axes = x_of({"values": {"external": {"uri": uri, "node": "g/lon"}}})
+    assert_variable(cs_variables(axes)["x"], "x", [1, 2, 3], units="m")
+    axes = x_of({"values": {"external": {"uri": f"{uri}/absent", "node": "g/lon"}}})
+    with pytest.raises(XGroupStoreError):
+        cs_variables(axes)
+
+
+# geolocation.
+
+
+def geolocated(geolocation: Json, on_group: bool = False) -> Nodes:
+    attributes = declaring(GEOLOCATION, geolocation=geolocation)
+    return {
+        "": {},
+        "g": attributes if on_group else {},
+        "g/a": stored(np.zeros((4, 2, 3)), "t y x", **({} if on_group else attributes)),
+        "g/lon": stored([[1, 2, 3], [4, 5, 6]], "y x", units="degrees_east"),
+        "g/lat": stored([[7, 8, 9], [7, 8, 9]], "rows columns"),
+        "c": {},
+        "c/easting": stored([[0, 1, 2], [0, 1, 2]], "y x"),
+        "c/ties": stored([[0, 1]], "ty tx"),
+    }
+
+
+@pytest.mark.parametrize("on_group", [False, True])
+@pytest.mark.parametrize(
+    ("lon", "lat"),
+    [
+        ({"node": "lon"}, {"node": "lat"}),
+        ({"ref": {"node": "../lon"}}, {"ref": {"node": "/g/lat"}}),
+    ],
+)
+def test_geolocation(lon: Json, lat: Json, on_group: bool) -> None:
+    geolocation = {
+        "geodetic": {"x": lon, "y": lat, "crs": {"proj:code": "EPSG:4326"}},
+        "planar": {"x": {"node": "/c/easting"}, "y": {"node": "/c/easting"}},
+    }
+    found = Opened(geolocated(geolocation, on_group), "g/a").variables(GeolocationHandler)
+    assert list(found) == ["lon", "lat", "easting"]
+    assert_variable(
+        found["lon"],
+        "y x",
+        [[1, 2, 3], [4, 5, 6]],
+        units="degrees_east",
+        standard_name="longitude",
+    )
+    # Other names for the same extent.
+    assert_variable(found["lat"], "y x", [[7, 8, 9], [7, 8, 9]], standard_name="latitude")
+    assert found["easting"].attrs["standard_name"].startswith("projection_")
+
+
+def test_geolocation_of_tie_points() -> None:
+    geolocation = {"geodetic": {"x": {"node": "/c/ties"}, "y": {"node": "lat"}}}
+    found = Opened(geolocated(geolocation), "g/a").variables(GeolocationHandler)
+    assert found["ties"].dims == ("ty", "tx")
+
+
+@pytest.mark.parametrize(
+    ("geolocation", "kind", "text"),
+    [
+        ([], XGroupMetadataError, "geolocation must be an object, got list"),
+        ({}, XGroupMetadataError, "geolocation has neither 'geodetic' nor 'planar'"),
+        ({"geodetic": 5}, XGroupMetadataError, "geodetic must be an object, got number"),
+        ({"geodetic": {"x": {"node": "lon"}}}, XGroupMetadataError, "geodetic has no 'y'"),
+        (
+            {"planar": {"x": {"node": "absent"}, "y": {"node": "lat"}}},
+            XGroupReferenceError,
+            (
+                "planar/x: 'absent' leads nowhere, tried /g/absent (no such node), "
+                "/g/a/absent (no such node)"
+            ),
+        ),
+        (
+            {"planar": {"x": "lon", "y": {"node": "lat"}}},
+            XGroupMetadataError,
+            "planar/x must be an object, got string",
+        ),
+    ],
+    ids=str,
+)
+def test_geolocation_raises_what_is_wrong(
+    geolocation: Json, kind: type[XGroupError], text: str
+) -> None:
+    with pytest.raises(kind) as raised:
+        Opened(geolocated(geolocation), "g/a").variables(GeolocationHandler)
+    assert str(raised.value).startswith("/g/a#/attributes/geolocation")
+    assert str(raised.value).endswith(text)
+
+
+# ref.
+
+
+def referring(**attributes: Json) -> Nodes:
+    return {
+        "": {},
+        "g": {},
+        "g/a": stored([1, 2, 3], "x", **declaring(REF, **attributes)),
+        "g/b": stored([4, 5, 6], "x", units="m"),
+        "c": {"meaning": {"of": "it"}},
+        "c/b2": stored([7, 8, 9], "x"),
+    }
+
+
+def test_ref() -> None:
+    nodes = referring(
+        one={"node": "b"},
+        more=[{"deep": {"ref": {"node": "../c/b2"}}}, "text", 5, None],
+        again={"node": "/g/b"},
+        itself={"node": "a"},
+        group={"node": "/c"},
+        meaning={"node": "/c", "attribute": "/attributes/meaning"},
+    )
+    found = Opened(nodes, "g/a").variables(RefHandler)
+    assert list(found) == ["b", "b2"]
+    assert_variable(found["b"], "x", [4, 5, 6], units="m")
+    assert_variable(found["b2"], "x", [7, 8, 9])
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["cs", "crs", "geolocation", "uom", "multiscales", "spatial:it", "proj:it"],
+)
+def test_ref_leaves_other_conventions_alone(key: str) -> None:
+    assert Opened(referring(**{key: {"node": "b"}}), "g/a").variables(RefHandler) == {}
+
+
+@pytest.mark.parametrize(
+    ("reference", "kind", "text"),
+    [
+        (
+            {"node": "absent"},
+            XGroupReferenceError,
+            "'absent' leads nowhere, tried /g/absent (no such node), /g/a/absent (no such node)",
+        ),
+        (
+            {"node": "/c", "attribute": "/attributes/absent"},
+            XGroupReferenceError,
+            (
+                "'/c#/attributes/absent' leads nowhere, tried /c "
+                "(nothing stands at /attributes/absent)"
+            ),
+        ),
+        ({"node": ""}, XGroupPathError, "'' is not the path of a node"),
+        ({"node": "b", "attribute": "x"}, XGroupPathError, "'x' is no JSON pointer"),
+        ({"node": "/.."}, XGroupPathError, "'/..' leads above the root of the store"),
+        ({"node": "b", "attribute": 5}, XGroupMetadataError, "must be a string, got number"),
+    ],
+    ids=str,
+)
+def test_ref_raises_what_is_wrong(reference: Json, kind: type[XGroupError], text: str) -> None:
+    with pytest.raises(kind) as raised:
+        Opened(referring(it=[reference]), "g/a").variables(RefHandler)
+    assert str(raised.value).startswith("/g/a#/attributes/it/0")
+    assert str(raised.value).endswith(text)
+
+
+# uom, proj.
+
+
+@pytest.mark.parametrize("handler", [UomHandler, ProjHandler])
+def test_services_that_bring_no_variables(handler: type[ConventionHandler]) -> None:
+    convention, _attributes = DECLARED[handler]
+    attributes = declaring(convention, uom={"ucum": {"unit": "kg"}}, **{"proj:code": "EPSG:4326"})
+    found = Opened({"": {}, "a": stored([1], "x", **attributes)}, "a")
+    assert found.detects(handler)
+    assert found.variables(handler) == {}
+
+
+# What is handed out is the caller's own.
+
+
+def test_variables_share_nothing() -> None:
+    nodes: Nodes = {
+        "": {},
+        "a": stored(
+            np.zeros((2, 3)),
+            "y x",
+            **cs_of(
+                {
+                    "axes": {
+                        "x": {
+                            "attributes": {"nested": [1]},
+                            "coordinates": [{"values": {"explicit": [1, 2, 3]}}],
+                        },
+                        "y": {
+                            "attributes": {"nested": [1]},
+                            "coordinates": [{"values": {"external": {"node": "lat"}}}],
+                        },
+                    }
+                }
+            ),
+        ),
+        "lat": stored([1, 2], "y", own=[1]),
+    }
+    found = Opened(nodes, "a")
+    before = found.variables(CsHandler)
+    for variable in before.values():
+        variable.attrs["nested"].append(2)
+        variable.attrs["more"] = 1
+        variable.values[0] = 100
+    before["y"].attrs["own"].append(2)
+    after = found.variables(CsHandler)
+    assert_variable(after["x"], "x", [1, 2, 3], nested=[1])
+    assert_variable(after["y"], "y", [1, 2], own=[1], nested=[1])
+    assert found.array.attrs["cs"] == nodes["a"].attrs["cs"]  # type: ignore[union-attr]

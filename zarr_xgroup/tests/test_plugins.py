@@ -1,0 +1,720 @@
+"""Conventions of third parties: installed ones, registered ones, and those that fail."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import types
+import warnings
+from collections.abc import Callable, Mapping
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+import zarr
+
+import zarr_xgroup
+from zarr_xgroup import (
+    XGroupDimensionWarning,
+    XGroupNameWarning,
+    XGroupNoPrincipalWarning,
+    XGroupPluginWarning,
+    XGroupResolutionWarning,
+    conventions,
+)
+from zarr_xgroup.conventions import (
+    ENTRY_POINT_GROUP,
+    ConventionHandler,
+    build_handlers,
+    handlers,
+    register,
+)
+from zarr_xgroup.conventions.base import ArrayContext, BoundResolver
+from zarr_xgroup.conventions.cs import CsHandler
+from zarr_xgroup.conventions.uom import UomHandler
+from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupReferenceError
+from zarr_xgroup.tests.strategies import (
+    CS,
+    Nodes,
+    declaring,
+    memory_store,
+    stored,
+    write_store,
+)
+
+PLUGINS = Path(__file__).parent / "plugins"
+
+TICKS = {"uuid": "5A8E9D5C-3C55-4C8A-9D64-1F2F0F2B6F10", "name": "whatever"}
+QUALITY = {"schema_url": "https://example.org/a-third-party/quality/main/schema.json"}
+
+STORE: Nodes = {
+    "": {"ticks_unit": "m"},
+    "g": {},
+    "g/a": stored(
+        np.arange(6.0).reshape(2, 3),
+        "y x",
+        **declaring(
+            TICKS,
+            QUALITY,
+            ticks={"x": {"start": 10, "interval": 5}},
+            quality={
+                "flags": {"node": "../flags/of_a"},
+                "meanings": {"ref": {"node": "/flags", "attribute": "/attributes/meanings"}},
+            },
+        ),
+    ),
+    "g/b": stored([1.0], "z"),
+    "flags": {"meanings": "good bad"},
+    "flags/of_a": stored(np.array([[0, 1, 0], [1, 0, 0]], "i2"), "y x", long_name="flags"),
+}
+
+
+# Installed: in another process, as it is for who uses them.
+
+OPEN = """
+import json, sys, warnings
+import xarray as xr
+told = []
+for _time in range(2):
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        ds = xr.open_dataset(sys.argv[1], engine="xgroup", group="g")
+        tree = xr.open_datatree(sys.argv[1], engine="xgroup")
+    told.append([[type(w.message).__name__, str(w.message), w.filename] for w in given])
+print(json.dumps({
+    "coords": {
+        name: [list(v.dims), v.values.tolist(), {k: str(v.attrs[k]) for k in v.attrs}]
+        for name, v in ds.coords.items()
+    },
+    "data": {name: v.values.tolist() for name, v in ds.data_vars.items()},
+    "tree": sorted(tree["/g"].variables),
+    "told": told,
+}))
+"""
+
+
+def opened_elsewhere(folder: Path, store: Path) -> dict[str, Any]:
+    """Open a store in another process that finds the plug-ins in a folder."""
+    package = str(Path(zarr_xgroup.__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), package])}
+    done = subprocess.run(
+        [sys.executable, "-c", OPEN, str(store)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout))
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install both packages into a folder, which is returned."""
+    for needed in ("pip", "hatchling"):
+        if importlib.util.find_spec(needed) is None:
+            pytest.skip(f"{needed} is not installed")
+    folder = tmp_path_factory.mktemp("installed")
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
+    command += ["--disable-pip-version-check", "--no-build-isolation", "--target", str(folder)]
+    packages = [str(PLUGINS / f"xgroup_plugin_{tier}") for tier in ("principal", "service")]
+    done = subprocess.run(command + packages, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_installed_plugins_are_found_by_their_entry_points(installed: Path, tmp_path: Path) -> None:
+    found = opened_elsewhere(installed, write_store(STORE, tmp_path / "store"))
+    assert found["coords"] == {
+        "x": [["x"], [10, 15, 20], {"units": "m"}],
+        "quality": [
+            ["y", "x"],
+            [[0, 1, 0], [1, 0, 0]],
+            {"long_name": "flags", "flag_meanings": "good bad"},
+        ],
+    }
+    assert found["data"] == {"a": [[0, 1, 2], [3, 4, 5]], "b": [1]}
+    assert found["tree"] == ["a", "b", "quality", "x"]
+    for told in found["told"]:
+        assert {kind for kind, _text, _file in told} == {"XGroupNoPrincipalWarning"}
+        # The array has a principal convention, and what it refers to needs none.
+        assert [text.rpartition(": ")[2] for _kind, text, _file in told] == ["/g/b", "/g/b"]
+
+
+BROKEN: Mapping[str, str] = {
+    "no_module": "",
+    "raises_on_import": "raise RuntimeError('not today')",
+    "no_handler": "Handler = 5",
+    "is_cs": "class Handler(Base):\n    tier, name = 'principal', 'cs'",
+    "z_duplicate": "class Handler(Base):\n    tier, name = 'service', 'good'",
+    "good": (
+        "class Handler(Base):\n    tier, name = 'service', 'good'\n"
+        "    def get_variables(self, array, group, root):\n"
+        "        return {'good': xr.Variable(('x',), [7, 8, 9])}"
+    ),
+    "bad_detect": (
+        "class Handler(Base):\n    tier, name = 'service', 'bad_detect'\n"
+        "    @staticmethod\n    def detect(root, group, array):\n        raise KeyError('detect')"
+    ),
+    "bad_get": (
+        "class Handler(Base):\n    tier, name = 'service', 'bad_get'\n"
+        "    def get_variables(self, array, group, root):\n        return array.attrs['nothing']"
+    ),
+    "nonsense": (
+        "class Handler(Base):\n    tier, name = 'service', 'nonsense'\n"
+        "    def get_variables(self, array, group, root):\n        return [1, 2]"
+    ),
+}
+
+
+def test_broken_plugins_cost_one_warning_each(tmp_path: Path) -> None:
+    folder = tmp_path / "site"
+    head = "import xarray as xr\nfrom zarr_xgroup.conventions import ConventionHandler as Base\n"
+    for name, code in BROKEN.items():
+        info = folder / f"{name}-1.0.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        line = f"{name} = plugin_{name}:Handler\n"
+        (info / "entry_points.txt").write_text(f"[{ENTRY_POINT_GROUP}]\n{line}")
+        if code:
+            (folder / f"plugin_{name}.py").write_text(head + code + "\n")
+    named = [{"name": name} for name in ("good", "bad_get", "nonsense")]
+    cs = {"crs": [{"axes": {"x": {"coordinates": [{"values": {"regular": [1, 2]}}]}}}]}
+    attributes = declaring(CS, *named, cs=cs)
+    store = write_store(
+        {
+            "": {},
+            "g": {},
+            "g/a": stored([1, 2, 3], "x", **attributes),
+            "g/b": stored([4, 5, 6], "x", **attributes),
+            "g/c": stored([1], "z"),
+        },
+        tmp_path / "store",
+    )
+    found = opened_elsewhere(folder, store)
+    assert found["coords"] == {
+        "x": [["x"], [1, 3, 5], {}],
+        "good": [["x"], [7, 8, 9], {}],
+    }
+    assert found["data"] == {"a": [1, 2, 3], "b": [4, 5, 6], "c": [1]}
+    assert found["tree"] == ["a", "b", "c", "good", "x"]
+    first, second = ([(kind, text) for kind, text, _file in told] for told in found["told"])
+    taken = "handles the same convention already"
+    unused = {
+        "is_cs": f"zarr_xgroup.conventions.cs {taken}",
+        "no_handler": "it is not a subclass of zarr_xgroup.conventions.ConventionHandler",
+        "no_module": "ModuleNotFoundError: No module named 'plugin_no_module'",
+        "raises_on_import": "RuntimeError: not today",
+        "z_duplicate": f"plugin_good {taken}",
+    }
+    assert [text for kind, text in first if kind == "XGroupPluginWarning"] == [
+        f"Convention plug-in {name} (plugin_{name}:Handler) is not used: {reason}"
+        for name, reason in unused.items()
+    ]
+    failed = {
+        "bad_detect": ("KeyError: 'detect'", "/g/a, /g/b, /g/c"),
+        "bad_get": ("KeyError: 'nothing'", "/g/a, /g/b"),
+        "nonsense": ("", "/g/a, /g/b"),
+    }
+    assert [item for item in first if item[0] != "XGroupPluginWarning"] == second
+    for name, (reason, arrays) in failed.items():
+        about = [text for kind, text in second if name in text]
+        assert len(about) == 2  # one for each of two opens
+        for text in about:
+            head = f"the handler of convention {name!r} (plugin_{name}) failed: {reason}"
+            assert text.startswith(head)
+            assert text.endswith(f". Arrays {arrays} were opened without what depends on it")
+    assert len(second) == 2 * (len(failed) + 1)  # and that /g/c has no principal convention
+
+
+# The list of handlers.
+
+
+def handler(name: str, /, **members: Any) -> type[ConventionHandler]:
+    """Return a handler class of a third party."""
+    defaults: dict[str, Any] = {"tier": "service", "name": name, "__module__": "third_party"}
+    return type("Handler", (ConventionHandler,), {**defaults, **members})
+
+
+def entry_point(monkeypatch: pytest.MonkeyPatch, name: str, value: object) -> EntryPoint:
+    """Return an entry point that leads to a value."""
+    module = types.ModuleType(f"module_of_{name}")
+    module.__dict__["it"] = value
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    return EntryPoint(name, f"{module.__name__}:it", ENTRY_POINT_GROUP)
+
+
+def test_plugins_follow_the_built_in_handlers_sorted_by_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one, two = handler("one"), handler("two", tier="principal")
+    plugins = [entry_point(monkeypatch, "b", one), entry_point(monkeypatch, "a", two)]
+    found, told = build_handlers((CsHandler, UomHandler), plugins)
+    assert found == (CsHandler, UomHandler, two, one)
+    assert told == []
+    assert build_handlers((CsHandler,), []) == ((CsHandler,), [])
+
+
+def _not_a_handler() -> dict[str, tuple[Any, str]]:
+    not_a_handler = "it is not a subclass of zarr_xgroup.conventions.ConventionHandler"
+    tier = "its 'tier' is neither 'principal' nor 'service'"
+    taken = "handles the same convention already"
+    return {
+        "number": (5, not_a_handler),
+        "nothing": (None, not_a_handler),
+        "function": (len, not_a_handler),
+        "other class": (dict, not_a_handler),
+        "instance": (UomHandler(), not_a_handler),
+        "no tier": (type("Handler", (ConventionHandler,), {"name": "it"}), tier),
+        "odd tier": (handler("it", tier="layout"), tier),
+        "unhashable tier": (handler("it", tier=[]), tier),
+        "no name": (
+            type("Handler", (ConventionHandler,), {"tier": "service"}),
+            "it has no 'name'",
+        ),
+        "odd name": (handler("it", name=5), "it has no 'name'"),
+        "base class": (ConventionHandler, tier),
+        "built-in": (CsHandler, f"zarr_xgroup.conventions.cs {taken}"),
+        "name of a built-in": (handler("uom"), f"zarr_xgroup.conventions.uom {taken}"),
+        "uuid of a built-in": (
+            handler("other", uuid=CsHandler.uuid),
+            f"zarr_xgroup.conventions.cs {taken}",
+        ),
+    }
+
+
+@pytest.mark.parametrize(("value", "reason"), _not_a_handler().values(), ids=_not_a_handler())
+def test_what_is_no_handler_is_told(
+    value: object, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, told = build_handlers(
+        (CsHandler, UomHandler),
+        [entry_point(monkeypatch, "odd", value), entry_point(monkeypatch, "ok", handler("ok"))],
+    )
+    assert [item.name for item in found] == ["cs", "uom", "ok"]
+    text = f"Convention plug-in odd (module_of_odd:it) is not used: {reason}"
+    assert [(type(item), str(item)) for item in told] == [(XGroupPluginWarning, text)]
+    monkeypatch.setattr(conventions, "_REGISTERED", [])
+    with pytest.raises(TypeError) as raised:
+        register(value)  # type: ignore[arg-type]
+    assert str(raised.value) == f"{value!r} cannot be registered: {reason}"
+    assert conventions._REGISTERED == []
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("absent_module:Handler", "ModuleNotFoundError: No module named 'absent_module'"),
+        ("json:Handler", "AttributeError: module 'json' has no attribute 'Handler'"),
+    ],
+)
+def test_a_plugin_that_cannot_be_imported_is_told(value: str, reason: str) -> None:
+    found, told = build_handlers((CsHandler,), [EntryPoint("odd", value, ENTRY_POINT_GROUP)])
+    assert found == (CsHandler,)
+    text = f"Convention plug-in odd ({value}) is not used: {reason}"
+    assert [str(item) for item in told] == [text]
+
+
+def test_of_two_plugins_for_one_convention_the_first_is_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    by_name = handler("same"), handler("same")
+    by_uuid = handler("one", uuid="x"), handler("two", uuid="x")
+    for first, second in (by_name, by_uuid):
+        plugins = [entry_point(monkeypatch, "b", second), entry_point(monkeypatch, "a", first)]
+        found, told = build_handlers((), plugins)
+        assert found == (first,)
+        assert [str(item) for item in told] == [
+            (
+                "Convention plug-in b (module_of_b:it) is not used: third_party handles the same "
+                "convention already"
+            )
+        ]
+
+
+# Registered in a notebook.
+
+
+@pytest.fixture
+def registering(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget after the test what it registers."""
+    monkeypatch.setattr(conventions, "_REGISTERED", [])
+
+
+def test_register_is_there_for_notebooks() -> None:
+    assert zarr_xgroup.register is register
+    assert "register" in zarr_xgroup.__all__
+
+
+@pytest.mark.usefixtures("registering")
+def test_a_registered_handler_is_used_at_once() -> None:
+    before = handlers()
+
+    @register
+    class Doubled(ConventionHandler):
+        tier = "service"
+        name = "doubled"
+
+        def get_variables(
+            self, array: zarr.Array[Any], group: zarr.Group, root: zarr.Group
+        ) -> dict[str, xr.Variable]:
+            return {"doubled": xr.Variable(("x",), 2 * np.arange(array.shape[0]))}
+
+    assert handlers() == (*before, Doubled)
+    dataset, told = opened({"": {}, "a": stored([1, 2, 3], "x", **declaring({"name": "doubled"}))})
+    assert told == []
+    assert dataset["a"].coords["doubled"].values.tolist() == [0, 2, 4]
+
+
+@pytest.mark.usefixtures("registering")
+@pytest.mark.parametrize("same", [{"name": "it"}, {"name": "it_2", "uuid": "u"}], ids=str)
+def test_registering_again_replaces(same: dict[str, str]) -> None:
+    before = handlers()
+    first, other = handler("it", uuid="u"), handler("another")
+    assert register(first) is first
+    assert register(first) is first
+    assert register(other) is other
+    assert handlers() == (*before, first, other)
+    again = handler("it", **same)
+    register(again)
+    assert handlers() == (*before, other, again)
+
+
+# What handlers give, and what goes wrong with it.
+
+
+def opened(nodes: Nodes, function: Any = xr.open_dataset, **options: Any) -> tuple[Any, list[Any]]:
+    """Open by engine xgroup; the warnings but that on missing principal conventions."""
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        result = function(memory_store(nodes), engine="xgroup", **options)
+    told = [it.message for it in given if type(it.message) is not XGroupNoPrincipalWarning]
+    return result, told
+
+
+def opened_with(
+    get_variables: Callable[..., Any], nodes: Nodes | None = None, **members: Any
+) -> tuple[xr.Dataset, list[Any]]:
+    """Open a store with a handler of the convention ``it``; the fixture forgets the handler."""
+    register(handler("it", get_variables=get_variables, **members))
+    return opened(nodes or DECLARING)
+
+
+IT = declaring({"name": "it"})
+DECLARING: Nodes = {
+    "": {"title": "all"},
+    "a": stored(
+        np.arange(6.0).reshape(2, 3),
+        "y x",
+        **declaring({"name": "it"}, CS),
+        cs={"crs": [{"axes": {"x": {"coordinates": [{"values": {"regular": [1, 2]}}]}}}]},
+    ),
+    "b": stored([1, 2, 3], "x", **IT),
+    "y": stored([5, 6], "y"),
+    "bands": stored(np.arange(12).reshape(2, 2, 3), "band y x"),
+}
+
+
+def assert_nothing_lost(dataset: xr.Dataset) -> None:
+    assert set(dataset.variables) == {"a", "b", "x", "y", "bands"}
+    assert dataset["x"].values.tolist() == [1, 3, 5]
+    assert dataset["b"].values.tolist() == [1, 2, 3]
+    assert dataset["bands"].shape == (2, 2, 3)
+    assert dataset.attrs == {"title": "all"}
+
+
+def _failing(error: BaseException) -> Callable[..., Any]:
+    def fail(*_arguments: Any) -> Any:
+        raise error
+
+    return fail
+
+
+@pytest.mark.usefixtures("registering")
+@pytest.mark.parametrize("place", ["detect", "__init__", "get_variables"])
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (KeyError("k"), "KeyError: 'k'"),
+        (RuntimeError("{braces} %s"), "RuntimeError: {braces} %s"),
+        (RecursionError(), "RecursionError: "),
+        (StopIteration("s"), "StopIteration: s"),
+        (XGroupReferenceError("r"), "XGroupReferenceError: r"),
+        (UserWarning("w"), "UserWarning: w"),
+    ],
+    ids=repr,
+)
+def test_a_handler_that_raises_costs_one_warning(place: str, error: Exception, text: str) -> None:
+    members: dict[str, Any] = {"get_variables": lambda *_arguments: {}, place: _failing(error)}
+    if place == "detect":
+        members["detect"] = staticmethod(members["detect"])
+    dataset, told = opened_with(**members)
+    assert_nothing_lost(dataset)
+    (warning,) = told
+    assert type(warning) is XGroupResolutionWarning
+    arrays = "/a, /b" if place != "detect" else "/a, /b, /bands, /y"
+    assert str(warning) == (
+        f"the handler of convention 'it' (third_party) failed: {text}. Arrays {arrays} were opened "
+        "without what depends on it"
+    )
+    kind = type(error) if isinstance(error, XGroupError) else XGroupMetadataError
+    assert type(warning.error) is kind
+    assert warning.error.__cause__ is error
+
+
+@pytest.mark.usefixtures("registering")
+def test_a_handler_that_extends_a_built_in_one_and_raises() -> None:
+    class Extended(CsHandler):
+        name = "it"
+        uuid = None
+
+        def coordinates(self, context: ArrayContext) -> Any:
+            message = "no"
+            raise RuntimeError(message)
+
+    register(Extended)
+    dataset, told = opened({**DECLARING, "a": stored([1, 2, 3], "x", **IT)})
+    assert set(dataset.variables) == {"a", "b", "y", "bands"}
+    assert [type(item) for item in told] == [XGroupResolutionWarning]
+
+
+@pytest.mark.usefixtures("registering")
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        None,
+        5,
+        "text",
+        [1],
+        ["x"],
+        {"q": None},
+        {"q": 5},
+        {"q": np.arange(3)},
+        {"q": (("x",), [1, 2, 3])},
+        {"q": xr.DataArray([1, 2, 3], dims="x")},
+        {"q": xr.Dataset()},
+        {5: xr.Variable("x", [1, 2, 3])},
+        {None: xr.Variable("x", [1, 2, 3])},
+        {("q",): xr.Variable("x", [1, 2, 3])},
+        {"good": xr.Variable("x", [1, 2, 3]), "q": 5},
+    ],
+    ids=lambda it: repr(it)[:40],
+)
+def test_nonsense_costs_one_warning(nonsense: Any) -> None:
+    dataset, told = opened_with(lambda *_arguments: nonsense)
+    assert_nothing_lost(dataset)
+    (warning,) = told
+    assert type(warning) is XGroupResolutionWarning
+    assert str(warning).startswith("the handler of convention 'it' (third_party) failed: ")
+    assert warning.paths == ("/a", "/b")
+
+
+@pytest.mark.usefixtures("registering")
+@pytest.mark.parametrize("name", ["x", "y", "a", "b", "", "a/b", "band"])
+def test_whatever_the_name_nothing_is_lost(name: str) -> None:
+    dataset, told = opened_with(
+        lambda *_arguments: {name: xr.Variable(("x",), [7, 8, 9], {"mine": 1})}
+    )
+    for known in ("a", "b", "x", "y", "bands"):
+        assert known in dataset.variables
+    assert dataset["x"].values.tolist() == [1, 3, 5]
+    (mine,) = [key for key in dataset.coords if "mine" in dataset[key].attrs]
+    assert dataset[mine].values.tolist() == [7, 8, 9]
+    assert "/" not in str(mine)
+    if str(mine) != name:
+        assert [type(item) for item in told] == [XGroupNameWarning]
+    tree, _told = opened(DECLARING, xr.open_datatree)
+    assert set(tree.variables) == set(dataset.variables)
+
+
+@pytest.mark.usefixtures("registering")
+def test_dimensions_that_do_not_fit_are_renamed() -> None:
+    dataset, told = opened_with(lambda *_arguments: {"q": xr.Variable(("x",), [7, 8, 9, 10])})
+    assert_nothing_lost(dataset.drop_vars("q"))
+    assert dataset["q"].dims == ("x_q",)
+    assert [type(item) for item in told] == [XGroupDimensionWarning]
+
+
+@pytest.mark.usefixtures("registering")
+def test_parts_of_one_array_are_different_things() -> None:
+    def split(self: ConventionHandler, *_arguments: Any) -> dict[str, xr.Variable]:
+        bands = self.resolver.variable({"node": "bands"})
+        return {"lon": bands[0], "lat": bands[1]}
+
+    dataset, told = opened_with(split)
+    assert told == []
+    assert dataset["lon"].values.tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert dataset["lat"].values.tolist() == [[6, 7, 8], [9, 10, 11]]
+
+
+@pytest.mark.usefixtures("registering")
+def test_equal_numbers_of_two_arrays_are_one_coordinate() -> None:
+    dataset, told = opened_with(lambda *_arguments: {"q": xr.Variable(("x",), [7, 8, 9])})
+    assert told == []
+    assert set(dataset.coords) == {"x", "y", "q"}
+
+
+@pytest.mark.usefixtures("registering")
+def test_other_numbers_of_another_array_have_another_name() -> None:
+    def of_each(
+        _self: ConventionHandler, array: zarr.Array[Any], *_groups: zarr.Group
+    ) -> dict[str, xr.Variable]:
+        return {"q": xr.Variable(("x",), np.arange(3) + len(array.path) + array.ndim)}
+
+    dataset, told = opened_with(of_each)
+    assert dataset["q"].values.tolist() == [3, 4, 5]
+    assert dataset["q_1"].values.tolist() == [2, 3, 4]
+    assert [type(item) for item in told] == [XGroupNameWarning]
+
+
+@pytest.mark.usefixtures("registering")
+def test_what_a_handler_keeps_is_never_handed_out_itself() -> None:
+    kept = {"q": xr.Variable(("x",), np.array([7, 8, 9]), {"list": [1]})}
+    dataset, _told = opened_with(lambda *_arguments: kept)
+    dataset["q"].attrs["list"].append(2)
+    dataset["q"].attrs["more"] = 1
+    dataset["q"].values[0] = -1
+    assert kept["q"].attrs == {"list": [1]}
+    assert kept["q"].values.tolist() == [7, 8, 9]
+    again, _told = opened(DECLARING)
+    assert again["q"].attrs == {"list": [1]}
+    assert again["q"].values.tolist() == [7, 8, 9]
+
+
+@pytest.mark.usefixtures("registering")
+def test_a_handler_is_given_real_zarr_objects() -> None:
+    given: list[tuple[Any, ...]] = []
+
+    def get_variables(self: ConventionHandler, *arguments: Any) -> dict[str, xr.Variable]:
+        given.append(arguments)
+        return {}
+
+    def detect(root: zarr.Group, group: zarr.Group, array: zarr.Array[Any]) -> bool:
+        given.append((array, group, root))
+        return array.path == "g/h/a"
+
+    nodes: Nodes = {"": {"r": 1}, "g": {}, "g/h": {"h": 2}, "g/h/a": stored([1, 2], "x", a=3)}
+    register(handler("it", get_variables=get_variables, detect=staticmethod(detect)))
+    opened(nodes, group="g/h")
+    assert len(given) == 2
+    for array, group, root in given:
+        assert isinstance(array, zarr.Array)
+        assert isinstance(group, zarr.Group)
+        assert isinstance(root, zarr.Group)
+        assert [node.path for node in (root, group, array)] == ["", "g/h", "g/h/a"]
+        assert [dict(node.attrs) for node in (root, group, array)] == [{"r": 1}, {"h": 2}, {"a": 3}]
+        assert np.asarray(array[:]).tolist() == [1, 2]
+        same = root["g/h/a"]
+        assert isinstance(same, zarr.Array)
+        assert np.asarray(same[:]).tolist() == [1, 2]
+
+
+@pytest.mark.usefixtures("registering")
+def test_an_unresolved_reference_of_a_handler_says_what_was_tried() -> None:
+    def get_variables(self: ConventionHandler, *_arguments: Any) -> dict[str, xr.Variable]:
+        return {"q": self.resolver.variable({"node": "absent"})}
+
+    dataset, told = opened_with(get_variables, {"": {}, "b": DECLARING["b"]})
+    assert set(dataset.variables) == {"b"}
+    (warning,) = told
+    assert "XGroupReferenceError" in str(warning)
+    assert "tried /absent (no such node), /b/absent (no such node)" in str(warning)
+
+
+@pytest.mark.usefixtures("registering")
+@pytest.mark.parametrize("nonsense", [None, 5, "time", [], {}, {"node": 5}, {"ref": None}], ids=str)
+def test_a_handler_that_follows_nonsense(nonsense: Any) -> None:
+    def get_variables(self: ConventionHandler, *_arguments: Any) -> dict[str, xr.Variable]:
+        return {"q": self.resolver.variable(nonsense)}
+
+    dataset, told = opened_with(get_variables, {"": {}, "b": DECLARING["b"]})
+    assert set(dataset.variables) == {"b"}
+    (warning,) = told
+    assert type(warning) is XGroupResolutionWarning
+    assert str(warning).startswith("the handler of convention 'it' (third_party) failed: ")
+
+
+@pytest.mark.usefixtures("registering")
+def test_a_principal_convention_comes_after_those_built_in() -> None:
+    def get_variables(self: ConventionHandler, *_arguments: Any) -> dict[str, xr.Variable]:
+        return {"x": xr.Variable(("x",), [7, 8, 9])}
+
+    dataset, told = opened_with(get_variables, tier="principal")
+    assert dataset["x"].values.tolist() == [1, 3, 5]  # of cs, for `a`
+    assert {type(item) for item in told} == {XGroupResolutionWarning, XGroupNameWarning}
+    assert [str(item) for item in told if type(item) is XGroupResolutionWarning] == [
+        "Array /a: it declares the principal conventions cs, it; cs was used"
+    ]
+
+
+# A third party's handler tested by itself: one array and a dict.
+
+
+class Known(BoundResolver):
+    """Knows arrays and values from a dict."""
+
+    def __init__(self, known: Mapping[str, Any]) -> None:
+        self.known = known
+
+    def variable(self, reference: Mapping[str, Any], dimensions: Any = None) -> xr.Variable:
+        variable: xr.Variable = self.known[reference["node"]]
+        return variable
+
+    def value(self, reference: Mapping[str, Any]) -> Any:
+        return self.known[reference["ref"]["attribute"]]
+
+
+@pytest.fixture
+def plugin_modules(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Import the modules of both packages as they are, not installed."""
+    found = {}
+    for tier in ("principal", "service"):
+        name = f"xgroup_plugin_{tier}"
+        monkeypatch.syspath_prepend(str(PLUGINS / name))
+        found[tier] = importlib.import_module(name)
+        monkeypatch.delitem(sys.modules, name)
+    return found
+
+
+def test_a_principal_handler_with_one_array(plugin_modules: dict[str, Any]) -> None:
+    root = zarr.open_group(memory_store(STORE), mode="r")
+    array = root["g/a"]
+    ticks = plugin_modules["principal"].TicksHandler()
+    assert ticks.detect(root, root["g"], array)
+    assert not ticks.detect(root, root["g"], root["g/b"])
+    found = ticks.get_variables(array, root["g"], root)
+    assert list(found) == ["x"]
+    xr.testing.assert_identical(found["x"], xr.Variable("x", [10, 15, 20], {"units": "m"}))
+
+
+def test_a_service_handler_with_one_array_and_a_dict(plugin_modules: dict[str, Any]) -> None:
+    store: dict[str, Any] = {}
+    root = zarr.open_group(store, mode="w", zarr_format=3)
+    array = root.create_array("a", shape=(2,), dtype="i4")
+    array.attrs["quality"] = {"flags": {"node": "f"}, "meanings": {"ref": {"attribute": "/m"}}}
+    quality = plugin_modules["service"].QualityHandler()
+    assert not quality.detect(root, root, array)
+    quality.resolver = Known({"f": xr.Variable("x", [1, 0]), "/m": "good bad"})
+    found = quality.get_variables(array, root, root)
+    expected = xr.Variable("x", [1, 0], {"flag_meanings": "good bad"})
+    xr.testing.assert_identical(found["quality"], expected)
+
+
+def test_a_service_handler_with_a_store(plugin_modules: dict[str, Any]) -> None:
+    root = zarr.open_group(memory_store(STORE), mode="r")
+    array = root["g/a"]
+    assert isinstance(array, zarr.Array)
+    quality = plugin_modules["service"].QualityHandler()
+    assert quality.detect(root, root["g"], array)
+    assert not quality.detect(root, root["flags"], root["flags/of_a"])
+    quality.resolver = BoundResolver(ArrayContext.of(array, root))
+    flags = quality.get_variables(array, root["g"], root)["quality"]
+    assert flags.values.tolist() == [[0, 1, 0], [1, 0, 0]]
+    assert flags.attrs == {"long_name": "flags", "flag_meanings": "good bad"}

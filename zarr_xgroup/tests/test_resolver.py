@@ -1,0 +1,1071 @@
+"""References: parsed, resolved to the first candidate that fits. No store, no xarray."""
+
+import posixpath
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from zarr_xgroup.errors import (
+    XGroupError,
+    XGroupMetadataError,
+    XGroupPathError,
+    XGroupReferenceError,
+    XGroupStoreError,
+)
+from zarr_xgroup.resolver import (
+    MAX_DEPTH,
+    Fragment,
+    Node,
+    Reference,
+    Resolver,
+    at_pointer,
+    candidates,
+    is_reference,
+    join,
+    kind_of,
+    references_in,
+)
+
+fast = settings(derandomize=True, deadline=None, max_examples=300)
+
+
+# Documents without a store.
+
+
+@dataclass(eq=False)
+class Plain:
+    """Documents in a dict, other stores in another one."""
+
+    documents: Mapping[str, Any]
+    others: Mapping[str, "Plain"] = field(default_factory=dict)
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    name: str = "plain"
+    found: list[str] = field(default_factory=list)
+
+    def find(self, path: str) -> Any:
+        self.found.append(path)
+        return self.documents.get(path)
+
+    def foreign(self, uri: str) -> "Plain":
+        if uri not in self.others:
+            message = f"store {uri} cannot be opened"
+            raise XGroupStoreError(message)
+        return self.others[uri]
+
+    def why_absent(self, path: str) -> str:
+        return self.reasons.get(path, "no such node")
+
+
+def group(**attributes: Any) -> dict[str, Any]:
+    return {"zarr_format": 3, "node_type": "group", "attributes": attributes}
+
+
+def array(*shape: int, **attributes: Any) -> dict[str, Any]:
+    document = {"zarr_format": 3, "node_type": "array", "shape": list(shape)}
+    return {**document, "attributes": attributes}
+
+
+def ref(node: str, attribute: str | None = None, uri: str | None = None) -> dict[str, str]:
+    members = {"node": node, "attribute": attribute, "uri": uri}
+    return {key: value for key, value in members.items() if value is not None}
+
+
+def within(value: Any) -> Fragment:
+    """Return a value as the attribute ``it`` of the array /g/a."""
+    return Fragment(Node(Plain({"g/a": array(it=value)}), "g/a"), ("attributes", "it"), value)
+
+
+class Following:
+    """Follows references of one array; takes down the notes."""
+
+    def __init__(self, documents: Plain, path: str) -> None:
+        self.node = Node(documents, path)
+        self.notes: list[str] = []
+        self._resolver = Resolver(self.node, self.notes.append)
+
+    def written(self, value: Any) -> Fragment:
+        return Fragment(self.node, ("attributes", "it"), value)
+
+    def array(self, value: Any, fits: Callable[[Node], str | None] | None = None) -> str:
+        arguments = () if fits is None else (fits,)
+        return str(self._resolver.array(self.written(value), *arguments))
+
+    def fragment(self, value: Any) -> Fragment:
+        return self._resolver.fragment(self.written(value))
+
+    def array_from(self, fragment: Fragment) -> str:
+        return str(self._resolver.array(fragment))
+
+
+def has_shape(*shape: int) -> Callable[[Node], str | None]:
+    def fits(node: Node) -> str | None:
+        document = node.document
+        found = None if document is None else document["shape"]
+        return None if found == list(shape) else f"its shape is {found}"
+
+    return fits
+
+
+# Parsing.
+
+
+@pytest.mark.parametrize("wrap", [lambda it: it, lambda it: {"ref": it}], ids=["bare", "in ref"])
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ({"node": "time"}, Reference("time")),
+        ({"node": "/"}, Reference("/")),
+        ({"node": "/a/b"}, Reference("/a/b")),
+        ({"node": ".."}, Reference("..")),
+        ({"node": "../../a/"}, Reference("../../a/")),
+        ({"node": "a b\u00e9~#?"}, Reference("a b\u00e9~#?")),
+        ({"node": "time", "attribute": ""}, Reference("time", None, "")),
+        ({"node": "time", "attribute": "/a"}, Reference("time", None, "/a")),
+        ({"node": "time", "attribute": "/~0~1/"}, Reference("time", None, "/~0~1/")),
+        ({"node": "t", "uri": "s3://b/k"}, Reference("t", "s3://b/k")),
+        ({"node": "t", "uri": "file:///x", "attribute": "/a"}, Reference("t", "file:///x", "/a")),
+        ({"node": "t", "uri": None, "attribute": None}, Reference("t")),
+        ({"node": "t", "more": 1}, Reference("t")),
+    ],
+    ids=str,
+)
+def test_parse(
+    written: dict[str, Any], expected: Reference, wrap: Callable[[Any], dict[str, Any]]
+) -> None:
+    assert Reference.parse(within(wrap(written))) == expected
+
+
+def test_what_is_in_ref_does_not_count_beside_a_node() -> None:
+    assert Reference.parse(within({"node": "t", "ref": {"node": "other"}})) == Reference("t")
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        (None, "/g/a#/attributes/it must be an object, got null"),
+        (True, "/g/a#/attributes/it must be an object, got boolean"),
+        (1, "/g/a#/attributes/it must be an object, got number"),
+        (1.5, "/g/a#/attributes/it must be an object, got number"),
+        ("time", "/g/a#/attributes/it must be an object, got string"),
+        ([{"node": "time"}], "/g/a#/attributes/it must be an object, got list"),
+        ({}, "/g/a#/attributes/it is no reference: it has no 'node'"),
+        ({"node": None}, "/g/a#/attributes/it is no reference: it has no 'node'"),
+        ({"attribute": "/a"}, "/g/a#/attributes/it is no reference: it has no 'node'"),
+        ({"ref": None}, "/g/a#/attributes/it is no reference: it has no 'node'"),
+        ({"ref": {}}, "/g/a#/attributes/it/ref is no reference: it has no 'node'"),
+        ({"ref": {"uri": "x"}}, "/g/a#/attributes/it/ref is no reference: it has no 'node'"),
+        ({"ref": "time"}, "/g/a#/attributes/it/ref must be an object, got string"),
+        ({"ref": [1]}, "/g/a#/attributes/it/ref must be an object, got list"),
+        ({"node": 5}, "/g/a#/attributes/it/node must be a string, got number"),
+        ({"node": False}, "/g/a#/attributes/it/node must be a string, got boolean"),
+        ({"node": ["a"]}, "/g/a#/attributes/it/node must be a string, got list"),
+        ({"node": {"node": "a"}}, "/g/a#/attributes/it/node must be a string, got object"),
+        ({"ref": {"node": 5}}, "/g/a#/attributes/it/ref/node must be a string, got number"),
+        ({"node": "a", "uri": 5}, "/g/a#/attributes/it/uri must be a string, got number"),
+        ({"node": "a", "uri": {}}, "/g/a#/attributes/it/uri must be a string, got object"),
+        (
+            {"node": "a", "attribute": []},
+            "/g/a#/attributes/it/attribute must be a string, got list",
+        ),
+        (
+            {"ref": {"node": "a", "attribute": 0}},
+            "/g/a#/attributes/it/ref/attribute must be a string, got number",
+        ),
+    ],
+    ids=str,
+)
+def test_parse_what_is_no_reference(written: Any, message: str) -> None:
+    with pytest.raises(XGroupMetadataError, match=f"^{re.escape(message)}$"):
+        Reference.parse(within(written))
+
+
+@pytest.mark.parametrize("path", ["", "//", "//a", "a//b", "a//", "a\0b"], ids=repr)
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_parse_what_is_no_path(path: str, wrapped: bool) -> None:
+    written = {"ref": {"node": path}} if wrapped else {"node": path}
+    place = "/g/a#/attributes/it/ref/node" if wrapped else "/g/a#/attributes/it/node"
+    message = f"{place}: {path!r} is not the path of a node"
+    with pytest.raises(XGroupPathError, match=f"^{re.escape(message)}$"):
+        Reference.parse(within(written))
+
+
+@pytest.mark.parametrize("pointer", ["a", "a/b", "#/a", " /a", "/~", "/a~", "/~2", "/a/~x", "~0"])
+def test_parse_what_is_no_pointer(pointer: str) -> None:
+    message = f"/g/a#/attributes/it/attribute: {pointer!r} is no JSON pointer"
+    with pytest.raises(XGroupPathError, match=f"^{re.escape(message)}$"):
+        Reference.parse(within({"node": "a", "attribute": pointer}))
+
+
+@pytest.mark.parametrize(
+    ("reference", "text"),
+    [
+        (Reference("../time"), "../time"),
+        (Reference("/", None, "/attributes/crs/x"), "/#/attributes/crs/x"),
+        (Reference("a", None, ""), "a#"),
+        (Reference("a", "s3://b", "/c"), "s3://b|a#/c"),
+    ],
+)
+def test_a_reference_in_short(reference: Reference, text: str) -> None:
+    assert str(reference) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"node": "a"}, True),
+        ({"ref": {"node": "a"}}, True),
+        ({"node": "a", "attribute": 5}, True),  # one that is malformed
+        ({"node": 5}, False),
+        ({"ref": {"node": None}}, False),
+        ({"ref": "a"}, False),
+        ({"ref": {"ref": {"node": "a"}}}, False),
+        ({}, False),
+        ([{"node": "a"}], False),
+        ("a", False),
+        (None, False),
+    ],
+    ids=str,
+)
+def test_what_is_written_as_a_reference(value: Any, expected: bool) -> None:
+    assert is_reference(value) is expected
+
+
+def test_references_within_a_value() -> None:
+    value = {
+        "a": {"node": "1", "attribute": {"node": "not looked for"}},
+        "b": [{"ref": {"node": "2"}}, [{"c": {"node": "3"}}], 5, "node", None],
+        "d~/": {"node": "4"},
+        "node": 5,
+    }
+    found = [(str(item), item.value) for item in references_in(within(value))]
+    assert found == [
+        ("/g/a#/attributes/it/a", value["a"]),
+        ("/g/a#/attributes/it/b/0", {"ref": {"node": "2"}}),
+        ("/g/a#/attributes/it/b/1/0/c", {"node": "3"}),
+        ("/g/a#/attributes/it/d~0~1", {"node": "4"}),
+    ]
+
+
+# Nodes and fragments.
+
+
+def test_a_node() -> None:
+    documents = Plain({"": group(), "g": group(), "g/a": array(2, it=1, none=None)})
+    node = Node(documents, "g/a")
+    assert str(node) == "/g/a"
+    assert node.name == "a"
+    assert node.document == array(2, it=1, none=None)
+    assert node.group == Node(documents, "g")
+    assert node.group.group == node.group.group.group == Node(documents, "")
+    assert str(node.group.group) == "/"
+    assert node.attribute("it") == Fragment(node, ("attributes", "it"), 1)
+    assert node.attribute("none") is node.attribute("absent") is None
+    assert Node(documents, "absent").document is None
+    assert Node(documents, "absent").attribute("it") is None
+
+
+def test_nodes_of_different_stores_differ() -> None:
+    same = {"a": array(1)}
+    assert Node(Plain(same), "a") != Node(Plain(same), "a")
+
+
+def test_a_fragment_knows_its_place() -> None:
+    value = {"a/b": [{"~": 1}], "none": None}
+    fragment = within(value)
+    inner = fragment.get("a/b")
+    assert inner is not None
+    (item,) = inner.items()
+    member = item.get("~")
+    assert member is not None
+    assert str(member) == "/g/a#/attributes/it/a~1b/0/~0"
+    assert at_pointer(member.node, member.pointer) == member
+    assert dict(fragment.members())["a/b"] == inner
+    assert fragment.get("none") is fragment.get("absent") is inner.get("0") is None
+    assert str(member.error("is wrong")) == "/g/a#/attributes/it/a~1b/0/~0 is wrong"
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        (None, "null"),
+        (True, "boolean"),
+        (0, "number"),
+        (0.5, "number"),
+        ("", "string"),
+        ([], "list"),
+        ({}, "object"),
+    ],
+)
+def test_the_type_of_a_value_is_checked(value: Any, kind: str) -> None:
+    assert kind_of(value) == kind
+    fragment = within(value)
+    for check, wanted in (
+        (fragment.as_object, "an object"),
+        (fragment.as_list, "a list"),
+        (fragment.as_text, "a string"),
+    ):
+        if wanted.endswith(kind):
+            assert check() == value
+        else:
+            message = f"/g/a#/attributes/it must be {wanted}, got {kind}"
+            with pytest.raises(XGroupMetadataError, match=f"^{re.escape(message)}$"):
+                check()
+
+
+# Paths.
+
+
+@pytest.mark.parametrize(
+    ("base", "path", "expected"),
+    [
+        ("", "a", "a"),
+        ("g", "a", "g/a"),
+        ("g", "a/b", "g/a/b"),
+        ("g", "a/", "g/a"),
+        ("g", "./a", "g/a"),
+        ("g", ".", "g"),
+        ("", ".", ""),
+        ("g", "../a", "a"),
+        ("g/h", "..", "g"),
+        ("g", "..", ""),
+        ("g/h", "../../a", "a"),
+        ("g", "a/../b", "g/b"),
+        ("g", "a/../../b", "b"),
+        ("g", "...", "g/..."),
+        ("g", "..a", "g/..a"),
+        ("", "..", None),
+        ("", "../a", None),
+        ("g", "../..", None),
+        ("g", "../../g/a", None),
+        ("g", "a/../../../g", None),
+    ],
+)
+def test_join(base: str, path: str, expected: str | None) -> None:
+    assert join(base, path) == expected
+
+
+_SEGMENTS = st.sampled_from(["a", "b", "g", ".", "..", "...", "..a", "a.", "\u00e9 "])
+_NAMES = st.sampled_from(["a", "b", "g", "h", "..."])
+
+
+@fast
+@given(
+    st.lists(_NAMES, max_size=4).map("/".join),
+    st.lists(_SEGMENTS, min_size=1, max_size=7).map("/".join),
+    st.sampled_from(["", "/"]),
+)
+@example("g", "../../g", "")
+def test_join_is_as_posixpath_has_it_but_never_clamped(base: str, path: str, end: str) -> None:
+    # Far below a root that no path leads back to by name.
+    above = "/".join(f"above{number}" for number in range(10))
+    read = posixpath.normpath(f"{above}/{base}/{path}{end}")
+    expected = read[len(above) :].lstrip("/") if f"{read}/".startswith(f"{above}/") else None
+    assert join(base, path + end) == expected
+
+
+# Pointers.
+
+
+def test_pointers_of_the_rfc() -> None:
+    # RFC 6901, section 5.
+    document = {
+        "foo": ["bar", "baz"],
+        "": 0,
+        "a/b": 1,
+        "c%d": 2,
+        "e^f": 3,
+        "g|h": 4,
+        "i\\j": 5,
+        'k"l': 6,
+        " ": 7,
+        "m~n": 8,
+    }
+    node = Node(Plain({"a": document}), "a")
+    expected = {
+        "": document,
+        "/foo": ["bar", "baz"],
+        "/foo/0": "bar",
+        "/": 0,
+        "/a~1b": 1,
+        "/c%d": 2,
+        "/e^f": 3,
+        "/g|h": 4,
+        "/i\\j": 5,
+        '/k"l': 6,
+        "/ ": 7,
+        "/m~0n": 8,
+    }
+    for pointer, value in expected.items():
+        found = at_pointer(node, pointer)
+        assert found.value == value
+        assert found.pointer == pointer
+
+
+@pytest.mark.parametrize(
+    ("pointer", "value"),
+    [
+        ("//", "nested empty keys"),
+        ("/~01", "tilde one"),
+        ("/~1~0", "slash tilde"),
+        ("/list/10", 10),
+        ("/object/0", "a key that is a number"),
+        ("/null", None),
+    ],
+)
+def test_pointers(pointer: str, value: Any) -> None:
+    document = {
+        "": {"": "nested empty keys"},
+        "~1": "tilde one",
+        "/~": "slash tilde",
+        "list": list(range(12)),
+        "object": {"0": "a key that is a number"},
+        "null": None,
+    }
+    found = at_pointer(Node(Plain({"a": document}), "a"), pointer)
+    assert found.value == value
+    assert found.pointer == pointer
+
+
+@pytest.mark.parametrize("pointer", ["a", "a/b", "#/a", " /a", "/~", "/a~", "/~2", "/a/~x", "~0"])
+def test_malformed_pointers(pointer: str) -> None:
+    node = Node(Plain({"a": {"a": {"b": 1}, "~": 2, "~2": 3}}), "a")
+    message = f"{pointer!r} is no JSON pointer"
+    with pytest.raises(XGroupPathError, match=f"^{re.escape(message)}$"):
+        at_pointer(node, pointer)
+
+
+@pytest.mark.parametrize(
+    ("pointer", "at"),
+    [
+        ("/absent", "/absent"),
+        ("/absent/more/~1", "/absent"),
+        ("/list/2", "/list/2"),
+        ("/list/-", "/list/-"),  # RFC 6901: the element after the last one
+        ("/list/-1", "/list/-1"),
+        ("/list/00", "/list/00"),
+        ("/list/01", "/list/01"),
+        ("/list/+1", "/list/+1"),
+        ("/list/1.0", "/list/1.0"),
+        ("/list/\u0661", "/list/\u0661"),  # an Arabic digit
+        ("/list/ 1", "/list/ 1"),
+        ("/list/", "/list/"),
+        ("/list/a~1~0b/c", "/list/a~1~0b"),
+        ("/text/0", "/text/0"),
+        ("/number/0", "/number/0"),
+        ("/null/0", "/null/0"),
+        ("/list/" + "9" * 5000, "/list/" + "9" * 5000),
+    ],
+    ids=lambda text: text[:12],
+)
+def test_pointers_to_nothing(pointer: str, at: str) -> None:
+    document = {"list": [0, 1], "text": "ab", "number": 5, "null": None}
+    message = f"nothing stands at {at}"
+    with pytest.raises(XGroupReferenceError, match=f"^{re.escape(message)}$"):
+        at_pointer(Node(Plain({"a": document}), "a"), pointer)
+
+
+def rfc6901(document: Any, pointer: str) -> Any:
+    """Read a pointer character by character; raise ValueError, or LookupError without a value."""
+    tokens: list[str] = []
+    position = 0
+    while position < len(pointer):
+        character = pointer[position]
+        if character == "/":
+            tokens.append("")
+        elif not tokens:
+            raise ValueError(pointer)
+        elif character == "~":
+            position += 1
+            escaped = pointer[position : position + 1]
+            if escaped not in ("0", "1") or not escaped:
+                raise ValueError(pointer)
+            tokens[-1] += "~" if escaped == "0" else "/"
+        else:
+            tokens[-1] += character
+        position += 1
+    for token in tokens:
+        if isinstance(document, dict):
+            document = document[token]
+        elif isinstance(document, list):
+            positions = {str(number): number for number in range(len(document))}
+            document = document[positions[token]]
+        else:
+            raise KeyError(token)
+    return document
+
+
+_KEYS = st.text(alphabet="~/01a-", max_size=3)
+_JSON = st.recursive(
+    st.none() | st.integers(0, 9) | _KEYS,
+    lambda values: st.lists(values, max_size=3) | st.dictionaries(_KEYS, values, max_size=4),
+    max_leaves=12,
+)
+
+
+@fast
+@given(
+    st.dictionaries(_KEYS, _JSON, max_size=5),
+    st.lists(st.sampled_from(["/", "~", "~0", "~1", "0", "1", "a", "-", "01", "2"]), max_size=8),
+)
+@example({"": {"": 1}}, ["/", "/"])
+@example({"a": [1]}, ["/", "a", "/", "01"])
+@example({"~1": 1}, ["/", "~0", "1"])
+def test_pointers_are_read_as_an_independent_reader_does(
+    document: dict[str, Any], parts: list[str]
+) -> None:
+    pointer = "".join(parts)
+    node = Node(Plain({"a": document}), "a")
+    try:
+        expected = rfc6901(document, pointer)
+    except ValueError:
+        with pytest.raises(XGroupPathError):
+            at_pointer(node, pointer)
+    except LookupError:
+        with pytest.raises(XGroupReferenceError):
+            at_pointer(node, pointer)
+    else:
+        found = at_pointer(node, pointer)
+        assert found.value == expected
+        assert found.pointer == pointer
+
+
+@fast
+@given(st.dictionaries(_KEYS, _JSON, max_size=5))
+def test_every_value_is_found_by_its_own_pointer(document: dict[str, Any]) -> None:
+    node = Node(Plain({"a": document}), "a")
+    fragments = [Fragment(node, (), document)]
+    while fragments:
+        fragment = fragments.pop()
+        assert at_pointer(node, fragment.pointer) == fragment
+        assert rfc6901(document, fragment.pointer) is fragment.value
+        if isinstance(fragment.value, dict):
+            fragments += [member for _key, member in fragment.members()]
+        elif isinstance(fragment.value, list):
+            fragments += fragment.items()
+
+
+# Candidates: design, "References".
+
+
+def paths_of(nodes: list[Node]) -> list[str]:
+    return [str(node) for node in nodes]
+
+
+@pytest.mark.parametrize(
+    ("referrer", "node", "expected"),
+    [
+        # 1. relative to the group that contains the array; 2. relative to the array itself
+        ("g/h/a", "time", ["/g/h/time", "/g/h/a/time"]),
+        ("g/h/a", "../time", ["/g/time", "/g/h/time"]),
+        ("g/h/a", "../../time", ["/time", "/g/time"]),
+        ("g/h/a", "..", ["/g", "/g/h"]),
+        ("g/h/a", ".", ["/g/h", "/g/h/a"]),
+        ("g/h/a", "./time/", ["/g/h/time", "/g/h/a/time"]),
+        ("g/h/a", "../x/../y", ["/g/y", "/g/h/y"]),
+        ("a", "time", ["/time", "/a/time"]),
+        # what leads above the root is no candidate
+        ("a", "../time", ["/time"]),
+        ("a", "..", ["/"]),
+        ("g/a", "../../time", ["/time"]),
+        # absolute: one place only
+        ("g/a", "/time", ["/time"]),
+        ("g/a", "/", ["/"]),
+        ("g/a", "/h/../time", ["/time"]),
+        ("", "time", ["/time"]),
+    ],
+)
+def test_candidates_of_an_array_itself(referrer: str, node: str, expected: list[str]) -> None:
+    place = Node(Plain({}), referrer)
+    assert paths_of(candidates(Reference(node), place, place)) == expected
+
+
+@pytest.mark.parametrize(
+    ("written", "node", "expected"),
+    [
+        # 3. then the same from where it is written; what a group holds stands in that group
+        ("s", "time", ["/g/time", "/g/a/time", "/s/time", "/time"]),
+        ("s/t", "../time", ["/time", "/g/time", "/s/time"]),
+        ("", "time", ["/g/time", "/g/a/time", "/time"]),
+        ("g", "time", ["/g/time", "/g/a/time", "/time"]),
+        ("s/b", "time", ["/g/time", "/g/a/time", "/s/time", "/s/b/time"]),
+        ("s/b", "../time", ["/time", "/g/time", "/s/time"]),
+        ("s/b", "/time", ["/time"]),
+        ("s/absent", "time", ["/g/time", "/g/a/time", "/s/time", "/s/absent/time"]),
+    ],
+)
+def test_candidates_of_a_shared_fragment(written: str, node: str, expected: list[str]) -> None:
+    documents = Plain({"": group(), "g": group(), "s": group(), "s/t": group(), "s/b": array(1)})
+    referrer, place = Node(documents, "g/a"), Node(documents, written)
+    assert paths_of(candidates(Reference(node), referrer, place)) == expected
+
+
+@pytest.mark.parametrize("node", ["h/time", "/h/time", "x/../h/time/"])
+def test_candidates_in_another_store(node: str) -> None:
+    other = Plain({})
+    referrer = Node(Plain({}, {"file:///other": other}), "g/a")
+    reference = Reference(node, "file:///other")
+    assert candidates(reference, referrer, referrer) == [Node(other, "h/time")]
+
+
+def test_candidates_of_a_fragment_of_another_store_are_in_that_store() -> None:
+    third = Plain({})
+    other = Plain({"s": group(), "s/b": array(1)}, {"file:///third": third})
+    referrer = Node(Plain({"g/a": array(1), "time": array(1)}), "g/a")
+    for written, node, expected in [
+        ("s/b", "time", ["s/time", "s/b/time"]),
+        ("s/b", "../time", ["time", "s/time"]),
+        ("s", "time", ["s/time", "time"]),
+        ("s", "/time", ["time"]),
+    ]:
+        found = candidates(Reference(node), referrer, Node(other, written))
+        assert found == [Node(other, path) for path in expected]
+    found = candidates(Reference("time", "file:///third"), referrer, Node(other, "s/b"))
+    assert found == [Node(third, "time")]
+    # A foreign store knows stores by its own means, never by those of the referring one.
+    with pytest.raises(XGroupStoreError, match=r"^store file:///fourth cannot be opened$"):
+        candidates(Reference("time", "file:///fourth"), referrer, Node(other, "s/b"))
+
+
+@pytest.mark.parametrize(
+    ("referrer", "reference"),
+    [
+        ("a", Reference("../../time")),
+        ("g/a", Reference("../../../time")),
+        ("g/a", Reference("../../../g/time")),
+        ("g/a", Reference("/../time")),
+        ("g/a", Reference("/g/../../g/time")),
+        ("g/a", Reference("../time", "file:///other")),
+        ("g/a", Reference("/h/../../time", "file:///other")),
+    ],
+    ids=str,
+)
+def test_above_the_root_is_never_clamped(referrer: str, reference: Reference) -> None:
+    everything = {"": group(), "g": group(), "time": array(1), "g/time": array(1)}
+    documents = Plain(everything, {"file:///other": Plain(everything)})
+    message = f"{reference.node!r} leads above the root of the store"
+    node = Node(documents, referrer)
+    with pytest.raises(XGroupPathError, match=f"^{re.escape(message)}$"):
+        candidates(reference, node, node)
+    following = Following(documents, referrer)
+    whole = f"/{referrer}#/attributes/it: {message}"
+    with pytest.raises(XGroupPathError, match=f"^{re.escape(whole)}$"):
+        following.array(ref(reference.node, uri=reference.uri))
+
+
+# The first that exists and fits.
+
+PLACES = Plain(
+    {
+        "": group(),
+        "time": array(3),
+        "g": group(crs={"x": {"axes": 1}}),
+        "g/a": array(3, own=[{"deep": "own"}]),
+        "g/time": array(4),
+        "g/only": array(5),
+        "g/level": group(),
+        "level": array(6),
+        "c": group(),
+        "c/lat": array(7),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (ref("only"), "/g/only"),
+        ({"ref": ref("only")}, "/g/only"),
+        (ref("./only/"), "/g/only"),
+        (ref("only", ""), "/g/only"),  # the whole document is the array
+        (ref("../only"), "/g/only"),
+        (ref("/g/only"), "/g/only"),
+        (ref("../c/lat"), "/c/lat"),
+        (ref("../../c/lat"), "/c/lat"),
+        (ref("/c/lat"), "/c/lat"),
+        (ref("."), "/g/a"),
+    ],
+    ids=str,
+)
+def test_one_array_that_exists(written: Any, expected: str) -> None:
+    following = Following(PLACES, "g/a")
+    if written == ref("."):  # the group comes first, but an array is needed
+        assert following.array(written) == expected
+        assert following.notes == [
+            (
+                "/g/a#/attributes/it: '.' was taken to be /g/a, not "
+                "/g (an array is needed, found a group)"
+            )
+        ]
+        return
+    assert following.array(written) == expected
+    assert following.notes == []
+
+
+def test_the_first_of_two_that_fit_is_taken_with_a_note() -> None:
+    following = Following(PLACES, "g/a")
+    assert following.array(ref("../time")) == "/time"
+    assert following.notes == [
+        "/g/a#/attributes/it: '../time' was taken to be /time, not /g/time (which fits too)"
+    ]
+
+
+def test_the_first_that_fits_is_taken_with_a_note_on_those_before() -> None:
+    following = Following(PLACES, "g/a")
+    assert following.array(ref("../time"), has_shape(4)) == "/g/time"
+    assert following.notes == [
+        "/g/a#/attributes/it: '../time' was taken to be /g/time, not /time (its shape is [3])"
+    ]
+
+
+def test_no_note_on_a_later_one_that_does_not_fit() -> None:
+    following = Following(PLACES, "g/a")
+    assert following.array(ref("../time"), has_shape(3)) == "/time"
+    assert following.notes == []
+
+
+def test_a_group_is_passed_over_where_an_array_is_needed() -> None:
+    documents = Plain({**PLACES.documents, "h": group(), "h/a": array(1), "h/level": group()})
+    following = Following(documents, "h/a")
+    assert following.array(ref("../level")) == "/level"
+    assert following.notes == []
+    documents = Plain({**documents.documents, "level": group(), "h/level": array(6)})
+    following = Following(documents, "h/a")
+    assert following.array(ref("../level")) == "/h/level"
+    assert following.notes == [
+        (
+            "/h/a#/attributes/it: '../level' was taken to be /h/level, not "
+            "/level (an array is needed, found a group)"
+        )
+    ]
+
+
+def test_all_that_was_passed_over_is_noted() -> None:
+    documents = Plain(
+        {
+            "": group(),
+            "g/a": array(1),
+            "time": array(1),
+            "g/time": array(2),
+            "s": group(it=ref("../time")),
+            "s/u": group(it=ref("../time")),
+            "s/time": array(2),
+        }
+    )
+    notes: list[str] = []
+    resolver = Resolver(Node(documents, "g/a"), notes.append)
+    fragment = Fragment(Node(documents, "s/u"), ("attributes", "it"), ref("../time"))
+    assert str(resolver.array(fragment, has_shape(2))) == "/g/time"
+    assert notes == [
+        (
+            "/s/u#/attributes/it: '../time' was taken to be /g/time, not /time (its shape is [1]), "
+            "/s/time (which fits too)"
+        )
+    ]
+
+
+def test_the_same_node_reached_twice_is_no_choice() -> None:
+    # From the group of the array, and from the group where the reference is written.
+    documents = Plain({"g": group(it=ref("time")), "g/a": array(1), "g/time": array(1)})
+    notes: list[str] = []
+    resolver = Resolver(Node(documents, "g/a"), notes.append)
+    fragment = Fragment(Node(documents, "g"), ("attributes", "it"), ref("time"))
+    assert str(resolver.array(fragment)) == "/g/time"
+    assert notes == []
+
+
+@pytest.mark.parametrize(
+    ("written", "fits", "error", "message"),
+    [
+        (
+            ref("nowhere"),
+            None,
+            XGroupReferenceError,
+            "'nowhere' leads nowhere, tried /g/nowhere (no such node), /g/a/nowhere (no such node)",
+        ),
+        (
+            ref("../time"),
+            has_shape(9),
+            XGroupReferenceError,
+            "'../time' leads nowhere, tried /time (its shape is [3]), /g/time (its shape is [4])",
+        ),
+        (
+            ref("/g"),
+            None,
+            XGroupReferenceError,
+            "'/g' leads nowhere, tried /g (an array is needed, found a group)",
+        ),
+        (
+            ref("..", "/attributes/crs/x"),
+            None,
+            XGroupReferenceError,
+            (
+                "'..#/attributes/crs/x' leads nowhere, tried / (nothing stands at /attributes/crs), "
+                "/g (an array is needed, found object)"
+            ),
+        ),
+        (
+            ref("/g/a", "/attributes/own"),
+            None,
+            XGroupReferenceError,
+            "'/g/a#/attributes/own' leads nowhere, tried /g/a (an array is needed, found list)",
+        ),
+        (ref("../../.."), None, XGroupPathError, "'../../..' leads above the root of the store"),
+        (
+            ref("time", uri="s3://absent"),
+            None,
+            XGroupStoreError,
+            "store s3://absent cannot be opened",
+        ),
+    ],
+    ids=str,
+)
+def test_errors_show_every_path_tried(
+    written: Any,
+    fits: Callable[[Node], str | None] | None,
+    error: type[XGroupError],
+    message: str,
+) -> None:
+    following = Following(PLACES, "g/a")
+    with pytest.raises(error, match=f"^{re.escape(f'/g/a#/attributes/it: {message}')}$"):
+        following.array(written, fits)
+    assert following.notes == []
+
+
+def test_why_there_is_no_node_is_told() -> None:
+    documents = Plain(PLACES.documents, reasons={"g/lost": "it was here yesterday"})
+    message = (
+        "/g/a#/attributes/it: 'lost' leads nowhere, tried /g/lost (it was here yesterday), "
+        "/g/a/lost (no such node)"
+    )
+    with pytest.raises(XGroupReferenceError, match=f"^{re.escape(message)}$"):
+        Following(documents, "g/a").array(ref("lost"))
+
+
+def test_a_malformed_reference_is_told_as_such() -> None:
+    with pytest.raises(XGroupMetadataError, match=r"^/g/a#/attributes/it must be an object"):
+        Following(PLACES, "g/a").array("time")
+
+
+# Values.
+
+
+@pytest.mark.parametrize("value", [None, 5, "time", [ref("x")], {"a": 1}, {"node": 5}], ids=str)
+def test_a_value_that_is_no_reference_is_itself(value: Any) -> None:
+    following = Following(PLACES, "g/a")
+    assert following.fragment(value) == following.written(value)
+
+
+@pytest.mark.parametrize(
+    ("written", "place", "value"),
+    [
+        (ref("/g", "/attributes/crs/x"), "/g#/attributes/crs/x", {"axes": 1}),
+        ({"ref": ref("/g", "/attributes/crs/x/axes")}, "/g#/attributes/crs/x/axes", 1),
+        (ref(".", "/attributes/crs/x"), "/g#/attributes/crs/x", {"axes": 1}),
+        (ref("/g/a", "/attributes/own/0/deep"), "/g/a#/attributes/own/0/deep", "own"),
+        (ref("/time", "/shape/0"), "/time#/shape/0", 3),
+        (ref("/time"), "/time#", array(3)),
+        (ref("/time", ""), "/time#", array(3)),
+    ],
+    ids=str,
+)
+def test_values(written: Any, place: str, value: Any) -> None:
+    following = Following(PLACES, "g/a")
+    found = following.fragment(written)
+    assert (str(found), found.value) == (place, value)
+    assert following.notes == []
+
+
+def test_a_pointer_that_does_not_resolve_passes_on_to_the_next_candidate() -> None:
+    following = Following(PLACES, "g/a")
+    found = following.fragment(ref("..", "/attributes/crs/x"))
+    assert str(found) == "/g#/attributes/crs/x"
+    assert following.notes == [
+        (
+            "/g/a#/attributes/it: '..#/attributes/crs/x' was taken to be /g, not "
+            "/ (nothing stands at /attributes/crs)"
+        )
+    ]
+
+
+# Chains.
+
+
+def test_a_chain_is_followed_from_place_to_place() -> None:
+    documents = Plain(
+        {
+            "g/a": array(1),
+            "s": group(it=ref("../t", "/attributes/it")),
+            "t": group(it={"ref": ref("u/v", "/attributes/it")}),
+            "t/u": group(),
+            "t/u/v": array(1, it=ref("w")),
+            "t/u/w": array(2),
+        }
+    )
+    following = Following(documents, "g/a")
+    assert following.array(ref("/s", "/attributes/it")) == "/t/u/w"
+    assert str(following.fragment(ref("/s", "/attributes/it"))) == "/t/u/w#"
+    assert following.notes == []
+
+
+def test_a_chain_into_another_store_goes_on_there() -> None:
+    other = Plain({"s": group(it=ref("time")), "s/time": array(1)})
+    documents = Plain(
+        {"g/a": array(1), "g/time": array(1), "time": array(1), "s/time": array(1)},
+        {"file:///other": other},
+    )
+    resolver = Resolver(Node(documents, "g/a"), pytest.fail)
+    fragment = Fragment(
+        Node(documents, "g/a"), ("attributes", "it"), ref("s", "/attributes/it", "file:///other")
+    )
+    assert resolver.array(fragment) == Node(other, "s/time")
+    assert "g/time" not in documents.found
+    assert "time" not in documents.found
+
+
+def test_why_the_end_of_a_chain_does_not_fit() -> None:
+    documents = Plain({"g/a": array(1), "s": group(it=ref("/lost"))})
+    message = (
+        "/g/a#/attributes/it: '/s#/attributes/it' leads nowhere, tried /s (/s#/attributes/it: "
+        "'/lost' leads nowhere, tried /lost (no such node))"
+    )
+    with pytest.raises(XGroupReferenceError, match=f"^{re.escape(message)}$"):
+        Following(documents, "g/a").array(ref("/s", "/attributes/it"))
+
+
+@pytest.mark.parametrize(
+    ("attributes", "chain"),
+    [
+        ({"it": ref("/g/a", "/attributes/it")}, ["/g/a#/attributes/it"] * 2),
+        (
+            {"it": ref("/g/a", "/attributes/b"), "b": {"ref": ref("a", "/attributes/it")}},
+            ["/g/a#/attributes/it", "/g/a#/attributes/b", "/g/a#/attributes/it"],
+        ),
+        (
+            # The way in is no part of the circle.
+            {
+                "it": ref("/g/a", "/attributes/b"),
+                "b": ref("/g/a", "/attributes/c"),
+                "c": ref("/g/a", "/attributes/b"),
+            },
+            [
+                "/g/a#/attributes/it",
+                "/g/a#/attributes/b",
+                "/g/a#/attributes/c",
+                "/g/a#/attributes/b",
+            ],
+        ),
+    ],
+    ids=["itself", "two", "three"],
+)
+def test_a_cycle_ends_in_an_error_that_shows_it(
+    attributes: dict[str, Any], chain: list[str]
+) -> None:
+    following = Following(Plain({"g/a": array(1, **attributes)}), "g/a")
+    message = f"/g/a#/attributes/it: references form a cycle: {' -> '.join(chain)}"
+    for follow in (following.array, following.fragment):
+        with pytest.raises(XGroupReferenceError, match=f"^{re.escape(message)}$"):
+            follow(attributes["it"])
+
+
+def test_a_cycle_through_another_store() -> None:
+    here = Plain({"a": array(1, it=ref("b", "/attributes/it", "file:///there"))})
+    there = Plain(
+        {"b": array(1, it=ref("a", "/attributes/it", "file:///here"))}, {"file:///here": here}
+    )
+    here.others = {"file:///there": there}
+    with pytest.raises(XGroupReferenceError, match="references form a cycle"):
+        Following(here, "a").array(ref("b", "/attributes/it", "file:///there"))
+
+
+def chain_of(length: int) -> Plain:
+    """Return references 0 -> 1 -> ... of which the last one leads to an array."""
+    attributes: dict[str, Any] = {
+        str(number): ref("/a", f"/attributes/{number + 1}") for number in range(length - 1)
+    }
+    attributes[str(length - 1)] = ref("/end")
+    return Plain({"a": array(1, **attributes), "end": array(1)})
+
+
+def first_of(documents: Plain) -> Fragment:
+    fragment = Node(documents, "a").attribute("0")
+    assert fragment is not None
+    return fragment
+
+
+def test_a_chain_may_be_as_long_as_the_limit() -> None:
+    documents = chain_of(MAX_DEPTH)
+    assert Following(documents, "a").array_from(first_of(documents)) == "/end"
+
+
+@pytest.mark.parametrize("length", [MAX_DEPTH + 1, 10_000])
+def test_a_longer_chain_ends_in_an_error_that_shows_it(length: int) -> None:
+    documents = chain_of(length)
+    chain = [f"/a#/attributes/{number}" for number in range(MAX_DEPTH + 1)]
+    message = (
+        f"/a#/attributes/0: more than {MAX_DEPTH} references follow one another: "
+        f"{' -> '.join(chain)}"
+    )
+    with pytest.raises(XGroupReferenceError, match=f"^{re.escape(message)}$"):
+        Following(documents, "a").array_from(first_of(documents))
+
+
+@pytest.mark.parametrize("end", ["/end", "/lost"])
+def test_work_does_not_double_with_each_reference(end: str) -> None:
+    # Each reference has candidates that all lead on, each to the next reference.
+    length = MAX_DEPTH - 1
+    attributes = {
+        str(number): ref("../a", f"/attributes/{number + 1}") for number in range(length - 1)
+    }
+    attributes[str(length - 1)] = ref(end)
+    paths = ("a", "g/a", "g/h/a", "g/h/i/a", "g/h/i/j/a")
+    documents = Plain({path: array(1, **attributes) for path in paths} | {"end": array(1)})
+    following = Following(documents, "g/h/i/j/a")
+    try:
+        assert following.array(ref("../a", "/attributes/0")) == "/end"
+    except XGroupReferenceError as error:
+        assert end == "/lost"
+        assert len(str(error)) < 100_000  # noqa: PT017 - it need not be raised for this end only
+    assert len(documents.found) < 5000
+    assert len("".join(following.notes)) < 100_000
+
+
+@fast
+@given(
+    st.lists(
+        st.builds(
+            ref,
+            st.sampled_from(["a", "../a", "..", ".", "/", "/g/a", "g", "/g", "x", "../../x"]),
+            st.none()
+            | st.sampled_from(["", "/", "/attributes/0", "/attributes/1", "/attributes/2", "/x"]),
+        ),
+        min_size=3,
+        max_size=3,
+    )
+)
+def test_whatever_references_say_there_is_an_array_or_one_of_our_errors(
+    references: list[dict[str, Any]],
+) -> None:
+    attributes = {str(number): reference for number, reference in enumerate(references)}
+    documents = Plain(
+        {
+            "": group(**attributes),
+            "a": array(1, **attributes),
+            "g": group(**attributes),
+            "g/a": array(2, **attributes),
+        }
+    )
+    following = Following(documents, "g/a")
+    for reference in references:
+        try:
+            found = following.array(reference)
+        except XGroupError as error:
+            message = str(error)
+            found = None
+        else:
+            message = ""
+        assert found in ("/a", "/g/a") or message.startswith("/g/a#/attributes/it: ")

@@ -1,0 +1,259 @@
+"""Units, epochs and calendars of time: what xarray makes of them."""
+
+import warnings
+from datetime import timedelta
+from typing import Any
+
+import cftime
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from zarr_xgroup.timeunits import cf_epoch, cf_unit, cf_units, cf_units_of_reference
+
+UNITS: dict[str, tuple[str, ...]] = {
+    "days": ("day", "days", "d", "Day", "DAYS", "D", " days "),
+    "hours": ("hour", "hours", "h", "hr", "hrs", "Hour", "HOURS", "H"),
+    "minutes": ("minute", "minutes", "m", "min", "mins", "Minute", "MINUTES"),
+    "seconds": ("second", "seconds", "s", "sec", "secs", "Second", "SECONDS", "S"),
+    "milliseconds": ("millisecond", "milliseconds", "ms", "msec", "msecs", "Milliseconds"),
+    "microseconds": ("microsecond", "microseconds", "us", "\u00b5s", "\u03bcs", "Microsecond"),
+    "nanoseconds": ("nanosecond", "nanoseconds", "ns", "Nanoseconds"),
+    "years": ("year", "years", "y", "Year", "Y"),
+    "months": ("month", "months", "Month"),
+}
+ALL_UNITS = [(spelled, unit) for unit, spellings in UNITS.items() for spelled in spellings]
+
+#: How long each unit is that has one length only.
+LENGTHS = {
+    "days": timedelta(days=1),
+    "hours": timedelta(hours=1),
+    "minutes": timedelta(minutes=1),
+    "seconds": timedelta(seconds=1),
+    "milliseconds": timedelta(milliseconds=1),
+    "microseconds": timedelta(microseconds=1),
+}
+
+REAL_CALENDARS = ("standard", "gregorian", "proleptic_gregorian")
+OTHER_CALENDARS = ("julian", "noleap", "365_day", "360_day", "all_leap", "366_day")
+
+
+def decoded(values: list[float], units: str, calendar: str | None) -> list[Any]:
+    """Return what xarray makes of times, as cftime or datetime64; warnings are errors."""
+    attrs = {"units": units} | ({} if calendar is None else {"calendar": calendar})
+    dataset = xr.Dataset({"t": ("t", np.array(values), attrs)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # What xarray says of any date that datetime64 cannot hold.
+        warnings.filterwarnings("ignore", "Unable to decode time axis into full numpy.datetime64")
+        return list(xr.decode_cf(dataset)["t"].values)
+
+
+def fields(time: Any) -> tuple[int, ...]:
+    """Return year, month, day, hour, minute, second, microsecond of a time of any type."""
+    if isinstance(time, np.datetime64):
+        time = time.astype("M8[us]").item()
+    names = ("year", "month", "day", "hour", "minute", "second", "microsecond")
+    return tuple(getattr(time, name) for name in names)
+
+
+# Units.
+
+
+@pytest.mark.parametrize(("spelled", "expected"), ALL_UNITS)
+def test_every_spelling_of_a_unit(spelled: str, expected: str) -> None:
+    assert cf_unit(spelled) == expected
+
+
+UNKNOWN = ["M", "", "n", "u", "fortnight", "e", "week of", "since"]
+
+
+@pytest.mark.parametrize("unit", UNKNOWN)
+def test_an_unknown_unit_is_not_taken_for_another(unit: str) -> None:
+    assert cf_unit(unit) not in UNITS
+    assert cf_unit(cf_unit(unit)) not in UNITS
+
+
+@pytest.mark.parametrize("unit", UNKNOWN)
+@pytest.mark.parametrize("calendar", [None, "360_day"])
+def test_an_unknown_unit_is_not_decoded(unit: str, calendar: str | None) -> None:
+    with pytest.raises(ValueError, match="unable to decode time units"):
+        decoded([1], cf_units(unit, "2000-01-01"), calendar)
+
+
+@pytest.mark.parametrize(("spelled", "unit"), [it for it in ALL_UNITS if it[1] in LENGTHS])
+@pytest.mark.parametrize("calendar", [None, "standard", "360_day"])
+def test_every_unit_is_decoded(spelled: str, unit: str, calendar: str | None) -> None:
+    units = cf_units(spelled, "2001-02-03T04:05:06")
+    (time,) = decoded([2], units, calendar)
+    epoch = cftime.datetime(2001, 2, 3, 4, 5, 6, calendar=calendar or "standard")
+    assert fields(time) == fields(epoch + 2 * LENGTHS[unit])
+
+
+@pytest.mark.parametrize("spelled", UNITS["nanoseconds"])
+def test_nanoseconds_are_decoded(spelled: str) -> None:
+    (time,) = decoded([2_000_003_000], cf_units(spelled, "2001-02-03"), None)
+    assert time == np.datetime64("2001-02-03T00:00:02.000003")
+
+
+@given(st.text(max_size=12))
+@settings(derandomize=True, deadline=None, max_examples=100)
+def test_a_unit_is_always_a_unit(unit: str) -> None:
+    assert cf_unit(cf_unit(unit)) == cf_unit(unit)
+
+
+# Epochs.
+
+EPOCHS = [
+    ("1850-01-01", "1850-01-01 00:00:00", (1850, 1, 1)),
+    (" 1850-01-01 ", "1850-01-01 00:00:00", (1850, 1, 1)),
+    ("1850-01-01 00", "1850-01-01 00:00:00", (1850, 1, 1)),
+    ("1850-01-01 06:30", "1850-01-01 06:30:00", (1850, 1, 1, 6, 30)),
+    ("1850-01-01 06:30:15", "1850-01-01 06:30:15", (1850, 1, 1, 6, 30, 15)),
+    ("1850-01-01  06:30:15", "1850-01-01 06:30:15", (1850, 1, 1, 6, 30, 15)),
+    ("1850-01-01T06:30:15", "1850-01-01 06:30:15", (1850, 1, 1, 6, 30, 15)),
+    ("1850-01-01t06:30:15z", "1850-01-01 06:30:15", (1850, 1, 1, 6, 30, 15)),
+    ("1850-01-01T06", "1850-01-01 06:00:00", (1850, 1, 1, 6)),
+    ("1850-01-01T06:30Z", "1850-01-01 06:30:00", (1850, 1, 1, 6, 30)),
+    ("1850-01-01T06:30:15Z", "1850-01-01 06:30:15", (1850, 1, 1, 6, 30, 15)),
+    ("1850-01-01Z", "1850-01-01 00:00:00", (1850, 1, 1)),
+    ("1850-01-01 00:00:00 UTC", "1850-01-01 00:00:00", (1850, 1, 1)),
+    ("1850-01-01 00:00:00 GMT", "1850-01-01 00:00:00", (1850, 1, 1)),
+    ("1850-01-01T00:00:00.000Z", "1850-01-01 00:00:00.000", (1850, 1, 1)),
+    ("1850-01-01T00:00:01.250", "1850-01-01 00:00:01.250", (1850, 1, 1, 0, 0, 1, 250000)),
+    ("1850-01-01T00:00:00+00:00", "1850-01-01 00:00:00 +00:00", (1850, 1, 1)),
+    ("1850-01-02T01:00:00+02:00", "1850-01-02 01:00:00 +02:00", (1850, 1, 1, 23)),
+    ("1850-01-01 00:00:00 -6:00", "1850-01-01 00:00:00 -06:00", (1850, 1, 1, 6)),
+    ("1850-01-01 00:00:00 -0530", "1850-01-01 00:00:00 -05:30", (1850, 1, 1, 5, 30)),
+    ("1850-01-01T00:00:00-05", "1850-01-01 00:00:00 -05:00", (1850, 1, 1, 5)),
+    ("1850-1-1", "1850-01-01 00:00:00", (1850, 1, 1)),
+    ("1850-1-1 6:5:4", "1850-01-01 06:05:04", (1850, 1, 1, 6, 5, 4)),
+    ("1-1-1", "0001-01-01 00:00:00", (1, 1, 1)),
+    ("0001-01-01 00:00:00", "0001-01-01 00:00:00", (1, 1, 1)),
+    ("850-01-01", "0850-01-01 00:00:00", (850, 1, 1)),
+]
+
+
+@pytest.mark.parametrize(
+    ("epoch", "expected"), [(epoch, expected) for epoch, expected, _it in EPOCHS]
+)
+def test_every_form_of_an_epoch(epoch: str, expected: str) -> None:
+    assert cf_epoch(epoch) == expected
+    assert cf_epoch(expected) == expected
+
+
+@pytest.mark.parametrize(("epoch", "expected"), [(epoch, it) for epoch, _text, it in EPOCHS])
+@pytest.mark.parametrize("calendar", [None, "standard", "proleptic_gregorian", "julian", "noleap"])
+def test_every_form_of_an_epoch_is_decoded(
+    epoch: str, expected: tuple[int, ...], calendar: str | None
+) -> None:
+    if (calendar == "noleap" and epoch[-5:] in ("02:00", "-6:00", "-0530")) or epoch.endswith(
+        "-05"
+    ):
+        calendar = None  # cftime: time zones only in calendars of the real world
+    (time,) = decoded([3], cf_units("hours", epoch), calendar)
+    start = cftime.datetime(*expected, calendar=calendar or "standard")
+    assert fields(time) == fields(start + timedelta(hours=3))
+
+
+@pytest.mark.parametrize("epoch", ["", "now", "1850", "day one", "2000-01-01T25:61", "T", "{}"])
+def test_what_is_no_epoch_is_left_to_who_decodes_it(epoch: str) -> None:
+    assert cf_epoch(epoch) == epoch or cf_epoch(epoch).startswith("2000-01-01 25:61")
+
+
+@given(st.text(max_size=30) | st.from_regex(r"[0-9]{1,4}-[0-9]{1,2}-[0-9]{1,2}[T ][0-9:.Z+-]*"))
+@settings(derandomize=True, deadline=None, max_examples=300)
+def test_an_epoch_put_right_stays_as_it_is(epoch: str) -> None:
+    assert cf_epoch(cf_epoch(epoch)) == cf_epoch(epoch)
+
+
+# Calendars.
+
+
+@pytest.mark.parametrize("calendar", [None, *REAL_CALENDARS])
+def test_calendars_that_become_datetime64(calendar: str | None) -> None:
+    times = decoded([0, 59, 365.25], cf_units("days", "2000-01-01"), calendar)
+    assert [np.datetime_as_string(time, "m") for time in times] == [
+        "2000-01-01T00:00",
+        "2000-02-29T00:00",
+        "2000-12-31T06:00",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("calendar", "epoch", "days", "expected"),
+    [
+        ("noleap", "2000-02-28", 1, (2000, 3, 1)),
+        ("365_day", "2000-02-28", 1, (2000, 3, 1)),
+        ("all_leap", "2001-02-28", 1, (2001, 2, 29)),
+        ("366_day", "2001-02-28T12:00:00Z", 1, (2001, 2, 29, 12)),
+        ("360_day", "2026-02-30", 0, (2026, 2, 30)),
+        ("360_day", "2026-02-30T00:00:00Z", 1, (2026, 3, 1)),
+        ("360_day", "1949-12-01", 20190.5, (2006, 1, 1, 12)),
+        ("julian", "1900-02-29", 0, (1900, 2, 29)),
+        ("julian", "1582-10-04", 1, (1582, 10, 5)),
+        ("noleap", "1850-01-01", 27895.5, (1926, 6, 5, 12)),
+        ("standard", "1582-10-04", 1, (1582, 10, 15)),
+        ("gregorian", "1582-10-04", 1, (1582, 10, 15)),
+        ("proleptic_gregorian", "1582-10-04", 1, (1582, 10, 5)),
+    ],
+)
+def test_what_days_mean_in_a_calendar(
+    calendar: str, epoch: str, days: float, expected: tuple[int, ...]
+) -> None:
+    (time,) = decoded([days], cf_units("days", epoch), calendar)
+    assert fields(time)[: len(expected)] == expected
+    assert not any(fields(time)[max(3, len(expected)) :])
+    if calendar in OTHER_CALENDARS:
+        assert isinstance(time, cftime.datetime)
+
+
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(
+    st.sampled_from([*REAL_CALENDARS, *OTHER_CALENDARS]),
+    st.integers(150, 2500),
+    st.integers(1, 12),
+    st.integers(1, 28),
+    st.sampled_from(["days", "hours", "minutes", "seconds"]),
+    st.integers(-40_000, 40_000),
+)
+def test_any_date_in_any_calendar(
+    calendar: str, year: int, month: int, day: int, unit: str, number: int
+) -> None:
+    start = cftime.datetime(year, month, day, calendar=calendar)
+    expected = start + number * LENGTHS[unit]
+    for epoch in (f"{year:04}-{month:02}-{day:02}", f"{year}-{month}-{day}T0:00Z"):
+        (time,) = decoded([number], cf_units(unit, epoch), calendar)
+        assert fields(time) == fields(expected)
+
+
+# In one text.
+
+
+@pytest.mark.parametrize(
+    ("reference", "expected"),
+    [
+        ("days since 1850-01-01", "days since 1850-01-01 00:00:00"),
+        ("day since 1850-01-01T00:00:00Z", "days since 1850-01-01 00:00:00"),
+        ("d since 1850-01-01", "days since 1850-01-01 00:00:00"),
+        ("m since 1850-01-01", "minutes since 1850-01-01 00:00:00"),
+        ("ms since 1970-01-01", "milliseconds since 1970-01-01 00:00:00"),
+        (" hours  since   2026-02-30 ", "hours since 2026-02-30 00:00:00"),
+        ("Hours since 2000-01-01 06:00 +01:00", "hours since 2000-01-01 06:00:00 +01:00"),
+        ("days", "days"),
+        ("since", "since"),
+        ("", ""),
+        ("days after 1850-01-01", "days after 1850-01-01"),
+        ("days since", "days since"),
+    ],
+)
+def test_a_reference_in_one_text(reference: str, expected: str) -> None:
+    assert cf_units_of_reference(reference) == expected
+
+
+@pytest.mark.parametrize("unit", ["days", "d", "hour", "min", "s"])
+@pytest.mark.parametrize("epoch", [epoch for epoch, _text, _it in EPOCHS])
+def test_both_spellings_say_the_same(unit: str, epoch: str) -> None:
+    assert cf_units_of_reference(f"{unit} since {epoch}") == cf_units(unit, epoch)
