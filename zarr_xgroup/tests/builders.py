@@ -1,0 +1,798 @@
+"""Stores for the tests: described as nested groups, written as any format to any backend.
+
+`build` turns a description into the keys and bytes of a store (`Contents`); these can be broken
+by `edit` and put behind any backend. Documents are written out here and not by zarr, so that
+they are the same whatever version is installed; zarr encodes the chunks.
+"""
+
+import asyncio
+import base64
+import json
+import re
+import struct
+import threading
+import warnings
+import zipfile
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal, Self, TypeAlias, TypeVar
+
+import fsspec
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+import zarr
+from packaging.version import Version
+from zarr.abc.store import ByteRequest, Store
+from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
+from zarr.core.sync import sync
+from zarr.storage import MemoryStore, WrapperStore
+
+from zarr_xgroup import XGroupNoPrincipalWarning, XGroupWarning
+from zarr_xgroup.documents import METADATA_KEYS
+
+T = TypeVar("T")
+
+ZarrFormat: TypeAlias = Literal[2, 3]
+
+#: A whole store: key -> stored bytes.
+Contents: TypeAlias = dict[str, bytes]
+
+ZARR = Version(zarr.__version__)
+XARRAY = Version(xr.__version__)
+
+#: Whether xarray has the option `create_default_indexes`.
+HAS_INDEX_OPTION = Version("2025.11") <= XARRAY
+
+#: Whether zarr opens URLs of fsspec filesystems without asyncio (memory, zip).
+HAS_SYNC_FSSPEC = Version("3.0.1") <= ZARR
+
+#: Which optional backends are installed, and can be used by zarr.
+HAS_OBSTORE = Version("3.0.8") <= ZARR and find_spec("obstore") is not None
+HAS_ICECHUNK = find_spec("icechunk") is not None
+
+#: xarray before 2025.1 fails on the timedeltas of pandas 3, which have other units.
+DECODES_TIMEDELTAS = Version("2025.1") <= XARRAY or Version(version("pandas")) < Version("3")
+
+
+# What a store holds.
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array of a described store.
+
+    Attributes
+    ----------
+    values : array_like
+        All values. Strings are variable-length, as object arrays.
+    dims : sequence of str or None
+        Their names; None for an array that names none.
+    attrs : dict
+        Its attributes.
+    missing : object
+        The value that means missing data: v2's fill value, v3's `_FillValue` as xarray
+        writes it.
+    chunks : tuple of int, optional
+        Default: one chunk.
+    v2, v3 : dict
+        What its metadata document of that format has in addition, or instead.
+    """
+
+    values: Any
+    dims: Sequence[str | None] | None = ()
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+    missing: Any = None
+    chunks: tuple[int, ...] | None = None
+    v2: Mapping[str, Any] = field(default_factory=dict)
+    v3: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def data(self) -> npt.NDArray[Any]:
+        values = np.asarray(self.values)
+        return values.astype(object) if values.dtype.kind == "U" else values
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group of a described store: its members by name, and its attributes."""
+
+    members: Mapping[str, "Group | Array"] = field(default_factory=dict)
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+
+
+def coordinate(name: str, values: Any, **attrs: Any) -> Array:
+    """Return a dimension coordinate."""
+    return Array(values, (name,), attrs)
+
+
+def _v3_document(array: Array) -> dict[str, Any]:
+    data = array.data
+    attributes = dict(array.attrs)
+    fill_value: Any = np.zeros((), data.dtype).item()
+    codecs: list[dict[str, Any]] = [{"name": "bytes", "configuration": {"endian": "little"}}]
+    data_type = data.dtype.name
+    if data.dtype.kind == "O":
+        data_type, fill_value, codecs = "string", "", [{"name": "vlen-utf8"}]
+    if data.dtype.kind == "c":
+        fill_value = [0.0, 0.0]
+    if array.missing is not None:
+        attributes["_FillValue"] = encoded_fill_value(array.missing, data.dtype)
+    document = {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": list(data.shape),
+        "data_type": data_type,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": _chunks(array)}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": fill_value,
+        "codecs": codecs,
+        "attributes": attributes,
+        "storage_transformers": [],
+    }
+    if array.dims is not None:
+        document["dimension_names"] = list(array.dims)
+    return {**document, **array.v3}
+
+
+def _v2_documents(array: Array) -> dict[str, dict[str, Any]]:
+    data = array.data
+    attributes = dict(array.attrs)
+    if array.dims is not None:
+        attributes["_ARRAY_DIMENSIONS"] = list(array.dims)
+    missing = array.missing
+    if isinstance(missing, float) and not np.isfinite(missing):
+        missing = "NaN" if np.isnan(missing) else ("Infinity" if missing > 0 else "-Infinity")
+    document = {
+        "zarr_format": 2,
+        "shape": list(data.shape),
+        "chunks": _chunks(array),
+        "dtype": "|O" if data.dtype.kind == "O" else data.dtype.str,
+        "compressor": None,
+        "fill_value": missing,
+        "order": "C",
+        "filters": [{"id": "vlen-utf8"}] if data.dtype.kind == "O" else None,
+        "dimension_separator": ".",
+    }
+    return {".zarray": {**document, **array.v2}, ".zattrs": attributes}
+
+
+def _chunks(array: Array) -> list[int]:
+    return [max(1, size) for size in array.chunks or array.data.shape]
+
+
+def encoded_fill_value(value: Any, dtype: np.dtype[Any]) -> Any:
+    """Return a `_FillValue` as xarray writes it into the attributes of a v3 array."""
+    if dtype.kind == "f":
+        return base64.standard_b64encode(struct.pack("<d", float(value))).decode()
+    if dtype.kind == "S":
+        return base64.standard_b64encode(value).decode()
+    return value
+
+
+def build(
+    root: Group, zarr_format: ZarrFormat = 3, *, consolidated: bool | Sequence[str] = False
+) -> Contents:
+    """Return the contents of a store.
+
+    Parameters
+    ----------
+    root : Group
+        What it holds.
+    zarr_format : {2, 3}
+        How it is written.
+    consolidated : bool or sequence of str
+        Whether the root has consolidated metadata, or which groups have some.
+    """
+    documents: dict[str, Any] = {}
+    arrays: dict[str, Array] = {}
+    _add_node(documents, arrays, "", root, zarr_format)
+    store = memory_store({key: to_json(value) for key, value in documents.items()})
+    with warnings.catch_warnings():
+        # Consolidated metadata and strings are no part of the v3 specification.
+        warnings.simplefilter("ignore")
+        for path, array in arrays.items():
+            target = zarr.open_array(store, path=path, mode="r+", zarr_format=zarr_format)
+            target[...] = array.data
+        for path in [""] if consolidated is True else consolidated or ():
+            zarr.consolidate_metadata(store, path=path or None, zarr_format=zarr_format)
+    return contents_of(store)
+
+
+def _add_node(
+    documents: dict[str, Any],
+    arrays: dict[str, Array],
+    path: str,
+    node: Group | Array,
+    zarr_format: ZarrFormat,
+) -> None:
+    prefix = f"{path}/" if path else ""
+    if isinstance(node, Array):
+        arrays[path] = node
+        if zarr_format == 3:
+            documents[f"{prefix}zarr.json"] = _v3_document(node)
+        else:
+            documents |= {f"{prefix}{key}": value for key, value in _v2_documents(node).items()}
+        return
+    attributes = dict(node.attrs)
+    if zarr_format == 3:
+        group = {"zarr_format": 3, "node_type": "group", "attributes": attributes}
+        documents[f"{prefix}zarr.json"] = group
+    else:
+        documents[f"{prefix}.zgroup"] = {"zarr_format": 2}
+        documents[f"{prefix}.zattrs"] = attributes
+    for name, member in node.members.items():
+        _add_node(documents, arrays, f"{prefix}{name}", member, zarr_format)
+
+
+SHARDED: Mapping[str, Any] = {
+    "codecs": [
+        {
+            "name": "sharding_indexed",
+            "configuration": {
+                "chunk_shape": [1, 2],
+                "codecs": [
+                    {"name": "bytes", "configuration": {"endian": "little"}},
+                    {"name": "zstd", "configuration": {"level": 1, "checksum": False}},
+                ],
+                "index_codecs": [
+                    {"name": "bytes", "configuration": {"endian": "little"}},
+                    {"name": "crc32c"},
+                ],
+                "index_location": "end",
+            },
+        }
+    ]
+}
+
+#: What most tests open: all kinds of arrays, groups three deep, a tree that aligns.
+SAMPLE = Group(
+    {
+        "time": coordinate("time", np.arange(3), units="days since 2000-01-30", calendar="noleap"),
+        "x": coordinate("x", [0.5, 1.5, 2.5, 3.5], units="m", axis="X"),
+        "station": Array(["a", "bc", "\u00e9"], ("time",), {"long_name": "station"}),
+        "date": Array(np.array([0, 1, 2], "i4"), ("time",), {"units": "hours since 2000-01-01"}),
+        **(
+            {"lasting": Array(np.array([1, 2, 3], "i8"), ("time",), {"units": "seconds"})}
+            if DECODES_TIMEDELTAS
+            else {}
+        ),
+        "temperature": Array(
+            np.arange(12, dtype="f4").reshape(3, 4),
+            ("time", "x"),
+            {
+                "units": "K",
+                "coordinates": "lat station",
+                "grid_mapping": "crs",
+                "nested": {"list": [1, {"a": None}]},
+                "empty": [],
+            },
+            missing=5.0,
+            chunks=(2, 2),
+            v2={"compressor": {"id": "zlib", "level": 1}},
+            v3=SHARDED,
+        ),
+        "nan": Array([1.0, np.nan, 3.0, 4.0], ("x",), missing=float("nan")),
+        "packed": Array(
+            np.arange(4, dtype="i2"),
+            ("x",),
+            {"scale_factor": 0.5, "add_offset": 1.0},
+            missing=2,
+            v2={"filters": [{"id": "delta", "dtype": "<i2"}], "order": "F"},
+        ),
+        "lat": Array(np.arange(4.0), ("x",), {"bounds": "lat_bounds", "units": "degrees_north"}),
+        "lat_bounds": Array(np.arange(8.0).reshape(4, 2), ("x", "bounds"), chunks=(3, 1)),
+        "crs": Array(np.int32(7), (), {"grid_mapping_name": "latitude_longitude"}),
+        "flag": Array(np.array([True, False, True, True]), ("x",)),
+        "complex": Array(np.array([1 + 2j, 0, 3, 4j], "c8"), ("x",)),
+        "unsigned": Array(np.array([1, 255], "u1"), ("pair",), {"_Unsigned": "true"}),
+        "empty": Array(np.zeros((0, 4)), ("none", "x")),
+        "sub": Group(
+            {
+                "y": coordinate("y", [10, 20]),
+                "value": Array(np.arange(8.0).reshape(2, 4), ("y", "x"), chunks=(1, 4)),
+                "deep": Group({"w": Array(np.arange(2.0), ("y",))}, {"level": 2}),
+            },
+            {"title": "below"},
+        ),
+        "nothing": Group(),
+    },
+    {"Conventions": "CF-1.8", "list": [1, {"a": None}], "_NCProperties": "hidden"},
+)
+
+SAMPLE_GROUPS = ("", "nothing", "sub", "sub/deep")
+
+
+# Contents.
+
+
+def to_json(value: Any) -> bytes:
+    """Return a JSON document; bytes are one already, or are not meant to be one."""
+    return value if isinstance(value, bytes) else json.dumps(value).encode()
+
+
+def contents_of(store: MemoryStore) -> Contents:
+    return {key: buffer.to_bytes() for key, buffer in store._store_dict.items()}
+
+
+def edit(contents: Contents, key: str, change: Callable[[Any], Any] | bytes) -> Contents:
+    """Return contents in which one document is changed, its consolidated copies too.
+
+    Parameters
+    ----------
+    contents : Contents
+        Left as they are.
+    key : str
+        The key of a document.
+    change : callable or bytes
+        Makes the new JSON value of the old one; or what stands there instead. Bytes are
+        not put into consolidated metadata.
+    """
+    result = dict(contents)
+    if isinstance(change, bytes):
+        return {**result, key: change}
+    if key in result:
+        result[key] = to_json(change(json.loads(result[key])))
+    path = key.rpartition("/")[0]
+    for other, content in contents.items():
+        at, _slash, name = other.rpartition("/")
+        relative_to = f"{at}/" if at else ""
+        may_have_copies = name in ("zarr.json", ".zmetadata") and path.startswith(relative_to)
+        if other == key or not may_have_copies:
+            continue
+        document = json.loads(content)
+        if name == ".zmetadata":
+            copies, copy = document["metadata"], key.removeprefix(relative_to)
+        else:
+            copies = (document.get("consolidated_metadata") or {}).get("metadata", {})
+            copy = path.removeprefix(relative_to)
+        if copy in copies:
+            copies[copy] = change(copies[copy])
+            result[other] = to_json(document)
+    return result
+
+
+def consolidate(contents: Contents, *, zarr_format: ZarrFormat = 3) -> Contents:
+    """Return contents with consolidated metadata at the root, written without zarr.
+
+    Unlike zarr this takes any document, broken ones too, and thousands of them fast.
+    """
+    documents = {key: json.loads(value) for key, value in contents.items() if _is_metadata(key)}
+    if zarr_format == 2:
+        consolidated = {"zarr_consolidated_format": 1, "metadata": documents}
+        return {**contents, ".zmetadata": to_json(consolidated)}
+    root = documents.pop("zarr.json")
+    nodes = {key.removesuffix("/zarr.json"): value for key, value in documents.items()}
+    consolidated = {"kind": "inline", "must_understand": False, "metadata": nodes}
+    return {**contents, "zarr.json": to_json({**root, "consolidated_metadata": consolidated})}
+
+
+def update(**values: Any) -> Callable[[Any], Any]:
+    """Return a change for `edit` that sets values of an object."""
+    return lambda document: {**document, **values}
+
+
+def without(contents: Contents, *prefixes: str) -> Contents:
+    """Return contents without the keys that begin so."""
+    return {key: value for key, value in contents.items() if not key.startswith(prefixes)}
+
+
+def below(contents: Contents, path: str) -> Contents:
+    """Return contents one group deeper, at `path`; nothing says that it is a group."""
+    return {f"{path}/{key}": value for key, value in contents.items()}
+
+
+# Backends.
+
+
+def memory_store(contents: Contents) -> MemoryStore:
+    buffers = {key: _buffer(value) for key, value in contents.items()}
+    return MemoryStore(buffers)
+
+
+def _buffer(content: bytes) -> Buffer:
+    return default_buffer_prototype().buffer.from_bytes(content)
+
+
+def write_local(contents: Contents, path: Path) -> Path:
+    """Write a store to a folder, whose path is returned."""
+    for key, content in contents.items():
+        target = path / key
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+    return path
+
+
+def write_zip(contents: Contents, path: Path) -> Path:
+    """Write a store to a .zip file, whose path is returned."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Compressed: Python before 3.12.2 mixes up concurrent seeks in members that are not.
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for key, content in contents.items():
+            archive.writestr(key, content)
+    return path
+
+
+def write_fsspec_memory(contents: Contents, name: str) -> str:
+    """Write a store to fsspec's memory, and return its URL."""
+    url = f"memory://{name}"
+    filesystem = fsspec.filesystem("memory")
+    for key, content in contents.items():
+        filesystem.pipe(f"/{name}/{key}", content)
+    return url
+
+
+def copy_to(store: Store, contents: Contents) -> None:
+    """Write contents to a store of any kind: parents first, as some stores want it."""
+
+    async def write() -> None:
+        for key in sorted(contents, key=lambda key: (_is_metadata(key) is False, key.count("/"))):
+            await store.set(key, _buffer(contents[key]))
+
+    sync(write())
+
+
+def obstore_store(contents: Contents) -> Store:
+    """Return an obstore-backed store in memory (zarr >= 3.0.8)."""
+    from obstore.store import MemoryStore as ObjectMemory
+    from zarr.storage import ObjectStore
+
+    store = ObjectStore(ObjectMemory())
+    copy_to(store, contents)
+    return store
+
+
+def icechunk_session(contents: Contents) -> Any:
+    """Return a read-only icechunk session of a repository in memory."""
+    import icechunk
+
+    repository = icechunk.Repository.create(icechunk.in_memory_storage())
+    session = repository.writable_session("main")
+    copy_to(session.store, contents)
+    session.commit("all of it")
+    return repository.readonly_session("main")
+
+
+class _Handler(SimpleHTTPRequestHandler):
+    """Serves files and parts of them, as object stores do, and lists nothing."""
+
+    def list_directory(self, path: Any) -> None:
+        self.send_error(403, "no listing")
+
+    def do_GET(self) -> None:
+        part = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
+        path = Path(self.translate_path(self.path))
+        if part is None or not path.is_file():
+            return super().do_GET()
+        content = path.read_bytes()
+        first, last = part.groups()
+        start = int(first) if first else max(0, len(content) - int(last))
+        stop = min(len(content), int(last) + 1) if first and last else len(content)
+        self.send_response(206)
+        self.send_header("Content-Range", f"bytes {start}-{stop - 1}/{len(content)}")
+        self.send_header("Content-Length", str(stop - start))
+        self.end_headers()
+        self.wfile.write(content[start:stop])
+        return None
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 128  # a client that is not accepted at once waits for a second
+
+
+@contextmanager
+def http_server(folder: Path) -> Iterator[str]:
+    """Serve a folder on the loopback interface, without listings; gives its URL."""
+    handler = partial(_Handler, directory=str(folder))
+    with _Server(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+# A store that tells what was asked of it.
+
+
+def _is_metadata(key: str) -> bool:
+    return key.rpartition("/")[2] in METADATA_KEYS
+
+
+class RecordingStore(WrapperStore[Store]):
+    """A store that records each request, and delays or fails those it is told to.
+
+    Attributes
+    ----------
+    gets : list of str
+        The key of each read, whole or in part, in order.
+    listed : list of str
+        The prefix of each listing.
+    closed : int
+        How often it was closed.
+    failing : dict of str to Exception
+        What reading a key raises; ``"*"`` stands for all keys.
+    unlistable : dict of str to Exception
+        What listing a prefix raises; ``"*"`` stands for all prefixes.
+    delays : dict of str to float
+        Seconds before a key is read; ``"*"`` stands for all keys.
+    in_flight, most_in_flight : int
+        How many reads are, and at most were, waiting at once.
+    """
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.gets: list[str] = []
+        self.listed: list[str] = []
+        self.closed = 0
+        self.failing: dict[str, Exception] = {}
+        self.unlistable: dict[str, Exception] = {}
+        self.delays: dict[str, float] = {}
+        self.in_flight = 0
+        self.most_in_flight = 0
+
+    def _with_store(self, store: Store) -> Self:
+        # A read-only copy for zarr: it records into the same lists.
+        copy = type(self)(store)
+        copy.__dict__.update({**self.__dict__, "_store": store})
+        return copy
+
+    def __str__(self) -> str:
+        return "recording store"
+
+    @property
+    def metadata_gets(self) -> Counter[str]:
+        """How often each metadata document was asked for."""
+        return Counter(key for key in self.gets if _is_metadata(key))
+
+    @property
+    def chunk_gets(self) -> Counter[str]:
+        """How often each chunk was asked for."""
+        return Counter(key for key in self.gets if not _is_metadata(key))
+
+    @property
+    def _supports_sync_io(self) -> bool:
+        return False  # zarr then reads by the methods below only
+
+    async def _request(self, key: str) -> None:
+        self.gets.append(key)
+        if error := self.failing.get(key, self.failing.get("*")):
+            raise error
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        await asyncio.sleep(self.delays.get(key, self.delays.get("*", 0)))
+        self.in_flight -= 1
+
+    async def get(
+        self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
+    ) -> Buffer | None:
+        await self._request(key)
+        return await self._store.get(key, prototype, byte_range)
+
+    async def get_partial_values(
+        self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
+    ) -> list[Buffer | None]:
+        key_ranges = list(key_ranges)
+        for key, _range in key_ranges:
+            await self._request(key)
+        return await self._store.get_partial_values(prototype, key_ranges)
+
+    async def get_ranges(
+        self,
+        key: str,
+        byte_ranges: Sequence[ByteRequest | None],
+        *,
+        prototype: BufferPrototype,
+        max_concurrency: int | None = None,
+        max_gap_bytes: int | None = None,
+        max_coalesced_bytes: int | None = None,
+    ) -> AsyncIterator[Sequence[tuple[int, Buffer | None]]]:
+        await self._request(key)
+        whole: Any = super()  # zarr has had this since 3.2
+        async for part in whole.get_ranges(
+            key,
+            byte_ranges,
+            prototype=prototype,
+            max_concurrency=max_concurrency,
+            max_gap_bytes=max_gap_bytes,
+            max_coalesced_bytes=max_coalesced_bytes,
+        ):
+            yield part
+
+    async def exists(self, key: str) -> bool:
+        self.gets.append(key)
+        return await self._store.exists(key)
+
+    async def list_dir(self, prefix: str) -> AsyncIterator[str]:
+        self.listed.append(prefix)
+        if error := self.unlistable.get(prefix.strip("/"), self.unlistable.get("*")):
+            raise error
+        async for name in self._store.list_dir(prefix):
+            yield name
+
+    def close(self) -> None:
+        self.closed += 1
+        super().close()
+
+
+def recording_store(contents: Contents) -> RecordingStore:
+    """Return a recording store in memory."""
+    return RecordingStore(memory_store(contents))
+
+
+# Opening, and comparing with engine zarr.
+
+Open: TypeAlias = Callable[..., Any]
+
+
+def recorded(function: Callable[..., T], *args: Any, **options: Any) -> tuple[T, list[Warning]]:
+    """Return what a function returns, and the warnings it gave."""
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        result = function(*args, **options)
+    return result, [item.message for item in given if isinstance(item.message, Warning)]
+
+
+def quietly(function: Callable[..., T], *args: Any, **options: Any) -> T:
+    """Return what a function returns, whatever it warns about."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return function(*args, **options)
+
+
+def opened(function: Open, store: Any, **options: Any) -> Any:
+    """Open by engine xgroup, which may warn of nothing but missing principal conventions."""
+    result, told = opened_with_warnings(function, store, **options)
+    assert told == []
+    return result
+
+
+def opened_with_warnings(
+    function: Open, store: Any, **options: Any
+) -> tuple[Any, list[XGroupWarning]]:
+    """Open by engine xgroup; the warnings without the one on missing principal conventions.
+
+    Warnings other than our own are errors.
+    """
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("error")
+        warnings.simplefilter("always", XGroupWarning)
+        # zarr 3.0 says so each time it meets a v3 array of strings.
+        warnings.filterwarnings("ignore", "The codec `vlen-utf8`")
+        result = function(store, engine="xgroup", **options)
+    told = [item.message for item in given if isinstance(item.message, XGroupWarning)]
+    about_principals = [item for item in told if type(item) is XGroupNoPrincipalWarning]
+    assert len(about_principals) <= 1
+    return result, [item for item in told if item not in about_principals]
+
+
+def oracle(function: Open, store: Any, **options: Any) -> Any:
+    """Open by engine zarr; groups one by one where its version cannot open several at once."""
+    return quietly(oracle_with_warnings, function, store, **options)
+
+
+def oracle_with_warnings(function: Open, store: Any, **options: Any) -> Any:
+    if Version("2024.11") <= XARRAY or function not in (xr.open_groups, xr.open_datatree):
+        return function(store, engine="zarr", **options)
+    options.pop("decode_cf", None)  # these two functions pay no heed to it
+    asked = options.pop("group", None) or ""
+    parent = asked.strip("/")
+    root = zarr.open_group(
+        store,
+        path=parent,
+        mode="r",
+        use_consolidated=options.get("consolidated"),
+        zarr_format=options.get("zarr_format"),
+    )
+    if options.get("consolidated"):
+        options["consolidated"] = None  # required at the root only
+    datasets = {}
+    for path in _group_paths(root):
+        group = f"{parent}/{path}".strip("/")
+        dataset = xr.open_dataset(store, engine="zarr", group=group, **options)
+        dataset.encoding = {}
+        datasets[f"/{path}"] = dataset
+    if function is xr.open_datatree:
+        return xr.DataTree.from_dict(datasets)
+    if not asked:
+        return datasets
+    return {path.strip("/") or ".": dataset for path, dataset in datasets.items()}
+
+
+def _group_paths(group: zarr.Group) -> Iterator[str]:
+    yield ""
+    for name, child in group.groups():
+        for path in _group_paths(child):
+            yield f"{name}/{path}".strip("/")
+
+
+def compare(function: Open, store: Any, **options: Any) -> Any:
+    """Open by both engines, assert that nothing differs, and return ours.
+
+    Ours may warn of missing principal conventions, and of what engine zarr warns of, but of
+    nothing else.
+    """
+    theirs, their_warnings = recorded(oracle_with_warnings, function, store, **options)
+    ours, our_warnings = recorded(function, store, engine="xgroup", **options)
+    known = {(type(item), str(item)) for item in their_warnings}
+    for item in our_warnings:
+        assert type(item) is XGroupNoPrincipalWarning or (type(item), str(item)) in known, item
+    assert_same(ours, theirs)
+    return ours
+
+
+def assert_same(ours: Any, theirs: Any, *, encoding: bool = True, values: bool = True) -> None:
+    """Assert that what was opened is identical: Datasets, trees, or dicts of Datasets.
+
+    Encodings are left out, or values but for those of indexes, where it is said so.
+    """
+    if isinstance(ours, xr.DataTree):
+        ours = {node.path: node.to_dataset(inherit=False) for node in ours.subtree}
+        theirs = {node.path: node.to_dataset(inherit=False) for node in theirs.subtree}
+    if isinstance(ours, dict):
+        assert set(ours) == set(theirs)
+        for path in theirs:
+            assert_same(ours[path], theirs[path], encoding=encoding, values=values)
+        return
+    if values:
+        xr.testing.assert_identical(ours, theirs)
+    assert set(ours.variables) == set(theirs.variables)
+    assert dict(ours.sizes) == dict(theirs.sizes)
+    assert set(ours.coords) == set(theirs.coords)
+    assert set(ours.xindexes) == set(theirs.xindexes)
+    for index in theirs.xindexes:
+        assert ours.xindexes[index].equals(theirs.xindexes[index]), index
+    assert_equal(ours.attrs, theirs.attrs, "attrs")
+    if encoding:
+        assert_equal(ours.encoding, theirs.encoding, "encoding")
+    for name, variable in theirs.variables.items():
+        assert_same_variable(
+            ours.variables[name], variable, str(name), encoding=encoding, values=values
+        )
+
+
+def assert_same_variable(
+    ours: xr.Variable, theirs: xr.Variable, name: str, *, encoding: bool, values: bool
+) -> None:
+    assert ours.shape == theirs.shape, name
+    assert ours.dims == theirs.dims, name
+    assert ours.dtype == theirs.dtype, name
+    assert type(ours) is type(theirs), name
+    assert ours.chunks == theirs.chunks, name
+    assert_equal(ours.attrs, theirs.attrs, f"{name} attrs")
+    if encoding:
+        assert_equal(ours.encoding, theirs.encoding, f"{name} encoding")
+    if values:
+        np.testing.assert_array_equal(
+            np.asarray(ours.values), np.asarray(theirs.values), err_msg=name
+        )
+
+
+def assert_equal(ours: Any, theirs: Any, where: str) -> None:
+    """Assert that values as attributes and encodings hold them are the same, types included."""
+    assert type(ours) is type(theirs), f"{where}: {ours!r}, {theirs!r}"
+    if isinstance(theirs, dict):
+        assert list(ours) == list(theirs), where
+        for key in theirs:
+            assert_equal(ours[key], theirs[key], f"{where}/{key}")
+    elif isinstance(theirs, list | tuple):
+        assert len(ours) == len(theirs), where
+        for index, pair in enumerate(zip(ours, theirs, strict=True)):
+            assert_equal(*pair, f"{where}/{index}")
+    elif isinstance(theirs, np.ndarray):
+        np.testing.assert_array_equal(ours, theirs, err_msg=where)
+    else:
+        both_nan = isinstance(theirs, float | np.floating) and np.isnan(theirs) and np.isnan(ours)
+        assert both_nan or ours == theirs, where

@@ -1,0 +1,287 @@
+"""Groups that do not align with their parents: renamed in a tree as little as possible."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from zarr_xgroup import XGroupDimensionWarning
+from zarr_xgroup.alignment import rename_dimensions
+from zarr_xgroup.tests.builders import (
+    HAS_INDEX_OPTION,
+    Array,
+    Group,
+    assert_equal,
+    build,
+    compare,
+    coordinate,
+    memory_store,
+    opened,
+    opened_with_warnings,
+    oracle,
+    recording_store,
+)
+
+
+def along(dim: str, size: int, **options: Any) -> Array:
+    return Array(np.arange(float(size)), (dim,), **options)
+
+
+def tree_of(root: Group, **options: Any) -> tuple[Any, list[str]]:
+    """Return a tree, and what is told of dimensions."""
+    tree, told = opened_with_warnings(xr.open_datatree, memory_store(build(root)), **options)
+    for warning in told:
+        assert type(warning) is XGroupDimensionWarning
+        assert warning.error is None
+    return tree, [str(warning) for warning in told]
+
+
+def text(path: str, renamed: str) -> str:
+    return (
+        f"Group {path} does not align with its parents in a DataTree; renamed in it: {renamed}. To "
+        f"have it unrenamed use xarray.open_dataset(..., group={path!r}) or xarray.open_groups"
+    )
+
+
+# Sizes.
+
+
+def test_a_size_that_conflicts_with_the_parents() -> None:
+    root = Group({"v": along("x", 2), "g": Group({"v": along("x", 3), "w": along("y", 3)})})
+    tree, told = tree_of(root)
+    assert told == [text("/g", "'x' -> 'x_g' (size 3, its parents' 2)")]
+    assert tree["v"].dims == ("x",)
+    assert tree["g/v"].dims == ("x_g",)
+    assert tree["g/w"].dims == ("y",)
+    assert tree["g/v"].values.tolist() == [0.0, 1.0, 2.0]
+
+
+def test_a_size_that_conflicts_with_the_grandparents() -> None:
+    root = Group({"v": along("x", 2), "g": Group({"h": Group({"v": along("x", 3)})})})
+    tree, told = tree_of(root)
+    assert told == [text("/g/h", "'x' -> 'x_h' (size 3, its parents' 2)")]
+    assert tree["g/h/v"].dims == ("x_h",)
+
+
+def test_siblings_need_not_align() -> None:
+    root = Group({"g": Group({"v": along("x", 2)}), "h": Group({"v": along("x", 3)})})
+    compare(xr.open_datatree, memory_store(build(root)))
+
+
+def test_what_was_renamed_is_what_children_align_with() -> None:
+    root = Group(
+        {
+            "v": along("x", 2),
+            "g": Group(
+                {"v": along("x", 3), "h": Group({"v": along("x", 3), "w": along("x_g", 4)})}
+            ),
+        }
+    )
+    tree, told = tree_of(root)
+    assert told == [
+        text("/g", "'x' -> 'x_g' (size 3, its parents' 2)"),
+        text(
+            "/g/h",
+            "'x' -> 'x_h' (size 3, its parents' 2), 'x_g' -> 'x_g_h' (size 4, its parents' 3)",
+        ),
+    ]
+    assert tree["g/h/v"].shape == (3,)
+
+
+def test_a_conflicting_dimension_with_its_coordinate() -> None:
+    root = Group(
+        {
+            "x": coordinate("x", [1.0, 2.0]),
+            "g": Group({"x": coordinate("x", [1.0, 2.0, 3.0], units="m"), "v": along("x", 3)}),
+        }
+    )
+    tree, told = tree_of(root)
+    assert told == [text("/g", "'x' -> 'x_g' (size 3, its parents' 2)")]
+    group = tree["g"].to_dataset(inherit=False)
+    assert group["x_g"].values.tolist() == [1.0, 2.0, 3.0]
+    assert group["x_g"].attrs == {"units": "m"}
+    assert "x_g" in group.xindexes
+    assert set(group["v"].coords) == {"x_g"}
+
+
+def test_a_group_below_the_one_asked_for_is_named_from_the_root_of_the_store() -> None:
+    inner = Group({"v": along("x", 2), "h": Group({"v": along("x", 3)})})
+    _tree, told = tree_of(Group({"g": inner}), group="g")
+    assert told == [text("/g/h", "'x' -> 'x_h' (size 3, its parents' 2)")]
+
+
+@pytest.mark.parametrize(
+    ("taken", "name"),
+    [
+        ({"x_g": along("y", 3)}, "x_g_2"),
+        ({"w": along("x_g", 3)}, "x_g_2"),
+        ({"x_g": Group()}, "x_g_2"),
+        ({"x_g": along("y", 3), "x_g_2": Group()}, "x_g_3"),
+    ],
+    ids=["array", "dimension", "group", "two"],
+)
+def test_a_new_name_that_is_taken(taken: dict[str, Array | Group], name: str) -> None:
+    root = Group({"v": along("x", 2), "g": Group({"v": along("x", 3), **taken})})
+    tree, told = tree_of(root)
+    assert told == [text("/g", f"'x' -> '{name}' (size 3, its parents' 2)")]
+    assert tree["g/v"].dims == (name,)
+
+
+def test_a_new_name_that_is_a_dimension_of_the_parents() -> None:
+    root = Group({"v": along("x", 2), "w": along("x_g", 3), "g": Group({"v": along("x", 3)})})
+    assert tree_of(root)[0]["g/v"].dims == ("x_g_2",)
+
+
+# Values.
+
+
+def test_coordinate_values_that_conflict() -> None:
+    root = Group(
+        {
+            "x": coordinate("x", [1.0, 2.0]),
+            "v": along("x", 2),
+            "g": Group({"x": coordinate("x", [1.0, 9.0]), "v": along("x", 2)}),
+        }
+    )
+    tree, told = tree_of(root)
+    assert told == [text("/g", "'x' -> 'x_g' (other coordinate values than /)")]
+    assert tree["g/v"].dims == ("x_g",)
+    assert tree["g/x_g"].values.tolist() == [1.0, 9.0]
+    assert tree["x"].values.tolist() == [1.0, 2.0]
+
+
+def test_values_that_conflict_with_the_grandparents() -> None:
+    below = Group({"x": coordinate("x", [1.0, 9.0])})
+    _tree, told = tree_of(Group({"x": coordinate("x", [1.0, 2.0]), "g": Group({"h": below})}))
+    assert told == [text("/g/h", "'x' -> 'x_h' (other coordinate values than /)")]
+
+
+def test_equal_coordinates_of_different_arrays_are_as_in_engine_zarr() -> None:
+    below = Group({"x": coordinate("x", [1.0, 2.0]), "v": along("x", 2)})
+    root = Group({"x": coordinate("x", [1.0, 2.0]), "g": Group({"h": below, **below.members})})
+    compare(xr.open_datatree, memory_store(build(root)))
+
+
+def test_a_dimension_of_the_parents_without_coordinate_is_as_in_engine_zarr() -> None:
+    root = Group({"v": along("x", 2), "g": Group({"x": coordinate("x", [1.0, 2.0])})})
+    compare(xr.open_datatree, memory_store(build(root)))
+    root = Group({"x": coordinate("x", [1.0, 2.0]), "g": Group({"v": along("x", 2)})})
+    compare(xr.open_datatree, memory_store(build(root)))
+
+
+def test_coordinates_are_read_once_to_compare_them() -> None:
+    root = Group(
+        {
+            "x": coordinate("x", [1.0, 2.0]),
+            "g": Group({"x": coordinate("x", [1.0, 9.0]), "v": along("x", 2)}),
+        }
+    )
+    store = recording_store(build(root))
+    opened_with_warnings(xr.open_datatree, store)
+    assert store.chunk_gets == {"x/c/0": 1, "g/x/c/0": 1}
+
+
+if HAS_INDEX_OPTION:
+
+    def test_without_indexes_nothing_is_read_and_nothing_renamed_for_values() -> None:
+        root = Group(
+            {
+                "x": coordinate("x", [1.0, 2.0]),
+                "g": Group({"x": coordinate("x", [1.0, 9.0]), "v": along("x", 2)}),
+            }
+        )
+        store = recording_store(build(root))
+        tree = opened(xr.open_datatree, store, create_default_indexes=False)
+        assert store.chunk_gets == {}
+        assert tree["g/v"].dims == ("x",)
+        assert tree["g"].to_dataset(inherit=False)["x"].values.tolist() == [1.0, 9.0]
+
+    def test_without_indexes_sizes_still_have_to_fit() -> None:
+        root = Group({"x": coordinate("x", [1.0, 2.0]), "g": Group({"x": coordinate("x", [1.0])})})
+        store = recording_store(build(root))
+        tree, told = opened_with_warnings(xr.open_datatree, store, create_default_indexes=False)
+        assert [str(item) for item in told] == [text("/g", "'x' -> 'x_g' (size 1, its parents' 2)")]
+        assert tree["g/x_g"].values.tolist() == [1.0]
+        assert set(store.chunk_gets) == {"g/x/c/0"}
+
+
+# What else there is.
+
+MISALIGNED = Group(
+    {
+        "x": coordinate("x", np.arange(8.0)),
+        "v": along("x", 8, chunks=(4,)),
+        "g": Group(
+            {
+                "x": coordinate("x", np.arange(6.0)),
+                "v": Array(np.zeros((6, 6)), ("x", "y"), {"coordinates": "x aux"}, chunks=(2, 3)),
+                "aux": along("x", 6, chunks=(4,)),
+            }
+        ),
+    }
+)
+
+
+def test_groups_are_never_renamed_by_open_groups_nor_open_dataset() -> None:
+    store = memory_store(build(MISALIGNED))
+    compare(xr.open_groups, store)
+    compare(xr.open_dataset, store, group="g")
+
+
+@pytest.mark.parametrize("chunks", [{}, "auto"], ids=str)
+def test_chunks_are_those_of_the_group_itself(chunks: Any) -> None:
+    store = memory_store(build(MISALIGNED))
+    tree, _told = opened_with_warnings(xr.open_datatree, store, chunks=chunks)
+    theirs = oracle(xr.open_dataset, store, group="g", chunks=chunks)
+    assert tree["g/v"].chunks == theirs["v"].chunks
+    assert tree["g/aux"].chunks == theirs["aux"].chunks
+    assert tree["g/v"].encoding["preferred_chunks"] == {"x_g": 2, "y": 3}
+    assert tree["g/v"].encoding["chunks"] == (2, 3)
+
+
+def test_all_but_the_name_is_that_of_the_group_itself() -> None:
+    store = memory_store(build(MISALIGNED))
+    tree, _told = opened_with_warnings(xr.open_datatree, store)
+    ours = tree["g"].to_dataset(inherit=False).rename({"x_g": "x"})
+    theirs = oracle(xr.open_dataset, store, group="g")
+    xr.testing.assert_identical(ours, theirs)
+    assert tree["g/v"].encoding["coordinates"] == "x_g aux"
+    ignored = ("preferred_chunks", "coordinates")
+    for name in theirs.variables:
+        one, other = (
+            {key: value for key, value in each[name].encoding.items() if key not in ignored}
+            for each in (ours, theirs)
+        )
+        assert_equal(one, other, str(name))
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_a_renamed_tree_is_lazy(zarr_format: Any) -> None:
+    store = recording_store(build(MISALIGNED, zarr_format))
+    tree, _told = opened_with_warnings(xr.open_datatree, store)
+    read = {key.rpartition("/")[0].removesuffix("/c") for key in store.chunk_gets}
+    assert read == {"x", "g/x"}
+    assert tree["g/v"].isel(x_g=0, y=0).values == 0
+
+
+def test_renaming_dimensions_of_a_dataset() -> None:
+    variable = xr.Variable(
+        ("x", "y"),
+        np.zeros((2, 3)),
+        {"units": "m"},
+        {"preferred_chunks": {"x": 1, "y": 3}, "coordinates": "x lat", "chunks": (1, 3)},
+    )
+    dataset = xr.Dataset({"v": variable}, {"x": ("x", [1, 2])}, {"title": "t"})
+    renamed = rename_dimensions(dataset, {"x": "p", "y": "q"})
+    assert dict(renamed.sizes) == {"p": 2, "q": 3}
+    assert renamed["v"].encoding == {
+        "preferred_chunks": {"p": 1, "q": 3},
+        "coordinates": "p lat",
+        "chunks": (1, 3),
+    }
+    assert set(renamed.coords) == {"p"}
+    assert renamed.attrs == {"title": "t"}
+    assert dict(dataset.sizes) == {"x": 2, "y": 3}
+    assert dataset["v"].encoding["preferred_chunks"] == {"x": 1, "y": 3}
+    assert dataset["v"].encoding["coordinates"] == "x lat"

@@ -1,0 +1,350 @@
+"""How conventions are declared and recognised, and how handlers are found and put in order."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pytest
+import xarray as xr
+import zarr
+
+from zarr_xgroup import ConventionHandler, XGroupPluginWarning, conventions
+from zarr_xgroup.conventions import ENTRY_POINT_GROUP, build_handlers, handlers, register
+from zarr_xgroup.conventions.base import declarations
+from zarr_xgroup.tests.builders import (
+    Array,
+    Group,
+    build,
+    memory_store,
+    opened_with_warnings,
+)
+
+UUID = "11111111-2222-4333-8444-555555555555"
+OTHER_UUID = "99999999-2222-4333-8444-555555555555"
+
+
+class Station(ConventionHandler):
+    """A third party's: attaches the position of the station that an array names."""
+
+    tier: ClassVar[Literal["principal", "service"]] = "service"
+    name = "station"
+    uuid: ClassVar[str | None] = UUID
+    repositories = ("somebody/zarr-station", "somebody/old-name")
+
+    def get_variables(
+        self, array: zarr.Array[Any], group: zarr.Group, root: zarr.Group
+    ) -> dict[str, xr.Variable]:
+        return {"height": xr.Variable((), np.float64(str(array.attrs["height"])))}
+
+
+class Principal(Station):
+    tier = "principal"
+    name = "rings"
+    uuid: ClassVar[str | None] = OTHER_UUID
+
+
+class WithoutTier(ConventionHandler):
+    name = "no tier"
+
+
+class WrongTier(Station):
+    tier = "secondary"  # type: ignore[assignment]
+    name = "wrong tier"
+    uuid = None
+
+
+class WithoutName(ConventionHandler):
+    tier = "service"
+
+
+class SameName(Station):
+    uuid = OTHER_UUID
+
+
+class SameUuid(Station):
+    name = "another name"
+
+
+def a_function() -> None:
+    """Is no handler."""
+
+
+# Identity.
+
+URL = "https://github.com/somebody/zarr-station"
+RAW = "https://raw.githubusercontent.com/somebody/zarr-station"
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        {"uuid": UUID},
+        {"uuid": UUID.upper()},
+        {"uuid": UUID, "name": "other", "schema_url": "https://example.com/a/b"},
+        {"schema_url": f"{RAW}/refs/tags/v1/schema.json"},
+        {"schema_url": f"{RAW}/refs/heads/main/schema.json", "name": "other"},
+        {"schema_url": f"{URL}/blob/v0.1/schema.json"},
+        {"schema_url": "HTTPS://GitHub.com/Somebody/Zarr-Station/blob/main/schema.json"},
+        {"schema_url": "https://github.com/somebody/old-name/blob/main/schema.json"},
+        {"spec_url": f"{URL}/blob/v1/README.md"},
+        {"spec_url": f"{URL}.git"},
+        {"spec_url": URL},
+        {"spec_url": f"{URL}/", "name": "other"},
+        {"name": "station"},
+        {"name": "station:"},
+        {"name": "Station"},
+        {"name": " station "},
+        {"name": "station", "uuid": None},
+        {"name": "station", "uuid": 5, "schema_url": None, "spec_url": []},
+    ],
+    ids=str,
+)
+def test_declarations_that_are_recognised(declaration: dict[str, Any]) -> None:
+    assert Station.matches(declaration)
+    assert Station.is_declared({"zarr_conventions": [{"name": "x"}, declaration]})
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        {},
+        {"uuid": OTHER_UUID, "name": "station"},
+        {"uuid": "", "name": "station"},
+        {"uuid": OTHER_UUID, "schema_url": f"{RAW}/refs/tags/v1/schema.json"},
+        {"schema_url": "https://github.com/else/zarr-station/schema.json", "name": "station"},
+        {"schema_url": "https://github.com/somebody/zarr-stations/schema.json"},
+        {"schema_url": "https://github.com/somebody", "name": "station"},
+        {"schema_url": "https://example.com/x/y", "spec_url": URL},
+        {"spec_url": "https://example.com/x/y", "name": "station"},
+        {"spec_url": "no URL", "name": "station"},
+        {"name": "stations"},
+        {"name": "sta tion"},
+        {"name": 5},
+        {"name": None},
+        {"name": ["station"]},
+        {"description": "station"},
+    ],
+    ids=str,
+)
+def test_declarations_that_are_of_something_else(declaration: dict[str, Any]) -> None:
+    assert not Station.matches(declaration)
+    assert not Station.is_declared({"zarr_conventions": [declaration]})
+
+
+def test_a_handler_without_uuid_matches_by_what_it_has() -> None:
+    assert WrongTier.matches({"name": "wrong tier"})
+    assert not WrongTier.matches({"name": "wrong tier", "uuid": UUID})
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, 5, "station", {"name": "station"}, [], ["station"], [5, None], [[{"name": "station"}]]],
+)
+def test_malformed_declarations_declare_nothing(value: Any) -> None:
+    assert list(declarations({"zarr_conventions": value})) == []
+    assert not Station.is_declared({"zarr_conventions": value})
+    root = Group({"v": Array([1.0], ("x",), {"zarr_conventions": value})})
+    _dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(root)))
+    assert told == []
+
+
+def test_sound_declarations_among_malformed_ones() -> None:
+    attributes = {"zarr_conventions": ["station", None, {"name": "station"}]}
+    assert list(declarations(attributes)) == [{"name": "station"}]
+
+
+@pytest.mark.parametrize(
+    ("on_array", "on_group", "expected"),
+    [(True, False, True), (False, True, True), (False, False, False), (True, True, True)],
+)
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_a_convention_applies_if_array_or_group_declare_it(
+    on_array: bool, on_group: bool, expected: bool, zarr_format: Any
+) -> None:
+    declared: dict[str, Any] = {"zarr_conventions": [{"uuid": UUID}]}
+    array = Array([1.0], ("x",), declared if on_array else {})
+    group = Group({"v": array}, declared if on_group else {})
+    root = zarr.open_group(memory_store(build(Group({"g": group}), zarr_format)), mode="r")
+    found, place = root["g/v"], root["g"]
+    assert isinstance(found, zarr.Array)
+    assert isinstance(place, zarr.Group)
+    assert Station.detect(root, place, found) is expected
+
+
+def test_the_root_alone_declares_nothing_for_groups_below() -> None:
+    declared = {"zarr_conventions": [{"uuid": UUID}]}
+    root = zarr.open_group(
+        memory_store(build(Group({"g": Group({"v": Array([1.0], ("x",))})}, declared))), mode="r"
+    )
+    found, place = root["g/v"], root["g"]
+    assert isinstance(found, zarr.Array)
+    assert isinstance(place, zarr.Group)
+    assert not Station.detect(root, place, found)
+
+
+def test_a_handler_has_to_say_what_the_coordinates_are() -> None:
+    root = zarr.open_group(memory_store(build(Group({"v": Array([1.0], ("x",))}))), mode="r")
+    array = root["v"]
+    assert isinstance(array, zarr.Array)
+    with pytest.raises(NotImplementedError):
+        WithoutTier().get_variables(array, root, root)
+
+
+# Handlers.
+
+
+def entry_point(name: str, target: str) -> EntryPoint:
+    return EntryPoint(name, f"{__name__}:{target}", ENTRY_POINT_GROUP)
+
+
+def test_the_handlers_built_in() -> None:
+    assert [handler.name for handler in build_handlers(handlers(), [])[0]][:6] == [
+        "cs",
+        "spatial",
+        "geolocation",
+        "ref",
+        "uom",
+        "proj",
+    ]
+    tiers = {handler.name: handler.tier for handler in handlers()}
+    assert [name for name, tier in tiers.items() if tier == "principal"][:2] == ["cs", "spatial"]
+
+
+def test_plug_ins_come_after_those_built_in_sorted_by_name() -> None:
+    plugins = [entry_point("b", "Station"), entry_point("a", "Principal")]
+    assert build_handlers((), plugins) == ((Principal, Station), [])
+    assert build_handlers((Station,), plugins[1:]) == ((Station, Principal), [])
+
+
+@pytest.mark.parametrize(
+    ("target", "problem"),
+    [
+        ("Nothing", f"AttributeError: module '{__name__}' has no attribute 'Nothing'"),
+        ("a_function", "it is not a subclass of zarr_xgroup.conventions.ConventionHandler"),
+        ("UUID", "it is not a subclass of zarr_xgroup.conventions.ConventionHandler"),
+        ("Group", "it is not a subclass of zarr_xgroup.conventions.ConventionHandler"),
+        ("WithoutTier", "its 'tier' is neither 'principal' nor 'service'"),
+        ("WrongTier", "its 'tier' is neither 'principal' nor 'service'"),
+        ("WithoutName", "it has no 'name'"),
+        ("SameName", f"{__name__} handles the same convention already"),
+        ("SameUuid", f"{__name__} handles the same convention already"),
+        ("Station", f"{__name__} handles the same convention already"),
+    ],
+)
+def test_a_plug_in_that_cannot_be_used_is_told_of_and_left_out(target: str, problem: str) -> None:
+    plugins = [entry_point("plug", target), entry_point("sound", "Principal")]
+    if target == "SameName":
+        plugins = plugins[:1]  # Principal has its uuid
+    found, told = build_handlers((Station,), plugins)
+    assert found == (Station, Principal)[: len(plugins)]
+    assert [type(warning) for warning in told] == [XGroupPluginWarning]
+    assert str(told[0]) == (f"Convention plug-in plug ({__name__}:{target}) is not used: {problem}")
+
+
+def test_a_plug_in_that_cannot_be_imported() -> None:
+    plugin = EntryPoint("plug", "no_such_package_anywhere:Handler", ENTRY_POINT_GROUP)
+    found, (warning,) = build_handlers((), [plugin])
+    assert found == ()
+    assert str(warning) == (
+        "Convention plug-in plug (no_such_package_anywhere:Handler) is not used: "
+        "ModuleNotFoundError: No module named 'no_such_package_anywhere'"
+    )
+
+
+def test_of_two_plug_ins_for_one_convention_the_first_by_name_is_used() -> None:
+    found, told = build_handlers((), [entry_point("z", "Station"), entry_point("a", "SameName")])
+    assert found == (SameName,)
+    assert [str(warning).partition(" (")[0] for warning in told] == ["Convention plug-in z"]
+
+
+# Registered ones.
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget afterwards what a test registers."""
+    monkeypatch.setattr(conventions, "_REGISTERED", [])
+
+
+def test_a_registered_handler_is_used() -> None:
+    assert register(Station) is Station
+    assert handlers()[-1] is Station
+    declared = {"zarr_conventions": [{"name": "station"}], "height": "12.5"}
+    root = Group({"v": Array([1.0, 2.0], ("x",), declared), "w": Array([1.0, 2.0], ("x",))})
+    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(root)))
+    assert told == []
+    assert float(dataset["v"].coords["height"]) == 12.5
+
+
+def test_registering_anew_replaces() -> None:
+    register(Station)
+    register(SameName)
+    assert SameName in handlers()
+    assert Station not in handlers()
+
+
+@pytest.mark.parametrize(
+    ("handler", "problem"),
+    [
+        (5, "it is not a subclass of zarr_xgroup.conventions.ConventionHandler"),
+        (WrongTier, "its 'tier' is neither 'principal' nor 'service'"),
+        (WithoutName, "it has no 'name'"),
+    ],
+)
+def test_what_cannot_be_registered(handler: Any, problem: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        register(handler)
+    assert str(caught.value) == f"{handler!r} cannot be registered: {problem}"
+
+
+def test_a_built_in_convention_cannot_be_registered_anew() -> None:
+    class Mine(ConventionHandler):
+        tier = "principal"
+        name = "cs"
+
+    with pytest.raises(TypeError, match=r"zarr_xgroup\.conventions\.cs handles the same"):
+        register(Mine)
+
+
+@pytest.mark.parametrize("method", ["detect", "get_variables"])
+def test_a_handler_that_fails_is_told_of_and_spoils_nothing(
+    monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    def fail(*_args: Any) -> Any:
+        message = "out of order"
+        raise ZeroDivisionError(message)
+
+    monkeypatch.setattr(Station, method, fail)
+    register(Station)
+    declared = {"zarr_conventions": [{"name": "station"}]}
+    root = Group({"v": Array([1.0, 2.0], ("x",), declared)})
+    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(root)))
+    assert dataset["v"].values.tolist() == [1.0, 2.0]
+    assert [str(warning) for warning in told] == [
+        (
+            f"the handler of convention 'station' ({__name__}) failed: ZeroDivisionError: out of "
+            "order. Array /v was opened without what depends on it"
+        )
+    ]
+
+
+def test_two_principal_conventions() -> None:
+    class First(Principal):
+        def get_variables(self, *_args: Any) -> dict[str, xr.Variable]:
+            return {"first": xr.Variable((), 1)}
+
+    class Second(Principal):
+        name = "second"
+        uuid = None
+
+    register(First)
+    register(Second)
+    declared = {"zarr_conventions": [{"name": "rings"}, {"name": "second"}]}
+    root = Group({"v": Array([1.0, 2.0], ("x",), declared)})
+    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(root)))
+    assert set(dataset["v"].coords) == {"first"}
+    assert [str(warning) for warning in told] == [
+        "Array /v: it declares the principal conventions rings, second; rings was used"
+    ]

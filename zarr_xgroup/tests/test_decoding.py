@@ -1,0 +1,288 @@
+"""What xarray cannot decode: left undecoded alone, told of, and nothing else touched."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from packaging.version import Version
+
+from zarr_xgroup import XGroupMetadataError, XGroupMetadataWarning
+from zarr_xgroup.tests.builders import (
+    XARRAY,
+    Array,
+    Group,
+    Open,
+    assert_same,
+    build,
+    compare,
+    coordinate,
+    memory_store,
+    opened,
+    opened_with_warnings,
+    oracle,
+)
+
+BAD_UNITS = {"units": "days since when", "long_name": "bad"}
+TIME = {"units": "days since 2000-01-01"}
+
+#: Beside the array that cannot be decoded: one for each thing that xarray decodes.
+SOUND: Mapping[str, Array | Group] = {
+    "x": coordinate("x", [1.0, 2.0], units="m"),
+    "time": Array(np.array([1, 2], "i4"), ("x",), {**TIME, "calendar": "noleap"}),
+    "packed": Array(np.array([1, 2], "i2"), ("x",), {"scale_factor": 0.5}, missing=2),
+    "lat": Array([1.0, 2.0], ("x",)),
+    "v": Array([1.0, 2.0], ("x",), {"coordinates": "lat", "units": "K"}),
+}
+
+
+def store_with(**members: Array | Group) -> Any:
+    return memory_store(build(Group({**SOUND, **members}, {"title": "t"})))
+
+
+def ints(attrs: Mapping[str, Any]) -> Array:
+    return Array(np.array([1, 2], "i4"), ("x",), attrs)
+
+
+def reason(store: Any, name: str, **options: Any) -> str:
+    """Return why xarray cannot decode a variable, as it says itself."""
+    raw = oracle(xr.open_dataset, store, decode_cf=False)
+    try:
+        xr.conventions.decode_cf_variables({name: raw.variables[name]}, {}, **options)
+    except Exception as error:  # noqa: BLE001 - any
+        return f"{type(error).__name__}: {error}"
+    pytest.fail("xarray can decode it")
+
+
+def check(
+    attrs: Mapping[str, Any], text: str, undecoded: Mapping[str, Any], **options: Any
+) -> xr.Dataset:
+    """Assert what is opened where the array `bad` has attributes that cannot be decoded.
+
+    Parameters
+    ----------
+    attrs : mapping
+        Its attributes.
+    text : str
+        The warning, but for the reason.
+    undecoded : mapping
+        Options by which engine zarr opens the store, to the same Dataset.
+    options
+        Those of the open.
+    """
+    store = store_with(bad=ints(attrs))
+    ours: xr.Dataset
+    ours, told = opened_with_warnings(xr.open_dataset, store, **options)
+    expected = f"Array /bad was {text}: {reason(store, 'bad', **options)}"
+    assert [str(warning) for warning in told] == [expected]
+    assert type(told[0]) is XGroupMetadataWarning
+    assert type(told[0].error) is XGroupMetadataError
+    assert str(told[0].error) in expected
+    assert_same(ours, oracle(xr.open_dataset, store, **{**options, **undecoded}))
+    rest = opened(xr.open_dataset, store_with(), **options)
+    assert_same(ours.drop_vars("bad"), rest)
+    return ours
+
+
+UNDECODED_TIMES = {"decode_times": {"bad": False}, "decode_timedelta": {"bad": False}}
+TIMES_TEXT = "opened with its times undecoded"
+
+
+@pytest.mark.parametrize(
+    "attrs",
+    [
+        BAD_UNITS,
+        {"units": "days since 2000-13-45"},
+        {"units": "fortnights since 2000-01-01"},
+        {**TIME, "calendar": "martian"},
+    ],
+    ids=str,
+)
+def test_times_that_cannot_be_decoded(attrs: dict[str, Any]) -> None:
+    ours = check(attrs, TIMES_TEXT, UNDECODED_TIMES)
+    assert ours["bad"].values.tolist() == [1, 2]
+    assert ours["bad"].attrs == attrs
+    assert ours["time"].dtype == object
+    assert np.isnan(ours["packed"].values).tolist() == [False, True]
+
+
+def test_scaling_still_works_where_times_do_not() -> None:
+    ours = check({**BAD_UNITS, "scale_factor": 2.0}, TIMES_TEXT, UNDECODED_TIMES)
+    assert ours["bad"].values.tolist() == [2.0, 4.0]
+
+
+def test_a_scale_factor_that_is_none() -> None:
+    switched_off = {**UNDECODED_TIMES, "mask_and_scale": {"bad": False}}
+    switched_off["concat_characters"] = {"bad": False}
+    text = "left undecoded, xarray cannot decode it"
+    ours = check({"scale_factor": [1, 2], "units": "m"}, text, switched_off)
+    assert ours["bad"].attrs == {"scale_factor": [1, 2], "units": "m"}
+    assert ours["bad"].dtype == np.dtype("i4")
+
+
+def test_a_scale_factor_that_fails_on_reading_fails_alone() -> None:
+    dataset = opened(xr.open_dataset, store_with(bad=ints({"scale_factor": "two"})))
+    with pytest.raises(TypeError):
+        dataset["bad"].load()
+    assert dataset["packed"].values[0] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("attrs", "key", "options"),
+    [
+        ({"coordinates": ["lat"], "units": "m"}, "coordinates", {}),
+        ({"coordinates": 5}, "coordinates", {}),
+        ({"coordinates": {"a": "lat"}}, "coordinates", {}),
+        ({"grid_mapping": 5}, "grid_mapping", {"decode_coords": "all"}),
+        ({"cell_measures": ["area: a"]}, "cell_measures", {"decode_coords": "all"}),
+    ],
+    ids=str,
+)
+def test_attributes_that_cf_wants_as_strings(
+    attrs: dict[str, Any], key: str, options: dict[str, Any]
+) -> None:
+    store = store_with(bad=ints(attrs))
+    ours, told = opened_with_warnings(xr.open_dataset, store, **options)
+    why = reason(store, "bad", **options)
+    assert [str(warning) for warning in told] == [
+        f"Array /bad was opened without /attributes/{key}, no string: {why}"
+    ]
+    assert ours["bad"].attrs == attrs
+    assert ours["bad"].values.tolist() == [1, 2]
+    rest = opened(xr.open_dataset, store_with(), **options)
+    assert_same(ours.drop_vars("bad"), rest)
+
+
+@pytest.mark.parametrize(
+    "attrs",
+    [{"units": 5}, {"units": ["m"]}, {"units": None}, {"calendar": 5}, {"coordinates": "nowhere"}],
+    ids=str,
+)
+def test_what_xarray_puts_up_with_is_as_in_engine_zarr(attrs: dict[str, Any]) -> None:
+    compare(xr.open_dataset, store_with(bad=ints(attrs)))
+
+
+@pytest.mark.parametrize("value", [["lat"], 5, "lat"], ids=repr)
+def test_coordinates_of_the_group_that_are_no_string(value: Any) -> None:
+    root = Group(SOUND, {"coordinates": value})
+    compare(xr.open_dataset, memory_store(build(root)))
+
+
+def test_a_calendar_that_is_no_string_is_no_other_calendar() -> None:
+    attrs = {**TIME, "calendar": ["noleap"]}
+    ours, told = opened_with_warnings(xr.open_dataset, store_with(bad=ints(attrs)))
+    assert len(told) == 1
+    assert ours["bad"].values.tolist() == [1, 2]
+    assert ours["bad"].attrs == attrs
+
+
+def test_each_variable_that_cannot_be_decoded_is_told_of() -> None:
+    store = store_with(
+        bad=ints(BAD_UNITS), worse=ints({"scale_factor": [1, 2]}), zbad=ints({"coordinates": 5})
+    )
+    ours, told = opened_with_warnings(xr.open_dataset, store)
+    assert [str(warning).partition(":")[0] for warning in told] == [
+        "Array /bad was opened with its times undecoded",
+        "Array /worse was left undecoded, xarray cannot decode it",
+        "Array /zbad was opened without /attributes/coordinates, no string",
+    ]
+    rest = opened(xr.open_dataset, store_with())
+    assert_same(ours.drop_vars(["bad", "worse", "zbad"]), rest)
+
+
+def test_several_things_wrong_with_one_variable() -> None:
+    attrs = {"coordinates": ["lat"], "scale_factor": [1, 2], "units": "days since when"}
+    ours, told = opened_with_warnings(xr.open_dataset, store_with(bad=ints(attrs)))
+    assert len(told) == 1
+    assert ours["bad"].values.tolist() == [1, 2]
+    assert ours["bad"].attrs == attrs
+
+
+@pytest.mark.parametrize("function", [xr.open_groups, xr.open_datatree])
+def test_groups_are_decoded_apart(function: Open) -> None:
+    store = store_with(g=Group({**SOUND, "bad": ints(BAD_UNITS)}))
+    result, told = opened_with_warnings(function, store)
+    assert [str(warning).partition(":")[0] for warning in told] == [
+        "Array /g/bad was opened with its times undecoded"
+    ]
+    whole = result["/"] if isinstance(result, dict) else result.to_dataset()
+    assert_same(whole, opened(xr.open_dataset, store_with()))
+    group = result["/g"] if isinstance(result, dict) else result["g"]
+    assert group["bad"].values.tolist() == [1, 2]
+    assert group["time"].dtype == object
+
+
+def test_a_coordinate_that_was_brought_from_elsewhere() -> None:
+    declared = {"zarr_conventions": [{"name": "ref"}], "when": {"node": "g/bad"}}
+    store = store_with(w=ints(declared), g=Group({"bad": ints(BAD_UNITS)}))
+    ours, told = opened_with_warnings(xr.open_dataset, store)
+    assert [str(warning).partition(" was")[0] for warning in told] == [
+        "Array /w: its coordinate 'bad'"
+    ]
+    assert ours["w"].coords["bad"].values.tolist() == [1, 2]
+
+
+def test_an_undecodable_dimension_coordinate() -> None:
+    root = Group({"t": coordinate("t", [1, 2], **BAD_UNITS), "v": Array([1.0, 2.0], ("t",))})
+    ours, told = opened_with_warnings(xr.open_dataset, memory_store(build(root)))
+    assert len(told) == 1
+    assert ours["v"].coords["t"].values.tolist() == [1, 2]
+    assert "t" in ours.xindexes
+
+
+# Options.
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"decode_times": False},
+        {"decode_times": {"bad": False}},
+        {"decode_cf": False},
+        {"drop_variables": "bad"},
+    ],
+    ids=str,
+)
+def test_what_is_not_to_be_decoded_is_not_told_of(options: dict[str, Any]) -> None:
+    compare(xr.open_dataset, store_with(bad=ints(BAD_UNITS)), **options)
+
+
+def test_options_given_as_a_mapping_still_hold_for_others() -> None:
+    options = {"decode_times": {"time": False}, "mask_and_scale": {"packed": False}}
+    ours = check(
+        BAD_UNITS,
+        TIMES_TEXT,
+        {**UNDECODED_TIMES, "decode_times": {"time": False, "bad": False}},
+        **options,
+    )
+    assert ours["time"].values.tolist() == [1, 2]
+    assert ours["packed"].values.tolist() == [1, 2]
+
+
+def test_use_cftime_still_holds_for_others() -> None:
+    store = store_with(bad=ints(BAD_UNITS), std=ints(TIME))
+    options: dict[str, Any] = {"use_cftime": True}
+    if Version("2025.1") <= XARRAY:
+        options = {"decode_times": xr.coders.CFDatetimeCoder(use_cftime=True)}
+    ours, told = opened_with_warnings(xr.open_dataset, store, **options)
+    assert len(told) == 1
+    assert ours["std"].dtype == object
+    assert ours["bad"].values.tolist() == [1, 2]
+
+
+def test_no_masking_where_none_is_asked_for() -> None:
+    ours = check(BAD_UNITS, TIMES_TEXT, UNDECODED_TIMES, mask_and_scale=False)
+    assert ours["packed"].values.tolist() == [1, 2]
+
+
+def test_no_coordinates_where_none_are_asked_for() -> None:
+    ours = check(BAD_UNITS, TIMES_TEXT, UNDECODED_TIMES, decode_coords=False)
+    assert "lat" in ours.data_vars
+    compare(xr.open_dataset, store_with(bad=ints({"coordinates": 5})), decode_coords=False)
+
+
+def test_chunks_of_what_was_left_undecoded() -> None:
+    ours, _told = opened_with_warnings(xr.open_dataset, store_with(bad=ints(BAD_UNITS)), chunks={})
+    assert ours["bad"].chunks == ((2,),)
+    assert ours["bad"].compute().values.tolist() == [1, 2]

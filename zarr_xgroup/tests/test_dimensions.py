@@ -1,0 +1,757 @@
+"""The names of dimensions: as they are declared, made up, renamed, and taken from ancestors."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from packaging.version import Version
+
+from zarr_xgroup import XGroupDimensionWarning, XGroupMetadataError
+from zarr_xgroup.dimensions import Hints, declared_dimensions, settle_dimensions
+from zarr_xgroup.tests.builders import (
+    XARRAY,
+    Array,
+    Group,
+    ZarrFormat,
+    assert_same,
+    build,
+    compare,
+    coordinate,
+    edit,
+    memory_store,
+    opened,
+    opened_with_warnings,
+    update,
+)
+
+Names = Sequence[str | None] | None
+
+each_format = pytest.mark.parametrize("zarr_format", [2, 3], ids=["v2", "v3"])
+
+
+def document(
+    shape: Any, names: Any = None, zarr_format: int = 3, **attributes: Any
+) -> dict[str, Any]:
+    """Return an array's document with the dimension names of its format."""
+    result = {"zarr_format": zarr_format, "node_type": "array", "shape": shape}
+    if names is not None and zarr_format == 3:
+        result["dimension_names"] = names
+    elif names is not None:
+        attributes = {"_ARRAY_DIMENSIONS": names, **attributes}
+    return {**result, "attributes": attributes}
+
+
+def settle(
+    arrays: Mapping[str, dict[str, Any]], hints: Mapping[str, Hints] | None = None
+) -> tuple[dict[str, tuple[str, ...]], list[str]]:
+    """Return the names of all dimensions of the group `g`, and what is told."""
+    settled = settle_dimensions(arrays, "g", hints)
+    for name, warning in settled.warnings.items():
+        assert type(warning) is XGroupDimensionWarning
+        assert warning.error is None
+        assert str(warning).startswith(f"Array /g/{name}: ")
+    assert set(settled.dimensions) == set(settled.named) == set(arrays)
+    return settled.dimensions, [str(warning) for warning in settled.warnings.values()]
+
+
+# As declared.
+
+
+@pytest.mark.parametrize(
+    ("array", "expected"),
+    [
+        (document([2, 3], ["y", "x"]), ("y", "x")),
+        (document([2, 3], ["y", "x"], 2), ("y", "x")),
+        (document([], []), ()),
+        (document([]), ()),
+        (document([2, 3]), (None, None)),
+        (document([2, 3], ["y", None]), ("y", None)),
+        (document([2, 3], [None, None]), (None, None)),
+        (document([2, 3], ["y", None], 2), ("y", None)),
+        (document([2, 2], ["x", "x"]), ("x", "x")),
+        # Another number of names than of axes.
+        (document([2, 3], ["y"]), (None, None)),
+        (document([2, 3], ["z", "y", "x"]), (None, None)),
+        (document([2, 3], []), (None, None)),
+        (document([], ["x"]), ()),
+        # Other types.
+        (document([2, 3], "yx"), (None, None)),
+        (document([2, 3], {"y": 0, "x": 1}), (None, None)),
+        (document([2, 3], 5), (None, None)),
+        (document([2, 3], ["y", 5]), ("y", None)),
+        (document([2, 3], [["y"], {"x": 1}]), (None, None)),
+        (document([2, 3], [True, "x"]), (None, "x")),
+        # xarray's attribute on a v3 array, which counts where the format's own names do not.
+        (document([2], _ARRAY_DIMENSIONS=["x"]), ("x",)),
+        (document([2], ["x"], _ARRAY_DIMENSIONS=["other"]), ("x",)),
+        (document([2], ["x", "y"], _ARRAY_DIMENSIONS=["other"]), ("other",)),
+    ],
+    ids=str,
+)
+def test_declared_names(array: dict[str, Any], expected: tuple[str | None, ...]) -> None:
+    assert declared_dimensions(array) == expected
+
+
+@pytest.mark.parametrize("key", ["_NCZARR_ARRAY", "_nczarr_array"])
+@pytest.mark.parametrize("place", ["document", "attributes"])
+@pytest.mark.parametrize("reference", ["dimrefs", "dimension_references"])
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_names_of_nczarr(key: str, place: str, reference: str, zarr_format: int) -> None:
+    nczarr = {key: {reference: ["/y", "/group/below/x"], "storage": "chunked"}}
+    array = document([2, 3], zarr_format=zarr_format)
+    array = {**array, **nczarr} if place == "document" else {**array, "attributes": nczarr}
+    assert declared_dimensions(array) == ("y", "x")
+
+
+@pytest.mark.parametrize(
+    "nczarr", [5, [], "x", {}, {"dimrefs": None}, {"dimrefs": "x"}, {"dimrefs": ["/x", "/y"]}]
+)
+def test_nczarr_that_names_nothing(nczarr: Any) -> None:
+    assert declared_dimensions({**document([2]), "_NCZARR_ARRAY": nczarr}) == (None,)
+
+
+def test_a_reference_of_nczarr_that_is_no_text_names_nothing() -> None:
+    array = {**document([2, 3]), "_NCZARR_ARRAY": {"dimrefs": [5, "/x"]}}
+    assert declared_dimensions(array) == (None, "x")
+
+
+def test_names_of_xarray_go_before_those_of_nczarr() -> None:
+    array = document([2], ["x"], 2, _NCZARR_ARRAY={"dimrefs": ["/other"]})
+    assert declared_dimensions(array) == ("x",)
+
+
+@pytest.mark.parametrize("shape", [None, 5, "2", [-1], [2, None], [1.5], ["2"], [True], {"x": 2}])
+def test_a_shape_that_is_none(shape: Any) -> None:
+    with pytest.raises(XGroupMetadataError) as caught:
+        declared_dimensions(document(shape, ["x"]))
+    assert str(caught.value) == f"'shape' must be a list of lengths, got {shape!r}"
+
+
+def test_a_missing_shape() -> None:
+    with pytest.raises(XGroupMetadataError) as caught:
+        declared_dimensions({"zarr_format": 3, "attributes": {}})
+    assert str(caught.value) == "'shape' must be a list of lengths, got None"
+
+
+def test_what_fits_is_left_alone() -> None:
+    arrays = {
+        "v": document([2, 3], ["y", "x"]),
+        "w": document([3], ["x"], 2),
+        "x": document([3], ["x"]),
+        "scalar": document([], []),
+        "empty": document([0], ["none"]),
+    }
+    assert settle(arrays) == (
+        {"v": ("y", "x"), "w": ("x",), "x": ("x",), "scalar": (), "empty": ("none",)},
+        [],
+    )
+
+
+def test_no_arrays() -> None:
+    assert settle({}) == ({}, [])
+
+
+# Phony names.
+
+
+@pytest.mark.parametrize(
+    ("zarr_format", "pointer"), [(3, "/dimension_names"), (2, "/attributes/_ARRAY_DIMENSIONS")]
+)
+def test_no_names_at_all(zarr_format: int, pointer: str) -> None:
+    settled, told = settle({"v": document([4, 5], zarr_format=zarr_format)})
+    assert settled == {"v": ("phony_dim_0", "phony_dim_1")}
+    assert told == [
+        (
+            f"Array /g/v: {pointer} gives axes [0, 1] of shape [4, 5] no usable name; its "
+            "dimensions are called ['phony_dim_0', 'phony_dim_1']"
+        )
+    ]
+
+
+def test_the_path_of_an_array_at_the_root() -> None:
+    settled = settle_dimensions({"v": document([4])}, "")
+    assert str(settled.warnings["v"]).startswith("Array /v: ")
+
+
+def test_partly_null() -> None:
+    settled, told = settle({"v": document([4, 5, 6], ["t", None, "x"])})
+    assert settled == {"v": ("t", "phony_dim_0", "x")}
+    assert told == [
+        (
+            "Array /g/v: /dimension_names gives axes [1] of shape [4, 5, 6] no usable name; its "
+            "dimensions are called ['t', 'phony_dim_0', 'x']"
+        )
+    ]
+
+
+def test_one_name_for_each_size_of_a_group() -> None:
+    arrays = {"a": document([4, 5]), "b": document([5]), "c": document([6, 4])}
+    settled, told = settle(arrays)
+    assert settled == {
+        "a": ("phony_dim_0", "phony_dim_1"),
+        "b": ("phony_dim_1",),
+        "c": ("phony_dim_2", "phony_dim_0"),
+    }
+    assert len(told) == 3
+
+
+def test_as_many_names_of_a_size_as_one_array_needs() -> None:
+    arrays = {"a": document([4]), "b": document([5]), "c": document([4, 5, 4])}
+    assert settle(arrays)[0] == {
+        "a": ("phony_dim_0",),
+        "b": ("phony_dim_2",),
+        "c": ("phony_dim_0", "phony_dim_2", "phony_dim_1"),
+    }
+
+
+def test_phony_names_that_are_taken_are_passed_over() -> None:
+    arrays = {"a": document([4, 5]), "b": document([7, 8], ["phony_dim_0", "phony_dim_2"])}
+    assert settle(arrays)[0] == {
+        "a": ("phony_dim_1", "phony_dim_3"),
+        "b": ("phony_dim_0", "phony_dim_2"),
+    }
+
+
+def test_a_phony_name_that_is_that_of_a_scalar() -> None:
+    settled, told = settle({"a": document([4]), "phony_dim_0": document([])})
+    (name,) = settled["a"]
+    assert name != "phony_dim_0"
+    assert told == [
+        (
+            "Array /g/a: /dimension_names gives axes [0] of shape [4] no usable name; its "
+            f"dimensions are called ['{name}']"
+        )
+    ]
+
+
+def phony_names(shapes: Sequence[Sequence[tuple[int, str | None]]]) -> list[list[str]]:
+    """Number unnamed dimensions as h5netcdf does.
+
+    Group by group it counts for each size the most axes of that size of any one variable,
+    sizes in the order in which it meets them; each size takes as many numbers in a row. Names
+    that are in use are passed over, which cannot happen in h5netcdf.
+    """
+    counts: dict[int, int] = {}
+    for shape in shapes:
+        unnamed = [size for size, name in shape if name is None]
+        for size in unnamed:
+            counts[size] = max(counts.get(size, 0), unnamed.count(size))
+    in_use = {name for shape in shapes for _size, name in shape}
+    number = 0
+    numbers: dict[int, list[str]] = {}
+    for size, times in counts.items():
+        numbers[size] = []
+        while len(numbers[size]) < times:
+            if f"phony_dim_{number}" not in in_use:
+                numbers[size].append(f"phony_dim_{number}")
+            number += 1
+    result = []
+    for shape in shapes:
+        used: dict[int, int] = {}
+        names = []
+        for size, name in shape:
+            if name is None:
+                names.append(numbers[size][used.get(size, 0)])
+                used[size] = used.get(size, 0) + 1
+            else:
+                names.append(name)
+        result.append(names)
+    return result
+
+
+#: Names of which each has one size: nothing conflicts.
+SIZES = {"x": 3, "y": 4, "phony_dim_0": 2, "phony_dim_1": 3, "phony_dim_4": 2}
+axes = st.tuples(st.integers(0, 4), st.none()) | st.sampled_from(
+    [(size, name) for name, size in SIZES.items()]
+)
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.lists(st.lists(axes, max_size=4), max_size=6))
+def test_phony_names_are_numbered_as_by_h5netcdf(
+    shapes: list[list[tuple[int, str | None]]],
+) -> None:
+    arrays = {
+        f"a{number}": document([size for size, _name in shape], [name for _size, name in shape])
+        for number, shape in enumerate(shapes)
+    }
+    settled, told = settle(arrays)
+    assert [list(settled[name]) for name in arrays] == phony_names(shapes)
+    assert len(told) == sum(None in [name for _size, name in shape] for shape in shapes)
+
+
+@settings(derandomize=True, deadline=None)
+@given(
+    st.dictionaries(
+        st.sampled_from(["a", "b", "x", "y", "x_a", "x_b", "phony_dim_0"]),
+        st.lists(
+            st.tuples(
+                st.integers(0, 3), st.sampled_from([None, "x", "y", "x_a", "x_b", "phony_dim_0"])
+            ),
+            max_size=3,
+        ),
+    )
+)
+def test_whatever_is_declared_it_fits_together(
+    shapes: dict[str, list[tuple[int, str | None]]],
+) -> None:
+    arrays = {
+        name: document([size for size, _name in shape], [name for _size, name in shape])
+        for name, shape in shapes.items()
+    }
+    settled, told = settle(arrays)
+    sizes: dict[str, int] = {}
+    for name, shape in shapes.items():
+        assert len(settled[name]) == len(shape)
+        for dimension, (size, _name) in zip(settled[name], shape, strict=True):
+            assert sizes.setdefault(dimension, size) == size
+    assert not {name for name, shape in shapes.items() if not shape} & set(sizes)
+    changed = [name for name in shapes if settled[name] != declared_dimensions(arrays[name])]
+    assert [text.split(":")[0] for text in told] == [f"Array /g/{name}" for name in changed]
+    # A dimension's own coordinate keeps its name.
+    for name, shape in shapes.items():
+        if [dimension for _size, dimension in shape] == [name]:
+            assert settled[name] == (name,)
+
+
+# Names from conventions.
+
+PHONY = ("phony_dim_0", "phony_dim_1", "phony_dim_2", "phony_dim_3")
+HINTS = Hints((("t", None), ("y", 4), ("x", 5)))
+IN_ORDER = Hints((("y", None), ("x", None)), in_order=True)
+
+
+@pytest.mark.parametrize(
+    ("shape", "names", "hints", "expected"),
+    [
+        # One way only, by the lengths.
+        ([7, 4, 5], None, HINTS, ("t", "y", "x")),
+        ([4, 5, 7], None, HINTS, ("y", "x", "t")),
+        ([7, 4, 5], [None, "y", "x"], HINTS, ("t", "y", "x")),
+        ([7, 4, 5], [None, "y", None], HINTS, ("t", "y", "x")),
+        ([9], None, Hints((("x", None),)), ("x",)),
+        ([5, 4], None, Hints((("y", 4), ("x", None)), in_order=True), ("x", "y")),
+        # More than one.
+        ([7, 4, 5], ["time", None, None], HINTS, ("time", *PHONY[:2])),
+        ([5, 4], [None, "lat"], HINTS, (PHONY[0], "lat")),
+        ([4, 4, 5], None, HINTS, PHONY[:3]),
+        ([4], None, HINTS, PHONY[:1]),
+        ([4, 4], None, Hints(IN_ORDER.axes), PHONY[:2]),
+        # None at all.
+        ([7, 7, 7], None, HINTS, PHONY[:3]),
+        ([7, 4, 5, 1], None, HINTS, PHONY),
+        ([4], None, Hints(), PHONY[:1]),
+        ([4], None, Hints((("y", 5),)), PHONY[:1]),
+        # Several, of which the hints' own order is one.
+        ([4, 4], None, IN_ORDER, ("y", "x")),
+        ([4, 5], None, IN_ORDER, ("y", "x")),
+        ([4], None, IN_ORDER, PHONY[:1]),
+        ([4, 4, 4], None, IN_ORDER, PHONY[:3]),
+        ([4, 4, 4], ["t", None, None], IN_ORDER, ("t", "y", "x")),
+        ([4, 4], [None, "y"], IN_ORDER, ("x", "y")),
+        # Fewer names than axes.
+        ([9, 4, 5], None, Hints((("y", 4), ("x", 5))), (PHONY[0], "y", "x")),
+        ([9, 5, 4, 9], None, Hints((("y", 4), ("x", 5))), (PHONY[0], "x", "y", PHONY[1])),
+        ([4, 4, 5], None, Hints((("y", 4), ("x", 5))), PHONY[:3]),
+    ],
+    ids=str,
+)
+def test_hints_are_used_where_they_leave_one_way_only(
+    shape: list[int], names: Names, hints: Hints, expected: tuple[str, ...]
+) -> None:
+    array = document(shape, names)
+    settled, told = settle({"v": array}, {"v": hints})
+    assert settled == {"v": expected}
+    axes = [axis for axis, name in enumerate(declared_dimensions(array)) if name is None]
+    assert told == [
+        (
+            f"Array /g/v: /dimension_names gives axes {axes} of shape {shape} no usable name; its "
+            f"dimensions are called {list(expected)}"
+        )
+    ]
+
+
+def test_hints_do_not_change_what_is_declared() -> None:
+    assert settle({"v": document([4, 5], ["a", "b"])}, {"v": HINTS}) == ({"v": ("a", "b")}, [])
+
+
+def test_hints_are_of_one_array() -> None:
+    arrays = {"v": document([7, 4, 5]), "w": document([4])}
+    assert settle(arrays, {"v": HINTS})[0] == {"v": ("t", "y", "x"), "w": PHONY[:1]}
+
+
+def test_a_hint_that_has_another_size_in_the_group() -> None:
+    arrays = {"a": document([3], ["x"]), "v": document([7, 4, 5])}
+    settled, told = settle(arrays, {"v": HINTS})
+    assert settled == {"a": ("x",), "v": ("t", "y", "x_v")}
+    assert told == [
+        (
+            "Array /g/v: /dimension_names gives axes [0, 1, 2] of shape [7, 4, 5] no usable name; "
+            "its dimensions are called ['t', 'y', 'x_v']"
+        )
+    ]
+
+
+# Conflicts.
+
+
+def conflict(name: str, shape: list[int], named: list[str], renamed: str, zarr_format: int) -> str:
+    pointer = "/dimension_names" if zarr_format == 3 else "/attributes/_ARRAY_DIMENSIONS"
+    return (
+        f"Array /g/{name}: {pointer} gives shape {shape} the dimensions {named}, of which other "
+        f"arrays of the group have another size; renamed {renamed}"
+    )
+
+
+@each_format
+def test_the_later_array_by_name_is_renamed(zarr_format: int) -> None:
+    arrays = {
+        "a": document([2, 3], ["y", "x"], zarr_format),
+        "b": document([2, 4], ["y", "x"], zarr_format),
+    }
+    assert settle(arrays) == (
+        {"a": ("y", "x"), "b": ("y", "x_b")},
+        [conflict("b", [2, 4], ["y", "x"], "'x' -> 'x_b'", zarr_format)],
+    )
+
+
+@each_format
+def test_the_coordinate_of_a_dimension_has_priority(zarr_format: int) -> None:
+    arrays = {
+        "a": document([4], ["x"], zarr_format),
+        "x": document([3], ["x"], zarr_format),
+        "z": document([3], ["x"], zarr_format),
+    }
+    assert settle(arrays) == (
+        {"a": ("x_a",), "x": ("x",), "z": ("x",)},
+        [conflict("a", [4], ["x"], "'x' -> 'x_a'", zarr_format)],
+    )
+
+
+def test_an_array_called_as_one_of_its_dimensions_has_no_priority() -> None:
+    arrays = {"a": document([4], ["x"]), "x": document([3, 2], ["x", "y"])}
+    assert settle(arrays) == (
+        {"a": ("x",), "x": ("x_x", "y")},
+        [conflict("x", [3, 2], ["x", "y"], "'x' -> 'x_x'", 3)],
+    )
+
+
+def test_each_array_that_disagrees_is_renamed_and_told_of() -> None:
+    arrays = {name: document([size], ["x"]) for size, name in enumerate("abcd", start=2)}
+    settled, told = settle(arrays)
+    assert settled == {"a": ("x",), "b": ("x_b",), "c": ("x_c",), "d": ("x_d",)}
+    assert told == [
+        conflict("b", [3], ["x"], "'x' -> 'x_b'", 3),
+        conflict("c", [4], ["x"], "'x' -> 'x_c'", 3),
+        conflict("d", [5], ["x"], "'x' -> 'x_d'", 3),
+    ]
+
+
+def test_several_dimensions_of_one_array() -> None:
+    arrays = {"a": document([2, 3], ["y", "x"]), "b": document([4, 5], ["y", "x"])}
+    settled, told = settle(arrays)
+    assert settled["b"] == ("y_b", "x_b")
+    assert told == [conflict("b", [4, 5], ["y", "x"], "'y' -> 'y_b', 'x' -> 'x_b'", 3)]
+
+
+def test_a_dimension_that_an_array_has_twice_in_two_sizes() -> None:
+    settled, told = settle({"a": document([2, 3], ["x", "x"])})
+    assert settled == {"a": ("x", "x_a")}
+    assert told == [conflict("a", [2, 3], ["x", "x"], "'x' -> 'x_a'", 3)]
+
+
+def test_a_new_name_that_is_taken() -> None:
+    arrays = {
+        "a": document([2, 5], ["x", "x_b"]),
+        "b": document([3], ["x"]),
+    }
+    settled, told = settle(arrays)
+    assert settled == {"a": ("x", "x_b"), "b": ("x_b_b",)}
+    assert told == [conflict("b", [3], ["x"], "'x' -> 'x_b_b'", 3)]
+
+
+def test_a_dimension_called_as_a_scalar_array() -> None:
+    arrays = {"a": document([2], ["s"]), "b": document([2], ["s"]), "s": document([])}
+    settled, told = settle(arrays)
+    assert settled == {"a": ("s_a",), "b": ("s_b",), "s": ()}
+    assert told == [
+        conflict("a", [2], ["s"], "'s' -> 's_a'", 3),
+        conflict("b", [2], ["s"], "'s' -> 's_b'", 3),
+    ]
+
+
+def test_a_size_of_zero_is_a_size() -> None:
+    settled, told = settle({"a": document([0], ["x"]), "b": document([1], ["x"])})
+    assert settled == {"a": ("x",), "b": ("x_b",)}
+    assert len(told) == 1
+
+
+def test_names_before_and_after_conflicts() -> None:
+    arrays = {"a": document([2], ["x"]), "b": document([3, 4], ["x", None])}
+    settled = settle_dimensions(arrays, "g")
+    assert settled.named == {"a": ("x",), "b": ("x", "phony_dim_0")}
+    assert settled.dimensions == {"a": ("x",), "b": ("x_b", "phony_dim_0")}
+
+
+def test_an_array_with_both_troubles_is_told_of_once() -> None:
+    arrays = {"a": document([2], ["x"]), "b": document([3, 4], ["x", None])}
+    settled, told = settle(arrays)
+    assert settled == {"a": ("x",), "b": ("x_b", "phony_dim_0")}
+    assert told == [
+        (
+            "Array /g/b: /dimension_names gives axes [1] of shape [3, 4] no usable name; its "
+            "dimensions are called ['x_b', 'phony_dim_0']"
+        )
+    ]
+
+
+# In what is opened.
+
+
+@each_format
+@pytest.mark.parametrize("consolidated", [False, True])
+def test_unnamed_dimensions_of_a_group(zarr_format: ZarrFormat, consolidated: bool) -> None:
+    root = Group(
+        {
+            "g": Group(
+                {
+                    "a": Array(np.arange(12).reshape(3, 4), None, {"units": "m"}, chunks=(2, 4)),
+                    "b": Array(np.arange(4.0), None),
+                    "c": Array(np.arange(4.0), ("x",)),
+                }
+            )
+        }
+    )
+    store = memory_store(build(root, zarr_format, consolidated=consolidated))
+    dataset, told = opened_with_warnings(xr.open_dataset, store, group="g")
+    assert [type(warning) for warning in told] == [XGroupDimensionWarning] * 2
+    assert dataset["a"].dims == ("phony_dim_0", "phony_dim_1")
+    assert dataset["b"].dims == ("phony_dim_1",)
+    named = Group(
+        {
+            "a": Array(
+                np.arange(12).reshape(3, 4),
+                ("phony_dim_0", "phony_dim_1"),
+                {"units": "m"},
+                chunks=(2, 4),
+            ),
+            "b": Array(np.arange(4.0), ("phony_dim_1",)),
+            "c": Array(np.arange(4.0), ("x",)),
+        }
+    )
+    assert_same(dataset, opened(xr.open_dataset, memory_store(build(named, zarr_format))))
+
+
+def test_names_that_are_partly_null() -> None:
+    root = Group({"v": Array(np.zeros((2, 3)), ("y", None)), "y": coordinate("y", [5, 6])})
+    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(root)))
+    assert dataset["v"].dims == ("y", "phony_dim_0")
+    assert dataset["v"].coords["y"].values.tolist() == [5, 6]
+    assert [str(warning) for warning in told] == [
+        (
+            "Array /v: /dimension_names gives axes [1] of shape [2, 3] no usable name; its dimensions "
+            "are called ['y', 'phony_dim_0']"
+        )
+    ]
+
+
+@pytest.mark.parametrize("names", [["x"], ["x", "y", "z"], "xy", 5, {"x": 1}, ["y", 7]], ids=str)
+@pytest.mark.parametrize("function", [xr.open_dataset, xr.open_datatree])
+def test_names_that_cannot_be_used_spoil_nothing(function: Any, names: Any) -> None:
+    root = Group({"v": Array(np.ones((2, 3)), ("y", "x")), "w": Array(np.arange(3), ("x",))})
+    contents = edit(build(root), "v/zarr.json", update(dimension_names=names))
+    result, told = opened_with_warnings(function, memory_store(contents))
+    assert result["v"].shape == (2, 3)
+    assert result["w"].dims == ("x",)
+    assert [type(warning) for warning in told] == [XGroupDimensionWarning]
+    assert np.all(result["v"].values == 1)
+
+
+@each_format
+def test_arrays_that_disagree_open_with_all_their_values(zarr_format: ZarrFormat) -> None:
+    root = Group(
+        {
+            "a": Array([1.0, 2.0], ("x",)),
+            "b": Array([3.0, 4.0, 5.0], ("x",), {"units": "m"}, chunks=(2,)),
+            "x": coordinate("x", [10, 20]),
+        }
+    )
+    store = memory_store(build(root, zarr_format))
+    dataset, told = opened_with_warnings(xr.open_dataset, store, chunks={})
+    assert dict(dataset.sizes) == {"x": 2, "x_b": 3}
+    assert dataset["b"].values.tolist() == [3.0, 4.0, 5.0]
+    assert dataset["b"].attrs == {"units": "m"}
+    assert dataset["b"].chunks == ((2, 1),)
+    assert dataset["b"].encoding["preferred_chunks"] == {"x_b": 2}
+    assert dataset["a"].coords["x"].values.tolist() == [10, 20]
+    pointer = "/dimension_names" if zarr_format == 3 else "/attributes/_ARRAY_DIMENSIONS"
+    assert [str(warning) for warning in told] == [
+        (
+            f"Array /b: {pointer} gives shape [3] the dimensions ['x'], of which other arrays of the "
+            "group have another size; renamed 'x' -> 'x_b'"
+        )
+    ]
+
+
+def test_a_dimension_called_as_a_scalar_opens() -> None:
+    root = Group({"s": Array(7.0), "v": Array([1.0, 2.0], ("s",))})
+    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(root)))
+    assert float(dataset["s"]) == 7.0
+    assert dataset["v"].dims == ("s_v",)
+    assert len(told) == 1
+
+
+def test_a_dropped_array_has_no_say() -> None:
+    root = Group({"a": Array([1.0, 2.0], ("x",)), "b": Array([3.0, 4.0, 5.0], ("x",))})
+    dataset = opened(xr.open_dataset, memory_store(build(root)), drop_variables="a")
+    assert dict(dataset.sizes) == {"x": 3}
+
+
+def test_groups_have_dimensions_of_their_own() -> None:
+    root = Group(
+        {
+            "g": Group({"v": Array([1.0, 2.0], ("x",))}),
+            "h": Group({"v": Array([1.0, 2.0, 3.0], ("x",))}),
+        }
+    )
+    tree = opened(xr.open_datatree, memory_store(build(root)))
+    assert (tree["g"].sizes["x"], tree["h"].sizes["x"]) == (2, 3)
+
+
+@pytest.mark.parametrize("key", ["_NCZARR_ARRAY", "_nczarr_array"])
+def test_nczarr_in_the_attributes(key: str) -> None:
+    nczarr = {key: {"dimension_references": ["/g/y", "/x"]}}
+    root = Group({"v": Array(np.zeros((2, 3)), None, {**nczarr, "units": "m"})})
+    dataset = opened(xr.open_dataset, memory_store(build(root)))
+    assert dataset["v"].dims == ("y", "x")
+
+
+def test_nczarr_of_v2_as_in_engine_zarr() -> None:
+    root = Group(
+        {
+            "v": Array(
+                np.zeros((2, 3)),
+                None,
+                {"units": "m"},
+                v2={"_NCZARR_ARRAY": {"dimrefs": ["/y", "/x"], "storage": "chunked"}},
+            )
+        }
+    )
+    store = memory_store(build(root, 2))
+    dataset = opened(xr.open_dataset, store)
+    assert dataset["v"].dims == ("y", "x")
+    assert dataset["v"].attrs == {"units": "m"}
+    if Version("2025.1") <= XARRAY:  # earlier ones cannot read it with zarr 3
+        compare(xr.open_dataset, store, consolidated=False)
+
+
+# Dimensions of ancestors.
+
+
+def with_times(*, nearest: list[int] | None = None, **members: Group | Array) -> Group:
+    """Return a store with a time at the root, one in the group, and members two levels down."""
+    inner = Group(
+        {"deep": Group(members)} | ({"time": coordinate("time", nearest)} if nearest else {})
+    )
+    return Group({"time": coordinate("time", [1, 2], long_name="root's"), "g": inner})
+
+
+IN_TIME = Array([7.0, 8.0], ("/time",))
+
+
+@each_format
+@pytest.mark.parametrize("consolidated", [False, True])
+def test_the_time_of_an_ancestor(zarr_format: ZarrFormat, consolidated: bool) -> None:
+    store = memory_store(build(with_times(v=IN_TIME), zarr_format, consolidated=consolidated))
+    dataset = opened(xr.open_dataset, store, group="g/deep")
+    assert dataset["v"].dims == ("time",)
+    assert dataset["v"].coords["time"].values.tolist() == [1, 2]
+    assert dataset["time"].attrs == {"long_name": "root's"}
+    assert "time" in dataset.xindexes
+    assert set(dataset.data_vars) == {"v"}
+
+
+def test_the_time_of_the_nearest_ancestor() -> None:
+    store = memory_store(build(with_times(nearest=[5, 6], v=IN_TIME)))
+    dataset = opened(xr.open_dataset, store, group="g/deep")
+    assert dataset["time"].values.tolist() == [5, 6]
+
+
+def left_as_it_is(length: int, ancestor: str, other: int) -> str:
+    return (
+        f"Array /g/deep/v: its dimension '/time' of length {length} cannot be that of group "
+        f"{ancestor} (length {other}), or the name is taken here; it was left as it is"
+    )
+
+
+def test_a_time_of_the_nearest_ancestor_that_does_not_fit() -> None:
+    store = memory_store(build(with_times(nearest=[5, 6, 7], v=IN_TIME)))
+    dataset, told = opened_with_warnings(xr.open_dataset, store, group="g/deep")
+    assert [str(warning) for warning in told] == [left_as_it_is(2, "/g", 3)]
+    assert type(told[0]) is XGroupDimensionWarning
+    assert dataset["v"].dims == ("/time",)
+    assert not dataset["v"].coords
+
+
+def test_a_time_that_an_ancestor_has_without_a_coordinate() -> None:
+    root = Group(
+        {
+            "w": Array([1.0, 2.0], ("time",)),
+            "g": Group({"v": IN_TIME}),
+        }
+    )
+    dataset = opened(xr.open_dataset, memory_store(build(root)), group="g")
+    assert dataset["v"].dims == ("time",)
+    assert not dataset.coords
+
+
+def test_a_tree_inherits_it_as_well() -> None:
+    tree = opened(xr.open_datatree, memory_store(build(with_times(v=IN_TIME))))
+    assert tree["g/deep/v"].dims == ("time",)
+    assert tree["g/deep/v"].coords["time"].values.tolist() == [1, 2]
+
+
+def test_an_ancestors_time_beside_other_dimensions() -> None:
+    values = Array(np.zeros((2, 3, 4)), ("/time", "y", "x"), chunks=(1, 3, 2))
+    store = memory_store(build(with_times(v=values)))
+    dataset = opened(xr.open_dataset, store, group="g/deep", chunks={})
+    assert dataset["v"].dims == ("time", "y", "x")
+    assert dataset["v"].encoding["preferred_chunks"] == {"time": 1, "y": 3, "x": 2}
+    assert dataset["v"].chunks == ((1, 1), (3,), (2, 2))
+
+
+@pytest.mark.parametrize("name", ["/nowhere", "/", "/g/time"])
+def test_names_that_no_ancestor_has_are_as_in_engine_zarr(name: str) -> None:
+    store = memory_store(build(with_times(v=Array([7.0, 8.0], (name,)))))
+    dataset = compare(xr.open_dataset, store, group="g/deep")
+    assert dataset["v"].dims == (name,)
+
+
+def test_a_length_that_the_ancestor_has_not() -> None:
+    store = memory_store(build(with_times(v=Array([7.0, 8.0, 9.0], ("/time",)))))
+    dataset, told = opened_with_warnings(xr.open_dataset, store, group="g/deep")
+    assert [str(warning) for warning in told] == [left_as_it_is(3, "/", 2)]
+    assert dataset["v"].dims == ("/time",)
+
+
+def test_a_time_of_the_group_itself_never_stands_in_silently_for_its_ancestors() -> None:
+    own = coordinate("time", [30, 40])
+    store = memory_store(build(with_times(time=own, v=IN_TIME, w=Array([1.0, 2.0], ("time",)))))
+    dataset, told = opened_with_warnings(xr.open_dataset, store, group="g/deep")
+    assert dataset["w"].coords["time"].values.tolist() == [30, 40]
+    coordinates = [item.values.tolist() for item in dataset["v"].coords.values()]
+    assert [str(warning) for warning in told] == [left_as_it_is(2, "/", 2)]
+    assert coordinates == []
+
+
+def test_a_time_of_the_group_itself_of_another_length() -> None:
+    own = coordinate("time", [30, 40, 50])
+    store = memory_store(build(with_times(time=own, v=IN_TIME)))
+    dataset, told = opened_with_warnings(xr.open_dataset, store, group="g/deep")
+    assert dataset["time"].values.tolist() == [30, 40, 50]
+    assert dataset["v"].values.tolist() == [7.0, 8.0]
+    assert [str(warning) for warning in told] == [left_as_it_is(2, "/", 2)]

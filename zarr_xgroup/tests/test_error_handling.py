@@ -1,0 +1,611 @@
+"""What is told: the trees of errors and warnings, what they carry, and where they point."""
+
+import pickle
+import sys
+import types
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+import xarray as xr
+from zarr.storage import LocalStore
+
+import zarr_xgroup
+from zarr_xgroup import (
+    XGroupDimensionWarning,
+    XGroupError,
+    XGroupGroupError,
+    XGroupMetadataError,
+    XGroupMetadataWarning,
+    XGroupNameWarning,
+    XGroupNoPrincipalWarning,
+    XGroupPathError,
+    XGroupPluginWarning,
+    XGroupReferenceError,
+    XGroupResolutionWarning,
+    XGroupStoreError,
+    XGroupStoreNotFoundError,
+    XGroupWarning,
+    errors,
+)
+from zarr_xgroup.tests.builders import (
+    HAS_INDEX_OPTION,
+    Array,
+    Group,
+    Open,
+    build,
+    coordinate,
+    edit,
+    memory_store,
+    recorded,
+    update,
+    write_local,
+)
+
+T = TypeVar("T")
+
+OPEN_FUNCTIONS: tuple[Open, ...] = (xr.open_dataset, xr.open_groups, xr.open_datatree)
+TREES = OPEN_FUNCTIONS[1:]
+
+each_function = pytest.mark.parametrize("function", OPEN_FUNCTIONS, ids=lambda f: f.__name__)
+each_tree = pytest.mark.parametrize("function", TREES, ids=lambda f: f.__name__)
+
+
+def told(function: Open, root: Group, **options: Any) -> list[Warning]:
+    """Return all warnings of opening a store."""
+    return recorded(function, memory_store(build(root)), engine="xgroup", **options)[1]
+
+
+def paths_told(function: Open, root: Group, **options: Any) -> tuple[str, ...]:
+    """Return the arrays that the warning about missing principal conventions is about."""
+    given = told(function, root, **options)
+    if not given:
+        return ()
+    (warning,) = given
+    assert type(warning) is XGroupNoPrincipalWarning
+    return warning.paths
+
+
+def values(*dims: str, **attrs: Any) -> Array:
+    """Return an array of two values along each dimension."""
+    value: Any = 1.0
+    for _dim in dims:
+        value = [value, value]
+    return Array(value, dims, attrs)
+
+
+# The trees.
+
+ERRORS: dict[type[XGroupError], tuple[type[BaseException], ...]] = {
+    XGroupError: (Exception,),
+    XGroupStoreError: (XGroupError, OSError),
+    XGroupStoreNotFoundError: (XGroupStoreError, FileNotFoundError),
+    XGroupGroupError: (XGroupError, KeyError),
+    XGroupReferenceError: (XGroupError, LookupError),
+    XGroupPathError: (XGroupError, ValueError),
+    XGroupMetadataError: (XGroupError, ValueError),
+}
+WARNINGS: dict[type[XGroupWarning], type[Warning]] = {
+    XGroupWarning: UserWarning,
+    XGroupNoPrincipalWarning: XGroupWarning,
+    XGroupResolutionWarning: XGroupNoPrincipalWarning,
+    XGroupDimensionWarning: XGroupWarning,
+    XGroupNameWarning: XGroupWarning,
+    XGroupMetadataWarning: XGroupWarning,
+    XGroupPluginWarning: XGroupWarning,
+}
+
+
+@pytest.mark.parametrize(("error", "bases"), ERRORS.items(), ids=lambda item: str(item))
+def test_errors_are_of_the_kinds_that_python_users_catch(
+    error: type[XGroupError], bases: tuple[type[BaseException], ...]
+) -> None:
+    assert error.__bases__ == bases
+
+
+@pytest.mark.parametrize(("warning", "base"), WARNINGS.items(), ids=lambda item: str(item))
+def test_warnings_form_a_tree(warning: type[XGroupWarning], base: type[Warning]) -> None:
+    assert warning.__bases__ == (base,)
+
+
+def test_all_errors_and_warnings_are_public_and_in_the_drawing() -> None:
+    for kind in (*ERRORS, *WARNINGS):
+        assert getattr(zarr_xgroup, kind.__name__) is kind
+        assert kind.__name__ in zarr_xgroup.__all__
+        assert f"{kind.__name__} " in f"{errors.__doc__} ".replace("\n", " \n")
+    defined = {
+        kind
+        for kind in vars(errors).values()
+        if isinstance(kind, type) and issubclass(kind, XGroupError | XGroupWarning)
+    }
+    assert defined == {*ERRORS, *WARNINGS}
+
+
+@pytest.mark.parametrize("kind", ERRORS)
+def test_errors_say_their_message_as_it_is(kind: type[XGroupError]) -> None:
+    message = "There is no 'group' \"here\"\nnor \u00e9lsewhere"
+    assert str(kind(message)) == message
+
+
+@pytest.mark.parametrize("kind", ERRORS)
+def test_errors_without_a_message(kind: type[XGroupError]) -> None:
+    assert str(kind()) == ""
+
+
+@pytest.mark.parametrize("kind", ERRORS)
+def test_errors_pickle(kind: type[XGroupError]) -> None:
+    copy = pickle.loads(pickle.dumps(kind("what is wrong")))
+    assert type(copy) is kind
+    assert str(copy) == "what is wrong"
+
+
+@pytest.mark.parametrize("kind", WARNINGS)
+def test_warnings_carry_their_error(kind: type[XGroupWarning]) -> None:
+    error = XGroupMetadataError("why")
+    assert kind("text", error).error is error
+    assert kind("text").error is None
+    assert str(kind("text", error)) == "text"
+
+
+@pytest.mark.parametrize(
+    "warning",
+    [
+        XGroupNoPrincipalWarning.for_arrays(["/a", "/b"]),
+        XGroupResolutionWarning.for_problem(["/a"], XGroupReferenceError("why")),
+        XGroupMetadataWarning("text", XGroupMetadataError("why")),
+    ],
+    ids=lambda warning: type(warning).__name__,
+)
+def test_warnings_pickle_with_all_they_carry(warning: XGroupWarning) -> None:
+    copy = pickle.loads(pickle.dumps(warning))
+    assert type(copy) is type(warning)
+    assert str(copy) == str(warning)
+    assert type(copy.error) is type(warning.error)
+    assert str(copy.error) == str(warning.error)
+    assert getattr(copy, "paths", ()) == getattr(warning, "paths", ())
+
+
+# Arrays without a principal convention.
+
+
+def test_one_array_without_a_principal_convention() -> None:
+    (warning,) = told(xr.open_dataset, Group({"a": values("x")}))
+    assert str(warning) == (
+        "1 array declares no principal convention (such as cs or spatial), which could say "
+        "where the coordinates of its dimensions are: /a"
+    )
+    assert isinstance(warning, XGroupNoPrincipalWarning)
+    assert warning.paths == ("/a",)
+    assert warning.error is None
+
+
+def many(number: int) -> Group:
+    return Group({f"a{n:03}": values("x") for n in range(number)})
+
+
+@pytest.mark.parametrize(
+    ("number", "more"),
+    [(2, ""), (29, ""), (30, ""), (31, " and 1 more"), (32, " and 2 more"), (100, " and 70 more")],
+)
+def test_the_first_30_are_named_and_the_rest_counted(number: int, more: str) -> None:
+    (warning,) = told(xr.open_dataset, many(number))
+    paths = tuple(f"/a{n:03}" for n in range(number))
+    assert isinstance(warning, XGroupNoPrincipalWarning)
+    assert warning.paths == paths
+    assert str(warning) == (
+        f"{number} arrays declare no principal convention (such as cs or spatial), which could "
+        "say where the coordinates of their dimensions are: " + ", ".join(paths[:30]) + more
+    )
+
+
+@each_tree
+def test_one_warning_for_all_groups_of_an_open(function: Open) -> None:
+    root = Group(
+        {
+            "b": values("x"),
+            "a": values("x"),
+            "g": Group({"c": values("x"), "deep": Group({"d": values("x")})}),
+            "h": Group({"c": values("x")}),
+        }
+    )
+    assert paths_told(function, root) == ("/a", "/b", "/g/c", "/h/c", "/g/deep/d")
+    assert paths_told(function, root, group="g") == ("/g/c", "/g/deep/d")
+
+
+def test_only_the_arrays_of_the_group_that_is_opened() -> None:
+    root = Group({"a": values("x"), "g": Group({"b": values("x")})})
+    assert paths_told(xr.open_dataset, root) == ("/a",)
+    assert paths_told(xr.open_dataset, root, group="g") == ("/g/b",)
+
+
+@each_function
+def test_nothing_is_told_of_a_store_without_arrays(function: Open) -> None:
+    assert told(function, Group({"g": Group()})) == []
+
+
+def test_dropped_variables_are_not_counted() -> None:
+    root = Group({"a": values("x"), "b": values("x"), "c": values("x")})
+    assert paths_told(xr.open_dataset, root, drop_variables=["a", "c"]) == ("/b",)
+    assert paths_told(xr.open_dataset, root, drop_variables="b") == ("/a", "/c")
+    assert told(xr.open_dataset, root, drop_variables=["a", "b", "c"]) == []
+
+
+@each_function
+def test_dimension_coordinates_are_not_counted(function: Open) -> None:
+    assert paths_told(function, Group({"x": coordinate("x", [1, 2]), "v": values("x")})) == ("/v",)
+    assert told(function, Group({"x": coordinate("x", [1, 2])})) == []
+
+
+def test_an_array_called_as_a_dimension_that_is_not_its_own_is_counted() -> None:
+    assert paths_told(xr.open_dataset, Group({"x": values("y"), "v": values("y")})) == ("/v", "/x")
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("convention", ["cs", "spatial"])
+def test_who_declares_a_principal_convention_is_not_counted(
+    zarr_format: Any, convention: str
+) -> None:
+    declared = {"zarr_conventions": [{"name": convention}]}
+    root = Group({"a": values("x", **declared), "b": values("x")})
+    store = memory_store(build(root, zarr_format))
+    _dataset, given = recorded(xr.open_dataset, store, engine="xgroup")
+    principal = [item for item in given if type(item) is XGroupNoPrincipalWarning]
+    assert [item.paths for item in principal] == [("/b",)]
+
+
+@pytest.mark.parametrize("convention", ["uom", "ref", "proj", "geolocation", "unknown"])
+def test_who_declares_only_a_service_convention_is_counted(convention: str) -> None:
+    declared = {"zarr_conventions": [{"name": convention}]}
+    assert paths_told(xr.open_dataset, Group({"a": values("x", **declared)})) == ("/a",)
+
+
+CF_ATTRIBUTES = {
+    "coordinates": "lat lon",
+    "bounds": "lat",
+    "climatology": "lat",
+    "ancillary_variables": "lat lon",
+    "cell_measures": "area: lat volume: lon",
+    "formula_terms": "a: lat b: lon",
+    "grid_mapping": "lat",
+    "grid_mapping (of several)": "lat: x y lon: x",
+}
+
+
+@each_function
+@pytest.mark.parametrize(("attribute", "value"), CF_ATTRIBUTES.items(), ids=CF_ATTRIBUTES)
+def test_arrays_that_cf_attributes_refer_to_are_not_counted(
+    function: Open, attribute: str, value: str
+) -> None:
+    root = Group(
+        {
+            "lat": values("x"),
+            "lon": values("x"),
+            "v": values("x", **{attribute.partition(" ")[0]: value}),
+        }
+    )
+    expected = ("/v",) if "lon" in value else ("/lon", "/v")
+    assert paths_told(function, root) == expected
+
+
+@each_function
+def test_other_attributes_refer_to_nothing(function: Open) -> None:
+    root = Group({"lat": values("x"), "v": values("x", comment="lat", long_name="lat")})
+    assert paths_told(function, root) == ("/lat", "/v")
+
+
+@each_tree
+@pytest.mark.parametrize(
+    "value", ["/grid/lat", "../grid/lat", "/grid/lat /grid/none", "none ../ocean/../grid/./lat"]
+)
+def test_arrays_of_other_groups_are_referred_to_by_path(function: Open, value: str) -> None:
+    root = Group(
+        {
+            "grid": Group({"lat": values("x"), "other": values("x")}),
+            "ocean": Group({"v": values("x", coordinates=value)}),
+        }
+    )
+    assert paths_told(function, root) == ("/grid/other", "/ocean/v")
+
+
+@each_tree
+def test_a_name_is_searched_for_upwards_and_found_at_the_nearest(function: Open) -> None:
+    root = Group(
+        {
+            "lat": values("x"),
+            "lon": values("x"),
+            "g": Group(
+                {
+                    "lat": values("x"),
+                    "h": Group({"v": values("x", ancillary_variables="lat lon")}),
+                }
+            ),
+        }
+    )
+    assert paths_told(function, root) == ("/lat", "/g/h/v")
+
+
+@each_tree
+@pytest.mark.parametrize("value", ["../../grid/lat", "/lat", "grid/lat", "grid", "/grid", ""])
+def test_paths_that_lead_to_no_array_change_nothing(function: Open, value: str) -> None:
+    root = Group(
+        {
+            "grid": Group({"lat": values("x")}),
+            "ocean": Group({"v": values("x", ancillary_variables=value)}),
+        }
+    )
+    assert paths_told(function, root) == ("/grid/lat", "/ocean/v")
+
+
+def test_attributes_that_are_no_strings_refer_to_nothing() -> None:
+    root = Group({"lat": values("x"), "v": values("x", ancillary_variables=["lat"])})
+    given = told(xr.open_dataset, root)
+    (warning,) = [item for item in given if type(item) is XGroupNoPrincipalWarning]
+    assert warning.paths == ("/lat", "/v")
+
+
+# What could not be resolved.
+
+
+def test_a_failed_reference_is_told_with_its_error_and_its_array() -> None:
+    declared = {"zarr_conventions": [{"name": "ref"}], "other": {"node": "nope"}}
+    root = Group({"v": values("x", **declared), "w": values("x")})
+    failed, no_principal = told(xr.open_dataset, root)
+    assert type(failed) is XGroupResolutionWarning
+    assert failed.paths == ("/v",)
+    assert type(failed.error) is XGroupReferenceError
+    assert str(failed.error) == (
+        "/v#/attributes/other: 'nope' leads nowhere, tried /nope (no such node), "
+        "/v/nope (no such node)"
+    )
+    assert str(failed) == f"{failed.error}. Array /v was opened without what depends on it"
+    assert type(no_principal) is XGroupNoPrincipalWarning
+
+
+@pytest.mark.parametrize(
+    ("reference", "kind"),
+    [
+        ({"node": "absent"}, XGroupReferenceError),
+        ({"node": "a//b"}, XGroupPathError),
+        ({"node": "w", "attribute": "no pointer"}, XGroupPathError),
+        ({"node": "w", "attribute": 5}, XGroupMetadataError),
+        ({"node": "w", "uri": "nowhere"}, XGroupStoreError),
+        ({"node": "/..", "uri": None}, XGroupPathError),
+    ],
+    ids=str,
+)
+def test_each_kind_of_problem_has_its_error(
+    reference: dict[str, Any], kind: type[XGroupError]
+) -> None:
+    declared = {"zarr_conventions": [{"name": "ref"}], "other": reference}
+    root = Group({"v": values("x", **declared), "w": values("x")})
+    (failed,) = [
+        item for item in told(xr.open_dataset, root) if isinstance(item, XGroupResolutionWarning)
+    ]
+    assert type(failed.error) is kind
+    assert failed.paths == ("/v",)
+
+
+def test_a_problem_that_several_arrays_meet_names_them_all() -> None:
+    warning = XGroupResolutionWarning.for_problem(["/a", "/b"], XGroupStoreError("the reason"))
+    assert str(warning) == "the reason. Arrays /a, /b were opened without what depends on it"
+    assert warning.paths == ("/a", "/b")
+
+
+def test_a_problem_that_many_arrays_meet_names_the_first_30() -> None:
+    paths = [f"/a{n}" for n in range(32)]
+    warning = XGroupResolutionWarning.for_problem(paths, XGroupStoreError("the reason"))
+    assert str(warning) == (
+        f"the reason. Arrays {', '.join(paths[:30])} and 2 more were opened without what "
+        "depends on it"
+    )
+    assert warning.paths == tuple(paths)
+
+
+@pytest.mark.parametrize(
+    ("paths", "text"), [(["/a"], "Array /a: chosen"), (["/a", "/b"], "Arrays /a, /b: chosen")]
+)
+def test_a_choice_that_was_made_is_told_without_an_error(paths: list[str], text: str) -> None:
+    warning = XGroupResolutionWarning.for_note(paths, "chosen")
+    assert str(warning) == text
+    assert warning.paths == tuple(paths)
+    assert warning.error is None
+
+
+# Warnings as errors, and suppressed.
+
+
+@pytest.fixture
+def closed_stores(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Record the stores that are closed."""
+    closed: list[Any] = []
+    close = LocalStore.close
+
+    def record(store: LocalStore) -> None:
+        closed.append(store)
+        close(store)
+
+    monkeypatch.setattr(LocalStore, "close", record)
+    return closed
+
+
+#: Gives a warning of every kind that an open can give.
+TROUBLED = Group(
+    {
+        "s": Array([1.0, 2.0, 3.0], ("s",)),
+        "unnamed": Array([1.0, 2.0], None),
+        "ref_from": values(
+            "x", zarr_conventions=[{"name": "ref"}], lost={"node": "nope"}, found={"node": "g/s"}
+        ),
+        "bad": values("x"),
+        "time": values("x", units="days since when"),
+        "g": Group({"s": Array([1.0, 2.0], ("x",))}),
+    }
+)
+
+
+def troubled_contents() -> dict[str, bytes]:
+    return edit(build(TROUBLED), "bad/zarr.json", update(codecs=[{"name": "nosuchcodec"}]))
+
+
+KINDS = (
+    XGroupNoPrincipalWarning,
+    XGroupResolutionWarning,
+    XGroupDimensionWarning,
+    XGroupNameWarning,
+    XGroupMetadataWarning,
+)
+
+
+@each_function
+def test_the_troubled_store_gives_warnings_of_all_kinds(function: Open) -> None:
+    _result, given = recorded(function, memory_store(troubled_contents()), engine="xgroup")
+    assert {type(item) for item in given} == set(KINDS)
+
+
+@each_function
+@pytest.mark.parametrize("kind", KINDS)
+def test_promoted_to_an_error_it_raises_and_the_store_is_closed(
+    function: Open, kind: type[XGroupWarning], tmp_path: Path, closed_stores: list[Any]
+) -> None:
+    path = write_local(troubled_contents(), tmp_path / "s.zarr")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", kind)
+        with pytest.raises(kind):
+            function(path, engine="xgroup")
+    assert len(closed_stores) == 1
+
+
+@each_function
+def test_suppressed_all_opens_in_silence(function: Open) -> None:
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        warnings.simplefilter("ignore", XGroupWarning)
+        function(memory_store(troubled_contents()), engine="xgroup")
+    assert given == []
+
+
+@each_function
+@pytest.mark.parametrize("kind", [XGroupDimensionWarning, XGroupMetadataWarning])
+def test_one_kind_can_be_suppressed_alone(function: Open, kind: type[XGroupWarning]) -> None:
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        warnings.simplefilter("ignore", kind)
+        function(memory_store(troubled_contents()), engine="xgroup")
+    assert {item.category for item in given} == set(KINDS) - {kind}
+
+
+@each_function
+def test_missing_conventions_can_be_suppressed_and_failed_references_kept(function: Open) -> None:
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        warnings.simplefilter("ignore", XGroupNoPrincipalWarning)
+        warnings.simplefilter("always", XGroupResolutionWarning)
+        function(memory_store(troubled_contents()), engine="xgroup")
+    assert {item.category for item in given} == set(KINDS) - {XGroupNoPrincipalWarning}
+
+
+def test_each_open_warns_anew_from_another_line() -> None:
+    store: Any = memory_store(build(Group({"a": values("x")})))
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("default")
+        xr.open_dataset(store, engine="xgroup")
+        xr.open_dataset(store, engine="xgroup")
+    assert len(given) == 2
+
+
+# Where warnings point.
+
+
+def lines_pointed_at(function: Callable[[], object]) -> tuple[set[str], set[int]]:
+    """Return the files and the lines that the warnings of a call point at."""
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        function()
+    assert {item.category for item in given} == set(KINDS)
+    return {item.filename for item in given}, {item.lineno for item in given}
+
+
+def line_here() -> int:
+    """Return the line of the call."""
+    return sys._getframe(1).f_lineno
+
+
+def each_way_to_open(store: Any) -> dict[str, tuple[Callable[[], object], int]]:
+    """Return all functions of xarray that open a store, each with the line of its call."""
+    ways: dict[str, tuple[Callable[[], object], int]] = {}
+    ways["open_dataset"] = lambda: xr.open_dataset(store, engine="xgroup"), line_here()
+    ways["open_groups"] = lambda: xr.open_groups(store, engine="xgroup"), line_here()
+    ways["open_datatree"] = lambda: xr.open_datatree(store, engine="xgroup"), line_here()
+    ways["open_mfdataset"] = lambda: xr.open_mfdataset([store], engine="xgroup"), line_here()
+    ways["open_mfdataset of groups"] = (
+        lambda: xr.open_mfdataset([store], engine="xgroup", group="/"),
+        line_here() - 1,
+    )
+    engine = zarr_xgroup.XGroupBackendEntrypoint
+    ways["the class itself"] = lambda: xr.open_dataset(store, engine=engine), line_here()
+    ways["its method"] = lambda: engine().open_dataset(store), line_here()
+    ways["its other method"] = lambda: engine().open_datatree(store), line_here()
+    return ways
+
+
+@pytest.mark.parametrize("way", each_way_to_open(None))
+def test_warnings_point_at_the_line_of_the_caller(way: str) -> None:
+    function, line = each_way_to_open(memory_store(troubled_contents()))[way]
+    assert lines_pointed_at(function) == ({__file__}, {line})
+
+
+def test_open_dataarray_points_at_the_line_of_the_caller() -> None:
+    store: Any = memory_store(build(Group({"a": values("x")})))
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        line = line_here() + 1
+        xr.open_dataarray(store, engine="xgroup")
+    assert [(item.filename, item.lineno) for item in given] == [(__file__, line)]
+
+
+if HAS_INDEX_OPTION:
+
+    def test_without_default_indexes_they_point_there_as_well() -> None:
+        store: Any = memory_store(troubled_contents())
+        line = line_here() + 2
+        files, lines = lines_pointed_at(
+            lambda: xr.open_datatree(store, engine="xgroup", create_default_indexes=False)
+        )
+        assert (files, lines) == ({__file__}, {line})
+
+
+def in_module(name: str, function: Callable[..., T]) -> Callable[..., T]:
+    """Return a function as if it were defined in another module."""
+    code = function.__code__
+    return types.FunctionType(code, {**globals(), "__name__": name})
+
+
+def open_from_elsewhere(store: Any) -> object:
+    return xr.open_dataset(store, engine="xgroup")
+
+
+def warn_from_elsewhere(warning: XGroupWarning) -> None:
+    errors.warn_user(warning)
+
+
+@pytest.mark.parametrize(
+    "name", ["somebody.elses", "__main__", "xarray_of_mine", "zarr_xgroup_tools", "my.xarray"]
+)
+def test_a_function_of_the_user_in_between_is_pointed_at(name: str) -> None:
+    function = in_module(name, open_from_elsewhere)
+    line = open_from_elsewhere.__code__.co_firstlineno + 1
+    store = memory_store(troubled_contents())
+    assert lines_pointed_at(lambda: function(store)) == ({__file__}, {line})
+
+
+@pytest.mark.parametrize("name", ["xarray", "xarray.backends.api", "zarr_xgroup.backend"])
+def test_frames_of_xarray_and_ours_are_passed_over(name: str) -> None:
+    function = in_module(name, warn_from_elsewhere)
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        line = line_here() + 1
+        function(XGroupWarning("from within"))
+    assert [(item.filename, item.lineno) for item in given] == [(__file__, line)]

@@ -1,0 +1,239 @@
+"""Messages in the user's language: how it is chosen, and that every message is translated."""
+
+import gettext
+import io
+import string
+from pathlib import Path
+from typing import Any
+
+import pytest
+import xarray as xr
+
+import zarr_xgroup
+from zarr_xgroup import XGroupGroupError, XGroupNoPrincipalWarning, XGroupPathError, i18n
+from zarr_xgroup.tests.builders import Array, Group, build, memory_store, recorded
+
+catalogs = pytest.importorskip("babel.messages.catalog")
+extract = pytest.importorskip("babel.messages.extract")
+mofile = pytest.importorskip("babel.messages.mofile")
+pofile = pytest.importorskip("babel.messages.pofile")
+
+PACKAGE = Path(str(zarr_xgroup.__file__)).parent
+LOCALE = PACKAGE / "locale"
+LANGUAGES = ("es", "fr")
+
+each_language = pytest.mark.parametrize("language", LANGUAGES)
+
+#: A message id: the text, or singular and plural.
+Id = str | tuple[str, str]
+
+
+@pytest.fixture(autouse=True)
+def no_language(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin each test without any language in the environment."""
+    for name in ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def extracted() -> set[Id]:
+    """Return the ids of all messages of the package, as README's command extracts them."""
+    found = extract.extract_from_dir(
+        str(PACKAGE), directory_filter=lambda path: Path(path).name != "tests"
+    )
+    return {message for _file, _line, message, _comments, _context in found}
+
+
+def read_catalogue(path: Path) -> Any:
+    with path.open("rb") as file:
+        return pofile.read_po(file)
+
+
+def ids(catalogue: Any) -> set[Id]:
+    return {message.id for message in catalogue if message.id}
+
+
+# Which language.
+
+NO_PATH = "{path!r} is not the path of a group: '.' and '..' cannot name one"
+
+
+@pytest.fixture
+def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use catalogues of two languages made up for the tests."""
+    for language in ("de", "pt_BR"):
+        made = catalogs.Catalog(locale=language)
+        made.add("There is no store {store}", f"[{language}] {{store}}")
+        made.add(NO_PATH, f"[{language}] {{path}}")
+        made.add(
+            ("{names} and {count} more", "{names} and {count} more"),
+            (f"[{language} one] {{names}} {{count}}", f"[{language} many] {{names}} {{count}}"),
+        )
+        folder = tmp_path / language / "LC_MESSAGES"
+        folder.mkdir(parents=True)
+        with (folder / "zarr_xgroup.mo").open("wb") as file:
+            mofile.write_mo(file, made)
+    monkeypatch.setattr(i18n, "LOCALE_DIR", tmp_path)
+
+
+def translated() -> str:
+    return i18n._("There is no store {store}")
+
+
+@pytest.mark.usefixtures("catalogue")
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, "There is no store {store}"),
+        ({"LANG": "de"}, "[de] {store}"),
+        ({"LANG": "de_DE.UTF-8"}, "[de] {store}"),
+        ({"LANG": "de_AT@euro"}, "[de] {store}"),
+        ({"LANG": "pt_BR.UTF-8"}, "[pt_BR] {store}"),
+        ({"LANG": "pt_PT.UTF-8"}, "There is no store {store}"),
+        ({"LANG": "C.UTF-8"}, "There is no store {store}"),
+        ({"LANG": "xx_YY"}, "There is no store {store}"),
+        ({"LC_MESSAGES": "de", "LANG": "pt_BR"}, "[de] {store}"),
+        ({"LC_ALL": "pt_BR", "LC_MESSAGES": "de", "LANG": "de"}, "[pt_BR] {store}"),
+        ({"LANGUAGE": "de", "LC_ALL": "pt_BR", "LANG": "pt_BR"}, "[de] {store}"),
+        ({"LANGUAGE": "xx:pt_BR:de"}, "[pt_BR] {store}"),
+        ({"LANGUAGE": "", "LANG": "de"}, "[de] {store}"),
+        ({"LC_ALL": "C", "LANG": "de"}, "There is no store {store}"),
+    ],
+    ids=str,
+)
+def test_the_language_is_chosen_by_the_environment(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], expected: str
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert translated() == expected
+
+
+@pytest.mark.usefixtures("catalogue")
+def test_the_language_can_change_while_running(monkeypatch: pytest.MonkeyPatch) -> None:
+    for language, expected in (("de", "[de]"), ("pt_BR", "[pt_BR]"), ("en", "There")):
+        monkeypatch.setenv("LANGUAGE", language)
+        assert translated().startswith(expected)
+
+
+@pytest.mark.usefixtures("catalogue")
+def test_what_is_not_translated_is_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LANGUAGE", "de")
+    assert i18n._("something else") == "something else"
+    assert i18n.ngettext("one thing", "{n} things", 1) == "one thing"
+    assert i18n.ngettext("one thing", "{n} things", 2) == "{n} things"
+
+
+@pytest.mark.usefixtures("catalogue")
+@pytest.mark.parametrize(("number", "form"), [(31, "[de one] "), (32, "[de many] ")])
+def test_plural_forms(monkeypatch: pytest.MonkeyPatch, number: int, form: str) -> None:
+    monkeypatch.setenv("LANGUAGE", "de")
+    warning = XGroupNoPrincipalWarning.for_arrays([f"/a{n}" for n in range(number)])
+    assert f": {form}/a0, /a1" in str(warning)
+    assert str(warning).endswith(f"/a29 {number - 30}")
+
+
+@pytest.mark.usefixtures("catalogue")
+def test_messages_are_made_when_something_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert NO_PATH in extracted()
+    monkeypatch.setenv("LANGUAGE", "de")
+    store: Any = memory_store(build(Group()))
+    with pytest.raises(XGroupPathError) as caught:
+        xr.open_dataset(store, engine="xgroup", group="a/../b")
+    assert str(caught.value) == "[de] a/../b"
+
+
+# The catalogues of the package.
+
+
+def test_all_messages_are_in_the_template() -> None:
+    template = ids(read_catalogue(LOCALE / "zarr_xgroup.pot"))
+    messages = extracted()
+    assert len(messages) > 50
+    missing = sorted(map(str, messages - template))
+    assert not missing, f"not in zarr_xgroup.pot: {missing}"
+    assert not sorted(map(str, template - messages)), "no longer in the package"
+
+
+def test_the_languages_there_are() -> None:
+    found = {path.parent.parent.name for path in LOCALE.glob("*/LC_MESSAGES/zarr_xgroup.po")}
+    assert set(LANGUAGES) <= found
+    assert {path.with_suffix(".po") for path in LOCALE.rglob("*.mo")} == set(LOCALE.rglob("*.po"))
+
+
+def placeholders(text: str) -> set[tuple[str, str | None, str | None]]:
+    """Return the replacement fields of a format string, with format and conversion."""
+    return {
+        (field, specification, conversion)
+        for _text, field, specification, conversion in string.Formatter().parse(text)
+        if field is not None
+    }
+
+
+def as_forms(value: Any) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+@each_language
+def test_every_message_is_translated_with_its_placeholders(language: str) -> None:
+    catalogue = read_catalogue(LOCALE / language / "LC_MESSAGES" / "zarr_xgroup.po")
+    assert str(catalogue.locale) == language
+    assert ids(catalogue) == extracted()
+    for message in catalogue:
+        if not message.id:
+            continue
+        assert not message.fuzzy, message.id
+        forms = as_forms(message.string)
+        assert all(forms), f"not translated: {message.id}"
+        assert len(forms) == (1 if isinstance(message.id, str) else catalogue.num_plurals)
+        expected = placeholders(as_forms(message.id)[-1])
+        for form in forms:
+            assert placeholders(form) == expected, message.id
+
+
+@each_language
+def test_compiled_catalogues_are_those_of_their_sources(language: str) -> None:
+    folder = LOCALE / language / "LC_MESSAGES"
+    compiled = io.BytesIO()
+    mofile.write_mo(compiled, read_catalogue(folder / "zarr_xgroup.po"))
+    compiled.seek(0)
+    expected: Any = gettext.GNUTranslations(compiled)
+    with (folder / "zarr_xgroup.mo").open("rb") as file:
+        found: Any = gettext.GNUTranslations(file)
+    # All but the header, which names Babel's version.
+    for catalogue in (expected, found):
+        del catalogue._catalog[""]
+    assert found._catalog == expected._catalog
+    assert [found.plural(n) for n in range(200)] == [expected.plural(n) for n in range(200)]
+
+
+@each_language
+def test_an_open_speaks_the_language(monkeypatch: pytest.MonkeyPatch, language: str) -> None:
+    store = memory_store(build(Group({"a": Array([1.0], ("x",)), "b": Array([1.0], ("x",))})))
+
+    def told() -> str:
+        _dataset, (warning,) = recorded(xr.open_dataset, store, engine="xgroup")
+        return str(warning)
+
+    def raised() -> str:
+        with pytest.raises(XGroupGroupError) as caught:
+            recorded(xr.open_dataset, store, engine="xgroup", group="nope")
+        return str(caught.value)
+
+    in_english = told(), raised()
+    monkeypatch.setenv("LANG", f"{language}_{language.upper()}.UTF-8")
+    translated = told(), raised()
+    assert not set(translated) & set(in_english)
+    assert translated[0].endswith("/a, /b")
+    assert "nope" in translated[1]
+
+
+@each_language
+def test_singular_and_plural(monkeypatch: pytest.MonkeyPatch, language: str) -> None:
+    monkeypatch.setenv("LANGUAGE", language)
+    one = str(XGroupNoPrincipalWarning.for_arrays(["/a"]))
+    two = str(XGroupNoPrincipalWarning.for_arrays(["/a", "/b"]))
+    assert one.startswith("1 ")
+    assert two.startswith("2 ")
+    assert one.removeprefix("1 ").removesuffix("/a") != two.removeprefix("2 ").removesuffix(
+        "/a, /b"
+    )
