@@ -1,0 +1,370 @@
+"""Write a small Zarr store of gridded imagery by the `spatial` convention.
+
+Each group shows one side of it: where attributes stand and which of them count, pixel and node
+registration, rotated and sheared grids, pyramids, what follows from a bounding box, and what
+products write that is of no use.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from store_tools import Array, Group, Json, Nodes, ZarrFormat, below, run, write_store
+
+_UUIDS = {
+    "spatial": "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4",
+    "proj": "f17cb550-5864-4468-aeb7-f3180cfb622f",
+    "multiscales": "d35379db-88df-4056-af3a-620245f8e347",
+}
+
+UTM = "EPSG:32633"
+WGS84 = "EPSG:4326"
+
+#: 10 m cells with north up.
+TRANSFORM = (10.0, 0.0, 500_000.0, 0.0, -10.0, 5_000_000.0)
+ROTATED = (8.0, 6.0, 500_000.0, 6.0, -8.0, 5_000_000.0)
+SHEARED = (10.0, 2.5, 500_000.0, 0.0, -10.0, 5_000_000.0)
+#: Steps that are no binary fractions.
+THIRDS = (0.1, 0.0, -0.7, 0.0, -0.3, 60.2)
+
+#: Arrays whose documents say nothing of their dimensions' names.
+UNNAMED = ("unnamed/image", "unnamed/transposed", "unnamed/series")
+
+N_Y, N_X = 4, 6
+
+#: WKT1, as products write it.
+UTM_WKT1 = (
+    'PROJCS["WGS 84 / UTM zone 33N",GEOGCS["WGS 84",DATUM["WGS_1984",SPHEROID["WGS 84",6378137,'
+    '298.257223563,AUTHORITY["EPSG","7030"]],AUTHORITY["EPSG","6326"]],PRIMEM["Greenwich",0,'
+    'AUTHORITY["EPSG","8901"]],UNIT["degree",0.0174532925199433,AUTHORITY["EPSG","9122"]],'
+    'AUTHORITY["EPSG","4326"]],PROJECTION["Transverse_Mercator"],'
+    'PARAMETER["latitude_of_origin",0],PARAMETER["central_meridian",15],'
+    'PARAMETER["scale_factor",0.9996],PARAMETER["false_easting",500000],'
+    'PARAMETER["false_northing",0],UNIT["metre",1,AUTHORITY["EPSG","9001"]],'
+    'AXIS["Easting",EAST],AXIS["Northing",NORTH],AUTHORITY["EPSG","32633"]]'
+)
+
+
+def write(target: str | Path, zarr_format: ZarrFormat = 3) -> None:
+    """Write the store, not consolidated, in place of one that is there already.
+
+    Parameters
+    ----------
+    target : str or Path
+        A folder.
+    zarr_format : {2, 3}
+        The format of all nodes.
+
+    Raises
+    ------
+    FileExistsError
+        If something other than a Zarr store is there.
+    """
+    write_store(target, make_nodes(), zarr_format)
+    for path in UNNAMED:
+        _remove_dimension_names(Path(target) / path, zarr_format)
+
+
+def _remove_dimension_names(folder: Path, zarr_format: ZarrFormat) -> None:
+    file, key = {3: ("zarr.json", "dimension_names"), 2: (".zattrs", "_ARRAY_DIMENSIONS")}[
+        zarr_format
+    ]
+    document = json.loads((folder / file).read_text(encoding="utf-8"))
+    del document[key]
+    text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    (folder / file).write_text(text, encoding="utf-8", newline="\n")
+
+
+def make_nodes() -> Nodes:
+    """Return all nodes by their paths, groups before their members."""
+    return {
+        "": Group({"title": "Gridded imagery of all kinds"}),
+        **below("array_level", _array_level()),
+        **below("inherited", _inherited()),
+        **below("override", _override()),
+        **below("node", _node()),
+        **below("rotated", _rotated()),
+        **below("sheared", _sheared()),
+        **below("orders", _orders()),
+        **below("pyramid", _pyramid()),
+        **below("chain", _chain()),
+        **below("array_assets", _array_assets()),
+        **below("bbox", _bbox()),
+        **below("bbox_node", _bbox_node()),
+        **below("placeholder", _placeholder()),
+        **below("placeholder_bare", _placeholder_bare()),
+        **below("real", _real()),
+        **below("unnamed", _unnamed()),
+        **below("several_crs", _several_crs()),
+    }
+
+
+# Pieces of documents.
+
+
+def _declaring(*conventions: str, **attributes: Any) -> Json:
+    declared = [{"uuid": _UUIDS[name], "name": f"{name}:"} for name in conventions]
+    return {"zarr_conventions": declared, **attributes}
+
+
+def _spatial(
+    transform: tuple[float, ...] | None = None,
+    dimensions: tuple[str, str] = ("y", "x"),
+    crs: str = UTM,
+    **more: Any,
+) -> Json:
+    """Return attributes of a node that declares `spatial` and `proj`.
+
+    Parameters
+    ----------
+    transform : tuple of float, optional
+        For ``spatial:transform``.
+    dimensions : tuple of str
+        Y and X.
+    crs : str
+        For ``proj:code``.
+    **more
+        What else the convention has, without its prefix.
+    """
+    attributes = _declaring("spatial", "proj")
+    attributes["spatial:dimensions"] = list(dimensions)
+    if transform is not None:
+        attributes["spatial:transform"] = list(transform)
+    attributes |= {f"spatial:{key}": value for key, value in more.items()}
+    attributes["proj:code"] = crs
+    return attributes
+
+
+def _numbers(*shape: int) -> np.ndarray[Any, Any]:
+    return np.arange(np.prod(shape, dtype=int), dtype=np.int16).reshape(shape)
+
+
+def _image(rows: int = N_Y, columns: int = N_X, attributes: Json | None = None) -> Array:
+    return Array(("y", "x"), _numbers(rows, columns), attributes or {})
+
+
+# The groups.
+
+
+def _array_level() -> Nodes:
+    """Return arrays that say everything themselves, and one that says nothing."""
+    return {
+        "": Group(),
+        "image": _image(attributes=_spatial(TRANSFORM)),
+        "series": Array(("time", "y", "x"), _numbers(2, N_Y, N_X), _spatial(TRANSFORM)),
+        # Its dimensions have coordinates all the same: they are those of the group's images.
+        "mask": _image(),
+    }
+
+
+def _inherited() -> Nodes:
+    """Return a group that declares everything for its direct child arrays."""
+    return {
+        "": Group(_spatial(THIRDS, ("lat", "lon"), WGS84)),
+        "red": Array(("lat", "lon"), _numbers(N_Y, N_X)),
+        "series": Array(("time", "lat", "lon"), _numbers(2, N_Y, N_X)),
+        "time": Array(("time",), np.array([0, 1]), {"units": "days since 2026-01-01"}),
+        "profile": Array(("lat",), _numbers(N_Y)),
+        "scalar": Array((), np.int16(7)),
+        "below": Group(),
+        "below/red": Array(("lat", "lon"), _numbers(N_Y, N_X)),
+    }
+
+
+def _override() -> Nodes:
+    """Return arrays that have some attributes of their own, and the others of their group."""
+    return {
+        "": Group(_spatial(TRANSFORM, registration="node", crs=WGS84)),
+        "all_of_group": _image(),
+        "own_transform": Array(
+            ("v", "u"),
+            _numbers(3, 5),
+            {
+                "spatial:dimensions": ["v", "u"],
+                "spatial:transform": [20.0, 0.0, 600_000.0, 0.0, -20.0, 4_000_000.0],
+                "proj:code": UTM,
+            },
+        ),
+        "own_registration": Array(
+            ("row", "col"),
+            _numbers(2, 3),
+            {"spatial:dimensions": ["row", "col"], "spatial:registration": "pixel"},
+        ),
+    }
+
+
+def _node() -> Nodes:
+    """Return a global grid whose outermost cells are centred on the edges of the world."""
+    world = (45.0, 0.0, -180.0, 0.0, -45.0, 90.0)
+    return {
+        "": Group(_spatial(world, ("lat", "lon"), WGS84, registration="node")),
+        "height": Array(("lat", "lon"), _numbers(5, 9)),
+    }
+
+
+def _rotated() -> Nodes:
+    return {
+        "": Group(_spatial(ROTATED)),
+        "image": _image(),
+        "series": Array(("time", "y", "x"), _numbers(2, N_Y, N_X)),
+    }
+
+
+def _sheared() -> Nodes:
+    """Return a sheared grid with node registration, whose first axis is that of columns."""
+    return {
+        "": Group(_spatial(SHEARED, registration="node")),
+        "image": Array(("x", "band", "y"), _numbers(N_X, 2, N_Y)),
+    }
+
+
+def _orders() -> Nodes:
+    """Return arrays of one grid with axes in any order, and further ones."""
+    return {
+        # Names in another case than the arrays have.
+        "": Group(_spatial(TRANSFORM, ("Y", "X"))),
+        "straight": _image(),
+        "transposed": Array(("x", "y"), _numbers(N_X, N_Y)),
+        "between": Array(("x", "band", "y"), _numbers(N_X, 2, N_Y)),
+        "cube": Array(("time", "band", "y", "x"), _numbers(3, 2, N_Y, N_X)),
+    }
+
+
+def _layout(*items: Json, **attributes: Any) -> Json:
+    declared = _spatial(**attributes)
+    declared["zarr_conventions"] += _declaring("multiscales")["zarr_conventions"]
+    return {**declared, "multiscales": {"layout": list(items)}}
+
+
+def _level(asset: str, shape: tuple[int, int], transform: tuple[float, ...]) -> Json:
+    return {"asset": asset, "spatial:shape": list(shape), "spatial:transform": list(transform)}
+
+
+def _derived(asset: str, source: str, scale: tuple[float, float], *translation: float) -> Json:
+    transform = {"scale": list(scale), "translation": list(translation or (0.0, 0.0))}
+    return {"asset": asset, "derived_from": source, "transform": transform}
+
+
+def _pyramid() -> Nodes:
+    """Return levels in groups, each with a transform in the layout of their parent."""
+    shapes = {"r10m": (12, 18), "r20m": (6, 9), "r60m": (2, 3)}
+    steps = {"r10m": 10.0, "r20m": 20.0, "r60m": 60.0}
+    items = [
+        _level(asset, shapes[asset], (step, 0.0, 500_000.0, 0.0, -step, 5_000_000.0))
+        for asset, step in steps.items()
+    ]
+    box = [500_000.0, 4_999_880.0, 500_180.0, 5_000_000.0]
+    nodes: dict[str, Array | Group] = {"": Group(_layout(*items, bbox=box))}
+    for asset, shape in shapes.items():
+        nodes |= {asset: Group(), f"{asset}/b02": _image(*shape), f"{asset}/b03": _image(*shape)}
+    return nodes
+
+
+def _chain() -> Nodes:
+    """Return levels that are derived from one another, in another order than they stand in."""
+    shapes = {"tiny": (1, 1), "full": (12, 18), "half": (6, 9), "shifted": (5, 4), "sixth": (2, 3)}
+    items = [
+        _derived("tiny", "sixth", (2.0, 3.0)),
+        {"asset": "full"},
+        _derived("half", "full", (2.0, 2.0)),
+        # From row 1 and column 2 of the level above, every other row and every fourth column.
+        _derived("shifted", "full", (2.0, 4.0), 1.0, 2.0),
+        _derived("sixth", "half", (3.0, 3.0)),
+    ]
+    nodes: dict[str, Array | Group] = {"": Group(_layout(*items))}
+    for asset, shape in shapes.items():
+        # The level that all others come from tells its transform itself.
+        nodes[asset] = Group(_spatial(TRANSFORM) if asset == "full" else {})
+        nodes[f"{asset}/image"] = _image(*shape)
+    return nodes
+
+
+def _array_assets() -> Nodes:
+    """Return a pyramid whose levels are arrays of one group."""
+    items = [
+        _level("0", (4, 8), TRANSFORM),
+        _derived("1", "0", (2.0, 2.0)),
+        _derived("2", "1", (2.0, 2.0)),
+    ]
+    return {
+        "": Group(_layout(*items)),
+        "0": _image(4, 8),
+        "1": Array(("y1", "x1"), _numbers(2, 4), {"spatial:dimensions": ["y1", "x1"]}),
+        "2": Array(("y2", "x2"), _numbers(1, 2), {"spatial:dimensions": ["y2", "x2"]}),
+    }
+
+
+def _bbox() -> Nodes:
+    """Return a grid that only its bounding box places: its outer edges."""
+    world = [-180.0, -90.0, 180.0, 90.0]
+    return {
+        "": Group(_spatial(None, ("lat", "lon"), WGS84, bbox=world)),
+        "height": Array(("lat", "lon"), _numbers(6, 12)),
+    }
+
+
+def _bbox_node() -> Nodes:
+    """Return the same with node registration: the box ends at the outermost centres."""
+    attributes = _spatial(
+        None,
+        ("lat", "lon"),
+        WGS84,
+        bbox=[-180.0, -90.0, 180.0, 90.0],
+        registration="node",
+        shape=[5, 9],
+    )
+    return {"": Group(), "height": Array(("lat", "lon"), _numbers(5, 9), attributes)}
+
+
+def _placeholder() -> Nodes:
+    """Return a box that says nothing beside real coordinates, as products have it."""
+    image = {"grid_mapping": "spatial_ref", "proj:epsg": 32633, "proj:wkt2": UTM_WKT1}
+    return {
+        "": Group(_spatial(None, bbox=[0.0, 0.0, 0.0, 0.0], registration="pixel")),
+        "b02": _image(attributes=image),
+        "x": Array(("x",), 500_005 + 10 * np.arange(N_X)),
+        "y": Array(("y",), 4_999_995 - 10 * np.arange(N_Y)),
+        "spatial_ref": Array((), np.int64(0), {"crs_wkt": UTM_WKT1, "spatial_ref": UTM_WKT1}),
+    }
+
+
+def _placeholder_bare() -> Nodes:
+    """Return the same without coordinates."""
+    return {"": Group(_spatial(None, bbox=[0.0, 0.0, 0.0, 0.0])), "b02": _image()}
+
+
+def _real() -> Nodes:
+    """Return coordinate arrays beside a transform that says otherwise."""
+    return {
+        "": Group(_spatial(TRANSFORM)),
+        "image": _image(),
+        "x": Array(("x",), [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]),
+        "y": Array(("y",), [9.0, 7.0, 4.0, 0.0], {"units": "km"}),
+    }
+
+
+def _unnamed() -> Nodes:
+    """Return arrays without names of dimensions: `UNNAMED`."""
+    return {
+        "": Group(_spatial(TRANSFORM, shape=[N_Y, N_X])),
+        "image": _image(),
+        "transposed": Array(("x", "y"), _numbers(N_X, N_Y)),
+        "series": Array(("time", "y", "x"), _numbers(3, N_Y, N_X)),
+    }
+
+
+def _several_crs() -> Nodes:
+    """Return grids of two coordinate reference systems in one group."""
+    degrees = (1.0, 0.0, 12.0, 0.0, -1.0, 50.0)
+    return {
+        "": Group(),
+        "projected": _image(attributes=_spatial(TRANSFORM)),
+        "geographic": Array(
+            ("lat", "lon"), _numbers(2, 3), _spatial(degrees, ("lat", "lon"), WGS84)
+        ),
+    }
+
+
+if __name__ == "__main__":
+    run(write, "spatial_test.zarr", __doc__)

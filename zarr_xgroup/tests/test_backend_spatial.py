@@ -1,0 +1,1548 @@
+"""The `spatial` convention: coordinates of gridded imagery that follow from a transform."""
+
+import json
+import math
+import operator
+import pickle
+import tempfile
+import tracemalloc
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import xarray as xr
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from packaging.version import Version
+
+from zarr_xgroup import (
+    XGroupDimensionWarning,
+    XGroupNameWarning,
+    XGroupResolutionWarning,
+    crs,
+)
+from zarr_xgroup.conventions.spatial import SpatialHandler
+from zarr_xgroup.errors import XGroupMetadataError, XGroupReferenceError
+from zarr_xgroup.tests.documents import (
+    ALL_FORMS,
+    FORMS,
+    Json,
+    RecordingStore,
+    ZarrFormat,
+    array,
+    committed,
+    files,
+    group,
+    opened,
+    quietly_opened,
+    script,
+    without_principal,
+    write,
+)
+
+Form: TypeAlias = tuple[ZarrFormat, bool]
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+NAME = "spatial_test"
+REPOSITORY_PRODUCTS = Path(__file__).parents[3] / "shared" / "samples" / "products"
+
+UUIDS = {
+    "spatial": "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4",
+    "proj": "f17cb550-5864-4468-aeb7-f3180cfb622f",
+    "multiscales": "d35379db-88df-4056-af3a-620245f8e347",
+}
+
+TRANSFORM = [10.0, 0.0, 500_000.0, 0.0, -10.0, 5_000_000.0]
+ROTATED = [8.0, 6.0, 500_000.0, 6.0, -8.0, 5_000_000.0]
+OFFSET = {"pixel": 0.5, "node": 0.0}
+
+CREATES_INDEXES_OPTIONALLY = Version("2025.11") <= Version(xr.__version__)
+without_indexes = pytest.mark.skipif(
+    not CREATES_INDEXES_OPTIONALLY, reason="this xarray always builds default indexes"
+)
+some = settings(derandomize=True, deadline=None, max_examples=30)
+
+
+# Documents.
+
+
+def spatial(
+    transform: Any = None,
+    dimensions: Any = ("y", "x"),
+    code: str | None = None,
+    **more: Any,
+) -> Json:
+    """Return attributes that declare the convention; `more` is without its prefix."""
+    attributes: Json = {"zarr_conventions": [{"uuid": UUIDS["spatial"]}, {"uuid": UUIDS["proj"]}]}
+    for key, value in (("dimensions", dimensions), ("transform", transform)):
+        if value is not None:
+            attributes[f"spatial:{key}"] = list(value) if isinstance(value, tuple) else value
+    if code is not None:
+        attributes["proj:code"] = code
+    return {**attributes, **{f"spatial:{key}": value for key, value in more.items()}}
+
+
+def layout(*items: Json, **attributes: Any) -> Json:
+    """Return attributes of a group that has the layout of a pyramid."""
+    declared = spatial(**attributes)
+    declared["zarr_conventions"].append({"uuid": UUIDS["multiscales"]})
+    return {**declared, "multiscales": {"layout": list(items)}}
+
+
+def derived(
+    asset: str, source: str, scale: Sequence[float] | None, translation: Any = None
+) -> Json:
+    """Return an item of a layout that is told relative to another one."""
+    relation: Json = {} if scale is None else {"scale": list(scale)}
+    if translation is not None:
+        relation["translation"] = list(translation)
+    return {"asset": asset, "derived_from": source, "transform": relation}
+
+
+def one_array(attributes: Json, shape: Sequence[int] = (2, 3), dims: Any = ("y", "x")) -> Any:
+    """Return the documents of a store whose root has attributes and one array `a`."""
+    return {"": group(attributes), "a": array(shape, dims)}
+
+
+def open_one(
+    tmp_path: Path, documents: Mapping[str, Json], data: Any = None, **options: Any
+) -> xr.Dataset:
+    """Open a group of a store, of which nothing must be told."""
+    store = write(tmp_path / "store.zarr", documents, data)
+    dataset: xr.Dataset = quietly_opened(xr.open_dataset, store, **options)
+    return dataset
+
+
+# What must come out.
+
+
+def centres(origin: float, step: float, size: int, offset: float = 0.5) -> list[float]:
+    """Return the centres of cells, by the arithmetic of Python's floats."""
+    return [origin + step * (i + offset) for i in range(size)]
+
+
+def along(transform: Sequence[float], shape: Sequence[int], offset: float = 0.5) -> Any:
+    """Return the coordinates of rows and of columns of a grid that is not rotated."""
+    a, b, c, d, e, f = transform
+    assert b == d == 0
+    return centres(f, e, shape[0], offset), centres(c, a, shape[1], offset)
+
+
+def mesh(transform: Sequence[float], shape: Sequence[int], offset: float) -> tuple[Floats, Floats]:
+    """Return x and y of all cells, by rows and columns."""
+    a, b, c, d, e, f = transform
+    row, column = np.indices(tuple(shape)) + offset
+    return a * column + b * row + c, d * column + e * row + f
+
+
+def assert_exactly(coordinate: xr.DataArray, expected: Any, dims: Sequence[str]) -> None:
+    assert coordinate.dims == tuple(dims)
+    assert coordinate.dtype == np.float64
+    np.testing.assert_array_equal(coordinate.values, np.asarray(expected, np.float64))
+
+
+def assert_grid(
+    variable: xr.DataArray,
+    transform: Sequence[float],
+    offset: float = 0.5,
+    dims: tuple[str, str] = ("y", "x"),
+) -> None:
+    """Assert that an array has the 1-D coordinates of a transform and nothing but these."""
+    y, x = along(transform, [variable.sizes[name] for name in dims], offset)
+    assert_exactly(variable.coords[dims[0]], y, dims[:1])
+    assert_exactly(variable.coords[dims[1]], x, dims[1:])
+    assert set(variable.coords) <= {*dims, "spatial_ref"}
+
+
+# The store of the repository.
+
+DEGREES = [0.1, 0.0, -0.7, 0.0, -0.3, 60.2]
+
+#: By group, the array looked at: its transform, and where the centre of a cell is.
+PLAIN: dict[str, tuple[str, tuple[str, str], list[float], float]] = {
+    "array_level": ("image", ("y", "x"), TRANSFORM, 0.5),
+    "inherited": ("red", ("lat", "lon"), DEGREES, 0.5),
+    "node": ("height", ("lat", "lon"), [45.0, 0, -180.0, 0, -45.0, 90.0], 0.0),
+    "orders": ("straight", ("y", "x"), TRANSFORM, 0.5),
+    "pyramid/r10m": ("b02", ("y", "x"), TRANSFORM, 0.5),
+    "pyramid/r20m": ("b02", ("y", "x"), [20.0, 0, 500_000.0, 0, -20.0, 5_000_000.0], 0.5),
+    "pyramid/r60m": ("b03", ("y", "x"), [60.0, 0, 500_000.0, 0, -60.0, 5_000_000.0], 0.5),
+    "chain/full": ("image", ("y", "x"), TRANSFORM, 0.5),
+    "chain/half": ("image", ("y", "x"), [20.0, 0, 500_000.0, 0, -20.0, 5_000_000.0], 0.5),
+    "chain/sixth": ("image", ("y", "x"), [60.0, 0, 500_000.0, 0, -60.0, 5_000_000.0], 0.5),
+    "chain/tiny": ("image", ("y", "x"), [180.0, 0, 500_000.0, 0, -120.0, 5_000_000.0], 0.5),
+    "chain/shifted": ("image", ("y", "x"), [40.0, 0, 500_020.0, 0, -20.0, 4_999_990.0], 0.5),
+    "bbox": ("height", ("lat", "lon"), [30.0, 0, -180.0, 0, -30.0, 90.0], 0.5),
+    "bbox_node": ("height", ("lat", "lon"), [45.0, 0, -180.0, 0, -45.0, 90.0], 0.0),
+    "unnamed": ("image", ("y", "x"), TRANSFORM, 0.5),
+}
+
+#: What the store's arrays without names of dimensions make the reader say.
+UNNAMED_TOLD = [
+    f"Array /unnamed/{name}: {{pointer}} gives axes {axes} of shape {shape} no usable name; "
+    f"its dimensions are called {dims}"
+    for name, axes, shape, dims in (
+        ("image", [0, 1], [4, 6], ["y", "x"]),
+        ("series", [0, 1, 2], [3, 4, 6], ["phony_dim_0", "y", "x"]),
+        ("transposed", [0, 1], [6, 4], ["x", "y"]),
+    )
+]
+
+
+def test_script_writes_the_committed_store(tmp_path: Path) -> None:
+    target = tmp_path / "store.zarr"
+    make = script(f"make_{NAME}_store")
+    make.write(target, zarr_format=2)
+    make.write(target)
+    assert files(target) == files(committed(NAME, target, (3, False)))
+
+
+def test_script_leaves_other_folders_alone(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(FileExistsError, match="is not a Zarr group; it is left alone"):
+        script(f"make_{NAME}_store").write(tmp_path)
+    assert files(tmp_path) == {"notes.txt": b"mine"}
+
+
+@pytest.fixture(params=FORMS, ids=["v3", "v3-consolidated", "v2", "v2-consolidated"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    return committed(NAME, tmp_path / f"{NAME}.zarr", request.param)
+
+
+@pytest.mark.parametrize("path", [path for path in PLAIN if path != "unnamed"])
+def test_coordinates_are_centres_of_cells(store: Path, path: str) -> None:
+    name, dims, transform, offset = PLAIN[path]
+    dataset = quietly_opened(xr.open_dataset, store, group=path)
+    y, x = along(transform, [dataset.sizes[dim] for dim in dims], offset)
+    assert_exactly(dataset[name].coords[dims[0]], y, dims[:1])
+    assert_exactly(dataset[name].coords[dims[1]], x, dims[1:])
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "transform", "offset"),
+    [
+        ("rotated", "image", ROTATED, 0.5),
+        ("rotated", "series", ROTATED, 0.5),
+        ("sheared", "image", [10.0, 2.5, 500_000.0, 0, -10.0, 5_000_000.0], 0.0),
+    ],
+)
+def test_rotated_and_sheared_grids_have_2d_coordinates(
+    store: Path, path: str, name: str, transform: list[float], offset: float
+) -> None:
+    dataset = quietly_opened(xr.open_dataset, store, group=path)
+    x, y = mesh(transform, (dataset.sizes["y"], dataset.sizes["x"]), offset)
+    for coordinate, expected in (("xc", x), ("yc", y)):
+        assert_exactly(dataset[name].coords[coordinate], expected, ("y", "x"))
+    # Never 1-D approximations.
+    assert not {"x", "y"} & set(dataset.variables)
+
+
+def test_all_forms_of_the_store_give_the_same(store: Path) -> None:
+    theirs, _told = opened(xr.open_groups, committed(NAME, store, (3, False)))
+    ours, told = opened(xr.open_groups, store)
+    assert set(ours) == set(theirs)
+    for path, dataset in ours.items():
+        xr.testing.assert_identical(dataset, theirs[path])
+        for name, variable in dataset.variables.items():
+            assert variable.dtype == theirs[path].variables[name].dtype
+    is_v3 = (store / "zarr.json").exists()
+    pointer = "/dimension_names" if is_v3 else "/attributes/_ARRAY_DIMENSIONS"
+    assert [str(warning) for warning in told] == [
+        text.format(pointer=pointer) for text in UNNAMED_TOLD
+    ]
+    assert {type(warning) for warning in told} == {XGroupDimensionWarning}
+
+
+def test_arrays_without_a_principal_convention(store: Path) -> None:
+    paths = without_principal(xr.open_datatree, store)
+    # A group's attributes are for its direct child arrays that have its dimensions.
+    expected = ["array_level/mask", "inherited/profile", "inherited/scalar", "inherited/below/red"]
+    assert sorted(paths) == sorted(f"/{path}" for path in expected)
+
+
+def test_tree_has_the_coordinates_of_each_group(store: Path) -> None:
+    tree, _told = opened(xr.open_datatree, store)
+    groups, _told = opened(xr.open_groups, store)
+    for path, dataset in groups.items():
+        node = tree[path].to_dataset(inherit=False)
+        assert set(node.coords) == set(dataset.coords)
+        xr.testing.assert_identical(node, dataset)
+
+
+def test_grandchildren_get_nothing(store: Path) -> None:
+    dataset = quietly_opened(xr.open_dataset, store, group="inherited/below")
+    assert set(dataset.variables) == {"red"}
+
+
+def test_attributes_of_an_array_override_those_of_its_group_one_by_one(store: Path) -> None:
+    dataset = quietly_opened(xr.open_dataset, store, group="override")
+    coordinates = dataset.reset_coords(drop=True)
+    assert_grid(coordinates["all_of_group"], TRANSFORM, 0.0)
+    other = [20.0, 0.0, 600_000.0, 0.0, -20.0, 4_000_000.0]
+    assert_grid(coordinates["own_transform"], other, 0.0, ("v", "u"))
+    assert_grid(coordinates["own_registration"], TRANSFORM, 0.5, ("row", "col"))
+
+
+def test_axes_in_any_order_and_further_ones(store: Path) -> None:
+    dataset = quietly_opened(xr.open_dataset, store, group="orders").reset_coords(drop=True)
+    assert dataset["transposed"].dims == ("x", "y")
+    assert dataset["between"].dims == ("x", "band", "y")
+    assert dataset["cube"].dims == ("time", "band", "y", "x")
+    for name in ("straight", "transposed", "between", "cube"):
+        assert_grid(dataset[name], TRANSFORM)
+
+
+def test_levels_that_are_arrays(store: Path) -> None:
+    dataset = quietly_opened(xr.open_dataset, store, group="array_assets")
+    dims = {"0": ("y", "x"), "1": ("y1", "x1"), "2": ("y2", "x2")}
+    for name, scale in {"0": 1, "1": 2, "2": 4}.items():
+        a, b, c, d, e, f = TRANSFORM
+        y, x = along([a * scale, b, c, d, e * scale, f], dataset[name].shape)
+        assert_exactly(dataset[name].coords[dims[name][0]], y, dims[name][:1])
+        assert_exactly(dataset[name].coords[dims[name][1]], x, dims[name][1:])
+
+
+@pytest.mark.parametrize(
+    ("path", "x", "y"),
+    [
+        ("placeholder", [500_005 + 10 * i for i in range(6)], [4_999_995, 4_999_985]),
+        ("real", [1.0, 2.0, 4.0, 8.0, 16.0, 32.0], [9.0, 7.0]),
+    ],
+)
+def test_real_coordinate_arrays_are_used_silently(
+    store: Path, path: str, x: list[float], y: list[float]
+) -> None:
+    dataset = quietly_opened(xr.open_dataset, store, group=path)
+    assert dataset["x"].values.tolist() == x
+    assert dataset["y"].values.tolist()[:2] == y
+    assert dataset["x"].dtype == (np.int64 if path == "placeholder" else np.float64)
+    assert {"x", "y"} <= set(dataset.xindexes)
+
+
+def test_placeholder_alone_gives_nothing_silently(store: Path) -> None:
+    dataset = quietly_opened(xr.open_dataset, store, group="placeholder_bare")
+    assert not {"x", "y"} & set(dataset.variables)
+
+
+def test_names_of_dimensions_come_from_the_convention(store: Path) -> None:
+    dataset, told = opened(xr.open_dataset, store, group="unnamed")
+    assert len(told) == 3
+    assert dataset["image"].dims == ("y", "x")
+    assert dataset["transposed"].dims == ("x", "y")
+    assert dataset["series"].dims == ("phony_dim_0", "y", "x")
+    for name in dataset.data_vars:
+        assert_grid(dataset.reset_coords(drop=True)[name], TRANSFORM)
+
+
+# Exact values, on axes.
+
+magnitude = st.floats(1e-6, 1e6)
+step = st.builds(math.copysign, magnitude, st.sampled_from([1.0, -1.0]))
+origin = st.floats(-1e7, 1e7)
+registration = st.sampled_from(["pixel", "node"])
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
+    """Give folders that do not exist, without end: one for each example."""
+    folder = tmp_path_factory.mktemp("examples")
+    return lambda: Path(tempfile.mkdtemp(dir=folder)) / "store.zarr"
+
+
+def open_example(
+    scratch: Callable[[], Path], documents: Mapping[str, Json], **options: Any
+) -> xr.Dataset:
+    dataset: xr.Dataset = quietly_opened(
+        xr.open_dataset, write(scratch(), documents), cache=False, **options
+    )
+    return dataset
+
+
+@some
+@given(
+    transform=st.tuples(step, st.just(0.0), origin, st.just(0.0), step, origin),
+    shape=st.tuples(st.integers(1, 40), st.integers(1, 40)),
+    registration=registration,
+)
+def test_values_on_axes_are_exact(
+    scratch: Callable[[], Path],
+    transform: tuple[float, ...],
+    shape: tuple[int, int],
+    registration: str,
+) -> None:
+    attributes = spatial(transform, registration=registration)
+    dataset = open_example(scratch, one_array(attributes, shape))
+    assert_grid(dataset["a"], transform, OFFSET[registration])
+
+
+def test_errors_do_not_add_up(tmp_path: Path) -> None:
+    dataset = open_one(tmp_path, one_array(spatial([0.1, 0, 0.3, 0, -0.1, 0.7]), (3, 100_000)))
+    x = dataset["x"].values
+    assert x[99_999] == 0.3 + 0.1 * 99_999.5
+    assert x[33_333] == 0.3 + 0.1 * 33_333.5
+
+
+def test_integers_in_the_document_give_floats(tmp_path: Path) -> None:
+    transform = [3, 0, 2**53, 0, -1, 10]
+    dataset = open_one(tmp_path, one_array(spatial(transform)))
+    assert_exactly(dataset["y"], [9.5, 8.5], ["y"])
+    assert_exactly(dataset["x"], [2**53 + 1.5, 2**53 + 4.5, 2**53 + 7.5], ["x"])
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (1, 1), (1, 3)])
+def test_grids_of_hardly_any_cells(tmp_path: Path, shape: tuple[int, int]) -> None:
+    dataset = open_one(tmp_path, one_array(spatial(TRANSFORM), shape))
+    assert_grid(dataset["a"], TRANSFORM)
+
+
+# Rotated grids, for any kind of index.
+
+
+@st.composite
+def rotated_transforms(draw: st.DrawFn) -> tuple[float, ...]:
+    shear = st.one_of(st.just(0.0), step)
+    a, e, b, d = draw(step), draw(step), draw(shear), draw(shear)
+    assume(b != 0 or d != 0)
+    # Not degenerate, nor so nearly that it depends on how the area is computed.
+    assume(abs(a * e - b * d) > 1e-9 * max(abs(a * e), abs(b * d)))
+    return (a, b, draw(origin), d, e, draw(origin))
+
+
+def positions(size: int) -> st.SearchStrategy[int]:
+    return st.integers(-size, size - 1)
+
+
+@st.composite
+def slices(draw: st.DrawFn, size: int) -> slice:
+    stride = draw(st.none() | st.integers(-3, 3).filter(bool))
+    # xarray itself composes backward slices wrongly whose bounds are out of range, for the lazy
+    # arrays of any engine.
+    bound = st.integers(-size - 1, size + 1)
+    if stride is not None and stride < 0:
+        bound = st.integers(-size, size - 1) if size else st.nothing()
+    return slice(draw(st.none() | bound), draw(st.none() | bound), stride)
+
+
+@st.composite
+def basic(draw: st.DrawFn, sizes: Mapping[str, int]) -> dict[str, Any]:
+    """Draw integers and slices."""
+    return {
+        name: draw(positions(size) | slices(size))
+        for name, size in sizes.items()
+        if draw(st.booleans())
+    }
+
+
+@st.composite
+def outer(draw: st.DrawFn, sizes: Mapping[str, int]) -> dict[str, Any]:
+    """Draw lists and masks for each axis by itself, some of them empty."""
+    result: dict[str, Any] = {}
+    for name, size in sizes.items():
+        mask = st.lists(st.booleans(), min_size=size, max_size=size)
+        result[name] = draw(
+            st.lists(positions(size), max_size=5).map(lambda key: np.array(key, int))
+            | mask.map(np.array)
+            | slices(size)
+            | positions(size)
+        )
+    return result
+
+
+@st.composite
+def vectorised(draw: st.DrawFn, sizes: Mapping[str, int]) -> dict[str, Any]:
+    """Draw points along one or two new dimensions; an axis may be left out."""
+    shape = draw(st.sampled_from([(3,), (1,), (0,), (2, 3)]))
+    dims = ("p", "q")[: len(shape)]
+    result: dict[str, Any] = {}
+    for name, size in sizes.items():
+        count = math.prod(shape)
+        points = draw(st.lists(positions(size), min_size=count, max_size=count))
+        key = xr.DataArray(np.array(points, int).reshape(shape), dims=dims)
+        choice = draw(st.sampled_from(["points", "points", "slice", "nothing"]))
+        if choice != "nothing":
+            result[name] = key if choice == "points" else draw(slices(size))
+    return result
+
+
+KINDS: dict[str, Callable[..., st.SearchStrategy[dict[str, Any]]]] = {
+    "basic": basic,
+    "outer": outer,
+    "vectorised": vectorised,
+}
+
+orders = st.sampled_from([("y", "x"), ("x", "y"), ("t", "y", "x"), ("x", "t", "y")])
+
+
+@st.composite
+def rotated_grids(draw: st.DrawFn) -> tuple[Json, dict[str, int], Floats, Floats]:
+    """Draw the document of an array with a rotated grid, its sizes, and its x and y."""
+    transform, kind, order = draw(rotated_transforms()), draw(registration), draw(orders)
+    sizes = {"t": 2, "y": draw(st.integers(1, 7)), "x": draw(st.integers(1, 7))}
+    x, y = mesh(transform, (sizes["y"], sizes["x"]), OFFSET[kind])
+    document = array([sizes[name] for name in order], order, spatial(transform, registration=kind))
+    # Rows come first in the coordinates, whichever come first in the array.
+    return document, {name: sizes[name] for name in ("y", "x")}, x, y
+
+
+def assert_equal_to(found: xr.DataArray, expected: xr.DataArray) -> None:
+    assert found.dims == expected.dims
+    assert found.shape == expected.shape
+    assert found.dtype == np.float64
+    np.testing.assert_array_equal(found.values, expected.values)
+
+
+def eager(values: Floats, dims: Sequence[str]) -> xr.DataArray:
+    return xr.DataArray(np.ascontiguousarray(values), dims=tuple(dims))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@some
+@given(data=st.data(), grid=rotated_grids())
+def test_rotated_coordinates_for_every_kind_of_index(
+    scratch: Callable[[], Path],
+    kind: str,
+    data: st.DataObject,
+    grid: tuple[Json, dict[str, int], Floats, Floats],
+) -> None:
+    document, sizes, x, y = grid
+    dataset = open_example(scratch, {"": group(), "a": document})
+    key = data.draw(KINDS[kind](sizes), label="key")
+    for name, values in (("xc", x), ("yc", y)):
+        assert_equal_to(
+            dataset[name].reset_coords(drop=True).isel(key), eager(values, tuple(sizes)).isel(key)
+        )
+
+
+@some
+@given(data=st.data(), grid=rotated_grids())
+def test_rotated_coordinates_indexed_twice(
+    scratch: Callable[[], Path],
+    data: st.DataObject,
+    grid: tuple[Json, dict[str, int], Floats, Floats],
+) -> None:
+    document, sizes, x, _y = grid
+    dataset = open_example(scratch, {"": group(), "a": document})
+    found, expected = dataset["xc"].reset_coords(drop=True), eager(x, tuple(sizes))
+    for label in ("first", "second"):
+        left = {str(name): size for name, size in expected.sizes.items() if size}
+        kind = data.draw(st.sampled_from(sorted(KINDS)), label=f"{label} kind")
+        key = data.draw(KINDS[kind](left), label=label)
+        if {"p", "q"} & set(expected.dims):  # points have been taken: their dimensions are not free
+            key = data.draw(basic(left), label=label)
+        found, expected = found.isel(key), expected.isel(key)
+    assert_equal_to(found, expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(derandomize=True, deadline=None, max_examples=12)
+@given(
+    data=st.data(),
+    grid=rotated_grids(),
+    chunks=st.fixed_dictionaries({"y": st.integers(1, 4), "x": st.integers(1, 4)}),
+)
+def test_rotated_coordinates_in_chunks_of_dask(
+    scratch: Callable[[], Path],
+    kind: str,
+    data: st.DataObject,
+    grid: tuple[Json, dict[str, int], Floats, Floats],
+    chunks: dict[str, int],
+) -> None:
+    pytest.importorskip("dask.array")
+    document, sizes, x, y = grid
+    dataset = open_example(scratch, {"": group(), "a": document})[["xc", "yc"]].chunk(chunks)
+    key = data.draw(KINDS[kind](sizes), label="key")
+    for name, values in (("xc", x), ("yc", y)):
+        found = dataset[name].reset_coords(drop=True)
+        assert found.chunks is not None
+        assert {max(lengths) for lengths in found.chunks} <= {*chunks.values(), *sizes.values()}
+        assert_equal_to(found.isel(key).compute(), eager(values, tuple(sizes)).isel(key))
+
+
+@some
+@given(
+    transform=rotated_transforms(),
+    shape=st.tuples(st.integers(1, 6), st.integers(1, 6)),
+    registration=registration,
+)
+def test_rotated_coordinates_agree_with_affine(
+    scratch: Callable[[], Path],
+    transform: tuple[float, ...],
+    shape: tuple[int, int],
+    registration: str,
+) -> None:
+    affine = pytest.importorskip("affine").Affine(*transform)
+    apply = operator.matmul if hasattr(affine, "__matmul__") else operator.mul
+    attributes = spatial(transform, registration=registration)
+    dataset = open_example(scratch, one_array(attributes, shape))
+    x, y = dataset["xc"].values, dataset["yc"].values
+    offset = OFFSET[registration]
+    terms = np.abs(transform).reshape(2, 3) * [shape[1], shape[0], 1]
+    for i, j in np.ndindex(shape):
+        expected = apply(affine, (j + offset, i + offset))
+        for found, theirs, sizes in zip((x[i, j], y[i, j]), expected, terms, strict=True):
+            # Two units in the last place of the greatest of the numbers that are added.
+            assert abs(found - theirs) <= 2 * np.spacing(sizes.max())
+
+
+# Huge grids.
+
+HUGE = 200_000
+
+
+def huge(transform: Sequence[float]) -> dict[str, Json]:
+    document = array((HUGE, HUGE), ("y", "x"), spatial(transform), dtype="uint8")
+    document["chunk_grid"]["configuration"]["chunk_shape"] = [1024, 1024]
+    return {"": group(), "a": document}
+
+
+@pytest.fixture
+def cost(tmp_path: Path) -> Iterator[Callable[..., int]]:
+    """Measure how many bytes a call takes at most, besides what Python needs the first time."""
+    warm_up = write(tmp_path / "small.zarr", one_array(spatial(ROTATED)))
+    quietly_opened(xr.open_dataset, warm_up)["xc"].values.sum()
+    quietly_opened(xr.open_dataset, warm_up)["xc"].isel(y=[0], x=[1]).values.sum()
+
+    def measure(function: Callable[..., Any], *arguments: Any, **options: Any) -> int:
+        tracemalloc.clear_traces()
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        result = function(*arguments, **options)
+        used = tracemalloc.get_traced_memory()[1] - before
+        del result
+        return used
+
+    tracemalloc.start()
+    yield measure
+    tracemalloc.stop()
+
+
+def test_huge_rotated_grid_opens_in_kilobytes(tmp_path: Path, cost: Callable[..., int]) -> None:
+    store = write(tmp_path / "huge.zarr", huge(ROTATED))
+    assert cost(quietly_opened, xr.open_dataset, store) < 400_000
+
+
+@without_indexes
+def test_huge_grid_opens_in_kilobytes(tmp_path: Path, cost: Callable[..., int]) -> None:
+    store = write(tmp_path / "huge.zarr", huge(TRANSFORM))
+    options = {"create_default_indexes": False}
+    assert cost(quietly_opened, xr.open_dataset, store, **options) < 400_000
+    dataset = quietly_opened(xr.open_dataset, store, **options)
+    x = dataset["x"].variable
+    assert cost(lambda: x[HUGE - 1].values) < 40_000
+    assert float(x[HUGE - 1].values) == 500_000.0 + 10.0 * (HUGE - 0.5)
+
+
+@pytest.mark.parametrize(
+    ("key", "most"),
+    [
+        ({"y": HUGE - 1, "x": 7}, 40_000),
+        ({"y": slice(5, None, HUGE), "x": slice(0, 4)}, 40_000),
+        # xarray itself writes out the positions along both axes before it selects some.
+        ({"y": [3, HUGE - 1], "x": [0, HUGE - 2]}, 8 * 8 * HUGE),
+        (
+            {"y": xr.DataArray([3, 9], dims="p"), "x": xr.DataArray([0, 1], dims="p")},
+            8 * 8 * HUGE,
+        ),
+        # One row: as many numbers as it has cells, and what the arithmetic takes.
+        ({"y": 0}, 6 * 8 * HUGE),
+    ],
+    ids=["one", "slices", "lists", "points", "row"],
+)
+def test_value_of_a_huge_rotated_grid_costs_one_value(
+    tmp_path: Path, cost: Callable[..., int], key: dict[str, Any], most: int
+) -> None:
+    dataset = quietly_opened(xr.open_dataset, write(tmp_path / "huge.zarr", huge(ROTATED)))
+    assert cost(lambda: dataset["xc"].isel(key).values) < most
+    rows, columns = (np.arange(HUGE)[_plain(key.get(name, slice(None)))] for name in ("y", "x"))
+    if np.ndim(rows) and np.ndim(columns) and not isinstance(key["y"], xr.DataArray):
+        rows, columns = np.meshgrid(rows, columns, indexing="ij")
+    a, b, c, *_rest = ROTATED
+    np.testing.assert_array_equal(
+        dataset["xc"].isel(key).values, a * (columns + 0.5) + b * (rows + 0.5) + c
+    )
+
+
+def _plain(key: Any) -> Any:
+    return key.values if isinstance(key, xr.DataArray) else key
+
+
+def test_coordinates_pickle_small(tmp_path: Path) -> None:
+    dataset = quietly_opened(xr.open_dataset, write(tmp_path / "huge.zarr", huge(ROTATED)))
+    text = pickle.dumps(dataset[["xc", "yc"]])
+    assert len(text) < 5000
+    again = pickle.loads(text)
+    assert float(again["yc"][1, 2]) == float(dataset["yc"][1, 2]) == 5_000_003.0
+
+
+def test_coordinates_of_two_opens_share_nothing(tmp_path: Path) -> None:
+    store = write(tmp_path / "store.zarr", one_array(spatial(ROTATED)))
+    first, second = (quietly_opened(xr.open_dataset, store) for _time in range(2))
+    first["xc"].attrs["mine"] = 1
+    first["xc"].values[:] = 0
+    assert "mine" not in second["xc"].attrs
+    assert second["xc"].values.min() > 0
+
+
+def test_dask_chunks_of_rotated_coordinates_are_those_of_the_array(tmp_path: Path) -> None:
+    pytest.importorskip("dask.array")
+    document = array((3, 8, 6), ("t", "y", "x"), spatial(ROTATED))
+    document["chunk_grid"]["configuration"]["chunk_shape"] = [1, 4, 3]
+    dataset = open_one(tmp_path, {"": group(), "a": document}, chunks={})
+    assert dataset["xc"].chunks == ((4, 4), (3, 3))
+    assert dataset.chunks == {"t": (1, 1, 1), "y": (4, 4), "x": (3, 3)}
+
+
+def test_dask_chunks_of_rotated_coordinates_of_a_sharded_array(tmp_path: Path) -> None:
+    pytest.importorskip("dask.array")
+    document = array((8, 8), ("y", "x"), spatial(ROTATED))
+    document["chunk_grid"]["configuration"]["chunk_shape"] = [4, 4]
+    little = [{"name": "bytes", "configuration": {"endian": "little"}}]
+    sharding = {
+        "chunk_shape": [2, 2],
+        "codecs": little,
+        "index_codecs": [*little, {"name": "crc32c"}],
+        "index_location": "end",
+    }
+    document["codecs"] = [{"name": "sharding_indexed", "configuration": sharding}]
+    dataset = open_one(tmp_path, {"": group(), "a": document}, chunks={})
+    assert dataset["xc"].chunks == dataset["yc"].chunks == dataset["a"].chunks
+    assert set(dataset.chunks) == {"y", "x"}
+
+
+# What an open reads.
+
+
+@pytest.mark.parametrize("path", ["array_level", "rotated", "bbox", "chain/sixth"])
+def test_open_reads_no_chunk_of_computed_coordinates(tmp_path: Path, path: str) -> None:
+    store = RecordingStore.of(committed(NAME, tmp_path, (3, False)))
+    dataset = quietly_opened(xr.open_dataset, store, group=path)
+    assert set(dataset.coords) & {"xc", "x", "lon"}
+    assert store.chunks == []
+
+
+@without_indexes
+def test_open_does_not_compare_real_coordinates_with_the_transform(tmp_path: Path) -> None:
+    store = RecordingStore.of(committed(NAME, tmp_path, (3, False)))
+    dataset = quietly_opened(xr.open_dataset, store, group="real", create_default_indexes=False)
+    assert store.chunks == []
+    assert dataset["y"].values.tolist() == [9.0, 7.0, 4.0, 0.0]
+    assert store.chunks == ["real/y/c/0"]
+
+
+# Pyramids.
+
+
+def test_layout_of_the_document_of_the_convention(tmp_path: Path) -> None:
+    sizes = {"r10m": 1200, "r20m": 600, "r60m": 200}
+    document = (
+        Path(__file__).parents[3] / "shared" / "samples" / "documents"
+    ) / "spatial_multiscales_group.json"
+    if not document.is_file():
+        pytest.skip("without the samples")
+    documents = {"": json.loads(document.read_text(encoding="utf-8"))}
+    for asset, size in sizes.items():
+        documents |= {asset: group(), f"{asset}/b02": array((size, size), ("y", "x"))}
+    datasets = quietly_opened(xr.open_groups, write(tmp_path / "store.zarr", documents))
+    for asset in sizes:
+        metres = float(asset[1:-1])
+        transform = [metres, 0, 500_000.0, 0, -metres, 5_000_000.0]
+        assert_grid(datasets[f"/{asset}"]["b02"], transform)
+
+
+whole = st.integers(-50, 50)
+whole_step = whole.filter(bool)
+
+
+@st.composite
+def chains(draw: st.DrawFn) -> tuple[list[int], list[tuple[int, tuple[Any, Any]]]]:
+    """Draw a transform of integers, and levels: each its source's number, and its relation."""
+    shear = draw(st.sampled_from([(0, 0), (1, 0), (1, -1)]))
+    a, e = draw(whole_step), draw(whole_step)
+    assume(a * e != shear[0] * shear[1])
+    transform = [a, shear[0], draw(whole), shear[1], e, draw(whole)]
+    count = draw(st.integers(1, 5))
+    pair = st.tuples(st.integers(1, 6), st.integers(1, 6))
+    shift = st.none() | st.tuples(st.integers(-4, 4), st.integers(-4, 4))
+    sources = [draw(st.integers(0, number)) for number in range(count)]
+    return transform, [(source, (draw(pair), draw(shift))) for source in sources]
+
+
+def composed(transform: Sequence[Fraction], relation: tuple[Any, Any]) -> list[Fraction]:
+    """Return a transform after ``index -> scale * index + translation``, exactly."""
+    a, b, c, d, e, f = transform
+    (rows, columns), shift = relation
+    down, right = shift or (0, 0)
+    return [
+        *(a * columns, b * rows, a * right + b * down + c),
+        *(d * columns, e * rows, d * right + e * down + f),
+    ]
+
+
+@some
+@given(chain=chains(), registration=registration, nodes=st.booleans(), reverse=st.booleans())
+def test_levels_agree_with_the_chain_of_their_transforms(
+    scratch: Callable[[], Path],
+    chain: tuple[list[int], list[tuple[int, tuple[Any, Any]]]],
+    registration: str,
+    nodes: bool,
+    reverse: bool,
+) -> None:
+    first, levels = chain
+    absolute = [[Fraction(number) for number in first]]
+    items: list[Json] = [{"asset": "0", **({} if nodes else {"spatial:transform": first})}]
+    for number, (source, relation) in enumerate(levels, 1):
+        absolute.append(composed(absolute[source], relation))
+        items.append(derived(str(number), str(source), *relation))
+    attributes = layout(*(reversed(items) if reverse else items), registration=registration)
+    documents = {"": group(attributes)}
+    for number in range(len(absolute)):
+        own = spatial(first) if nodes and number == 0 else {}
+        documents |= {f"{number}": group(own), f"{number}/a": array((2, 3), ("y", "x"))}
+    datasets = quietly_opened(xr.open_groups, write(scratch(), documents))
+    for number, exact in enumerate(absolute):
+        dataset = datasets[f"/{number}"]
+        # Numbers so small are exact in binary.
+        transform = [float(value) for value in exact]
+        x, y = mesh(transform, (2, 3), OFFSET[registration])
+        if transform[1] or transform[3]:
+            assert_exactly(dataset["xc"], x, ("y", "x"))
+            assert_exactly(dataset["yc"], y, ("y", "x"))
+        else:
+            assert_exactly(dataset["x"], x[0], ("x",))
+            assert_exactly(dataset["y"], y[:, 0], ("y",))
+
+
+def two_levels(item: Json, **attributes: Any) -> dict[str, Json]:
+    """Return a pyramid of groups ``fine`` and ``coarse``, the latter by an item of the layout."""
+    items = [{"asset": "fine", "spatial:transform": TRANSFORM}, item]
+    return {
+        "": group(layout(*items, **attributes)),
+        "fine": group(),
+        "fine/a": array((4, 6), ("y", "x")),
+        "coarse": group(),
+        "coarse/a": array((2, 3), ("y", "x")),
+    }
+
+
+TWICE = [20.0, 0.0, 500_000.0, 0.0, -20.0, 5_000_000.0]
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        derived("coarse", "fine", [2, 2]),
+        derived("coarse", "fine", [2, 2], [0, 0]),
+        derived("/coarse/", "fine/", [2, 2]),
+        {"asset": "coarse", "derived_from": "fine", "spatial:transform": TWICE},
+        # What is absolute counts, not what is relative.
+        {**derived("coarse", "fine", [3, 3]), "spatial:transform": TWICE},
+        {"asset": "coarse/a", "spatial:transform": TWICE},
+    ],
+)
+def test_level_however_it_is_written(tmp_path: Path, item: Json) -> None:
+    dataset = open_one(tmp_path, two_levels(item), group="coarse")
+    assert_grid(dataset["a"], TWICE)
+
+
+@pytest.mark.parametrize("place", ["coarse", "coarse/a"])
+def test_own_transform_of_a_level_counts_before_the_layout(tmp_path: Path, place: str) -> None:
+    documents = two_levels(derived("coarse", "fine", [3, 3]))
+    documents[place]["attributes"]["spatial:transform"] = TWICE
+    assert_grid(open_one(tmp_path, documents, group="coarse")["a"], TWICE)
+
+
+@pytest.mark.parametrize("relation", [None, [3, 3]])
+def test_chain_goes_through_a_level_that_has_its_own_transform(
+    tmp_path: Path, relation: list[int] | None
+) -> None:
+    documents = two_levels(derived("coarse", "fine", relation))
+    documents["coarse"]["attributes"] = spatial(TWICE)
+    items = documents[""]["attributes"]["multiscales"]["layout"]
+    items.append(derived("last", "coarse", [2, 2]))
+    documents |= {"last": group(), "last/a": array((1, 2), ("y", "x"))}
+    dataset = open_one(tmp_path, documents, group="last")
+    assert_grid(dataset["a"], [40.0, 0.0, 500_000.0, 0.0, -40.0, 5_000_000.0])
+
+
+def test_levels_at_a_distance_from_the_layout(tmp_path: Path) -> None:
+    item = {"asset": "levels/coarse", "spatial:transform": TWICE}
+    documents = {
+        "": group(layout(item)),
+        "levels": group(),
+        "levels/coarse": group(),
+        "levels/coarse/a": array((2, 3), ("y", "x")),
+    }
+    assert_grid(open_one(tmp_path, documents, group="levels/coarse")["a"], TWICE)
+
+
+def test_transform_of_the_layouts_group_is_not_that_of_every_level(tmp_path: Path) -> None:
+    items = [{"asset": "fine"}, {"asset": "coarse"}]
+    documents = two_levels({"asset": "coarse"})
+    documents[""] = group(layout(*items, transform=TRANSFORM))
+    assert set(open_one(tmp_path, documents, group="coarse").coords) == set()
+
+
+def test_levels_of_a_bounding_box(tmp_path: Path) -> None:
+    documents = two_levels({"asset": "coarse"})
+    box = [500_000.0, 4_999_960.0, 500_060.0, 5_000_000.0]
+    documents[""] = group(layout({"asset": "fine"}, {"asset": "coarse"}, bbox=box))
+    datasets = quietly_opened(xr.open_groups, write(tmp_path / "store.zarr", documents))
+    assert_grid(datasets["/fine"]["a"], TRANSFORM)
+    assert_grid(datasets["/coarse"]["a"], TWICE)
+
+
+def two_sizes(attributes: Sequence[Json], dims: Any = ("y", "x")) -> dict[str, Json]:
+    return {
+        "": group(),
+        "a": array((4, 6), dims, attributes[0]),
+        "b": array((2, 3), dims, attributes[1]),
+    }
+
+
+@pytest.mark.parametrize("dims", [("y", "x"), None], ids=["named", "unnamed"])
+def test_arrays_of_two_sizes_in_one_group(tmp_path: Path, dims: Any) -> None:
+    documents = two_sizes([spatial(TRANSFORM), spatial(TWICE)], dims)
+    dataset, told = opened(xr.open_dataset, write(tmp_path / "store.zarr", documents))
+    assert {type(warning) for warning in told} == {XGroupDimensionWarning}
+    assert dataset["a"].dims == ("y", "x")
+    assert dataset["b"].dims == ("y_b", "x_b")
+    assert_grid(dataset["a"].reset_coords(drop=True), TRANSFORM)
+    assert_grid(dataset["b"].reset_coords(drop=True), TWICE, dims=("y_b", "x_b"))
+    assert dataset["x_b"].attrs["axis"] == "X"
+    assert dataset["y_b"].attrs["axis"] == "Y"
+
+
+def test_levels_that_are_arrays_of_the_same_dimensions(tmp_path: Path) -> None:
+    items = [{"asset": "a", "spatial:transform": TRANSFORM}, derived("b", "a", [2, 2])]
+    documents = {**two_sizes([{}, {}]), "": group(layout(*items))}
+    store = write(tmp_path / "store.zarr", documents)
+    dataset, told = opened(xr.open_dataset, store)
+    assert {type(warning) for warning in told} == {XGroupDimensionWarning}
+    assert_grid(dataset["b"].reset_coords(drop=True), TWICE, dims=("y_b", "x_b"))
+    assert without_principal(xr.open_dataset, store) == []
+
+
+def test_rotated_grid_with_axes_in_two_orders_has_one_pair_of_coordinates(tmp_path: Path) -> None:
+    documents = {
+        "": group(spatial(ROTATED)),
+        "a": array((4, 6), ("y", "x")),
+        "b": array((6, 4), ("x", "y")),
+    }
+    dataset = open_one(tmp_path, documents)
+    assert set(dataset.coords) == {"xc", "yc"}
+    assert set(dataset["b"].coords) == {"xc", "yc"}
+
+
+# Real coordinates.
+
+
+def test_one_real_coordinate_array_leaves_the_other_to_the_transform(tmp_path: Path) -> None:
+    documents = {**one_array(spatial(TRANSFORM)), "y": array((2,), ("y",))}
+    dataset = open_one(tmp_path, documents, {"y": [7.0, 6.0]})
+    assert_exactly(dataset["y"], [7.0, 6.0], ["y"])
+    assert_exactly(dataset["x"], centres(500_000.0, 10.0, 3), ["x"])
+
+
+def test_real_coordinates_beside_a_rotated_transform(tmp_path: Path) -> None:
+    documents = {
+        **one_array(spatial(ROTATED)),
+        "y": array((2,), ("y",)),
+        "x": array((3,), ("x",)),
+    }
+    dataset = open_one(tmp_path, documents, {"y": [7.0, 6.0], "x": [1.0, 2.0, 3.0]})
+    assert set(dataset.coords) == {"y", "x"}
+    assert dataset["x"].values.tolist() == [1.0, 2.0, 3.0]
+
+
+def test_real_coordinates_of_an_unknown_type_of_transform(tmp_path: Path) -> None:
+    documents = {
+        **one_array(spatial(transform_type="rpc")),
+        "y": array((2,), ("y",)),
+        "x": array((3,), ("x",)),
+    }
+    dataset = open_one(tmp_path, documents, {"y": [7.0, 6.0], "x": [1.0, 2.0, 3.0]})
+    assert dataset["y"].values.tolist() == [7.0, 6.0]
+
+
+def test_attributes_of_real_coordinates_stay_and_are_completed(tmp_path: Path) -> None:
+    documents = {
+        **one_array(spatial()),
+        "y": array((2,), ("y",), {"units": "km", "axis": "Q"}),
+        "x": array((3,), ("x",)),
+    }
+    dataset = open_one(tmp_path, documents)
+    assert dataset["y"].attrs == {"units": "km", "axis": "Q"}
+    assert dataset["x"].attrs == {"axis": "X"}
+
+
+# Bounding boxes.
+
+
+@some
+@given(
+    edges=st.tuples(origin, origin, magnitude, magnitude),
+    shape=st.tuples(st.integers(2, 30), st.integers(2, 30)),
+    registration=registration,
+)
+def test_grid_fills_its_bounding_box(
+    scratch: Callable[[], Path],
+    edges: tuple[float, float, float, float],
+    shape: tuple[int, int],
+    registration: str,
+) -> None:
+    left, bottom, width, height = edges
+    right, top = left + width, bottom + height
+    assume(left < right)
+    assume(bottom < top)
+    attributes = spatial(bbox=[left, bottom, right, top], registration=registration)
+    dataset = open_example(scratch, one_array(attributes, shape))
+    rows, columns = (size if registration == "pixel" else size - 1 for size in shape)
+    transform = [(right - left) / columns, 0, left, 0, -(top - bottom) / rows, top]
+    assert_grid(dataset["a"], transform, OFFSET[registration])
+    # The same box beside the transform that it gives is no contradiction.
+    open_example(scratch, one_array({**attributes, "spatial:transform": transform}, shape))
+
+
+def test_box_of_a_rotated_grid_is_that_of_its_corners(tmp_path: Path) -> None:
+    # Columns go by (8, 6), rows by (6, -8): the corners of 2 x 3 cells of 10 m.
+    box = [500_000.0, 4_999_984.0, 500_036.0, 5_000_018.0]
+    open_one(tmp_path, one_array(spatial(ROTATED, bbox=box)))
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        spatial(bbox=[0.0, 0.0, 0.0, 0.0]),
+        spatial(bbox=[0, 0, 0, 0]),
+        spatial(bbox=None),
+        spatial(),
+        spatial(transform_type="affine", registration="node", shape=[2, 3]),
+    ],
+)
+def test_nothing_to_compute_coordinates_from(tmp_path: Path, attributes: Json) -> None:
+    assert set(open_one(tmp_path, one_array(attributes)).variables) == {"a"}
+
+
+def test_placeholder_beside_a_transform_is_no_contradiction(tmp_path: Path) -> None:
+    attributes = spatial(TRANSFORM, bbox=[0.0, 0.0, 0.0, 0.0])
+    assert_grid(open_one(tmp_path, one_array(attributes))["a"], TRANSFORM)
+
+
+def test_null_is_none(tmp_path: Path) -> None:
+    attributes = spatial(TRANSFORM, registration=None, shape=None, bbox=None, transform_type=None)
+    assert_grid(open_one(tmp_path, one_array(attributes))["a"], TRANSFORM)
+
+
+def test_stale_transform_of_stac_is_ignored(tmp_path: Path) -> None:
+    stale = {"proj:transform": [60.0, 0, 1.0, 0, -60.0, 2.0], "proj:bbox": [1.0, 2.0, 3.0, 4.0]}
+    documents = {"": group(), "a": array((2, 3), ("y", "x"), {**spatial(), **stale})}
+    assert set(open_one(tmp_path, documents).variables) == {"a"}
+    documents["a"]["attributes"] |= spatial(TRANSFORM)
+    assert_grid(open_one(tmp_path, documents)["a"], TRANSFORM)
+
+
+# Names of dimensions.
+
+
+@pytest.mark.parametrize(
+    ("shape", "names", "told_shape", "dims"),
+    [
+        ((4, 6), None, None, ("y", "x")),
+        ((4, 6), None, [4, 6], ("y", "x")),
+        ((6, 4), None, [4, 6], ("x", "y")),
+        ((4, 4), None, [4, 4], ("y", "x")),
+        ((4, 6), ["y", None], None, ("y", "x")),
+        ((4, 6), [None, "y"], None, ("x", "y")),
+        ((3, 4, 6), ["time", None, None], [4, 6], ("time", "y", "x")),
+        ((3, 4, 6), ["time", None, "x"], None, ("time", "y", "x")),
+        ((6, 3, 4), None, [4, 6], ("x", "phony_dim_0", "y")),
+        ((3, 2, 4, 6), [None, "band", None, None], [4, 6], ("phony_dim_0", "band", "y", "x")),
+    ],
+)
+def test_missing_names_that_the_convention_settles(
+    tmp_path: Path,
+    shape: tuple[int, ...],
+    names: list[str | None] | None,
+    told_shape: list[int] | None,
+    dims: tuple[str, ...],
+) -> None:
+    documents = one_array(spatial(TRANSFORM, shape=told_shape), shape, names)
+    dataset, told = opened(xr.open_dataset, write(tmp_path / "store.zarr", documents))
+    assert dataset["a"].dims == dims
+    assert [type(warning) for warning in told] == [XGroupDimensionWarning]
+    assert str(told[0]).endswith(f"no usable name; its dimensions are called {list(dims)}")
+    assert_grid(dataset["a"], TRANSFORM)
+
+
+@pytest.mark.parametrize(
+    ("shape", "told_shape"), [((4, 4, 4), [4, 4]), ((4,), None), ((5, 6, 7), [4, 6])]
+)
+def test_missing_names_that_the_convention_does_not_settle(
+    tmp_path: Path, shape: tuple[int, ...], told_shape: list[int] | None
+) -> None:
+    documents = one_array(spatial(TRANSFORM, shape=told_shape), shape, None)
+    dataset, _told = opened(xr.open_dataset, write(tmp_path / "store.zarr", documents))
+    assert not {"x", "y"} & set(dataset["a"].dims)
+    assert set(dataset.coords) == set()
+
+
+@ALL_FORMS
+def test_names_are_found_in_any_case(tmp_path: Path, form: Form) -> None:
+    documents = one_array(spatial(TRANSFORM, ("Y", "x")), dims=("y", "X"))
+    store = write(tmp_path / "store.zarr", documents, form=form)
+    dataset = quietly_opened(xr.open_dataset, store)
+    assert_grid(dataset["a"], TRANSFORM, dims=("y", "X"))
+
+
+def test_names_that_differ_in_case_only_are_told_apart(tmp_path: Path) -> None:
+    attributes = spatial(TRANSFORM, ("Y", "X"))
+    documents = one_array(attributes, (2, 5, 3, 7), ("y", "Y", "x", "X"))
+    assert_grid(open_one(tmp_path, documents)["a"], TRANSFORM, dims=("Y", "X"))
+
+
+# What is declared, and where.
+
+
+def test_declaration_on_the_array_is_enough_for_attributes_of_the_group(tmp_path: Path) -> None:
+    attributes = spatial(TRANSFORM)
+    documents = {
+        "": group({key: attributes[key] for key in attributes if key != "zarr_conventions"}),
+        "a": array((2, 3), ("y", "x"), {"zarr_conventions": attributes["zarr_conventions"]}),
+        "b": array((2, 3), ("v", "u")),
+    }
+    store = write(tmp_path / "store.zarr", documents)
+    assert_grid(quietly_opened(xr.open_dataset, store)["a"], TRANSFORM)
+    assert without_principal(xr.open_dataset, store) == ["/b"]
+
+
+def test_attributes_without_a_declaration_mean_nothing(tmp_path: Path) -> None:
+    attributes = {**spatial(TRANSFORM), "zarr_conventions": []}
+    assert set(open_one(tmp_path, one_array(attributes)).variables) == {"a"}
+
+
+def test_arrays_of_one_grid_share_its_coordinates(tmp_path: Path) -> None:
+    documents = {"": group(spatial(TRANSFORM))}
+    documents |= {name: array((2, 3), ("y", "x")) for name in "abc"}
+    documents["d"] = array((2, 3), ("y", "x"), spatial(TRANSFORM))
+    dataset = open_one(tmp_path, documents)
+    assert set(dataset.coords) == {"y", "x"}
+
+
+def test_two_grids_of_one_size_in_one_group(tmp_path: Path) -> None:
+    documents = {
+        "": group(),
+        "a": array((2, 3), ("y", "x"), spatial(TRANSFORM)),
+        "b": array((2, 3), ("y", "x"), spatial(TWICE)),
+    }
+    dataset, told = opened(xr.open_dataset, write(tmp_path / "store.zarr", documents))
+    # A dimension has one coordinate of its name: those of the second grid are called else.
+    for names, transform in ((("y", "x"), TRANSFORM), (("y_1", "x_1"), TWICE)):
+        for name, dim, values in zip(names, "yx", along(transform, (2, 3)), strict=True):
+            assert_exactly(dataset["b"].coords[name], values, [dim])
+    assert [type(warning) for warning in told] == [XGroupNameWarning] * 2
+    assert [str(warning) for warning in told] == [
+        f"Array /b: its coordinate {name!r} is called '{name}_1', because {name!r} is something "
+        "else here or cannot be a name"
+        for name in "yx"
+    ]
+
+
+# Attributes of the coordinates.
+
+
+@pytest.fixture
+def without_pyproj(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Make it so that pyproj is not installed."""
+    monkeypatch.setattr(crs, "pyproj", None)
+    _clear_caches()
+    yield
+    _clear_caches()
+
+
+def _clear_caches() -> None:
+    for value in vars(crs).values():
+        if hasattr(value, "cache_clear"):
+            value.cache_clear()
+
+
+LONGITUDE = {"axis": "X", "standard_name": "longitude", "units": "degrees_east"}
+LATITUDE = {"axis": "Y", "standard_name": "latitude", "units": "degrees_north"}
+EASTING = {"axis": "X", "standard_name": "projection_x_coordinate", "units": "metre"}
+NORTHING = {"axis": "Y", "standard_name": "projection_y_coordinate", "units": "metre"}
+
+
+def described(variable: xr.DataArray) -> dict[str, Any]:
+    return {key: value for key, value in variable.attrs.items() if key != "long_name"}
+
+
+def test_coordinates_of_an_unknown_crs_are_axes(tmp_path: Path) -> None:
+    dataset = open_one(tmp_path, one_array(spatial(TRANSFORM)))
+    assert dataset["x"].attrs == {"axis": "X"}
+    assert dataset["y"].attrs == {"axis": "Y"}
+
+
+def test_2d_coordinates_are_no_axes(tmp_path: Path) -> None:
+    dataset = open_one(tmp_path, one_array(spatial(ROTATED)))
+    assert dataset["xc"].attrs == dataset["yc"].attrs == {}
+
+
+@pytest.mark.parametrize(
+    ("code", "x", "y"),
+    [
+        ("EPSG:4326", LONGITUDE, LATITUDE),
+        ("OGC:CRS84", LONGITUDE, LATITUDE),
+        ("EPSG:32633", EASTING, NORTHING),
+    ],
+)
+def test_coordinates_are_described_by_their_crs(
+    tmp_path: Path, code: str, x: dict[str, str], y: dict[str, str]
+) -> None:
+    pytest.importorskip("pyproj")
+    dataset = open_one(tmp_path, one_array(spatial(TRANSFORM, code=code)))
+    assert described(dataset["x"]) == x
+    assert described(dataset["y"]) == y
+
+
+def test_2d_coordinates_are_described_by_their_crs(tmp_path: Path) -> None:
+    pytest.importorskip("pyproj")
+    dataset = open_one(tmp_path, one_array(spatial(ROTATED, code="EPSG:4326")))
+    for name, expected in (("xc", LONGITUDE), ("yc", LATITUDE)):
+        assert described(dataset[name]) == {k: v for k, v in expected.items() if k != "axis"}
+
+
+def test_rotated_pole_has_no_longitude(tmp_path: Path) -> None:
+    pyproj = pytest.importorskip("pyproj")
+    pole = pyproj.CRS.from_cf(
+        {
+            "grid_mapping_name": "rotated_latitude_longitude",
+            "grid_north_pole_latitude": 39.25,
+            "grid_north_pole_longitude": -162.0,
+        }
+    )
+    attributes = {**spatial(TRANSFORM), "proj:wkt2": pole.to_wkt()}
+    dataset = open_one(tmp_path, one_array(attributes))
+    assert dataset["x"].attrs["standard_name"] == "grid_longitude"
+    assert dataset["y"].attrs["standard_name"] == "grid_latitude"
+
+
+def test_units_of_a_crs_that_is_not_in_degrees(tmp_path: Path) -> None:
+    pytest.importorskip("pyproj")
+    # In grads.
+    dataset = open_one(tmp_path, one_array(spatial(TRANSFORM, code="EPSG:4807")))
+    assert "degrees" not in dataset["x"].attrs.get("units", "")
+    assert "degrees" not in dataset["y"].attrs.get("units", "")
+
+
+@pytest.mark.parametrize("code", ["EPSG:4979", "EPSG:9518"])
+def test_height_of_a_geographic_crs_leaves_the_others_in_degrees(tmp_path: Path, code: str) -> None:
+    pytest.importorskip("pyproj")
+    dataset = open_one(tmp_path, one_array(spatial(TRANSFORM, code=code)))
+    assert described(dataset["x"]) == LONGITUDE
+    assert described(dataset["y"]) == LATITUDE
+
+
+@pytest.mark.usefixtures("without_pyproj")
+@pytest.mark.parametrize("code", ["EPSG:4326", "OGC:CRS84"])
+def test_geographic_coordinates_without_pyproj(tmp_path: Path, code: str) -> None:
+    dataset = open_one(tmp_path, one_array(spatial(TRANSFORM, code=code)))
+    assert described(dataset["x"]) == LONGITUDE
+    assert described(dataset["y"]) == LATITUDE
+
+
+@pytest.mark.usefixtures("without_pyproj")
+def test_projected_coordinates_without_pyproj(tmp_path: Path) -> None:
+    dataset = open_one(tmp_path, one_array(spatial(TRANSFORM, code="EPSG:32633")))
+    assert_grid(dataset["a"], TRANSFORM)
+    assert dataset["x"].attrs["axis"] == "X"
+    assert "longitude" not in dataset["x"].attrs.values()
+
+
+@pytest.mark.usefixtures("without_pyproj")
+def test_the_store_without_pyproj(store: Path) -> None:
+    groups, told = opened(xr.open_groups, store)
+    assert len(told) == len(UNNAMED_TOLD)
+    for path, (name, dims, transform, offset) in PLAIN.items():
+        dataset = groups[f"/{path}"]
+        y, x = along(transform, [dataset.sizes[dim] for dim in dims], offset)
+        assert_exactly(dataset[name].coords[dims[0]], y, dims[:1])
+        assert_exactly(dataset[name].coords[dims[1]], x, dims[1:])
+
+
+# What is told.
+
+
+def told_of(tmp_path: Path, documents: Mapping[str, Json], **options: Any) -> Any:
+    store = write(tmp_path / "store.zarr", documents)
+    dataset, told = opened(xr.open_dataset, store, **options)
+    assert all(type(warning) is XGroupResolutionWarning for warning in told)
+    return dataset, told
+
+
+WITHOUT = "Array /a was opened without what depends on it"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "text"),
+    [
+        ({"transform": "x"}, "spatial:transform must be a list, got string"),
+        (
+            {"transform": [1, 2]},
+            "spatial:transform must be 6 finite numbers, got [1, 2]",
+        ),
+        (
+            {"transform": [True, 0, 0, 0, -1, 0]},
+            "spatial:transform must be 6 finite numbers, got [True, 0, 0, 0, -1, 0]",
+        ),
+        (
+            {"transform": [1, 0, 0, 0, "1", 0]},
+            "spatial:transform must be 6 finite numbers, got [1, 0, 0, 0, '1', 0]",
+        ),
+        (
+            {"transform": [1, 0, 0, 0, 0, 0]},
+            "spatial:transform is degenerate: cells have no area",
+        ),
+        (
+            {"transform": [2, 1, 0, 4, 2, 0]},
+            "spatial:transform is degenerate: cells have no area",
+        ),
+        (
+            {"registration": "corner"},
+            "spatial:registration must be 'pixel' or 'node', got 'corner'",
+        ),
+        ({"registration": ["pixel"]}, "spatial:registration must be a string, got list"),
+        (
+            {"transform_type": "rpc"},
+            "spatial:transform_type is 'rpc'; only 'affine' is known",
+        ),
+        ({"transform_type": 1}, "spatial:transform_type must be a string, got number"),
+        ({"transform": None, "bbox": "x"}, "spatial:bbox must be a list, got string"),
+        (
+            {"transform": None, "bbox": [1, 2, 3]},
+            "spatial:bbox must be 4 finite numbers, got [1, 2, 3]",
+        ),
+        (
+            {"transform": None, "bbox": [1, 0, 1, 5]},
+            "spatial:bbox spans no area for 2 x 3 cells",
+        ),
+        (
+            {"transform": None, "bbox": [0, 5, 5, 0]},
+            "spatial:bbox spans no area for 2 x 3 cells",
+        ),
+    ],
+)
+def test_what_cannot_be_used_is_told_and_the_array_opens(
+    tmp_path: Path, attributes: Json, text: str
+) -> None:
+    dataset, told = told_of(tmp_path, one_array(spatial(**{"transform": TRANSFORM, **attributes})))
+    assert [str(warning) for warning in told] == [f"/#/attributes/{text}. {WITHOUT}"]
+    assert isinstance(told[0].error, XGroupMetadataError)
+    assert told[0].paths == ("/a",)
+    assert set(dataset.variables) == {"a"}
+    assert dataset["a"].values.shape == (2, 3)
+
+
+def test_bounding_box_of_a_single_node_spans_nothing(tmp_path: Path) -> None:
+    attributes = spatial(bbox=[0, 0, 5, 5], registration="node")
+    _dataset, told = told_of(tmp_path, one_array(attributes, (1, 3)))
+    text = f"/#/attributes/spatial:bbox spans no area for 1 x 3 cells. {WITHOUT}"
+    assert [str(warning) for warning in told] == [text]
+
+
+@pytest.mark.parametrize("key", ["transform", "bbox"])
+def test_numbers_beyond_all_bounds(tmp_path: Path, key: str) -> None:
+    numbers = {"transform": [10**400, 0, 0, 0, -1, 0], "bbox": [0, 0, 10**400, 1]}[key]
+    attributes = {**spatial(), f"spatial:{key}": numbers}
+    dataset, told = told_of(tmp_path, one_array(attributes))
+    start = f"/#/attributes/spatial:{key} must be {len(numbers)} finite numbers, got ["
+    assert [str(warning)[: len(start)] for warning in told] == [start]
+    assert set(dataset.variables) == {"a"}
+
+
+@pytest.mark.parametrize(
+    ("attributes", "text"),
+    [
+        (
+            {"shape": [3, 2]},
+            "spatial:shape is [3, 2], but the array has [2, 3] cells; the latter was used",
+        ),
+        (
+            {"bbox": [500_000.0, 4_999_980.0, 500_031.0, 5_000_000.0]},
+            (
+                "spatial:bbox is [500000.0, 4999980.0, 500031.0, 5000000.0], but the transform "
+                "gives [500000.0, 4999980.0, 500030.0, 5000000.0]; the latter was used"
+            ),
+        ),
+        (
+            # The box of outermost centres is that of node registration.
+            {"bbox": [500_000.0, 4_999_980.0, 500_030.0, 5_000_000.0], "registration": "node"},
+            (
+                "spatial:bbox is [500000.0, 4999980.0, 500030.0, 5000000.0], but the transform "
+                "gives [500000.0, 4999990.0, 500020.0, 5000000.0]; the latter was used"
+            ),
+        ),
+    ],
+)
+def test_transform_wins_and_contradictions_are_told(
+    tmp_path: Path, attributes: Json, text: str
+) -> None:
+    dataset, told = told_of(tmp_path, one_array(spatial(TRANSFORM, **attributes)))
+    assert [str(warning) for warning in told] == [f"Array /a: /#/attributes/{text}"]
+    assert_grid(dataset["a"], TRANSFORM, OFFSET[attributes.get("registration", "pixel")])
+
+
+def test_box_that_cannot_be_used_does_not_spoil_the_transform(tmp_path: Path) -> None:
+    dataset, told = told_of(tmp_path, one_array(spatial(TRANSFORM, bbox=[1, 2])))
+    text = f"/#/attributes/spatial:bbox must be 4 finite numbers, got [1, 2]. {WITHOUT}"
+    assert [str(warning) for warning in told] == [text]
+    assert_grid(dataset["a"], TRANSFORM)
+
+
+def test_shape_without_a_transform_is_told(tmp_path: Path) -> None:
+    box = [0.0, 0.0, 3.0, 2.0]
+    dataset, told = told_of(tmp_path, one_array(spatial(bbox=box, shape=[20, 30])))
+    text = "spatial:shape is [20, 30], but the array has [2, 3] cells; the latter was used"
+    assert [str(warning) for warning in told] == [f"Array /a: /#/attributes/{text}"]
+    assert_grid(dataset["a"], [1.0, 0, 0.0, 0, -1.0, 2.0])
+
+
+def test_what_is_wrong_with_a_group_is_told_once(tmp_path: Path) -> None:
+    documents = {"": group(), "g": group(spatial([1, 2]))}
+    documents |= {f"g/{name}": array((2, 3), ("y", "x")) for name in "abc"}
+    _dataset, told = told_of(tmp_path, documents, group="g")
+    text = (
+        "/g#/attributes/spatial:transform must be 6 finite numbers, got [1, 2]. "
+        "Arrays /g/a, /g/b, /g/c were opened without what depends on it"
+    )
+    assert [str(warning) for warning in told] == [text]
+
+
+@pytest.mark.parametrize("dimensions", [None, ("lat", "lon"), ("y", "lon")])
+def test_array_that_declares_dimensions_it_does_not_have(tmp_path: Path, dimensions: Any) -> None:
+    documents = {"": group(), "a": array((2, 3), ("y", "x"), spatial(TRANSFORM, dimensions))}
+    dataset, told = told_of(tmp_path, documents)
+    assert [str(warning) for warning in told] == [
+        f"/a: spatial:dimensions does not name two of its dimensions. {WITHOUT}"
+    ]
+    assert set(dataset.variables) == {"a"}
+
+
+@pytest.mark.parametrize("dimensions", ["yx", [1, 2], ["y"], ["y", "y"], ["y", "x", "z"], {}])
+@pytest.mark.parametrize("place", ["", "a"])
+def test_dimensions_that_cannot_be(tmp_path: Path, place: str, dimensions: Any) -> None:
+    documents = {"": group(), "a": array((2, 3), ("y", "x")), "t": array((2,), ("y",))}
+    documents[place]["attributes"] = spatial(TRANSFORM, dimensions)
+    dataset, told = told_of(tmp_path, documents)
+    assert [str(warning) for warning in told] == [
+        (
+            f"/{place}#/attributes/spatial:dimensions must be the names of two dimensions, "
+            f"got {dimensions}. {WITHOUT}"
+        )
+    ]
+    assert set(dataset.variables) == {"a", "t"}
+
+
+LAYOUT = "/#/attributes/multiscales/layout"
+
+
+@pytest.mark.parametrize(
+    ("item", "text", "error"),
+    [
+        (
+            derived("coarse", "missing", [2, 2]),
+            f"{LAYOUT}/1: there is no level 'missing'",
+            XGroupReferenceError,
+        ),
+        (
+            derived("coarse", "coarse", [2, 2]),
+            f"{LAYOUT}/1: levels are derived from one another: coarse -> coarse",
+            XGroupReferenceError,
+        ),
+        (
+            derived("coarse", "fine", [2]),
+            f"{LAYOUT}/1/transform/scale must be 2 finite numbers, got [2]",
+            XGroupMetadataError,
+        ),
+        (
+            derived("coarse", "fine", [2, 2], ["a", 0]),
+            f"{LAYOUT}/1/transform/translation must be 2 finite numbers, got ['a', 0]",
+            XGroupMetadataError,
+        ),
+        (
+            {"asset": "coarse", "derived_from": "fine", "transform": [2, 2]},
+            f"{LAYOUT}/1/transform must be an object, got list",
+            XGroupMetadataError,
+        ),
+        (
+            {"asset": "coarse", "derived_from": 0, "transform": {"scale": [2, 2]}},
+            f"{LAYOUT}/1/derived_from must be a string, got number",
+            XGroupMetadataError,
+        ),
+        (
+            {"asset": "coarse", "spatial:transform": [1]},
+            f"{LAYOUT}/1/spatial:transform must be 6 finite numbers, got [1]",
+            XGroupMetadataError,
+        ),
+    ],
+)
+def test_levels_that_lead_nowhere(
+    tmp_path: Path, item: Json, text: str, error: type[Exception]
+) -> None:
+    dataset, told = told_of(tmp_path, two_levels(item), group="coarse")
+    assert [str(warning) for warning in told] == [
+        f"{text}. Array /coarse/a was opened without what depends on it"
+    ]
+    assert isinstance(told[0].error, error)
+    assert set(dataset.variables) == {"a"}
+    assert_grid(open_one(tmp_path, two_levels(item), group="fine")["a"], TRANSFORM)
+
+
+def test_circle_of_levels_is_told_with_its_chain(tmp_path: Path) -> None:
+    documents = two_levels(derived("coarse", "coarser", [2, 2]))
+    items = documents[""]["attributes"]["multiscales"]["layout"]
+    items.append(derived("coarser", "coarse", [2, 2]))
+    _dataset, told = told_of(tmp_path, documents, group="coarse")
+    text = (
+        f"{LAYOUT}/1: levels are derived from one another: coarse -> coarser -> coarse. "
+        "Array /coarse/a was opened without what depends on it"
+    )
+    assert [str(warning) for warning in told] == [text]
+
+
+@pytest.mark.parametrize("scale", [[0, 2], [2, 0]])
+def test_scale_of_nothing_is_degenerate(tmp_path: Path, scale: list[int]) -> None:
+    dataset, told = told_of(tmp_path, two_levels(derived("coarse", "fine", scale)), group="coarse")
+    assert len(told) == 1
+    assert str(told[0]).startswith(LAYOUT)
+    assert set(dataset.variables) == {"a"}
+
+
+def test_layout_that_is_none(tmp_path: Path) -> None:
+    documents = one_array({**spatial(TRANSFORM), "multiscales": {"layout": "none"}})
+    dataset, told = told_of(tmp_path, documents)
+    assert [str(warning) for warning in told] == [
+        f"/#/attributes/multiscales/layout must be a list, got string. {WITHOUT}"
+    ]
+    assert_grid(dataset["a"], TRANSFORM)
+
+
+# A handler by itself.
+
+
+def test_handler_alone(tmp_path: Path) -> None:
+    import zarr
+
+    store = write(tmp_path / "store.zarr", one_array(spatial(TRANSFORM)))
+    root = zarr.open_group(store, mode="r")
+    member = root["a"]
+    assert isinstance(member, zarr.Array)
+    assert SpatialHandler.detect(root, root, member)
+    variables = SpatialHandler().get_variables(member, root, root)
+    y, x = along(TRANSFORM, (2, 3))
+    assert set(variables) == {"y", "x"}
+    assert variables["y"].values.tolist() == y
+    assert variables["x"].values.tolist() == x
+    assert variables["x"].attrs["axis"] == "X"
