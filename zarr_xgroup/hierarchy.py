@@ -577,7 +577,18 @@ class _Reader:
         """Return the names of what is directly below a group, nodes or not."""
 
         async def listed() -> set[str]:
-            return {name.strip("/") async for name in self._store.list_dir(group)} - {""}
+            names = {name.strip("/") async for name in self._store.list_dir(group)} - {""}
+            if group and names in ({group}, {group.rpartition("/")[2]}):
+                # zarr before 3.2 lists a group itself where an fsspec filesystem is a store
+                # from its root on, as in an archive.
+                keys = [key async for key in self._store.list_prefix(f"{group}/")]
+                below = f"{group}/"
+                names = {
+                    key.lstrip("/").removeprefix(below).partition("/")[0]
+                    for key in keys
+                    if key.lstrip("/").startswith(below)
+                }
+            return names
 
         return await self._attempt(listed, f"/{group}")
 
