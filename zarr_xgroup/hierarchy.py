@@ -578,9 +578,9 @@ class _Reader:
 
         async def listed() -> set[str]:
             names = {name.strip("/") async for name in self._store.list_dir(group)} - {""}
-            if group and names in ({group}, {group.rpartition("/")[2]}):
-                # zarr before 3.2 lists a group itself where an fsspec filesystem is a store
-                # from its root on, as in an archive.
+            if len(names) == 1 and names <= {group, *group.split("/")}:
+                # zarr before 3.2 lists what is above a group where an fsspec filesystem is
+                # a store from its root on, as in an archive.
                 keys = [key async for key in self._store.list_prefix(f"{group}/")]
                 below = f"{group}/"
                 names = {
