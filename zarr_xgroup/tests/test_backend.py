@@ -1,0 +1,810 @@
+"""Opening stores without conventions: the same as engine zarr, from wherever they are."""
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pytest
+import xarray as xr
+import zarr
+from packaging.version import Version
+from zarr.storage import LocalStore, MemoryStore, StorePath, ZipStore
+
+from zarr_xgroup import (
+    XGroupBackendEntrypoint,
+    XGroupGroupError,
+    XGroupMetadataError,
+    XGroupNoPrincipalWarning,
+    XGroupPathError,
+    XGroupStoreError,
+    XGroupStoreNotFoundError,
+)
+from zarr_xgroup.tests import builders
+from zarr_xgroup.tests.builders import (
+    SAMPLE,
+    SAMPLE_GROUPS,
+    ZARR,
+    Array,
+    Contents,
+    Group,
+    Open,
+    ZarrFormat,
+    assert_same,
+    below,
+    build,
+    compare,
+    coordinate,
+    edit,
+    memory_store,
+    opened,
+    oracle,
+    recording_store,
+    without,
+    write_fsspec_memory,
+    write_local,
+    write_zip,
+)
+
+T = TypeVar("T")
+
+KINDS: tuple[tuple[ZarrFormat, bool], ...] = ((2, False), (2, True), (3, False), (3, True))
+OPEN_FUNCTIONS: tuple[Open, ...] = (xr.open_dataset, xr.open_groups, xr.open_datatree)
+TREES = OPEN_FUNCTIONS[1:]
+
+each_kind = pytest.mark.parametrize(
+    ("zarr_format", "consolidated"),
+    KINDS,
+    ids=["v2", "v2-consolidated", "v3", "v3-consolidated"],
+)
+#: Where the kind of store makes no difference to what is tested.
+two_kinds = pytest.mark.parametrize(
+    ("zarr_format", "consolidated"), [(2, True), (3, False)], ids=["v2-consolidated", "v3"]
+)
+each_function = pytest.mark.parametrize("function", OPEN_FUNCTIONS, ids=lambda f: f.__name__)
+
+
+# The same as engine zarr.
+
+
+@each_kind
+@each_function
+@pytest.mark.parametrize(
+    "group", [None, "", "/", "sub", "/sub", "sub/", "/sub/deep/", "nothing"], ids=repr
+)
+def test_every_spelling_of_a_group_is_as_in_engine_zarr(
+    function: Open, zarr_format: ZarrFormat, consolidated: bool, group: str | None
+) -> None:
+    compare(function, sample_store(zarr_format, consolidated), group=group)
+
+
+@two_kinds
+@each_function
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"decode_cf": False},
+        {"mask_and_scale": False},
+        {"mask_and_scale": {"temperature": False}},
+        {"decode_times": False},
+        {"decode_times": {"time": False}},
+        {"decode_timedelta": True},
+        {"decode_timedelta": False},
+        {"concat_characters": False},
+        {"decode_coords": False},
+        {"decode_coords": "coordinates"},
+        {"decode_coords": "all"},
+        {"use_cftime": True},
+        {"use_cftime": False, "drop_variables": "time"},
+        {"drop_variables": "temperature"},
+        {"drop_variables": ["x", "crs", "value", "absent"]},
+        {"chunks": {}},
+        {"chunks": "auto", "drop_variables": "station"},
+        {"chunks": -1},
+        {"chunks": {"x": 2}},
+        {"chunks": None},
+        {"cache": False},
+    ],
+    ids=str,
+)
+def test_every_option_of_xarray_is_as_in_engine_zarr(
+    function: Open, zarr_format: ZarrFormat, consolidated: bool, options: dict[str, Any]
+) -> None:
+    compare(function, sample_store(zarr_format, consolidated), **options)
+
+
+if builders.HAS_INDEX_OPTION:
+
+    @two_kinds
+    @each_function
+    @pytest.mark.parametrize("chunks", [None, {}], ids=str)
+    def test_without_default_indexes_as_in_engine_zarr(
+        function: Open, zarr_format: ZarrFormat, consolidated: bool, chunks: Any
+    ) -> None:
+        store = sample_store(zarr_format, consolidated)
+        ours = compare(function, store, create_default_indexes=False, chunks=chunks)
+        root = ours["/"] if function is not xr.open_dataset else ours
+        assert not root.xindexes
+
+
+@each_function
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize(
+    ("consolidated", "wanted"),
+    [(False, None), (False, False), (True, None), (True, True), (True, False)],
+)
+def test_consolidated_as_in_engine_zarr(
+    function: Open, zarr_format: ZarrFormat, consolidated: bool, wanted: bool | None
+) -> None:
+    compare(function, sample_store(zarr_format, consolidated), consolidated=wanted)
+
+
+@each_kind
+@each_function
+def test_zarr_format_as_in_engine_zarr(
+    function: Open, zarr_format: ZarrFormat, consolidated: bool
+) -> None:
+    store = sample_store(zarr_format, consolidated)
+    compare(function, store, zarr_format=zarr_format)
+
+
+@each_kind
+def test_lazy_indexing_as_in_engine_zarr(zarr_format: ZarrFormat, consolidated: bool) -> None:
+    store = sample_store(zarr_format, consolidated)
+    # zarr 3.0.0 cannot read single points of shards.
+    left_out = "temperature" if Version("3.0.1") > ZARR else None
+    ours = opened(xr.open_dataset, store, drop_variables=left_out)
+    theirs = oracle(xr.open_dataset, store, drop_variables=left_out)
+    for indexers in (
+        {"x": 1},
+        {"x": slice(1, 3), "time": 0},
+        {"x": slice(None, None, -1)},
+        {"x": [3, 0]},
+        {"x": xr.DataArray([0, 1], dims="p"), "time": xr.DataArray([2, 0], dims="p")},
+    ):
+        xr.testing.assert_identical(ours.isel(indexers).load(), theirs.isel(indexers).load())
+
+
+@each_kind
+def test_each_group_of_a_tree_is_the_dataset_of_that_group(
+    zarr_format: ZarrFormat, consolidated: bool
+) -> None:
+    store = sample_store(zarr_format, consolidated)
+    tree = opened(xr.open_datatree, store)
+    groups = opened(xr.open_groups, store)
+    assert list(groups) == [f"/{path}" for path in ("", "nothing", "sub", "sub/deep")]
+    for path in SAMPLE_GROUPS:
+        dataset = opened(xr.open_dataset, store, group=path)
+        assert_same(tree[f"/{path}"].to_dataset(inherit=False), dataset)
+        assert_same(groups[f"/{path}"], dataset)
+
+
+def test_hidden_attributes_and_order_of_attributes() -> None:
+    dataset = opened(xr.open_dataset, memory_store(build(SAMPLE)))
+    assert dataset.attrs == {"Conventions": "CF-1.8", "list": [1, {"a": None}]}
+
+
+def test_coordinates_of_a_dataset() -> None:
+    dataset = opened(xr.open_dataset, memory_store(build(SAMPLE)))
+    assert set(dataset.coords) == {"time", "x", "lat", "station"}
+    assert set(dataset.xindexes) == {"time", "x"}
+
+
+if Version("2025.1") <= builders.XARRAY:  # which cannot write by zarr 3 before
+
+    @each_kind
+    @each_function
+    def test_written_by_xarray(function: Open, zarr_format: ZarrFormat, consolidated: bool) -> None:
+        dataset = xr.Dataset(
+            {
+                "a": (("t", "x"), np.array([[1.0, np.nan], [3.0, 4.0]]), {"units": "m"}),
+                "b": ("t", np.array(["2000-01-01", "2001-02-03"], "M8[ns]")),
+                "c": ("x", ["one", "two"]),
+            },
+            {"t": [1, 2], "x": [10.0, 20.0]},
+            {"title": "as xarray writes it"},
+        )
+        store = MemoryStore()
+        builders.quietly(dataset.to_zarr, store, zarr_format=zarr_format, consolidated=consolidated)
+        compare(function, store)
+
+
+# The same from everywhere.
+
+Place = Callable[[Contents], Any]
+
+
+@pytest.fixture
+def places(
+    tmp_path: Path, fsspec_memory: None, serve: Callable[[Contents], str]
+) -> dict[str, Place]:
+    """Put contents behind each backend; gives what is to be opened."""
+
+    def path(contents: Contents) -> Path:
+        return write_local(contents, tmp_path / "a" / "store.zarr")
+
+    def zipped(contents: Contents) -> Path:
+        return write_zip(contents, tmp_path / "b" / "store.zip")
+
+    return {
+        "str": lambda contents: str(path(contents)),
+        "Path": path,
+        "file URL": lambda contents: f"file://{path(contents)}",
+        "memory URL": lambda contents: write_fsspec_memory(contents, "c/store.zarr"),
+        "URL chain": lambda contents: f"zip::file://{zipped(contents)}",
+        "URL chain with path": lambda contents: (
+            f"zip://in/side::file://{zipped(below(contents, 'in/side'))}"
+        ),
+        ".zip str": lambda contents: str(zipped(contents)),
+        ".zip Path": zipped,
+        "LocalStore": lambda contents: LocalStore(path(contents)),
+        "MemoryStore": memory_store,
+        "ZipStore": lambda contents: ZipStore(zipped(contents), mode="r"),
+        "HTTP": serve,
+        "zarr.Group": lambda contents: zarr.open_group(memory_store(contents), mode="r"),
+        "StorePath": lambda contents: StorePath(memory_store(contents), ""),
+        "StorePath below": lambda contents: StorePath(memory_store(below(contents, "p/q")), "p/q"),
+        "obstore": builders.obstore_store,
+        "icechunk session": builders.icechunk_session,
+        "icechunk store": lambda contents: builders.icechunk_session(contents).store,
+    }
+
+
+LISTED_PLACES = (
+    "str",
+    "Path",
+    "file URL",
+    *(("memory URL", "URL chain", "URL chain with path") if builders.HAS_SYNC_FSSPEC else ()),
+    ".zip str",
+    ".zip Path",
+    "LocalStore",
+    "MemoryStore",
+    "ZipStore",
+    "zarr.Group",
+    "StorePath",
+    "StorePath below",
+    *(("obstore",) if builders.HAS_OBSTORE else ()),
+)
+
+
+def sample_contents(zarr_format: ZarrFormat, consolidated: bool) -> Contents:
+    """Return the sample, built once."""
+    key = (zarr_format, consolidated)
+    if key not in _samples:
+        _samples[key] = build(SAMPLE, zarr_format, consolidated=consolidated)
+    return dict(_samples[key])
+
+
+_samples: dict[tuple[ZarrFormat, bool], Contents] = {}
+
+
+def sample_store(zarr_format: ZarrFormat, consolidated: bool) -> MemoryStore:
+    return memory_store(sample_contents(zarr_format, consolidated))
+
+
+def check_sample(place: Any, zarr_format: ZarrFormat) -> None:
+    """Assert that a store gives what the plain v3 store in memory gives."""
+    reference = opened(xr.open_groups, sample_store(zarr_format, False))
+    groups = {path: sourceless(item) for path, item in opened(xr.open_groups, place).items()}
+    assert_same(groups, reference)
+    tree = opened(xr.open_datatree, place)
+    for node in tree.subtree:
+        sourceless(node)
+    assert_same(tree, opened(xr.open_datatree, sample_store(zarr_format, False)))
+    for path in SAMPLE_GROUPS:
+        dataset = sourceless(opened(xr.open_dataset, place, group=path))
+        assert_same(dataset, reference[f"/{path}"])
+    v3 = opened(xr.open_groups, sample_store(3, False))
+    assert_same(groups, v3, encoding=False)
+
+
+def sourceless(opened_as: T) -> T:
+    """Take out what xarray says of the path that was opened."""
+    opened_as.encoding.pop("source", None)  # type: ignore[attr-defined]
+    return opened_as
+
+
+@each_kind
+@pytest.mark.parametrize("place", LISTED_PLACES)
+def test_the_same_from_every_backend(
+    places: dict[str, Place], place: str, zarr_format: ZarrFormat, consolidated: bool
+) -> None:
+    check_sample(places[place](sample_contents(zarr_format, consolidated)), zarr_format)
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_the_same_from_http(places: dict[str, Place], zarr_format: ZarrFormat) -> None:
+    check_sample(places["HTTP"](sample_contents(zarr_format, True)), zarr_format)
+
+
+if builders.HAS_ICECHUNK:
+
+    @pytest.mark.parametrize("place", ["icechunk session", "icechunk store"])
+    def test_the_same_from_icechunk(places: dict[str, Place], place: str) -> None:
+        check_sample(places[place](sample_contents(3, False)), 3)
+
+
+def test_a_path_below_the_home_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    write_local(sample_contents(3, False), tmp_path / "data" / "store.zarr")
+    write_zip(sample_contents(3, False), tmp_path / "data" / "store.zip")
+    for path in ("~/data/store.zarr", Path("~/data/store.zarr"), "~/data/store.zip"):
+        check_sample(path, 3)
+
+
+def test_a_relative_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_local(sample_contents(3, False), tmp_path / "data" / "store.zarr")
+    for path in ("data/store.zarr", Path("data/store.zarr"), "./data/../data/store.zarr/"):
+        check_sample(path, 3)
+
+
+def test_a_path_that_is_relative_survives_a_change_of_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_local(sample_contents(3, False), tmp_path / "store.zarr")
+    dataset = opened(xr.open_dataset, "store.zarr")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    np.testing.assert_array_equal(dataset["lat"].values, np.arange(4.0))
+
+
+@pytest.mark.parametrize("folder", ["me@home", "with space", "per%20cent", "sharp#1", "what?", "é"])
+def test_a_file_url_with_characters_that_mean_something_in_other_urls(
+    tmp_path: Path, folder: str
+) -> None:
+    path = write_local(sample_contents(3, False), tmp_path / folder / "store.zarr")
+    ours = opened(xr.open_dataset, f"file://{path}")
+    assert_same(sourceless(ours), sourceless(opened(xr.open_dataset, path)))
+
+
+def test_storage_options_reach_the_filesystem(serve: Callable[[Contents], str]) -> None:
+    url = serve(sample_contents(3, True))
+    options = {"client_kwargs": {"headers": {"X-Of-No-Use": "1"}}}
+    dataset = opened(xr.open_dataset, url, storage_options=options)
+    assert_same(dataset, opened(xr.open_dataset, url))
+
+
+@pytest.mark.parametrize("group", [None, "deep", "/deep/"])
+@pytest.mark.parametrize("consolidated", [False, True])
+def test_a_subgroup_is_opened_with_groups_relative_to_it(
+    group: str | None, consolidated: bool
+) -> None:
+    store = sample_store(3, consolidated)
+    subgroup = zarr.open_group(store, mode="r")["sub"]
+    path = "sub/deep" if group else "sub"
+    expected = opened(xr.open_dataset, store, group=path)
+    for place in (subgroup, StorePath(store, "sub")):
+        assert_same(sourceless(opened(xr.open_dataset, place, group=group)), expected)
+        tree = opened(xr.open_datatree, place, group=group)
+        assert_same(sourceless(tree), opened(xr.open_datatree, store, group=path))
+
+
+# Groups of the tree.
+
+
+def test_the_tree_is_rooted_at_the_group_asked_for() -> None:
+    store = sample_store(3, False)
+    tree = opened(xr.open_datatree, store, group="/sub/")
+    assert [node.path for node in tree.subtree] == ["/", "/deep"]
+    assert tree.attrs == {"title": "below"}
+    groups = opened(xr.open_groups, store, group="sub")
+    assert list(groups) == [".", "deep"]
+
+
+def test_a_node_of_a_tree_inherits_coordinates() -> None:
+    tree = opened(xr.open_datatree, sample_store(3, False))
+    np.testing.assert_array_equal(tree["sub"].coords["x"].values, [0.5, 1.5, 2.5, 3.5])
+    assert "x" not in tree["sub"].to_dataset(inherit=False).coords
+
+
+def test_a_tree_of_many_levels_and_siblings() -> None:
+    root: Group = Group({"v": Array([1.0], ("t",))})
+    for level in range(12):
+        root = Group({"child": root, **{f"s{n}": Group(attrs={"n": n}) for n in range(level)}})
+    for consolidated in (False, True):
+        compare(xr.open_datatree, memory_store(build(root, consolidated=consolidated)))
+
+
+# Errors.
+
+
+@each_function
+@pytest.mark.parametrize("name", ["nothing.zarr", "nothing.zip", "nothing"])
+def test_no_such_store(function: Open, tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    with pytest.raises(XGroupStoreNotFoundError) as error:
+        function(path, engine="xgroup")
+    assert isinstance(error.value, FileNotFoundError)
+    assert str(error.value) in no_store(path, "/")
+    assert not path.exists()
+
+
+@each_function
+def test_no_such_store_nor_group(function: Open, tmp_path: Path) -> None:
+    path = tmp_path / "nothing.zarr"
+    with pytest.raises(XGroupStoreNotFoundError) as error:
+        function(str(path), engine="xgroup", group="a/b/")
+    assert str(error.value) in no_store(path, "/a/b")
+
+
+def no_store(path: Path, group: str) -> tuple[str, str]:
+    """Return what we say of a path that does not exist: not all versions of zarr notice."""
+    return (
+        f"There is no store {path}",
+        f"There is no Zarr group {group!r} in {path}, nor any at its root",
+    )
+
+
+def test_no_store_behind_a_url(serve: Callable[[Contents], str]) -> None:
+    url = serve({"unrelated.txt": b""})
+    with pytest.raises(XGroupStoreNotFoundError) as error:
+        xr.open_dataset(url, engine="xgroup")
+    assert str(error.value) == f"There is no Zarr group '/' in {url}, nor any at its root"
+
+
+def test_a_folder_that_is_no_store(tmp_path: Path) -> None:
+    (tmp_path / "readme.txt").write_text("no zarr")
+    with pytest.raises(XGroupStoreNotFoundError, match="There is no Zarr group"):
+        xr.open_dataset(tmp_path, engine="xgroup")
+
+
+def test_a_file_that_is_no_store(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no zarr")
+    (tmp_path / "file.zip").write_text("no zip")
+    for name in ("file", "file.zip"):
+        with pytest.raises(XGroupStoreError) as error:
+            xr.open_dataset(tmp_path / name, engine="xgroup")
+        assert str(tmp_path / name) in str(error.value)
+
+
+def test_a_server_that_cannot_be_reached() -> None:
+    url = "http://user:secret@127.0.0.1:9/store.zarr?token=secret"
+    with pytest.raises(XGroupStoreError) as error:
+        xr.open_dataset(url, engine="xgroup")
+    assert "secret" not in str(error.value)
+    assert str(error.value).startswith("http://127.0.0.1:9/store.zarr: ")
+    assert isinstance(first_cause(error.value), OSError)
+    assert not isinstance(first_cause(error.value), XGroupStoreError)
+
+
+def first_cause(error: BaseException) -> BaseException:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
+
+
+def test_an_unknown_protocol() -> None:
+    with pytest.raises(XGroupStoreError) as error:
+        xr.open_dataset("nosuch://bucket/store.zarr?key=secret", engine="xgroup")
+    assert str(error.value).startswith("Store nosuch://bucket/store.zarr cannot be opened: ")
+    assert "secret" not in str(error.value)
+
+
+if not builders.HAS_SYNC_FSSPEC:
+
+    def test_urls_that_this_version_of_zarr_cannot_open(tmp_path: Path) -> None:
+        archive = write_zip(sample_contents(3, False), tmp_path / "s.zip")
+        for url in ("memory://c/store.zarr", f"zip::file://{archive}"):
+            with pytest.raises(XGroupStoreError) as error:
+                xr.open_dataset(url, engine="xgroup")
+            assert str(error.value) == (
+                f"Store {url} cannot be opened: Filesystem needs to support async operations."
+            )
+
+
+@pytest.mark.parametrize("nonsense", [5, object(), ["a.zarr"], None], ids=type)
+def test_what_cannot_be_a_store(nonsense: Any) -> None:
+    with pytest.raises((XGroupStoreError, TypeError)) as error:
+        XGroupBackendEntrypoint().open_dataset(nonsense)
+    assert type(nonsense).__name__ in str(error.value)
+
+
+@each_function
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_no_such_group_in_consolidated_metadata(
+    function: Open, tmp_path: Path, zarr_format: ZarrFormat
+) -> None:
+    path = write_local(sample_contents(zarr_format, True), tmp_path / "s.zarr")
+    with pytest.raises(XGroupGroupError) as error:
+        function(path, engine="xgroup", group="/sub/nope")
+    assert isinstance(error.value, KeyError)
+    assert str(error.value) == (
+        f"There is no group '/sub/nope' in {path}; groups there are: /, /nothing, /sub, /sub/deep"
+    )
+
+
+@each_function
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_no_such_group(function: Open, tmp_path: Path, zarr_format: ZarrFormat) -> None:
+    path = write_local(sample_contents(zarr_format, False), tmp_path / "s.zarr")
+    with pytest.raises(XGroupGroupError) as error:
+        function(path, engine="xgroup", group="/sub/nope")
+    assert str(error.value) == (
+        f"There is no group '/sub/nope' in {path}; xarray.open_groups(..., engine='xgroup') shows "
+        "which there are"
+    )
+
+
+def test_only_ten_groups_are_named_where_there_is_no_such_group(tmp_path: Path) -> None:
+    root = Group({f"g{n:02}": Group() for n in range(30)})
+    path = write_local(build(root, consolidated=True), tmp_path / "s.zarr")
+    names = ", ".join(["/", *(f"/g{n:02}" for n in range(9))])
+    with pytest.raises(XGroupGroupError) as error:
+        xr.open_dataset(path, engine="xgroup", group="nope")
+    assert str(error.value).startswith(
+        f"There is no group '/nope' in {path}; groups there are: {names}"
+    )
+    assert "g09" not in str(error.value)
+
+
+@each_function
+@each_kind
+def test_an_array_where_a_group_is_wanted(
+    function: Open, tmp_path: Path, zarr_format: ZarrFormat, consolidated: bool
+) -> None:
+    path = write_local(sample_contents(zarr_format, consolidated), tmp_path / "s.zarr")
+    with pytest.raises(XGroupGroupError) as error:
+        function(path, engine="xgroup", group="sub/value")
+    assert str(error.value) == (
+        f"'/sub/value' in {path} is an array, not a group: open the group '/sub' and take its "
+        "variable 'value'"
+    )
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_an_array_at_the_root(tmp_path: Path, zarr_format: ZarrFormat) -> None:
+    contents = build(Group({"a": Array([1.0], ("x",))}), zarr_format)
+    array = {key.removeprefix("a/"): contents[key] for key in contents if key.startswith("a/")}
+    path = write_local(array, tmp_path / "s.zarr")
+    with pytest.raises(XGroupGroupError) as error:
+        xr.open_dataset(path, engine="xgroup")
+    assert str(error.value) == f"{path} is an array, not a group of arrays"
+
+
+@each_function
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_required_consolidated_metadata(
+    function: Open, tmp_path: Path, zarr_format: ZarrFormat
+) -> None:
+    path = write_local(sample_contents(zarr_format, False), tmp_path / "s.zarr")
+    with pytest.raises(XGroupStoreError) as error:
+        function(path, engine="xgroup", consolidated=True)
+    assert str(error.value) == (
+        f"{path} has no consolidated metadata; open it with consolidated=False, or leave that out"
+    )
+
+
+@each_function
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("group", ["", "sub"])
+def test_a_store_that_cannot_be_listed(
+    function: Open, serve: Callable[[Contents], str], zarr_format: ZarrFormat, group: str
+) -> None:
+    url = serve(sample_contents(zarr_format, False))
+    with pytest.raises(XGroupStoreError) as error:
+        function(url, engine="xgroup", group=group)
+    assert not isinstance(error.value, FileNotFoundError)
+    assert str(error.value) == (
+        f"The members of group '/{group}' cannot be found: {url} cannot be listed and has no "
+        "consolidated metadata. Who writes the store can add it by "
+        "zarr.consolidate_metadata(store)."
+    )
+
+
+@each_function
+def test_consolidated_false_on_a_store_that_cannot_be_listed(
+    function: Open, serve: Callable[[Contents], str]
+) -> None:
+    url = serve(sample_contents(3, True))
+    with pytest.raises(XGroupStoreError) as error:
+        function(url, engine="xgroup", consolidated=False)
+    assert str(error.value) == (
+        f"The members of group '/' cannot be found: {url} cannot be listed, and its consolidated "
+        "metadata was not to be used. Leave consolidated=False out."
+    )
+
+
+@each_function
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_the_other_zarr_format(function: Open, tmp_path: Path, zarr_format: ZarrFormat) -> None:
+    path = write_local(sample_contents(zarr_format, False), tmp_path / "s.zarr")
+    with pytest.raises(XGroupStoreNotFoundError) as error:
+        function(path, engine="xgroup", zarr_format=5 - zarr_format)
+    assert str(error.value) == f"There is no Zarr group '/' in {path}, nor any at its root"
+
+
+@pytest.mark.parametrize("group", ["..", "sub/../sub", "./sub"])
+def test_a_group_that_cannot_be_a_path(group: str) -> None:
+    with pytest.raises(XGroupPathError) as error:
+        xr.open_dataset(sample_store(3, False), engine="xgroup", group=group)  # type: ignore[arg-type]
+    assert str(error.value) == (
+        f"{group!r} is not the path of a group: '.' and '..' cannot name one"
+    )
+
+
+@each_function
+def test_metadata_of_the_group_itself_that_is_no_json(function: Open) -> None:
+    store = recording_store(edit(sample_contents(3, False), "sub/zarr.json", b"{"))
+    with pytest.raises(XGroupMetadataError) as error:
+        function(store, engine="xgroup", group="sub")
+    assert str(error.value).startswith("recording store: /sub/zarr.json is not valid JSON: ")
+
+
+@each_function
+def test_an_unknown_option(function: Open) -> None:
+    with pytest.raises(TypeError) as error:
+        function(sample_store(3, False), engine="xgroup", what=1, nonsense=2)
+    assert str(error.value) == "engine 'xgroup' has no option nonsense, what"
+
+
+# The entry point.
+
+
+@pytest.mark.parametrize("place", ["store.zarr", "store.zip", "s3://bucket/store.zarr", 5])
+def test_the_engine_is_never_guessed(place: Any) -> None:
+    assert XGroupBackendEntrypoint().guess_can_open(place) is False
+
+
+def test_the_engine_is_installed() -> None:
+    engine = xr.backends.list_engines()["xgroup"]
+    assert isinstance(engine, XGroupBackendEntrypoint)
+    assert engine.supports_groups
+
+
+# Closing.
+
+
+@pytest.fixture
+def closed_stores(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Record the stores that are closed."""
+    closed: list[Any] = []
+    close = LocalStore.close
+
+    def record(store: LocalStore) -> None:
+        closed.append(store)
+        close(store)
+
+    monkeypatch.setattr(LocalStore, "close", record)
+    return closed
+
+
+def close_all(result: Any) -> None:
+    for each in result.values() if isinstance(result, dict) else [result]:
+        each.close()
+
+
+@each_function
+def test_a_store_opened_here_is_closed_with_what_was_opened(
+    function: Open, tmp_path: Path, closed_stores: list[Any]
+) -> None:
+    path = write_local(sample_contents(3, False), tmp_path / "s.zarr")
+    result = opened(function, path)
+    assert closed_stores == []
+    close_all(result)
+    assert len({id(store) for store in closed_stores}) == 1
+
+
+@each_function
+def test_a_store_opened_here_is_closed_with_arrays_of_dask(
+    function: Open, tmp_path: Path, closed_stores: list[Any]
+) -> None:
+    path = write_local(sample_contents(3, False), tmp_path / "s.zarr")
+    result = opened(function, path, chunks={})
+    close_all(result)
+    assert len({id(store) for store in closed_stores}) == 1
+
+
+@each_function
+def test_a_store_passed_in_is_not_closed(function: Open) -> None:
+    store = recording_store(sample_contents(3, False))
+    group = zarr.open_group(store, mode="r")
+    for place in (store, StorePath(store, ""), group):
+        close_all(opened(function, place))
+    assert store.closed == 0
+
+
+@each_function
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"group": "nope"},
+        {"group": "x"},
+        {"consolidated": True},
+        {"zarr_format": 2},
+        {"decode_coords": ["unhashable"], "drop_variables": 5},
+    ],
+    ids=str,
+)
+def test_a_store_opened_here_is_closed_when_opening_fails(
+    function: Open, tmp_path: Path, closed_stores: list[Any], options: dict[str, Any]
+) -> None:
+    path = write_local(sample_contents(3, False), tmp_path / "s.zarr")
+    with pytest.raises((XGroupGroupError, XGroupStoreError, TypeError)):
+        function(path, engine="xgroup", **options)
+    assert len(closed_stores) == 1
+
+
+@each_function
+def test_a_store_opened_here_is_closed_when_a_warning_is_an_error(
+    function: Open, tmp_path: Path, closed_stores: list[Any]
+) -> None:
+    path = write_local(sample_contents(3, False), tmp_path / "s.zarr")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", XGroupNoPrincipalWarning)
+        with pytest.raises(XGroupNoPrincipalWarning):
+            function(path, engine="xgroup")
+    assert len(closed_stores) == 1
+
+
+@each_function
+def test_a_store_passed_in_is_not_closed_when_opening_fails(function: Open) -> None:
+    store = recording_store(sample_contents(3, False))
+    with pytest.raises(XGroupGroupError):
+        function(store, engine="xgroup", group="nope")
+    assert store.closed == 0
+
+
+def test_a_zip_file_is_released_on_closing(tmp_path: Path) -> None:
+    path = write_zip(sample_contents(3, False), tmp_path / "s.zip")
+    dataset = opened(xr.open_dataset, path)
+    store = opened_store(dataset)
+    assert store._is_open
+    dataset.close()
+    assert not store._is_open
+
+
+def opened_store(dataset: xr.Dataset) -> Any:
+    close = dataset._close
+    return getattr(close, "__self__", None)
+
+
+# Other ways in.
+
+
+def test_open_mfdataset() -> None:
+    stores = [
+        memory_store(build(Group({"t": coordinate("t", [n]), "v": Array([float(n)], ("t",))})))
+        for n in range(3)
+    ]
+    ours = builders.quietly(
+        xr.open_mfdataset, stores, engine="xgroup", combine="nested", concat_dim="t"
+    )
+    np.testing.assert_array_equal(ours["v"].values, [0.0, 1.0, 2.0])
+
+
+def test_open_dataarray() -> None:
+    store = memory_store(build(Group({"v": Array([1.0, 2.0], ("t",))})))
+    np.testing.assert_array_equal(opened(xr.open_dataarray, store).values, [1.0, 2.0])
+
+
+def test_both_formats_in_one_store_are_read_as_asked_for() -> None:
+    contents = {
+        **build(Group({"v": Array([1.0], ("t",))}, {"format": 2}), 2),
+        **build(Group({"v": Array([2.0, 3.0], ("t",))}, {"format": 3}), 3),
+    }
+    store = memory_store(contents)
+    for zarr_format in (2, 3):
+        ours = compare(xr.open_dataset, store, zarr_format=zarr_format)
+        assert ours.attrs == {"format": zarr_format}
+    assert compare(xr.open_dataset, store, zarr_format=None).attrs == {"format": 3}
+
+
+def test_a_group_that_is_a_store_of_its_own_below_one_that_is_none() -> None:
+    store = memory_store(below(sample_contents(3, False), "p/q"))
+    dataset = opened(xr.open_dataset, store, group="p/q")
+    assert_same(dataset, opened(xr.open_dataset, sample_store(3, False)))
+    assert_same(
+        opened(xr.open_datatree, store, group="p/q"),
+        opened(xr.open_datatree, sample_store(3, False)),
+    )
+
+
+def test_an_array_without_chunks_is_all_fill_value() -> None:
+    contents = sample_contents(3, False)
+    missing = without(contents, "lat/c/")
+    assert missing != contents
+    dataset = compare(xr.open_dataset, memory_store(missing))
+    np.testing.assert_array_equal(dataset["lat"].values, np.zeros(4))

@@ -1,0 +1,825 @@
+"""The nodes of a store: found, listed and read, whatever metadata there is."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import xarray as xr
+import zarr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from zarr.storage import FsspecStore, StorePath
+
+from zarr_xgroup import (
+    XGroupGroupError,
+    XGroupMetadataError,
+    XGroupMetadataWarning,
+    XGroupPathError,
+    XGroupStoreError,
+    XGroupStoreNotFoundError,
+)
+from zarr_xgroup.hierarchy import (
+    Hierarchy,
+    describe_store,
+    is_local,
+    join_path,
+    normalize_path,
+    redact,
+)
+from zarr_xgroup.tests import builders
+from zarr_xgroup.tests.builders import (
+    SAMPLE,
+    Array,
+    Contents,
+    Group,
+    Open,
+    RecordingStore,
+    ZarrFormat,
+    assert_same,
+    below,
+    build,
+    compare,
+    consolidate,
+    edit,
+    memory_store,
+    opened,
+    opened_with_warnings,
+    recording_store,
+    to_json,
+    update,
+    without,
+    write_local,
+)
+
+each_format = pytest.mark.parametrize("zarr_format", [2, 3])
+each_kind = pytest.mark.parametrize(
+    ("zarr_format", "consolidated"),
+    [(2, False), (2, True), (3, False), (3, True)],
+    ids=["v2", "v2-consolidated", "v3", "v3-consolidated"],
+)
+OPEN_FUNCTIONS: tuple[Open, ...] = (xr.open_dataset, xr.open_groups, xr.open_datatree)
+stable = settings(deadline=None, derandomize=True, max_examples=200)
+
+SMALL = Group(
+    {
+        "v": Array([1.0, 2.0], ("x",), {"units": "m"}),
+        "a": Group({"w": Array([3.0], ("y",)), "b": Group({}, {"level": 2})}, {"level": 1}),
+        "c": Group(),
+    },
+    {"level": 0},
+)
+
+
+# Paths.
+
+names = st.text(
+    st.characters(exclude_characters="/", exclude_categories=["Cs"]), min_size=1
+).filter(lambda name: name not in (".", ".."))
+slashes = st.integers(1, 3).map(lambda number: "/" * number)
+
+
+@given(st.lists(names), st.data())
+@stable
+def test_a_path_is_its_segments_however_many_slashes_are_between(
+    segments: list[str], data: st.DataObject
+) -> None:
+    spelled = data.draw(st.sampled_from(["", "/", "//"]))
+    for segment in segments:
+        spelled += segment + data.draw(slashes)
+    path = normalize_path(spelled)
+    assert path == "/".join(segments)
+    assert normalize_path(path) == path
+    assert normalize_path(f"/{path}/") == path
+
+
+@given(st.lists(names), st.lists(names))
+@stable
+def test_joined_paths_are_paths(parent: list[str], child: list[str]) -> None:
+    joined = join_path("/".join(parent), "/".join(child))
+    assert joined == "/".join([*parent, *child])
+    assert normalize_path(joined) == joined
+
+
+@pytest.mark.parametrize("path", [None, "", "/", "//"])
+def test_the_root_is_the_empty_path(path: str | None) -> None:
+    assert normalize_path(path) == ""
+
+
+@pytest.mark.parametrize("path", [".", "..", "a/..", "/../a", "a/./b", "a/../../b"])
+def test_dots_cannot_name_a_group(path: str) -> None:
+    with pytest.raises(XGroupPathError) as error:
+        normalize_path(path)
+    assert isinstance(error.value, ValueError)
+    assert str(error.value) == (
+        f"{path!r} is not the path of a group: '.' and '..' cannot name one"
+    )
+
+
+@pytest.mark.parametrize("path", ["...", "..a", "a.b", ".hidden", "a/...b"])
+def test_names_with_dots_are_names(path: str) -> None:
+    assert normalize_path(path) == path
+
+
+# Credentials.
+
+REDACTED = {
+    "https://user:secret@host/a": "https://host/a",
+    "https://secret@host:8080/a/b.zarr": "https://host:8080/a/b.zarr",
+    "https://host/a?token=secret": "https://host/a",
+    "https://host/a?a=1&X-Amz-Signature=secret#secret": "https://host/a",
+    "https://host/a#secret": "https://host/a",
+    "https://host?token=secret": "https://host",
+    "HTTPS://user:secret@HOST/a?secret": "HTTPS://HOST/a",
+    "s3://key:secret@bucket/a": "s3://bucket/a",
+    "https://user:sec@ret@host/a": "https://host/a",
+    "abfs+ssl://container@account/a?sig=secret": "abfs+ssl://account/a",
+    "simplecache::https://user:secret@host/a?secret": "simplecache::https://host/a",
+    "zip://inner/path::https://u:secret@host/a.zip?sig=secret": (
+        "zip://inner/path::https://host/a.zip"
+    ),
+    "zip://in?secret::simplecache::s3://k:secret@b/a.zip": "zip://in::simplecache::s3://b/a.zip",
+    "GET https://u:secret@h/a?secret failed, then http://h/b?secret too": (
+        "GET https://h/a failed, then http://h/b too"
+    ),
+    "https://u:secret@[::1]:80/a": "https://[::1]:80/a",
+}
+KEPT = [
+    "",
+    "store.zarr",
+    "/data/me@home/what?/a#1.zarr",
+    "C:\\data\\store.zarr",
+    "file:///data/me@home/what?/a#1.zarr",
+    "https://host/a/b.zarr",
+    "zip::file:///data/a.zip",
+    "no URL: a@b?c#d",
+]
+
+
+@pytest.mark.parametrize("text", REDACTED)
+def test_credentials_are_cut_out(text: str) -> None:
+    assert redact(text) == REDACTED[text]
+    assert redact(redact(text)) == redact(text)
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_what_holds_no_credentials_is_kept(text: str) -> None:
+    assert redact(text) == text
+
+
+plain = st.text("abcdefghijklmnopqrstuvwxyz0123456789-_.~%", min_size=1, max_size=12)
+urls = st.builds(
+    "{}://{}:S3CRET{}@{}/{}?{}=S3CRET{}#S3CRET".format,
+    st.sampled_from(["http", "https", "s3", "gs", "abfs", "ftp"]),
+    plain,
+    plain,
+    plain,
+    plain,
+    plain,
+    plain,
+)
+
+
+@given(st.lists(urls, min_size=1, max_size=3), st.sampled_from(["::", " and ", "\n", " -> "]))
+@stable
+def test_no_credentials_are_left_in_any_text(parts: list[str], separator: str) -> None:
+    text = redact(separator.join(["reading", *parts, "failed"]))
+    assert "S3CRET" not in text
+    for part in parts:
+        host_and_path = part.partition("@")[2].partition("?")[0]
+        assert host_and_path in text
+
+
+def test_how_stores_are_called(tmp_path: Path) -> None:
+    assert describe_store("s3://k:secret@bucket/a?secret") == "s3://bucket/a"
+    assert describe_store(tmp_path) == str(tmp_path)
+    local = zarr.storage.LocalStore(tmp_path)
+    assert describe_store(local) == f"file://{tmp_path}"
+    assert describe_store(StorePath(local, "a")) == f"file://{tmp_path}"
+    assert describe_store(5) == "int"
+
+
+def test_how_a_store_is_called_whose_url_holds_credentials() -> None:
+    store = FsspecStore.from_url("http://user:secret@127.0.0.1/a?token=secret")
+    assert "secret" not in describe_store(store)
+
+
+SECRET_URL = "http://user:secret@127.0.0.1:9/store.zarr?token=secret"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        SECRET_URL,
+        f"simplecache::{SECRET_URL}",
+        f"zip://in/side::{SECRET_URL}",
+        "nosuch://user:secret@host/a?token=secret",
+    ],
+)
+@pytest.mark.parametrize("options", [{}, {"group": "a"}, {"consolidated": True}], ids=str)
+def test_no_credentials_in_errors_of_stores_that_cannot_be_opened(
+    url: str, options: dict[str, Any]
+) -> None:
+    with pytest.raises(XGroupStoreError) as error:
+        builders.quietly(xr.open_dataset, url, engine="xgroup", **options)
+    assert "secret" not in str(error.value)
+    assert "127.0.0.1:9/store.zarr" in str(error.value) or "nosuch://host/a" in str(error.value)
+
+
+def test_no_credentials_in_messages_about_a_store_behind_a_url(
+    serve: Callable[[Contents], str],
+) -> None:
+    intact = build(SMALL)
+    contents = consolidate(edit(intact, "v/zarr.json", update(codecs=[])))
+    place = serve(contents)
+    url = place.replace("http://", "http://user:secret@")
+    for options, kind in (
+        ({"group": "nope"}, XGroupGroupError),
+        ({"group": "v"}, XGroupGroupError),
+        ({"zarr_format": 2}, XGroupStoreNotFoundError),
+        ({"consolidated": False}, XGroupStoreError),
+    ):
+        with pytest.raises(kind) as error:
+            xr.open_dataset(url, engine="xgroup", **options)
+        assert "secret" not in str(error.value)
+        assert place in str(error.value)
+    _dataset, told = opened_with_warnings(xr.open_dataset, url)
+    assert len(told) == 1
+    assert "secret" not in str(told[0])
+
+
+def test_no_storage_options_in_messages(tmp_path: Path) -> None:
+    path = write_local(build(SMALL), tmp_path / "s.zarr")
+    for place in (path, "nosuch://host/a", "http://127.0.0.1:9/a"):
+        with pytest.raises(XGroupStoreError) as error:
+            xr.open_dataset(place, engine="xgroup", storage_options={"headers": {"a": "secret"}})
+        assert "secret" not in str(error.value)
+
+
+# Nodes.
+
+
+def tree_of(hierarchy: Hierarchy, group: str = "") -> dict[str, tuple[list[str], list[str]]]:
+    """Return the names of the arrays and groups of each group."""
+    return {
+        path: (list(hierarchy.arrays(path)), hierarchy.groups(path))
+        for path in hierarchy.subtree(group)
+    }
+
+
+SMALL_TREE = {"": (["v"], ["a", "c"]), "a": (["w"], ["b"]), "c": ([], []), "a/b": ([], [])}
+
+
+@each_kind
+def test_the_nodes_of_a_store(zarr_format: ZarrFormat, consolidated: bool) -> None:
+    store = memory_store(build(SMALL, zarr_format, consolidated=consolidated))
+    hierarchy, group = Hierarchy.open(store, {})
+    hierarchy.load_tree("")
+    assert group == ""
+    assert hierarchy.zarr_format == zarr_format
+    assert hierarchy.consolidated_at == ("" if consolidated else None)
+    assert tree_of(hierarchy) == SMALL_TREE
+    assert list(hierarchy.subtree("")) == ["", "a", "c", "a/b"]
+    assert hierarchy.problems == {}
+    assert hierarchy.warnings == []
+    for path, level in (("", 0), ("a", 1), ("a/b", 2)):
+        document = hierarchy.document(path)
+        assert document is not None
+        assert document["attributes"] == {"level": level}
+        assert document["node_type"] == "group"
+    array = hierarchy.arrays("")["v"]
+    assert array["attributes"]["units"] == "m"
+    assert array["shape"] == [2]
+    assert hierarchy.document("nope") is None
+
+
+@each_kind
+@pytest.mark.parametrize("spelling", ["a", "/a", "a/", "//a//"])
+def test_the_nodes_below_a_group(
+    zarr_format: ZarrFormat, consolidated: bool, spelling: str
+) -> None:
+    store = memory_store(build(SMALL, zarr_format, consolidated=consolidated))
+    hierarchy, group = Hierarchy.open(store, {"group": spelling})
+    assert group == "a"
+    hierarchy.load_group("a")
+    assert hierarchy.arrays("a").keys() == {"w"}
+    assert hierarchy.groups("a") == ["b"]
+    hierarchy.load_tree("a")
+    assert tree_of(hierarchy, "a") == {"a": (["w"], ["b"]), "a/b": ([], [])}
+    root = hierarchy.document("")
+    assert root is not None
+    assert root["attributes"] == {"level": 0}
+
+
+def test_a_group_that_is_not_loaded_has_no_members_yet() -> None:
+    hierarchy, _group = Hierarchy.open(memory_store(build(SMALL)), {})
+    assert hierarchy.arrays("") == {}
+    assert hierarchy.groups("a") == []
+
+
+@each_kind
+def test_finding_nodes_one_by_one(zarr_format: ZarrFormat, consolidated: bool) -> None:
+    store = recording_store(build(SMALL, zarr_format, consolidated=consolidated))
+    hierarchy, _group = Hierarchy.open(store, {})
+    for _time in range(2):
+        document = hierarchy.find("a/w")
+        assert document is not None
+        assert document["shape"] == [1]
+        assert hierarchy.find("a/nope") is None
+        hierarchy.load(["a/w", "a/b", "a/nope", "a/b"])
+    assert max(store.metadata_gets.values()) == 1
+    assert hierarchy.why_absent("a/nope") == "no such node"
+    hierarchy.load_tree("")
+    assert max(count for key, count in store.metadata_gets.items() if "nope" not in key) == 1
+    assert tree_of(hierarchy) == SMALL_TREE
+
+
+@each_format
+def test_why_a_node_is_absent_that_is_missing_in_consolidated_metadata(
+    zarr_format: ZarrFormat,
+) -> None:
+    stale = stale_contents(zarr_format)
+    hierarchy, _group = Hierarchy.open(memory_store(stale), {})
+    assert hierarchy.find("late/v") is None
+    assert hierarchy.why_absent("late/v") == (
+        "no such node in the consolidated metadata, though the store has it: open it with "
+        "consolidated=False"
+    )
+
+
+def test_why_a_node_is_absent_that_cannot_be_read() -> None:
+    store = recording_store(build(SMALL))
+    store.failing["a/w/zarr.json"] = PermissionError("no")
+    hierarchy, _group = Hierarchy.open(store, {})
+    assert hierarchy.find("a/w") is None
+    assert hierarchy.why_absent("a/w") == "/a/w/zarr.json cannot be read: PermissionError: no"
+
+
+def test_only_a_store_that_was_opened_is_closed(tmp_path: Path) -> None:
+    store = recording_store(build(SMALL))
+    hierarchy, _group = Hierarchy.open(store, {})
+    hierarchy.close()
+    assert not hierarchy.closes
+    assert hierarchy.opened_stores() == []
+    assert store.closed == 0
+    hierarchy, _group = Hierarchy.open(write_local(build(SMALL), tmp_path / "s.zarr"), {})
+    assert hierarchy.closes
+    assert hierarchy.opened_stores() == [hierarchy.store]
+    hierarchy.close()
+    assert not hierarchy.store._is_open
+
+
+def test_which_stores_are_local(tmp_path: Path) -> None:
+    contents = build(SMALL)
+    assert is_local(memory_store(contents))
+    assert is_local(recording_store(contents))
+    assert is_local(zarr.storage.LocalStore(tmp_path))
+    assert is_local(zarr.storage.ZipStore(tmp_path / "s.zip"))
+    assert not is_local(FsspecStore.from_url("http://127.0.0.1/a"))
+
+
+def test_names_of_nodes_that_are_unusual() -> None:
+    members = {
+        name: Group({"v": Array([1.0], ("x",))}, {"called": name})
+        for name in ("é", "with space", "a.b", "-", "zarr", "zgroup", "c", "0", "%20", "#", "A")
+    }
+    for zarr_format in (2, 3):
+        for consolidated in (False, True):
+            contents = build(Group(members), zarr_format, consolidated=consolidated)
+            compare(xr.open_groups, memory_store(contents))
+            for name in members:
+                dataset = opened(xr.open_dataset, memory_store(contents), group=name)
+                assert dataset.attrs == {"called": name}
+
+
+def test_what_is_no_node_is_overlooked() -> None:
+    contents = {
+        **build(SMALL),
+        "readme.txt": b"hello",
+        "a/folder/file": b"hello",
+        "a/.DS_Store": b"",
+        "nothing/here/zarr.txt": b"",
+    }
+    tree = opened(xr.open_datatree, memory_store(contents))
+    assert_same(tree, opened(xr.open_datatree, memory_store(build(SMALL))))
+
+
+# Both formats.
+
+
+def test_v3_is_read_where_there_are_both() -> None:
+    contents = {**build(Group(attrs={"a": 2}), 2), **build(Group(attrs={"a": 3}), 3)}
+    formats: tuple[tuple[ZarrFormat | None, ZarrFormat], ...] = ((None, 3), (2, 2), (3, 3))
+    for wanted, found in formats:
+        hierarchy, _group = Hierarchy.open(memory_store(contents), {"zarr_format": wanted})
+        assert hierarchy.zarr_format == found
+        document = hierarchy.document("")
+        assert document is not None
+        assert document["attributes"] == {"a": found}
+
+
+def test_the_format_is_that_of_the_group_asked_for() -> None:
+    contents = {**build(Group(attrs={"a": 3})), **below(build(SMALL, 2), "old")}
+    hierarchy, _group = Hierarchy.open(memory_store(contents), {"group": "old"})
+    assert hierarchy.zarr_format == 2
+    hierarchy.load_tree("old")
+    assert list(hierarchy.subtree("old")) == ["old", "old/a", "old/c", "old/a/b"]
+
+
+@each_format
+def test_a_format_that_is_not_there(zarr_format: ZarrFormat) -> None:
+    other: ZarrFormat = 3 if zarr_format == 2 else 2
+    store = recording_store(build(SMALL, other))
+    with pytest.raises(XGroupStoreNotFoundError) as error:
+        Hierarchy.open(store, {"zarr_format": zarr_format, "group": "a"})
+    assert str(error.value) == (
+        "There is no Zarr group '/a' in recording store, nor any at its root"
+    )
+
+
+# Consolidated metadata.
+
+
+@each_format
+def test_consolidated_at_the_group_only(zarr_format: ZarrFormat) -> None:
+    contents = build(SMALL, zarr_format, consolidated=["a"])
+    store = recording_store(contents)
+    hierarchy, _group = Hierarchy.open(store, {"group": "a"})
+    assert hierarchy.consolidated_at == "a"
+    hierarchy.load_tree("a")
+    assert tree_of(hierarchy, "a") == {"a": (["w"], ["b"]), "a/b": ([], [])}
+    assert store.listed == []
+    plain = memory_store(build(SMALL, zarr_format))
+    for function in OPEN_FUNCTIONS:
+        ours = opened(function, store, group="a")
+        assert_same(ours, opened(function, plain, group="a"))
+        assert_same(opened(function, store, group="a", consolidated=True), ours)
+    # Of no use for the whole.
+    assert_same(opened(xr.open_datatree, store), opened(xr.open_datatree, plain))
+
+
+@each_format
+def test_consolidated_at_the_root_goes_first(zarr_format: ZarrFormat) -> None:
+    contents = build(SMALL, zarr_format, consolidated=["a", ""])
+    hierarchy, _group = Hierarchy.open(memory_store(contents), {"group": "a"})
+    assert hierarchy.consolidated_at == ""
+    hierarchy.load_tree("a")
+    assert tree_of(hierarchy, "a") == {"a": (["w"], ["b"]), "a/b": ([], [])}
+
+
+@each_format
+def test_consolidated_metadata_is_not_used_if_it_is_not_to_be(zarr_format: ZarrFormat) -> None:
+    store = recording_store(stale_contents(zarr_format))
+    hierarchy, _group = Hierarchy.open(store, {"consolidated": False})
+    assert hierarchy.consolidated_at is None
+    hierarchy.load_tree("")
+    assert hierarchy.groups("") == ["a", "c", "late"]
+    assert "" in store.listed
+
+
+@each_format
+@pytest.mark.parametrize("group", [None, "a"])
+def test_required_and_missing(zarr_format: ZarrFormat, group: str | None) -> None:
+    store = recording_store(build(SMALL, zarr_format))
+    with pytest.raises(XGroupStoreError) as error:
+        Hierarchy.open(store, {"consolidated": True, "group": group})
+    assert str(error.value) == (
+        "recording store has no consolidated metadata; open it with consolidated=False, or leave "
+        "that out"
+    )
+
+
+def stale_contents(zarr_format: ZarrFormat) -> Contents:
+    """Return a store to which a group was added after it had been consolidated."""
+    late = below(build(Group({"v": Array([1.0], ("z",))}), zarr_format), "late")
+    return {**build(SMALL, zarr_format, consolidated=True), **late}
+
+
+@each_format
+@pytest.mark.parametrize("consolidated", [None, True])
+def test_a_group_that_consolidated_metadata_does_not_have(
+    zarr_format: ZarrFormat, consolidated: bool | None
+) -> None:
+    store = recording_store(stale_contents(zarr_format))
+    for function in OPEN_FUNCTIONS:
+        with pytest.raises(XGroupGroupError) as error:
+            function(store, engine="xgroup", group="late", consolidated=consolidated)
+        assert str(error.value) == (
+            "The consolidated metadata of recording store has no group '/late', though the store "
+            "itself does: open it with consolidated=False, and consolidate it anew"
+        )
+    dataset = opened(xr.open_dataset, store, group="late", consolidated=False)
+    assert list(dataset.variables) == ["v"]
+
+
+@each_format
+def test_a_node_that_is_only_in_consolidated_metadata(zarr_format: ZarrFormat) -> None:
+    whole = build(SMALL, zarr_format, consolidated=True)
+    documents = ("zarr.json", ".zarray", ".zgroup", ".zattrs")
+    for gone in ("a/", "v/"):
+        stale = {
+            key: content
+            for key, content in whole.items()
+            if not (key.startswith(gone) and key.endswith(documents))
+        }
+        assert len(stale) < len(whole)
+        ours = opened(xr.open_datatree, memory_store(stale))
+        assert_same(ours, opened(xr.open_datatree, memory_store(whole)))
+    dataset = opened(xr.open_dataset, memory_store(without(whole, "a/")), group="a")
+    assert dataset.attrs == {"level": 1}
+
+
+@each_format
+def test_groups_that_consolidated_metadata_leaves_out(zarr_format: ZarrFormat) -> None:
+    contents = consolidate(build(SMALL, zarr_format), zarr_format=zarr_format)
+    key = "zarr.json" if zarr_format == 3 else ".zmetadata"
+    document = json.loads(contents[key])
+    nodes = (
+        document["consolidated_metadata"]["metadata"] if zarr_format == 3 else document["metadata"]
+    )
+    for path in list(nodes):
+        if path in ("a", "a/.zgroup", "a/.zattrs"):
+            del nodes[path]
+    store = memory_store(without({**contents, key: to_json(document)}, "a/zarr.json", "a/.z"))
+    hierarchy, _group = Hierarchy.open(store, {})
+    hierarchy.load_tree("")
+    assert tree_of(hierarchy) == SMALL_TREE
+    assert opened(xr.open_dataset, store, group="a").attrs == {}
+    assert list(opened(xr.open_dataset, store, group="a").variables) == ["w"]
+    tree = opened(xr.open_datatree, store)
+    assert {node.path for node in tree.subtree} == {"/", "/a", "/c", "/a/b"}
+
+
+MALFORMED: dict[str, tuple[Any, str]] = {
+    "a list": ([], "must be a JSON object, got list"),
+    "a number": (5, "must be a JSON object, got int"),
+    "without metadata": ({"kind": "inline"}, "The consolidated metadata of / has no 'metadata'"),
+    "metadata a list": ({"metadata": []}, "'metadata' of / must be a JSON object, got list"),
+}
+
+
+def malformed(zarr_format: ZarrFormat, consolidated: Any) -> Contents:
+    contents = build(SMALL, zarr_format)
+    if zarr_format == 2:
+        return {**contents, ".zmetadata": to_json(consolidated)}
+    return edit(contents, "zarr.json", update(consolidated_metadata=consolidated))
+
+
+@each_format
+@pytest.mark.parametrize("kind", MALFORMED)
+def test_malformed_consolidated_metadata_is_told_of_and_not_used(
+    zarr_format: ZarrFormat, kind: str
+) -> None:
+    consolidated, reason = MALFORMED[kind]
+    if reason.startswith("must"):
+        key = "consolidated_metadata" if zarr_format == 3 else ".zmetadata"
+        reason = f"'{key}' of / {reason}"
+    store = recording_store(malformed(zarr_format, consolidated))
+    plain = memory_store(build(SMALL, zarr_format))
+    for function in OPEN_FUNCTIONS:
+        ours, told = opened_with_warnings(function, store)
+        assert [str(item) for item in told] == [f"recording store is read node by node: {reason}"]
+        assert isinstance(told[0], XGroupMetadataWarning)
+        assert isinstance(told[0].error, XGroupMetadataError)
+        assert_same(ours, opened(function, plain))
+        with pytest.raises(XGroupMetadataError) as error:
+            function(store, engine="xgroup", consolidated=True)
+        assert str(error.value) == reason
+        opened(function, store, consolidated=False)
+
+
+def test_consolidated_metadata_of_a_kind_to_come() -> None:
+    store = recording_store(malformed(3, {"kind": "elsewhere", "metadata": {}}))
+    _dataset, told = opened_with_warnings(xr.open_dataset, store)
+    (warning,) = told
+    assert str(warning) == (
+        "recording store is read node by node: 'consolidated_metadata' of / is of the unknown "
+        "kind 'elsewhere'"
+    )
+
+
+def test_v2_consolidated_metadata_that_is_no_json() -> None:
+    store = recording_store({**build(SMALL, 2), ".zmetadata": b"{"})
+    tree, told = opened_with_warnings(xr.open_datatree, store)
+    assert len(told) == 1
+    assert str(told[0]).startswith(
+        "recording store is read node by node: /.zmetadata is not valid JSON: "
+    )
+    assert_same(tree, opened(xr.open_datatree, memory_store(build(SMALL, 2))))
+
+
+def test_v2_consolidated_metadata_that_cannot_be_read() -> None:
+    # As where a missing key is forbidden and not missing.
+    store = recording_store(build(SMALL, 2))
+    store.failing[".zmetadata"] = PermissionError("no")
+    tree, told = opened_with_warnings(xr.open_datatree, store)
+    assert_same(tree, opened(xr.open_datatree, memory_store(build(SMALL, 2))))
+    assert len(told) <= 1
+    assert all("/.zmetadata cannot be read: PermissionError: no" in str(item) for item in told)
+
+
+@each_format
+def test_a_broken_node_within_consolidated_metadata(zarr_format: ZarrFormat) -> None:
+    contents = build(SMALL, zarr_format)
+    key = "a/zarr.json" if zarr_format == 3 else "a/.zgroup"
+    store = memory_store(
+        consolidate(edit(contents, key, lambda _: "broken"), zarr_format=zarr_format)
+    )
+    tree, told = opened_with_warnings(xr.open_datatree, store)
+    assert [str(item) for item in told] == [
+        f"Node /a was left out: '{key[2:]}' of /a must be a JSON object, got str"
+    ]
+    assert set(tree.children) == {"c"}
+    with pytest.raises(XGroupMetadataError) as error:
+        xr.open_dataset(store, engine="xgroup", group="a")  # type: ignore[arg-type]
+    assert "'/a'" in str(error.value) or "of /a must be" in str(error.value)
+
+
+def test_a_store_that_supports_no_consolidated_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RecordingStore, "supports_consolidated_metadata", False, raising=False)
+    store = recording_store(stale_contents(3))
+    tree = opened(xr.open_datatree, store)
+    assert set(tree.children) == {"a", "c", "late"}
+
+
+# Listing.
+
+
+@each_format
+@pytest.mark.parametrize(
+    "error", [NotImplementedError(), PermissionError("https://u:secret@h/ no"), OSError("no")]
+)
+def test_a_store_whose_listing_fails(zarr_format: ZarrFormat, error: Exception) -> None:
+    store = recording_store(build(SMALL, zarr_format))
+    store.unlistable["*"] = error
+    for function in OPEN_FUNCTIONS:
+        with pytest.raises(XGroupStoreError) as raised:
+            function(store, engine="xgroup", group="a")
+        assert str(raised.value) == (
+            "The members of group '/a' cannot be found: recording store cannot be listed and has "
+            "no consolidated metadata. Who writes the store can add it by "
+            "zarr.consolidate_metadata(store)."
+        )
+        cause: BaseException | None = raised.value
+        while cause is not None and cause is not error:
+            cause = cause.__cause__
+        assert cause is error
+
+
+@each_format
+def test_a_group_whose_listing_fails_opens_without_members(zarr_format: ZarrFormat) -> None:
+    store = recording_store(build(SMALL, zarr_format))
+    store.unlistable["a"] = PermissionError("no")
+    tree, told = opened_with_warnings(xr.open_datatree, store)
+    (warning,) = told
+    assert str(warning) == (
+        "Group /a was opened without members: The members of group '/a' cannot be found: "
+        "recording store cannot be listed and has no consolidated metadata. Who writes the store "
+        "can add it by zarr.consolidate_metadata(store)."
+    )
+    assert tree["a"].attrs == {"level": 1}
+    assert {node.path for node in tree.subtree} == {"/", "/a", "/c"}
+    assert set(tree.variables) == {"v"}
+
+
+@each_format
+def test_a_listing_that_shows_nothing_is_no_empty_group(
+    zarr_format: ZarrFormat, serve: Callable[[Contents], str]
+) -> None:
+    url = serve(build(Group(), zarr_format))
+    with pytest.raises(XGroupStoreError, match="cannot be listed"):
+        xr.open_dataset(url, engine="xgroup")
+
+
+@each_kind
+def test_empty_groups(zarr_format: ZarrFormat, consolidated: bool) -> None:
+    for root in (Group(), Group({"a": Group({"b": Group()})}), Group(attrs={"a": 1})):
+        store = memory_store(build(root, zarr_format, consolidated=consolidated))
+        compare(xr.open_dataset, store)
+        compare(xr.open_datatree, store)
+        compare(xr.open_groups, store)
+
+
+@each_format
+def test_groups_without_documents_of_their_own(zarr_format: ZarrFormat) -> None:
+    # In Zarr v3 there are none; in v2 there never were. Neither engine shows them.
+    contents = without(build(SMALL, zarr_format), "a/zarr.json", "a/.z")
+    store = memory_store(contents)
+    tree = opened(xr.open_datatree, store)
+    assert {node.path for node in tree.subtree} == {"/", "/c"}
+    compare_trees_of_names(tree, builders.oracle(xr.open_datatree, store))
+    with pytest.raises(XGroupGroupError):
+        xr.open_dataset(store, engine="xgroup", group="a")  # type: ignore[arg-type]
+    assert opened(xr.open_dataset, store, group="a/b").attrs == {"level": 2}
+
+
+def compare_trees_of_names(ours: xr.DataTree, theirs: xr.DataTree) -> None:
+    assert [node.path for node in ours.subtree] == [node.path for node in theirs.subtree]
+
+
+# Reading.
+
+
+@each_format
+@pytest.mark.parametrize("consolidated", [False, True])
+@pytest.mark.parametrize("error", [PermissionError("no"), OSError("no"), RuntimeError("no")])
+def test_errors_at_keys_of_the_other_format_do_not_matter(
+    zarr_format: ZarrFormat, consolidated: bool, error: Exception
+) -> None:
+    contents = build(SMALL, zarr_format, consolidated=consolidated)
+    others = ("zarr.json",) if zarr_format == 2 else (".zgroup", ".zarray", ".zattrs", ".zmetadata")
+    store = recording_store(contents)
+    store.failing = {f"{group}{key}": error for group in ("", "a/", "a/b/") for key in others}
+    for group in ("", "a"):
+        for function in OPEN_FUNCTIONS:
+            ours = opened(function, store, group=group)
+            assert_same(ours, opened(function, memory_store(contents), group=group))
+
+
+@pytest.mark.parametrize("error", [PermissionError("no"), OSError("no")])
+def test_errors_at_keys_that_a_v2_node_does_not_have(error: Exception) -> None:
+    contents = build(SMALL, 2)
+    store = recording_store(contents)
+    store.failing = {
+        f"{path}/.zarray" if path else ".zarray": error for path in ("", "a", "a/b", "c")
+    } | {f"{path}/.zgroup": error for path in ("v", "a/w")}
+    tree = opened(xr.open_datatree, store)
+    assert_same(tree, opened(xr.open_datatree, memory_store(contents)))
+
+
+@each_format
+def test_a_store_that_forbids_all_it_does_not_have(zarr_format: ZarrFormat) -> None:
+    contents = build(SAMPLE, zarr_format, consolidated=True)
+    expected = opened(xr.open_datatree, memory_store(contents))
+    store = recording_store(contents)
+    store.unlistable["*"] = PermissionError("AccessDenied")
+    for path in ("", "sub/", "sub/deep/"):
+        for key in ("zarr.json", ".zgroup", ".zarray", ".zattrs", ".zmetadata"):
+            if path + key not in contents:
+                store.failing[path + key] = PermissionError("AccessDenied")
+    assert_same(opened(xr.open_datatree, store), expected)
+    dataset = opened(xr.open_dataset, store, group="sub/deep")
+    assert_same(dataset, expected["sub/deep"].to_dataset(inherit=False))
+
+
+@each_format
+def test_a_root_that_cannot_be_read_does_not_hide_a_group(zarr_format: ZarrFormat) -> None:
+    contents = build(SMALL, zarr_format)
+    store = recording_store(contents)
+    for key in ("zarr.json", ".zgroup", ".zarray", ".zattrs", ".zmetadata"):
+        store.failing[key] = PermissionError("no")
+    dataset = opened(xr.open_dataset, store, group="a")
+    assert_same(dataset, opened(xr.open_dataset, memory_store(contents), group="a"))
+
+
+@each_format
+@pytest.mark.parametrize("group", ["", "a"])
+def test_a_group_that_cannot_be_read(zarr_format: ZarrFormat, group: str) -> None:
+    store = recording_store(build(SMALL, zarr_format))
+    prefix = f"{group}/" if group else ""
+    cause = PermissionError("https://user:secret@host/zarr.json?secret")
+    for key in ("zarr.json", ".zgroup"):
+        store.failing[f"{prefix}{key}"] = cause
+    with pytest.raises(XGroupStoreError) as error:
+        Hierarchy.open(store, {"group": group})
+    assert not isinstance(error.value, XGroupStoreNotFoundError)
+    assert "recording store" in str(error.value)
+    assert re.search(
+        r"/(zarr\.json|\.zgroup) cannot be read: PermissionError: https://host/zarr\.json",
+        str(error.value),
+    )
+    assert "secret" not in str(error.value)
+    chain: BaseException | None = error.value
+    while chain is not None and chain is not cause:
+        chain = chain.__cause__
+    assert chain is cause
+
+
+def test_an_unreadable_key_does_not_turn_a_missing_group_into_something_else() -> None:
+    store = recording_store(build(SMALL))
+    store.failing[".zgroup"] = PermissionError("no")
+    with pytest.raises(XGroupGroupError, match="There is no group '/nope' in recording store"):
+        Hierarchy.open(store, {"group": "nope"})
+
+
+def test_attributes_of_a_v2_node_that_cannot_be_read() -> None:
+    store = recording_store(build(SMALL, 2))
+    store.failing["a/.zattrs"] = PermissionError("no")
+    tree, told = opened_with_warnings(xr.open_datatree, store)
+    assert [str(item) for item in told] == [
+        "Group /a was opened without attributes: /a/.zattrs cannot be read: PermissionError: no"
+    ]
+    assert tree["a"].attrs == {}
+    assert set(tree["a"].variables) == {"w"}
+
+
+def test_attributes_of_the_group_asked_for_that_cannot_be_read() -> None:
+    store = recording_store(build(SMALL, 2))
+    store.failing["a/.zattrs"] = PermissionError("no")
+    dataset, told = opened_with_warnings(xr.open_dataset, store, group="a")
+    assert [str(item) for item in told] == [
+        "Group /a was opened without attributes: /a/.zattrs cannot be read: PermissionError: no"
+    ]
+    assert set(dataset.variables) == {"w"}

@@ -1,0 +1,223 @@
+"""Real products, rebuilt from their metadata: as engine zarr opens them.
+
+Two of them declare no convention: nothing may differ. In the third one what its conventions
+say may come on top.
+"""
+
+import importlib.util
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeAlias
+
+import numpy as np
+import pytest
+import xarray as xr
+import zarr
+from packaging.version import Version
+
+from zarr_xgroup.tests.builders import (
+    ZARR,
+    Open,
+    assert_equal,
+    assert_same,
+    consolidate,
+    opened_with_warnings,
+    oracle,
+    quietly,
+    write_local,
+)
+
+Products: TypeAlias = dict[tuple[str, bool], Path]
+
+SHARED = Path(__file__).resolve().parents[2].parent / "shared"
+PRODUCTS = (
+    "sentinel1_grd_eopf_v2",
+    "sentinel2_l1c_eopf_v2",
+    "sentinel2_l1c_geozarr_v3",
+)
+
+pytestmark = pytest.mark.skipif(
+    not (SHARED / "samples" / "products").is_dir(),
+    reason="the documents of the products are not beside the repository",
+)
+
+each_product = pytest.mark.parametrize("product", PRODUCTS)
+each_way = pytest.mark.parametrize("consolidated", [False, True], ids=["single", "consolidated"])
+
+
+#: The first version of zarr that knows the strings of fixed length of one product.
+KNOWS_STRINGS = Version("3.1") <= ZARR
+#: The group of that product which others cannot open, and what they cannot open in it.
+GROUP_OF_STRINGS = "conditions/geometry"
+STRINGS = {"angle", "band"}
+
+
+@pytest.fixture(scope="session")
+def products(tmp_path_factory: pytest.TempPathFactory) -> Products:
+    """Rebuild all products, with and without consolidated metadata."""
+    rebuild = rebuild_store()
+    folder = tmp_path_factory.mktemp("products")
+    paths = {}
+    for product in PRODUCTS:
+        document = json.loads((SHARED / "samples" / "products" / f"{product}.json").read_text())
+        for consolidated in (False, True):
+            path = folder / f"{product}_{consolidated}.zarr"
+            rebuild.write_node(document, path, document["zarr_format"])
+            if consolidated and (KNOWS_STRINGS or document["zarr_format"] == 2):
+                quietly(zarr.consolidate_metadata, str(path))
+            elif consolidated:
+                keys = [key for key in path.rglob("*") if key.is_file()]
+                contents = {str(key.relative_to(path)): key.read_bytes() for key in keys}
+                write_local(consolidate(contents), path)
+            paths[product, consolidated] = path
+    return paths
+
+
+def rebuild_store() -> ModuleType:
+    """Import the script that writes a product's metadata."""
+    spec = importlib.util.spec_from_file_location(
+        "rebuild_store", SHARED / "tools" / "rebuild_store.py"
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def group_paths(product: str) -> list[str]:
+    """Return the paths of all groups of a product, as its document has them."""
+
+    def below(node: dict[str, Any], path: str) -> Iterator[str]:
+        yield path
+        for name, child in node["members"].items():
+            if "members" in child:
+                yield from below(child, f"{path}/{name}".strip("/"))
+
+    document = json.loads((SHARED / "samples" / "products" / f"{product}.json").read_text())
+    return list(below(document, ""))
+
+
+def declares_conventions(product: str) -> bool:
+    return product.endswith("geozarr_v3")
+
+
+def is_beyond(product: str, group: str) -> bool:
+    """Tell whether the installed version of zarr cannot open a group."""
+    return not KNOWS_STRINGS and declares_conventions(product) and group == GROUP_OF_STRINGS
+
+
+def by_engine_zarr(path: Path, group: str, **options: Any) -> xr.Dataset:
+    """Open a group by engine zarr, without consolidated metadata if it cannot read that."""
+    if not KNOWS_STRINGS and declares_conventions(path.name.partition("_v3")[0] + "_v3"):
+        options["consolidated"] = False
+    dataset: xr.Dataset = oracle(xr.open_dataset, path, group=group, **options)
+    return dataset
+
+
+def nodes_by_engine_zarr(
+    function: Open, path: Path, product: str, **options: Any
+) -> dict[str, xr.Dataset]:
+    """Open all groups or the tree, group by group where zarr cannot open all of them."""
+    if KNOWS_STRINGS or not declares_conventions(product):
+        return nodes_of(oracle(function, path, **options))
+    return {
+        f"/{group}": by_engine_zarr(path, group, **options)
+        for group in group_paths(product)
+        if not is_beyond(product, group)
+    }
+
+
+def nodes_of(opened: xr.DataTree | dict[str, xr.Dataset]) -> dict[str, xr.Dataset]:
+    if isinstance(opened, dict):
+        return opened
+    return {node.path: node.to_dataset(inherit=False) for node in opened.subtree}
+
+
+def check(ours: xr.Dataset, theirs: xr.Dataset, product: str) -> None:
+    """Assert that ours is the same, or has more where conventions say more."""
+    for dataset in (ours, theirs):
+        dataset.encoding.pop("source", None)
+    if not declares_conventions(product):
+        assert_same(ours, theirs, values=False)
+        return
+    assert_equal(ours.attrs, theirs.attrs, "attrs")
+    assert set(ours.data_vars) <= set(theirs.data_vars)
+    assert set(ours.variables) >= set(theirs.variables)
+    assert set(ours.coords) >= set(theirs.coords)
+    assert set(ours.xindexes) >= set(theirs.xindexes)
+    for name, variable in theirs.variables.items():
+        own = ours.variables[name]
+        assert (own.dims, own.shape, own.dtype) == (variable.dims, variable.shape, variable.dtype)
+        assert own.chunks == variable.chunks
+        for mine, others in ((own.attrs, variable.attrs), (own.encoding, variable.encoding)):
+            assert_equal({key: mine[key] for key in others}, dict(others), str(name))
+
+
+def check_warnings(told: list[Any], product: str) -> None:
+    """Assert that nothing is told but what the installed version of zarr cannot open."""
+    if is_beyond(product, GROUP_OF_STRINGS):
+        assert [str(item).partition(":")[0] for item in told] == [
+            f"Node /{GROUP_OF_STRINGS}/{name} was left out" for name in sorted(STRINGS)
+        ]
+    else:
+        assert told == []
+
+
+@each_product
+@each_way
+@pytest.mark.parametrize(
+    ("function", "options"),
+    [
+        (xr.open_groups, {}),
+        (xr.open_groups, {"decode_times": False, "mask_and_scale": False}),
+        (xr.open_groups, {"chunks": {}, "decode_coords": "all"}),
+        (xr.open_datatree, {}),
+    ],
+    ids=["groups", "undecoded groups", "groups of dask arrays", "tree"],
+)
+def test_all_groups(
+    products: Products, product: str, consolidated: bool, function: Open, options: dict[str, Any]
+) -> None:
+    path = products[product, consolidated]
+    result, told = opened_with_warnings(function, path, **options)
+    check_warnings(told, product)
+    ours = nodes_of(result)
+    assert set(ours) == {f"/{group}" for group in group_paths(product)}
+    theirs = nodes_by_engine_zarr(function, path, product, **options)
+    assert len(theirs) == len(ours) - is_beyond(product, GROUP_OF_STRINGS)
+    for group, dataset in theirs.items():
+        check(ours[group], dataset, product)
+
+
+@each_product
+@each_way
+def test_each_group(products: Products, product: str, consolidated: bool) -> None:
+    path = products[product, consolidated]
+    for group in group_paths(product):
+        ours, told = opened_with_warnings(xr.open_dataset, path, group=group)
+        if is_beyond(product, group):
+            check_warnings(told, product)
+            assert not STRINGS & set(ours.variables)
+            continue
+        assert told == []
+        theirs = by_engine_zarr(path, group)
+        check(ours, theirs, product)
+        for name, variable in theirs.variables.items():
+            if variable.size < 10_000:
+                np.testing.assert_array_equal(ours[name].values, variable.values)
+
+
+@each_product
+@each_way
+def test_the_tree_below_a_group(products: Products, product: str, consolidated: bool) -> None:
+    path = products[product, consolidated]
+    parents = sorted({each.partition("/")[0] for each in group_paths(product)} - {""})
+    tree, told = opened_with_warnings(xr.open_datatree, path, group=parents[-1])
+    assert told == []
+    theirs = nodes_of(oracle(xr.open_datatree, path, group=parents[-1], consolidated=False))
+    assert set(nodes_of(tree)) == set(theirs)
+    for group, dataset in theirs.items():
+        check(nodes_of(tree)[group], dataset, product)
