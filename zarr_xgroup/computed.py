@@ -11,6 +11,8 @@ import xarray as xr
 from xarray.backends import BackendArray
 from xarray.core import indexing
 
+from zarr_xgroup.i18n import _
+
 
 @dataclass(frozen=True)
 class Regular:
@@ -114,7 +116,7 @@ def _positions(key: Any, size: int) -> Any:
     if positions.dtype.kind == "b":
         return np.flatnonzero(positions)
     if np.any(positions < -size) or np.any(positions >= size):
-        message = f"index out of bounds for axis of size {size}"
+        message = _("index out of bounds for axis of size {size}").format(size=size)
         raise IndexError(message)
     return np.where(positions < 0, positions + size, positions)
 
@@ -134,7 +136,7 @@ class _ReadBounds:
         offsets = self.offsets[side].astype(self.dtype, copy=False)
         bounds = values + offsets
         if self.dtype.kind in "iu" and np.any((bounds < values) != (offsets < 0)):
-            message = "cell boundaries exceed 64 bits"
+            message = _("cell boundaries exceed 64 bits")
             raise OverflowError(message)
         return bounds
 

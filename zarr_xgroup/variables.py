@@ -250,7 +250,7 @@ def _zarr_group(hierarchy: Hierarchy, path: str) -> zarr.Group:
 
 def _hierarchy(node: Node) -> Hierarchy:
     if not isinstance(node.documents, Hierarchy):
-        message = f"{node} is in no store, only among documents"
+        message = _("{node} is in no store, only among documents").format(node=node)
         raise TypeError(message)
     return node.documents
 

@@ -252,10 +252,12 @@ class ArrayConventions:
 def _coordinate(name: str, variable: xr.Variable) -> Coordinate:
     """Return a plug-in's variable as a coordinate that shares nothing with it."""
     if not isinstance(name, str):
-        message = f"the name {name!r} is no string"
+        message = _("the name {name!r} is no string").format(name=name)
         raise TypeError(message)
     if not isinstance(variable, xr.Variable):
-        message = f"{name!r} is no xarray.Variable but {type(variable).__name__}"
+        message = _("{name!r} is no xarray.Variable but {kind}").format(
+            name=name, kind=type(variable).__name__
+        )
         raise TypeError(message)
     in_memory = isinstance(variable._data, np.ndarray)
     own = variable.copy(deep=in_memory)
