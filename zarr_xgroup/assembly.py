@@ -160,14 +160,7 @@ def _attach(hierarchy: Hierarchy, result: AssembledGroup, reader: ArrayReader) -
             attached.append(merge.add(coordinate, context.node))
             result.referred.update(_sources(coordinate, hierarchy))
         _name_coordinates(result.variables, name, attached)
-        for dimension, node in result.inherited[name].items():
-            if node is not None and dimension not in result.variables:
-                variable = context.attempt(context.variable, node, (dimension,))
-                if variable is None:
-                    continue
-                coordinate = Coordinate(dimension, variable, (node, (dimension,)), source=node)
-                merge.add(coordinate, context.node)
-                result.referred.add(node.path)
+        _attach_inherited(merge, context, result)
     for name, found in conventions.items():
         context = found.context
         if name in merge.coordinates or result.variables[name].dims == (name,):
@@ -176,18 +169,32 @@ def _attach(hierarchy: Hierarchy, result: AssembledGroup, reader: ArrayReader) -
         if mapping is not None:
             merge.add_grid_mapping(name, mapping, context.node)
     for found in conventions.values():
-        context = found.context
-        result.problems.extend((str(context.node), error) for error in context.problems)
-        result.notes.extend((str(context.node), text) for text in context.notes)
-        result.referred.update(
-            node.path for node in context.referred if node.documents is hierarchy
-        )
-        result.warnings.extend(context.warnings)
+        _take_down(hierarchy, found.context, result)
     result.notes.extend(merge.notes)
     result.warnings.extend(merge.warnings)
     result.coordinates, result.identities = merge.coordinates, merge.identities
     result.referrers = merge.referrers
     _classify(hierarchy, conventions, result)
+
+
+def _attach_inherited(merge: Merge, context: ArrayContext, result: AssembledGroup) -> None:
+    """Attach the coordinates of dimensions that an array takes from ancestor groups."""
+    for dimension, node in result.inherited[context.node.name].items():
+        if node is None or dimension in result.variables:
+            continue
+        variable = context.attempt(context.variable, node, (dimension,))
+        if variable is not None:
+            identity = (node, (dimension,))
+            merge.add(Coordinate(dimension, variable, identity, source=node), context.node)
+            result.referred.add(node.path)
+
+
+def _take_down(hierarchy: Hierarchy, context: ArrayContext, result: AssembledGroup) -> None:
+    """Take over what was found wrong with, and through, one array."""
+    result.problems.extend((str(context.node), error) for error in context.problems)
+    result.notes.extend((str(context.node), text) for text in context.notes)
+    result.warnings.extend(context.warnings)
+    result.referred.update(node.path for node in context.referred if node.documents is hierarchy)
 
 
 def _name_coordinates(variables: Mapping[str, xr.Variable], name: str, attached: list[str]) -> None:
