@@ -28,9 +28,10 @@ from zarr_xgroup.errors import (
     XGroupResolutionWarning,
     XGroupWarning,
 )
-from zarr_xgroup.hierarchy import Hierarchy, join_path
+from zarr_xgroup.hierarchy import Hierarchy
 from zarr_xgroup.i18n import _
 from zarr_xgroup.merging import Merge
+from zarr_xgroup.paths import join_path
 from zarr_xgroup.resolver import (
     MAX_DEPTH,
     Fragment,

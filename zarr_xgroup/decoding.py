@@ -15,8 +15,8 @@ from xarray.conventions import decode_cf_variables
 from zarr_xgroup.cf import STRING_ATTRIBUTES
 from zarr_xgroup.datastore import ResolvedZarrStore
 from zarr_xgroup.errors import XGroupMetadataError, XGroupMetadataWarning
-from zarr_xgroup.hierarchy import join_path
 from zarr_xgroup.i18n import _
+from zarr_xgroup.paths import join_path
 from zarr_xgroup.variables import METADATA_ERRORS
 
 

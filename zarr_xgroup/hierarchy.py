@@ -5,31 +5,16 @@ Nothing here knows xarray or builds zarr arrays: a node is its JSON document.
 
 from __future__ import annotations
 
-import asyncio
-import os
-import re
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, Self, TypedDict, TypeVar
+from typing import Any, Self, TypedDict
 from urllib.parse import unquote
-from zipfile import BadZipFile
 
-import zarr
 from zarr.abc.store import Store
-from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
-from zarr.storage import (
-    FsspecStore,
-    LocalStore,
-    MemoryStore,
-    StorePath,
-    WrapperStore,
-    ZipStore,
-)
-from zarr.storage._common import make_store_path
 
 from zarr_xgroup.documents import (
     CONSOLIDATED_V2,
@@ -41,26 +26,22 @@ from zarr_xgroup.documents import (
     consolidated_nodes,
     format_of,
     node_document,
-    parse_json,
 )
 from zarr_xgroup.errors import (
     XGroupError,
     XGroupGroupError,
     XGroupMetadataError,
     XGroupMetadataWarning,
-    XGroupPathError,
     XGroupStoreError,
     XGroupStoreNotFoundError,
     XGroupWarning,
 )
 from zarr_xgroup.i18n import _
-
-T = TypeVar("T")
+from zarr_xgroup.paths import join_path, normalize_path
+from zarr_xgroup.stores import StoreReader, describe_store, gather, is_local, open_store
+from zarr_xgroup.uris import URL, redact
 
 _NAMED_GROUPS = 10
-_URL = re.compile(
-    r"(?P<scheme>[A-Za-z][\w+.-]*)://(?P<authority>[^/?#\s]*)(?P<path>[^?#\s]*)(?:[?#]\S*)?"
-)
 
 
 class StoreOptions(TypedDict, total=False):
@@ -70,52 +51,6 @@ class StoreOptions(TypedDict, total=False):
     consolidated: bool | None
     storage_options: dict[str, Any] | None
     zarr_format: ZarrFormat | None
-
-
-def normalize_path(path: str | None) -> str:
-    """Return a node's path without leading, trailing or doubled slashes (the root is "").
-
-    Raises
-    ------
-    XGroupPathError
-        If a segment is ``.`` or ``..``, which cannot be the name of a node (Zarr v3 core
-        specification, "Node names").
-    """
-    segments = [segment for segment in (path or "").split("/") if segment]
-    if {".", ".."} & set(segments):
-        message = _("{path!r} is not the path of a group: '.' and '..' cannot name one").format(
-            path=path
-        )
-        raise XGroupPathError(message)
-    return "/".join(segments)
-
-
-def join_path(parent: str, name: str) -> str:
-    """Return the path of what is called `name` below the group at `parent`."""
-    return f"{parent}/{name}" if parent and name else parent or name
-
-
-def describe_store(store_like: object) -> str:
-    """Return a name for messages, without the credentials that a URL may hold.
-
-    A store that has no name of its own is called by its type.
-    """
-    if isinstance(store_like, str | os.PathLike):
-        return redact(os.fspath(store_like))
-    store = getattr(store_like, "store", store_like)
-    return redact(str(store)) if isinstance(store, Store) else type(store_like).__name__
-
-
-def redact(text: str) -> str:
-    """Return a text with user information, query and fragment cut out of the URLs in it."""
-    # Links of a chained URL (fsspec) are separated by "::".
-    return "::".join(_URL.sub(_redacted, link) for link in text.split("::"))
-
-
-def _redacted(url: re.Match[str]) -> str:
-    if url["scheme"].lower() == "file":
-        return url[0]
-    return f"{url['scheme']}://{url['authority'].rpartition('@')[2]}{url['path']}"
 
 
 @dataclass(eq=False)
@@ -292,7 +227,7 @@ class Hierarchy:
     @classmethod
     async def _open(cls, store_like: Any, options: StoreOptions) -> tuple[Self, str]:
         asked = normalize_path(options.get("group"))
-        place = await _store_path(store_like, options.get("storage_options"))
+        place = await open_store(store_like, options.get("storage_options"))
         group = join_path(place.path, asked)
         closes = place.store is not getattr(store_like, "store", store_like)
         try:
@@ -445,9 +380,9 @@ class Hierarchy:
                 self._absent.add(path)
 
     async def _read(self, paths: Iterable[str]) -> list[Found]:
-        reader = _Reader(self.store)
+        reader = StoreReader(self.store)
         keys = NODE_KEYS[self.zarr_format]
-        return await _gather(lambda path: reader.node(path, keys), paths)
+        return await gather(lambda path: reader.node(path, keys), paths)
 
     async def _load_below(self, group: str) -> None:
         level = [group]
@@ -456,9 +391,9 @@ class Hierarchy:
             await self._load_children(level)
 
     async def _load_children(self, groups: Iterable[str]) -> None:
-        reader = _Reader(self.store)
+        reader = StoreReader(self.store)
         groups = [path for path in groups if path not in self._children]
-        listings = dict(zip(groups, await _gather(reader.names, groups), strict=True))
+        listings = dict(zip(groups, await gather(reader.names, groups), strict=True))
         children = [
             join_path(path, name)
             for path, names in listings.items()
@@ -515,7 +450,7 @@ class ForeignStores:
         return [place.store for place in opened if isinstance(place, Hierarchy)]
 
     def _attempt(self, uri: str, referring: Hierarchy) -> Hierarchy | XGroupStoreError:
-        match = _URL.match(uri)
+        match = URL.match(uri)
         if match is None:
             message = _("{uri!r} is not an absolute URI of a store").format(uri=uri)
             return XGroupStoreError(message)
@@ -546,91 +481,6 @@ def _local_place(uri: str) -> str:
     return path if Path(path).exists() else unquote(path)
 
 
-def is_local(store: Store) -> bool:
-    """Tell whether a store is on this machine: its files, an archive of them, or memory."""
-    inner = getattr(store, "_store", None)
-    if isinstance(store, WrapperStore) and isinstance(inner, Store):
-        return is_local(inner)
-    if isinstance(store, FsspecStore):
-        filesystem = getattr(store.fs, "sync_fs", store.fs)  # what an asynchronous wrapper wraps
-        protocol = filesystem.protocol
-        protocols = {protocol} if isinstance(protocol, str) else set(protocol)
-        return bool(protocols & {"file", "local", "memory"})
-    return isinstance(store, LocalStore | MemoryStore | ZipStore)
-
-
-class _Reader:
-    """Reads a store's documents, at most as many at once as zarr is configured for."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._prototype = default_buffer_prototype()
-        self._limit = asyncio.Semaphore(zarr.config.get("async.concurrency"))
-
-    async def node(self, path: str, keys: Iterable[str]) -> Found:
-        """Return what stands at the keys of the node at `path`; keys without content miss."""
-        keys = tuple(keys)
-        values = await _gather(lambda key: self._value(join_path(path, key)), keys)
-        return {key: value for key, value in zip(keys, values, strict=True) if value is not None}
-
-    async def names(self, group: str) -> set[str] | XGroupStoreError:
-        """Return the names of what is directly below a group, nodes or not."""
-
-        async def listed() -> set[str]:
-            names = {name.strip("/") async for name in self._store.list_dir(group)} - {""}
-            if len(names) == 1 and names <= {group, *group.split("/")}:
-                # zarr before 3.2 lists what is above a group where an fsspec filesystem is
-                # a store from its root on, as in an archive.
-                keys = [key async for key in self._store.list_prefix(f"{group}/")]
-                below = f"{group}/"
-                names = {
-                    key.lstrip("/").removeprefix(below).partition("/")[0]
-                    for key in keys
-                    if key.lstrip("/").startswith(below)
-                }
-            return names
-
-        return await self._attempt(listed, f"/{group}")
-
-    async def _value(self, key: str) -> Any:
-        """Return the JSON value at a key, None without one, or the error in its way."""
-
-        async def content() -> bytes | None:
-            buffer = await self._store.get(key, prototype=self._prototype)
-            return None if buffer is None else buffer.to_bytes()
-
-        read = await self._attempt(content, f"/{key}")
-        if not isinstance(read, bytes):
-            return read
-        try:
-            return parse_json(read, f"/{key}")
-        except XGroupMetadataError as error:
-            return error
-
-    async def _attempt(
-        self, request: Callable[[], Awaitable[T]], place: str
-    ) -> T | XGroupStoreError:
-        """Return what a request gives, or why it failed.
-
-        Every storage library raises errors of its own, with no common root. None is lost:
-        each ends as the cause of an error raised or of a warning given.
-        """
-        async with self._limit:
-            try:
-                return await request()
-            except Exception as error:  # noqa: BLE001
-                message = _("{place} cannot be read: {kind}: {reason}").format(
-                    place=place, kind=type(error).__name__, reason=redact(str(error))
-                )
-                problem = XGroupStoreError(message)
-                problem.__cause__ = error
-                return problem
-
-
-async def _gather(function: Callable[[str], Awaitable[T]], arguments: Iterable[str]) -> list[T]:
-    return await asyncio.gather(*(function(argument) for argument in arguments))
-
-
 async def _read_ends(store: Store, group: str, options: StoreOptions) -> dict[str, Found]:
     """Read the documents at the root and at the group, in whichever format there may be."""
     zarr_format = options.get("zarr_format")
@@ -641,9 +491,9 @@ async def _read_ends(store: Store, group: str, options: StoreOptions) -> dict[st
         keys += NODE_KEYS[2]
         if options.get("consolidated") is not False:
             keys.append(CONSOLIDATED_V2)
-    reader = _Reader(store)
+    reader = StoreReader(store)
     paths = dict.fromkeys(["", group])
-    found = await _gather(lambda path: reader.node(path, keys), paths)
+    found = await gather(lambda path: reader.node(path, keys), paths)
     return dict(zip(paths, found, strict=True))
 
 
@@ -664,46 +514,3 @@ def _of_store(error: XGroupError, store: str) -> XGroupError:
     named = type(error)(_("{store}: {reason}").format(store=store, reason=error))
     named.__cause__ = error.__cause__
     return named
-
-
-async def _store_path(store_like: Any, storage_options: dict[str, Any] | None) -> StorePath:
-    """Return the store that the user named, and the path in it.
-
-    Raises
-    ------
-    XGroupStoreNotFoundError, XGroupStoreError
-        If it does not exist, or zarr cannot open it.
-    """
-    store = getattr(store_like, "store", store_like)
-    if isinstance(store, Store):
-        # A Store, or what has one: zarr.Group, StorePath, icechunk's Session.
-        path = "" if store is store_like else getattr(store_like, "path", "")
-        return await StorePath.open(store, path)
-    name = describe_store(store_like)
-    is_location = isinstance(store_like, str | os.PathLike)
-    if is_location:
-        store_like = _expanded(store_like)
-    try:
-        if isinstance(store_like, Path) and store_like.suffix == ".zip" and store_like.is_file():
-            return await StorePath.open(ZipStore(store_like, mode="r"), "")
-        return await make_store_path(store_like, mode="r", storage_options=storage_options)
-    except FileNotFoundError as error:
-        message = _("There is no store {store}").format(store=name)
-        raise XGroupStoreNotFoundError(message) from error
-    except (ImportError, ValueError, OSError, TypeError, BadZipFile) as error:
-        if isinstance(error, TypeError) and not is_location:
-            raise
-        message = _("Store {store} cannot be opened: {reason}").format(
-            store=name, reason=redact(str(error))
-        )
-        raise XGroupStoreError(message) from error
-
-
-def _expanded(location: str | os.PathLike[str]) -> str | Path:
-    """Return a local path as an absolute one with ``~`` replaced, another URL as it is."""
-    text = os.fspath(location)
-    if text.startswith("file://") and "::" not in text:
-        return Path(text.removeprefix("file://"))  # literally, as fsspec and zarr take it
-    if "://" in text or "::" in text:
-        return text
-    return Path(text).expanduser().absolute()

@@ -17,9 +17,10 @@ from zarr_xgroup.errors import (
     XGroupMetadataError,
     XGroupWarning,
 )
-from zarr_xgroup.hierarchy import Hierarchy, describe_store
+from zarr_xgroup.hierarchy import Hierarchy
 from zarr_xgroup.i18n import _
 from zarr_xgroup.resolver import Fragment, Node, Resolver
+from zarr_xgroup.stores import describe_store
 from zarr_xgroup.variables import ArrayReader, fill_value_warning
 
 #: The attribute that lists the conventions an array or group follows.

@@ -21,14 +21,9 @@ from zarr_xgroup import (
     XGroupStoreError,
     XGroupStoreNotFoundError,
 )
-from zarr_xgroup.hierarchy import (
-    Hierarchy,
-    describe_store,
-    is_local,
-    join_path,
-    normalize_path,
-    redact,
-)
+from zarr_xgroup.hierarchy import Hierarchy
+from zarr_xgroup.paths import join_path, normalize_path
+from zarr_xgroup.stores import describe_store, is_local
 from zarr_xgroup.tests import builders
 from zarr_xgroup.tests.builders import (
     SAMPLE,
@@ -53,6 +48,7 @@ from zarr_xgroup.tests.builders import (
     without,
     write_local,
 )
+from zarr_xgroup.uris import redact
 
 each_format = pytest.mark.parametrize("zarr_format", [2, 3])
 each_kind = pytest.mark.parametrize(
@@ -71,7 +67,6 @@ SMALL = Group(
     },
     {"level": 0},
 )
-
 
 # Paths.
 
