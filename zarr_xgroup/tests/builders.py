@@ -8,17 +8,12 @@ they are the same whatever version is installed; zarr encodes the chunks.
 import asyncio
 import base64
 import json
-import re
 import struct
-import threading
 import warnings
 import zipfile
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -458,50 +453,6 @@ def icechunk_session(contents: Contents) -> Any:
     copy_to(session.store, contents)
     session.commit("all of it")
     return repository.readonly_session("main")
-
-
-class _Handler(SimpleHTTPRequestHandler):
-    """Serves files and parts of them, as object stores do, and lists nothing."""
-
-    def list_directory(self, path: Any) -> None:
-        self.send_error(403, "no listing")
-
-    def do_GET(self) -> None:
-        part = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
-        path = Path(self.translate_path(self.path))
-        if part is None or not path.is_file():
-            return super().do_GET()
-        content = path.read_bytes()
-        first, last = part.groups()
-        start = int(first) if first else max(0, len(content) - int(last))
-        stop = min(len(content), int(last) + 1) if first and last else len(content)
-        self.send_response(206)
-        self.send_header("Content-Range", f"bytes {start}-{stop - 1}/{len(content)}")
-        self.send_header("Content-Length", str(stop - start))
-        self.end_headers()
-        self.wfile.write(content[start:stop])
-        return None
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
-
-class _Server(ThreadingHTTPServer):
-    request_queue_size = 128  # a client that is not accepted at once waits for a second
-
-
-@contextmanager
-def http_server(folder: Path) -> Iterator[str]:
-    """Serve a folder on the loopback interface, without listings; gives its URL."""
-    handler = partial(_Handler, directory=str(folder))
-    with _Server(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 # A store that tells what was asked of it.

@@ -1,13 +1,26 @@
-"""Fixtures: servers and folders that stores are put behind."""
+"""Fixtures: servers that stores are put behind."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
+from importlib.util import find_spec
 
 import fsspec
 import pytest
 
-from zarr_xgroup.tests.builders import Contents, http_server, write_local
+from zarr_xgroup.tests.builders import Contents
+from zarr_xgroup.tests.servers import (
+    FileServer,
+    GCSServer,
+    S3Server,
+    serve_gcs,
+    serve_http,
+    serve_s3,
+)
+
+# gcsfs reads this when it is imported. Else it asks gRPC for the kind of each bucket, which no
+# emulator answers, and waits for a minute.
+os.environ["GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT"] = "false"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -17,15 +30,38 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Callable[[Contents], str]]:
+def http_server() -> Iterator[FileServer]:
+    """Serve files over HTTP without listings; none yet."""
+    with serve_http({}) as server:
+        yield server
+
+
+@pytest.fixture
+def s3_server() -> Iterator[S3Server]:
+    """Serve S3; no buckets yet."""
+    pytest.importorskip("moto.server")
+    pytest.importorskip("boto3")
+    with serve_s3() as server:
+        yield server
+
+
+@pytest.fixture
+def gcs_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[GCSServer]:
+    """Serve Google Cloud Storage; no buckets yet."""
+    pytest.importorskip("gcp_storage_emulator")
+    if find_spec("gcsfs") is not None:
+        # It tries six times and waits for half a minute in all, which no option changes; it
+        # waits for the lesser of what it calculates and a limit.
+        monkeypatch.setattr("gcsfs.retry.min", lambda *_seconds: 0.0, raising=False)
+    with serve_gcs() as server:
+        yield server
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Contents], str]]:
     """Serve stores over HTTP without listings; gives the URL of each."""
     with ExitStack() as stack:
-
-        def start(contents: Contents) -> str:
-            folder = write_local(contents, tmp_path / f"http_{len(list(tmp_path.iterdir()))}")
-            return stack.enter_context(http_server(folder))
-
-        yield start
+        yield lambda contents: stack.enter_context(serve_http(contents)).url
 
 
 @pytest.fixture

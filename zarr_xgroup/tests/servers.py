@@ -1,0 +1,791 @@
+"""Servers on the loopback interface: real protocols, each request recorded, faults on demand.
+
+`serve_http` serves files, `serve_s3` and `serve_gcs` the object stores of moto and of
+gcp-storage-emulator behind a `Proxy`, which can be put in front of any other server too. What
+they yield is a `Server`: it has a URL, the requests it got, and the faults it is to show.
+`DelayingStore` does without a network: it tells how many requests had to wait for one another.
+"""
+
+import asyncio
+import http.client
+import math
+import re
+import socket
+import struct
+import sys
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from email.message import Message
+from functools import partial
+from html import escape
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
+from socketserver import BaseServer
+from typing import Any, Self, TypeAlias
+from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+from zarr.abc.store import ByteRequest, Store
+from zarr.core.buffer import Buffer, BufferPrototype
+from zarr.storage import WrapperStore
+
+from zarr_xgroup.tests.builders import Contents, to_json
+
+LOOPBACK = "127.0.0.1"
+
+#: Headers that are about one connection (RFC 9110, section 7.6.1), or that a proxy sets anew.
+HOP_BY_HOP = frozenset(
+    {"connection", "content-length", "expect", "keep-alive", "te", "trailer", "transfer-encoding"}
+)
+
+
+# Requests, responses and faults.
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request as a server got it.
+
+    Attributes
+    ----------
+    method : str
+    target : str
+        Path and query as they were sent.
+    headers : Message
+        Their names are case-insensitive.
+    body : bytes
+    start : float
+        When it was complete (`time.monotonic`).
+    """
+
+    method: str
+    target: str
+    headers: Message = field(default_factory=Message, repr=False)
+    body: bytes = field(default=b"", repr=False)
+    start: float = field(default_factory=time.monotonic, repr=False)
+
+    @property
+    def path(self) -> str:
+        """Its path without quoting."""
+        return unquote(self.target.partition("?")[0])
+
+    @property
+    def query(self) -> str:
+        return self.target.partition("?")[2]
+
+
+@dataclass(frozen=True)
+class Response:
+    """What a server answers.
+
+    Attributes
+    ----------
+    status : int
+    body : bytes
+    headers : dict
+    length : int or None
+        What Content-Length says; None for the length of the body.
+    """
+
+    status: int = 200
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    length: int | None = None
+
+    @property
+    def content_length(self) -> int:
+        return len(self.body) if self.length is None else self.length
+
+
+@dataclass
+class Fault:
+    """What happens to a request instead of, or to, its proper response.
+
+    Attributes
+    ----------
+    status : int or None
+        The status that is answered instead.
+    body : bytes or None
+        The body that is answered instead; with status 200 if none is given.
+    headers : dict
+        Those of such an answer.
+    truncate : int
+        How many bytes are missing at the end of the body, whose Content-Length counts them.
+        The connection is closed then.
+    delay : float
+        Seconds before the answer begins; infinite for an answer that never comes, which holds
+        its connection until the server is reset or stopped.
+    reset : bool
+        Whether the connection is reset, and nothing answered.
+    times : int or None
+        How many requests this happens to, before the proper response comes; None for all.
+    shown : int
+        How many requests it has happened to.
+    """
+
+    status: int | None = None
+    body: bytes | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    truncate: int = 0
+    delay: float = 0
+    reset: bool = False
+    times: int | None = None
+    shown: int = field(default=0, init=False)
+
+    @property
+    def over(self) -> bool:
+        return self.times is not None and self.shown >= self.times
+
+
+def stall() -> Fault:
+    """Return the fault of never answering."""
+    return Fault(delay=math.inf)
+
+
+def redirect(location: str, *, status: int = 302) -> Fault:
+    """Return the fault of sending elsewhere: a URL, or a path of the same server."""
+    return Fault(status=status, headers={"Location": location})
+
+
+def is_listing(request: Request) -> bool:
+    """Return whether a request lists a bucket, of S3 or Google Cloud Storage."""
+    fields = parse_qs(request.query, keep_blank_values=True)
+    return request.method == "GET" and not {"list-type", "delimiter", "prefix"}.isdisjoint(fields)
+
+
+#: Where a fault is shown: at paths that end so, at all (`"*"`), or at requests it is true for.
+Where: TypeAlias = str | Callable[[Request], bool]
+
+
+def _is_at(where: Where, request: Request) -> bool:
+    if callable(where):
+        return where(request)
+    return where == "*" or request.path.endswith(where)
+
+
+# Serving.
+
+
+@contextmanager
+def _running(server: BaseServer) -> Iterator[None]:
+    """Let a server answer in a thread; afterwards none of its threads is left."""
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Turns the bytes of a connection into requests, and responses into bytes."""
+
+    protocol_version = "HTTP/1.1"
+    # Headers and body are sent at once: a second small packet would wait for the first's ACK.
+    wbufsize = -1
+    disable_nagle_algorithm = True
+    server: "_Listener"
+
+    def _handle(self) -> None:
+        request = Request(self.command, self.path, self.headers, self._read_body())
+        response = self.server.answer(request)
+        if response is None:
+            self.close_connection = True
+            # Closing discards what was not sent, and resets the connection.
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.server.resetting.add(self.connection)
+            return
+        self.send_response_only(response.status)
+        for name, value in response.headers.items():
+            self.send_header(name, value)
+        if response.status not in (204, 304):
+            self.send_header("Content-Length", str(response.content_length))
+        is_truncated = len(response.body) < response.content_length
+        if self.command != "HEAD" and is_truncated:
+            self.send_header("Connection", "close")  # sets close_connection
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(response.body)
+
+    do_GET = do_HEAD = do_PUT = do_POST = do_PATCH = do_DELETE = _handle  # noqa: N815
+
+    def _read_body(self) -> bytes:
+        if "chunked" not in self.headers.get("Transfer-Encoding", ""):
+            return self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        parts = []
+        while size := int(self.rfile.readline().partition(b";")[0], 16):
+            parts.append(self.rfile.read(size))
+            self.rfile.readline()
+        while self.rfile.readline().strip():
+            pass  # trailers
+        return b"".join(parts)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+class _Listener(ThreadingHTTPServer):
+    """Accepts connections, and can end those that clients keep open."""
+
+    daemon_threads = False  # closing then waits for them
+    request_queue_size = 128  # a client that is not accepted at once waits for a second
+
+    def __init__(self, answer: Callable[[Request], Response | None]) -> None:
+        super().__init__((LOOPBACK, 0), _Handler)
+        self.answer = answer
+        self.connections: set[Any] = set()
+        self.resetting: set[Any] = set()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self.connections.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self.connections.discard(request)
+        if request in self.resetting:
+            self.resetting.discard(request)
+            self.close_request(request)  # a proper end would be said before
+        else:
+            super().shutdown_request(request)
+
+    def server_close(self) -> None:
+        for connection in list(self.connections):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        super().server_close()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Let clients go away; other errors are those of the tests, and must be seen."""
+        if not isinstance(sys.exception(), OSError):
+            raise  # noqa: PLE0704
+
+
+class Server(ABC):
+    """A server on an ephemeral port; use it as a context manager.
+
+    Attributes
+    ----------
+    url : str
+        Without a slash at its end.
+    requests : list of Request
+        In the order they came.
+    faults : dict
+        Where -> `Fault`. Of those that apply the first one that is not over is shown.
+    """
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+        self.faults: dict[Where, Fault] = {}
+        self._lock = threading.Lock()
+        self._released = threading.Event()
+        self._listener = _Listener(self._answer)
+        self._running = _running(self._listener)
+        self.url = f"http://{LOOPBACK}:{self._listener.server_address[1]}"
+
+    def __enter__(self) -> Self:
+        self._running.__enter__()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._released.set()
+        self._running.__exit__(None, None, None)
+
+    @abstractmethod
+    def respond(self, request: Request) -> Response:
+        """Return the proper response."""
+
+    def reset(self) -> None:
+        """Forget all requests and faults, and let go of those that are held."""
+        released, self._released = self._released, threading.Event()
+        self.faults.clear()
+        self.requests.clear()
+        released.set()
+
+    def paths(self, *methods: str) -> list[str]:
+        """Return the path of each request, or of those by some methods only."""
+        return [item.path for item in self.requests if not methods or item.method in methods]
+
+    def _answer(self, request: Request) -> Response | None:
+        """Return what is answered; None if the connection is to be reset."""
+        self.requests.append(request)
+        released = self._released
+        fault = self._next_fault(request)
+        if fault is None:
+            return self.respond(request)
+        if fault.delay and released.wait(None if fault.delay == math.inf else fault.delay):
+            return None
+        if fault.reset:
+            return None
+        if fault.status is None and fault.body is None:
+            response = self.respond(request)
+        else:
+            response = Response(fault.status or 200, fault.body or b"", fault.headers)
+        if not fault.truncate:
+            return response
+        part = response.body[: -fault.truncate]
+        return replace(response, body=part, length=response.content_length)
+
+    def _next_fault(self, request: Request) -> Fault | None:
+        with self._lock:
+            for where, fault in list(self.faults.items()):
+                if not fault.over and _is_at(where, request):
+                    fault.shown += 1
+                    return fault
+        return None
+
+
+class Proxy(Server):
+    """A server in front of another one.
+
+    Parameters
+    ----------
+    upstream : str
+        The URL of the other server, without a path.
+    """
+
+    def __init__(self, upstream: str) -> None:
+        super().__init__()
+        self.upstream = upstream
+
+    def respond(self, request: Request) -> Response:
+        try:
+            return _forward(self.upstream, request)
+        except OSError as error:
+            return Response(502, str(error).encode())
+
+
+def _forward(upstream: str, request: Request) -> Response:
+    parts = urlsplit(upstream)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=30)
+    try:
+        # The server makes URLs of the Host that the client asked.
+        has_host = "Host" in request.headers
+        connection.putrequest(
+            request.method, request.target, skip_host=has_host, skip_accept_encoding=True
+        )
+        for name, value in request.headers.items():
+            if name.lower() not in HOP_BY_HOP:
+                connection.putheader(name, value)
+        connection.putheader("Connection", "close")
+        if request.body or request.method in ("PUT", "POST", "PATCH"):
+            connection.putheader("Content-Length", str(len(request.body)))
+        connection.endheaders(request.body)
+        with connection.getresponse() as response:
+            body = response.read()
+            headers = {
+                name: value
+                for name, value in response.getheaders()
+                if name.lower() not in HOP_BY_HOP
+            }
+            length = response.getheader("Content-Length") if request.method == "HEAD" else None
+            return Response(response.status, body, headers, None if length is None else int(length))
+    finally:
+        connection.close()
+
+
+# Files.
+
+
+class FileServer(Server):
+    """A server of files, and of parts of them.
+
+    Parameters
+    ----------
+    contents : dict of str to bytes
+        What is served, by the path below the URL; may be changed at any time.
+    listing : bool
+        Whether folders are listed, as HTML pages of links; else they are forbidden.
+    """
+
+    def __init__(self, contents: Contents, *, listing: bool = False) -> None:
+        super().__init__()
+        self.contents = contents
+        self.listing = listing
+
+    def respond(self, request: Request) -> Response:
+        if request.method not in ("GET", "HEAD"):
+            return Response(405, b"read only", {"Allow": "GET, HEAD"})
+        key = request.path.removeprefix("/")
+        content = self.contents.get(key)
+        if content is not None:
+            return _file_response(content, request.headers.get("Range", ""))
+        prefix = f"{key.strip('/')}/" if key.strip("/") else ""
+        members = [
+            other.removeprefix(prefix) for other in self.contents if other.startswith(prefix)
+        ]
+        if not members:
+            return Response(404, b"not found")
+        if not self.listing:
+            return Response(403, b"no listing")
+        return _index_response(members)
+
+
+def _file_response(content: bytes, asked: str) -> Response:
+    headers = {"Accept-Ranges": "bytes", "Content-Type": "application/octet-stream"}
+    part = re.fullmatch(r"bytes=(\d*)-(\d*)", asked)
+    if part is None or not any(part.groups()):
+        return Response(200, content, headers)
+    first, last = part.groups()
+    start = int(first) if first else max(0, len(content) - int(last))
+    stop = min(len(content), int(last) + 1) if first and last else len(content)
+    if start >= stop:
+        return Response(416, b"", {"Content-Range": f"bytes */{len(content)}"})
+    place = {"Content-Range": f"bytes {start}-{stop - 1}/{len(content)}"}
+    return Response(206, content[start:stop], {**headers, **place})
+
+
+def _index_response(members: Iterable[str]) -> Response:
+    names = sorted({name + slash for name, slash, _rest in (key.partition("/") for key in members)})
+    links = (f'<li><a href="{quote(name)}">{escape(name)}</a></li>' for name in names)
+    page = f"<!DOCTYPE html><html><body><ul>{''.join(links)}</ul></body></html>"
+    return Response(200, page.encode(), {"Content-Type": "text/html; charset=utf-8"})
+
+
+def serve_http(contents: Contents, *, listing: bool = False) -> FileServer:
+    """Serve files over HTTP; see `FileServer`."""
+    return FileServer(contents, listing=listing)
+
+
+# Object stores.
+
+
+class S3Server(Proxy):
+    """A server of S3, with any number of buckets; give its options to s3fs, or ask for a store."""
+
+    region = "us-east-1"
+    key = "key"
+    secret = "secret"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What s3fs needs to sign requests."""
+        return {"key": self.key, "secret": self.secret, "client_kwargs": self._client_options}
+
+    @property
+    def anonymous(self) -> dict[str, Any]:
+        """What s3fs needs to read what is public."""
+        return {"anon": True, "client_kwargs": self._client_options}
+
+    @property
+    def _client_options(self) -> dict[str, str]:
+        return {"endpoint_url": self.url, "region_name": self.region}
+
+    def upload(self, bucket: str, contents: Contents, *, public: bool = False) -> str:
+        """Add objects to a bucket, which is made if need be, and return its URL.
+
+        Anyone may read public objects; requests for others must be signed. Anyone may list any
+        bucket, as moto does not check that: a fault can forbid it.
+        """
+        import boto3
+
+        acl = "public-read" if public else "private"
+        client = boto3.client(
+            "s3",
+            endpoint_url=self.upstream,
+            region_name=self.region,
+            aws_access_key_id=self.key,
+            aws_secret_access_key=self.secret,
+        )
+        try:
+            client.create_bucket(Bucket=bucket, ACL=acl)
+            for key, content in contents.items():
+                client.put_object(Bucket=bucket, Key=key, Body=content, ACL=acl)
+        finally:
+            client.close()
+        return f"s3://{bucket}"
+
+    def object_store(
+        self, bucket: str, prefix: str = "", *, anonymous: bool = False, **options: Any
+    ) -> Any:
+        """Return an obstore store of a bucket; options are those of `obstore.store.S3Store`."""
+        from obstore.store import S3Store
+
+        access = (
+            {"skip_signature": True}
+            if anonymous
+            else {"access_key_id": self.key, "secret_access_key": self.secret}
+        )
+        client_options: Any = {"allow_http": True, **options.pop("client_options", {})}
+        return S3Store(
+            bucket,
+            prefix=prefix or None,
+            endpoint=self.url,
+            region=self.region,
+            client_options=client_options,
+            **access,
+            **options,
+        )
+
+
+@contextmanager
+def serve_s3() -> Iterator[S3Server]:
+    """Serve an empty S3 by moto. Only one at a time: moto's servers share what they store."""
+    from moto.moto_server.werkzeug_app import (
+        DomainDispatcherApplication,
+        MotoRequestHandler,
+        create_backend_app,
+    )
+    from werkzeug.serving import make_server
+
+    class QuietHandler(MotoRequestHandler):
+        def log(self, type: str, message: str, *args: Any) -> None:
+            pass
+
+    application = DomainDispatcherApplication(create_backend_app)
+    server: Any = make_server(LOOPBACK, 0, application, threaded=True, request_handler=QuietHandler)
+    server.daemon_threads = False  # closing then waits for them
+    with _running(server), S3Server(f"http://{LOOPBACK}:{server.server_port}") as proxy:
+        try:
+            yield proxy
+        finally:
+            _forward(proxy.upstream, Request("POST", "/moto-api/reset"))
+
+
+class GCSServer(Proxy):
+    """A server of Google Cloud Storage, with any number of buckets, all of them public."""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What gcsfs needs."""
+        return {"token": "anon", "endpoint_url": self.url, "project": "test"}
+
+    def upload(self, bucket: str, contents: Contents) -> str:
+        """Add objects to a bucket, which is made if need be, and return its URL."""
+        self._post("/storage/v1/b", to_json({"name": bucket}), "application/json", allowed=409)
+        for key, content in contents.items():
+            query = f"uploadType=media&name={quote(key, safe='')}"
+            target = f"/upload/storage/v1/b/{bucket}/o?{query}"
+            self._post(target, content, "application/octet-stream")
+        return f"gs://{bucket}"
+
+    def _post(self, target: str, body: bytes, content_type: str, *, allowed: int = 200) -> None:
+        headers = Message()
+        headers["Host"] = urlsplit(self.url).netloc
+        headers["Content-Type"] = content_type
+        response = _forward(self.upstream, Request("POST", target, headers, body))
+        assert response.status in (200, allowed), response
+
+
+@contextmanager
+def serve_gcs() -> Iterator[GCSServer]:
+    """Serve an empty Google Cloud Storage by gcp-storage-emulator, in memory.
+
+    gcsfs must be told not to look for kinds of buckets that emulators do not have, before it
+    is imported: conftest.py does that.
+    """
+    from gcp_storage_emulator.server import RequestHandler
+    from gcp_storage_emulator.storage import Storage
+
+    class Emulator(HTTPServer):
+        # No threads: its storage has no locks.
+        request_queue_size = 128
+
+    handler = partial(RequestHandler, Storage(use_memory_fs=True))
+    server = Emulator((LOOPBACK, 0), handler)
+    with _running(server), GCSServer(f"http://{LOOPBACK}:{server.server_address[1]}") as proxy:
+        yield proxy
+
+
+# A store that tells how long its requests wait for one another.
+
+
+@dataclass
+class RequestLog:
+    """What was asked of a store, and how many rounds of requests that took.
+
+    Attributes
+    ----------
+    requests : list of (str, str)
+        The operation and the key, or prefix, of each request in order.
+    rounds : int
+        The longest chain of requests each of which began after the one before it had ended.
+        Requests made at once are one round however many they are.
+    in_flight, most_in_flight : int
+        How many are, and at most were, waiting at once.
+    """
+
+    requests: list[tuple[str, str]] = field(default_factory=list)
+    rounds: int = 0
+    in_flight: int = 0
+    most_in_flight: int = 0
+    _ended: int = 0
+
+    @contextmanager
+    def request(self, operation: str, *keys: str) -> Iterator[None]:
+        """Record requests that are made at once, from now to the end of the context."""
+        self.requests += [(operation, key) for key in keys]
+        current = self._ended + 1
+        self.rounds = max(self.rounds, current)
+        self.in_flight += len(keys)
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            yield
+        finally:
+            self.in_flight -= len(keys)
+            self._ended = max(self._ended, current)
+
+    def clear(self) -> None:
+        """Forget all requests; none may be waiting."""
+        self.requests.clear()
+        self.rounds = self._ended = self.most_in_flight = 0
+
+
+class DelayingStore(WrapperStore[Store]):
+    """A store each request to which takes a time, as over a network.
+
+    Parameters
+    ----------
+    store : Store
+        Where things are.
+    delay : float
+        Seconds that each request takes in addition. Requests made at once wait together.
+
+    Attributes
+    ----------
+    log : RequestLog
+        Its copies, as zarr makes read-only ones, share it; a pickled one has its own.
+    """
+
+    def __init__(self, store: Store, delay: float = 0) -> None:
+        super().__init__(store)
+        self.delay = delay
+        self.log = RequestLog()
+
+    @property
+    def requests(self) -> list[tuple[str, str]]:
+        return self.log.requests
+
+    @property
+    def rounds(self) -> int:
+        return self.log.rounds
+
+    def _with_store(self, store: Store) -> Self:
+        copy = type(self)(store, self.delay)
+        copy.log = self.log
+        return copy
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "log": RequestLog()}
+
+    # Not all versions of zarr make copies by _with_store, or compare what is wrapped.
+
+    def with_read_only(self, read_only: bool = False) -> Self:
+        return self._with_store(self._store.with_read_only(read_only))
+
+    def __enter__(self) -> Self:
+        return self._with_store(self._store.__enter__())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DelayingStore) and self._store == other._store
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __str__(self) -> str:
+        return f"delaying-{self._store}"
+
+    @property
+    def supports_consolidated_metadata(self) -> bool:
+        return getattr(self._store, "supports_consolidated_metadata", True)
+
+    @property
+    def _supports_sync_io(self) -> bool:
+        return False  # zarr then reads by the methods below only
+
+    @asynccontextmanager
+    async def _request(self, operation: str, *keys: str) -> AsyncIterator[None]:
+        with self.log.request(operation, *keys):
+            await asyncio.sleep(self.delay)
+            yield
+
+    async def get(
+        self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
+    ) -> Buffer | None:
+        async with self._request("get", key):
+            return await self._store.get(key, prototype, byte_range)
+
+    async def get_partial_values(
+        self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
+    ) -> list[Buffer | None]:
+        key_ranges = list(key_ranges)
+        async with self._request("get_partial_values", *(key for key, _range in key_ranges)):
+            return await self._store.get_partial_values(prototype, key_ranges)
+
+    async def get_ranges(
+        self,
+        key: str,
+        byte_ranges: Sequence[ByteRequest | None],
+        *,
+        prototype: BufferPrototype,
+        max_concurrency: int | None = None,
+        max_gap_bytes: int | None = None,
+        max_coalesced_bytes: int | None = None,
+    ) -> AsyncIterator[Sequence[tuple[int, Buffer | None]]]:
+        whole: Any = super()  # zarr has had this since 3.2
+        async with self._request("get_ranges", key):
+            async for part in whole.get_ranges(
+                key,
+                byte_ranges,
+                prototype=prototype,
+                max_concurrency=max_concurrency,
+                max_gap_bytes=max_gap_bytes,
+                max_coalesced_bytes=max_coalesced_bytes,
+            ):
+                yield part
+
+    async def _get_many(
+        self, requests: Iterable[tuple[str, BufferPrototype, ByteRequest | None]]
+    ) -> AsyncGenerator[tuple[str, Buffer | None], None]:
+        # By what each store can do, which is `get`, and not past it to the wrapped store.
+        async for item in Store._get_many(self, requests):
+            yield item
+
+    async def exists(self, key: str) -> bool:
+        async with self._request("exists", key):
+            return await self._store.exists(key)
+
+    async def is_empty(self, prefix: str) -> bool:
+        async with self._request("is_empty", prefix):
+            return await self._store.is_empty(prefix)
+
+    async def list(self) -> AsyncIterator[str]:
+        async with self._request("list", ""):
+            async for key in self._store.list():
+                yield key
+
+    async def list_prefix(self, prefix: str) -> AsyncIterator[str]:
+        async with self._request("list_prefix", prefix):
+            async for key in self._store.list_prefix(prefix):
+                yield key
+
+    async def list_dir(self, prefix: str) -> AsyncIterator[str]:
+        async with self._request("list_dir", prefix):
+            async for name in self._store.list_dir(prefix):
+                yield name
+
+    async def set(self, key: str, value: Buffer) -> None:
+        async with self._request("set", key):
+            await self._store.set(key, value)
+
+    async def set_if_not_exists(self, key: str, value: Buffer) -> None:
+        async with self._request("set_if_not_exists", key):
+            await self._store.set_if_not_exists(key, value)
+
+    async def delete(self, key: str) -> None:
+        async with self._request("delete", key):
+            await self._store.delete(key)
+
+    async def delete_dir(self, prefix: str) -> None:
+        async with self._request("delete_dir", prefix):
+            await self._store.delete_dir(prefix)
