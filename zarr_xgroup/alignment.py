@@ -4,15 +4,13 @@ xarray refuses a tree in which a node does not align with its parents (sizes of 
 values of indexed coordinates). Such a dimension is renamed in that node, with a warning.
 """
 
-import inspect
-import sys
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from types import FrameType
 
 import xarray as xr
 
 from zarr_xgroup.errors import XGroupDimensionWarning
+from zarr_xgroup.fetching import default_indexes_follow
 from zarr_xgroup.i18n import _
 from zarr_xgroup.renaming import renamed_encoding
 
@@ -57,7 +55,7 @@ def align_with_parents(
     aligned = dict(datasets)
     inherited: dict[str, _Inherited] = {}
     warnings = []
-    indexes_follow = _default_indexes_follow()
+    indexes_follow = default_indexes_follow()
     for path in datasets:
         parents = inherited.get(_parent(path), _Inherited({}, {}))
         reasons = _size_conflicts(aligned[path], parents)
@@ -213,19 +211,3 @@ def _warning(
         "To have it unrenamed use xarray.open_dataset(..., group={path!r}) or xarray.open_groups"
     ).format(path=path, renamed=renamed)
     return XGroupDimensionWarning(message)
-
-
-def _default_indexes_follow() -> bool:
-    """Tell whether xarray will build default indexes for the tree that is being opened.
-
-    It reads the dimension coordinates then, and refuses the tree if their values differ. Its
-    public parameter `create_default_indexes` decides that, and is not passed on to backends.
-    Versions without it build the indexes of each Dataset at once, so that they are there.
-    """
-    open_datatree = inspect.unwrap(xr.open_datatree)
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if frame.f_code is open_datatree.__code__:
-            return bool(frame.f_locals.get("create_default_indexes", False))
-        frame = frame.f_back
-    return False

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,24 +26,18 @@ from zarr_xgroup.errors import (
     XGroupMetadataWarning,
     XGroupNoPrincipalWarning,
     XGroupResolutionWarning,
+    XGroupStoreError,
     XGroupWarning,
 )
 from zarr_xgroup.hierarchy import Hierarchy
 from zarr_xgroup.i18n import _
 from zarr_xgroup.merging import Merge
 from zarr_xgroup.paths import join_path
-from zarr_xgroup.resolver import (
-    MAX_DEPTH,
-    Fragment,
-    Node,
-    Reference,
-    at_pointer,
-    candidates,
-    references_in,
-)
+from zarr_xgroup.resolver import Node
 from zarr_xgroup.variables import (
     ArrayReader,
     GroupVariables,
+    StoredArray,
     fill_value_warning,
     open_array,
     with_dimensions,
@@ -72,6 +66,10 @@ class AssembledGroup:
         What coordinates are, by name: equal in two groups if they are the same.
     referrers : dict of str to str
         The arrays that brought the coordinates that are no arrays of the group.
+    stored : dict of str to StoredArray
+        What variables are read from, by name.
+    undecoded : dict of str to XGroupStoreError
+        Variables that cannot be read, so that their times are not to be decoded.
     warnings : list of XGroupWarning
         In the order in which they are to be given.
     problems : list of tuple
@@ -92,6 +90,8 @@ class AssembledGroup:
     coordinates: set[str] = field(default_factory=set)
     identities: dict[str, Hashable] = field(default_factory=dict)
     referrers: dict[str, str] = field(default_factory=dict)
+    stored: dict[str, StoredArray] = field(default_factory=dict)
+    undecoded: dict[str, XGroupStoreError] = field(default_factory=dict)
     warnings: list[XGroupWarning] = field(default_factory=list)
     problems: list[tuple[str, XGroupError]] = field(default_factory=list)
     notes: list[tuple[str, str]] = field(default_factory=list)
@@ -127,10 +127,11 @@ def assemble(
         try:
             result.variables[name], fill_value = variables.open(name)
         except XGroupMetadataError as error:
-            result.warnings.append(_left_out(path, error))
+            result.warnings.append(left_out(path, error))
             continue
         if fill_value is not None:
             result.warnings.append(fill_value_warning(f"/{path}", fill_value))
+        result.stored[name] = StoredArray(Node(hierarchy, path), arrays[name])
     _attach(hierarchy, result, reader)
     return result
 
@@ -175,6 +176,10 @@ def _attach(hierarchy: Hierarchy, result: AssembledGroup, reader: ArrayReader) -
     result.warnings.extend(merge.warnings)
     result.coordinates, result.identities = merge.coordinates, merge.identities
     result.referrers = merge.referrers
+    for name, source in merge.sources.items():
+        stored = reader.stored(source)
+        if stored is not None:
+            result.stored[name] = stored
     _classify(hierarchy, conventions, result)
 
 
@@ -245,52 +250,6 @@ def _sources(coordinate: Coordinate, hierarchy: Hierarchy) -> Iterator[str]:
         yield from _sources(companion, hierarchy)
 
 
-def load_referred(hierarchy: Hierarchy, groups: Iterable[str]) -> None:
-    """Read the documents that arrays of loaded groups refer to, all at once level by level.
-
-    Resolving afterwards finds them there. What is not foreseen here is read when needed.
-    """
-    level = [
-        (node, attribute)
-        for group in groups
-        for name in hierarchy.arrays(group)
-        for node in (Node(hierarchy, join_path(group, name)),)
-        for attribute in (*_attributes(node), *_attributes(node.group, "geolocation"))
-    ]
-    seen: set[str] = set()
-    for _depth in range(MAX_DEPTH):
-        places = [place for node, fragment in level for place in _places(node, fragment)]
-        hierarchy.load(place.path for _node, place, _pointer in places)
-        level = []
-        for referrer, place, pointer in places:
-            key = f"{referrer}|{place}#{pointer}"
-            if pointer is not None and key not in seen and place.document is not None:
-                seen.add(key)
-                with contextlib.suppress(XGroupError):
-                    level.append((referrer, at_pointer(place, pointer)))
-        if not level:
-            return
-
-
-def _attributes(node: Node, *keys: str) -> Iterator[Fragment]:
-    """Yield attributes of a node, all of them if none are named."""
-    document = node.document
-    for key in keys or (document["attributes"] if document is not None else ()):
-        attribute = node.attribute(key)
-        if attribute is not None:
-            yield attribute
-
-
-def _places(referrer: Node, fragment: Fragment) -> Iterator[tuple[Node, Node, str | None]]:
-    """Yield the nodes of the store that references within a value may lead to."""
-    for found in references_in(fragment):
-        with contextlib.suppress(XGroupError):
-            reference = Reference.parse(found)
-            if reference.uri is None:
-                for place in candidates(reference, referrer, found.node):
-                    yield referrer, place, reference.attribute
-
-
 def no_principal_warning(groups: Collection[AssembledGroup]) -> XGroupNoPrincipalWarning | None:
     """Return the one warning of an open about arrays without a principal convention."""
     referred = {path for group in groups for path in group.referred}
@@ -299,20 +258,32 @@ def no_principal_warning(groups: Collection[AssembledGroup]) -> XGroupNoPrincipa
 
 
 def resolution_warnings(groups: Collection[AssembledGroup]) -> Iterator[XGroupResolutionWarning]:
-    """Yield a warning for each thing that was wrong, naming all arrays that met it."""
-    problems: defaultdict[str, list[str]] = defaultdict(list)
+    """Yield a warning for each thing that was wrong, naming all arrays that met it.
+
+    What is wrong with another store is one thing.
+    """
+    problems: defaultdict[tuple[str, str], list[tuple[str, XGroupError]]] = defaultdict(list)
     notes: defaultdict[str, list[str]] = defaultdict(list)
-    errors: dict[str, XGroupError] = {}
     for group in groups:
         for path, error in group.problems:
-            errors.setdefault(str(error), error)
-            problems[str(error)].append(path)
+            store = error.store if isinstance(error, XGroupStoreError) else ""
+            problems[store, "" if store else str(error)].append((path, error))
         for path, text in group.notes:
             notes[text].append(path)
-    for text, error in errors.items():
-        yield XGroupResolutionWarning.for_problem(dict.fromkeys(problems[text]), error)
+    for (store, _text), met in problems.items():
+        error = _summary(store, [error for _path, error in met]) if store else met[0][1]
+        yield XGroupResolutionWarning.for_problem(dict.fromkeys(path for path, _e in met), error)
     for text, paths in notes.items():
         yield XGroupResolutionWarning.for_note(dict.fromkeys(paths), text)
+
+
+def _summary(store: str, errors: Collection[XGroupError]) -> XGroupStoreError:
+    """Return all that is wrong with a store, and the first place that refers to it, as one error."""
+    failures = [error for error in errors if isinstance(error, XGroupStoreError)]
+    reasons = dict.fromkeys(error.reason for error in failures)
+    summary = XGroupStoreError.of(store, "; ".join(reasons), failures[0].place)
+    summary.__cause__ = failures[0].__cause__
+    return summary
 
 
 def _group_attributes(document: Document | None) -> dict[str, Any]:
@@ -345,7 +316,7 @@ def _open_arrays(
                 documents[name] = document = with_dimensions(document, declared)
             arrays[name] = open_array(hierarchy.store, path, with_dimensions(document, declared))
         except XGroupMetadataError as error:
-            result.warnings.append(_left_out(path, error))
+            result.warnings.append(left_out(path, error))
             del documents[name]
     hints = {
         name: axis_hints(ArrayContext(Node(hierarchy, join_path(result.path, name)), ()))
@@ -431,7 +402,7 @@ def _tell_problems(
         elif parent != result.path or name in drop_variables:
             continue
         elif document is None:
-            result.warnings.append(_left_out(path, error))
+            result.warnings.append(left_out(path, error))
             continue
         elif document["node_type"] == "array":
             message = _("Array {path} was opened without {what}: {reason}")
@@ -442,7 +413,8 @@ def _tell_problems(
         result.warnings.append(XGroupMetadataWarning(text, error))
 
 
-def _left_out(path: str, error: XGroupError) -> XGroupMetadataWarning:
+def left_out(path: str, error: XGroupError) -> XGroupMetadataWarning:
+    """Return the warning about a node that could not be used."""
     message = _("Node {path} was left out: {reason}").format(path=f"/{path}", reason=error)
     return XGroupMetadataWarning(message, error)
 

@@ -1,6 +1,6 @@
 """The hand-off to xarray: the entry point of the backend."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,15 +14,16 @@ from zarr_xgroup.alignment import align_with_parents
 from zarr_xgroup.assembly import (
     AssembledGroup,
     assemble,
-    load_referred,
     no_principal_warning,
     resolution_warnings,
 )
 from zarr_xgroup.datastore import ResolvedZarrStore
 from zarr_xgroup.decoding import DecodingOptions, decode
 from zarr_xgroup.errors import XGroupWarning, warn_user
+from zarr_xgroup.fetching import default_indexes_follow, fetch
 from zarr_xgroup.hierarchy import Hierarchy, StoreOptions
 from zarr_xgroup.i18n import _
+from zarr_xgroup.loading import load_referred
 from zarr_xgroup.variables import ArrayReader
 
 T = TypeVar("T", StoreOptions, DecodingOptions)
@@ -79,9 +80,7 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
     def open_dataset(self, filename_or_obj: Any, **options: Unpack[OpenOptions]) -> xr.Dataset:
         """Open one group as a Dataset. For parameters and errors see the class."""
         with _opening(filename_or_obj, options) as opening:
-            opening.hierarchy.load_group(opening.group)
-            load_referred(opening.hierarchy, [opening.group])
-            return opening.dataset(opening.group)
+            return opening.dataset()
 
     def open_groups_as_dict(
         self, filename_or_obj: Any, **options: Unpack[OpenOptions]
@@ -143,25 +142,37 @@ class _Opening:
             return stores[0].close
         return partial(_close, tuple(stores)) if stores else None
 
-    def dataset(self, path: str) -> xr.Dataset:
-        """Return a loaded group as a Dataset."""
-        dropped = _names(self.decoding.get("drop_variables"))
-        group = assemble(self.hierarchy, path, dropped, self._reader)
-        self._assembled.append(group)
-        self.warnings.extend(group.warnings)
-        store = ResolvedZarrStore(group.variables, group.attributes)
-        dataset, warnings = decode(store, path, group.referrers, self.decoding)
-        self.warnings.extend(warnings)
-        dataset = dataset.set_coords(group.coordinates & set(dataset.variables))
-        dataset.set_close(self.close)
-        return dataset
+    def dataset(self) -> xr.Dataset:
+        """Return the group."""
+        self.hierarchy.load_group(self.group)
+        return self._open([self.group])[self.group]
 
     def datasets(self) -> dict[str, xr.Dataset]:
         """Return the group and all below it, by path from the group (itself "/")."""
         self.hierarchy.load_tree(self.group)
-        paths = list(self.hierarchy.subtree(self.group))
+        datasets = self._open(list(self.hierarchy.subtree(self.group)))
+        return {self._relative(path): dataset for path, dataset in datasets.items()}
+
+    def _open(self, paths: Collection[str]) -> dict[str, xr.Dataset]:
+        """Return loaded groups as Datasets, by path."""
         load_referred(self.hierarchy, paths)
-        return {self._relative(path): self.dataset(path) for path in paths}
+        dropped = _names(self.decoding.get("drop_variables"))
+        groups = [assemble(self.hierarchy, path, dropped, self._reader) for path in paths]
+        if default_indexes_follow():
+            fetch(groups, dropped, self.decoding.get("decode_times", True))
+        self._assembled.extend(groups)
+        return {group.path: self._decoded(group) for group in groups}
+
+    def _decoded(self, group: AssembledGroup) -> xr.Dataset:
+        self.warnings.extend(group.warnings)
+        store = ResolvedZarrStore(group.variables, group.attributes)
+        dataset, warnings = decode(
+            store, group.path, group.referrers, self.decoding, group.undecoded
+        )
+        self.warnings.extend(warnings)
+        dataset = dataset.set_coords(group.coordinates & set(dataset.variables))
+        dataset.set_close(self.close)
+        return dataset
 
     def identities(self) -> dict[str, dict[str, Hashable]]:
         """Return what the coordinates of each group are, by path as of `datasets`."""
@@ -174,7 +185,7 @@ class _Opening:
         """Give all warnings of this open."""
         without_principal = no_principal_warning(self._assembled)
         for warning in (
-            *self.hierarchy.warnings,
+            *self.hierarchy.all_warnings(),
             *self.warnings,
             *resolution_warnings(self._assembled),
             *([without_principal] if without_principal is not None else []),

@@ -14,7 +14,7 @@ from xarray.conventions import decode_cf_variables
 
 from zarr_xgroup.cf import STRING_ATTRIBUTES
 from zarr_xgroup.datastore import ResolvedZarrStore
-from zarr_xgroup.errors import XGroupMetadataError, XGroupMetadataWarning
+from zarr_xgroup.errors import XGroupMetadataError, XGroupMetadataWarning, XGroupStoreError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.paths import join_path
 from zarr_xgroup.variables import METADATA_ERRORS
@@ -58,6 +58,7 @@ def decode(
     group: str,
     referrers: Mapping[str, str],
     options: DecodingOptions,
+    unreadable: Mapping[str, XGroupStoreError] | None = None,
 ) -> tuple[xr.Dataset, list[XGroupMetadataWarning]]:
     """Return a store's variables as a Dataset decoded by xarray.
 
@@ -71,6 +72,8 @@ def decode(
         The arrays that brought those variables that are no arrays of the group.
     options : DecodingOptions
         What xarray shall decode.
+    unreadable : mapping of str to XGroupStoreError, optional
+        Variables that cannot be read, and why: to decode times xarray reads some.
 
     Returns
     -------
@@ -79,13 +82,34 @@ def decode(
     warnings : list of XGroupMetadataWarning
         One for each variable that was not decoded as asked for.
     """
+    remedies = {
+        name: _Remedy(error, switched_off=_STEPS[1]) for name, error in (unreadable or {}).items()
+    }
     try:
-        return StoreBackendEntrypoint().open_dataset(store, **options), []
+        dataset = _opened(store, remedies, options)
     except METADATA_ERRORS:
-        variables: dict[str, xr.Variable] = dict(store.get_variables())
-        remedies = dict(_remedies(variables, options))
-        if not remedies:
+        readable = {
+            str(name): variable
+            for name, variable in store.get_variables().items()
+            if name not in remedies
+        }
+        found = dict(_remedies(readable, options))
+        if not found:
             raise
+        remedies |= found
+        dataset = _opened(store, remedies, options)
+    return dataset, [
+        _warning(_subject(name, group, referrers), remedy) for name, remedy in remedies.items()
+    ]
+
+
+def _opened(
+    store: ResolvedZarrStore, remedies: Mapping[str, _Remedy], options: DecodingOptions
+) -> xr.Dataset:
+    """Return a Dataset in which remedies are applied."""
+    if not remedies:
+        return StoreBackendEntrypoint().open_dataset(store, **options)
+    variables: dict[str, xr.Variable] = dict(store.get_variables())
     for name, remedy in remedies.items():
         if remedy.switched_off is None:
             del variables[name]
@@ -99,9 +123,7 @@ def decode(
     for name, remedy in remedies.items():
         if name in dataset.variables:
             dataset[name].attrs.update(remedy.set_aside)
-    return dataset, [
-        _warning(_subject(name, group, referrers), remedy) for name, remedy in remedies.items()
-    ]
+    return dataset
 
 
 def _remedies(

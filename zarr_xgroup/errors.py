@@ -26,6 +26,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from types import FrameType
+from typing import Self
 
 from zarr_xgroup.i18n import ngettext
 
@@ -37,7 +38,28 @@ class XGroupError(Exception):
 
 
 class XGroupStoreError(XGroupError, OSError):
-    """A store cannot be opened, reached, read or listed."""
+    """A store cannot be opened, reached, read or listed.
+
+    Attributes
+    ----------
+    store : str
+        The store, if it is one that a reference leads to, else "".
+    reason : str
+        What is wrong with that one.
+    place : str
+        Where the reference is written.
+    """
+
+    store: str = ""
+    reason: str = ""
+    place: str = ""
+
+    @classmethod
+    def of(cls, store: str, reason: str, place: str = "") -> Self:
+        """Return the error of a store that a reference leads to."""
+        error = cls(f"{place}: {reason}" if place else reason)
+        error.store, error.reason, error.place = store, reason, place
+        return error
 
 
 class XGroupStoreNotFoundError(XGroupStoreError, FileNotFoundError):

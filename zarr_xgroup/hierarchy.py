@@ -5,13 +5,12 @@ Nothing here knows xarray or builds zarr arrays: a node is its JSON document.
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
-from pathlib import Path
-from typing import Any, Self, TypedDict
-from urllib.parse import unquote
+from typing import Any, Self, cast
 
 from zarr.abc.store import Store
 from zarr.core.sync import sync
@@ -36,16 +35,26 @@ from zarr_xgroup.errors import (
     XGroupStoreNotFoundError,
     XGroupWarning,
 )
+from zarr_xgroup.foreign import ForeignOptions, ForeignStores
 from zarr_xgroup.i18n import _
 from zarr_xgroup.paths import join_path, normalize_path
-from zarr_xgroup.stores import StoreReader, describe_store, gather, is_local, open_store
-from zarr_xgroup.uris import URL, redact
+from zarr_xgroup.resolver import Node
+from zarr_xgroup.stores import (
+    StoreReader,
+    describe_store,
+    gather,
+    open_store,
+    reason_of,
+    supports_listing,
+    uri_of,
+)
 
 _NAMED_GROUPS = 10
+_FOREIGN_OPTIONS = frozenset(ForeignOptions.__annotations__)
 
 
-class StoreOptions(TypedDict, total=False):
-    """The options of engine zarr that say how a store is opened, with the same meaning."""
+class StoreOptions(ForeignOptions, total=False):
+    """The options that say how stores are opened: those of engine zarr, and of other stores."""
 
     group: str | None
     consolidated: bool | None
@@ -76,6 +85,10 @@ class Hierarchy:
         without attributes if only these cannot be understood, or (a group) no children.
     warnings : list of XGroupWarning
         What is to be told of the store as a whole.
+    is_foreign : bool
+        Whether a reference led here.
+    deadline : float or None
+        Until when its documents may be read, in the time of zarr's event loop.
     """
 
     store: Store
@@ -86,10 +99,16 @@ class Hierarchy:
     ignores_consolidated: bool = False
     problems: dict[str, XGroupError] = field(default_factory=dict)
     warnings: list[XGroupWarning] = field(default_factory=list)
+    is_foreign: bool = False
+    deadline: float | None = None
     _documents: dict[str, Document] = field(default_factory=dict)
     _children: dict[str, list[str]] = field(default_factory=dict)
     _absent: set[str] = field(default_factory=set)
-    _foreign: ForeignStores = field(default_factory=lambda: ForeignStores())
+    _listed: dict[str, set[str] | XGroupStoreError] = field(default_factory=dict)
+    _foreign: ForeignStores[Hierarchy] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.follow(uri_of(self.store), {})
 
     @classmethod
     def open(cls, store_like: Any, options: StoreOptions) -> tuple[Self, str]:
@@ -124,6 +143,23 @@ class Hierarchy:
         """
         return sync(cls._open(store_like, options))
 
+    def follow(self, uri: str | None, options: ForeignOptions) -> None:
+        """Follow references to other stores as these options say.
+
+        Parameters
+        ----------
+        uri : str or None
+            Where this store is: what lies inside of it is no other store.
+        options : ForeignOptions
+            How others are opened.
+
+        Raises
+        ------
+        TypeError, XGroupPathError
+            If the options cannot be used.
+        """
+        self._foreign = ForeignStores(self, uri, options, self._open_foreign)
+
     def document(self, path: str) -> Document | None:
         """Return the document of a node, or None if there is none, or none was read."""
         return self._documents.get(path)
@@ -135,24 +171,49 @@ class Hierarchy:
 
     def load(self, paths: Iterable[str]) -> None:
         """Read the documents of nodes, concurrently, as far as they are not known yet."""
-        unknown = [path for path in dict.fromkeys(paths) if not self._is_known(path)]
+        unknown = self._unknown(paths)
         if unknown:
             sync(self._load(unknown))
 
-    def foreign(self, uri: str) -> Hierarchy:
-        """Return another store, opened once for all references to it.
+    async def load_nodes(self, paths: Iterable[str]) -> None:
+        """Read the documents of nodes, concurrently, as far as they are not known yet."""
+        unknown = self._unknown(paths)
+        if unknown:
+            await self._load(unknown)
+
+    async def load_foreign(self, uri: str, paths: Iterable[str]) -> None:
+        """Open another store and read the documents of nodes, as far as that can be done.
+
+        Why it cannot is told when a reference to it is resolved.
+        """
+        await self._foreign.load(uri, self, list(paths))
+
+    def foreign(self, uri: str) -> Node:
+        """Return the root of another store, opened once for all references to it.
 
         Raises
         ------
         XGroupStoreError
             If it cannot be opened, or must not be.
         """
-        return self._foreign.open(uri, self)
+        return self._foreign.root(uri, self)
+
+    def problem(self, path: str) -> XGroupError | None:
+        """Return why the node at a path, though it may be there, cannot be used."""
+        problem = self.problems.get(path)
+        if problem is None or not self.is_foreign:
+            return problem
+        return self.read_problem(str(problem))
+
+    def read_problem(self, reason: str) -> XGroupStoreError:
+        """Return the error of something in the store that cannot be read."""
+        if not self.is_foreign:
+            return XGroupStoreError(reason)
+        message = _("store {uri}: {reason}").format(uri=self.name, reason=reason)
+        return XGroupStoreError.of(self.name, message)
 
     def why_absent(self, path: str) -> str:
-        """Return why there is no node at a path, or none that can be used."""
-        if path in self.problems:
-            return str(self.problems[path])
+        """Return why there is no node at a path."""
         is_open = path not in self._absent and not self._is_below_array(path)
         if is_open and self._is_consolidated(path):
             if format_of(sync(self._read([path]))[0]) is None:
@@ -209,7 +270,13 @@ class Hierarchy:
 
     def opened_stores(self) -> list[Store]:
         """Return the stores that were opened here: this one unless it came open, and foreign ones."""
-        return ([self.store] if self.closes else []) + self._foreign.stores()
+        foreign = [other.store for other in self._foreign.opened()]
+        return [self.store, *foreign] if self.closes else foreign
+
+    def all_warnings(self) -> list[XGroupWarning]:
+        """Return what is to be told of this store and of all that were opened here."""
+        foreign = [warning for other in self._foreign.opened() for warning in other.warnings]
+        return [*self.warnings, *foreign]
 
     def close(self) -> None:
         """Close all stores that were opened here."""
@@ -227,25 +294,84 @@ class Hierarchy:
     @classmethod
     async def _open(cls, store_like: Any, options: StoreOptions) -> tuple[Self, str]:
         asked = normalize_path(options.get("group"))
+        name = describe_store(store_like)
         place = await open_store(store_like, options.get("storage_options"))
         group = join_path(place.path, asked)
         closes = place.store is not getattr(store_like, "store", store_like)
+        reader = StoreReader(place.store)
+        # The group's members are listed along with the first requests, in case they are not
+        # consolidated: over a network it is waiting that takes time.
+        is_listed = not options.get("consolidated") and supports_listing(place.store)
+        listing = asyncio.ensure_future(reader.names(group)) if is_listed else None
         try:
-            found = await _read_ends(place.store, group, options)
-            zarr_format = format_of(found[group]) or format_of(found[""])
-            if zarr_format is None:
-                raise _nothing_found(found, group, describe_store(store_like))
-            hierarchy = cls(place.store, describe_store(store_like), zarr_format, closes)
+            found = await _read_ends(reader, [group], options)
+            hierarchy = cls(place.store, name, _format(found, group, name), closes)
             hierarchy.ignores_consolidated = options.get("consolidated") is False
-            for path, values in found.items():
-                hierarchy._add(path, values)
-            hierarchy._take_consolidated(found, options.get("consolidated"))
+            hierarchy.follow(uri_of(store_like), _foreign_options(options))
+            hierarchy._take(found, options.get("consolidated"))
+            hierarchy._check_stale(set(found))
             hierarchy._check_group(group)
-        except XGroupError:
+            if listing is not None and group not in hierarchy._children:
+                hierarchy._listed[group] = await listing
+        except BaseException:
             if closes:
                 place.store.close()
             raise
+        finally:
+            if listing is not None:
+                listing.cancel()
         return hierarchy, group
+
+    async def _open_foreign(
+        self,
+        location: str,
+        storage_options: dict[str, Any] | None,
+        name: str,
+        deadline: float | None,
+    ) -> Hierarchy:
+        """Open a store that a reference leads to, or raise XGroupStoreError with the reason."""
+        try:
+            place = await open_store(location, storage_options)
+        except XGroupStoreError as error:
+            raise XGroupStoreError(reason_of(error.__cause__ or error)) from error
+        try:
+            found = await _read_ends(StoreReader(place.store, deadline), [], {})
+            zarr_format = format_of(found[""]) or 3
+            other = Hierarchy(place.store, name, zarr_format, closes=True)
+            other.is_foreign, other.deadline = True, deadline
+            other._foreign = self._foreign
+            other._take(found, None)
+            other._check_root(found[""])
+        except BaseException:
+            place.store.close()
+            raise
+        return other
+
+    def _check_root(self, found: Found) -> None:
+        """Raise XGroupStoreError unless the root of a foreign store is a group."""
+        document = self._documents.get("")
+        problem = self.problems.get("")
+        if problem is None and document is None:
+            errors = (value for value in found.values() if isinstance(value, XGroupError))
+            problem = next(errors, None)
+        if isinstance(problem, XGroupStoreError):
+            raise problem
+        if problem is not None:
+            message = _("it is not a Zarr store: {reason}").format(reason=problem)
+            raise XGroupStoreError(message) from problem
+        if document is None:
+            raise XGroupStoreError(_("not found: it has neither a zarr.json nor a .zgroup"))
+        if document.get("zarr_format") not in (2, 3):
+            message = _("wrong format: its 'zarr_format' is {number!r}, neither 2 nor 3")
+            raise XGroupStoreError(message.format(number=document.get("zarr_format")))
+        if document["node_type"] == "array":
+            raise XGroupStoreError(_("it is an array: the URI must be that of a group"))
+
+    def _take(self, found: Mapping[str, Found], consolidated: bool | None) -> None:
+        """Take over the documents found at the root and elsewhere, and what they consolidate."""
+        for path, values in found.items():
+            self._add(path, values)
+        self._take_consolidated(found, consolidated)
 
     def _add(self, path: str, found: Found) -> None:
         document, problem = node_document(found, self.zarr_format, f"/{path}")
@@ -256,7 +382,7 @@ class Hierarchy:
         else:
             self.problems.pop(path, None)
 
-    def _take_consolidated(self, found: dict[str, Found], required: bool | None) -> None:
+    def _take_consolidated(self, found: Mapping[str, Found], required: bool | None) -> None:
         """Take over the first consolidated metadata there is: at the root, or at the group."""
         if required is False or not getattr(self.store, "supports_consolidated_metadata", True):
             return
@@ -277,7 +403,6 @@ class Hierarchy:
                 continue
             if nodes is not None:
                 self._add_consolidated(at, nodes)
-                self._check_stale(at, nodes, set(found) - {at})
                 return
         if required:
             message = _(
@@ -309,13 +434,12 @@ class Hierarchy:
                     "attributes": {},
                 }
 
-    def _check_stale(self, at: str, nodes: dict[str, Found], read: set[str]) -> None:
+    def _check_stale(self, read: set[str]) -> None:
         """Raise if a node that was read itself is not in the consolidated metadata."""
         for path in read & set(self._documents):
-            if (not at or path.startswith(f"{at}/")) and path not in self._children:
-                relative = path[len(at) :].lstrip("/")
-                if relative in nodes:
-                    continue
+            parent, _slash, name = path.rpartition("/")
+            is_below = path != self.consolidated_at and self._is_consolidated(path)
+            if is_below and name not in self._children.get(parent, ()):
                 message = _(
                     "The consolidated metadata of {store} has no group {group!r}, though the "
                     "store itself does: open it with consolidated=False, and consolidate it anew"
@@ -352,6 +476,9 @@ class Hierarchy:
             message += _("; xarray.open_groups(..., engine='xgroup') shows which there are")
         return message
 
+    def _unknown(self, paths: Iterable[str]) -> list[str]:
+        return [path for path in dict.fromkeys(paths) if not self._is_known(path)]
+
     def _is_known(self, path: str) -> bool:
         if path in self._documents or path in self._absent or self._is_consolidated(path):
             return True
@@ -380,7 +507,7 @@ class Hierarchy:
                 self._absent.add(path)
 
     async def _read(self, paths: Iterable[str]) -> list[Found]:
-        reader = StoreReader(self.store)
+        reader = StoreReader(self.store, self.deadline)
         keys = NODE_KEYS[self.zarr_format]
         return await gather(lambda path: reader.node(path, keys), paths)
 
@@ -391,9 +518,12 @@ class Hierarchy:
             await self._load_children(level)
 
     async def _load_children(self, groups: Iterable[str]) -> None:
-        reader = StoreReader(self.store)
+        reader = StoreReader(self.store, self.deadline)
         groups = [path for path in groups if path not in self._children]
-        listings = dict(zip(groups, await gather(reader.names, groups), strict=True))
+        unlisted = [path for path in groups if path not in self._listed]
+        found = await gather(reader.names, unlisted)
+        self._listed.update(zip(unlisted, found, strict=True))
+        listings = {path: self._listed.pop(path) for path in groups}
         children = [
             join_path(path, name)
             for path, names in listings.items()
@@ -428,61 +558,10 @@ class Hierarchy:
         self.problems[group] = problem
 
 
-class ForeignStores:
-    """Stores that references of one open lead to, each opened at most once."""
-
-    def __init__(self) -> None:
-        self._opened: dict[str, Hierarchy | XGroupStoreError] = {}
-
-    def open(self, uri: str, referring: Hierarchy) -> Hierarchy:
-        """Return the store at a URI, or raise XGroupStoreError."""
-        place = uri.rstrip("/")
-        if place not in self._opened:
-            self._opened[place] = self._attempt(place, referring)
-        opened = self._opened[place]
-        if isinstance(opened, XGroupStoreError):
-            raise opened
-        return opened
-
-    def stores(self) -> list[Store]:
-        """Return the stores that were opened."""
-        opened = self._opened.values()
-        return [place.store for place in opened if isinstance(place, Hierarchy)]
-
-    def _attempt(self, uri: str, referring: Hierarchy) -> Hierarchy | XGroupStoreError:
-        match = URL.match(uri)
-        if match is None:
-            message = _("{uri!r} is not an absolute URI of a store").format(uri=uri)
-            return XGroupStoreError(message)
-        if match["scheme"].lower() != "file":
-            message = _("store {uri} was not opened: only file:// URIs are followed so far").format(
-                uri=redact(uri)
-            )
-            return XGroupStoreError(message)
-        if not is_local(referring.store):
-            message = _(
-                "store {uri} was not opened: a store that is not local must not lead to local files"
-            ).format(uri=redact(uri))
-            return XGroupStoreError(message)
-        try:
-            hierarchy, _group = Hierarchy.open(_local_place(uri), {})
-        except XGroupError as error:
-            message = _("store {uri} cannot be opened: {reason}").format(
-                uri=redact(uri), reason=error
-            )
-            return XGroupStoreError(message)
-        hierarchy._foreign = self
-        return hierarchy
-
-
-def _local_place(uri: str) -> str:
-    """Return the path of a ``file://`` URI: literally if it is there, else percent-decoded."""
-    path = uri.removeprefix("file://")
-    return path if Path(path).exists() else unquote(path)
-
-
-async def _read_ends(store: Store, group: str, options: StoreOptions) -> dict[str, Found]:
-    """Read the documents at the root and at the group, in whichever format there may be."""
+async def _read_ends(
+    reader: StoreReader, groups: Iterable[str], options: StoreOptions
+) -> dict[str, Found]:
+    """Read the documents at the root and at groups, in whichever format there may be."""
     zarr_format = options.get("zarr_format")
     keys: list[str] = []
     if zarr_format in (None, 3):
@@ -491,10 +570,22 @@ async def _read_ends(store: Store, group: str, options: StoreOptions) -> dict[st
         keys += NODE_KEYS[2]
         if options.get("consolidated") is not False:
             keys.append(CONSOLIDATED_V2)
-    reader = StoreReader(store)
-    paths = dict.fromkeys(["", group])
+    paths = dict.fromkeys(["", *groups])
     found = await gather(lambda path: reader.node(path, keys), paths)
     return dict(zip(paths, found, strict=True))
+
+
+def _foreign_options(options: StoreOptions) -> ForeignOptions:
+    part: Any = {key: value for key, value in options.items() if key in _FOREIGN_OPTIONS}
+    return cast(ForeignOptions, part)
+
+
+def _format(found: dict[str, Found], group: str, store: str) -> ZarrFormat:
+    """Return the format of a group, else of the root; raise if neither is there."""
+    zarr_format = format_of(found[group]) or format_of(found[""])
+    if zarr_format is None:
+        raise _nothing_found(found, group, store)
+    return zarr_format
 
 
 def _nothing_found(found: dict[str, Found], group: str, store: str) -> XGroupError:

@@ -47,6 +47,8 @@ class Merge:
         What each coordinate is, by name.
     referrers : dict of str to str
         The arrays that brought the coordinates that are no arrays of the group.
+    sources : dict of str to Node
+        The arrays that these are read from.
     notes : list of tuple
         The path of an array, and what was decided where it left a choice.
     warnings : list of XGroupWarning
@@ -60,6 +62,7 @@ class Merge:
     coordinates: set[str] = field(default_factory=set)
     identities: dict[str, Hashable] = field(default_factory=dict)
     referrers: dict[str, str] = field(default_factory=dict)
+    sources: dict[str, Node] = field(default_factory=dict)
     notes: list[tuple[str, str]] = field(default_factory=list)
     warnings: list[XGroupWarning] = field(default_factory=list)
     _names: dict[Hashable, str] = field(default_factory=dict)
@@ -211,6 +214,8 @@ class Merge:
             ).format(array=referrer, wanted=coordinate.name, name=name)
             self.warnings.append(XGroupNameWarning(message))
         self.referrers[name] = str(referrer)
+        if coordinate.source is not None:
+            self.sources[name] = coordinate.source
         self.variables[name] = self._with_fitting_dimensions(coordinate, name, origin, referrer)
         return name
 

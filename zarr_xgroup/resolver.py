@@ -20,6 +20,7 @@ from zarr_xgroup.errors import (
     XGroupStoreError,
 )
 from zarr_xgroup.i18n import _
+from zarr_xgroup.paths import join_path
 
 #: How many references may follow one another before that is taken for a mistake.
 MAX_DEPTH = 16
@@ -40,11 +41,14 @@ class Documents(Protocol):
     def find(self, path: str) -> Document | None:
         """Return the document of the node at a path (without leading slash), or None."""
 
-    def foreign(self, uri: str) -> Documents:
-        """Return the documents of another store, or raise XGroupStoreError."""
+    def foreign(self, uri: str) -> Node:
+        """Return the root of another store, or raise XGroupStoreError."""
+
+    def problem(self, path: str) -> XGroupError | None:
+        """Return why the node at a path, though it may be there, cannot be used."""
 
     def why_absent(self, path: str) -> str:
-        """Return why there is no node at a path, or none that can be used."""
+        """Return why there is no node at a path."""
 
 
 @dataclass(frozen=True)
@@ -312,8 +316,10 @@ def candidates(reference: Reference, referrer: Node, written: Node) -> list[Node
         If it leads above the root of the store, however it is understood.
     """
     if reference.uri is not None:
-        documents = written.documents.foreign(reference.uri)
-        return _nodes(documents, [join("", reference.node.lstrip("/"))], reference)
+        root = written.documents.foreign(reference.uri)
+        path = join("", reference.node.lstrip("/"))
+        place = None if path is None else join_path(root.path, path)
+        return _nodes(root.documents, [place], reference)
     if reference.node.startswith("/"):
         return _nodes(written.documents, [join("", reference.node.lstrip("/"))], reference)
     bases: list[str] = []
@@ -457,9 +463,11 @@ class _Search(Generic[T]):
         reference = Reference.parse(fragment)
         try:
             nodes = candidates(reference, self._referrer, fragment.node)
-        except (XGroupPathError, XGroupStoreError) as error:
+        except XGroupPathError as error:
             message = f"{fragment}: {error}"
-            raise type(error)(message) from error
+            raise XGroupPathError(message) from error
+        except XGroupStoreError as error:
+            raise XGroupStoreError.of(error.store, str(error), str(fragment)) from error
         outcomes = [(node, self._at(node, reference, chain)) for node in nodes]
         fitting = [
             index
@@ -489,7 +497,7 @@ class _Search(Generic[T]):
         """Return what a reference to a node, or to a part of its document, leads to."""
         try:
             if node.document is None:
-                return _Found(_AbsentError(node))
+                return _Found(node.documents.problem(node.path) or _AbsentError(node))
             if reference.attribute is None:
                 return _Found(self._accept(Fragment(node, (), node.document)))
             found = at_pointer(node, reference.attribute)
@@ -511,6 +519,9 @@ def _failure(
     for _node, found in outcomes:
         if isinstance(found.result, _EndlessError):
             return found.result
+        failure = found.result
+        if isinstance(failure, XGroupStoreError) and failure.store:
+            return XGroupStoreError.of(failure.store, failure.reason, str(fragment))
     # Reasons of reasons of reasons would grow without bound.
     tried = ", ".join(f"{node}" if is_nested else f"{node} ({f.result})" for node, f in outcomes)
     message = _("{place}: {target!r} leads nowhere, tried {tried}").format(

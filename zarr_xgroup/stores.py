@@ -6,10 +6,12 @@ Nothing here knows what a hierarchy is.
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 from zipfile import BadZipFile
 
 import zarr
@@ -20,7 +22,6 @@ from zarr.storage import (
     LocalStore,
     MemoryStore,
     StorePath,
-    WrapperStore,
     ZipStore,
 )
 from zarr.storage._common import make_store_path
@@ -88,24 +89,48 @@ def _expanded(location: str | os.PathLike[str]) -> str | Path:
     return Path(text).expanduser().absolute()
 
 
-def is_local(store: Store) -> bool:
-    """Tell whether a store is on this machine: its files, an archive of them, or memory."""
-    inner = getattr(store, "_store", None)
-    if isinstance(store, WrapperStore) and isinstance(inner, Store):
-        return is_local(inner)
+def uri_of(store_like: object) -> str | None:
+    """Return the URI of what a user named, or of an open store; None if it has none."""
+    if isinstance(store_like, str | os.PathLike):
+        place = _expanded(store_like)
+        return place if isinstance(place, str) else _file_uri(place)
+    store = getattr(store_like, "store", store_like)
+    if isinstance(store, LocalStore):
+        return _file_uri(store.root.absolute())
+    if isinstance(store, ZipStore) and store.path is not None:
+        return _file_uri(Path(store.path).absolute())
     if isinstance(store, FsspecStore):
-        filesystem = getattr(store.fs, "sync_fs", store.fs)  # what an asynchronous wrapper wraps
-        protocol = filesystem.protocol
-        protocols = {protocol} if isinstance(protocol, str) else set(protocol)
-        return bool(protocols & {"file", "local", "memory"})
-    return isinstance(store, LocalStore | MemoryStore | ZipStore)
+        return str(store.fs.unstrip_protocol(store.path))
+    return None
+
+
+def supports_listing(store: Store) -> bool:
+    """Tell whether listing a store is worth trying before it is known to be needed.
+
+    For files and memory of this machine it saves no time.
+    """
+    is_near = type(store) in (LocalStore, MemoryStore, ZipStore)
+    return bool(store.supports_listing) and not is_near
+
+
+def _file_uri(path: Path) -> str:
+    return f"file://{quote(str(path))}"
 
 
 class StoreReader:
-    """Reads a store's documents, at most as many at once as zarr is configured for."""
+    """Reads a store's documents, at most as many at once as zarr is configured for.
 
-    def __init__(self, store: Store) -> None:
+    Parameters
+    ----------
+    store : zarr.abc.store.Store
+        The store.
+    deadline : float, optional
+        Until when requests may last, in the time of the event loop. Default: for ever.
+    """
+
+    def __init__(self, store: Store, deadline: float | None = None) -> None:
         self._store = store
+        self._deadline = deadline
         self._prototype = default_buffer_prototype()
         self._limit = asyncio.Semaphore(zarr.config.get("async.concurrency"))
 
@@ -149,6 +174,9 @@ class StoreReader:
         except XGroupMetadataError as error:
             return error
 
+    def _is_late(self) -> bool:
+        return self._deadline is not None and asyncio.get_running_loop().time() >= self._deadline
+
     async def _attempt(
         self, request: Callable[[], Awaitable[T]], place: str
     ) -> T | XGroupStoreError:
@@ -157,18 +185,82 @@ class StoreReader:
         Every storage library raises errors of its own, with no common root. None is lost:
         each ends as the cause of an error raised or of a warning given.
         """
-        async with self._limit:
-            try:
+        try:
+            async with asyncio.timeout_at(self._deadline), self._limit:
                 return await request()
-            except Exception as error:  # noqa: BLE001
-                message = _("{place} cannot be read: {kind}: {reason}").format(
-                    place=place, kind=type(error).__name__, reason=redact(str(error))
-                )
-                problem = XGroupStoreError(message)
-                problem.__cause__ = error
-                return problem
+        except Exception as error:  # noqa: BLE001
+            reason = reason_of(error)
+            if isinstance(error, TimeoutError) and self._is_late():
+                reason = _("timeout: no answer in the time that cross_store_timeout gives")
+            message = _("{place} cannot be read: {reason}").format(place=place, reason=reason)
+            problem = XGroupStoreError(message)
+            problem.__cause__ = error
+            return problem
 
 
 async def gather(function: Callable[[str], Awaitable[T]], arguments: Iterable[str]) -> list[T]:
     """Return what a function gives for each argument, all awaited together."""
     return await asyncio.gather(*(function(argument) for argument in arguments))
+
+
+#: Extras of this package, by what they install.
+_EXTRAS = {"s3fs": "s3", "gcsfs": "gcs"}
+#: What errors of storage libraries, which need not be installed, are called.
+_TIMEOUT = frozenset({"TimeoutError", "ReadTimeoutError", "ConnectTimeoutError"})
+_NO_PERMISSION = frozenset(
+    {"PermissionError", "PermissionDeniedError", "UnauthenticatedError", "NoCredentialsError"}
+)
+_UNREACHABLE = frozenset(
+    {"gaierror", "ClientConnectorError", "EndpointConnectionError", "TransportError"}
+)
+
+
+def reason_of(error: BaseException) -> str:
+    """Return why a store or a part of it cannot be read: the kind of failure, and its text."""
+    chain = list(_chain(error))
+    names = {kind.__name__ for link in chain for kind in type(link).__mro__}
+    statuses = {_status(link) for link in chain}
+    text = redact(str(error))
+    detail = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    missing = next((link for link in chain if isinstance(link, ImportError)), None)
+    if missing is not None:
+        return _missing_package(missing, detail)
+    if names & _TIMEOUT:
+        return _("timeout ({detail})").format(detail=detail)
+    is_forbidden = any(str(link).startswith("Forbidden:") for link in chain)  # gcsfs
+    if names & _NO_PERMISSION or statuses & {401, 403} or is_forbidden:
+        return _("no permission ({detail})").format(detail=detail)
+    if any(getattr(link, "errno", None) == errno.ECONNREFUSED for link in chain):
+        return _("connection refused ({detail})").format(detail=detail)
+    if names & _UNREACHABLE:
+        return _("unreachable ({detail})").format(detail=detail)
+    if "FileNotFoundError" in names:
+        return _("not found ({detail})").format(detail=detail)
+    return detail
+
+
+def _status(error: BaseException) -> Any:
+    """Return the HTTP status of an error: of aiohttp, else of gcsfs."""
+    return error.status if hasattr(error, "status") else getattr(error, "code", None)
+
+
+def _missing_package(error: ImportError, detail: str) -> str:
+    text = f"{error} {error.name}"
+    for package, extra in _EXTRAS.items():
+        if package in text:
+            return _(
+                "package {package} is missing: pip install 'xarray-zarr-xgroup[{extra}]'"
+            ).format(package=package, extra=extra)
+    return _("a package is missing ({detail})").format(detail=detail)
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error, and those that it came from."""
+    pending: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while pending:
+        link = pending.pop(0)
+        if link is not None and id(link) not in seen:
+            seen.add(id(link))
+            yield link
+            pending += [link.__cause__, link.__context__, getattr(link, "os_error", None)]

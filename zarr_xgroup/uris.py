@@ -1,19 +1,171 @@
-"""URIs of stores, as text."""
+"""URIs of stores: compared place by place, and told without credentials.
+
+Sources: RFC 3986, sections 3 and 6.2 (syntax, normalization); fsspec, "URL chaining" (links of
+a chain are separated by ``::``, the innermost place comes last).
+"""
+
+from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
 
-URL = re.compile(
+from zarr_xgroup.errors import XGroupPathError
+from zarr_xgroup.i18n import _
+
+#: A URL within a text, where it ends with a space.
+_IN_TEXT = re.compile(
     r"(?P<scheme>[A-Za-z][\w+.-]*)://(?P<authority>[^/?#\s]*)(?P<path>[^?#\s]*)(?:[?#]\S*)?"
 )
+_URI = re.compile(
+    r"(?P<scheme>[A-Za-z][\w+.-]*)://(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?:[?#].*)?", re.DOTALL
+)
+_FILE = re.compile(
+    r"(?P<scheme>file)://(?P<authority>[^/]*)(?P<path>.*)", re.DOTALL | re.IGNORECASE
+)
+
+_ALIASES = {"gcs": "gs", "s3a": "s3", "local": "file"}
+_DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21", "sftp": "22", "ssh": "22"}
+
+#: fsspec's filesystems that keep copies of what the next link of a chain gives, unchanged.
+CACHES = frozenset({"simplecache", "filecache", "blockcache", "cached"})
 
 
 def redact(text: str) -> str:
     """Return a text with user information, query and fragment cut out of the URLs in it."""
-    # Links of a chained URL (fsspec) are separated by "::".
-    return "::".join(URL.sub(_redacted, link) for link in text.split("::"))
+    return "::".join(_IN_TEXT.sub(_redacted, link) for link in text.split("::"))
 
 
 def _redacted(url: re.Match[str]) -> str:
     if url["scheme"].lower() == "file":
         return url[0]
     return f"{url['scheme']}://{url['authority'].rpartition('@')[2]}{url['path']}"
+
+
+@dataclass(frozen=True)
+class Link:
+    """A place that a URI names, or one link of a chain of them: equal for equal places.
+
+    Attributes
+    ----------
+    scheme : str
+        In lower case, aliases replaced (``gcs`` by ``gs``). A path without a scheme is of ``file``.
+    authority : str
+        Host, bucket or the like, in lower case, without user information and default port.
+    segments : tuple of str
+        Of the path, percent-decoded, without empty ones and ``.``.
+    """
+
+    scheme: str
+    authority: str
+    segments: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Link:
+        """Parse one link: a URI, a local path, or the bare name of a filesystem."""
+        url = _parts(text)
+        if url is None:
+            is_name = re.fullmatch(r"[A-Za-z][\w+.-]*", text) is not None
+            return cls(text.lower(), "", ()) if is_name else cls("file", "", _segments(text))
+        scheme = _ALIASES.get(url["scheme"].lower(), url["scheme"].lower())
+        authority = url["authority"].rpartition("@")[2].lower()
+        authority = authority.removesuffix(f":{_DEFAULT_PORTS.get(scheme, '')}")
+        return cls(scheme, authority, _segments(url["path"]))
+
+    @property
+    def host(self) -> str:
+        """The authority without a port, and an IPv6 address without its brackets."""
+        return re.sub(r":\d*$", "", self.authority).strip("[]")
+
+    def contains(self, other: Link) -> bool:
+        """Tell whether another place is this one or below it.
+
+        A bare ``scheme://`` contains all of its scheme.
+        """
+        if self.scheme != other.scheme:
+            return False
+        if not self.authority and not self.segments:
+            return True
+        is_below = other.segments[: len(self.segments)] == self.segments
+        return self.authority == other.authority and is_below
+
+
+def is_absolute(uri: str) -> bool:
+    """Tell whether a URI has a scheme and names a place by it."""
+    return _parts(uri) is not None
+
+
+def _parts(uri: str) -> re.Match[str] | None:
+    return _FILE.fullmatch(uri) or _URI.fullmatch(uri)
+
+
+def _segments(path: str) -> tuple[str, ...]:
+    # Split first: an encoded slash separates nothing.
+    decoded = (unquote(segment) for segment in path.split("/"))
+    return tuple(segment for segment in decoded if segment not in ("", "."))
+
+
+def links_of(uri: str) -> tuple[Link, ...]:
+    """Return the links of a URI, one unless it is chained."""
+    return tuple(Link.parse(text) for text in uri.split("::"))
+
+
+def place_of(uri: str) -> Link | None:
+    """Return the one place that a URI names, caches apart; None for an archive and the like."""
+    links = [link for link in links_of(uri) if link.scheme not in CACHES]
+    return links[0] if len(links) == 1 else None
+
+
+class PrefixedOptions:
+    """Storage options for all places below URI prefixes, the longest one deciding.
+
+    Parameters
+    ----------
+    options : mapping of str to mapping
+        By URI prefix.
+
+    Raises
+    ------
+    TypeError
+        If it is no mapping of strings to mappings.
+    XGroupPathError
+        If a prefix is neither the beginning of a URI nor an absolute path.
+    """
+
+    def __init__(self, options: Mapping[str, Mapping[str, Any]] | None) -> None:
+        self._options: list[tuple[Link, Mapping[str, Any]]] = []
+        if not isinstance(options, Mapping | None):
+            raise TypeError(_not_options(options))
+        for prefix, values in (options or {}).items():
+            if not isinstance(prefix, str) or not isinstance(values, Mapping):
+                raise TypeError(_not_options(options))
+            if not is_absolute(prefix) and not prefix.startswith("/"):
+                message = _(
+                    "cross_store_storage_options: {prefix!r} is not the beginning of a URI"
+                ).format(prefix=redact(prefix))
+                raise XGroupPathError(message)
+            self._options.append((Link.parse(prefix), values))
+
+    def of(self, link: Link) -> dict[str, Any] | None:
+        """Return the options for a place, or None if no prefix contains it."""
+        matching = [item for item in self._options if item[0].contains(link)]
+        if not matching:
+            return None
+        return dict(max(matching, key=lambda item: _length(item[0]))[1])
+
+
+def _length(prefix: Link) -> tuple[bool, int]:
+    return bool(prefix.authority), len(prefix.segments)
+
+
+def _not_options(options: object) -> str:
+    return _(
+        "cross_store_storage_options must map URI prefixes to dicts of storage options, got {kind}"
+    ).format(kind=type(options).__name__)
+
+
+def leads_upwards(links: Iterable[Link]) -> bool:
+    """Tell whether a path has ``..`` in it, so that where it leads depends on who reads it."""
+    return any(".." in link.segments for link in links)

@@ -20,7 +20,12 @@ from zarr.storage import StorePath
 
 from zarr_xgroup.dimensions import DIMENSION_KEY
 from zarr_xgroup.documents import Document, ZarrFormat, copy_of
-from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupMetadataWarning
+from zarr_xgroup.errors import (
+    XGroupError,
+    XGroupMetadataError,
+    XGroupMetadataWarning,
+    XGroupStoreError,
+)
 from zarr_xgroup.hierarchy import Hierarchy
 from zarr_xgroup.i18n import _
 from zarr_xgroup.resolver import Node
@@ -177,11 +182,41 @@ class GroupVariables:
         return ZarrStore(group, mode="r", use_zarr_fill_value_as_mask=self._zarr_format == 2)
 
 
+@dataclass(frozen=True)
+class StoredArray:
+    """An array that a variable is read from.
+
+    Attributes
+    ----------
+    node : Node
+        The array's place, in a `Hierarchy`.
+    array : zarr.Array
+        The array.
+    """
+
+    node: Node
+    array: zarr.Array[Any]
+
+    @property
+    def deadline(self) -> float | None:
+        """Until when an open may wait for it, in the time of zarr's event loop."""
+        return _hierarchy(self.node).deadline
+
+    def problem(self, reason: str) -> XGroupStoreError:
+        """Return the error of an array that cannot be read."""
+        return _hierarchy(self.node).read_problem(reason)
+
+
 class ArrayReader:
     """Makes lazy variables of arrays anywhere, each opened once however often it is asked for."""
 
     def __init__(self) -> None:
         self._arrays: dict[tuple[int, str, tuple[str, ...]], zarr.Array[Any]] = {}
+        self._stored: dict[Node, StoredArray] = {}
+
+    def stored(self, node: Node) -> StoredArray | None:
+        """Return an array that variables were made of, or None if none was."""
+        return self._stored.get(node)
 
     def problem(self, node: Node) -> XGroupError | None:
         """Return what is wrong with the attributes of an array that could be opened."""
@@ -221,6 +256,7 @@ class ArrayReader:
             self._arrays[key] = open_array(
                 hierarchy.store, node.path, with_dimensions(document, dimensions)
             )
+        self._stored.setdefault(node, StoredArray(node, self._arrays[key]))
         members = {node.name: self._arrays[key]}
         group = GroupVariables(hierarchy.store, node.group.path, members, hierarchy.zarr_format)
         variable, fill_value = group.open(node.name)

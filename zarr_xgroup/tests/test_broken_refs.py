@@ -317,7 +317,8 @@ def no_store() -> str:
     path = "/no/such/store.zarr"
     with pytest.raises(XGroupStoreNotFoundError, match="There is no") as raised:
         xr.open_dataset(path, engine="xgroup")
-    return f"store file://{path} cannot be opened: {raised.value}"
+    reason = f"not found (FileNotFoundError: {raised.value.__cause__})"
+    return f"store file://{path} cannot be opened: {reason}"
 
 
 ALL_FAULTS = {
@@ -369,7 +370,19 @@ def store(
     return Told(function, request.param, tmp_path_factory.mktemp("broken") / "broken_refs.zarr")
 
 
-@pytest.mark.parametrize("path", ALL_FAULTS)
+def test_a_store_that_is_missing_is_told_once_for_an_open(store: Told, function: str) -> None:
+    paths = ["/systems/missing_store", "/values/missing_store"]
+    warnings = list(dict.fromkeys(warning for path in paths for warning in store.about(path)))
+    assert len(warnings) == (1 if function == "open_datatree" else 2)
+    assert sorted(path for warning in warnings for path in warning.paths) == paths
+    for warning in warnings:
+        text = told(warning.paths[0], ALL_FAULTS[warning.paths[0]][1])
+        assert isinstance(warning.error, XGroupStoreError)
+        assert str(warning.error) == text
+        assert str(warning).startswith(f"{text}. Array")
+
+
+@pytest.mark.parametrize("path", [path for path in ALL_FAULTS if "missing_store" not in path])
 def test_the_fault_is_told_exactly(store: Told, path: str) -> None:
     kind, template = ALL_FAULTS[path]
     text = told(path, template)

@@ -1,5 +1,6 @@
 """The nodes of a store: found, listed and read, whatever metadata there is."""
 
+import asyncio
 import json
 import re
 from collections.abc import Callable
@@ -23,7 +24,8 @@ from zarr_xgroup import (
 )
 from zarr_xgroup.hierarchy import Hierarchy
 from zarr_xgroup.paths import join_path, normalize_path
-from zarr_xgroup.stores import describe_store, is_local
+from zarr_xgroup.reach import Reach, reach_of_store
+from zarr_xgroup.stores import describe_store
 from zarr_xgroup.tests import builders
 from zarr_xgroup.tests.builders import (
     SAMPLE,
@@ -349,7 +351,8 @@ def test_why_a_node_is_absent_that_cannot_be_read() -> None:
     store.failing["a/w/zarr.json"] = PermissionError("no")
     hierarchy, _group = Hierarchy.open(store, {})
     assert hierarchy.find("a/w") is None
-    assert hierarchy.why_absent("a/w") == "/a/w/zarr.json cannot be read: PermissionError: no"
+    text = "/a/w/zarr.json cannot be read: no permission (PermissionError: no)"
+    assert str(hierarchy.problem("a/w")) == text
 
 
 def test_only_a_store_that_was_opened_is_closed(tmp_path: Path) -> None:
@@ -368,11 +371,16 @@ def test_only_a_store_that_was_opened_is_closed(tmp_path: Path) -> None:
 
 def test_which_stores_are_local(tmp_path: Path) -> None:
     contents = build(SMALL)
-    assert is_local(memory_store(contents))
-    assert is_local(recording_store(contents))
-    assert is_local(zarr.storage.LocalStore(tmp_path))
-    assert is_local(zarr.storage.ZipStore(tmp_path / "s.zip"))
-    assert not is_local(FsspecStore.from_url("http://127.0.0.1/a"))
+    for store, reach in (
+        (memory_store(contents), Reach.LOCAL),
+        (recording_store(contents), Reach.LOCAL),
+        (zarr.storage.LocalStore(tmp_path), Reach.LOCAL),
+        (zarr.storage.ZipStore(tmp_path / "s.zip"), Reach.LOCAL),
+        (FsspecStore.from_url("http://127.0.0.1/a"), Reach.PRIVATE),
+        (FsspecStore.from_url("http://192.0.2.1/a"), Reach.PRIVATE),
+        (FsspecStore.from_url("https://8.8.8.8/a"), Reach.PUBLIC),
+    ):
+        assert asyncio.run(reach_of_store(store)) == reach
 
 
 def test_names_of_nodes_that_are_unusual() -> None:
@@ -443,6 +451,7 @@ def test_consolidated_at_the_group_only(zarr_format: ZarrFormat) -> None:
     store = recording_store(contents)
     hierarchy, _group = Hierarchy.open(store, {"group": "a"})
     assert hierarchy.consolidated_at == "a"
+    store.listed.clear()
     hierarchy.load_tree("a")
     assert tree_of(hierarchy, "a") == {"a": (["w"], ["b"]), "a/b": ([], [])}
     assert store.listed == []
@@ -612,7 +621,8 @@ def test_v2_consolidated_metadata_that_cannot_be_read() -> None:
     tree, told = opened_with_warnings(xr.open_datatree, store)
     assert_same(tree, opened(xr.open_datatree, memory_store(build(SMALL, 2))))
     assert len(told) <= 1
-    assert all("/.zmetadata cannot be read: PermissionError: no" in str(item) for item in told)
+    text = "/.zmetadata cannot be read: no permission (PermissionError: no)"
+    assert all(text in str(item) for item in told)
 
 
 @each_format
@@ -782,7 +792,8 @@ def test_a_group_that_cannot_be_read(zarr_format: ZarrFormat, group: str) -> Non
     assert not isinstance(error.value, XGroupStoreNotFoundError)
     assert "recording store" in str(error.value)
     assert re.search(
-        r"/(zarr\.json|\.zgroup) cannot be read: PermissionError: https://host/zarr\.json",
+        r"/(zarr\.json|\.zgroup) cannot be read: no permission \(PermissionError: "
+        r"https://host/zarr\.json\)",
         str(error.value),
     )
     assert "secret" not in str(error.value)
@@ -803,9 +814,8 @@ def test_attributes_of_a_v2_node_that_cannot_be_read() -> None:
     store = recording_store(build(SMALL, 2))
     store.failing["a/.zattrs"] = PermissionError("no")
     tree, told = opened_with_warnings(xr.open_datatree, store)
-    assert [str(item) for item in told] == [
-        "Group /a was opened without attributes: /a/.zattrs cannot be read: PermissionError: no"
-    ]
+    reason = "/a/.zattrs cannot be read: no permission (PermissionError: no)"
+    assert [str(item) for item in told] == [f"Group /a was opened without attributes: {reason}"]
     assert tree["a"].attrs == {}
     assert set(tree["a"].variables) == {"w"}
 
@@ -814,7 +824,6 @@ def test_attributes_of_the_group_asked_for_that_cannot_be_read() -> None:
     store = recording_store(build(SMALL, 2))
     store.failing["a/.zattrs"] = PermissionError("no")
     dataset, told = opened_with_warnings(xr.open_dataset, store, group="a")
-    assert [str(item) for item in told] == [
-        "Group /a was opened without attributes: /a/.zattrs cannot be read: PermissionError: no"
-    ]
+    reason = "/a/.zattrs cannot be read: no permission (PermissionError: no)"
+    assert [str(item) for item in told] == [f"Group /a was opened without attributes: {reason}"]
     assert set(dataset.variables) == {"w"}

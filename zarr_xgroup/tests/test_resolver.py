@@ -51,11 +51,14 @@ class Plain:
         self.found.append(path)
         return self.documents.get(path)
 
-    def foreign(self, uri: str) -> "Plain":
+    def problem(self, path: str) -> XGroupError | None:
+        return None
+
+    def foreign(self, uri: str) -> Node:
         if uri not in self.others:
             message = f"store {uri} cannot be opened"
             raise XGroupStoreError(message)
-        return self.others[uri]
+        return Node(self.others[uri], "")
 
     def why_absent(self, path: str) -> str:
         return self.reasons.get(path, "no such node")

@@ -1,0 +1,168 @@
+"""How far a place is reachable from: what a store may lead us to depends on it.
+
+A reference is written by whoever wrote the store. It must not make the reader's machine hand
+out what only that machine can read: its files, and servers of its own network.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from enum import IntEnum
+from typing import Any
+
+import aiohttp
+from zarr.abc.store import Store
+from zarr.storage import FsspecStore, LocalStore, MemoryStore, WrapperStore, ZipStore
+
+from zarr_xgroup.i18n import _
+from zarr_xgroup.uris import CACHES, Link
+
+#: Schemes whose authority is a host that a connection is made to.
+_HOSTED = frozenset({"http", "https", "ftp", "sftp", "ssh"})
+#: Schemes of object stores, whose public servers are reached unless options name others.
+_CLOUD = frozenset({"s3", "gs", "az", "abfs", "abfss", "adl"})
+_LOCAL = frozenset({"file", "memory"})
+#: fsspec's filesystems that show what is inside of the next link of a chain.
+_ARCHIVES = frozenset({"zip", "tar", "dir", "libarchive"})
+_ENDPOINTS = ("endpoint_url", "endpoint", "aws_endpoint", "aws_endpoint_url", "base_url")
+
+
+class Reach(IntEnum):
+    """From where a place can be reached; more of it is less to be trusted."""
+
+    LOCAL = 0
+    PRIVATE = 1
+    PUBLIC = 2
+
+
+class UnjudgedError(Exception):
+    """Nobody knows what opening a place would reach."""
+
+
+def places_of(links: Sequence[Link]) -> Iterator[Link]:
+    """Yield the links of a URI that reach anything: caches and archives only look further."""
+    for link in links[:-1]:
+        if link.scheme not in CACHES | _ARCHIVES:
+            yield link
+    yield links[-1]
+
+
+async def reach_of_link(link: Link) -> Reach:
+    """Return the reach of a place; of an archive or cache in nothing else it is local.
+
+    Raises
+    ------
+    UnjudgedError
+        If nothing is known of its scheme.
+    OSError
+        If its host has no address.
+    """
+    if link.scheme in _LOCAL | _ARCHIVES | CACHES:
+        return Reach.LOCAL
+    if link.scheme in _CLOUD:
+        return Reach.PUBLIC
+    if link.scheme in _HOSTED:
+        return await reach_of_host(link.host)
+    raise UnjudgedError(link.scheme)
+
+
+async def reach_of_host(host: str) -> Reach:
+    """Return PUBLIC if all addresses of a host are public ones, else PRIVATE.
+
+    Raises
+    ------
+    OSError
+        If the host has no address.
+    """
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except UnicodeError as error:  # a name that no host can have
+        raise OSError(str(error)) from error
+    addresses = {str(address[4][0]) for address in found}
+    return Reach.PUBLIC if all(is_public(address) for address in addresses) else Reach.PRIVATE
+
+
+def is_public(address: str) -> bool:
+    """Tell whether an IP address is of the public internet (IANA special-purpose registries)."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(ip, ipaddress.IPv6Address):
+        inner = ip.ipv4_mapped or ip.sixtofour
+        if inner is not None:
+            ip = inner
+        elif ip in ipaddress.ip_network("64:ff9b::/96"):  # NAT64, RFC 6052
+            ip = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
+    return ip.is_global and not ip.is_multicast
+
+
+async def reach_of_store(store: Store) -> Reach:
+    """Return the reach of an open store; one of which nothing is known counts as public."""
+    inner = getattr(store, "_store", None)
+    if isinstance(store, WrapperStore) and isinstance(inner, Store):
+        return await reach_of_store(inner)
+    if isinstance(store, FsspecStore):
+        return await _reach_of_filesystem(store.fs, store.path)
+    if isinstance(store, LocalStore | MemoryStore | ZipStore):
+        return Reach.LOCAL
+    return await _reach_of_obstore(getattr(store, "store", None))
+
+
+async def _reach_of_filesystem(filesystem: Any, path: str) -> Reach:
+    # What an asynchronous wrapper wraps; what a cache or an archive is filled from.
+    for name in ("sync_fs", "fs"):
+        inner = getattr(filesystem, name, None)
+        if hasattr(inner, "protocol"):
+            return await _reach_of_filesystem(inner, path)
+    protocol = filesystem.protocol
+    scheme = protocol if isinstance(protocol, str) else protocol[0]
+    options = getattr(filesystem, "storage_options", {})
+    return await _reach_of_remote(Link.parse(f"{scheme}://"), options, path)
+
+
+async def _reach_of_obstore(store: Any) -> Reach:
+    kind = type(store).__name__
+    if kind in ("LocalStore", "MemoryStore") and type(store).__module__.startswith("obstore"):
+        return Reach.LOCAL
+    config = getattr(store, "config", None)
+    options = config if isinstance(config, Mapping) else {}
+    return await _reach_of_remote(Link("", "", ()), options, getattr(store, "url", ""))
+
+
+async def _reach_of_remote(kind: Link, options: Mapping[str, Any], location: Any) -> Reach:
+    """Return the reach of a store from the server that its options or its URL name."""
+    if kind.scheme in _LOCAL:
+        return Reach.LOCAL
+    nested = options.get("client_kwargs")
+    places = [options, nested] if isinstance(nested, Mapping) else [options]
+    named = [place[key] for place in places for key in _ENDPOINTS if place.get(key)]
+    host = options.get("host")  # ftp, sftp
+    link = Link.parse(str(named[0] if named else location))
+    if link.scheme in _HOSTED:
+        host = link.host
+    if not isinstance(host, str):
+        return Reach.PUBLIC
+    try:
+        return await reach_of_host(host)
+    except OSError:
+        return Reach.PUBLIC
+
+
+def _public_socket(address: tuple[Any, ...]) -> socket.socket:
+    """Return a socket for a connection to an address, unless that is not public."""
+    family, kind, protocol, _name, place = address
+    if not is_public(str(place[0])):
+        message = _("{address} is no public address").format(address=place[0])
+        raise PermissionError(message)
+    return socket.socket(family=family, type=kind, proto=protocol)
+
+
+async def public_client(**options: Any) -> aiohttp.ClientSession:
+    """Return an HTTP client that connects to public addresses only, redirected or not.
+
+    For the option ``get_client`` of fsspec's `HTTPFileSystem`. What a name means is looked up
+    again when a connection is made, so a check beforehand is not enough.
+    """
+    connector = aiohttp.TCPConnector(socket_factory=_public_socket)
+    return aiohttp.ClientSession(connector=connector, **options)
