@@ -53,6 +53,12 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
         For the fsspec filesystem of a URL.
     zarr_format : {2, 3}, optional
         Default: whichever the store has, v3 if it has both.
+    cross_store_storage_options : mapping of str to mapping, optional
+        Storage options of other stores that references lead to, by URI prefix; the longest at
+        a path boundary counts. `storage_options` are never used for these.
+    cross_store_timeout : float, optional
+        Seconds that all that is needed of one other store may take; None: any time.
+        Default: 30.
 
     Raises
     ------
@@ -61,7 +67,7 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
     XGroupGroupError
         If it has no such group, or an array there.
     XGroupPathError
-        If `group` cannot be a path.
+        If `group` cannot be a path, or a URI prefix cannot be one.
     XGroupMetadataError
         If the metadata of the group itself cannot be understood.
     """
