@@ -11,6 +11,7 @@ MINIMUM_VERSIONS: Mapping[str, str] = {
     "zarr": "3.0.0",
     "numpy": "1.24",
     "packaging": "23",
+    "aiohttp": "3.12",
 }
 
 

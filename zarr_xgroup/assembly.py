@@ -66,6 +66,8 @@ class AssembledGroup:
         What coordinates are, by name: equal in two groups if they are the same.
     referrers : dict of str to str
         The arrays that brought the coordinates that are no arrays of the group.
+    users : dict of str to list of str
+        The arrays that have a coordinate, by its name.
     stored : dict of str to StoredArray
         What variables are read from, by name.
     undecoded : dict of str to XGroupStoreError
@@ -90,6 +92,7 @@ class AssembledGroup:
     coordinates: set[str] = field(default_factory=set)
     identities: dict[str, Hashable] = field(default_factory=dict)
     referrers: dict[str, str] = field(default_factory=dict)
+    users: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     stored: dict[str, StoredArray] = field(default_factory=dict)
     undecoded: dict[str, XGroupStoreError] = field(default_factory=dict)
     warnings: list[XGroupWarning] = field(default_factory=list)
@@ -162,7 +165,9 @@ def _attach(hierarchy: Hierarchy, result: AssembledGroup, reader: ArrayReader) -
             attached.append(merge.add(coordinate, context.node))
             result.referred.update(_sources(coordinate, hierarchy))
         _name_coordinates(result.variables, name, attached)
-        _attach_inherited(merge, context, result)
+        attached += _attach_inherited(merge, context, result)
+        for other in dict.fromkeys(attached):
+            result.users[other].append(str(context.node))
     for name, found in conventions.items():
         context = found.context
         if name in merge.coordinates or result.variables[name].dims == (name,):
@@ -183,16 +188,19 @@ def _attach(hierarchy: Hierarchy, result: AssembledGroup, reader: ArrayReader) -
     _classify(hierarchy, conventions, result)
 
 
-def _attach_inherited(merge: Merge, context: ArrayContext, result: AssembledGroup) -> None:
+def _attach_inherited(merge: Merge, context: ArrayContext, result: AssembledGroup) -> list[str]:
     """Attach the coordinates of dimensions that an array takes from ancestor groups."""
+    attached = []
     for dimension, node in result.inherited[context.node.name].items():
         if node is None or dimension in result.variables:
             continue
         variable = context.attempt(context.variable, node, (dimension,))
         if variable is not None:
             identity = (node, (dimension,))
-            merge.add(Coordinate(dimension, variable, identity, source=node), context.node)
+            coordinate = Coordinate(dimension, variable, identity, source=node)
+            attached.append(merge.add(coordinate, context.node))
             result.referred.add(node.path)
+    return attached
 
 
 def _take_down(hierarchy: Hierarchy, context: ArrayContext, result: AssembledGroup) -> None:

@@ -18,7 +18,7 @@ from zarr_xgroup.assembly import (
     resolution_warnings,
 )
 from zarr_xgroup.datastore import ResolvedZarrStore
-from zarr_xgroup.decoding import DecodingOptions, decode
+from zarr_xgroup.decoding import Decoder, DecodingOptions
 from zarr_xgroup.errors import XGroupWarning, warn_user
 from zarr_xgroup.fetching import default_indexes_follow, fetch
 from zarr_xgroup.hierarchy import Hierarchy, StoreOptions
@@ -57,8 +57,8 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
         Storage options of other stores that references lead to, by URI prefix; the longest at
         a path boundary counts. `storage_options` are never used for these.
     cross_store_timeout : float, optional
-        Seconds that all that is needed of one other store may take; None: any time.
-        Default: 30.
+        Seconds to wait for the documents of one other store, and then for values that xarray
+        reads for its indexes; None: any time. Default: 30.
 
     Raises
     ------
@@ -164,21 +164,20 @@ class _Opening:
         load_referred(self.hierarchy, paths)
         dropped = _names(self.decoding.get("drop_variables"))
         groups = [assemble(self.hierarchy, path, dropped, self._reader) for path in paths]
-        if default_indexes_follow():
+        indexes_follow = default_indexes_follow()
+        if indexes_follow:
             fetch(groups, dropped, self.decoding.get("decode_times", True))
         self._assembled.extend(groups)
-        return {group.path: self._decoded(group) for group in groups}
-
-    def _decoded(self, group: AssembledGroup) -> xr.Dataset:
-        self.warnings.extend(group.warnings)
-        store = ResolvedZarrStore(group.variables, group.attributes)
-        dataset, warnings = decode(
-            store, group.path, group.referrers, self.decoding, group.undecoded
-        )
-        self.warnings.extend(warnings)
-        dataset = dataset.set_coords(group.coordinates & set(dataset.variables))
-        dataset.set_close(self.close)
-        return dataset
+        decoder = Decoder(self.decoding, with_indexes=indexes_follow)
+        close = self.close
+        datasets = {}
+        for group in groups:
+            self.warnings.extend(group.warnings)
+            dataset, warnings = decoder.dataset(group)
+            self.warnings.extend(warnings)
+            dataset.set_close(close)
+            datasets[group.path] = dataset
+        return datasets
 
     def identities(self) -> dict[str, dict[str, Hashable]]:
         """Return what the coordinates of each group are, by path as of `datasets`."""

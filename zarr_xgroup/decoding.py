@@ -4,20 +4,21 @@ xarray raises for the whole Dataset when the attributes of one variable make no 
 only that variable is left undecoded, as far as needed, and a warning says so.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, TypedDict
 
 import xarray as xr
-from xarray.backends import StoreBackendEntrypoint
 from xarray.conventions import decode_cf_variables
 
+from zarr_xgroup.assembly import AssembledGroup
 from zarr_xgroup.cf import STRING_ATTRIBUTES
 from zarr_xgroup.datastore import ResolvedZarrStore
-from zarr_xgroup.errors import XGroupMetadataError, XGroupMetadataWarning, XGroupStoreError
+from zarr_xgroup.documents import copy_of
+from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupMetadataWarning
 from zarr_xgroup.i18n import _
 from zarr_xgroup.paths import join_path
-from zarr_xgroup.variables import METADATA_ERRORS
+from zarr_xgroup.variables import METADATA_ERRORS, independent_copy
 
 
 class DecodingOptions(TypedDict, total=False):
@@ -53,77 +54,163 @@ class _Remedy:
     switched_off: tuple[_Coder, ...] | None = None
 
 
-def decode(
-    store: ResolvedZarrStore,
-    group: str,
-    referrers: Mapping[str, str],
-    options: DecodingOptions,
-    unreadable: Mapping[str, XGroupStoreError] | None = None,
-) -> tuple[xr.Dataset, list[XGroupMetadataWarning]]:
-    """Return a store's variables as a Dataset decoded by xarray.
+#: Attributes by which a variable says something of others, or is told something by them.
+_RELATIONS = frozenset(
+    {"coordinates", "grid_mapping", "bounds", "cell_measures", "ancillary_variables"}
+    | {"formula_terms", "climatology"}
+)
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """A coordinate that is decoded once for all groups that have it."""
+
+    attributes: Mapping[str, Any]
+    encoding: Mapping[str, Any]
+    decoded: xr.Variable
+    index: xr.Index | None
+
+
+class Decoder:
+    """Makes Datasets of the groups of one open, decoded by xarray.
 
     Parameters
     ----------
-    store : ResolvedZarrStore
-        Undecoded variables.
-    group : str
-        The path of the group, for messages.
-    referrers : mapping of str to str
-        The arrays that brought those variables that are no arrays of the group.
     options : DecodingOptions
         What xarray shall decode.
-    unreadable : mapping of str to XGroupStoreError, optional
-        Variables that cannot be read, and why: to decode times xarray reads some.
-
-    Returns
-    -------
-    dataset : xarray.Dataset
-        Without those variables that cannot be opened in any way.
-    warnings : list of XGroupMetadataWarning
-        One for each variable that was not decoded as asked for.
+    with_indexes : bool
+        Whether to build xarray's default indexes, which it would build afterwards: here it is
+        done once for coordinates that are the same in many groups.
     """
-    remedies = {
-        name: _Remedy(error, switched_off=_STEPS[1]) for name, error in (unreadable or {}).items()
-    }
-    try:
-        dataset = _opened(store, remedies, options)
-    except METADATA_ERRORS:
-        readable = {
-            str(name): variable
-            for name, variable in store.get_variables().items()
-            if name not in remedies
+
+    def __init__(self, options: DecodingOptions, *, with_indexes: bool) -> None:
+        self._options = options
+        self._with_indexes = with_indexes
+        self._shared: dict[tuple[str, Hashable], _Shared] = {}
+
+    def dataset(self, group: AssembledGroup) -> tuple[xr.Dataset, list[XGroupMetadataWarning]]:
+        """Return a group as a Dataset.
+
+        Parameters
+        ----------
+        group : AssembledGroup
+            Its variables are undecoded.
+
+        Returns
+        -------
+        dataset : xarray.Dataset
+            Without those variables that cannot be opened in any way.
+        warnings : list of XGroupMetadataWarning
+            One for each variable that was not decoded as asked for.
+        """
+        remedies = {
+            name: _Remedy(error, switched_off=_STEPS[1]) for name, error in group.undecoded.items()
         }
-        found = dict(_remedies(readable, options))
-        if not found:
-            raise
-        remedies |= found
-        dataset = _opened(store, remedies, options)
-    return dataset, [
-        _warning(_subject(name, group, referrers), remedy) for name, remedy in remedies.items()
-    ]
+        try:
+            dataset = self._opened(group, remedies)
+        except METADATA_ERRORS:
+            readable = {
+                name: variable for name, variable in group.variables.items() if name not in remedies
+            }
+            found = dict(_remedies(readable, self._options))
+            if not found:
+                raise
+            remedies |= found
+            dataset = self._opened(group, remedies)
+        return dataset, [
+            _warning(_subject(name, group.path, group.referrers), remedy)
+            for name, remedy in remedies.items()
+            if name not in group.undecoded or name not in group.referrers  # else told already
+        ]
+
+    def _opened(self, group: AssembledGroup, remedies: Mapping[str, _Remedy]) -> xr.Dataset:
+        """Return a Dataset in which remedies are applied."""
+        variables = dict(group.variables)
+        options = self._options
+        for name, remedy in remedies.items():
+            if remedy.switched_off is None:
+                del variables[name]
+            else:
+                variables[name] = _without_attributes(variables[name], remedy.set_aside)
+        if remedies:
+            switched_off = {name: remedy.switched_off or () for name, remedy in remedies.items()}
+            options = _switched_off(options, switched_off, variables)
+        store = ResolvedZarrStore(variables, group.attributes)
+        dataset = self._decoded(store, group, options, share=not remedies)
+        for name, remedy in remedies.items():
+            if name in dataset.variables:
+                dataset[name].attrs.update(remedy.set_aside)
+        return dataset
+
+    def _decoded(
+        self,
+        store: ResolvedZarrStore,
+        group: AssembledGroup,
+        options: DecodingOptions,
+        *,
+        share: bool,
+    ) -> xr.Dataset:
+        """Return a Dataset as xarray's StoreBackendEntrypoint makes it of a store."""
+        undecoded, attributes = store.load()  # type: ignore[no-untyped-call]
+        shared = self._shared_of(undecoded, group.identities, options) if share else {}
+        own = {name: variable for name, variable in undecoded.items() if name not in shared}
+        decoded, attributes, names = decode_cf_variables(own, attributes, **options)
+        known = {name: independent_copy(item.decoded) for name, item in shared.items()}
+        found = {**decoded, **known}
+        variables: dict[str, xr.Variable] = {
+            name: found[name] for name in undecoded if name in found
+        }
+        coordinates = {
+            name: variable
+            for name, variable in variables.items()
+            if name in names or name in group.coordinates or variable.dims == (name,)
+        }
+        data = {name: item for name, item in variables.items() if name not in coordinates}
+        indexes = {name: item.index for name, item in shared.items() if item.index is not None}
+        if self._with_indexes:
+            for name, variable in coordinates.items():
+                if variable.dims == (name,) and name not in indexes:
+                    coordinates[name], indexes[name] = _indexed(name, variable)
+        return xr.Dataset(data, xr.Coordinates(coordinates, indexes), attributes)
+
+    def _shared_of(
+        self,
+        variables: Mapping[str, xr.Variable],
+        identities: Mapping[str, Hashable],
+        options: DecodingOptions,
+    ) -> dict[str, _Shared]:
+        """Return what can be shared with other groups: what is the same and related to nothing."""
+        if any("coordinates" in variable.attrs for variable in variables.values()):
+            return {}  # xarray looks for what it names among the variables
+        dropped = options.get("drop_variables") or ()
+        shared = {}
+        for name, variable in variables.items():
+            if (
+                name not in identities
+                or name in dropped
+                or not _RELATIONS.isdisjoint(variable.attrs)
+            ):
+                continue
+            key = (name, identities[name])
+            known = self._shared.get(key)
+            if known is None:
+                known = self._shared[key] = self._share(name, variable, options)
+            if known.attributes == variable.attrs and known.encoding == variable.encoding:
+                shared[name] = known
+        return shared
+
+    def _share(self, name: str, variable: xr.Variable, options: DecodingOptions) -> _Shared:
+        attributes, encoding = copy_of(variable.attrs), copy_of(variable.encoding)
+        found, _attributes, _names = decode_cf_variables({name: variable}, {}, **options)
+        decoded, index = found[name], None
+        if self._with_indexes and decoded.dims == (name,):
+            decoded, index = _indexed(name, decoded)
+        return _Shared(attributes, encoding, decoded, index)
 
 
-def _opened(
-    store: ResolvedZarrStore, remedies: Mapping[str, _Remedy], options: DecodingOptions
-) -> xr.Dataset:
-    """Return a Dataset in which remedies are applied."""
-    if not remedies:
-        return StoreBackendEntrypoint().open_dataset(store, **options)
-    variables: dict[str, xr.Variable] = dict(store.get_variables())
-    for name, remedy in remedies.items():
-        if remedy.switched_off is None:
-            del variables[name]
-        else:
-            variables[name] = _without_attributes(variables[name], remedy.set_aside)
-    switched_off = {name: remedy.switched_off or () for name, remedy in remedies.items()}
-    dataset = StoreBackendEntrypoint().open_dataset(
-        ResolvedZarrStore(variables, store.get_attrs()),
-        **_switched_off(options, switched_off, variables),
-    )
-    for name, remedy in remedies.items():
-        if name in dataset.variables:
-            dataset[name].attrs.update(remedy.set_aside)
-    return dataset
+def _indexed(name: str, variable: xr.Variable) -> tuple[xr.Variable, xr.Index]:
+    coordinates = xr.Coordinates({name: variable})
+    return coordinates.variables[name], coordinates.xindexes[name]
 
 
 def _remedies(
@@ -185,7 +272,8 @@ def _subject(name: str, group: str, referrers: Mapping[str, str]) -> str:
 
 
 def _warning(subject: str, remedy: _Remedy) -> XGroupMetadataWarning:
-    reason = f"{type(remedy.error).__name__}: {remedy.error}"
+    error = remedy.error
+    reason = str(error) if isinstance(error, XGroupError) else f"{type(error).__name__}: {error}"
     pointers = ", ".join(f"/attributes/{key}" for key in remedy.set_aside)
     if remedy.switched_off is None:
         message = _("{subject} was left out, xarray cannot decode it: {reason}")
@@ -196,4 +284,6 @@ def _warning(subject: str, remedy: _Remedy) -> XGroupMetadataWarning:
     else:
         message = _("{subject} was opened with its times undecoded: {reason}")
     text = message.format(subject=subject, pointers=pointers, reason=reason)
-    return XGroupMetadataWarning(text, XGroupMetadataError(reason))
+    return XGroupMetadataWarning(
+        text, error if isinstance(error, XGroupError) else XGroupMetadataError(reason)
+    )

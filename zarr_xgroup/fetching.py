@@ -29,7 +29,7 @@ from zarr_xgroup.errors import XGroupStoreError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.paths import join_path
 from zarr_xgroup.resolver import Node
-from zarr_xgroup.stores import reason_of
+from zarr_xgroup.stores import late, reason_of
 from zarr_xgroup.variables import StoredArray
 
 _OPEN_FUNCTIONS = (xr.open_dataset, xr.open_datatree, xr.open_groups)
@@ -174,7 +174,7 @@ async def _read(stored: StoredArray, *, whole: bool) -> Any:
         metadata=stored.array.metadata, store_path=stored.array.store_path
     )
     try:
-        async with asyncio.timeout_at(stored.deadline):
+        async with asyncio.timeout(stored.timeout):
             if whole:
                 return np.asarray(await array.getitem(slice(None)))
             ends = [(0,) * len(array.shape), tuple(size - 1 for size in array.shape)]
@@ -183,9 +183,10 @@ async def _read(stored: StoredArray, *, whole: bool) -> Any:
                 return [values[end] for end in ends]
             return await asyncio.gather(*(array.getitem(end) for end in ends))
     except Exception as error:  # noqa: BLE001 - storage libraries and codecs raise errors of their own
-        message = _("{node} cannot be read: {reason}").format(
-            node=stored.node, reason=reason_of(error)
-        )
+        reason = reason_of(error)
+        if isinstance(error, TimeoutError) and stored.timeout is not None:
+            reason = late()
+        message = _("{node} cannot be read: {reason}").format(node=stored.node, reason=reason)
         problem = stored.problem(message)
         problem.__cause__ = error
         return problem
@@ -205,12 +206,12 @@ def _put(item: _Wanted, found: Any) -> None:
 def _leave(item: _Wanted, problem: XGroupStoreError) -> None:
     """Leave out a coordinate that xarray cannot index, or leave times undecoded."""
     group, name = item.group, item.name
-    if not item.whole:
-        group.undecoded[name] = problem
-        return
-    del group.variables[name]
-    group.coordinates.discard(name)
     if name in group.referrers:
-        group.problems.append((group.referrers[name], problem))
-    else:
+        group.problems.extend((path, problem) for path in group.users[name])
+    elif item.whole:
         group.warnings.append(left_out(join_path(group.path, name), problem))
+    if item.whole:
+        del group.variables[name]
+        group.coordinates.discard(name)
+    else:
+        group.undecoded[name] = problem

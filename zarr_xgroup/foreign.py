@@ -38,7 +38,8 @@ from zarr_xgroup.uris import (
     redact,
 )
 
-#: How long everything that an open needs of one foreign store may take, in seconds.
+#: How long an open waits for the documents of one foreign store, and then for values from it,
+#: in seconds.
 DEFAULT_TIMEOUT = 30.0
 
 #: Options with which public data is read without credentials.
@@ -65,8 +66,8 @@ class OpenedStore(Documents, Protocol):
 
 H = TypeVar("H", bound=OpenedStore)
 
-#: Opens the store at a place, given storage options, its name and a deadline.
-Opener = Callable[[str, dict[str, Any] | None, str, float | None], Awaitable[H]]
+#: Opens the store at a place, given storage options, its name, a deadline and the time limit.
+Opener = Callable[[str, dict[str, Any] | None, str, float | None, float | None], Awaitable[H]]
 
 
 @dataclass
@@ -213,7 +214,9 @@ class ForeignStores(Generic[H]):
         uri = place.uri
         location = _local_path(uri) if uri.lower().startswith("file://") else _lowered(uri)
         try:
-            place.opened = await self._opener(location, options, redact(uri), deadline)
+            place.opened = await self._opener(
+                location, options, redact(uri), deadline, self._timeout
+            )
         except XGroupStoreError as error:
             place.error = _told(uri, str(error))
             place.error.__cause__ = error

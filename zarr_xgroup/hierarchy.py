@@ -89,6 +89,8 @@ class Hierarchy:
         Whether a reference led here.
     deadline : float or None
         Until when its documents may be read, in the time of zarr's event loop.
+    timeout : float or None
+        How many seconds an open may wait for values of its arrays.
     """
 
     store: Store
@@ -101,6 +103,7 @@ class Hierarchy:
     warnings: list[XGroupWarning] = field(default_factory=list)
     is_foreign: bool = False
     deadline: float | None = None
+    timeout: float | None = None
     _documents: dict[str, Document] = field(default_factory=dict)
     _children: dict[str, list[str]] = field(default_factory=dict)
     _absent: set[str] = field(default_factory=set)
@@ -328,6 +331,7 @@ class Hierarchy:
         storage_options: dict[str, Any] | None,
         name: str,
         deadline: float | None,
+        timeout: float | None,
     ) -> Hierarchy:
         """Open a store that a reference leads to, or raise XGroupStoreError with the reason."""
         try:
@@ -338,7 +342,7 @@ class Hierarchy:
             found = await _read_ends(StoreReader(place.store, deadline), [], {})
             zarr_format = format_of(found[""]) or 3
             other = Hierarchy(place.store, name, zarr_format, closes=True)
-            other.is_foreign, other.deadline = True, deadline
+            other.is_foreign, other.deadline, other.timeout = True, deadline, timeout
             other._foreign = self._foreign
             other._take(found, None)
             other._check_root(found[""])

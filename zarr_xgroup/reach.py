@@ -7,18 +7,21 @@ out what only that machine can read: its files, and servers of its own network.
 from __future__ import annotations
 
 import asyncio
+import errno
 import ipaddress
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import aiohttp
 from zarr.abc.store import Store
 from zarr.storage import FsspecStore, LocalStore, MemoryStore, WrapperStore, ZipStore
 
 from zarr_xgroup.i18n import _
 from zarr_xgroup.uris import CACHES, Link
+
+if TYPE_CHECKING:
+    import aiohttp
 
 #: Schemes whose authority is a host that a connection is made to.
 _HOSTED = frozenset({"http", "https", "ftp", "sftp", "ssh"})
@@ -27,6 +30,8 @@ _CLOUD = frozenset({"s3", "gs", "az", "abfs", "abfss", "adl"})
 _LOCAL = frozenset({"file", "memory"})
 #: fsspec's filesystems that show what is inside of the next link of a chain.
 _ARCHIVES = frozenset({"zip", "tar", "dir", "libarchive"})
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")  # RFC 6052
+_LOCAL_NAT64 = ipaddress.ip_network("64:ff9b:1::/48")  # RFC 8215
 _ENDPOINTS = ("endpoint_url", "endpoint", "aws_endpoint", "aws_endpoint_url", "base_url")
 
 
@@ -92,8 +97,10 @@ def is_public(address: str) -> bool:
         inner = ip.ipv4_mapped or ip.sixtofour
         if inner is not None:
             ip = inner
-        elif ip in ipaddress.ip_network("64:ff9b::/96"):  # NAT64, RFC 6052
+        elif ip in _NAT64:
             ip = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
+        elif ip in _LOCAL_NAT64:
+            return False
     return ip.is_global and not ip.is_multicast
 
 
@@ -154,7 +161,7 @@ def _public_socket(address: tuple[Any, ...]) -> socket.socket:
     family, kind, protocol, _name, place = address
     if not is_public(str(place[0])):
         message = _("{address} is no public address").format(address=place[0])
-        raise PermissionError(message)
+        raise PermissionError(errno.EACCES, message)
     return socket.socket(family=family, type=kind, proto=protocol)
 
 
@@ -164,5 +171,7 @@ async def public_client(**options: Any) -> aiohttp.ClientSession:
     For the option ``get_client`` of fsspec's `HTTPFileSystem`. What a name means is looked up
     again when a connection is made, so a check beforehand is not enough.
     """
+    import aiohttp  # here, because it takes longer to import than all of this package
+
     connector = aiohttp.TCPConnector(socket_factory=_public_socket)
     return aiohttp.ClientSession(connector=connector, **options)

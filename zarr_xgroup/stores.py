@@ -191,7 +191,7 @@ class StoreReader:
         except Exception as error:  # noqa: BLE001
             reason = reason_of(error)
             if isinstance(error, TimeoutError) and self._is_late():
-                reason = _("timeout: no answer in the time that cross_store_timeout gives")
+                reason = late()
             message = _("{place} cannot be read: {reason}").format(place=place, reason=reason)
             problem = XGroupStoreError(message)
             problem.__cause__ = error
@@ -213,6 +213,11 @@ _NO_PERMISSION = frozenset(
 _UNREACHABLE = frozenset(
     {"gaierror", "ClientConnectorError", "EndpointConnectionError", "TransportError"}
 )
+
+
+def late() -> str:
+    """Return the reason of what took longer than an open waits for another store."""
+    return _("timeout: no answer in the time that cross_store_timeout gives")
 
 
 def reason_of(error: BaseException) -> str:

@@ -27,6 +27,10 @@ _FILE = re.compile(
 )
 
 _ALIASES = {"gcs": "gs", "s3a": "s3", "local": "file"}
+#: Schemes whose authority is a host or a bucket, which have no case.
+_CASELESS = frozenset(
+    {"http", "https", "ftp", "sftp", "ssh", "s3", "gs", "az", "abfs", "abfss", "adl"}
+)
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21", "sftp": "22", "ssh": "22"}
 
 #: fsspec's filesystems that keep copies of what the next link of a chain gives, unchanged.
@@ -53,7 +57,8 @@ class Link:
     scheme : str
         In lower case, aliases replaced (``gcs`` by ``gs``). A path without a scheme is of ``file``.
     authority : str
-        Host, bucket or the like, in lower case, without user information and default port.
+        Host, bucket or the like, without user information and default port; in lower case
+        where case does not count.
     segments : tuple of str
         Of the path, percent-decoded, without empty ones and ``.``.
     """
@@ -70,8 +75,10 @@ class Link:
             is_name = re.fullmatch(r"[A-Za-z][\w+.-]*", text) is not None
             return cls(text.lower(), "", ()) if is_name else cls("file", "", _segments(text))
         scheme = _ALIASES.get(url["scheme"].lower(), url["scheme"].lower())
-        authority = url["authority"].rpartition("@")[2].lower()
-        authority = authority.removesuffix(f":{_DEFAULT_PORTS.get(scheme, '')}")
+        authority = url["authority"].rpartition("@")[2]
+        if scheme in _CASELESS:
+            authority = authority.lower()
+        authority = authority.removesuffix(f":{_DEFAULT_PORTS.get(scheme, '')}").removesuffix(":")
         return cls(scheme, authority, _segments(url["path"]))
 
     @property
@@ -168,4 +175,7 @@ def _not_options(options: object) -> str:
 
 def leads_upwards(links: Iterable[Link]) -> bool:
     """Tell whether a path has ``..`` in it, so that where it leads depends on who reads it."""
-    return any(".." in link.segments for link in links)
+    return any(
+        link.authority == ".." or any(".." in segment.split("/") for segment in link.segments)
+        for link in links
+    )

@@ -198,9 +198,9 @@ class StoredArray:
     array: zarr.Array[Any]
 
     @property
-    def deadline(self) -> float | None:
-        """Until when an open may wait for it, in the time of zarr's event loop."""
-        return _hierarchy(self.node).deadline
+    def timeout(self) -> float | None:
+        """How long an open may wait for its values, in seconds."""
+        return _hierarchy(self.node).timeout
 
     def problem(self, reason: str) -> XGroupStoreError:
         """Return the error of an array that cannot be read."""
@@ -211,7 +211,9 @@ class ArrayReader:
     """Makes lazy variables of arrays anywhere, each opened once however often it is asked for."""
 
     def __init__(self) -> None:
-        self._arrays: dict[tuple[int, str, tuple[str, ...]], zarr.Array[Any]] = {}
+        self._variables: dict[
+            tuple[Node, tuple[str, ...]], tuple[xr.Variable, FillValue | None]
+        ] = {}
         self._stored: dict[Node, StoredArray] = {}
 
     def stored(self, node: Node) -> StoredArray | None:
@@ -247,17 +249,22 @@ class ArrayReader:
         XGroupMetadataError
             If zarr or xarray cannot use the array's document.
         """
+        key = (node, dimensions)
+        if key not in self._variables:
+            self._variables[key] = self._open(node, dimensions)
+        variable, fill_value = self._variables[key]
+        return independent_copy(variable), fill_value
+
+    def _open(
+        self, node: Node, dimensions: tuple[str, ...]
+    ) -> tuple[xr.Variable, FillValue | None]:
         hierarchy, document = _hierarchy(node), node.document
         if document is None:
             message = _("there is no array {node}").format(node=node)
             raise XGroupMetadataError(message)
-        key = (id(hierarchy), node.path, dimensions)
-        if key not in self._arrays:
-            self._arrays[key] = open_array(
-                hierarchy.store, node.path, with_dimensions(document, dimensions)
-            )
-        self._stored.setdefault(node, StoredArray(node, self._arrays[key]))
-        members = {node.name: self._arrays[key]}
+        array = open_array(hierarchy.store, node.path, with_dimensions(document, dimensions))
+        self._stored.setdefault(node, StoredArray(node, array))
+        members = {node.name: array}
         group = GroupVariables(hierarchy.store, node.group.path, members, hierarchy.zarr_format)
         variable, fill_value = group.open(node.name)
         variable.encoding["source"] = f"{hierarchy.name.rstrip('/')}{node}"
@@ -364,6 +371,14 @@ def fill_value_warning(path: str, fill_value: FillValue) -> XGroupMetadataWarnin
             "cannot read; it masks missing data as GeoZarr and NZ-1.0 mean it"
         )
     return XGroupMetadataWarning(message.format(path=path, written=fill_value.written))
+
+
+def independent_copy(variable: xr.Variable) -> xr.Variable:
+    """Return a variable of the same lazy data that shares no attributes and no encoding."""
+    copy = variable.copy(deep=False)
+    copy.attrs = copy_of(variable.attrs)
+    copy.encoding = copy_of(variable.encoding)
+    return copy
 
 
 def _own(variable: xr.Variable) -> xr.Variable:
