@@ -5,7 +5,6 @@ an array without a fault: `whole`.
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,10 @@ from store_tools import (
     Group,
     Json,
     Nodes,
-    ZarrFormat,
     below,
     declaring,
     run,
-    write_store,
+    writer_of,
 )
 
 #: How many references follow one another in the chain that is too long.
@@ -31,24 +29,6 @@ OTHER_PRINCIPAL = "00000000-0000-4000-8000-000000000001"
 SPATIAL = "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4"
 
 GOOD = {"coordinates": [{"values": {"regular": [0, 1]}}]}
-
-
-def write(target: str | Path, zarr_format: ZarrFormat = 3) -> None:
-    """Write the store, not consolidated, in place of one that is there already.
-
-    Parameters
-    ----------
-    target : str or Path
-        A folder.
-    zarr_format : {2, 3}
-        The format of all nodes.
-
-    Raises
-    ------
-    FileExistsError
-        If something other than a Zarr store is there.
-    """
-    write_store(target, make_nodes(), zarr_format)
 
 
 def make_nodes() -> Nodes:
@@ -356,6 +336,8 @@ def _principals() -> Nodes:
         "spatial": field("spatial", {"uuid": SPATIAL, "name": "spatial"}, **spatial),
     }
 
+
+write = writer_of(make_nodes)
 
 if __name__ == "__main__":
     run(write, "broken_refs.zarr", __doc__)

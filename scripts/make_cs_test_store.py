@@ -5,7 +5,6 @@ like, where a coordinate reference system (CRS) may stand, and what other conven
 Where documents of the conventions of different dates disagree, both spellings occur.
 """
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,10 @@ from store_tools import (
     Group,
     Json,
     Nodes,
-    ZarrFormat,
     below,
     declaring,
     run,
-    write_store,
+    writer_of,
 )
 
 WGS84 = {"proj:code": "EPSG:4326"}
@@ -48,24 +46,6 @@ CALENDARS = (
     *("standard", "gregorian", "proleptic_gregorian", "julian"),
     *("noleap", "365_day", "all_leap", "366_day", "360_day"),
 )
-
-
-def write(target: str | Path, zarr_format: ZarrFormat = 3) -> None:
-    """Write the store, not consolidated, in place of one that is there already.
-
-    Parameters
-    ----------
-    target : str or Path
-        A folder.
-    zarr_format : {2, 3}
-        The format of all nodes.
-
-    Raises
-    ------
-    FileExistsError
-        If something other than a Zarr store is there.
-    """
-    write_store(target, make_nodes(), zarr_format)
 
 
 def make_nodes() -> Nodes:
@@ -630,6 +610,8 @@ def _collisions() -> Nodes:
         "other/other": Array(("cell",), [0.5, 0.6, 0.7]),
     }
 
+
+write = writer_of(make_nodes)
 
 if __name__ == "__main__":
     run(write, "cs_test.zarr", __doc__)

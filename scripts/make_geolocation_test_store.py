@@ -5,7 +5,6 @@ convention, and by a group; they lie on the grid, on the grid under other names 
 dimensions, on a coarser one, and along a track.
 """
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,35 +13,16 @@ from store_tools import (
     Group,
     Json,
     Nodes,
-    ZarrFormat,
     below,
     declaring,
     run,
-    write_store,
+    writer_of,
 )
 
 WGS84 = {"proj:code": "EPSG:4326"}
 UTM = {"proj:code": "EPSG:32628"}
 
 N_TIMES, N_Y, N_X = 2, 3, 4
-
-
-def write(target: str | Path, zarr_format: ZarrFormat = 3) -> None:
-    """Write the store, not consolidated, in place of one that is there already.
-
-    Parameters
-    ----------
-    target : str or Path
-        A folder.
-    zarr_format : {2, 3}
-        The format of all nodes.
-
-    Raises
-    ------
-    FileExistsError
-        If something other than a Zarr store is there.
-    """
-    write_store(target, make_nodes(), zarr_format)
 
 
 def make_nodes() -> Nodes:
@@ -216,6 +196,8 @@ def _track() -> Nodes:
         "lat": Array(("along",), latitude[0]),
     }
 
+
+write = writer_of(make_nodes)
 
 if __name__ == "__main__":
     run(write, "geolocation_test.zarr", __doc__)

@@ -147,6 +147,18 @@ def _chunk_key(ndim: int, zarr_format: ZarrFormat) -> str:
     return ".".join(["0"] * ndim) or "0"
 
 
+def writer_of(make_nodes: Callable[[], Nodes]) -> Callable[..., None]:
+    """Return the function ``write(target, zarr_format=3)`` of the store with these nodes.
+
+    For parameters and errors see `write_store`.
+    """
+
+    def write(target: str | Path, zarr_format: ZarrFormat = 3) -> None:
+        write_store(target, make_nodes(), zarr_format)
+
+    return write
+
+
 def run(write: Callable[[Path, ZarrFormat], None], name: str, description: str | None) -> None:
     """Write a store where the command line says, by default among those of the tests."""
     parser = argparse.ArgumentParser(description=(description or "").splitlines()[0])
