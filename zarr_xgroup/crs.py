@@ -10,14 +10,9 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib import import_module
 from typing import Any
-
-pyproj: Any
-try:
-    import pyproj
-except ImportError:  # the extra `geo` is not installed
-    pyproj = None
 
 #: The members of a proj object, and of the attributes of `proj`, most explicit first.
 CRS_KEYS = ("proj:projjson", "proj:wkt2", "proj:code", "proj:epsg")
@@ -59,7 +54,7 @@ class Crs:
     @property
     def is_understood(self) -> bool:
         """Whether pyproj understands the text; always true without pyproj."""
-        return pyproj is None or _parsed(self.text) is not None
+        return installed_pyproj() is None or _parsed(self.text) is not None
 
     @property
     def is_geographic(self) -> bool:
@@ -67,7 +62,7 @@ class Crs:
 
         A rotated pole is not, nor is what cannot be understood.
         """
-        if pyproj is not None:
+        if installed_pyproj() is not None:
             parsed = _parsed(self.text)
             return parsed is not None and bool(parsed.is_geographic) and not parsed.is_derived
         if self.text.startswith("{"):
@@ -79,7 +74,7 @@ class Crs:
     @property
     def variable_name(self) -> str:
         """A name for a variable that stands for it: its code, or what it is called."""
-        parsed = _parsed(self.text) if pyproj is not None else None
+        parsed = _parsed(self.text) if installed_pyproj() is not None else None
         authority = parsed.to_authority() if parsed is not None else None
         if authority is not None:
             return "_".join(authority)
@@ -98,7 +93,7 @@ class Crs:
         """Return whether two are the same, None if that cannot be known."""
         if self.text == other.text:
             return True
-        if pyproj is not None:
+        if installed_pyproj() is not None:
             mine, theirs = _parsed(self.text), _parsed(other.text)
             return _is_same(mine, theirs) if mine is not None and theirs is not None else None
         codes = _code_in(self.text), _code_in(other.text)
@@ -111,7 +106,7 @@ class Crs:
 
         Without pyproj a given WKT is passed on, and a code stays an attribute of its own.
         """
-        parsed = _parsed(self.text) if pyproj is not None else None
+        parsed = _parsed(self.text) if installed_pyproj() is not None else None
         if parsed is not None:
             attributes: dict[str, Any] = parsed.to_cf()
             # What GDAL and older tools read.
@@ -122,7 +117,7 @@ class Crs:
 
     def axis_attributes(self) -> dict[str, dict[str, str]]:
         """Return what the coordinates along ``X`` and ``Y`` are: units, standard_name, axis."""
-        parsed = _parsed(self.text) if pyproj is not None else None
+        parsed = _parsed(self.text) if installed_pyproj() is not None else None
         if parsed is None:
             geographic = self.is_geographic
             return {
@@ -165,8 +160,18 @@ def is_geographic(identity: Any, name: Any = None) -> bool:
     return isinstance(name, str) and Crs("name", name).is_geographic
 
 
+@cache
+def installed_pyproj() -> Any:
+    """Return pyproj, imported when a CRS is first met; None without the extra `geo`."""
+    try:
+        return import_module("pyproj")
+    except ImportError:
+        return None
+
+
 @lru_cache(maxsize=128)
 def _parsed(text: str) -> Any:
+    pyproj = installed_pyproj()
     try:
         return pyproj.CRS.from_user_input(text)
     except (pyproj.exceptions.CRSError, ValueError):  # ValueError: text that is not Unicode

@@ -1157,7 +1157,7 @@ def test_two_grids_of_one_size_in_one_group(tmp_path: Path) -> None:
 @pytest.fixture
 def without_pyproj(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Make it so that pyproj is not installed."""
-    monkeypatch.setattr(crs, "pyproj", None)
+    monkeypatch.setattr(crs, "installed_pyproj", lambda: None)
     _clear_caches()
     yield
     _clear_caches()

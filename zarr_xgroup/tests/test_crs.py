@@ -144,7 +144,7 @@ def pyproj_or_not(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
     if request.param == "with pyproj":
         pytest.importorskip("pyproj")
     else:
-        monkeypatch.setattr(crs, "pyproj", None)
+        monkeypatch.setattr(crs, "installed_pyproj", lambda: None)
 
 
 @pytest.mark.usefixtures("pyproj_or_not")
@@ -215,8 +215,8 @@ def test_codes_of_the_data_base(code: str) -> None:
 def test_both_ways_agree_where_both_know(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyproj")
     answers = []
-    for pyproj in (crs.pyproj, None):
-        monkeypatch.setattr(crs, "pyproj", pyproj)
+    for pyproj in (crs.installed_pyproj(), None):
+        monkeypatch.setattr(crs, "installed_pyproj", lambda found=pyproj: found)
         known = (*GEOGRAPHIC.values(), *NOT_GEOGRAPHIC.values())
         answers.append([is_geographic(identity) for identity in known])
     assert answers[0] == answers[1]
