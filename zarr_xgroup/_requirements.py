@@ -12,6 +12,7 @@ MINIMUM_VERSIONS: Mapping[str, str] = {
     "numpy": "1.24",
     "packaging": "23",
     "aiohttp": "3.12",
+    "msgspec": "0.19",
 }
 
 

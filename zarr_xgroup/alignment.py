@@ -4,7 +4,8 @@ xarray refuses a tree in which a node does not align with its parents (sizes of 
 values of indexed coordinates). Such a dimension is renamed in that node, with a warning.
 """
 
-from collections.abc import Hashable, Mapping
+import inspect
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
 import xarray as xr
@@ -66,7 +67,10 @@ def align_with_parents(
             names = _new_names(aligned[path], path, reasons, parents, children)
             aligned[path] = rename_dimensions(aligned[path], names)
             warnings.append(_warning(f"/{root}{path}" if root else path, names, reasons))
-        aligned[path] = _unhidden(aligned[path], parents, identities)
+        hidden = _hidden(aligned[path], parents, identities)
+        if hidden:
+            aligned[path] = aligned[path].set_coords(hidden)
+            _leave_indexes_to_xarray(aligned, path, hidden)
         inherited[path] = _passed_on(aligned[path], path, parents)
     return aligned, warnings
 
@@ -177,20 +181,34 @@ def _new_names(
     return names
 
 
-def _unhidden(
+def _hidden(
     dataset: xr.Dataset, parents: _Inherited, identities: Mapping[str, Mapping[str, Hashable]]
-) -> xr.Dataset:
-    """Make coordinates of data variables that a coordinate attached to a parent would hide.
+) -> list[str]:
+    """Return the data variables that a coordinate attached to a parent would hide.
 
     In a node of a DataTree, what it inherits comes before its own data variables, but after
-    its own coordinates.
+    its own coordinates: these variables have to be such.
     """
-    hidden = [
+    return [
         name
         for name, owner in parents.coordinates.items()
         if name in dataset.data_vars and name in identities.get(owner, {})
     ]
-    return dataset.set_coords(hidden) if hidden else dataset
+
+
+def _leave_indexes_to_xarray(
+    datasets: dict[str, xr.Dataset], path: str, names: Iterable[str]
+) -> None:
+    """Drop the indexes of the parents' coordinates that a node has other variables for.
+
+    Where xarray builds default indexes for a tree, it gives such a node the parent's
+    coordinate if that has its index already, and the node's own if not.
+    """
+    if "create_default_indexes" not in inspect.signature(xr.open_datatree).parameters:
+        return
+    while path := _parent(path):
+        indexed = [name for name in names if name in datasets[path].xindexes]
+        datasets[path] = datasets[path].drop_indexes(indexed)
 
 
 def _passed_on(dataset: xr.Dataset, path: str, parents: _Inherited) -> _Inherited:

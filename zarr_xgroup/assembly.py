@@ -38,6 +38,7 @@ from zarr_xgroup.variables import (
     ArrayReader,
     GroupVariables,
     StoredArray,
+    Templates,
     fill_value_warning,
     open_array,
     with_dimensions,
@@ -123,7 +124,7 @@ def assemble(
     for name in drop_variables:
         documents.pop(name, None)
     _tell_problems(hierarchy, result, drop_variables)
-    arrays = _open_arrays(hierarchy, documents, result)
+    arrays = _open_arrays(hierarchy, documents, result, reader.templates)
     variables = GroupVariables(hierarchy.store, group, arrays, hierarchy.zarr_format)
     for name in arrays:
         path = join_path(group, name)
@@ -156,25 +157,24 @@ def _attach(hierarchy: Hierarchy, result: AssembledGroup, reader: ArrayReader) -
         first_class={name for name, found in conventions.items() if found.principal},
         reserved=set(hierarchy.groups(result.path)),
     )
+    known: dict[Hashable, list[str]] = {}
     for name, found in conventions.items():
         context = found.context
         for key, value in found.attributes().items():
             result.variables[name].attrs.setdefault(key, value)
-        attached = []
-        for coordinate in found.coordinates():
-            attached.append(merge.add(coordinate, context.node))
-            result.referred.update(_sources(coordinate, hierarchy))
+        attached = known.get(found.signature)
+        if attached is None:
+            attached = []
+            for coordinate in found.coordinates():
+                attached.append(merge.add(coordinate, context.node))
+                result.referred.update(_sources(coordinate, hierarchy))
+            if found.signature is not None and not context.has_findings:
+                known[found.signature] = attached
         _name_coordinates(result.variables, name, attached)
-        attached += _attach_inherited(merge, context, result)
-        for other in dict.fromkeys(attached):
+        inherited = _attach_inherited(merge, context, result)
+        for other in dict.fromkeys([*attached, *inherited]):
             result.users[other].append(str(context.node))
-    for name, found in conventions.items():
-        context = found.context
-        if name in merge.coordinates or result.variables[name].dims == (name,):
-            continue
-        mapping = found.grid_mapping()
-        if mapping is not None:
-            merge.add_grid_mapping(name, mapping, context.node)
+    _attach_grid_mappings(merge, conventions)
     for found in conventions.values():
         _take_down(hierarchy, found.context, result)
     result.notes.extend(merge.notes)
@@ -186,6 +186,25 @@ def _attach(hierarchy: Hierarchy, result: AssembledGroup, reader: ArrayReader) -
         if stored is not None:
             result.stored[name] = stored
     _classify(hierarchy, conventions, result)
+
+
+def _attach_grid_mappings(merge: Merge, conventions: Mapping[str, ArrayConventions]) -> None:
+    """Attach the CRS of each array that is no coordinate."""
+    known: dict[Hashable, str] = {}
+    for name, found in conventions.items():
+        variable = merge.variables[name]
+        if name in merge.coordinates or variable.dims == (name,):
+            continue
+        if found.signature in known and "grid_mapping" not in variable.attrs:
+            variable.attrs["grid_mapping"] = known[found.signature]
+            continue
+        mapping = found.grid_mapping()
+        if mapping is None:
+            continue
+        attached = merge.add_grid_mapping(name, mapping, found.context.node)
+        is_plain = found.signature is not None and not found.context.has_findings
+        if attached is not None and is_plain:
+            known[found.signature] = attached
 
 
 def _attach_inherited(merge: Merge, context: ArrayContext, result: AssembledGroup) -> list[str]:
@@ -305,7 +324,10 @@ def _group_attributes(document: Document | None) -> dict[str, Any]:
 
 
 def _open_arrays(
-    hierarchy: Hierarchy, documents: dict[str, Document], result: AssembledGroup
+    hierarchy: Hierarchy,
+    documents: dict[str, Document],
+    result: AssembledGroup,
+    templates: Templates,
 ) -> dict[str, zarr.Array[Any]]:
     """Open the arrays that zarr can use, with a name for every dimension.
 
@@ -322,7 +344,8 @@ def _open_arrays(
                 names = {f"/{dimension}": dimension for dimension in result.inherited[name]}
                 declared = tuple(names.get(str(dim), dim) for dim in declared)
                 documents[name] = document = with_dimensions(document, declared)
-            arrays[name] = open_array(hierarchy.store, path, with_dimensions(document, declared))
+            named = with_dimensions(document, declared)
+            arrays[name] = open_array(hierarchy.store, path, named, templates)
         except XGroupMetadataError as error:
             result.warnings.append(left_out(path, error))
             del documents[name]
@@ -343,7 +366,8 @@ def _open_arrays(
     for name, document in documents.items():
         if dimensions[name] != declared_dimensions(document):
             complete = with_dimensions(document, dimensions[name])
-            arrays[name] = open_array(hierarchy.store, join_path(result.path, name), complete)
+            path = join_path(result.path, name)
+            arrays[name] = open_array(hierarchy.store, path, complete, templates)
     return arrays
 
 

@@ -57,8 +57,8 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
         Storage options of other stores that references lead to, by URI prefix; the longest at
         a path boundary counts. `storage_options` are never used for these.
     cross_store_timeout : float, optional
-        Seconds to wait for the documents of one other store, and then for values that xarray
-        reads for its indexes; None: any time. Default: 30.
+        Seconds to wait for one other store each time that it is needed: for documents, and for
+        values that xarray reads for its indexes. None: any time. Default: 30.
 
     Raises
     ------
@@ -165,8 +165,8 @@ class _Opening:
         dropped = _names(self.decoding.get("drop_variables"))
         groups = [assemble(self.hierarchy, path, dropped, self._reader) for path in paths]
         indexes_follow = default_indexes_follow()
-        if indexes_follow:
-            fetch(groups, dropped, self.decoding.get("decode_times", True))
+        decode_times = self.decoding.get("decode_times", True)
+        fetch(groups, dropped, decode_times, for_indexes=indexes_follow)
         self._assembled.extend(groups)
         decoder = Decoder(self.decoding, with_indexes=indexes_follow)
         close = self.close
@@ -212,6 +212,8 @@ def _opening(store_like: Any, options: OpenOptions) -> Iterator[_Opening]:
     except BaseException:
         hierarchy.close()
         raise
+    finally:
+        hierarchy.release()
 
 
 def _close(stores: Iterable[Store]) -> None:

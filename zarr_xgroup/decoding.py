@@ -86,7 +86,7 @@ class Decoder:
     def __init__(self, options: DecodingOptions, *, with_indexes: bool) -> None:
         self._options = options
         self._with_indexes = with_indexes
-        self._shared: dict[tuple[str, Hashable], _Shared] = {}
+        self._shared: dict[Hashable, _Shared] = {}
 
     def dataset(self, group: AssembledGroup) -> tuple[xr.Dataset, list[XGroupMetadataWarning]]:
         """Return a group as a Dataset.
@@ -166,7 +166,10 @@ class Decoder:
             if name in names or name in group.coordinates or variable.dims == (name,)
         }
         data = {name: item for name, item in variables.items() if name not in coordinates}
-        indexes = {name: item.index for name, item in shared.items() if item.index is not None}
+        indexes = {}
+        for name, item in shared.items():
+            if item.index is not None:
+                coordinates[name], indexes[name] = _own_index(name, coordinates[name], item.index)
         if self._with_indexes:
             for name, variable in coordinates.items():
                 if variable.dims == (name,) and name not in indexes:
@@ -191,7 +194,8 @@ class Decoder:
                 or not _RELATIONS.isdisjoint(variable.attrs)
             ):
                 continue
-            key = (name, identities[name])
+            # Numbers of a grid can be the same where its size is not.
+            key = (name, identities[name], variable.dims, variable.shape)
             known = self._shared.get(key)
             if known is None:
                 known = self._shared[key] = self._share(name, variable, options)
@@ -206,6 +210,17 @@ class Decoder:
         if self._with_indexes and decoded.dims == (name,):
             decoded, index = _indexed(name, decoded)
         return _Shared(attributes, encoding, decoded, index)
+
+
+def _own_index(name: str, variable: xr.Variable, index: xr.Index) -> tuple[xr.Variable, xr.Index]:
+    """Return an index and its variable such that no values can be changed in another one.
+
+    Before pandas 3 the values of an index can be written to.
+    """
+    if not variable.values.flags.writeable:
+        return variable, index
+    own = index.copy(deep=True)
+    return own.create_variables({name: variable})[name], own
 
 
 def _indexed(name: str, variable: xr.Variable) -> tuple[xr.Variable, xr.Index]:

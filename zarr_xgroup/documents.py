@@ -5,8 +5,10 @@ Everything here is a function of what was read; nothing reads.
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
+
+import msgspec
 
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError
 from zarr_xgroup.i18n import _
@@ -16,7 +18,8 @@ ZarrFormat: TypeAlias = Literal[2, 3]
 #: A node's metadata in the shape of a Zarr v3 document: `node_type` given, attributes inside.
 Document: TypeAlias = Mapping[str, Any]
 
-#: What stands at a node's metadata keys: key -> JSON value, or the error that hides it.
+#: What stands at a node's metadata keys: key -> JSON value (perhaps not yet decoded), or the
+#: error that hides it.
 Found: TypeAlias = Mapping[str, Any]
 
 NODE_KEYS: Mapping[ZarrFormat, tuple[str, ...]] = {
@@ -24,14 +27,35 @@ NODE_KEYS: Mapping[ZarrFormat, tuple[str, ...]] = {
     2: (".zarray", ".zgroup", ".zattrs"),
 }
 CONSOLIDATED_V2 = ".zmetadata"
+#: Where in a document of such a key consolidated metadata stands.
+_CONSOLIDATED: Mapping[str, tuple[str, ...]] = {
+    "zarr.json": ("consolidated_metadata", "metadata"),
+    CONSOLIDATED_V2: ("metadata",),
+}
+_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 METADATA_KEYS = frozenset((*NODE_KEYS[3], *NODE_KEYS[2], CONSOLIDATED_V2))
 
 
 def copy_of(value: Any) -> Any:
-    """Return a JSON value that shares no object and no list with the given one.
+    """Return a JSON value that shares no object and no list with the given one."""
+    try:
+        return _copied(value)
+    except RecursionError:  # what JSON can nest, Python's stack may not
+        return _copied_without_recursion(value)
 
-    Not recursive: what JSON can nest, Python's stack may not.
-    """
+
+def _copied(value: Any) -> Any:
+    kind = type(value)
+    if kind is dict:
+        return {key: _copied(item) for key, item in value.items()}
+    if kind is list:
+        return [_copied(item) for item in value]
+    if isinstance(value, Mapping | list):
+        return _copied_without_recursion(value)
+    return value
+
+
+def _copied_without_recursion(value: Any) -> Any:
     result = [value]
     pending: list[tuple[Any, Any]] = [(result, 0)]
     while pending:
@@ -46,21 +70,55 @@ def copy_of(value: Any) -> Any:
     return result[0]
 
 
-def parse_json(content: bytes, place: str) -> Any:
+def parse_json(content: bytes, place: str, key: str = "") -> Any:
     """Return the JSON value of a stored document.
 
-    ``NaN`` and ``Infinity`` are accepted, which Python's writers leave in attributes.
+    ``NaN`` and ``Infinity`` are accepted, which Python's writers leave in attributes. Of
+    consolidated metadata the documents of nodes stay as they are, as `msgspec.Raw`: most are
+    not needed to open one group, and to make objects of them takes longer than all else.
+
+    Parameters
+    ----------
+    content : bytes
+        What is stored.
+    place : str
+        What messages call it.
+    key : str
+        The last segment of the key it is stored at, if it may be consolidated metadata.
 
     Raises
     ------
     XGroupMetadataError
-        If it is not JSON; `place` names it in the message.
+        If it is not JSON.
     """
     try:
-        return json.loads(content)
+        way = _CONSOLIDATED.get(key)
+        return json.loads(content) if way is None else _value_of(content, way)
     except (ValueError, RecursionError) as error:  # the latter: nested too deep for Python
         message = _("{place} is not valid JSON: {reason}").format(place=place, reason=error)
         raise XGroupMetadataError(message) from error
+
+
+def _value_of(content: bytes, way: Sequence[str]) -> Any:
+    """Return a JSON value, without decoding the members of the object that the keys lead to.
+
+    Raises
+    ------
+    ValueError, RecursionError
+        If it is not JSON, or nested too deep for Python.
+    """
+    if way and f'"{way[0]}"'.encode() not in content:
+        return json.loads(content)
+    try:
+        members = _MEMBERS.decode(content)
+    except (msgspec.MsgspecError, RecursionError):  # no object, or with NaN, which it refuses
+        return json.loads(content)
+    if not way:
+        return members
+    return {
+        key: _value_of(bytes(raw), way[1:]) if key == way[0] else json.loads(bytes(raw))
+        for key, raw in members.items()
+    }
 
 
 def format_of(found: Found) -> ZarrFormat | None:
@@ -134,6 +192,12 @@ def _object_at(
 ) -> tuple[dict[str, Any] | None, XGroupError | None]:
     """Return the JSON object at a key, or what stands in its way; neither if it is not there."""
     value = values.get(key)
+    if isinstance(value, msgspec.Raw):
+        try:
+            value = json.loads(bytes(value))
+        except (ValueError, RecursionError) as error:
+            message = _("{place} is not valid JSON: {reason}").format(place=place, reason=error)
+            return None, XGroupMetadataError(message)
     if value is None:
         return None, None
     if isinstance(value, XGroupError):

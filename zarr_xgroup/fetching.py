@@ -11,7 +11,7 @@ import asyncio
 import inspect
 import sys
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -121,7 +121,13 @@ class _Wanted:
     whole: bool
 
 
-def fetch(groups: Collection[AssembledGroup], dropped: Collection[str], decode_times: Any) -> None:
+def fetch(
+    groups: Collection[AssembledGroup],
+    dropped: Collection[str],
+    decode_times: Any,
+    *,
+    for_indexes: bool,
+) -> None:
     """Fetch what xarray will read of groups, and put it in the place of their variables.
 
     What cannot be read is left out of its group, or left undecoded, and told.
@@ -133,17 +139,21 @@ def fetch(groups: Collection[AssembledGroup], dropped: Collection[str], decode_t
     dropped : collection of str
         Variables that are not wanted.
     decode_times : object
-        xarray's option; only a plain False keeps times from being looked at.
+        xarray's option, perhaps by variable; False keeps times from being looked at.
+    for_indexes : bool
+        Whether dimension coordinates will be read.
     """
     wanted = [
         item
         for group in groups
-        for item in _wanted(group, decode_times is not False)
+        for item in _wanted(group, for_indexes, decode_times)
         if item.name not in dropped
     ]
     by_array: defaultdict[tuple[Node, bool], list[_Wanted]] = defaultdict(list)
     for item in wanted:
         by_array[item.stored.node, item.whole].append(item)
+    if not by_array:
+        return
     read = sync(_read_all([items[0] for items in by_array.values()]))
     for items, found in zip(by_array.values(), read, strict=True):
         for item in items:
@@ -153,12 +163,14 @@ def fetch(groups: Collection[AssembledGroup], dropped: Collection[str], decode_t
                 _put(item, found)
 
 
-def _wanted(group: AssembledGroup, times: bool) -> Iterator[_Wanted]:
+def _wanted(group: AssembledGroup, for_indexes: bool, decode_times: Any) -> Iterator[_Wanted]:
     for name, variable in group.variables.items():
         stored = group.stored.get(name)
+        by_name = isinstance(decode_times, Mapping)
+        times = (decode_times.get(name, True) if by_name else decode_times) is not False
         if stored is None or variable.size != stored.array.size:
             continue
-        if variable.dims == (name,) and stored.array.ndim == 1:
+        if for_indexes and variable.dims == (name,) and stored.array.ndim == 1:
             yield _Wanted(group, name, stored, whole=True)
         elif times and variable.size and "since" in str(variable.attrs.get("units")):
             yield _Wanted(group, name, stored, whole=False)

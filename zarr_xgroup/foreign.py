@@ -6,6 +6,7 @@ Sources: specification, "Cross-store references"; ref convention, ``uri``.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -38,8 +39,7 @@ from zarr_xgroup.uris import (
     redact,
 )
 
-#: How long an open waits for the documents of one foreign store, and then for values from it,
-#: in seconds.
+#: How many seconds an open waits each time that it needs documents of a foreign store, or values.
 DEFAULT_TIMEOUT = 30.0
 
 #: Options with which public data is read without credentials.
@@ -66,8 +66,8 @@ class OpenedStore(Documents, Protocol):
 
 H = TypeVar("H", bound=OpenedStore)
 
-#: Opens the store at a place, given storage options, its name, a deadline and the time limit.
-Opener = Callable[[str, dict[str, Any] | None, str, float | None, float | None], Awaitable[H]]
+#: Opens the store at a place, given storage options, its name and the time limit.
+Opener = Callable[[str, dict[str, Any] | None, str, float | None], Awaitable[H]]
 
 
 @dataclass
@@ -101,11 +101,11 @@ class ForeignStores(Generic[H]):
         self._opened = opened
         self._place = None if uri is None else place_of(uri)
         self._options = PrefixedOptions(options.get("cross_store_storage_options"))
-        self._timeout = options.get("cross_store_timeout", DEFAULT_TIMEOUT)
+        self._timeout = _checked(options.get("cross_store_timeout", DEFAULT_TIMEOUT))
         self._opener = opener
         self._places: dict[Hashable, _Place] = {}
+        self._roots: dict[tuple[str, int], Node | XGroupStoreError] = {}
         self._reaches: dict[int, Reach] = {}
-        self._deadlines: dict[Hashable, float] = {}
 
     def root(self, uri: str, referring: H) -> Node:
         """Return the root of the store at a URI, opened now if it was not yet.
@@ -122,7 +122,14 @@ class ForeignStores(Generic[H]):
         XGroupStoreError
             If it cannot be opened, or must not be.
         """
-        return sync(self._root(uri, referring))
+        key = (uri, id(referring))
+        if key not in self._roots:
+            with contextlib.suppress(XGroupStoreError):  # raised below
+                sync(self._root(uri, referring))
+        found = self._roots[key]
+        if isinstance(found, XGroupStoreError):
+            raise found
+        return found
 
     async def load(self, uri: str, referring: H, paths: Collection[str]) -> None:
         """Open the store at a URI and read the documents of nodes, as far as that can be done."""
@@ -134,11 +141,25 @@ class ForeignStores(Generic[H]):
         below = f"{root.path}/" if root.path else ""
         await documents.load_nodes(below + path for path in paths)
 
+    def release(self) -> None:
+        """Forget the stores, which stay open."""
+        for known in (self._places, self._roots, self._reaches):
+            known.clear()
+
     def opened(self) -> list[H]:
         """Return the stores that were opened."""
         return [place.opened for place in self._places.values() if place.opened is not None]
 
     async def _root(self, uri: str, referring: H) -> Node:
+        """Return the root of the store at a URI, or raise, and remember either."""
+        try:
+            self._roots[uri, id(referring)] = root = await self._found(uri, referring)
+        except XGroupStoreError as error:
+            self._roots[uri, id(referring)] = error
+            raise
+        return root
+
+    async def _found(self, uri: str, referring: H) -> Node:
         if not is_absolute(uri.rpartition("::")[2]):
             message = _("{uri!r} is not an absolute URI of a store").format(uri=redact(uri))
             raise XGroupStoreError.of(redact(uri), message)
@@ -146,15 +167,14 @@ class ForeignStores(Generic[H]):
         if leads_upwards(links):
             raise _told(uri, _("there is '..' in its path"))
         options = [self._options.of(link) for link in links]
-        is_guarded = await self._check(uri, links, options, referring)
+        guarded = await self._check(uri, links, options, referring)
         inside = self._inside(uri)
         if inside is not None:
             return Node(self._opened, inside)
-        place = self._places.setdefault((links, is_guarded), _Place(uri))
+        place = self._places.setdefault((links, guarded), _Place(uri))
         async with place.lock:
             if place.opened is None and place.error is None:
-                storage_options = _storage_options(uri, options, is_guarded)
-                await self._open(place, storage_options, self._deadline(links))
+                await self._open(place, _storage_options(uri, options, guarded))
         if place.error is not None:
             raise place.error
         return Node(place.opened, "")
@@ -172,58 +192,67 @@ class ForeignStores(Generic[H]):
         links: tuple[Link, ...],
         options: list[dict[str, Any] | None],
         referring: H,
-    ) -> bool:
-        """Raise if a store must not lead to a place; tell whether it may to public ones only.
+    ) -> frozenset[Link]:
+        """Raise if a store must not lead to a place; return the links to guard.
 
-        Design, "References". Every link is judged, but those that the user has named.
+        Design, "References". Every link is judged, but those that the user has named. A public
+        store must not get further than to public places by way of one, named or not.
         """
-        named = {link for link, given in zip(links, options, strict=True) if given is not None}
-        unnamed = set(places_of(links)) - named
         origin = await self._reach(referring)
-        if origin == Reach.LOCAL or not unnamed:
-            return False
-        try:
-            async with asyncio.timeout_at(self._deadline(links)):
-                target = min([await reach_of_link(link) for link in unnamed])
-        except UnjudgedError as error:
-            reason = _("a store that is not local must not lead to places of unknown kind")
-            raise _refused(uri, reason) from error
-        except OSError as error:  # also a timeout
-            raise _told(uri, reason_of(error)) from error
+        if origin == Reach.LOCAL:
+            return frozenset()
+        named = {link for link, given in zip(links, options, strict=True) if given is not None}
+        reaches = {}
+        for link in places_of(links):
+            try:
+                async with asyncio.timeout(self._timeout):
+                    reaches[link] = await reach_of_link(link)
+            except UnjudgedError as error:
+                if link not in named:
+                    reason = _("a store that is not local must not lead to places of unknown kind")
+                    raise _refused(uri, reason) from error
+            except OSError as error:  # also a timeout
+                if link not in named:
+                    raise _told(uri, reason_of(error)) from error
+                reaches[link] = Reach.PUBLIC  # a proxy may know it
+        target = min((reach for link, reach in reaches.items() if link not in named), default=None)
         if target == Reach.LOCAL:
             raise _refused(uri, _("a store that is not local must not lead to local files"))
-        if target == Reach.PRIVATE and origin == Reach.PUBLIC:
+        if origin != Reach.PUBLIC:
+            return frozenset()
+        if target == Reach.PRIVATE:
             raise _refused(uri, _("a public store must not lead into a private network"))
-        return origin == Reach.PUBLIC
-
-    def _deadline(self, links: tuple[Link, ...]) -> float | None:
-        """Return until when a store has time, from when it was first asked for."""
-        if self._timeout is None:
-            return None
-        now = asyncio.get_running_loop().time()
-        return self._deadlines.setdefault(links, now + self._timeout)
+        return frozenset(link for link, reach in reaches.items() if reach == Reach.PUBLIC)
 
     async def _reach(self, referring: H) -> Reach:
         if id(referring) not in self._reaches:
             self._reaches[id(referring)] = await reach_of_store(referring.store)
         return self._reaches[id(referring)]
 
-    async def _open(
-        self, place: _Place, options: dict[str, Any] | None, deadline: float | None
-    ) -> None:
+    async def _open(self, place: _Place, options: dict[str, Any] | None) -> None:
         uri = place.uri
         location = _local_path(uri) if uri.lower().startswith("file://") else _lowered(uri)
         try:
-            place.opened = await self._opener(
-                location, options, redact(uri), deadline, self._timeout
-            )
-        except XGroupStoreError as error:
+            place.opened = await self._opener(location, options, redact(uri), self._timeout)
+        except (XGroupStoreError, Warning) as error:  # a warning that is to be an error
             place.error = _told(uri, str(error))
             place.error.__cause__ = error
 
 
+def _checked(timeout: Any) -> float | None:
+    """Return a time limit, or raise TypeError or ValueError if it is none."""
+    if timeout is None:
+        return None
+    message = _("cross_store_timeout must be a positive number of seconds or None, got {value!r}")
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float):
+        raise TypeError(message.format(value=timeout))
+    if not timeout > 0:
+        raise ValueError(message.format(value=timeout))
+    return float(timeout)
+
+
 def _storage_options(
-    uri: str, given: list[dict[str, Any] | None], is_guarded: bool
+    uri: str, given: list[dict[str, Any] | None], guarded: Collection[Link]
 ) -> dict[str, Any] | None:
     """Return fsspec's options for a URI: by scheme, if it is a chain."""
     by_scheme: dict[str, Any] = {}
@@ -232,8 +261,8 @@ def _storage_options(
         link = Link.parse(text)
         if options is None:
             options = dict(_ANONYMOUS.get(link.scheme, {}))
-            if is_guarded and link.scheme in ("http", "https"):
-                options["get_client"] = public_client
+        if link in guarded and link.scheme in ("http", "https"):
+            options.setdefault("get_client", public_client)
         if options and link.scheme != "file":
             by_scheme[text.partition("://")[0].lower()] = options
     if len(texts) > 1:

@@ -6,7 +6,7 @@ Nothing here knows xarray or builds zarr arrays: a node is its JSON document.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -87,10 +87,8 @@ class Hierarchy:
         What is to be told of the store as a whole.
     is_foreign : bool
         Whether a reference led here.
-    deadline : float or None
-        Until when its documents may be read, in the time of zarr's event loop.
     timeout : float or None
-        How many seconds an open may wait for values of its arrays.
+        How many seconds an open may wait for documents, and for values of arrays.
     """
 
     store: Store
@@ -102,9 +100,9 @@ class Hierarchy:
     problems: dict[str, XGroupError] = field(default_factory=dict)
     warnings: list[XGroupWarning] = field(default_factory=list)
     is_foreign: bool = False
-    deadline: float | None = None
     timeout: float | None = None
     _documents: dict[str, Document] = field(default_factory=dict)
+    _consolidated: dict[str, Found] = field(default_factory=dict)
     _children: dict[str, list[str]] = field(default_factory=dict)
     _absent: set[str] = field(default_factory=set)
     _listed: dict[str, set[str] | XGroupStoreError] = field(default_factory=dict)
@@ -165,12 +163,18 @@ class Hierarchy:
 
     def document(self, path: str) -> Document | None:
         """Return the document of a node, or None if there is none, or none was read."""
+        found = self._consolidated.pop(path, None)
+        if found is not None:
+            self._add(path, found)
         return self._documents.get(path)
 
     def find(self, path: str) -> Document | None:
         """Return the document of a node, read now if it was not yet; None if there is none."""
-        self.load([path])
-        return self._documents.get(path)
+        document = self.document(path)
+        if document is None:
+            self.load([path])
+            document = self.document(path)
+        return document
 
     def load(self, paths: Iterable[str]) -> None:
         """Read the documents of nodes, concurrently, as far as they are not known yet."""
@@ -230,7 +234,7 @@ class Hierarchy:
 
     def is_listed(self, group: str) -> bool:
         """Tell whether the members of a group are known."""
-        return group in self._children
+        return group in self._children or self._is_consolidated(group)
 
     def arrays(self, group: str) -> dict[str, Document]:
         """Return the documents of a loaded group's arrays, sorted by name."""
@@ -257,7 +261,7 @@ class Hierarchy:
             If the group's members cannot be listed.
         """
         sync(self._load_children([group]))
-        if group not in self._children:
+        if not self.is_listed(group):
             raise self.problems[group]
 
     def load_tree(self, group: str) -> None:
@@ -281,14 +285,21 @@ class Hierarchy:
         foreign = [warning for other in self._foreign.opened() for warning in other.warnings]
         return [*self.warnings, *foreign]
 
+    def release(self) -> None:
+        """Forget all documents, now and not when Python next looks for cycles of objects."""
+        for other in (self, *self._foreign.opened()):
+            for known in (other._documents, other._consolidated, other._children, other.problems):
+                known.clear()
+        self._foreign.release()
+
     def close(self) -> None:
         """Close all stores that were opened here."""
         for store in self.opened_stores():
             store.close()
 
     def _members(self, group: str, node_type: str) -> Iterator[tuple[str, Document]]:
-        for name in self._children.get(group, ()):
-            document = self._documents.get(join_path(group, name))
+        for name in sorted(self._children.get(group, ())):
+            document = self.document(join_path(group, name))
             if document is not None and document["node_type"] == node_type:
                 yield name, document
 
@@ -301,20 +312,20 @@ class Hierarchy:
         place = await open_store(store_like, options.get("storage_options"))
         group = join_path(place.path, asked)
         closes = place.store is not getattr(store_like, "store", store_like)
-        reader = StoreReader(place.store)
         # The group's members are listed along with the first requests, in case they are not
         # consolidated: over a network it is waiting that takes time.
         is_listed = not options.get("consolidated") and supports_listing(place.store)
-        listing = asyncio.ensure_future(reader.names(group)) if is_listed else None
+        names = StoreReader(place.store).names(group) if is_listed else None
+        listing = None if names is None else asyncio.ensure_future(names)
         try:
-            found = await _read_ends(reader, [group], options)
+            found = await _read_ends(StoreReader(place.store), [group], options)
             hierarchy = cls(place.store, name, _format(found, group, name), closes)
             hierarchy.ignores_consolidated = options.get("consolidated") is False
             hierarchy.follow(uri_of(store_like), _foreign_options(options))
             hierarchy._take(found, options.get("consolidated"))
             hierarchy._check_stale(set(found))
             hierarchy._check_group(group)
-            if listing is not None and group not in hierarchy._children:
+            if listing is not None and not hierarchy.is_listed(group):
                 hierarchy._listed[group] = await listing
         except BaseException:
             if closes:
@@ -330,7 +341,6 @@ class Hierarchy:
         location: str,
         storage_options: dict[str, Any] | None,
         name: str,
-        deadline: float | None,
         timeout: float | None,
     ) -> Hierarchy:
         """Open a store that a reference leads to, or raise XGroupStoreError with the reason."""
@@ -339,10 +349,10 @@ class Hierarchy:
         except XGroupStoreError as error:
             raise XGroupStoreError(reason_of(error.__cause__ or error)) from error
         try:
-            found = await _read_ends(StoreReader(place.store, deadline), [], {})
+            found = await _read_ends(StoreReader(place.store, timeout), [], {})
             zarr_format = format_of(found[""]) or 3
             other = Hierarchy(place.store, name, zarr_format, closes=True)
-            other.is_foreign, other.deadline, other.timeout = True, deadline, timeout
+            other.is_foreign, other.timeout = True, timeout
             other._foreign = self._foreign
             other._take(found, None)
             other._check_root(found[""])
@@ -353,7 +363,7 @@ class Hierarchy:
 
     def _check_root(self, found: Found) -> None:
         """Raise XGroupStoreError unless the root of a foreign store is a group."""
-        document = self._documents.get("")
+        document = self.document("")
         problem = self.problems.get("")
         if problem is None and document is None:
             errors = (value for value in found.values() if isinstance(value, XGroupError))
@@ -416,31 +426,38 @@ class Hierarchy:
             raise XGroupStoreError(message)
 
     def _add_consolidated(self, at: str, nodes: dict[str, Found]) -> None:
+        """Take over what is consolidated; a document is looked at when it is asked for."""
         self.consolidated_at = at
-        children: dict[str, set[str]] = {at: set()}
-        for relative, values in nodes.items():
-            path = join_path(at, relative.strip("/"))
-            self._add(path, values)
-            if path in self._documents and self._documents[path]["node_type"] == "group":
-                children.setdefault(path, set())
-            while path != at:
+        self._consolidated = {
+            join_path(at, relative.strip("/")): values for relative, values in nodes.items()
+        }
+        children: defaultdict[str, list[str]] = defaultdict(list)
+        for path in self._consolidated:
+            if path != at:
                 parent, _slash, name = path.rpartition("/")
-                children.setdefault(parent, set()).add(name)
-                path = parent
-        for path, names in children.items():
-            self._children[path] = sorted(names)
-            # A group that only its members show: consolidated documents made by hand leave
-            # such groups out.
-            if path not in self._documents and path not in self.problems:
-                self._documents[path] = {
-                    "zarr_format": self.zarr_format,
-                    "node_type": "group",
-                    "attributes": {},
-                }
+                children[parent].append(name)
+        # Groups that only their members show: consolidated documents made by hand leave such
+        # groups out.
+        pending = [path for path in children if path != at and path not in self._consolidated]
+        while pending:
+            path = pending.pop()
+            self._documents.setdefault(
+                path,
+                {"zarr_format": self.zarr_format, "node_type": "group", "attributes": {}},
+            )
+            parent, _slash, name = path.rpartition("/")
+            is_new = parent not in children and parent not in self._consolidated
+            if name not in children[parent]:
+                children[parent].append(name)
+            if is_new and parent != at:
+                pending.append(parent)
+        self._children.update(children)
 
     def _check_stale(self, read: set[str]) -> None:
         """Raise if a node that was read itself is not in the consolidated metadata."""
-        for path in read & set(self._documents):
+        for path in read:
+            if self.document(path) is None:
+                continue
             parent, _slash, name = path.rpartition("/")
             is_below = path != self.consolidated_at and self._is_consolidated(path)
             if is_below and name not in self._children.get(parent, ()):
@@ -452,7 +469,7 @@ class Hierarchy:
 
     def _check_group(self, group: str) -> None:
         """Raise unless the group asked for is one."""
-        document = self._documents.get(group)
+        document = self.document(group)
         if document is None:
             problem = self.problems.get(group)
             if problem is not None:
@@ -492,8 +509,7 @@ class Hierarchy:
         """Tell whether there can be no node at a path, for there is an array above it."""
         parents = accumulate(path.split("/")[:-1], join_path)
         return any(
-            (document := self._documents.get(parent)) is not None
-            and document["node_type"] == "array"
+            (document := self.document(parent)) is not None and document["node_type"] == "array"
             for parent in parents
         )
 
@@ -511,7 +527,7 @@ class Hierarchy:
                 self._absent.add(path)
 
     async def _read(self, paths: Iterable[str]) -> list[Found]:
-        reader = StoreReader(self.store, self.deadline)
+        reader = StoreReader(self.store, self.timeout)
         keys = NODE_KEYS[self.zarr_format]
         return await gather(lambda path: reader.node(path, keys), paths)
 
@@ -522,8 +538,8 @@ class Hierarchy:
             await self._load_children(level)
 
     async def _load_children(self, groups: Iterable[str]) -> None:
-        reader = StoreReader(self.store, self.deadline)
-        groups = [path for path in groups if path not in self._children]
+        reader = StoreReader(self.store, self.timeout)
+        groups = [path for path in groups if not self.is_listed(path)]
         unlisted = [path for path in groups if path not in self._listed]
         found = await gather(reader.names, unlisted)
         self._listed.update(zip(unlisted, found, strict=True))

@@ -30,13 +30,7 @@ def load_referred(hierarchy: Hierarchy, groups: Iterable[str]) -> None:
 
     Resolving afterwards finds them there. What is not foreseen here is read when needed.
     """
-    level = [
-        (node, attribute)
-        for group in groups
-        for name in hierarchy.arrays(group)
-        for node in (Node(hierarchy, join_path(group, name)),)
-        for attribute in (*_attributes(node), *_attributes(node.group, "geolocation"))
-    ]
+    level = [item for group in groups for item in _written_in(hierarchy, group)]
     seen: set[str] = set()
     for _depth in range(MAX_DEPTH):
         found = [item for node, fragment in level for item in _references(node, fragment)]
@@ -54,6 +48,23 @@ def load_referred(hierarchy: Hierarchy, groups: Iterable[str]) -> None:
                     seen.add(key)
                     with contextlib.suppress(XGroupError):
                         level.append((referrer, at_pointer(place, pointer)))
+
+
+def _written_in(hierarchy: Hierarchy, group: str) -> Iterator[tuple[Node, Fragment]]:
+    """Yield the attributes of a group's arrays, and what the group says of these.
+
+    Of those that are the same on several arrays, as their systems of axes often are, only one:
+    references in them lead to the same nodes.
+    """
+    seen: set[str] = set()
+    for name in hierarchy.arrays(group):
+        node = Node(hierarchy, join_path(group, name))
+        for attribute in (*_attributes(node), *_attributes(node.group, "geolocation")):
+            if isinstance(attribute.value, dict | list):
+                text = repr(attribute.value)
+                if text not in seen:
+                    seen.add(text)
+                    yield node, attribute
 
 
 def _attributes(node: Node, *keys: str) -> Iterator[Fragment]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import xarray as xr
@@ -67,6 +68,7 @@ class Merge:
     warnings: list[XGroupWarning] = field(default_factory=list)
     _names: dict[Hashable, str] = field(default_factory=dict)
     _crs: dict[str, GridMapping] = field(default_factory=dict)
+    _complete: set[tuple[str, GridMapping]] = field(default_factory=set)
     _renamed: dict[tuple[Node, str, int], str] = field(default_factory=dict)
 
     def add(self, coordinate: Coordinate, referrer: Node) -> str:
@@ -104,17 +106,22 @@ class Merge:
             variable.attrs.setdefault(key, copy_of(value))
         return name
 
-    def add_grid_mapping(self, array: str, mapping: GridMapping, referrer: Node) -> None:
+    def add_grid_mapping(self, array: str, mapping: GridMapping, referrer: Node) -> str | None:
         """Name an array's CRS by its ``grid_mapping``, in a scalar coordinate.
 
         An array of the group that serves as such is completed, never doubled.
+
+        Returns
+        -------
+        str or None
+            The name of that coordinate; None if there is one that says something else.
         """
         attributes = self.variables[array].attrs
         named = attributes.get("grid_mapping")
         if not (isinstance(named, str) and named.isidentifier()):
             named = None
         if named is not None and self._is_no_grid_mapping(named):
-            return  # it names something else: not ours to change
+            return None  # it names something else: not ours to change
         name = named or self._grid_mapping_name(mapping)
         if name not in self.variables:
             self.variables[name] = xr.Variable((), np.int64(0))
@@ -122,6 +129,8 @@ class Merge:
         self._crs.setdefault(name, mapping)
         self.coordinates.add(name)
         attributes.setdefault("grid_mapping", name)
+        if (name, mapping) in self._complete:
+            return name
         conflict = self._conflict(name, mapping)
         if conflict is not None:
             message = _(
@@ -130,12 +139,14 @@ class Merge:
             )
             text = message.format(key=mapping.crs.key, name=name, conflict=conflict)
             self.notes.append((str(referrer), text))
-            return
+            return None
         given = self.variables[name].attrs
         for key, value in mapping.crs.grid_mapping().items():
             given.setdefault(key, value)
         if mapping.geotransform is not None:
             given.setdefault("GeoTransform", mapping.geotransform)
+        self._complete.add((name, mapping))
+        return name
 
     def _is_no_grid_mapping(self, name: str) -> bool:
         """Tell whether a name is that of a variable that cannot stand for a CRS: no scalar."""
@@ -184,6 +195,7 @@ class Merge:
             if claimed or not self._fits(coordinate.variable, name):
                 return None
             self.variables[name] = coordinate.variable
+            self.__dict__.pop("_all_sizes", None)
             coordinate.variable.encoding.pop("source", None)
         return name
 
@@ -191,7 +203,8 @@ class Merge:
         sizes = self._sizes(but)
         return all(sizes.get(str(dim), size) == size for dim, size in variable.sizes.items())
 
-    def _sizes(self, but: str | None = None) -> dict[str, int]:
+    def _sizes(self, but: str) -> dict[str, int]:
+        """Return the sizes of dimensions of all variables but one."""
         return {
             str(dim): size
             for name, variable in self.variables.items()
@@ -199,13 +212,18 @@ class Merge:
             for dim, size in variable.sizes.items()
         }
 
+    @cached_property
+    def _all_sizes(self) -> dict[str, int]:
+        """The sizes of all dimensions; deleted when a variable gets other dimensions."""
+        return self._sizes("")
+
     def _take_name(self, coordinate: Coordinate, referrer: Node) -> str:
         origin = referrer.group if coordinate.source is None else coordinate.source.group
         along = coordinate.variable.dims
         name = next(
             name
             for name in _possible_names(coordinate.name, origin.path)
-            if self._is_free(name) and (along == (name,) or name not in self._sizes())
+            if self._is_free(name) and (along == (name,) or name not in self._all_sizes)
         )
         if name != coordinate.name:
             message = _(
@@ -216,7 +234,9 @@ class Merge:
         self.referrers[name] = str(referrer)
         if coordinate.source is not None:
             self.sources[name] = coordinate.source
-        self.variables[name] = self._with_fitting_dimensions(coordinate, name, origin, referrer)
+        variable = self._with_fitting_dimensions(coordinate, name, origin, referrer)
+        self.variables[name] = variable
+        self._all_sizes.update({str(dim): size for dim, size in variable.sizes.items()})
         return name
 
     def _is_free(self, name: str) -> bool:
@@ -261,7 +281,7 @@ class Merge:
         """Tell whether a dimension of this name and size fits among what there is."""
         if dimension in self.variables and self.variables[dimension].ndim == 0:
             return False  # xarray refuses a dimension that is called as a scalar
-        return self._sizes().get(dimension, size) == size
+        return self._all_sizes.get(dimension, size) == size
 
 
 def _possible_names(wanted: str, group: str) -> Iterable[str]:

@@ -118,8 +118,9 @@ async def reach_of_store(store: Store) -> Reach:
 
 async def _reach_of_filesystem(filesystem: Any, path: str) -> Reach:
     # What an asynchronous wrapper wraps; what a cache or an archive is filled from.
-    for name in ("sync_fs", "fs"):
-        inner = getattr(filesystem, name, None)
+    archive = getattr(filesystem, "fo", None)
+    for holder, name in ((filesystem, "sync_fs"), (filesystem, "fs"), (archive, "fs")):
+        inner = getattr(holder, name, None)
         if hasattr(inner, "protocol"):
             return await _reach_of_filesystem(inner, path)
     protocol = filesystem.protocol

@@ -7,7 +7,7 @@ Rules: ref convention; RFC 3986, section 5.2 (relative paths); RFC 6901 (JSON po
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -264,15 +264,21 @@ def is_reference(value: Any) -> bool:
 
 def references_in(fragment: Fragment) -> Iterator[Fragment]:
     """Yield everything within a JSON value that is written as a reference, outermost only."""
-    stack = [fragment]  # not recursive: a document may be nested deeper than Python's stack
+    # Not recursive: a document may be nested deeper than Python's stack.
+    stack: list[tuple[tuple[str, ...], Any]] = []
+    if isinstance(fragment.value, dict | list):
+        stack.append((fragment.keys, fragment.value))
     while stack:
-        found = stack.pop()
-        if is_reference(found.value):
-            yield found
-        elif isinstance(found.value, Mapping):
-            stack.extend(reversed([member for _key, member in found.members()]))
-        elif isinstance(found.value, list):
-            stack.extend(reversed(list(found.items())))
+        keys, value = stack.pop()
+        if isinstance(value, dict):
+            if is_reference(value):
+                yield Fragment(fragment.node, keys, value)
+                continue
+            members: Iterable[tuple[str, Any]] = value.items()
+        else:
+            members = ((str(index), item) for index, item in enumerate(value))
+        nested = [((*keys, key), item) for key, item in members if isinstance(item, dict | list)]
+        stack.extend(reversed(nested))
 
 
 def join(base: str, path: str) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -22,6 +22,7 @@ from zarr.storage import (
     LocalStore,
     MemoryStore,
     StorePath,
+    WrapperStore,
     ZipStore,
 )
 from zarr.storage._common import make_store_path
@@ -95,13 +96,25 @@ def uri_of(store_like: object) -> str | None:
         place = _expanded(store_like)
         return place if isinstance(place, str) else _file_uri(place)
     store = getattr(store_like, "store", store_like)
+    inner = getattr(store, "_store", None)
+    if isinstance(store, WrapperStore) and isinstance(inner, Store):
+        return uri_of(inner)
     if isinstance(store, LocalStore):
         return _file_uri(store.root.absolute())
     if isinstance(store, ZipStore) and store.path is not None:
         return _file_uri(Path(store.path).absolute())
     if isinstance(store, FsspecStore):
         return str(store.fs.unstrip_protocol(store.path))
-    return None
+    return _uri_of_obstore(getattr(store, "store", None))
+
+
+def _uri_of_obstore(store: Any) -> str | None:
+    """Return the URI of a store of obstore, which need not be installed."""
+    url, config = getattr(store, "url", None), getattr(store, "config", None)
+    scheme = {"S3Store": "s3", "GCSStore": "gs"}.get(type(store).__name__)
+    if scheme is not None and isinstance(config, Mapping) and config.get("bucket"):
+        return f"{scheme}://{config['bucket']}/{getattr(store, 'prefix', None) or ''}"
+    return str(url) if url is not None else None
 
 
 def supports_listing(store: Store) -> bool:
@@ -118,26 +131,29 @@ def _file_uri(path: Path) -> str:
 
 
 class StoreReader:
-    """Reads a store's documents, at most as many at once as zarr is configured for.
+    """Reads a store's documents, of at most as many nodes at once as zarr is configured for.
 
     Parameters
     ----------
     store : zarr.abc.store.Store
         The store.
-    deadline : float, optional
-        Until when requests may last, in the time of the event loop. Default: for ever.
+    timeout : float, optional
+        How many seconds requests may last in all, from now on. Default: for ever.
     """
 
-    def __init__(self, store: Store, deadline: float | None = None) -> None:
+    def __init__(self, store: Store, timeout: float | None = None) -> None:
         self._store = store
-        self._deadline = deadline
+        self._deadline = None
+        if timeout is not None:
+            self._deadline = asyncio.get_running_loop().time() + timeout
         self._prototype = default_buffer_prototype()
         self._limit = asyncio.Semaphore(zarr.config.get("async.concurrency"))
 
     async def node(self, path: str, keys: Iterable[str]) -> Found:
         """Return what stands at the keys of the node at `path`; keys without content miss."""
         keys = tuple(keys)
-        values = await gather(lambda key: self._value(join_path(path, key)), keys)
+        async with self._limit:
+            values = await gather(lambda key: self._value(join_path(path, key)), keys)
         return {key: value for key, value in zip(keys, values, strict=True) if value is not None}
 
     async def names(self, group: str) -> set[str] | XGroupStoreError:
@@ -157,7 +173,8 @@ class StoreReader:
                 }
             return names
 
-        return await self._attempt(listed, f"/{group}")
+        async with self._limit:
+            return await self._attempt(listed, f"/{group}")
 
     async def _value(self, key: str) -> Any:
         """Return the JSON value at a key, None without one, or the error in its way."""
@@ -170,7 +187,7 @@ class StoreReader:
         if not isinstance(read, bytes):
             return read
         try:
-            return parse_json(read, f"/{key}")
+            return parse_json(read, f"/{key}", key.rpartition("/")[2])
         except XGroupMetadataError as error:
             return error
 
@@ -186,7 +203,7 @@ class StoreReader:
         each ends as the cause of an error raised or of a warning given.
         """
         try:
-            async with asyncio.timeout_at(self._deadline), self._limit:
+            async with asyncio.timeout_at(self._deadline):
                 return await request()
         except Exception as error:  # noqa: BLE001
             reason = reason_of(error)

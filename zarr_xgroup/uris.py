@@ -31,6 +31,7 @@ _ALIASES = {"gcs": "gs", "s3a": "s3", "local": "file"}
 _CASELESS = frozenset(
     {"http", "https", "ftp", "sftp", "ssh", "s3", "gs", "az", "abfs", "abfss", "adl"}
 )
+_DECODED = frozenset({"http", "https", "file"})
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21", "sftp": "22", "ssh": "22"}
 
 #: fsspec's filesystems that keep copies of what the next link of a chain gives, unchanged.
@@ -60,7 +61,8 @@ class Link:
         Host, bucket or the like, without user information and default port; in lower case
         where case does not count.
     segments : tuple of str
-        Of the path, percent-decoded, without empty ones and ``.``.
+        Of the path, without empty ones and ``.``; percent-decoded where that is the same place
+        (a key of an object store is literal).
     """
 
     scheme: str
@@ -73,13 +75,15 @@ class Link:
         url = _parts(text)
         if url is None:
             is_name = re.fullmatch(r"[A-Za-z][\w+.-]*", text) is not None
-            return cls(text.lower(), "", ()) if is_name else cls("file", "", _segments(text))
+            if is_name:
+                return cls(text.lower(), "", ())
+            return cls("file", "", _segments(text, decoded=True))
         scheme = _ALIASES.get(url["scheme"].lower(), url["scheme"].lower())
         authority = url["authority"].rpartition("@")[2]
         if scheme in _CASELESS:
             authority = authority.lower()
         authority = authority.removesuffix(f":{_DEFAULT_PORTS.get(scheme, '')}").removesuffix(":")
-        return cls(scheme, authority, _segments(url["path"]))
+        return cls(scheme, authority, _segments(url["path"], decoded=scheme in _DECODED))
 
     @property
     def host(self) -> str:
@@ -108,10 +112,10 @@ def _parts(uri: str) -> re.Match[str] | None:
     return _FILE.fullmatch(uri) or _URI.fullmatch(uri)
 
 
-def _segments(path: str) -> tuple[str, ...]:
+def _segments(path: str, *, decoded: bool) -> tuple[str, ...]:
     # Split first: an encoded slash separates nothing.
-    decoded = (unquote(segment) for segment in path.split("/"))
-    return tuple(segment for segment in decoded if segment not in ("", "."))
+    segments = (unquote(text) if decoded else text for text in path.split("/"))
+    return tuple(segment for segment in segments if segment not in ("", "."))
 
 
 def links_of(uri: str) -> tuple[Link, ...]:
@@ -176,6 +180,7 @@ def _not_options(options: object) -> str:
 def leads_upwards(links: Iterable[Link]) -> bool:
     """Tell whether a path has ``..`` in it, so that where it leads depends on who reads it."""
     return any(
-        link.authority == ".." or any(".." in segment.split("/") for segment in link.segments)
+        link.authority == ".."
+        or any(".." in unquote(segment).split("/") for segment in link.segments)
         for link in links
     )

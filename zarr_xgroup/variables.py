@@ -8,14 +8,15 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import xarray as xr
 import zarr
 from xarray.backends import ZarrStore
 from zarr.abc.store import Store
-from zarr.core.group import ConsolidatedMetadata, GroupMetadata
+from zarr.core.group import GroupMetadata
+from zarr.core.metadata import ArrayV2Metadata, ArrayV3Metadata
 from zarr.storage import StorePath
 
 from zarr_xgroup.dimensions import DIMENSION_KEY
@@ -46,6 +47,10 @@ METADATA_ERRORS = (
 _FILL = "_FillValue"
 
 
+Metadata: TypeAlias = ArrayV2Metadata | ArrayV3Metadata
+Templates: TypeAlias = dict[str, Metadata]
+
+
 def with_dimensions(document: Document, dimensions: Sequence[str | None]) -> Document:
     """Return an array's document with these dimension names, where its format keeps them.
 
@@ -57,20 +62,41 @@ def with_dimensions(document: Document, dimensions: Sequence[str | None]) -> Doc
     return {**document, "attributes": {**document["attributes"], DIMENSION_KEY: names}}
 
 
-def open_array(store: Store, path: str, document: Document) -> zarr.Array[Any]:
+def open_array(
+    store: Store, path: str, document: Document, templates: Templates | None = None
+) -> zarr.Array[Any]:
     """Return the zarr array that a document describes, without reading anything.
+
+    Parameters
+    ----------
+    store : zarr.abc.store.Store
+        What holds the array.
+    path : str
+        Where in it.
+    document : mapping
+        Its metadata.
+    templates : dict, optional
+        Arrays that were opened, for others that differ from them in attributes only.
 
     Raises
     ------
     XGroupMetadataError
         If zarr cannot use the document.
     """
+    templates = {} if templates is None else templates
     chunks = _chunk_lengths(document)
     if 0 in chunks and 0 not in document.get("shape", ()):
         # Some versions of zarr take it, and divide by it on reading.
         raise XGroupMetadataError(_("its chunks {chunks} have no length").format(chunks=chunks))
+    place = StorePath(store, path)
+    key = repr({name: value for name, value in document.items() if name != "attributes"})
     try:
-        return zarr.Array.from_dict(StorePath(store, path), dict(document))
+        if key not in templates:
+            array = zarr.Array.from_dict(place, dict(document))
+            templates[key] = array.metadata
+            return array
+        metadata: Any = templates[key].update_attributes(dict(document["attributes"]))
+        return zarr.Array(zarr.AsyncArray(metadata=metadata, store_path=place))
     except METADATA_ERRORS as error:
         message = _("{kind}: {reason}").format(kind=type(error).__name__, reason=error)
         raise XGroupMetadataError(message) from error
@@ -83,6 +109,24 @@ def _chunk_lengths(document: Document) -> list[Any]:
     if isinstance(grid, Mapping) and isinstance(grid.get("configuration"), Mapping):
         chunks = grid["configuration"].get("chunk_shape")
     return list(chunks) if isinstance(chunks, list) else []
+
+
+class _KnownGroup(zarr.Group):
+    """A group whose members are known: nothing is listed or read."""
+
+    def __init__(self, async_group: zarr.AsyncGroup, arrays: Mapping[str, zarr.Array[Any]]) -> None:
+        super().__init__(async_group)
+        object.__setattr__(self, "known", arrays)  # the base class is frozen
+
+    known: Mapping[str, zarr.Array[Any]]
+
+    def members(self, *_arguments: Any, **_options: Any) -> tuple[tuple[str, Any], ...]:
+        """Return the arrays with their names, for xarray from 2024.11 on."""
+        return tuple(self.known.items())
+
+    def __getitem__(self, name: str) -> zarr.Array[Any]:
+        """Return an array, for earlier ones."""
+        return self.known[name]
 
 
 @dataclass(frozen=True)
@@ -145,7 +189,7 @@ class GroupVariables:
         attributes = self._arrays[name].metadata.attributes
         try:
             try:
-                return _own(_variable_of(self._zarr_store, name)), None
+                return _variable_of(self._zarr_store, name), None
             except METADATA_ERRORS:
                 if self._zarr_format == 2 or _FILL not in attributes:
                     raise
@@ -164,20 +208,15 @@ class GroupVariables:
         written = attributes.pop(_FILL)
         document = {**array.metadata.to_dict(), "attributes": attributes}
         bare = zarr.Array.from_dict(array.store_path, document)
-        variable = _own(_variable_of(self._zarr_store_of({name: bare}), name))
+        variable = _variable_of(self._zarr_store_of({name: bare}), name)
         fill_value = FillValue(written, plain_fill_value(written, array.dtype))
         if fill_value.value is not None:
             variable.attrs[_FILL] = fill_value.value
         return variable, fill_value
 
     def _zarr_store_of(self, arrays: Mapping[str, zarr.Array[Any]]) -> ZarrStore:
-        # A real group that knows just these members: nothing is listed or read, and xarray
-        # uses what it always uses of a group.
-        members = ConsolidatedMetadata(
-            metadata={name: array.metadata for name, array in arrays.items()}
-        )
-        metadata = GroupMetadata(zarr_format=self._zarr_format, consolidated_metadata=members)
-        group = zarr.Group(zarr.AsyncGroup(metadata, self._place))
+        metadata = GroupMetadata(zarr_format=self._zarr_format)
+        group = _KnownGroup(zarr.AsyncGroup(metadata, self._place), arrays)
         # As engine zarr decides it: in v2 the storage's fill value means missing data.
         return ZarrStore(group, mode="r", use_zarr_fill_value_as_mask=self._zarr_format == 2)
 
@@ -208,13 +247,20 @@ class StoredArray:
 
 
 class ArrayReader:
-    """Makes lazy variables of arrays anywhere, each opened once however often it is asked for."""
+    """Makes lazy variables of arrays anywhere, each opened once however often it is asked for.
+
+    Attributes
+    ----------
+    templates : dict
+        For `open_array`.
+    """
 
     def __init__(self) -> None:
         self._variables: dict[
             tuple[Node, tuple[str, ...]], tuple[xr.Variable, FillValue | None]
         ] = {}
         self._stored: dict[Node, StoredArray] = {}
+        self.templates: Templates = {}
 
     def stored(self, node: Node) -> StoredArray | None:
         """Return an array that variables were made of, or None if none was."""
@@ -222,7 +268,7 @@ class ArrayReader:
 
     def problem(self, node: Node) -> XGroupError | None:
         """Return what is wrong with the attributes of an array that could be opened."""
-        return _hierarchy(node).problems.get(node.path)
+        return _hierarchy(node).problem(node.path)
 
     def variable(
         self, node: Node, dimensions: tuple[str, ...]
@@ -262,7 +308,9 @@ class ArrayReader:
         if document is None:
             message = _("there is no array {node}").format(node=node)
             raise XGroupMetadataError(message)
-        array = open_array(hierarchy.store, node.path, with_dimensions(document, dimensions))
+        array = open_array(
+            hierarchy.store, node.path, with_dimensions(document, dimensions), self.templates
+        )
         self._stored.setdefault(node, StoredArray(node, array))
         members = {node.name: array}
         group = GroupVariables(hierarchy.store, node.group.path, members, hierarchy.zarr_format)
@@ -379,9 +427,3 @@ def independent_copy(variable: xr.Variable) -> xr.Variable:
     copy.attrs = copy_of(variable.attrs)
     copy.encoding = copy_of(variable.encoding)
     return copy
-
-
-def _own(variable: xr.Variable) -> xr.Variable:
-    """Give a variable attributes that it shares with no document."""
-    variable.attrs = copy_of(variable.attrs)
-    return variable

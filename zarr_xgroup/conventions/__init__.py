@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache, partial
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from functools import cache, cached_property, partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeVar
 
@@ -52,6 +52,9 @@ ENTRY_POINT_GROUP = "zarr_xgroup.conventions"
 
 Handlers = tuple[type[ConventionHandler], ...]
 
+#: Attributes of arrays that the coordinates depend on, besides those with a prefix.
+_SIGNIFICANT = frozenset({"cs", "geolocation"})
+
 #: In the order in which they are asked; of principal conventions the first one counts.
 _BUILT_IN: Handlers = (
     CsHandler,
@@ -60,6 +63,11 @@ _BUILT_IN: Handlers = (
     RefHandler,
     UomHandler,
     ProjHandler,
+)
+
+#: Those whose coordinates follow from what `ArrayConventions.signature` has.
+_DECIDED_BY_SIGNATURE: frozenset[type[ConventionHandler]] = frozenset(
+    {CsHandler, SpatialHandler, GeolocationHandler, ProjHandler, UomHandler}
 )
 _REGISTERED: list[type[ConventionHandler]] = []
 
@@ -175,6 +183,31 @@ class ArrayConventions:
             message = _("it declares the principal conventions {names}; {first} was used")
             names = ", ".join(handler.name for handler in principals)
             context.note(message.format(names=names, first=principals[0].name))
+
+    @cached_property
+    def signature(self) -> Hashable | None:
+        """What the array's coordinates depend on besides its group; None if on more than that.
+
+        Two arrays of a group with the same signature have the same coordinates and CRS. What
+        `ref` gives depends on which array it is, and so does a group's `geolocation`.
+        """
+        context, kinds = self.context, [type(handler) for handler in self._active]
+        document = context.node.document
+        if document is None or not set(kinds) <= _DECIDED_BY_SIGNATURE:
+            return None
+        if GeolocationHandler in kinds and context.node.attribute("geolocation") is None:
+            return None
+        attributes = {
+            key: value
+            for key, value in document["attributes"].items()
+            if key in _SIGNIFICANT or key.startswith(("proj:", "spatial:"))
+        }
+        return (
+            tuple(kinds),
+            context.dimensions,
+            tuple(document["shape"]),
+            repr((attributes, context.names, context.chunks)),
+        )
 
     @property
     def _active(self) -> list[ConventionHandler]:

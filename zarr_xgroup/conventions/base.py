@@ -15,6 +15,7 @@ from zarr_xgroup.dimensions import declared_dimensions
 from zarr_xgroup.errors import (
     XGroupError,
     XGroupMetadataError,
+    XGroupStoreError,
     XGroupWarning,
 )
 from zarr_xgroup.hierarchy import Hierarchy
@@ -140,6 +141,11 @@ class ArrayContext:
         return dict(zip(self.dimensions, shape, strict=True))
 
     @property
+    def has_findings(self) -> bool:
+        """Whether anything about the array is to be told."""
+        return bool(self.problems or self.notes or self.warnings)
+
+    @property
     def resolver(self) -> Resolver:
         """What follows the references of the array."""
         return Resolver(self.node, self.note)
@@ -185,7 +191,9 @@ class ArrayContext:
         if fill_value is not None:
             self.warnings.append(fill_value_warning(str(node), fill_value))
         problem = self.reader.problem(node)
-        if problem is not None and node.group != self.node.group:
+        if isinstance(problem, XGroupStoreError) and problem.store:
+            self.problems.append(problem)
+        elif problem is not None and node.group != self.node.group:
             self.note(
                 _("{node} was opened without attributes: {reason}").format(
                     node=node, reason=problem

@@ -37,6 +37,19 @@ def http_server() -> Iterator[FileServer]:
 
 
 @pytest.fixture
+def public_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
+    """Serve files, none yet, at an address that counts as public; those of others do not."""
+    host = "127.0.0.2"
+    try:
+        server = serve_http({}, host=host)
+    except OSError:
+        pytest.skip(f"this system has no {host}")
+    monkeypatch.setattr("zarr_xgroup.reach.is_public", lambda address: address == host)
+    with server:
+        yield server
+
+
+@pytest.fixture
 def s3_server() -> Iterator[S3Server]:
     """Serve S3; no buckets yet."""
     pytest.importorskip("moto.server")

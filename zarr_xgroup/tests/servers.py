@@ -242,8 +242,8 @@ class _Listener(ThreadingHTTPServer):
     daemon_threads = False  # closing then waits for them
     request_queue_size = 128  # a client that is not accepted at once waits for a second
 
-    def __init__(self, answer: Callable[[Request], Response | None]) -> None:
-        super().__init__((LOOPBACK, 0), _Handler)
+    def __init__(self, answer: Callable[[Request], Response | None], host: str) -> None:
+        super().__init__((host, 0), _Handler)
         self.answer = answer
         self.connections: set[Any] = set()
         self.resetting: set[Any] = set()
@@ -275,6 +275,11 @@ class _Listener(ThreadingHTTPServer):
 class Server(ABC):
     """A server on an ephemeral port; use it as a context manager.
 
+    Parameters
+    ----------
+    host : str
+        The address that it listens on.
+
     Attributes
     ----------
     url : str
@@ -285,14 +290,14 @@ class Server(ABC):
         Where -> `Fault`. Of those that apply the first one that is not over is shown.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, host: str = LOOPBACK) -> None:
         self.requests: list[Request] = []
         self.faults: dict[Where, Fault] = {}
         self._lock = threading.Lock()
         self._released = threading.Event()
-        self._listener = _Listener(self._answer)
+        self._listener = _Listener(self._answer, host)
         self._running = _running(self._listener)
-        self.url = f"http://{LOOPBACK}:{self._listener.server_address[1]}"
+        self.url = f"http://{host}:{self._listener.server_address[1]}"
 
     def __enter__(self) -> Self:
         self._running.__enter__()
@@ -407,10 +412,12 @@ class FileServer(Server):
         What is served, by the path below the URL; may be changed at any time.
     listing : bool
         Whether folders are listed, as HTML pages of links; else they are forbidden.
+    host : str
+        The address that it listens on.
     """
 
-    def __init__(self, contents: Contents, *, listing: bool = False) -> None:
-        super().__init__()
+    def __init__(self, contents: Contents, *, listing: bool = False, host: str = LOOPBACK) -> None:
+        super().__init__(host)
         self.contents = contents
         self.listing = listing
 
@@ -453,9 +460,9 @@ def _index_response(members: Iterable[str]) -> Response:
     return Response(200, page.encode(), {"Content-Type": "text/html; charset=utf-8"})
 
 
-def serve_http(contents: Contents, *, listing: bool = False) -> FileServer:
+def serve_http(contents: Contents, *, listing: bool = False, host: str = LOOPBACK) -> FileServer:
     """Serve files over HTTP; see `FileServer`."""
-    return FileServer(contents, listing=listing)
+    return FileServer(contents, listing=listing, host=host)
 
 
 # Object stores.
