@@ -4,20 +4,34 @@ A store has N groups of five fields over time, y and x, in Zarr v3, raw little-e
 """
 
 import json
-from collections.abc import Iterator
+import runpy
+from collections import UserDict
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from zarr.core.buffer import default_buffer_prototype
+import zarr
+from zarr.core.buffer import Buffer, default_buffer_prototype
 from zarr.storage import MemoryStore
 
 Kind: TypeAlias = Literal["refs", "inline", "worst", "plain"]
 
 SIZES = {"time": 8, "y": 16, "x": 20}
+#: Where the regular coordinates begin, and their steps.
+REGULAR = {"y": (5.0e6, -10.0), "x": (6.0e5, 10.0)}
 FIELDS = ("temperature", "salinity", "oxygen", "nitrate", "chlorophyll")
 TIME_UNITS = "days since 2020-01-01"
 #: Engine xgroup has to open these by following what every array declares.
 DECLARES: frozenset[Kind] = frozenset({"refs", "worst"})
+
+#: The array to read: 8 MB in 8 chunks, in a group of its own.
+LARGE = "product/large"
+LARGE_SHAPE = (8, 512, 512)
+
+#: Documents of real products, and the script that makes stores of them. Not in the repository.
+SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 _CONVENTIONS = [{"name": "cs", "uuid": "e4dbf0b7-7a00-4ce6-b23e-484292014ab4"}]
 
@@ -52,13 +66,75 @@ def documents(kind: Kind, n_groups: int) -> Iterator[tuple[str, dict[str, Any]]]
 
 def contents(kind: Kind, n_groups: int, *, consolidated: bool = True) -> dict[str, bytes]:
     """Return a whole store: bytes by key."""
-    nodes = dict(documents(kind, n_groups))
+    return _contents(dict(documents(kind, n_groups)), consolidated=consolidated)
+
+
+def large_contents() -> dict[str, bytes]:
+    """Return a store whose only field has some megabytes, declared as in the worst case."""
+    dimensions = ("time", "y", "x")
+    field = _array(dimensions, LARGE_SHAPE, "float32", _declarations(dimensions, 1))
+    field["chunk_grid"]["configuration"]["chunk_shape"][0] = 1
+    nodes = {
+        "product": _group(),
+        LARGE: _group(),
+        f"{LARGE}/temperature": field,
+        "shared": _group(),
+        "shared/time": _coordinate("time", "worst"),
+    }
+    found = _contents(nodes, consolidated=True)
+    content = found.pop(f"{LARGE}/temperature/c/0/0/0")
+    size = len(content) // LARGE_SHAPE[0]
+    for number in range(LARGE_SHAPE[0]):
+        chunk = content[number * size : (number + 1) * size]
+        found[f"{LARGE}/temperature/c/{number}/0/0"] = chunk
+    return found
+
+
+def product_contents(name: str, folder: Path) -> dict[str, bytes]:
+    """Return the store of a real product, which has no chunks; it is rebuilt in a folder.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the documents of products are not beside the repository.
+    """
+    document = json.loads((SHARED / "samples" / "products" / f"{name}.json").read_text())
+    rebuild = runpy.run_path(str(SHARED / "tools" / "rebuild_store.py"))
+    store = folder / f"{name}.zarr"
+    rebuild["write_node"](document, store, document["zarr_format"])
+    zarr.consolidate_metadata(str(store))
+    files = (path for path in store.rglob("*") if path.is_file())
+    return {path.relative_to(store).as_posix(): path.read_bytes() for path in files}
+
+
+def memory_store(found: Mapping[str, bytes]) -> MemoryStore:
+    """Return a store in memory, so that no disk is measured."""
+    return MemoryStore(_Buffers(found))
+
+
+def local_store(found: Mapping[str, bytes], folder: Path) -> Path:
+    """Write a store to a folder, which lists a group as quickly however many others there are."""
+    for key, content in found.items():
+        path = folder / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return folder
+
+
+class _Buffers(UserDict[str, Any]):
+    """Gives bytes as buffers; to keep buffers would give the garbage collector work."""
+
+    def __getitem__(self, key: str) -> Buffer:
+        return default_buffer_prototype().buffer.from_bytes(self.data[key])
+
+
+def _contents(nodes: dict[str, dict[str, Any]], *, consolidated: bool) -> dict[str, bytes]:
     found = {f"{path}/zarr.json": json.dumps(node).encode() for path, node in nodes.items()}
     for path, node in nodes.items():
         name = path.rpartition("/")[2]
         if node["node_type"] == "array":
             chunk = "/".join(["c", *("0" for _size in node["shape"])])
-            found[f"{path}/{chunk}"] = _values(name, tuple(node["shape"])).tobytes()
+            found[f"{path}/{chunk}"] = _values(name, tuple(node["shape"]))
     root = _group()
     if consolidated:
         root["consolidated_metadata"] = {
@@ -68,13 +144,6 @@ def contents(kind: Kind, n_groups: int, *, consolidated: bool = True) -> dict[st
         }
     found["zarr.json"] = json.dumps(root).encode()
     return found
-
-
-def memory_store(kind: Kind, n_groups: int, *, consolidated: bool = True) -> MemoryStore:
-    """Return a whole store in memory, so that no disk is measured."""
-    buffer = default_buffer_prototype().buffer
-    found = contents(kind, n_groups, consolidated=consolidated)
-    return MemoryStore({key: buffer.from_bytes(value) for key, value in found.items()})
 
 
 def _group() -> dict[str, Any]:
@@ -116,11 +185,14 @@ def _field(kind: Kind, number: int) -> dict[str, Any]:
         offset = number if kind == "worst" else 0
         dimensions = ("time", f"y{number % 5}", f"x{number % 5}") if offset else dimensions
         attributes |= _declarations(dimensions, offset)
+    if kind == "inline":
+        attributes["coordinates"] = "longitude latitude"
     return _array(dimensions, tuple(SIZES.values()), "float32", attributes)
 
 
 def _declarations(dimensions: tuple[str, ...], offset: int) -> dict[str, Any]:
     time, y, x = dimensions
+    (y_start, y_step), (x_start, x_step) = REGULAR["y"], REGULAR["x"]
     axes = {
         time: _axis(
             "T",
@@ -129,8 +201,8 @@ def _declarations(dimensions: tuple[str, ...], offset: int) -> dict[str, Any]:
                 "values": {"external": {"node": "/shared/time"}},
             },
         ),
-        y: _axis("Y", {"unit": "m", "values": {"regular": [5.0e6 - offset, -10.0]}}),
-        x: _axis("X", {"unit": "m", "values": {"regular": [6.0e5 + offset, 10.0]}}),
+        y: _axis("Y", {"unit": "m", "values": {"regular": [y_start - offset, y_step]}}),
+        x: _axis("X", {"unit": "m", "values": {"regular": [x_start + offset, x_step]}}),
     }
     geodetic = {"x": {"node": "/shared/longitude"}, "y": {"node": "/shared/latitude"}}
     system = {"axes": axes, "id": {"proj:code": "EPSG:32632"}}
@@ -143,6 +215,8 @@ def _axis(abbreviation: str, coordinates: dict[str, Any]) -> dict[str, Any]:
     return {"abbreviation": abbreviation, "coordinates": [coordinates]}
 
 
-def _values(name: str, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+@cache
+def _values(name: str, shape: tuple[int, ...]) -> bytes:
     dtype = "float32" if name in FIELDS else "float64"
-    return np.arange(np.prod(shape), dtype=dtype).reshape(shape)
+    start, step = REGULAR.get(name, (0.0, 1.0))
+    return (start + step * np.arange(np.prod(shape))).astype(dtype).tobytes()

@@ -1,0 +1,266 @@
+"""What is compared with what, and what is aimed at: the rows of the table."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import xarray as xr
+
+from benchmarks import stores
+from benchmarks.measure import Call, import_seconds, medians, peak
+from benchmarks.stores import Kind
+
+Engine: TypeAlias = Literal["xgroup", "zarr"]
+
+ENGINES: tuple[Engine, ...] = ("xgroup", "zarr")
+PRODUCTS = ("sentinel1_grd_eopf_v2", "sentinel2_l1c_eopf_v2", "sentinel2_l1c_geozarr_v3")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is measured. The defaults take some three minutes on two cores.
+
+    Parameters
+    ----------
+    trees : mapping of int to int
+        Numbers of groups of the trees to open, with how often each of them is opened.
+    flat : sequence of int
+        Numbers of groups whose cost per group is compared with that of the first.
+    flat_runs : int
+        How often each of these is opened.
+    groups : sequence of int
+        Numbers of groups of the stores of which one group is opened; the last one counts
+        where there is one row.
+    memory : int
+        Number of groups of the tree whose peak of memory is taken.
+    products : sequence of str
+        Real products to open.
+    product_runs : int
+        How often each of them is opened.
+    runs : int
+        How often a group is opened; a variable is read three times as often.
+    imports : int
+        How often zarr_xgroup is imported.
+    """
+
+    trees: Mapping[int, int] = field(default_factory=lambda: {50: 7, 400: 3, 1000: 2})
+    flat: tuple[int, ...] = (50, 400, 2000)
+    flat_runs: int = 2
+    groups: tuple[int, ...] = (50, 400)
+    memory: int = 200
+    products: tuple[str, ...] = PRODUCTS
+    product_runs: int = 7
+    runs: int = 15
+    imports: int = 7
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What is opened by which engine: a tree, or the group in the middle of a store."""
+
+    engine: Engine
+    kind: Kind
+    n_groups: int
+    one_group: bool = False
+    consolidated: bool = True
+
+    @property
+    def n_opened(self) -> int:
+        """How many groups the time is spent on."""
+        return 1 if self.one_group else self.n_groups
+
+    def call(self, folder: Path) -> Call:
+        """Return what opens it; a store that is not consolidated is written below the folder."""
+        store = _store(self.kind, self.n_groups, folder, consolidated=self.consolidated)
+        options: dict[str, Any] = {"engine": self.engine, "consolidated": self.consolidated}
+        if self.one_group:
+            group = stores.group_path(self.n_groups // 2)
+            return partial(xr.open_dataset, store, group=group, **options)
+        return partial(xr.open_datatree, store, **options)
+
+    def warm_up(self, folder: Path) -> None:
+        """Do what only the first open in a process has to do, such as imports."""
+        replace(self, n_groups=1).call(folder)()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A ratio to state: of times, for each group that is opened."""
+
+    figure: str
+    goal: str
+    ours: Opening
+    theirs: Opening
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table: a figure with the garbage collector on, and with it off."""
+
+    figure: str
+    n: int | None = None
+    on: float | None = None
+    off: float | None = None
+    goal: str = ""
+    unit: str = ""
+
+
+def rows(plan: Plan, folder: Path) -> Iterator[Row]:
+    """Yield the rows as they are measured. The folder is for stores that have to be in one."""
+    for n, runs in plan.trees.items():
+        slowest = n == max(plan.trees)
+        yield from _compared(trees(n)[: 1 if slowest else None], runs, folder)
+    yield from _compared(costs_per_group(plan.flat), plan.flat_runs, folder, both=False)
+    yield from _compared(single_groups(plan.groups), plan.runs, folder)
+    yield from products(plan.products, plan.product_runs, folder)
+    yield from reading(plan.runs)
+    yield memory(plan.memory, folder)
+    milliseconds = 1e3 * import_seconds(plan.imports)
+    yield Row("import zarr_xgroup, after xarray and zarr", on=milliseconds, goal="<= 20", unit="ms")
+
+
+def trees(n: int) -> list[Comparison]:
+    """Return what is compared for trees of n groups; the first one is the one that counts most."""
+    inline = Opening("zarr", "inline", n)
+    plain = Opening("zarr", "refs", n)
+    refs = Opening("xgroup", "refs", n)
+    worst = Opening("xgroup", "worst", n)
+    name = "open_datatree: xgroup on refs / zarr on"
+    return [
+        Comparison(f"{name} inline", "<= 0.25", refs, inline),
+        Comparison(f"{name} refs (no coordinates)", "<= 1.0", refs, plain),
+        Comparison("open_datatree: xgroup on worst / zarr on inline", "<= 0.5", worst, inline),
+    ]
+
+
+def costs_per_group(sizes: Collection[int]) -> list[Comparison]:
+    """Return the comparisons of trees by engine xgroup with the smallest one."""
+    first, *others = (Opening("xgroup", "refs", n) for n in sizes)
+    name = f"cost per group of open_datatree: xgroup on refs / at N = {first.n_groups}"
+    return [Comparison(name, "0.85 to 1.15", opening, first) for opening in others]
+
+
+def single_groups(sizes: Collection[int]) -> list[Comparison]:
+    """Return what is compared for one group of stores with n groups, by n."""
+    *_, last = sizes
+    consolidated = Opening("xgroup", "refs", last, one_group=True)
+    single = [replace(consolidated, n_groups=n, consolidated=False) for n in sizes]
+    name = "one group, not consolidated: xgroup on refs /"
+    return [
+        Comparison(
+            "one group, consolidated: xgroup on refs / zarr on refs",
+            "<= 0.10",
+            consolidated,
+            replace(consolidated, engine="zarr"),
+        ),
+        *(
+            Comparison(
+                f"{name} zarr on inline",
+                "<= 0.75",
+                ours,
+                replace(ours, engine="zarr", kind="inline"),
+            )
+            for ours in single
+        ),
+        *(
+            Comparison(f"{name} at N = {single[0].n_groups}", "1.0", ours, single[0])
+            for ours in single[1:]
+        ),
+    ]
+
+
+def ratios(
+    comparisons: Collection[Comparison], runs: int, folder: Path, *, collecting: bool
+) -> list[float]:
+    """Return the ratios of comparisons, for which all that they open takes turns."""
+    openings = dict.fromkeys(
+        opening for compared in comparisons for opening in (compared.ours, compared.theirs)
+    )
+    calls = {opening: opening.call(folder) for opening in openings}
+    for opening in openings:
+        opening.warm_up(folder)
+    times = medians(calls, runs, collecting=collecting)
+    costs = {opening: taken / opening.n_opened for opening, taken in times.items()}
+    return [costs[compared.ours] / costs[compared.theirs] for compared in comparisons]
+
+
+def products(names: Collection[str], runs: int, folder: Path) -> Iterator[Row]:
+    """Yield rows on real products, or one that says that they are not there."""
+    if not stores.SHARED.is_dir():
+        yield Row("real products: not beside the repository")
+        return
+    for name in names:
+        store: Any = stores.memory_store(stores.product_contents(name, folder))
+        n_groups = len(list(xr.open_datatree(store, engine="zarr").subtree))
+        opens = {engine: partial(xr.open_datatree, store, engine=engine) for engine in ENGINES}
+        yield _row_of_calls(
+            f"open_datatree of {name}: xgroup / zarr", n_groups, "<= 0.8", opens, runs
+        )
+
+
+def reading(runs: int) -> Iterator[Row]:
+    """Yield rows on reading a variable that has been opened."""
+    for name, read in {"whole": read_whole, "in slices": read_slices}.items():
+        calls = {engine: partial(read, large_variable(engine)) for engine in ENGINES}
+        figure = f"reading a variable {name}: xgroup / zarr"
+        yield _row_of_calls(figure, 1, "0.95 to 1.05", calls, 3 * runs)
+
+
+def large_variable(engine: Engine) -> xr.Variable:
+    """Return a lazy variable of some megabytes that does not keep what is read."""
+    store: Any = stores.memory_store(stores.large_contents())
+    dataset = xr.open_dataset(store, engine=engine, group=stores.LARGE, cache=False)
+    return dataset["temperature"].variable
+
+
+def read_whole(variable: xr.Variable) -> None:
+    """Read all chunks."""
+    variable.values  # noqa: B018
+
+
+def read_slices(variable: xr.Variable) -> None:
+    """Read a part of each chunk one by one, and lines through all chunks and every second one."""
+    parts = [(number, slice(100), slice(100)) for number in range(len(variable))]
+    for index in (*parts, (slice(None), 7, 7), (slice(None, None, 2), 7)):
+        variable[index].values  # noqa: B018
+
+
+def memory(n: int, folder: Path) -> Row:
+    """Return the row on the memory that opening a tree takes."""
+    ours, theirs = (Opening("xgroup", "refs", n), Opening("zarr", "inline", n))
+
+    def ratio(*, collecting: bool) -> float:
+        return peak(ours.call(folder), collecting=collecting) / peak(
+            theirs.call(folder), collecting=collecting
+        )
+
+    figure = "peak of memory of open_datatree: xgroup on refs / zarr on inline"
+    return Row(figure, n, ratio(collecting=True), ratio(collecting=False), "<= 0.5")
+
+
+def _compared(
+    comparisons: list[Comparison], runs: int, folder: Path, *, both: bool = True
+) -> Iterator[Row]:
+    off = ratios(comparisons, runs, folder, collecting=False)
+    on = ratios(comparisons, runs, folder, collecting=True) if both else [None] * len(off)
+    for compared, with_collector, without in zip(comparisons, on, off, strict=True):
+        n = compared.ours.n_groups
+        yield Row(compared.figure, n, with_collector, without, compared.goal)
+
+
+def _row_of_calls(
+    figure: str, n: int, goal: str, calls: Mapping[Engine, Callable[[], object]], runs: int
+) -> Row:
+    medians(calls, 1, collecting=True)  # what only the first call pays for
+    on, off = (medians(calls, runs, collecting=collecting) for collecting in (True, False))
+    return Row(figure, n, on["xgroup"] / on["zarr"], off["xgroup"] / off["zarr"], goal)
+
+
+@cache
+def _store(kind: Kind, n_groups: int, folder: Path, *, consolidated: bool) -> Any:
+    found = stores.contents(kind, n_groups, consolidated=consolidated)
+    if consolidated:
+        return stores.memory_store(found)
+    return stores.local_store(found, folder / f"{kind}_{n_groups}.zarr")
