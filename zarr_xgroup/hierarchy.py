@@ -253,7 +253,7 @@ class Hierarchy:
             queue.extend(join_path(path, name) for name in self.groups(path))
 
     def load_group(self, group: str) -> None:
-        """Read the documents of a group's children.
+        """Read the documents of a group's children, and of the groups it is in.
 
         Raises
         ------
@@ -507,7 +507,7 @@ class Hierarchy:
 
     def _is_below_array(self, path: str) -> bool:
         """Tell whether there can be no node at a path, for there is an array above it."""
-        parents = accumulate(path.split("/")[:-1], join_path)
+        parents = _parents(path)
         return any(
             (document := self.document(parent)) is not None and document["node_type"] == "array"
             for parent in parents
@@ -539,18 +539,21 @@ class Hierarchy:
 
     async def _load_children(self, groups: Iterable[str]) -> None:
         reader = StoreReader(self.store, self.timeout)
-        groups = [path for path in groups if not self.is_listed(path)]
-        unlisted = [path for path in groups if path not in self._listed]
-        found = await gather(reader.names, unlisted)
-        self._listed.update(zip(unlisted, found, strict=True))
-        listings = {path: self._listed.pop(path) for path in groups}
+        groups = list(groups)
+        unlisted = [path for path in groups if not self.is_listed(path)]
+        asked = [path for path in unlisted if path not in self._listed]
+        found = await gather(reader.names, asked)
+        self._listed.update(zip(asked, found, strict=True))
+        listings = {path: self._listed.pop(path) for path in unlisted}
         children = [
             join_path(path, name)
             for path, names in listings.items()
             if isinstance(names, set)
             for name in names - METADATA_KEYS
         ]
-        await self._load(path for path in children if not self._is_known(path))
+        # What groups say of the arrays below them is asked for later.
+        parents = [parent for path in groups for parent in _parents(path)]
+        await self.load_nodes([*children, *parents])
         for path, names in listings.items():
             self._add_listing(path, names)
 
@@ -576,6 +579,11 @@ class Hierarchy:
         problem = XGroupStoreError(message.format(group=f"/{group}", store=self.name))
         problem.__cause__ = reason
         self.problems[group] = problem
+
+
+def _parents(path: str) -> Iterable[str]:
+    """Return the paths of the groups that a node is in, but for the root."""
+    return accumulate(path.split("/")[:-1], join_path)
 
 
 async def _read_ends(

@@ -628,6 +628,7 @@ class RequestLog:
     in_flight: int = 0
     most_in_flight: int = 0
     _ended: int = 0
+    _wave: asyncio.Event | None = None
 
     @contextmanager
     def request(self, operation: str, *keys: str) -> Iterator[None]:
@@ -643,6 +644,21 @@ class RequestLog:
             self.in_flight -= len(keys)
             self._ended = max(self._ended, current)
 
+    async def wait(self, delay: float) -> None:
+        """Wait a time, and longer while requests begin, together with all that began meanwhile."""
+        if self._wave is not None:
+            await self._wave.wait()
+            return
+        wave = self._wave = asyncio.Event()
+        try:
+            known = 0
+            while known != len(self.requests):  # those made at once need not be quick
+                known = len(self.requests)
+                await asyncio.sleep(delay)
+        finally:
+            self._wave = None
+            wave.set()
+
     def clear(self) -> None:
         """Forget all requests; none may be waiting."""
         self.requests.clear()
@@ -657,7 +673,8 @@ class DelayingStore(WrapperStore[Store]):
     store : Store
         Where things are.
     delay : float
-        Seconds that each request takes in addition. Requests made at once wait together.
+        Seconds that each request takes in addition, and as often as others begin in that time:
+        those made at once wait together, however slow the machine is.
 
     Attributes
     ----------
@@ -713,7 +730,7 @@ class DelayingStore(WrapperStore[Store]):
     @asynccontextmanager
     async def _request(self, operation: str, *keys: str) -> AsyncIterator[None]:
         with self.log.request(operation, *keys):
-            await asyncio.sleep(self.delay)
+            await self.log.wait(self.delay)
             yield
 
     async def get(

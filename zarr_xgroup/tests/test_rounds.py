@@ -238,6 +238,16 @@ def test_times_are_fetched_together_without_indexes(function: Open) -> None:
     assert set(chunks_read(store).values()) <= {1}
 
 
+@each_format
+def test_a_group_far_below_the_root(zarr_format: ZarrFormat) -> None:
+    groups: dict[str, Any] = {"deep": deep(1)}
+    for name in ("c", "b", "a"):
+        groups = {name: Group(groups)}
+    store = delaying(Group(groups), zarr_format, consolidated=False)
+    opened(xr.open_dataset, store, group="a/b/c/deep")
+    assert store.rounds <= 4
+
+
 def test_times_that_are_not_to_be_decoded_are_not_read() -> None:
     root = Group(
         {name: Array(np.arange(4.0), ("x",), HOURS, chunks=(2,)) for name in ("started", "ended")}
