@@ -622,11 +622,16 @@ COORDINATES: Mapping[str, Array] = {
 }
 
 
-@each_format
-@pytest.mark.parametrize("name", COORDINATES)
+@pytest.mark.parametrize(
+    ("zarr_format", "name"),
+    [
+        (zarr_format, name)
+        for zarr_format in (2, 3)
+        for name, array in COORDINATES.items()
+        if zarr_format == 2 or array.data.dtype.kind != "S"  # which v3 does not have
+    ],
+)
 def test_dimension_coordinates_are_as_by_engine_zarr(zarr_format: ZarrFormat, name: str) -> None:
-    if zarr_format == 3 and COORDINATES[name].data.dtype.kind == "S":
-        pytest.skip("v3 has no such type")
     members = {name: COORDINATES[name], "v": Array(COORDINATES[name].data, (name,))}
     store = memory_store(build(Group(members), zarr_format))
     ours = compare(xr.open_dataset, store)
