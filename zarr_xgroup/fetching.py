@@ -73,6 +73,10 @@ class FetchedArray(BackendArray):
         """Return the values at a key of any of xarray's kinds: along one axis they agree."""
         return np.array(self._values[key.tuple])
 
+    async def async_getitem(self, key: indexing.ExplicitIndexer) -> Any:
+        """Return the values at a key (for `xarray.Dataset.load_async`)."""
+        return self[key]
+
 
 class EndsFetched(BackendArray):
     """A lazy array of which the first and the last value were fetched.
@@ -97,6 +101,10 @@ class EndsFetched(BackendArray):
         return indexing.explicit_indexing_adapter(
             key, self.shape, indexing.IndexingSupport.OUTER, self._read
         )
+
+    async def async_getitem(self, key: indexing.ExplicitIndexer) -> Any:
+        """Return the values at a key (for `xarray.Dataset.load_async`)."""
+        return await asyncio.to_thread(self.__getitem__, key)
 
     def _read(self, key: tuple[Any, ...]) -> Any:
         if not any(isinstance(part, np.ndarray) for part in key):

@@ -4,6 +4,7 @@ What takes time over a network is waiting: rounds, the longest chain of requests
 was made when the one before it had been answered.
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -558,6 +559,20 @@ def test_the_ends_are_not_read_again(shape: tuple[int, ...]) -> None:
 
 
 # Times that are not dimension coordinates.
+
+
+@pytest.mark.skipif(not hasattr(xr.Dataset, "load_async"), reason="this xarray has no load_async")
+def test_times_load_asynchronously() -> None:
+    line = np.arange(6.0)
+    arrays = {
+        "line": Array(line, ("x",), HOURS, chunks=(2,)),
+        "plane": Array(line.reshape(2, 3), ("y", "z"), HOURS, chunks=(1, 2)),
+    }
+    dataset = opened(xr.open_dataset, delaying(Group(arrays)))
+    loaded = asyncio.run(dataset.isel(z=[0, 2]).load_async())
+    np.testing.assert_array_equal(loaded["line"].values, dataset["line"].values)
+    np.testing.assert_array_equal(loaded["plane"].values, dataset["plane"].values[:, [0, 2]])
+
 
 HOURS = {"units": "hours since 1999-12-31T12:00:00", "calendar": "standard"}
 PACKED = {"scale_factor": 0.5, "add_offset": 1.0}
