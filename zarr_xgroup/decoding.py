@@ -185,31 +185,39 @@ class Decoder:
         """Return what can be shared with other groups: what is the same and related to nothing."""
         if any("coordinates" in variable.attrs for variable in variables.values()):
             return {}  # xarray looks for what it names among the variables
-        dropped = options.get("drop_variables") or ()
         shared = {}
         for name, variable in variables.items():
-            if (
-                name not in identities
-                or name in dropped
-                or not _RELATIONS.isdisjoint(variable.attrs)
-            ):
+            if name not in identities or not _RELATIONS.isdisjoint(variable.attrs):
                 continue
             # Numbers of a grid can be the same where its size is not.
             key = (name, identities[name], variable.dims, variable.shape)
             known = self._shared.get(key)
             if known is None:
-                known = self._shared[key] = self._share(name, variable, options)
-            if known.attributes == variable.attrs and known.encoding == variable.encoding:
+                known = self._share(name, variable, options)
+                if known is None:
+                    continue  # not wanted
+                self._shared[key] = known
+            if _same(known.attributes, variable.attrs) and _same(known.encoding, variable.encoding):
                 shared[name] = known
         return shared
 
-    def _share(self, name: str, variable: xr.Variable, options: DecodingOptions) -> _Shared:
+    def _share(self, name: str, variable: xr.Variable, options: DecodingOptions) -> _Shared | None:
         attributes, encoding = copy_of(variable.attrs), copy_of(variable.encoding)
         found, _attributes, _names = decode_cf_variables({name: variable}, {}, **options)
+        if name not in found:
+            return None
         decoded, index = found[name], None
         if self._with_indexes and decoded.dims == (name,):
             decoded, index = _indexed(name, decoded)
         return _Shared(attributes, encoding, decoded, index)
+
+
+def _same(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
+    """Tell whether attributes or encodings are the same; not if they cannot be compared."""
+    try:
+        return bool(mine == theirs)
+    except ValueError:  # arrays among them, which plug-ins may give
+        return False
 
 
 def _own_index(name: str, variable: xr.Variable, index: xr.Index) -> tuple[xr.Variable, xr.Index]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from copy import deepcopy
 from functools import cache, cached_property, partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeVar
@@ -26,7 +27,6 @@ from zarr_xgroup.conventions.ref import RefHandler
 from zarr_xgroup.conventions.spatial import SpatialHandler, geotransform_of, spatial_dimensions
 from zarr_xgroup.conventions.uom import UomHandler
 from zarr_xgroup.dimensions import Hints
-from zarr_xgroup.documents import copy_of
 from zarr_xgroup.errors import (
     XGroupError,
     XGroupMetadataError,
@@ -294,7 +294,7 @@ def _coordinate(name: str, variable: xr.Variable) -> Coordinate:
         raise TypeError(message)
     in_memory = isinstance(variable._data, np.ndarray)
     own = variable.copy(deep=in_memory)
-    own.attrs = copy_of(dict(variable.attrs))
+    own.attrs = deepcopy(dict(variable.attrs))  # a plug-in may give arrays among them
     own.encoding = dict(variable.encoding)
     if "source" in variable.encoding:
         # The name too: a plug-in may give parts of one array different names.

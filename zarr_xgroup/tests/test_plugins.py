@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -692,6 +692,31 @@ def test_a_principal_handler_with_one_array(plugin_modules: dict[str, Any]) -> N
     found = ticks.get_variables(array, root["g"], root)
     assert list(found) == ["x"]
     xr.testing.assert_identical(found["x"], xr.Variable("x", [10, 15, 20], {"units": "m"}))
+
+
+@pytest.mark.usefixtures("registering")
+@pytest.mark.parametrize("dropped", [None, "weight", ["weight"]])
+def test_the_same_in_two_groups_with_attributes_that_are_arrays(dropped: Any) -> None:
+    @register
+    class Weighted(ConventionHandler):
+        tier = "service"
+        name = "weighted"
+        always_the_same: ClassVar[Any] = np.array([0.0, 9.0])
+
+        def get_variables(
+            self, array: zarr.Array[Any], group: zarr.Group, root: zarr.Group
+        ) -> dict[str, xr.Variable]:
+            return {"weight": xr.Variable("x", [1.0, 2.0], {"range": self.always_the_same})}
+
+    array = stored([1, 2], "x", **declaring({"name": "weighted"}))
+    nodes: Nodes = {"": {}, "g": {}, "g/a": array, "h": {}, "h/a": array}
+    groups, told = opened(nodes, xr.open_groups, drop_variables=dropped)
+    assert told == []
+    for path in ("/g", "/h"):
+        assert ("weight" in groups[path].coords) == (dropped is None)
+    if dropped is None:
+        groups["/g"]["weight"].attrs["range"][0] = -1
+        assert groups["/h"]["weight"].attrs["range"].tolist() == [0.0, 9.0]
 
 
 def test_a_service_handler_with_one_array_and_a_dict(plugin_modules: dict[str, Any]) -> None:
