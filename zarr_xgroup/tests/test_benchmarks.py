@@ -11,16 +11,16 @@ from packaging.version import Version
 
 from zarr_xgroup.tests.builders import XARRAY, compare, opened, recording_store
 
-REASON = "without the repository's folder benchmarks, or what it imports"
+REASON = "without the repository's folder scripts, or what it imports"
 
-stores: Any = pytest.importorskip("benchmarks.stores", reason=REASON)
-figures: Any = pytest.importorskip("benchmarks.figures", reason=REASON)
-main: Any = pytest.importorskip("benchmarks.__main__", reason=REASON)
+stores: Any = pytest.importorskip("scripts.benchmarks.stores", reason=REASON)
+figures: Any = pytest.importorskip("scripts.benchmarks.figures", reason=REASON)
+main: Any = pytest.importorskip("scripts.benchmarks.__main__", reason=REASON)
 
 #: Version 2, which engine zarr opens in all versions of zarr.
 PRODUCT = "sentinel2_l1c_eopf_v2"
 
-each_kind = pytest.mark.parametrize("kind", ["refs", "inline", "worst", "plain"])
+each_kind = pytest.mark.parametrize("kind", ["refs", "refs+ref", "inline", "worst", "plain"])
 
 
 def group_of(kind: str, **options: Any) -> xr.Dataset:
@@ -40,13 +40,22 @@ def test_fields_have_their_values(kind: str, consolidated: bool) -> None:
         np.testing.assert_array_equal(dataset[name].values, expected)
 
 
-def test_coordinates_are_the_same_wherever_they_are_kept() -> None:
-    shared, own = group_of("refs"), group_of("inline")
+@pytest.mark.parametrize("kind", ["refs", "refs+ref"])
+def test_coordinates_are_the_same_wherever_they_are_kept(kind: str) -> None:
+    shared, own = group_of(kind), group_of("inline")
     assert set(shared.coords) == {"time", "y", "x", "longitude", "latitude", "spatial_ref"}
     assert set(own.coords) == set(shared.coords) - {"spatial_ref"}
     for name, coordinate in own.coords.items():
         assert shared[name].dims == coordinate.dims
         np.testing.assert_array_equal(shared[name].values, coordinate.values)
+
+
+def test_every_field_declares_cs_and_ref() -> None:
+    documents = dict(stores.documents("refs+ref", 2))
+    for field in stores.FIELDS:
+        attributes = documents[f"{stores.group_path(1)}/{field}"]["attributes"]
+        assert [item["name"] for item in attributes["zarr_conventions"]] == ["cs", "ref"]
+        assert attributes["auxiliary"] == {"node": "/shared/longitude"}
 
 
 def test_all_fields_of_the_worst_case_have_coordinates_of_their_own() -> None:
@@ -96,7 +105,9 @@ def test_the_table_is_printed(tmp_path: Path) -> None:
     begins = [re.split(":| of |,  +|  +", line)[0] for line in lines]
     missing = not stores.SHARED.is_dir()
     assert begins == [
-        *["open_datatree"] * 4,
+        *["open_datatree"] * 5,
+        "open_datatree, not consolidated",
+        "open_datatree",
         "cost per group",
         "one group, consolidated",
         *["one group, not consolidated"] * 3,

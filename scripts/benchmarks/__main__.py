@@ -10,9 +10,9 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.figures import Plan, Row, rows
+from .figures import Plan, Row, rows
 
-WIDTH = 66
+WIDTH = 70
 
 
 def table(plan: Plan, folder: Path) -> Iterator[str]:

@@ -16,7 +16,7 @@ import zarr
 from zarr.core.buffer import Buffer, default_buffer_prototype
 from zarr.storage import MemoryStore
 
-Kind: TypeAlias = Literal["refs", "inline", "worst", "plain"]
+Kind: TypeAlias = Literal["refs", "refs+ref", "inline", "worst", "plain"]
 
 SIZES = {"time": 8, "y": 16, "x": 20}
 #: Where the regular coordinates begin, and their steps.
@@ -24,16 +24,17 @@ REGULAR = {"y": (5.0e6, -10.0), "x": (6.0e5, 10.0)}
 FIELDS = ("temperature", "salinity", "oxygen", "nitrate", "chlorophyll")
 TIME_UNITS = "days since 2020-01-01"
 #: Engine xgroup has to open these by following what every array declares.
-DECLARES: frozenset[Kind] = frozenset({"refs", "worst"})
+DECLARES: frozenset[Kind] = frozenset({"refs", "refs+ref", "worst"})
 
 #: The array to read: 8 MB in 8 chunks, in a group of its own.
 LARGE = "product/large"
 LARGE_SHAPE = (8, 512, 512)
 
 #: Documents of real products, and the script that makes stores of them. Not in the repository.
-SHARED = Path(__file__).resolve().parents[2] / "shared"
+SHARED = Path(__file__).resolve().parents[3] / "shared"
 
-_CONVENTIONS = [{"name": "cs", "uuid": "e4dbf0b7-7a00-4ce6-b23e-484292014ab4"}]
+_CS = {"name": "cs", "uuid": "e4dbf0b7-7a00-4ce6-b23e-484292014ab4"}
+_REF = {"name": "ref", "uuid": "d89b30cf-ed8c-43d5-9a16-b492f0cd8786"}
 
 
 def group_path(number: int) -> str:
@@ -45,7 +46,8 @@ def documents(kind: Kind, n_groups: int) -> Iterator[tuple[str, dict[str, Any]]]
     """Yield the documents of all nodes but the root, by path.
 
     Kinds: "refs" declares `cs` on every array, regular y and x, and shares an external time and
-    two-dimensional longitudes and latitudes; "inline" has arrays for all of these in each group,
+    two-dimensional longitudes and latitudes; "refs+ref" is "refs" with `ref` declared on every
+    array, too, and an attribute that refers to the longitudes; "inline" has arrays for all of these in each group,
     as producers write today; "worst" is "refs" with another `cs` on every array; "plain" has
     fields without coordinates.
     """
@@ -185,6 +187,9 @@ def _field(kind: Kind, number: int) -> dict[str, Any]:
         offset = number if kind == "worst" else 0
         dimensions = ("time", f"y{number % 5}", f"x{number % 5}") if offset else dimensions
         attributes |= _declarations(dimensions, offset)
+    if kind == "refs+ref":
+        attributes["zarr_conventions"] = [_CS, _REF]
+        attributes["auxiliary"] = {"node": "/shared/longitude"}
     if kind == "inline":
         attributes["coordinates"] = "longitude latitude"
     return _array(dimensions, tuple(SIZES.values()), "float32", attributes)
@@ -208,7 +213,7 @@ def _declarations(dimensions: tuple[str, ...], offset: int) -> dict[str, Any]:
     system = {"axes": axes, "id": {"proj:code": "EPSG:32632"}}
     if not offset:  # one longitude in a group: it cannot lie along the axes of several fields
         system["geolocation"] = {"geodetic": geodetic}
-    return {"zarr_conventions": _CONVENTIONS, "cs": {"crs": [system]}}
+    return {"zarr_conventions": [_CS], "cs": {"crs": [system]}}
 
 
 def _axis(abbreviation: str, coordinates: dict[str, Any]) -> dict[str, Any]:
