@@ -13,6 +13,8 @@ MINIMUM_VERSIONS: Mapping[str, str] = {
     "packaging": "23",
     "aiohttp": "3.12",
     "msgspec": "0.19",
+    "pyproj": "3.4",
+    "affine": "2.3",
 }
 
 

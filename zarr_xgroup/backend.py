@@ -1,30 +1,30 @@
-"""The hand-off to xarray: the entry point of the backend."""
+"""The hand-off to xarray: the whole way of an open on one screen."""
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, ClassVar, TypeVar, Unpack
 
 import xarray as xr
 from xarray.backends import BackendEntrypoint
-from zarr.abc.store import Store
 
-from zarr_xgroup.alignment import align_with_parents
-from zarr_xgroup.assembly import (
-    AssembledGroup,
-    assemble,
-    no_principal_warning,
-    resolution_warnings,
-)
-from zarr_xgroup.datastore import ResolvedZarrStore
-from zarr_xgroup.decoding import Decoder, DecodingOptions
-from zarr_xgroup.errors import XGroupWarning, warn_user
-from zarr_xgroup.fetching import default_indexes_follow, fetch
-from zarr_xgroup.hierarchy import Hierarchy, StoreOptions
+from zarr_xgroup._compat import default_indexes_follow
+from zarr_xgroup.conventions import handlers
+from zarr_xgroup.conventions.lending import Lender
+from zarr_xgroup.datasets.align import align_with_parents
+from zarr_xgroup.datasets.build import Builder
+from zarr_xgroup.datasets.decode import Decoder, DecodingOptions
+from zarr_xgroup.datasets.interpretation import GroupReading, Interpreter
+from zarr_xgroup.datasets.naming import plan_group
+from zarr_xgroup.datasets.plan import GroupPlan, without_principal
+from zarr_xgroup.datasets.prefetch import Wishes, prefetch
+from zarr_xgroup.datasets.store import ResolvedZarrStore
+from zarr_xgroup.errors import warn_user
+from zarr_xgroup.findings import Finding, as_warnings
 from zarr_xgroup.i18n import _
-from zarr_xgroup.loading import load_referred
-from zarr_xgroup.variables import ArrayReader
+from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.storage.library import Library, StoreOptions
 
 T = TypeVar("T", StoreOptions, DecodingOptions)
 
@@ -119,106 +119,98 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
             dimensions are called ``<dimension>_<group>``, and a warning says so.
         """
         with _opening(filename_or_obj, options) as opening:
-            datasets, warnings = align_with_parents(
-                opening.datasets(), opening.identities(), opening.group
-            )
-            opening.warnings.extend(warnings)
-            tree = xr.DataTree.from_dict(datasets)
-            for node in tree.subtree:
-                node.set_close(opening.close)
-        return tree
+            return opening.tree()
 
 
-@dataclass
 class _Opening:
-    """One call of an open function: the store, how to decode, and what was found wrong."""
+    """One open: read, interpret, plan, build; what was found on the way is told at the end."""
 
-    hierarchy: Hierarchy
-    group: str
-    decoding: DecodingOptions
-    warnings: list[XGroupWarning] = field(default_factory=list)
-    _assembled: list[AssembledGroup] = field(default_factory=list)
-    _reader: ArrayReader = field(default_factory=ArrayReader)
-
-    @property
-    def close(self) -> Callable[[], None] | None:
-        """What closes the stores; not a method of the hierarchy, lest Datasets pickle that."""
-        stores = self.hierarchy.opened_stores()
-        if len(stores) == 1:
-            return stores[0].close
-        return partial(_close, tuple(stores)) if stores else None
+    def __init__(self, library: Library, group: str, decoding: DecodingOptions) -> None:
+        self._library = library
+        self._group = group
+        self._decoding = decoding
+        self._maker = Lender(library.snapshots, library.zarr_store)
+        self._dropped = frozenset(_names(decoding.get("drop_variables")))
+        self._identities: dict[str, dict[str, Hashable]] = {}
+        self.findings: list[Finding] = []
 
     def dataset(self) -> xr.Dataset:
         """Return the group."""
-        self.hierarchy.load_group(self.group)
-        return self._open([self.group])[self.group]
+        self._library.read_group(self._group)
+        (dataset,) = self._opened([self._group]).values()
+        return dataset
 
     def datasets(self) -> dict[str, xr.Dataset]:
         """Return the group and all below it, by path from the group (itself "/")."""
-        self.hierarchy.load_tree(self.group)
-        datasets = self._open(list(self.hierarchy.subtree(self.group)))
-        return {self._relative(path): dataset for path, dataset in datasets.items()}
+        self._library.read_tree(self._group)
+        return self._opened(list(self._library.snapshots[0].subtree(self._group)))
 
-    def _open(self, paths: Collection[str]) -> dict[str, xr.Dataset]:
-        """Return loaded groups as Datasets, by path."""
-        load_referred(self.hierarchy, paths)
-        dropped = _names(self.decoding.get("drop_variables"))
-        groups = [assemble(self.hierarchy, path, dropped, self._reader) for path in paths]
-        indexes_follow = default_indexes_follow()
-        decode_times = self.decoding.get("decode_times", True)
-        fetch(groups, dropped, decode_times, for_indexes=indexes_follow)
-        self._assembled.extend(groups)
-        decoder = Decoder(self.decoding, with_indexes=indexes_follow)
-        close = self.close
-        datasets = {}
-        for group in groups:
-            self.warnings.extend(group.warnings)
-            dataset, warnings = decoder.dataset(group)
-            self.warnings.extend(warnings)
-            dataset.set_close(close)
-            datasets[group.path] = dataset
+    def tree(self) -> xr.DataTree:
+        """Return the group and all below it, fitted together."""
+        datasets, findings = align_with_parents(self.datasets(), self._identities, self._group)
+        self.findings.extend(findings)
+        tree = xr.DataTree.from_dict(datasets)
+        for node in tree.subtree:
+            node.set_close(self._library.closer)
+        return tree
+
+    def _opened(self, paths: Iterable[str]) -> dict[str, xr.Dataset]:
+        """Return groups whose members are known as Datasets, by path from the group asked for."""
+        with_indexes = default_indexes_follow()
+        wishes = Wishes(self._dropped, self._decoding.get("decode_times", True), with_indexes)
+        plans = [plan_group(reading, self._maker) for reading in self._interpreted(paths)]
+        values = prefetch(plans, wishes, self._maker, self._library)
+        builder = Builder(self._maker, values, wishes)
+        decoder = Decoder(self._decoding, with_indexes=with_indexes)
+        datasets = {
+            self._relative(plan.node): self._dataset(plan, builder, decoder) for plan in plans
+        }
+        self.findings.extend(without_principal(plans, self._library.snapshots[0]))
         return datasets
 
-    def identities(self) -> dict[str, dict[str, Hashable]]:
-        """Return what the coordinates of each group are, by path as of `datasets`."""
-        return {self._relative(group.path): group.identities for group in self._assembled}
+    def _interpreted(self, paths: Iterable[str]) -> list[GroupReading]:
+        """Return what is known of groups, after reading all that it depends on."""
+        groups = [Node(0, path) for path in paths]
+        interpreter = Interpreter(self._library.snapshots, self._maker, handlers(), self._dropped)
+        readings, needs = interpreter.interpret(groups)
+        while needs:
+            self._library.read(needs)
+            readings, needs = interpreter.interpret(groups)
+        return readings
 
-    def _relative(self, path: str) -> str:
-        return f"/{path[len(self.group) :].lstrip('/')}"
+    def _dataset(self, plan: GroupPlan, builder: Builder, decoder: Decoder) -> xr.Dataset:
+        built = builder.built(plan)
+        dataset, findings = decoder.dataset(built)
+        dataset.set_close(self._library.closer)
+        self.findings.extend([*plan.findings, *built.findings, *findings])
+        self._identities[self._relative(plan.node)] = {
+            planned.name: planned.identity
+            for planned in plan.variables
+            if planned.identity is not None
+        }
+        return dataset
 
-    def give_warnings(self) -> None:
-        """Give all warnings of this open."""
-        without_principal = no_principal_warning(self._assembled)
-        for warning in (
-            *self.hierarchy.all_warnings(),
-            *self.warnings,
-            *resolution_warnings(self._assembled),
-            *([without_principal] if without_principal is not None else []),
-        ):
-            warn_user(warning)
+    def _relative(self, node: Node) -> str:
+        return f"/{node.path[len(self._group) :].lstrip('/')}"
 
 
 @contextmanager
 def _opening(store_like: Any, options: OpenOptions) -> Iterator[_Opening]:
-    """Open a store; at the end give the warnings, or close it if anything was raised."""
+    """Open a store; at the end tell what was found, or close it if anything was raised."""
     if unknown := sorted(set(options) - set(OpenOptions.__annotations__)):
         message = _("engine 'xgroup' has no option {names}").format(names=", ".join(unknown))
         raise TypeError(message)
-    hierarchy, group = Hierarchy.open(store_like, _part(StoreOptions, options))
-    opening = _Opening(hierarchy, group, _part(DecodingOptions, options))
+    library, group = Library.open(store_like, _part(StoreOptions, options))
     try:
+        opening = _Opening(library, group, _part(DecodingOptions, options))
         yield opening
-        opening.give_warnings()
+        for warning in as_warnings([*library.findings, *opening.findings]):
+            warn_user(warning)
     except BaseException:
-        hierarchy.close()
+        library.close()
         raise
     finally:
-        hierarchy.release()
-
-
-def _close(stores: Iterable[Store]) -> None:
-    for store in stores:
-        store.close()
+        library.release()
 
 
 def _part(kind: type[T], options: OpenOptions) -> T:

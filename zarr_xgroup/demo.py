@@ -193,6 +193,11 @@ def write_store(target: Path) -> None:
 
 def comparisons() -> list[Comparison]:
     """Return what to compare, in the order in which it is shown."""
+    return [*_of_conventions(), *_of_unusual_stores()]
+
+
+def _of_conventions() -> list[Comparison]:
+    """Return what engine zarr makes of conventions."""
     return [
         Comparison(
             _("cs: coordinates that arrays declare, a time axis that another group has"),
@@ -222,6 +227,12 @@ def comparisons() -> list[Comparison]:
                 "where they are."
             ),
         ),
+    ]
+
+
+def _of_unusual_stores() -> list[Comparison]:
+    """Return what engine zarr makes of groups as they come, the last of which is all of them."""
+    return [
         Comparison(
             _("A group as any other"),
             "open_dataset",

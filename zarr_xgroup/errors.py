@@ -22,15 +22,24 @@ Warnings::
     └── XGroupPluginWarning                 a convention plug-in that cannot be used
 """
 
+import struct
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
 from types import FrameType
 from typing import Self
 
-from zarr_xgroup.i18n import ngettext
-
-_NAMED_PATHS = 30
+#: What zarr, xarray and numpy raise for metadata that they cannot use.
+METADATA_ERRORS = (
+    ValueError,  # also JSON, Unicode and most of zarr's own
+    TypeError,
+    LookupError,  # a missing key, an unknown codec
+    AttributeError,
+    ArithmeticError,
+    NotImplementedError,
+    AssertionError,
+    ImportError,  # a codec whose package is missing
+    struct.error,  # a fill value of the wrong width
+)
 
 
 class XGroupError(Exception):
@@ -83,7 +92,18 @@ class XGroupPathError(XGroupError, ValueError):
 
 
 class XGroupMetadataError(XGroupError, ValueError):
-    """A metadata document is not valid JSON, or not valid Zarr metadata."""
+    """A metadata document is not valid JSON, or not valid Zarr metadata.
+
+    Attributes
+    ----------
+    keys : tuple of str
+        The way to the value in question in its document, where it is one.
+    reason : str
+        What is wrong with that value.
+    """
+
+    keys: tuple[str, ...] = ()
+    reason: str = ""
 
 
 class XGroupWarning(UserWarning):
@@ -102,17 +122,6 @@ class XGroupWarning(UserWarning):
         self.error = error
 
 
-def _listed(paths: Sequence[str]) -> str:
-    """Return the first paths, and how many more there are."""
-    names = ", ".join(paths[:_NAMED_PATHS])
-    more = len(paths) - _NAMED_PATHS
-    if more <= 0:
-        return names
-    return ngettext("{names} and {count} more", "{names} and {count} more", more).format(
-        names=names, count=more
-    )
-
-
 class XGroupNoPrincipalWarning(XGroupWarning):
     """Arrays declare no principal convention and came without coordinate resolution.
 
@@ -125,21 +134,6 @@ class XGroupNoPrincipalWarning(XGroupWarning):
 
     paths: tuple[str, ...] = ()
 
-    @classmethod
-    def for_arrays(cls, paths: Iterable[str]) -> "XGroupNoPrincipalWarning":
-        """Return the one warning of an open, about the arrays at the absolute `paths`."""
-        paths = tuple(paths)
-        message = ngettext(
-            "{count} array declares no principal convention (such as cs or spatial), which "
-            "could say where the coordinates of its dimensions are: {names}",
-            "{count} arrays declare no principal convention (such as cs or spatial), which "
-            "could say where the coordinates of their dimensions are: {names}",
-            len(paths),
-        ).format(count=len(paths), names=_listed(paths))
-        warning = cls(message)
-        warning.paths = paths
-        return warning
-
 
 class XGroupResolutionWarning(XGroupNoPrincipalWarning):
     """A reference could not be resolved, or the metadata of a convention is malformed.
@@ -147,30 +141,6 @@ class XGroupResolutionWarning(XGroupNoPrincipalWarning):
     ``.error`` is the XGroupReferenceError, XGroupStoreError, XGroupPathError or
     XGroupMetadataError behind it; ``.paths`` are the arrays that it concerns.
     """
-
-    @classmethod
-    def for_problem(cls, paths: Iterable[str], error: XGroupError) -> "XGroupResolutionWarning":
-        """Return a warning about what kept the arrays at the `paths` from being complete."""
-        paths = tuple(paths)
-        message = ngettext(
-            "{error}. Array {names} was opened without what depends on it",
-            "{error}. Arrays {names} were opened without what depends on it",
-            len(paths),
-        ).format(error=error, names=_listed(paths))
-        warning = cls(message, error)
-        warning.paths = paths
-        return warning
-
-    @classmethod
-    def for_note(cls, paths: Iterable[str], text: str) -> "XGroupResolutionWarning":
-        """Return a warning about a choice that was made for the arrays at the `paths`."""
-        paths = tuple(paths)
-        message = ngettext("Array {names}: {text}", "Arrays {names}: {text}", len(paths)).format(
-            names=_listed(paths), text=text
-        )
-        warning = cls(message)
-        warning.paths = paths
-        return warning
 
 
 class XGroupDimensionWarning(XGroupWarning):

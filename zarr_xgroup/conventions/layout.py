@@ -2,10 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from zarr_xgroup.conventions.base import ArrayContext
-from zarr_xgroup.resolver import Fragment, Node
+from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.errors import XGroupMetadataError
+from zarr_xgroup.metadata.nodes import Fragment, Node, Part
+from zarr_xgroup.metadata.paths import is_below
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The items of a ``multiscales`` attribute that name an asset.
+
+    Attributes
+    ----------
+    items : mapping of str to Part
+        By their ``asset``, without slashes at the ends.
+    wrong : tuple of XGroupMetadataError
+        Why it has no items.
+    """
+
+    items: Mapping[str, Part]
+    wrong: tuple[XGroupMetadataError, ...] = ()
+
+    @classmethod
+    def parse(cls, multiscales: Fragment) -> Layout:
+        """Parse a ``multiscales`` attribute."""
+        layout = multiscales.get("layout")
+        try:
+            items = [] if layout is None else list(layout.items())
+        except XGroupMetadataError as error:
+            return cls({}, (error,))
+        named = ((item.get("asset"), item) for item in items)
+        return cls(
+            {
+                asset.value.strip("/"): item.part
+                for asset, item in named
+                if asset is not None and isinstance(asset.value, str)
+            }
+        )
 
 
 @dataclass(frozen=True)
@@ -18,41 +54,47 @@ class Level:
         The group that has the attribute ``multiscales``.
     item : Fragment
         The item that is about the array in question.
-    items : dict of str to Fragment
-        All items by their ``asset``.
+    layout : Layout
+        All items.
     """
 
     group: Node
     item: Fragment
-    items: dict[str, Fragment]
+    layout: Layout
+
+    def other(self, asset: str) -> Fragment | None:
+        """Return another item of the layout."""
+        part = self.layout.items.get(asset)
+        return None if part is None else part.at(self.group)
 
 
-def layout_of(context: ArrayContext) -> Level | None:
+def layout_of(array: ArrayView) -> Level | None:
     """Return the level that an array is of, by the nearest ancestor whose layout has it.
 
     An item is about the array that its ``asset`` names, or about the direct child arrays of
     the group that it names (multiscales convention).
     """
-    group = context.node.group
-    while True:
-        level = _level(context, group)
-        if level is not None or not group.path:
-            return level
-        group = group.group
-
-
-def _level(context: ArrayContext, group: Node) -> Level | None:
-    layout = group.attribute("multiscales")
-    layout = layout.get("layout") if layout is not None else None
-    if layout is None:
-        return None
-    items = {}
-    for item in context.attempt(lambda: list(layout.items())) or ():
-        asset = item.get("asset")
-        if asset is not None and isinstance(asset.value, str):
-            items[asset.value.strip("/")] = item
-    prefix = f"{group.path}/" if group.path else ""
-    for node in (context.node, context.node.group):
-        if node.path.startswith(prefix) and node.path[len(prefix) :] in items:
-            return Level(group, items[node.path[len(prefix) :]], items)
+    for group, layout in array.of_group(layouts_above):
+        for error in layout.wrong:
+            array.problem(Fragment(group, error.keys, None).error(error.reason))
+        for node in (array.node, array.node.group):
+            asset = _relative(node, group)
+            if asset is not None and asset in layout.items:
+                return Level(group, layout.items[asset].at(group), layout)
     return None
+
+
+def layouts_above(array: ArrayView) -> tuple[tuple[Node, Layout], ...]:
+    """Return the groups around an array that have a layout, the nearest first."""
+    found = ((group, array.attribute_of(group, "multiscales")) for group in array.node.ancestors())
+    return tuple(
+        (group, array.parsed(Layout.parse, multiscales))
+        for group, multiscales in found
+        if multiscales is not None
+    )
+
+
+def _relative(node: Node, group: Node) -> str | None:
+    if not is_below(node.path, group.path):
+        return None
+    return node.path[len(group.path) :].strip("/")

@@ -3,69 +3,67 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 from typing import ClassVar
 
-from zarr_xgroup.conventions.base import CONVENTIONS_KEY, ArrayContext, Coordinate, DocumentHandler
-from zarr_xgroup.conventions.geolocation import fitting_dimensions
+from zarr_xgroup.conventions.array import CONVENTIONS_KEY, ArrayView
+from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.geolocation import fitting_dims
+from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.errors import XGroupReferenceError
-from zarr_xgroup.resolver import Fragment, Node, Reference, references_in
+from zarr_xgroup.metadata.nodes import Fragment, Node
+from zarr_xgroup.metadata.references import Reference, references_in
+from zarr_xgroup.variables.sources import Stored
 
 #: Attributes whose references belong to other conventions.
 _OTHERS = frozenset({"cs", "crs", "geolocation", "uom", "multiscales", CONVENTIONS_KEY})
 _OTHER_PREFIXES = ("spatial:", "proj:")
 
 
-class RefHandler(DocumentHandler):
+class RefHandler(ConventionHandler):
     """Attaches every array that an attribute of the array refers to, by its basename."""
 
     tier = "service"
     name = "ref"
     uuid: ClassVar[str | None] = "d89b30cf-ed8c-43d5-9a16-b492f0cd8786"
     repositories = ("R-CF/zarr_convention_ref",)
+    reads = ()
 
     @classmethod
-    def applies(cls, context: ArrayContext) -> bool:
+    def applies(cls, array: ArrayView) -> bool:
         """Tell whether the array itself declares the convention."""
-        document = context.node.document
-        return document is not None and cls.is_declared(document["attributes"])
+        return cls.is_declared_by_array(array)
 
-    def coordinates(self, context: ArrayContext) -> Iterator[Coordinate]:
-        """Yield the arrays referred to outside of other conventions' attributes."""
-        document = context.node.document
-        for key in document["attributes"] if document is not None else ():
+    def interpret(self, array: ArrayView) -> Interpretation:
+        """Return the arrays referred to outside of other conventions' attributes."""
+        coordinates = []
+        for key in array.attributes:
             if key in _OTHERS or key.startswith(_OTHER_PREFIXES):
                 continue
-            attribute = context.node.attribute(key)
+            attribute = array.attribute(key)
             for reference in references_in(attribute) if attribute is not None else ():
-                coordinate = context.attempt(_coordinate, context, reference)
+                coordinate = array.attempt(_coordinate, array, reference)
                 if coordinate is not None:
-                    yield coordinate
+                    coordinates.append(coordinate)
+        return array.found(*coordinates)
 
 
-def _coordinate(context: ArrayContext, reference: Fragment) -> Coordinate | None:
-    node = _array(context, reference)
-    if node is None or node == context.node:
+def _coordinate(array: ArrayView, reference: Fragment) -> Coordinate | None:
+    node = _array(array, reference)
+    if node is None or array.is_me(node):
         return None
-    dimensions = fitting_dimensions(context, node)
-    return Coordinate(
-        name=node.name,
-        variable=context.variable(node, dimensions, reference),
-        identity=(node, dimensions),
-        source=node,
-        as_stored=True,
-    )
+    source = array.stored(Stored(node, fitting_dims(array, node)), reference)
+    return Coordinate(node.name, source)
 
 
-def _array(context: ArrayContext, reference: Fragment) -> Node | None:
+def _array(array: ArrayView, reference: Fragment) -> Node | None:
     """Return the array that a reference leads to.
 
     None for one to a group or to metadata, which has to lead somewhere but attaches nothing.
     """
     if Reference.parse(reference).attribute is None:
         with contextlib.suppress(XGroupReferenceError):
-            return context.resolver.array(reference)
-    found = context.resolver.fragment(reference)
-    document = found.node.document
-    is_array = not found.keys and document is not None and document["node_type"] == "array"
+            return array.resolver.array(reference)
+    found = array.resolver.fragment(reference)
+    document = array.document_of(found.node)
+    is_array = not found.keys and document is not None and document.is_array
     return found.node if is_array else None

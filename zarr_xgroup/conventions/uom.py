@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from zarr_xgroup.conventions.base import ArrayContext, DocumentHandler
+from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.i18n import _
-from zarr_xgroup.resolver import Fragment, kind_of
+from zarr_xgroup.metadata.nodes import Fragment, kind_of
 
 
-class UomHandler(DocumentHandler):
+class UomHandler(ConventionHandler):
     """Gives an array the ``units`` of its ``uom``, which passes through as it is."""
 
     tier = "service"
     name = "uom"
     uuid: ClassVar[str | None] = "3bbe438d-df37-49fe-8e2b-739296d46dfb"
     repositories = ("clbarnes/zarr-convention-uom",)
+    reads = ("uom",)
 
-    def attributes(self, context: ArrayContext) -> dict[str, Any]:
+    def interpret(self, array: ArrayView) -> Interpretation:
         """Return ``units`` for the array."""
-        uom = context.node.attribute("uom")
-        units = None if uom is None else context.attempt(unit_of, uom)
-        return {} if units is None else {"units": units}
+        uom = array.attribute("uom")
+        units = None if uom is None else array.attempt(unit_of, uom)
+        return array.found(attributes={} if units is None else {"units": units})
 
 
 def unit_of(fragment: Fragment) -> str:

@@ -1,7 +1,14 @@
-"""Numbers in JSON: what can be one."""
+"""Numbers and lists of numbers in JSON: what can be one, and as what it is held."""
+
+from __future__ import annotations
 
 import math
 from typing import Any
+
+import numpy as np
+
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.nodes import Fragment
 
 
 def is_finite(value: Any) -> bool:
@@ -12,3 +19,60 @@ def is_finite(value: Any) -> bool:
     if isinstance(value, bool):
         return False
     return isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
+
+
+def is_representable(number: float) -> bool:
+    """Tell whether a number is a finite float or a 64-bit integer."""
+    return math.isfinite(number) if isinstance(number, float) else -(2**63) <= number < 2**63
+
+
+def two_numbers(fragment: Fragment) -> tuple[float, float]:
+    """Return the numbers of a list of two.
+
+    Raises
+    ------
+    XGroupMetadataError
+        If they are not two finite numbers that 64 bits hold.
+    """
+    numbers = fragment.as_list()
+    if len(numbers) != 2 or not all(is_finite(number) for number in numbers):
+        raise fragment.error(_("must be two finite numbers, got {value}").format(value=numbers))
+    if not all(is_representable(number) for number in numbers):
+        raise fragment.error(_("has values beyond 64 bits"))
+    return numbers[0], numbers[1]
+
+
+def explicit_values(fragment: Fragment, length: int) -> np.ndarray[Any, Any]:
+    """Return the values of a list, of shape (length,).
+
+    Raises
+    ------
+    XGroupMetadataError
+        If it is not a list of so many numbers, or of so many strings, or if no type holds all
+        of its numbers exactly.
+    """
+    values = fragment.as_list()
+    if len(values) != length:
+        raise fragment.error(
+            _("has {number} values, the axis needs {length}").format(
+                number=len(values), length=length
+            )
+        )
+    if all(isinstance(value, str) for value in values):
+        return np.array(values, dtype=object if not values else None)
+    if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        raise fragment.error(_("must be all numbers or all strings"))
+    try:
+        array = np.array(values)
+    except OverflowError:
+        array = np.array(values, dtype=object)
+    # Python compares exactly: a number that the type of all cannot hold is told, not rounded.
+    if array.dtype.kind not in "iuf" or not all(
+        given == held or _is_nan(given) for given, held in zip(values, array.tolist(), strict=True)
+    ):
+        raise fragment.error(_("has integers that no type for all of its numbers holds exactly"))
+    return array
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)

@@ -31,7 +31,7 @@ from zarr.core.sync import sync
 from zarr.storage import MemoryStore, WrapperStore
 
 from zarr_xgroup import XGroupNoPrincipalWarning, XGroupWarning
-from zarr_xgroup.documents import METADATA_KEYS
+from zarr_xgroup.metadata.documents import METADATA_KEYS
 
 T = TypeVar("T")
 

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
+import pyproj
 import pytest
 import xarray as xr
 import zarr
@@ -22,12 +23,6 @@ from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.storage import LocalStore, WrapperStore
 
 from zarr_xgroup import XGroupNoPrincipalWarning, XGroupWarning
-
-pyproj: Any
-try:
-    import pyproj
-except ImportError:  # it is optional
-    pyproj = None
 
 Json: TypeAlias = dict[str, Any]
 ZarrFormat: TypeAlias = Literal[2, 3]
@@ -237,8 +232,6 @@ def crs_of(dataset: xr.Dataset, name: str) -> str | None:
         return None
     assert mapping in dataset[name].coords
     attributes = dataset.coords[mapping].attrs
-    if "crs_wkt" not in attributes:
-        return str(attributes["proj:code"])  # without pyproj
     return ":".join(pyproj.CRS.from_wkt(attributes["crs_wkt"]).to_authority())
 
 

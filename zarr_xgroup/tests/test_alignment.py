@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 from zarr_xgroup import XGroupDimensionWarning
-from zarr_xgroup.alignment import rename_dimensions
+from zarr_xgroup.datasets.align import rename_dimensions
 from zarr_xgroup.tests.builders import (
     HAS_INDEX_OPTION,
     Array,

@@ -13,18 +13,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pyproj
 import pytest
 import xarray as xr
+from affine import Affine
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from packaging.version import Version
 
-from zarr_xgroup import (
-    XGroupDimensionWarning,
-    XGroupNameWarning,
-    XGroupResolutionWarning,
-    crs,
-)
+from zarr_xgroup import XGroupDimensionWarning, XGroupNameWarning, XGroupResolutionWarning
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.errors import XGroupMetadataError, XGroupReferenceError
 from zarr_xgroup.tests.documents import (
@@ -574,7 +571,7 @@ def test_rotated_coordinates_agree_with_affine(
     shape: tuple[int, int],
     registration: str,
 ) -> None:
-    affine = pytest.importorskip("affine").Affine(*transform)
+    affine = Affine(*transform)
     apply = operator.matmul if hasattr(affine, "__matmul__") else operator.mul
     attributes = spatial(transform, registration=registration)
     dataset = open_example(scratch, one_array(attributes, shape))
@@ -1154,21 +1151,6 @@ def test_two_grids_of_one_size_in_one_group(tmp_path: Path) -> None:
 # Attributes of the coordinates.
 
 
-@pytest.fixture
-def without_pyproj(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Make it so that pyproj is not installed."""
-    monkeypatch.setattr(crs, "installed_pyproj", lambda: None)
-    _clear_caches()
-    yield
-    _clear_caches()
-
-
-def _clear_caches() -> None:
-    for value in vars(crs).values():
-        if hasattr(value, "cache_clear"):
-            value.cache_clear()
-
-
 LONGITUDE = {"axis": "X", "standard_name": "longitude", "units": "degrees_east"}
 LATITUDE = {"axis": "Y", "standard_name": "latitude", "units": "degrees_north"}
 EASTING = {"axis": "X", "standard_name": "projection_x_coordinate", "units": "metre"}
@@ -1201,21 +1183,18 @@ def test_2d_coordinates_are_no_axes(tmp_path: Path) -> None:
 def test_coordinates_are_described_by_their_crs(
     tmp_path: Path, code: str, x: dict[str, str], y: dict[str, str]
 ) -> None:
-    pytest.importorskip("pyproj")
     dataset = open_one(tmp_path, one_array(spatial(TRANSFORM, code=code)))
     assert described(dataset["x"]) == x
     assert described(dataset["y"]) == y
 
 
 def test_2d_coordinates_are_described_by_their_crs(tmp_path: Path) -> None:
-    pytest.importorskip("pyproj")
     dataset = open_one(tmp_path, one_array(spatial(ROTATED, code="EPSG:4326")))
     for name, expected in (("xc", LONGITUDE), ("yc", LATITUDE)):
         assert described(dataset[name]) == {k: v for k, v in expected.items() if k != "axis"}
 
 
 def test_rotated_pole_has_no_longitude(tmp_path: Path) -> None:
-    pyproj = pytest.importorskip("pyproj")
     pole = pyproj.CRS.from_cf(
         {
             "grid_mapping_name": "rotated_latitude_longitude",
@@ -1230,7 +1209,6 @@ def test_rotated_pole_has_no_longitude(tmp_path: Path) -> None:
 
 
 def test_units_of_a_crs_that_is_not_in_degrees(tmp_path: Path) -> None:
-    pytest.importorskip("pyproj")
     # In grads.
     dataset = open_one(tmp_path, one_array(spatial(TRANSFORM, code="EPSG:4807")))
     assert "degrees" not in dataset["x"].attrs.get("units", "")
@@ -1239,37 +1217,9 @@ def test_units_of_a_crs_that_is_not_in_degrees(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("code", ["EPSG:4979", "EPSG:9518"])
 def test_height_of_a_geographic_crs_leaves_the_others_in_degrees(tmp_path: Path, code: str) -> None:
-    pytest.importorskip("pyproj")
     dataset = open_one(tmp_path, one_array(spatial(TRANSFORM, code=code)))
     assert described(dataset["x"]) == LONGITUDE
     assert described(dataset["y"]) == LATITUDE
-
-
-@pytest.mark.usefixtures("without_pyproj")
-@pytest.mark.parametrize("code", ["EPSG:4326", "OGC:CRS84"])
-def test_geographic_coordinates_without_pyproj(tmp_path: Path, code: str) -> None:
-    dataset = open_one(tmp_path, one_array(spatial(TRANSFORM, code=code)))
-    assert described(dataset["x"]) == LONGITUDE
-    assert described(dataset["y"]) == LATITUDE
-
-
-@pytest.mark.usefixtures("without_pyproj")
-def test_projected_coordinates_without_pyproj(tmp_path: Path) -> None:
-    dataset = open_one(tmp_path, one_array(spatial(TRANSFORM, code="EPSG:32633")))
-    assert_grid(dataset["a"], TRANSFORM)
-    assert dataset["x"].attrs["axis"] == "X"
-    assert "longitude" not in dataset["x"].attrs.values()
-
-
-@pytest.mark.usefixtures("without_pyproj")
-def test_the_store_without_pyproj(store: Path) -> None:
-    groups, told = opened(xr.open_groups, store)
-    assert len(told) == len(UNNAMED_TOLD)
-    for path, (name, dims, transform, offset) in PLAIN.items():
-        dataset = groups[f"/{path}"]
-        y, x = along(transform, [dataset.sizes[dim] for dim in dims], offset)
-        assert_exactly(dataset[name].coords[dims[0]], y, dims[:1])
-        assert_exactly(dataset[name].coords[dims[1]], x, dims[1:])
 
 
 # What is told.

@@ -27,8 +27,7 @@ from zarr_xgroup import (
     XGroupStoreNotFoundError,
     XGroupWarning,
 )
-from zarr_xgroup import conventions as registry
-from zarr_xgroup.conventions import ConventionHandler, register
+from zarr_xgroup.conventions import ConventionHandler, register, registry
 from zarr_xgroup.tests.documents import (
     ALL_FORMS,
     STORES,

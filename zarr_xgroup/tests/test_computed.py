@@ -18,13 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from xarray.core import indexing
 
-from zarr_xgroup.computed import (
-    ComputedArray,
-    OffsetBounds,
-    Regular,
-    RegularBounds,
-    lazy_variable,
-)
+from zarr_xgroup.variables.computed import ComputedArray, OffsetBounds, lazy_variable
+from zarr_xgroup.variables.functions import Regular, RegularBounds
 
 thorough = settings(derandomize=True, deadline=None, max_examples=200)
 

@@ -10,8 +10,14 @@ import pytest
 import xarray as xr
 import zarr
 
-from zarr_xgroup import ConventionHandler, XGroupPluginWarning, conventions
-from zarr_xgroup.conventions import ENTRY_POINT_GROUP, build_handlers, handlers, register
+from zarr_xgroup import ConventionHandler, XGroupPluginWarning
+from zarr_xgroup.conventions import (
+    ENTRY_POINT_GROUP,
+    build_handlers,
+    handlers,
+    register,
+    registry,
+)
 from zarr_xgroup.conventions.base import declarations
 from zarr_xgroup.tests.builders import (
     Array,
@@ -57,6 +63,11 @@ class WrongTier(Station):
 
 class WithoutName(ConventionHandler):
     tier = "service"
+
+
+class WithoutAnything(ConventionHandler):
+    tier = "service"
+    name = "nothing"
 
 
 class SameName(Station):
@@ -228,6 +239,7 @@ def test_plug_ins_come_after_those_built_in_sorted_by_name() -> None:
         ("WithoutTier", "its 'tier' is neither 'principal' nor 'service'"),
         ("WrongTier", "its 'tier' is neither 'principal' nor 'service'"),
         ("WithoutName", "it has no 'name'"),
+        ("WithoutAnything", "it has neither 'interpret' nor 'get_variables'"),
         ("SameName", f"{__name__} handles the same convention already"),
         ("SameUuid", f"{__name__} handles the same convention already"),
         ("Station", f"{__name__} handles the same convention already"),
@@ -265,7 +277,7 @@ def test_of_two_plug_ins_for_one_convention_the_first_by_name_is_used() -> None:
 @pytest.fixture(autouse=True)
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget afterwards what a test registers."""
-    monkeypatch.setattr(conventions, "_REGISTERED", [])
+    monkeypatch.setattr(registry, "_REGISTERED", [])
 
 
 def test_a_registered_handler_is_used() -> None:
@@ -291,6 +303,7 @@ def test_registering_anew_replaces() -> None:
         (5, "it is not a subclass of zarr_xgroup.conventions.ConventionHandler"),
         (WrongTier, "its 'tier' is neither 'principal' nor 'service'"),
         (WithoutName, "it has no 'name'"),
+        (WithoutAnything, "it has neither 'interpret' nor 'get_variables'"),
     ],
 )
 def test_what_cannot_be_registered(handler: Any, problem: str) -> None:

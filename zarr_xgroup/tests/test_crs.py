@@ -1,13 +1,14 @@
-"""Which coordinate reference systems have longitude and latitude, with pyproj and without."""
+"""Which coordinate reference systems have longitude and latitude."""
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zarr_xgroup import crs
-from zarr_xgroup.crs import is_geographic
+from zarr_xgroup.conventions.crs import Crs, is_geographic
 
 _DATUM = (
     'DATUM["World Geodetic System 1984",ELLIPSOID["WGS 84",6378137,298.257223563,'
@@ -96,7 +97,6 @@ PROJJSON_ROTATED = {
     },
 }
 
-#: What needs no data base to be told.
 GEOGRAPHIC: dict[str, Any] = {
     "code": {"proj:code": "EPSG:4326"},
     "code in lower case": {"proj:code": "epsg:4326"},
@@ -138,16 +138,6 @@ NOT_GEOGRAPHIC: dict[str, Any] = {
 }
 
 
-@pytest.fixture(params=["with pyproj", "without pyproj"])
-def pyproj_or_not(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run a test with pyproj, and as if it were not installed."""
-    if request.param == "with pyproj":
-        pytest.importorskip("pyproj")
-    else:
-        monkeypatch.setattr(crs, "installed_pyproj", lambda: None)
-
-
-@pytest.mark.usefixtures("pyproj_or_not")
 @pytest.mark.parametrize("identity", GEOGRAPHIC.values(), ids=GEOGRAPHIC)
 def test_geographic(identity: Any) -> None:
     assert is_geographic(identity) is True
@@ -156,20 +146,17 @@ def test_geographic(identity: Any) -> None:
     assert is_geographic(identity, 5) is True
 
 
-@pytest.mark.usefixtures("pyproj_or_not")
 @pytest.mark.parametrize("identity", NOT_GEOGRAPHIC.values(), ids=NOT_GEOGRAPHIC)
 def test_not_geographic(identity: Any) -> None:
     assert is_geographic(identity) is False
 
 
-@pytest.mark.usefixtures("pyproj_or_not")
 @pytest.mark.parametrize("identity", [None, "EPSG:4326", 4326, 0.5, True, [], ["EPSG:4326"]])
 def test_what_is_no_identity(identity: Any) -> None:
     assert is_geographic(identity) is False
     assert is_geographic(identity, "WGS84") is True
 
 
-@pytest.mark.usefixtures("pyproj_or_not")
 @pytest.mark.parametrize("name", ["WGS84", "WGS 84", "wgs84", "EPSG:4326", "OGC:CRS84"])
 def test_names(name: str) -> None:
     assert is_geographic(None, name) is True
@@ -177,7 +164,6 @@ def test_names(name: str) -> None:
     assert is_geographic({"proj:code": None}, name) is True
 
 
-@pytest.mark.usefixtures("pyproj_or_not")
 @pytest.mark.parametrize(
     "name",
     [
@@ -208,18 +194,25 @@ def test_names_that_say_nothing(name: Any) -> None:
     ["EPSG:4258", "EPSG:4979", "urn:ogc:def:crs:EPSG::4326", "IAU_2015:49900", "ESRI:104905"],
 )
 def test_codes_of_the_data_base(code: str) -> None:
-    pytest.importorskip("pyproj")
     assert is_geographic({"proj:code": code}) is True
 
 
-def test_both_ways_agree_where_both_know(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("pyproj")
-    answers = []
-    for pyproj in (crs.installed_pyproj(), None):
-        monkeypatch.setattr(crs, "installed_pyproj", lambda found=pyproj: found)
-        known = (*GEOGRAPHIC.values(), *NOT_GEOGRAPHIC.values())
-        answers.append([is_geographic(identity) for identity in known])
-    assert answers[0] == answers[1]
+@pytest.mark.parametrize("text", ["EPSG:2154", "EPSG:4326", "no CRS"])
+def test_what_is_returned_is_not_shared(text: str) -> None:
+    crs = Crs("proj:code", text)
+    mapping, axes = crs.grid_mapping(), crs.axis_attributes()
+    crs.grid_mapping().clear()
+    for attributes in crs.axis_attributes().values():
+        attributes.clear()
+    assert mapping
+    assert crs.grid_mapping() == mapping
+    assert all(axes.values())
+    assert crs.axis_attributes() == axes
+
+
+def test_pyproj_is_imported_when_a_crs_is_met() -> None:
+    program = "import sys, zarr_xgroup.backend; sys.exit('pyproj' in sys.modules)"
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 _JSON = st.recursive(
@@ -232,13 +225,7 @@ _BEGINNINGS = st.sampled_from(["", "GEOGCRS[", "{", "EPSG:", "+proj=longlat ", "
 _TEXTS = st.builds(str.__add__, _BEGINNINGS, st.text(max_size=8))
 
 
-@pytest.mark.usefixtures("pyproj_or_not")
-@settings(
-    derandomize=True,
-    deadline=None,
-    max_examples=50,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(derandomize=True, deadline=None, max_examples=50)
 @given(_JSON | st.dictionaries(_KEYS, _JSON | _TEXTS, max_size=2), _JSON | _TEXTS)
 def test_nothing_raises(identity: Any, name: Any) -> None:
     assert is_geographic(identity, name) in (True, False)

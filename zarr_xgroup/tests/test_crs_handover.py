@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyproj
 import pytest
 import xarray as xr
 import zarr
@@ -28,7 +29,6 @@ UTM, WGS84 = "EPSG:32633", "EPSG:4326"
 CS = {"uuid": "e4dbf0b7-7a00-4ce6-b23e-484292014ab4"}
 GEOLOCATION = {"uuid": "bb9ee930-8c60-4c47-ad6b-8daa558987ed"}
 
-pyproj = pytest.importorskip("pyproj")
 # rioxarray and rasterix use affine in a way that affine is about to give up.
 pytestmark = pytest.mark.filterwarnings("ignore:Use `@` matmul:PendingDeprecationWarning")
 

@@ -11,7 +11,11 @@ from hypothesis import strategies as st
 from packaging.version import Version
 
 from zarr_xgroup import XGroupDimensionWarning, XGroupMetadataError
-from zarr_xgroup.dimensions import Hints, declared_dimensions, settle_dimensions
+from zarr_xgroup.conventions.model import AxisNames
+from zarr_xgroup.datasets.dimensions import assign_dimensions
+from zarr_xgroup.findings import as_warnings
+from zarr_xgroup.metadata.dimensions import declared_dimensions
+from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.tests.builders import (
     XARRAY,
     Array,
@@ -46,16 +50,20 @@ def document(
 
 
 def settle(
-    arrays: Mapping[str, dict[str, Any]], hints: Mapping[str, Hints] | None = None
+    arrays: Mapping[str, dict[str, Any]], hints: Mapping[str, AxisNames] | None = None
 ) -> tuple[dict[str, tuple[str, ...]], list[str]]:
     """Return the names of all dimensions of the group `g`, and what is told."""
-    settled = settle_dimensions(arrays, "g", hints)
-    for name, warning in settled.warnings.items():
+    assigned = assign_dimensions(arrays, Node(0, "g"), hints)
+    told = []
+    for name, finding in assigned.findings.items():
+        (warning,) = as_warnings([finding])
         assert type(warning) is XGroupDimensionWarning
         assert warning.error is None
         assert str(warning).startswith(f"Array /g/{name}: ")
-    assert set(settled.dimensions) == set(settled.named) == set(arrays)
-    return settled.dimensions, [str(warning) for warning in settled.warnings.values()]
+        assert finding.arrays == (f"/g/{name}",)
+        told.append(str(warning))
+    assert set(assigned.dims) == set(assigned.named) == set(arrays)
+    return dict(assigned.dims), told
 
 
 # As declared.
@@ -173,8 +181,8 @@ def test_no_names_at_all(zarr_format: int, pointer: str) -> None:
 
 
 def test_the_path_of_an_array_at_the_root() -> None:
-    settled = settle_dimensions({"v": document([4])}, "")
-    assert str(settled.warnings["v"]).startswith("Array /v: ")
+    assigned = assign_dimensions({"v": document([4])}, Node(0, ""))
+    assert assigned.findings["v"].text.startswith("Array /v: ")
 
 
 def test_partly_null() -> None:
@@ -321,8 +329,8 @@ def test_whatever_is_declared_it_fits_together(
 # Names from conventions.
 
 PHONY = ("phony_dim_0", "phony_dim_1", "phony_dim_2", "phony_dim_3")
-HINTS = Hints((("t", None), ("y", 4), ("x", 5)))
-IN_ORDER = Hints((("y", None), ("x", None)), in_order=True)
+HINTS = AxisNames((("t", None), ("y", 4), ("x", 5)))
+IN_ORDER = AxisNames((("y", None), ("x", None)), in_order=True)
 
 
 @pytest.mark.parametrize(
@@ -333,19 +341,19 @@ IN_ORDER = Hints((("y", None), ("x", None)), in_order=True)
         ([4, 5, 7], None, HINTS, ("y", "x", "t")),
         ([7, 4, 5], [None, "y", "x"], HINTS, ("t", "y", "x")),
         ([7, 4, 5], [None, "y", None], HINTS, ("t", "y", "x")),
-        ([9], None, Hints((("x", None),)), ("x",)),
-        ([5, 4], None, Hints((("y", 4), ("x", None)), in_order=True), ("x", "y")),
+        ([9], None, AxisNames((("x", None),)), ("x",)),
+        ([5, 4], None, AxisNames((("y", 4), ("x", None)), in_order=True), ("x", "y")),
         # More than one.
         ([7, 4, 5], ["time", None, None], HINTS, ("time", *PHONY[:2])),
         ([5, 4], [None, "lat"], HINTS, (PHONY[0], "lat")),
         ([4, 4, 5], None, HINTS, PHONY[:3]),
         ([4], None, HINTS, PHONY[:1]),
-        ([4, 4], None, Hints(IN_ORDER.axes), PHONY[:2]),
+        ([4, 4], None, AxisNames(IN_ORDER.axes), PHONY[:2]),
         # None at all.
         ([7, 7, 7], None, HINTS, PHONY[:3]),
         ([7, 4, 5, 1], None, HINTS, PHONY),
-        ([4], None, Hints(), PHONY[:1]),
-        ([4], None, Hints((("y", 5),)), PHONY[:1]),
+        ([4], None, AxisNames(), PHONY[:1]),
+        ([4], None, AxisNames((("y", 5),)), PHONY[:1]),
         # Several, of which the hints' own order is one.
         ([4, 4], None, IN_ORDER, ("y", "x")),
         ([4, 5], None, IN_ORDER, ("y", "x")),
@@ -354,14 +362,14 @@ IN_ORDER = Hints((("y", None), ("x", None)), in_order=True)
         ([4, 4, 4], ["t", None, None], IN_ORDER, ("t", "y", "x")),
         ([4, 4], [None, "y"], IN_ORDER, ("x", "y")),
         # Fewer names than axes.
-        ([9, 4, 5], None, Hints((("y", 4), ("x", 5))), (PHONY[0], "y", "x")),
-        ([9, 5, 4, 9], None, Hints((("y", 4), ("x", 5))), (PHONY[0], "x", "y", PHONY[1])),
-        ([4, 4, 5], None, Hints((("y", 4), ("x", 5))), PHONY[:3]),
+        ([9, 4, 5], None, AxisNames((("y", 4), ("x", 5))), (PHONY[0], "y", "x")),
+        ([9, 5, 4, 9], None, AxisNames((("y", 4), ("x", 5))), (PHONY[0], "x", "y", PHONY[1])),
+        ([4, 4, 5], None, AxisNames((("y", 4), ("x", 5))), PHONY[:3]),
     ],
     ids=str,
 )
 def test_hints_are_used_where_they_leave_one_way_only(
-    shape: list[int], names: Names, hints: Hints, expected: tuple[str, ...]
+    shape: list[int], names: Names, hints: AxisNames, expected: tuple[str, ...]
 ) -> None:
     array = document(shape, names)
     settled, told = settle({"v": array}, {"v": hints})
@@ -492,9 +500,9 @@ def test_a_size_of_zero_is_a_size() -> None:
 
 def test_names_before_and_after_conflicts() -> None:
     arrays = {"a": document([2], ["x"]), "b": document([3, 4], ["x", None])}
-    settled = settle_dimensions(arrays, "g")
-    assert settled.named == {"a": ("x",), "b": ("x", "phony_dim_0")}
-    assert settled.dimensions == {"a": ("x",), "b": ("x_b", "phony_dim_0")}
+    assigned = assign_dimensions(arrays, Node(0, "g"))
+    assert assigned.named == {"a": ("x",), "b": ("x", "phony_dim_0")}
+    assert assigned.dims == {"a": ("x",), "b": ("x_b", "phony_dim_0")}
 
 
 def test_an_array_with_both_troubles_is_told_of_once() -> None:

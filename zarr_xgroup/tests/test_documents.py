@@ -1,21 +1,25 @@
 """Zarr metadata documents of both formats, brought into one shape."""
 
 import json
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zarr_xgroup import XGroupError, XGroupMetadataError, XGroupStoreError
-from zarr_xgroup.documents import (
+from zarr_xgroup.metadata.documents import (
     Found,
+    JsonObject,
     ZarrFormat,
     consolidated_nodes,
     copy_of,
     format_of,
     node_document,
     parse_json,
+    split_consolidated,
 )
 
 ERROR = XGroupStoreError("/a/zarr.json cannot be read: PermissionError: no")
@@ -80,6 +84,89 @@ def test_a_copy_of_what_is_nested_deeper_than_the_stack() -> None:
     assert copy == "core"
 
 
+def read_node(found: Found, zarr_format: ZarrFormat, place: str) -> tuple[Any, Any]:
+    """Return a node's document, which is equal to a plain object, and what is wrong with it."""
+    return node_document(found, zarr_format, place)
+
+
+# Objects that are decoded as far as they are asked for.
+
+
+def raw(text: bytes) -> msgspec.Raw:
+    return msgspec.Raw(text)
+
+
+def undecoded(value: dict[str, Any]) -> JsonObject:
+    return JsonObject({key: raw(json.dumps(item).encode()) for key, item in value.items()}, "/a")
+
+
+json_objects = st.dictionaries(st.text(), json_values, max_size=4)
+
+
+@given(json_objects)
+@settings(deadline=None, derandomize=True, max_examples=100)
+def test_an_object_is_the_same_decoded_or_not(value: dict[str, Any]) -> None:
+    for members in (JsonObject(value), undecoded(value)):
+        assert list(members) == list(value)
+        assert len(members) == len(value)
+        assert all(key in members for key in value)
+        assert {key: json.loads(members.text(key) or b"null") for key in value} == value
+        assert members == value
+        assert {key: json.loads(members.text(key) or b"null") for key in value} == value
+
+
+@given(json_objects)
+@settings(deadline=None, derandomize=True, max_examples=100)
+def test_a_fresh_dict_is_equal_and_shares_nothing_mutable(value: dict[str, Any]) -> None:
+    for members in (JsonObject(value), undecoded(value)):
+        for _time in range(2):  # before its members were decoded, and after
+            fresh, other = members.fresh(), members.fresh()
+            assert fresh == other == value
+            parts = [id(part) for made in (fresh, other) for part in mutable_parts(made)]
+            assert len(set(parts)) == len(parts)
+            # Members may share among themselves: what is the same text is decoded once.
+            kept = {id(part) for value in members.values() for part in mutable_parts(value)}
+            assert not kept & set(parts)
+
+
+def test_a_member_is_decoded_when_it_is_asked_for() -> None:
+    members = JsonObject({"a": raw(b"[1, 2]"), "broken": raw(b"["), "none": None}, "/g")
+    assert members["a"] == [1, 2]
+    assert members["a"] is members["a"]
+    assert members.text("a") == b"[1, 2]"  # as it is written
+    assert members.text("broken") == b"["
+    assert members.text("none") is members.text("absent") is None
+    assert "absent" not in members
+    assert members.get("absent") is None
+    for read in (lambda: members["broken"], members.fresh):
+        with pytest.raises(XGroupMetadataError, match=r"^/g is not valid JSON: "):
+            read()
+
+
+def test_text_tells_objects_apart_and_those_written_alike_not() -> None:
+    def text_of(**members: Any) -> bytes:
+        document, _problem = read_node({"zarr.json": {**V3_ARRAY, **members}}, 3, "/a")
+        before: bytes = document.text_without_attributes()
+        assert dict(document)["shape"] == members.get("shape", [2])
+        assert document.text_without_attributes() == before
+        return before
+
+    plain = text_of()
+    assert text_of(attributes={"units": "s"}) == plain
+    others = [text_of(shape=[3]), text_of(more=None), text_of(more=1), text_of(other=1)]
+    assert len({plain, *others}) == len(others) + 1
+
+
+def test_text_of_what_no_encoding_has() -> None:
+    content = b'{"node_type": "group", "\\ud800": "\\udfff", "attributes": {"\\ud800": 1}}'
+    document, problem = read_node({"zarr.json": content}, 3, "/a")
+    assert problem is None
+    assert document is not None
+    assert document["\ud800"] == "\udfff"
+    assert document.attributes.fresh() == {"\ud800": 1}
+    assert document.text_without_attributes()
+
+
 # Formats.
 
 
@@ -107,43 +194,68 @@ def test_the_format_of_what_was_found(found: Found, zarr_format: ZarrFormat | No
 
 # Single nodes.
 
+#: What turns a JSON value into what a reader finds.
+Way: TypeAlias = Callable[[Any], Any]
+
+
+def as_text(value: Any) -> Any:
+    return value if isinstance(value, XGroupError) else json.dumps(value).encode()
+
+
+def as_raw(value: Any) -> Any:
+    return value if isinstance(value, XGroupError) else raw(json.dumps(value).encode())
+
+
+each_way = pytest.mark.parametrize(
+    "way", [lambda value: value, as_text, as_raw], ids=["decoded", "text", "undecoded"]
+)
+
+
+def given_as(way: Way, found: Found) -> Found:
+    return {key: way(value) for key, value in found.items()}
+
+
 V3_ARRAY = {"zarr_format": 3, "node_type": "array", "shape": [2], "attributes": {"units": "m"}}
 V2_ARRAY = {"zarr_format": 2, "shape": [2], "dtype": "<f8"}
 
 
-def test_a_v3_document_is_taken_as_it_is() -> None:
-    assert node_document({"zarr.json": V3_ARRAY}, 3, "/a") == (V3_ARRAY, None)
+@each_way
+def test_a_v3_document_is_taken_as_it_is(way: Way) -> None:
+    assert read_node({"zarr.json": way(V3_ARRAY)}, 3, "/a") == (V3_ARRAY, None)
 
 
-def test_a_v3_document_without_attributes_gets_none() -> None:
-    document, problem = node_document({"zarr.json": {"node_type": "group"}}, 3, "/a")
+@each_way
+def test_a_v3_document_without_attributes_gets_none(way: Way) -> None:
+    document, problem = read_node({"zarr.json": way({"node_type": "group"})}, 3, "/a")
     assert document == {"node_type": "group", "attributes": {}}
     assert problem is None
 
 
-def test_consolidated_metadata_is_no_part_of_a_document() -> None:
+@each_way
+def test_consolidated_metadata_is_no_part_of_a_document(way: Way) -> None:
     group = {"node_type": "group", "attributes": {}}
-    found = {"zarr.json": {**group, "consolidated_metadata": {"metadata": {}}}}
-    assert node_document(found, 3, "/a") == (group, None)
+    found = {"zarr.json": way({**group, "consolidated_metadata": {"metadata": {}}})}
+    assert read_node(found, 3, "/a") == (group, None)
 
 
-def test_a_v2_document_in_the_shape_of_v3() -> None:
-    found = {".zarray": V2_ARRAY, ".zattrs": {"units": "m"}}
+@each_way
+def test_a_v2_document_in_the_shape_of_v3(way: Way) -> None:
+    found = given_as(way, {".zarray": V2_ARRAY, ".zattrs": {"units": "m"}})
     expected = {**V2_ARRAY, "node_type": "array", "attributes": {"units": "m"}}
-    assert node_document(found, 2, "/a") == (expected, None)
+    assert read_node(found, 2, "/a") == (expected, None)
     group = {"zarr_format": 2, "node_type": "group", "attributes": {}}
-    assert node_document({".zgroup": {"zarr_format": 2}}, 2, "/a") == (group, None)
+    assert read_node({".zgroup": way({"zarr_format": 2})}, 2, "/a") == (group, None)
 
 
 def test_a_v2_node_that_is_both_is_an_array() -> None:
-    document, _problem = node_document({".zarray": V2_ARRAY, ".zgroup": {}}, 2, "/a")
+    document, _problem = read_node({".zarray": V2_ARRAY, ".zgroup": {}}, 2, "/a")
     assert document is not None
     assert document["node_type"] == "array"
 
 
 def test_a_document_is_not_changed_by_being_read() -> None:
     found = {"zarr.json": json.loads(json.dumps(V3_ARRAY))}
-    node_document(found, 3, "/a")
+    read_node(found, 3, "/a")
     assert found == {"zarr.json": V3_ARRAY}
 
 
@@ -159,7 +271,7 @@ def test_a_document_is_not_changed_by_being_read() -> None:
     ids=str,
 )
 def test_no_node(zarr_format: ZarrFormat, found: Found) -> None:
-    assert node_document(found, zarr_format, "/a") == (None, None)
+    assert read_node(found, zarr_format, "/a") == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -185,32 +297,38 @@ def test_no_node(zarr_format: ZarrFormat, found: Found) -> None:
         (2, {".zgroup": ERROR}, str(ERROR)),
     ],
 )
-def test_a_node_that_cannot_be_understood(zarr_format: ZarrFormat, found: Found, text: str) -> None:
-    document, problem = node_document(found, zarr_format, "/a")
+@each_way
+def test_a_node_that_cannot_be_understood(
+    zarr_format: ZarrFormat, found: Found, text: str, way: Way
+) -> None:
+    document, problem = read_node(given_as(way, found), zarr_format, "/a")
     assert document is None
     assert isinstance(problem, XGroupError)
     assert str(problem) == text
 
 
+@each_way
 @pytest.mark.parametrize("attributes", [[], "x", 5, False])
-def test_attributes_that_are_no_object(attributes: Any) -> None:
+def test_attributes_that_are_no_object(attributes: Any, way: Way) -> None:
     kind = type(attributes).__name__
-    found = {"zarr.json": {**V3_ARRAY, "attributes": attributes}}
-    document, problem = node_document(found, 3, "/a")
+    found: Found = {"zarr.json": way({**V3_ARRAY, "attributes": attributes})}
+    document, problem = read_node(found, 3, "/a")
     assert document == {**V3_ARRAY, "attributes": {}}
     assert str(problem) == f"'attributes' of /a must be a JSON object, got {kind}"
-    document, problem = node_document({".zarray": V2_ARRAY, ".zattrs": attributes}, 2, "/a")
+    found = given_as(way, {".zarray": V2_ARRAY, ".zattrs": attributes})
+    document, problem = read_node(found, 2, "/a")
     assert document == {**V2_ARRAY, "node_type": "array", "attributes": {}}
     assert str(problem) == f"'.zattrs' of /a must be a JSON object, got {kind}"
 
 
-def test_attributes_that_are_null_are_none() -> None:
-    found = {"zarr.json": {**V3_ARRAY, "attributes": None}}
-    assert node_document(found, 3, "/a") == ({**V3_ARRAY, "attributes": {}}, None)
+@each_way
+def test_attributes_that_are_null_are_none(way: Way) -> None:
+    found = {"zarr.json": way({**V3_ARRAY, "attributes": None})}
+    assert read_node(found, 3, "/a") == ({**V3_ARRAY, "attributes": {}}, None)
 
 
 def test_v2_attributes_that_cannot_be_read() -> None:
-    document, problem = node_document({".zarray": V2_ARRAY, ".zattrs": ERROR}, 2, "/a")
+    document, problem = read_node({".zarray": V2_ARRAY, ".zattrs": ERROR}, 2, "/a")
     assert document == {**V2_ARRAY, "node_type": "array", "attributes": {}}
     assert problem is ERROR
 
@@ -224,8 +342,46 @@ def test_v2_attributes_that_cannot_be_read() -> None:
     ids=str,
 )
 def test_an_error_at_a_key_that_is_not_needed_does_not_matter(found: Found) -> None:
-    document, problem = node_document(found, 2, "/a")
+    document, problem = read_node(found, 2, "/a")
     assert document == {"zarr_format": 2, "node_type": "group", "attributes": {}}
+    assert problem is None
+
+
+#: What no decoder of whole documents accepts, though a reader of their members may overlook it.
+OVERLOOKED = {
+    "no text": b'"\xff"',
+    "digits": b"9" * 5000,
+    "depth": b"[" * 100_000 + b"]" * 100_000,
+}
+
+
+@pytest.mark.parametrize("kind", OVERLOOKED)
+@pytest.mark.parametrize("node_type", ["array", "group"])
+def test_attributes_that_cannot_be_decoded_are_told_of_at_once(kind: str, node_type: str) -> None:
+    content = (
+        b'{"node_type": "%s", "attributes": {"a": %s, "units": "m"}, "consolidated_metadata": '
+        b'{"kind": "inline", "metadata": {}}}'
+    ) % (node_type.encode(), OVERLOOKED[kind])
+    for value in (content, split_consolidated(content)):
+        document, problem = read_node({"zarr.json": value}, 3, "/a")
+        assert document is None
+        assert str(problem).startswith("/a/zarr.json is not valid JSON: ")
+    document, problem = read_node({"zarr.json": raw(content)}, 3, "/a")
+    assert document is None
+    assert str(problem).startswith("/a is not valid JSON: ")
+    attributes = b'{"a": %s}' % OVERLOOKED[kind]
+    found = {".zgroup": b'{"zarr_format": 2}', ".zattrs": attributes}
+    document, problem = read_node(found, 2, "/a")
+    assert document == {"zarr_format": 2, "node_type": "group", "attributes": {}}
+    assert str(problem).startswith("/a/.zattrs is not valid JSON: ")
+
+
+def test_what_only_looks_as_if_it_could_not_be_decoded() -> None:
+    attributes = {"number": 10**1000, "text": "9" * 5000, "letters": "\u00e9\ud800", "pi": 3.14}
+    content = json.dumps({"node_type": "group", "attributes": attributes}, ensure_ascii=False)
+    found = {"zarr.json": content.encode("utf-8", "surrogatepass")}
+    document, problem = read_node(found, 3, "/a")
+    assert document == {"node_type": "group", "attributes": attributes}
     assert problem is None
 
 
@@ -273,8 +429,9 @@ def test_v2_consolidated_metadata() -> None:
     ],
     ids=str,
 )
-def test_no_consolidated_metadata(zarr_format: ZarrFormat, found: Found) -> None:
-    assert consolidated_nodes(found, zarr_format, "/") is None
+@each_way
+def test_no_consolidated_metadata(zarr_format: ZarrFormat, found: Found, way: Way) -> None:
+    assert consolidated_nodes(given_as(way, found), zarr_format, "/") is None
 
 
 @pytest.mark.parametrize(
@@ -296,8 +453,9 @@ def test_no_consolidated_metadata(zarr_format: ZarrFormat, found: Found) -> None
         ),
     ],
 )
-def test_malformed_v3_consolidated_metadata(consolidated: Any, text: str) -> None:
-    found = {"zarr.json": {"node_type": "group", "consolidated_metadata": consolidated}}
+@each_way
+def test_malformed_v3_consolidated_metadata(consolidated: Any, text: str, way: Way) -> None:
+    found = {"zarr.json": way({"node_type": "group", "consolidated_metadata": consolidated})}
     with pytest.raises(XGroupMetadataError) as error:
         consolidated_nodes(found, 3, "/g")
     assert str(error.value) == text
@@ -311,10 +469,127 @@ def test_malformed_v3_consolidated_metadata(consolidated: Any, text: str) -> Non
         ({"metadata": "x"}, "'metadata' of /g must be a JSON object, got str"),
     ],
 )
-def test_malformed_v2_consolidated_metadata(consolidated: Any, text: str) -> None:
+@each_way
+def test_malformed_v2_consolidated_metadata(consolidated: Any, text: str, way: Way) -> None:
     with pytest.raises(XGroupMetadataError) as error:
-        consolidated_nodes({".zmetadata": consolidated}, 2, "/g")
+        consolidated_nodes({".zmetadata": way(consolidated)}, 2, "/g")
     assert str(error.value) == text
+
+
+def documents_of(found: Found, zarr_format: ZarrFormat) -> dict[str, Any]:
+    """Return the documents of the nodes that a group's consolidated metadata has."""
+    nodes = consolidated_nodes(found, zarr_format, "/")
+    assert nodes is not None
+    return {path: read_node(values, zarr_format, f"/{path}")[0] for path, values in nodes.items()}
+
+
+#: More than zarr writes, or less: read all the same.
+SPELLINGS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "as zarr": lambda group: group,
+    "another member": lambda group: {**group, "more": [1]},
+    "another member inside": lambda group: {
+        **group,
+        "consolidated_metadata": {**group["consolidated_metadata"], "more": {}},
+    },
+    "nodes only": lambda group: {
+        **group,
+        "consolidated_metadata": {"metadata": group["consolidated_metadata"]["metadata"]},
+    },
+    "without attributes": lambda group: {
+        key: value for key, value in group.items() if key != "attributes"
+    },
+    "not a number": lambda group: {**group, "attributes": {"a": float("inf")}},
+    "no attributes": lambda group: {**group, "attributes": None},
+    "attributes a list": lambda group: {**group, "attributes": []},
+    "consolidated twice": lambda group: {
+        **group,
+        "attributes": {"consolidated_metadata": {"metadata": {"x": {}}}},
+    },
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_v3_consolidated_metadata_as_text(spelling: str) -> None:
+    nodes = {
+        "g": {"node_type": "group", "attributes": {}},
+        "g/a": V3_ARRAY,
+        "broken": [],
+        "not/a/number": {"node_type": "group", "attributes": {"a": float("-inf")}},
+    }
+    consolidated = {"kind": "inline", "must_understand": False, "metadata": nodes}
+    whole = SPELLINGS[spelling](
+        {
+            "zarr_format": 3,
+            "node_type": "group",
+            "attributes": {"title": "root"},
+            "consolidated_metadata": consolidated,
+        }
+    )
+    content = json.dumps(whole).encode()
+    document, problem = read_node({"zarr.json": whole}, 3, "/")
+    expected = {**nodes, "broken": None}
+    for value in (whole, content, raw(content), split_consolidated(content)):
+        assert documents_of({"zarr.json": value}, 3) == expected
+        found, same_problem = read_node({"zarr.json": value}, 3, "/")
+        assert found == document
+        assert str(same_problem) == str(problem)
+
+
+def test_consolidated_nodes_are_split_in_one_pass_and_not_decoded() -> None:
+    content = (
+        b'{"zarr_format": 3, "node_type": "group", "attributes": {"title": "root"}, '
+        b'"consolidated_metadata": {"kind": "inline", "must_understand": false, "metadata": '
+        b'{"bad": {"node_type": "group", "attributes": {"a": "\xff"}}, "good": {"node_type": '
+        b'"group"}}}}'
+    )
+    split = split_consolidated(content)
+    assert all(
+        isinstance(node, msgspec.Raw)
+        for node in split["consolidated_metadata"]["metadata"].values()
+    )
+    for value in (split, content):
+        found = {"zarr.json": value}
+        group = {"zarr_format": 3, "node_type": "group", "attributes": {"title": "root"}}
+        assert read_node(found, 3, "/") == (group, None)
+        nodes = documents_of(found, 3)
+        assert nodes == {"bad": None, "good": {"node_type": "group", "attributes": {}}}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"5",
+        b'{"node_type": "group"}',
+        b'{"node_type": "group", "consolidated_metadata": null}',
+        b'{"node_type": "group", "consolidated_metadata": {"kind": "other", "metadata": {}}}',
+        b'{"consolidated_metadata": ' + b"[" * 100_000,
+    ],
+    ids=lambda content: content[-20:].decode(),
+)
+def test_what_is_not_consolidated_as_zarr_does_it_is_not_split(content: bytes) -> None:
+    assert split_consolidated(content) is content
+
+
+@pytest.mark.parametrize("more", [{}, {"more": 1}])
+def test_v2_consolidated_metadata_as_text(more: dict[str, Any]) -> None:
+    metadata = {
+        ".zgroup": {"zarr_format": 2},
+        "g/.zgroup": {"zarr_format": 2},
+        "g/a/.zarray": V2_ARRAY,
+        "g/a/.zattrs": {"units": "m"},
+        "g/notes.txt": {},
+        "bad/.zgroup": [],
+    }
+    whole = {"zarr_consolidated_format": 1, "metadata": metadata, **more}
+    for value in (whole, json.dumps(whole).encode()):
+        assert documents_of({".zmetadata": value}, 2) == {
+            "g": {"zarr_format": 2, "node_type": "group", "attributes": {}},
+            "g/a": {**V2_ARRAY, "node_type": "array", "attributes": {"units": "m"}},
+            "bad": None,
+        }
 
 
 def test_v2_consolidated_metadata_that_is_no_json() -> None:

@@ -4,7 +4,7 @@ import pickle
 import sys
 import types
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,6 +30,7 @@ from zarr_xgroup import (
     XGroupWarning,
     errors,
 )
+from zarr_xgroup.findings import Finding, Kind, as_warnings
 from zarr_xgroup.tests.builders import (
     HAS_INDEX_OPTION,
     Array,
@@ -74,6 +75,15 @@ def values(*dims: str, **attrs: Any) -> Array:
     for _dim in dims:
         value = [value, value]
     return Array(value, dims, attrs)
+
+
+def warning_of(
+    kind: Kind, paths: Iterable[str], text: str = "", error: XGroupError | None = None
+) -> XGroupWarning:
+    """Return the one warning that tells the same of arrays, each of which was found at fault."""
+    text = text or str(error or "")
+    (warning,) = as_warnings([Finding(kind, text, (path,), error=error) for path in paths])
+    return warning
 
 
 # The trees.
@@ -152,8 +162,8 @@ def test_warnings_carry_their_error(kind: type[XGroupWarning]) -> None:
 @pytest.mark.parametrize(
     "warning",
     [
-        XGroupNoPrincipalWarning.for_arrays(["/a", "/b"]),
-        XGroupResolutionWarning.for_problem(["/a"], XGroupReferenceError("why")),
+        warning_of(Kind.NO_PRINCIPAL, ["/a", "/b"]),
+        warning_of(Kind.PROBLEM, ["/a"], error=XGroupReferenceError("why")),
         XGroupMetadataWarning("text", XGroupMetadataError("why")),
     ],
     ids=lambda warning: type(warning).__name__,
@@ -388,14 +398,16 @@ def test_each_kind_of_problem_has_its_error(
 
 
 def test_a_problem_that_several_arrays_meet_names_them_all() -> None:
-    warning = XGroupResolutionWarning.for_problem(["/a", "/b"], XGroupStoreError("the reason"))
+    warning = warning_of(Kind.PROBLEM, ["/a", "/b"], error=XGroupStoreError("the reason"))
+    assert type(warning) is XGroupResolutionWarning
     assert str(warning) == "the reason. Arrays /a, /b were opened without what depends on it"
     assert warning.paths == ("/a", "/b")
 
 
 def test_a_problem_that_many_arrays_meet_names_the_first_30() -> None:
     paths = [f"/a{n}" for n in range(32)]
-    warning = XGroupResolutionWarning.for_problem(paths, XGroupStoreError("the reason"))
+    warning = warning_of(Kind.PROBLEM, paths, error=XGroupStoreError("the reason"))
+    assert type(warning) is XGroupResolutionWarning
     assert str(warning) == (
         f"the reason. Arrays {', '.join(paths[:30])} and 2 more were opened without what "
         "depends on it"
@@ -407,7 +419,8 @@ def test_a_problem_that_many_arrays_meet_names_the_first_30() -> None:
     ("paths", "text"), [(["/a"], "Array /a: chosen"), (["/a", "/b"], "Arrays /a, /b: chosen")]
 )
 def test_a_choice_that_was_made_is_told_without_an_error(paths: list[str], text: str) -> None:
-    warning = XGroupResolutionWarning.for_note(paths, "chosen")
+    warning = warning_of(Kind.CHOICE, paths, "chosen")
+    assert type(warning) is XGroupResolutionWarning
     assert str(warning) == text
     assert warning.paths == tuple(paths)
     assert warning.error is None

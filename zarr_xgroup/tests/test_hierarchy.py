@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +22,14 @@ from zarr_xgroup import (
     XGroupStoreError,
     XGroupStoreNotFoundError,
 )
-from zarr_xgroup.hierarchy import Hierarchy
-from zarr_xgroup.paths import join_path, normalize_path
-from zarr_xgroup.reach import Reach, reach_of_store
-from zarr_xgroup.stores import describe_store
+from zarr_xgroup.metadata.documents import Document
+from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.metadata.paths import join_path, normalize_path
+from zarr_xgroup.metadata.snapshots import LackingError, Lookup, Needs, Snapshot
+from zarr_xgroup.storage.library import Library
+from zarr_xgroup.storage.opening import describe_store, open_store
+from zarr_xgroup.storage.trust import Reach, reach_of_store
+from zarr_xgroup.storage.uris import redact
 from zarr_xgroup.tests import builders
 from zarr_xgroup.tests.builders import (
     SAMPLE,
@@ -50,7 +54,6 @@ from zarr_xgroup.tests.builders import (
     without,
     write_local,
 )
-from zarr_xgroup.uris import redact
 
 each_format = pytest.mark.parametrize("zarr_format", [2, 3])
 each_kind = pytest.mark.parametrize(
@@ -258,11 +261,17 @@ def test_no_storage_options_in_messages(tmp_path: Path) -> None:
 # Nodes.
 
 
-def tree_of(hierarchy: Hierarchy, group: str = "") -> dict[str, tuple[list[str], list[str]]]:
+def snapshot_of(library: Library) -> Snapshot:
+    """Return what is known of the store that was opened."""
+    return library.snapshots[0]
+
+
+def tree_of(library: Library, group: str = "") -> dict[str, tuple[list[str], list[str]]]:
     """Return the names of the arrays and groups of each group."""
+    snapshot = snapshot_of(library)
     return {
-        path: (list(hierarchy.arrays(path)), hierarchy.groups(path))
-        for path in hierarchy.subtree(group)
+        path: (list(snapshot.arrays(path)), snapshot.groups(path))
+        for path in snapshot.subtree(group)
     }
 
 
@@ -272,24 +281,24 @@ SMALL_TREE = {"": (["v"], ["a", "c"]), "a": (["w"], ["b"]), "c": ([], []), "a/b"
 @each_kind
 def test_the_nodes_of_a_store(zarr_format: ZarrFormat, consolidated: bool) -> None:
     store = memory_store(build(SMALL, zarr_format, consolidated=consolidated))
-    hierarchy, group = Hierarchy.open(store, {})
-    hierarchy.load_tree("")
+    library, group = Library.open(store, {})
+    library.read_tree("")
     assert group == ""
-    assert hierarchy.zarr_format == zarr_format
-    assert hierarchy.consolidated_at == ("" if consolidated else None)
-    assert tree_of(hierarchy) == SMALL_TREE
-    assert list(hierarchy.subtree("")) == ["", "a", "c", "a/b"]
-    assert hierarchy.problems == {}
-    assert hierarchy.warnings == []
+    assert snapshot_of(library).zarr_format == zarr_format
+    assert snapshot_of(library).consolidated_at == ("" if consolidated else None)
+    assert tree_of(library) == SMALL_TREE
+    assert list(snapshot_of(library).subtree("")) == ["", "a", "c", "a/b"]
+    assert snapshot_of(library).problems == {}
+    assert library.findings == []
     for path, level in (("", 0), ("a", 1), ("a/b", 2)):
-        document = hierarchy.document(path)
+        document = snapshot_of(library).document(path)
         assert document is not None
         assert document["attributes"] == {"level": level}
         assert document["node_type"] == "group"
-    array = hierarchy.arrays("")["v"]
+    array = snapshot_of(library).arrays("")["v"]
     assert array["attributes"]["units"] == "m"
     assert array["shape"] == [2]
-    assert hierarchy.document("nope") is None
+    assert snapshot_of(library).document("nope") is None
 
 
 @each_kind
@@ -298,39 +307,63 @@ def test_the_nodes_below_a_group(
     zarr_format: ZarrFormat, consolidated: bool, spelling: str
 ) -> None:
     store = memory_store(build(SMALL, zarr_format, consolidated=consolidated))
-    hierarchy, group = Hierarchy.open(store, {"group": spelling})
+    library, group = Library.open(store, {"group": spelling})
     assert group == "a"
-    hierarchy.load_group("a")
-    assert hierarchy.arrays("a").keys() == {"w"}
-    assert hierarchy.groups("a") == ["b"]
-    hierarchy.load_tree("a")
-    assert tree_of(hierarchy, "a") == {"a": (["w"], ["b"]), "a/b": ([], [])}
-    root = hierarchy.document("")
+    library.read_group("a")
+    assert snapshot_of(library).arrays("a").keys() == {"w"}
+    assert snapshot_of(library).groups("a") == ["b"]
+    library.read_tree("a")
+    assert tree_of(library, "a") == {"a": (["w"], ["b"]), "a/b": ([], [])}
+    root = snapshot_of(library).document("")
     assert root is not None
     assert root["attributes"] == {"level": 0}
 
 
 def test_a_group_that_is_not_loaded_has_no_members_yet() -> None:
-    hierarchy, _group = Hierarchy.open(memory_store(build(SMALL)), {})
-    assert hierarchy.arrays("") == {}
-    assert hierarchy.groups("a") == []
+    library, _group = Library.open(memory_store(build(SMALL)), {})
+    assert snapshot_of(library).arrays("") == {}
+    assert snapshot_of(library).groups("a") == []
+
+
+def nodes(*paths: str) -> frozenset[Node]:
+    return frozenset(Node(0, path) for path in paths)
+
+
+def load(library: Library, *paths: str) -> None:
+    """Read the documents of nodes as far as they are not known yet."""
+    unknown = [path for path in paths if not snapshot_of(library).is_known(path)]
+    if unknown:
+        library.read(Needs(documents=nodes(*unknown)))
+
+
+def find(library: Library, path: str) -> Document | None:
+    """Return the document of a node, read now if it was not yet."""
+    load(library, path)
+    return snapshot_of(library).document(path)
+
+
+def why_absent(library: Library, path: str) -> str:
+    """Return why there is no node at a path; the store is asked if that is not known."""
+    if not snapshot_of(library).is_absence_sure(path):
+        library.read(Needs(doubted=nodes(path)))
+    return snapshot_of(library).why_absent(path)
 
 
 @each_kind
 def test_finding_nodes_one_by_one(zarr_format: ZarrFormat, consolidated: bool) -> None:
     store = recording_store(build(SMALL, zarr_format, consolidated=consolidated))
-    hierarchy, _group = Hierarchy.open(store, {})
+    library, _group = Library.open(store, {})
     for _time in range(2):
-        document = hierarchy.find("a/w")
+        document = find(library, "a/w")
         assert document is not None
         assert document["shape"] == [1]
-        assert hierarchy.find("a/nope") is None
-        hierarchy.load(["a/w", "a/b", "a/nope", "a/b"])
+        assert find(library, "a/nope") is None
+        load(library, "a/w", "a/b", "a/nope", "a/b")
     assert max(store.metadata_gets.values()) == 1
-    assert hierarchy.why_absent("a/nope") == "no such node"
-    hierarchy.load_tree("")
+    assert why_absent(library, "a/nope") == "no such node"
+    library.read_tree("")
     assert max(count for key, count in store.metadata_gets.items() if "nope" not in key) == 1
-    assert tree_of(hierarchy) == SMALL_TREE
+    assert tree_of(library) == SMALL_TREE
 
 
 @each_format
@@ -338,9 +371,9 @@ def test_why_a_node_is_absent_that_is_missing_in_consolidated_metadata(
     zarr_format: ZarrFormat,
 ) -> None:
     stale = stale_contents(zarr_format)
-    hierarchy, _group = Hierarchy.open(memory_store(stale), {})
-    assert hierarchy.find("late/v") is None
-    assert hierarchy.why_absent("late/v") == (
+    library, _group = Library.open(memory_store(stale), {})
+    assert find(library, "late/v") is None
+    assert why_absent(library, "late/v") == (
         "no such node in the consolidated metadata, though the store has it: open it with "
         "consolidated=False"
     )
@@ -349,24 +382,288 @@ def test_why_a_node_is_absent_that_is_missing_in_consolidated_metadata(
 def test_why_a_node_is_absent_that_cannot_be_read() -> None:
     store = recording_store(build(SMALL))
     store.failing["a/w/zarr.json"] = PermissionError("no")
-    hierarchy, _group = Hierarchy.open(store, {})
-    assert hierarchy.find("a/w") is None
+    library, _group = Library.open(store, {})
+    assert find(library, "a/w") is None
     text = "/a/w/zarr.json cannot be read: no permission (PermissionError: no)"
-    assert str(hierarchy.problem("a/w")) == text
+    assert str(snapshot_of(library).problem("a/w")) == text
 
 
 def test_only_a_store_that_was_opened_is_closed(tmp_path: Path) -> None:
     store = recording_store(build(SMALL))
-    hierarchy, _group = Hierarchy.open(store, {})
-    hierarchy.close()
-    assert not hierarchy.closes
-    assert hierarchy.opened_stores() == []
+    library, _group = Library.open(store, {})
+    assert library.closer is None
+    library.close()
     assert store.closed == 0
-    hierarchy, _group = Hierarchy.open(write_local(build(SMALL), tmp_path / "s.zarr"), {})
-    assert hierarchy.closes
-    assert hierarchy.opened_stores() == [hierarchy.store]
-    hierarchy.close()
-    assert not hierarchy.store._is_open
+    library, _group = Library.open(write_local(build(SMALL), tmp_path / "s.zarr"), {})
+    assert library.closer == library.zarr_store(0).close
+    library.close()
+    assert not library.zarr_store(0)._is_open
+
+
+# What an interpretation lacks.
+
+
+class Blind(RecordingStore):
+    """A store whose listings, but for that of its root, show nothing."""
+
+    async def list_dir(self, prefix: str) -> AsyncIterator[str]:
+        if not prefix:
+            async for name in super().list_dir(prefix):
+                yield name
+
+
+@pytest.fixture
+def others(monkeypatch: pytest.MonkeyPatch) -> dict[str, RecordingStore]:
+    """Give stores in place of those that references lead to, by their local path."""
+    stores: dict[str, RecordingStore] = {}
+
+    async def open_known(location: Any, options: dict[str, Any] | None) -> StorePath:
+        path = f"/{location.strip('/')}" if isinstance(location, str) else ""
+        return await open_store(stores.get(path, location), options)
+
+    monkeypatch.setattr("zarr_xgroup.storage.library.open_store", open_known)
+    return stores
+
+
+@each_format
+def test_all_that_is_lacking_is_read_at_once(
+    zarr_format: ZarrFormat, others: dict[str, RecordingStore]
+) -> None:
+    store = recording_store(build(SMALL, zarr_format))
+    others["/other"] = recording_store(build(SMALL, zarr_format))
+    library, _group = Library.open(store, {})
+    store.delays["*"] = others["/other"].delays["*"] = 0.05
+    foreign = frozenset([(0, "file:///other", "a/w"), (0, "file:///other", "v")])
+    library.read(Needs(nodes("v", "nope"), members=nodes("a", "c"), foreign=foreign))
+    snapshot = snapshot_of(library)
+    assert snapshot.is_known("v")
+    assert snapshot.is_known("nope")
+    assert snapshot.document("nope") is None
+    assert tree_of(library, "a") == {"a": (["w"], ["b"]), "a/b": ([], [])}
+    assert snapshot.is_listed("c")
+    assert not snapshot.is_listed("")
+    assert library.snapshots.link(0, "file:///other") == Node(1, "")
+    assert library.snapshots[1].document("a/w") == snapshot.document("a/w")
+    assert library.snapshots[1].document("v") == snapshot.document("v")
+    assert not library.snapshots[1].is_known("a")
+    for each in (store, others["/other"]):
+        assert max(each.metadata_gets.values()) == 1
+        assert each.most_in_flight > 1
+    assert sorted(store.listed) == [
+        "",
+        "a",
+        "c",
+    ]  # the first in case it is needed, when it was opened
+
+
+@each_kind
+def test_what_is_known_is_not_read_again(zarr_format: ZarrFormat, consolidated: bool) -> None:
+    store = recording_store(build(SMALL, zarr_format, consolidated=consolidated))
+    library, _group = Library.open(store, {})
+    library.read_tree("")
+    before = list(store.gets), list(store.listed)
+    library.read(Needs(nodes("", "v", "a/w", "a/b", "v/below"), members=nodes("", "a", "c")))
+    library.read_group("a")
+    library.read_tree("")
+    library.read(Needs())
+    assert (store.gets, store.listed) == before
+
+
+def test_to_ask_again_for_what_was_read_is_a_mistake() -> None:
+    store = recording_store(build(SMALL))
+    library, _group = Library.open(store, {})
+    library.read(Needs(documents=nodes("v", "nope")))
+    before = list(store.gets)
+    with pytest.raises(RuntimeError, match=r"^what was read is still lacking: Needs"):
+        library.read(Needs(documents=nodes("nope", "v")))
+    assert store.gets == before
+
+
+def test_a_node_that_is_lacking_for_several_reasons_is_read_once(
+    others: dict[str, RecordingStore],
+) -> None:
+    store = recording_store(build(SMALL))
+    others["/other"] = recording_store(build(SMALL))
+    library, _group = Library.open(store, {})
+    store.delays["*"] = others["/other"].delays["*"] = 0.05
+    foreign = frozenset([(0, "file:///other", "v"), (0, "file://///other/", "v")])
+    library.read(Needs(nodes("a/w"), members=nodes("a"), foreign=foreign))
+    assert tree_of(library, "a") == {"a": (["w"], ["b"]), "a/b": ([], [])}
+    assert library.snapshots.link(0, "file://///other/") == Node(1, "")
+    assert max(store.metadata_gets.values()) == 1
+    assert max(others["/other"].metadata_gets.values()) == 1
+
+
+@each_format
+def test_what_consolidated_metadata_lacks_is_asked_for_once(zarr_format: ZarrFormat) -> None:
+    store = recording_store(stale_contents(zarr_format))
+    library, _group = Library.open(store, {})
+    snapshot = snapshot_of(library)
+    store.gets.clear()
+    store.failing["no/permission/zarr.json"] = PermissionError("no")
+    asked = ("late/v", "late/nope", "no/permission")
+    for path in asked:
+        assert snapshot.is_known(path)
+        assert not snapshot.is_absence_sure(path)
+    assert snapshot.is_absence_sure("v/below")  # an array
+    store.delays["*"] = 0.05
+    library.read(Needs(doubted=nodes(*asked)))
+    assert store.most_in_flight >= len(asked)
+    assert max(store.metadata_gets.values()) == 1
+    assert all(snapshot.is_absence_sure(path) for path in asked)
+    store.gets.clear()
+    assert (
+        why_absent(library, "late/nope") == why_absent(library, "no/permission") == ("no such node")
+    )
+    assert why_absent(library, "late/v").startswith("no such node in the consolidated metadata")
+    assert snapshot.document("late/v") is None
+    assert store.gets == []
+
+
+@each_format
+def test_no_more_nodes_are_asked_for_at_once_than_zarr_is_configured_for(
+    zarr_format: ZarrFormat,
+) -> None:
+    store = recording_store(build(SMALL, zarr_format, consolidated=True))
+    library, _group = Library.open(store, {})
+    store.most_in_flight, store.delays["*"] = 0, 0.01
+    with zarr.config.set({"async.concurrency": 2}):
+        library.read(Needs(doubted=nodes(*(f"nope{number}" for number in range(9)))))
+    keys_of_a_node = 1 if zarr_format == 3 else 3
+    assert store.most_in_flight == 2 * keys_of_a_node
+
+
+def test_a_group_whose_listing_shows_nothing_cannot_be_listed() -> None:
+    library, _group = Library.open(Blind(memory_store(build(SMALL))), {})
+    library.read_tree("")
+    snapshot = snapshot_of(library)
+    text = (
+        "The members of group '/a' cannot be found: recording store cannot be listed and has no "
+        "consolidated metadata. Who writes the store can add it by "
+        "zarr.consolidate_metadata(store)."
+    )
+    assert snapshot.groups("") == ["a", "c"]
+    assert str(snapshot.problems["a"]) == text
+    assert not snapshot.is_listed("a")
+    with pytest.raises(XGroupStoreError, match=f"^{re.escape(text)}$"):
+        library.read_group("a")
+
+
+def test_a_group_that_cannot_be_listed_has_no_members() -> None:
+    store = recording_store(build(SMALL))
+    store.unlistable["a"] = PermissionError("no")
+    library, _group = Library.open(store, {})
+    lookup = Lookup(library.snapshots)
+    with pytest.raises(LackingError):
+        lookup.members(Node(0, "a"))
+    assert lookup.needs == Needs(members=nodes("a"))
+    library.read(lookup.needs)
+    assert lookup.members(Node(0, "a")).arrays("a") == {}
+
+
+def test_a_group_whose_attributes_cannot_be_read_has_members() -> None:
+    store = recording_store(build(SMALL, 2))
+    store.failing["a/.zattrs"] = PermissionError("no")
+    library, _group = Library.open(store, {"group": "a/b"})
+    library.read_group("a/b")
+    assert snapshot_of(library).problems.keys() == {"a"}
+    lookup = Lookup(library.snapshots)
+    with pytest.raises(LackingError):
+        lookup.members(Node(0, "a"))
+    library.read(lookup.needs)
+    assert lookup.members(Node(0, "a")).arrays("a").keys() == {"w"}
+
+
+@each_format
+def test_the_groups_that_a_group_is_in_are_read_with_it(zarr_format: ZarrFormat) -> None:
+    for consolidated in ([], ["a/b"]):
+        store = memory_store(build(SMALL, zarr_format, consolidated=consolidated))
+        library, group = Library.open(store, {"group": "a/b"})
+        library.read_group(group)
+        document = snapshot_of(library).document("a")
+        assert document is not None
+        assert document["attributes"] == {"level": 1}
+
+
+def test_members_of_a_group_that_is_none() -> None:
+    library, _group = Library.open(memory_store(build(SMALL)), {})
+    lookup = Lookup(library.snapshots)
+    for path in ("nope", "v"):
+        with pytest.raises(LackingError):
+            lookup.members(Node(0, path))
+        library.read(lookup.needs)
+        assert lookup.members(Node(0, path)).arrays(path) == {}
+
+
+@pytest.mark.parametrize(
+    ("contents", "reason"),
+    [
+        ({}, "not found: it has neither a zarr.json nor a .zgroup"),
+        (build(Group({"v": Array([1.0], ("x",))})), None),
+        (
+            {"zarr.json": build(SMALL)["v/zarr.json"]},
+            "it is an array: the URI must be that of a group",
+        ),
+        ({"zarr.json": b"{"}, "it is not a Zarr store: "),
+    ],
+    ids=["empty", "a group", "an array", "no JSON"],
+)
+def test_a_foreign_store_is_known_if_it_can_be_used(
+    contents: Contents, reason: str | None, others: dict[str, RecordingStore]
+) -> None:
+    library, _group = Library.open(memory_store(build(SMALL)), {})
+    other = others["/other"] = recording_store(contents)
+    library.read(Needs(foreign=frozenset([(0, "file:///other", "v")])))
+    link = library.snapshots.link(0, "file:///other")
+    if reason is None:
+        assert link == Node(1, "")
+        assert library.closer == other.close
+    else:
+        assert isinstance(link, XGroupStoreError)
+        assert link.reason.startswith(f"store file:///other cannot be opened: {reason}")
+        assert [snapshot.name for snapshot in library.snapshots] == [snapshot_of(library).name]
+        assert library.closer is None
+        assert other.closed == 1
+    library.close()
+    assert other.closed == 1
+
+
+def test_findings_are_of_the_store_that_they_were_made_in(
+    others: dict[str, RecordingStore],
+) -> None:
+    library, _group = Library.open(memory_store(build(SMALL)), {})
+    others["/other"] = recording_store(malformed(3, []))
+    library.read(Needs(foreign=frozenset([(0, "file:///other", "v")])))
+    (finding,) = library.findings
+    assert finding.node == Node(1, "")
+    assert finding.text == (
+        "file:///other is read node by node: 'consolidated_metadata' of / must be a JSON object, "
+        "got list"
+    )
+
+
+def test_what_was_released_is_forgotten() -> None:
+    store = recording_store(build(SMALL))
+    library, _group = Library.open(store, {})
+    library.read_tree("")
+    library.release()
+    assert snapshot_of(library).document("v") is None
+    assert tree_of(library) == {"": ([], [])}
+    assert store.closed == 0
+
+
+def test_a_library_around_an_open_store_knows_nothing_yet() -> None:
+    store = recording_store(build(SMALL))
+    library = Library.around(store, 3)
+    assert store.gets == []
+    assert snapshot_of(library).name == "recording store"
+    assert not snapshot_of(library).is_known("")
+    assert find(library, "a/w") is not None
+    assert store.gets == ["a/w/zarr.json"]
+    assert library.closer is None
+
+
+# Stores of all kinds.
 
 
 def test_which_stores_are_local(tmp_path: Path) -> None:
@@ -416,19 +713,19 @@ def test_v3_is_read_where_there_are_both() -> None:
     contents = {**build(Group(attrs={"a": 2}), 2), **build(Group(attrs={"a": 3}), 3)}
     formats: tuple[tuple[ZarrFormat | None, ZarrFormat], ...] = ((None, 3), (2, 2), (3, 3))
     for wanted, found in formats:
-        hierarchy, _group = Hierarchy.open(memory_store(contents), {"zarr_format": wanted})
-        assert hierarchy.zarr_format == found
-        document = hierarchy.document("")
+        library, _group = Library.open(memory_store(contents), {"zarr_format": wanted})
+        assert snapshot_of(library).zarr_format == found
+        document = snapshot_of(library).document("")
         assert document is not None
         assert document["attributes"] == {"a": found}
 
 
 def test_the_format_is_that_of_the_group_asked_for() -> None:
     contents = {**build(Group(attrs={"a": 3})), **below(build(SMALL, 2), "old")}
-    hierarchy, _group = Hierarchy.open(memory_store(contents), {"group": "old"})
-    assert hierarchy.zarr_format == 2
-    hierarchy.load_tree("old")
-    assert list(hierarchy.subtree("old")) == ["old", "old/a", "old/c", "old/a/b"]
+    library, _group = Library.open(memory_store(contents), {"group": "old"})
+    assert snapshot_of(library).zarr_format == 2
+    library.read_tree("old")
+    assert list(snapshot_of(library).subtree("old")) == ["old", "old/a", "old/c", "old/a/b"]
 
 
 @each_format
@@ -436,7 +733,7 @@ def test_a_format_that_is_not_there(zarr_format: ZarrFormat) -> None:
     other: ZarrFormat = 3 if zarr_format == 2 else 2
     store = recording_store(build(SMALL, other))
     with pytest.raises(XGroupStoreNotFoundError) as error:
-        Hierarchy.open(store, {"zarr_format": zarr_format, "group": "a"})
+        Library.open(store, {"zarr_format": zarr_format, "group": "a"})
     assert str(error.value) == (
         "There is no Zarr group '/a' in recording store, nor any at its root"
     )
@@ -449,11 +746,11 @@ def test_a_format_that_is_not_there(zarr_format: ZarrFormat) -> None:
 def test_consolidated_at_the_group_only(zarr_format: ZarrFormat) -> None:
     contents = build(SMALL, zarr_format, consolidated=["a"])
     store = recording_store(contents)
-    hierarchy, _group = Hierarchy.open(store, {"group": "a"})
-    assert hierarchy.consolidated_at == "a"
+    library, _group = Library.open(store, {"group": "a"})
+    assert snapshot_of(library).consolidated_at == "a"
     store.listed.clear()
-    hierarchy.load_tree("a")
-    assert tree_of(hierarchy, "a") == {"a": (["w"], ["b"]), "a/b": ([], [])}
+    library.read_tree("a")
+    assert tree_of(library, "a") == {"a": (["w"], ["b"]), "a/b": ([], [])}
     assert store.listed == []
     plain = memory_store(build(SMALL, zarr_format))
     for function in OPEN_FUNCTIONS:
@@ -467,19 +764,19 @@ def test_consolidated_at_the_group_only(zarr_format: ZarrFormat) -> None:
 @each_format
 def test_consolidated_at_the_root_goes_first(zarr_format: ZarrFormat) -> None:
     contents = build(SMALL, zarr_format, consolidated=["a", ""])
-    hierarchy, _group = Hierarchy.open(memory_store(contents), {"group": "a"})
-    assert hierarchy.consolidated_at == ""
-    hierarchy.load_tree("a")
-    assert tree_of(hierarchy, "a") == {"a": (["w"], ["b"]), "a/b": ([], [])}
+    library, _group = Library.open(memory_store(contents), {"group": "a"})
+    assert snapshot_of(library).consolidated_at == ""
+    library.read_tree("a")
+    assert tree_of(library, "a") == {"a": (["w"], ["b"]), "a/b": ([], [])}
 
 
 @each_format
 def test_consolidated_metadata_is_not_used_if_it_is_not_to_be(zarr_format: ZarrFormat) -> None:
     store = recording_store(stale_contents(zarr_format))
-    hierarchy, _group = Hierarchy.open(store, {"consolidated": False})
-    assert hierarchy.consolidated_at is None
-    hierarchy.load_tree("")
-    assert hierarchy.groups("") == ["a", "c", "late"]
+    library, _group = Library.open(store, {"consolidated": False})
+    assert snapshot_of(library).consolidated_at is None
+    library.read_tree("")
+    assert snapshot_of(library).groups("") == ["a", "c", "late"]
     assert "" in store.listed
 
 
@@ -488,7 +785,7 @@ def test_consolidated_metadata_is_not_used_if_it_is_not_to_be(zarr_format: ZarrF
 def test_required_and_missing(zarr_format: ZarrFormat, group: str | None) -> None:
     store = recording_store(build(SMALL, zarr_format))
     with pytest.raises(XGroupStoreError) as error:
-        Hierarchy.open(store, {"consolidated": True, "group": group})
+        Library.open(store, {"consolidated": True, "group": group})
     assert str(error.value) == (
         "recording store has no consolidated metadata; open it with consolidated=False, or leave "
         "that out"
@@ -547,9 +844,9 @@ def test_groups_that_consolidated_metadata_leaves_out(zarr_format: ZarrFormat) -
         if path in ("a", "a/.zgroup", "a/.zattrs"):
             del nodes[path]
     store = memory_store(without({**contents, key: to_json(document)}, "a/zarr.json", "a/.z"))
-    hierarchy, _group = Hierarchy.open(store, {})
-    hierarchy.load_tree("")
-    assert tree_of(hierarchy) == SMALL_TREE
+    library, _group = Library.open(store, {})
+    library.read_tree("")
+    assert tree_of(library) == SMALL_TREE
     assert opened(xr.open_dataset, store, group="a").attrs == {}
     assert list(opened(xr.open_dataset, store, group="a").variables) == ["w"]
     tree = opened(xr.open_datatree, store)
@@ -788,7 +1085,7 @@ def test_a_group_that_cannot_be_read(zarr_format: ZarrFormat, group: str) -> Non
     for key in ("zarr.json", ".zgroup"):
         store.failing[f"{prefix}{key}"] = cause
     with pytest.raises(XGroupStoreError) as error:
-        Hierarchy.open(store, {"group": group})
+        Library.open(store, {"group": group})
     assert not isinstance(error.value, XGroupStoreNotFoundError)
     assert "recording store" in str(error.value)
     assert re.search(
@@ -807,7 +1104,7 @@ def test_an_unreadable_key_does_not_turn_a_missing_group_into_something_else() -
     store = recording_store(build(SMALL))
     store.failing[".zgroup"] = PermissionError("no")
     with pytest.raises(XGroupGroupError, match="There is no group '/nope' in recording store"):
-        Hierarchy.open(store, {"group": "nope"})
+        Library.open(store, {"group": "nope"})
 
 
 def test_attributes_of_a_v2_node_that_cannot_be_read() -> None:

@@ -10,7 +10,14 @@ import pytest
 import xarray as xr
 
 import zarr_xgroup
-from zarr_xgroup import XGroupGroupError, XGroupNoPrincipalWarning, XGroupPathError, i18n
+from zarr_xgroup import (
+    XGroupGroupError,
+    XGroupNoPrincipalWarning,
+    XGroupPathError,
+    XGroupWarning,
+    i18n,
+)
+from zarr_xgroup.findings import Finding, Kind, as_warnings
 from zarr_xgroup.tests.builders import Array, Group, build, memory_store, recorded
 
 catalogs = pytest.importorskip("babel.messages.catalog")
@@ -41,6 +48,13 @@ def extracted() -> set[Id]:
         str(PACKAGE), directory_filter=lambda path: Path(path).name != "tests"
     )
     return {message for _file, _line, message, _comments, _context in found}
+
+
+def without_principal(paths: list[str]) -> XGroupWarning:
+    """Return the warning about arrays that declare no principal convention."""
+    (warning,) = as_warnings([Finding(Kind.NO_PRINCIPAL, "", (path,)) for path in paths])
+    assert type(warning) is XGroupNoPrincipalWarning
+    return warning
 
 
 def read_catalogue(path: Path) -> Any:
@@ -127,7 +141,7 @@ def test_what_is_not_translated_is_as_it_is(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(("number", "form"), [(31, "[de one] "), (32, "[de many] ")])
 def test_plural_forms(monkeypatch: pytest.MonkeyPatch, number: int, form: str) -> None:
     monkeypatch.setenv("LANGUAGE", "de")
-    warning = XGroupNoPrincipalWarning.for_arrays([f"/a{n}" for n in range(number)])
+    warning = without_principal([f"/a{n}" for n in range(number)])
     assert f": {form}/a0, /a1" in str(warning)
     assert str(warning).endswith(f"/a29 {number - 30}")
 
@@ -230,8 +244,8 @@ def test_an_open_speaks_the_language(monkeypatch: pytest.MonkeyPatch, language: 
 @each_language
 def test_singular_and_plural(monkeypatch: pytest.MonkeyPatch, language: str) -> None:
     monkeypatch.setenv("LANGUAGE", language)
-    one = str(XGroupNoPrincipalWarning.for_arrays(["/a"]))
-    two = str(XGroupNoPrincipalWarning.for_arrays(["/a", "/b"]))
+    one = str(without_principal(["/a"]))
+    two = str(without_principal(["/a", "/b"]))
     assert one.startswith("1 ")
     assert two.startswith("2 ")
     assert one.removeprefix("1 ").removesuffix("/a") != two.removeprefix("2 ").removesuffix(

@@ -15,7 +15,7 @@ from packaging.version import Version
 from zarr.storage import StorePath
 
 from zarr_xgroup import XGroupMetadataError, XGroupMetadataWarning, XGroupStoreError
-from zarr_xgroup.documents import CONSOLIDATED_V2, NODE_KEYS
+from zarr_xgroup.metadata.documents import CONSOLIDATED_V2, NODE_KEYS
 from zarr_xgroup.tests.builders import (
     HAS_INDEX_OPTION,
     SAMPLE,

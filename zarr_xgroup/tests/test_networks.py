@@ -20,8 +20,9 @@ from zarr.abc.store import Store
 from zarr.core.sync import sync
 from zarr.storage import FsspecStore
 
-from zarr_xgroup import XGroupResolutionWarning, XGroupStoreError, XGroupWarning, reach
-from zarr_xgroup.foreign import DEFAULT_TIMEOUT
+from zarr_xgroup import XGroupResolutionWarning, XGroupStoreError, XGroupWarning
+from zarr_xgroup.storage import trust as reach
+from zarr_xgroup.storage.foreign import DEFAULT_TIMEOUT
 from zarr_xgroup.tests.builders import (
     HAS_ICECHUNK,
     HAS_OBSTORE,

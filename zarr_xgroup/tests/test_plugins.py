@@ -27,16 +27,17 @@ from zarr_xgroup import (
     XGroupNoPrincipalWarning,
     XGroupPluginWarning,
     XGroupResolutionWarning,
-    conventions,
 )
 from zarr_xgroup.conventions import (
     ENTRY_POINT_GROUP,
+    BoundResolver,
     ConventionHandler,
     build_handlers,
     handlers,
     register,
+    registry,
 )
-from zarr_xgroup.conventions.base import ArrayContext, BoundResolver
+from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.uom import UomHandler
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupReferenceError
@@ -161,7 +162,8 @@ BROKEN: Mapping[str, str] = {
     ),
     "bad_detect": (
         "class Handler(Base):\n    tier, name = 'service', 'bad_detect'\n"
-        "    @staticmethod\n    def detect(root, group, array):\n        raise KeyError('detect')"
+        "    @staticmethod\n    def detect(root, group, array):\n        raise KeyError('detect')\n"
+        "    def get_variables(self, array, group, root):\n        return {}"
     ),
     "bad_get": (
         "class Handler(Base):\n    tier, name = 'service', 'bad_get'\n"
@@ -238,8 +240,13 @@ def test_broken_plugins_cost_one_warning_each(tmp_path: Path) -> None:
 
 
 def handler(name: str, /, **members: Any) -> type[ConventionHandler]:
-    """Return a handler class of a third party."""
-    defaults: dict[str, Any] = {"tier": "service", "name": name, "__module__": "third_party"}
+    """Return a handler class of a third party, by default of one that finds nothing."""
+    defaults: dict[str, Any] = {
+        "tier": "service",
+        "name": name,
+        "get_variables": lambda *_arguments: {},
+        "__module__": "third_party",
+    }
     return type("Handler", (ConventionHandler,), {**defaults, **members})
 
 
@@ -281,6 +288,10 @@ def _not_a_handler() -> dict[str, tuple[Any, str]]:
         ),
         "odd name": (handler("it", name=5), "it has no 'name'"),
         "base class": (ConventionHandler, tier),
+        "nothing to say": (
+            type("Handler", (ConventionHandler,), {"tier": "service", "name": "it"}),
+            "it has neither 'interpret' nor 'get_variables'",
+        ),
         "built-in": (CsHandler, f"zarr_xgroup.conventions.cs {taken}"),
         "name of a built-in": (handler("uom"), f"zarr_xgroup.conventions.uom {taken}"),
         "uuid of a built-in": (
@@ -301,11 +312,11 @@ def test_what_is_no_handler_is_told(
     assert [item.name for item in found] == ["cs", "uom", "ok"]
     text = f"Convention plug-in odd (module_of_odd:it) is not used: {reason}"
     assert [(type(item), str(item)) for item in told] == [(XGroupPluginWarning, text)]
-    monkeypatch.setattr(conventions, "_REGISTERED", [])
+    monkeypatch.setattr(registry, "_REGISTERED", [])
     with pytest.raises(TypeError) as raised:
         register(value)  # type: ignore[arg-type]
     assert str(raised.value) == f"{value!r} cannot be registered: {reason}"
-    assert conventions._REGISTERED == []
+    assert registry._REGISTERED == []
 
 
 @pytest.mark.parametrize(
@@ -345,7 +356,7 @@ def test_of_two_plugins_for_one_convention_the_first_is_used(
 @pytest.fixture
 def registering(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget after the test what it registers."""
-    monkeypatch.setattr(conventions, "_REGISTERED", [])
+    monkeypatch.setattr(registry, "_REGISTERED", [])
 
 
 def test_register_is_there_for_notebooks() -> None:
@@ -475,7 +486,7 @@ def test_a_handler_that_extends_a_built_in_one_and_raises() -> None:
         name = "it"
         uuid = None
 
-        def coordinates(self, context: ArrayContext) -> Any:
+        def interpret(self, array: ArrayView) -> Any:
             message = "no"
             raise RuntimeError(message)
 
@@ -719,6 +730,33 @@ def test_the_same_in_two_groups_with_attributes_that_are_arrays(dropped: Any) ->
         assert groups["/h"]["weight"].attrs["range"].tolist() == [0.0, 9.0]
 
 
+@pytest.mark.usefixtures("registering")
+def test_equal_numbers_in_two_groups_keep_their_own_attributes() -> None:
+    @register
+    class Timed(ConventionHandler):
+        tier = "service"
+        name = "timed"
+
+        def get_variables(
+            self, array: zarr.Array[Any], group: zarr.Group, root: zarr.Group
+        ) -> dict[str, xr.Variable]:
+            attributes = {"units": array.attrs["since"], "from": array.path}
+            return {"when": xr.Variable("x", [1.0, 2.0], attributes, {"note": array.path})}
+
+    def since(year: int) -> Any:
+        declared = declaring({"name": "timed"})
+        return stored([1, 2], "x", **declared, since=f"days since {year}-01-01")
+
+    nodes: Nodes = {"": {}, "g": {}, "g/a": since(2000), "h": {}, "h/a": since(1990)}
+    groups, told = opened(nodes, xr.open_groups)
+    assert told == []
+    for path, year in (("g", 2000), ("h", 1990)):
+        when = groups[f"/{path}"]["when"]
+        assert when.dt.year.values.tolist() == [year, year]
+        assert when.attrs == {"from": f"{path}/a"}
+        assert when.encoding["note"] == f"{path}/a"
+
+
 def test_a_service_handler_with_one_array_and_a_dict(plugin_modules: dict[str, Any]) -> None:
     store: dict[str, Any] = {}
     root = zarr.open_group(store, mode="w", zarr_format=3)
@@ -739,7 +777,7 @@ def test_a_service_handler_with_a_store(plugin_modules: dict[str, Any]) -> None:
     quality = plugin_modules["service"].QualityHandler()
     assert quality.detect(root, root["g"], array)
     assert not quality.detect(root, root["flags"], root["flags/of_a"])
-    quality.resolver = BoundResolver(ArrayContext.of(array, root))
+    quality.resolver = BoundResolver.of(array, root)
     flags = quality.get_variables(array, root["g"], root)["quality"]
     assert flags.values.tolist() == [[0, 1, 0], [1, 0, 0]]
     assert flags.attrs == {"long_name": "flags", "flag_meanings": "good bad"}

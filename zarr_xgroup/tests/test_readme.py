@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import zarr_xgroup
-from zarr_xgroup import XGroupWarning, conventions
-from zarr_xgroup.hierarchy import StoreOptions
+from zarr_xgroup import XGroupWarning
+from zarr_xgroup.conventions import registry
+from zarr_xgroup.storage.library import StoreOptions
 
 README = Path(__file__).parents[2] / "README.md"
 
@@ -46,7 +47,7 @@ def test_python_blocks_run_in_order(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LANGUAGE", "en")
     # What the README registers is not to be there in other tests.
-    monkeypatch.setattr(conventions, "_REGISTERED", [])
+    monkeypatch.setattr(registry, "_REGISTERED", [])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", XGroupWarning)
@@ -65,7 +66,7 @@ def test_blocks_that_need_what_is_not_installed_are_left_out() -> None:
 
 
 def test_all_built_in_conventions_are_explained(text: str) -> None:
-    for handler in conventions.build_handlers(conventions._BUILT_IN, [])[0]:
+    for handler in registry.build_handlers(registry.BUILT_IN, [])[0]:
         assert f"| `{handler.name}` | {handler.tier} |" in text
 
 

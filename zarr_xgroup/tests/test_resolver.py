@@ -1,11 +1,13 @@
 """References: parsed, resolved to the first candidate that fits. No store, no xarray."""
 
+import json
 import posixpath
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -17,19 +19,14 @@ from zarr_xgroup.errors import (
     XGroupReferenceError,
     XGroupStoreError,
 )
-from zarr_xgroup.resolver import (
-    MAX_DEPTH,
-    Fragment,
-    Node,
-    Reference,
-    Resolver,
-    at_pointer,
-    candidates,
-    is_reference,
-    join,
-    kind_of,
-    references_in,
-)
+from zarr_xgroup.metadata.documents import Document, Found, JsonObject
+from zarr_xgroup.metadata.nodes import Fragment, Node, kind_of
+from zarr_xgroup.metadata.paths import relative_path
+from zarr_xgroup.metadata.references import Reference, at_pointer, is_reference, references_in
+from zarr_xgroup.metadata.snapshots import LackingError, Lookup, Needs, Snapshot, Snapshots
+from zarr_xgroup.resolver import MAX_DEPTH, Resolver, candidates
+
+T = TypeVar("T")
 
 fast = settings(derandomize=True, deadline=None, max_examples=300)
 
@@ -39,29 +36,100 @@ fast = settings(derandomize=True, deadline=None, max_examples=300)
 
 @dataclass(eq=False)
 class Plain:
-    """Documents in a dict, other stores in another one."""
+    """Documents in a dict, other stores in another one.
+
+    Attributes
+    ----------
+    late : mapping, optional
+        Documents that are in the store only, all others being in its consolidated metadata too.
+    """
 
     documents: Mapping[str, Any]
     others: Mapping[str, "Plain"] = field(default_factory=dict)
-    reasons: Mapping[str, str] = field(default_factory=dict)
-    name: str = "plain"
-    found: list[str] = field(default_factory=list)
+    late: Mapping[str, Any] | None = None
 
-    def find(self, path: str) -> Any:
-        self.found.append(path)
-        return self.documents.get(path)
+    def snapshot(self) -> Snapshot:
+        """Return what is known of the store before anything is asked for."""
+        snapshot = Snapshot("plain", 3)
+        if self.late is not None:
+            snapshot.learn_consolidated("", {path: self.at(path) for path in self.documents})
+        return snapshot
 
-    def problem(self, path: str) -> XGroupError | None:
-        return None
+    def at(self, path: str) -> Found:
+        return {"zarr.json": self.documents[path]} if path in self.documents else {}
 
-    def foreign(self, uri: str) -> Node:
-        if uri not in self.others:
-            message = f"store {uri} cannot be opened"
-            raise XGroupStoreError(message)
-        return Node(self.others[uri], "")
+    def opened_from(self, uri: str) -> "Plain | XGroupStoreError":
+        return self.others.get(uri, XGroupStoreError(f"store {uri} cannot be opened"))
 
-    def why_absent(self, path: str) -> str:
-        return self.reasons.get(path, "no such node")
+
+class CountingLookup(Lookup):
+    """A lookup that counts how often a document is looked up."""
+
+    def __init__(self, snapshots: Snapshots) -> None:
+        super().__init__(snapshots)
+        self.count = 0
+
+    def document(self, node: Node) -> Document | None:
+        self.count += 1
+        return super().document(node)
+
+
+class Known:
+    """What was read of plain stores: what an interpretation lacks, and only after it did.
+
+    Attributes
+    ----------
+    read : list of Node
+        The nodes that were read.
+    lookups : int
+        How often a document was looked up.
+    """
+
+    def __init__(self, documents: Plain) -> None:
+        self.snapshots = Snapshots()
+        self.read: list[Node] = []
+        self.lookups = 0
+        self._stores: list[Plain] = []
+        self._number_of(documents)
+
+    def interpreted(self, function: Callable[[Lookup], T]) -> T:
+        """Return what a function gives once all that it looks up is known."""
+        while True:
+            lookup = CountingLookup(self.snapshots)
+            try:
+                return function(lookup)
+            except LackingError:
+                assert lookup.needs
+                self._read(lookup.needs)
+            finally:
+                self.lookups += lookup.count
+
+    def document(self, node: Node) -> Document | None:
+        return self.interpreted(lambda lookup: lookup.document(node))
+
+    def _read(self, needs: Needs) -> None:
+        snapshots = self.snapshots
+        assert not any(snapshots[node.store].is_known(node.path) for node in needs.documents)
+        for node in needs.documents:
+            found = self._stores[node.store].at(node.path)
+            snapshots[node.store].learn_node(node.path, found)
+            self.read.append(node)
+        assert not any(snapshots[node.store].is_absence_sure(node.path) for node in needs.doubted)
+        for node in needs.doubted:
+            late = self._stores[node.store].late or {}
+            snapshots[node.store].learn_staleness(node.path, is_there=node.path in late)
+        assert not needs.members
+        for store, uri, _path in needs.foreign:
+            assert snapshots.link(store, uri) is None
+            other = self._stores[store].opened_from(uri)
+            root = Node(self._number_of(other), "") if isinstance(other, Plain) else other
+            snapshots.learn_link(store, uri, root)
+
+    def _number_of(self, documents: Plain) -> int:
+        if documents not in self._stores:
+            self._stores.append(documents)
+            self.snapshots.learn_store(documents.snapshot())
+        return self._stores.index(documents)
 
 
 def group(**attributes: Any) -> dict[str, Any]:
@@ -80,35 +148,55 @@ def ref(node: str, attribute: str | None = None, uri: str | None = None) -> dict
 
 def within(value: Any) -> Fragment:
     """Return a value as the attribute ``it`` of the array /g/a."""
-    return Fragment(Node(Plain({"g/a": array(it=value)}), "g/a"), ("attributes", "it"), value)
+    return Fragment(Node(0, "g/a"), ("attributes", "it"), value)
+
+
+#: Given the document of an array, says why it cannot be the one meant.
+Fits = Callable[[Document], str | None]
 
 
 class Following:
     """Follows references of one array; takes down the notes."""
 
     def __init__(self, documents: Plain, path: str) -> None:
-        self.node = Node(documents, path)
+        self.node = Node(0, path)
+        self.known = Known(documents)
         self.notes: list[str] = []
-        self._resolver = Resolver(self.node, self.notes.append)
+
+    def resolver(self, lookup: Lookup) -> Resolver:
+        return Resolver(lookup, self.node, self.notes.append)
 
     def written(self, value: Any) -> Fragment:
         return Fragment(self.node, ("attributes", "it"), value)
 
-    def array(self, value: Any, fits: Callable[[Node], str | None] | None = None) -> str:
-        arguments = () if fits is None else (fits,)
-        return str(self._resolver.array(self.written(value), *arguments))
+    def array(self, value: Any, fits: Fits | None = None) -> str:
+        return self.array_from(self.written(value), fits)
 
     def fragment(self, value: Any) -> Fragment:
-        return self._resolver.fragment(self.written(value))
+        written = self.written(value)
+        return self.known.interpreted(lambda lookup: self.resolver(lookup).fragment(written))
 
-    def array_from(self, fragment: Fragment) -> str:
-        return str(self._resolver.array(fragment))
+    def array_from(self, fragment: Fragment, fits: Fits | None = None) -> str:
+        return str(self.node_from(fragment, fits))
+
+    def node_from(self, fragment: Fragment, fits: Fits | None = None) -> Node:
+        def resolved(lookup: Lookup) -> Node:
+            if fits is None:
+                return self.resolver(lookup).array(fragment)
+            return self.resolver(lookup).array(fragment, lambda node: reason(lookup, node))
+
+        def reason(lookup: Lookup, node: Node) -> str | None:
+            document = lookup.document(node)
+            assert document is not None
+            assert fits is not None
+            return fits(document)
+
+        return self.known.interpreted(resolved)
 
 
-def has_shape(*shape: int) -> Callable[[Node], str | None]:
-    def fits(node: Node) -> str | None:
-        document = node.document
-        found = None if document is None else document["shape"]
+def has_shape(*shape: int) -> Fits:
+    def fits(document: Document) -> str | None:
+        found = document["shape"]
         return None if found == list(shape) else f"its shape is {found}"
 
     return fits
@@ -258,23 +346,26 @@ def test_references_within_a_value() -> None:
 
 
 def test_a_node() -> None:
-    documents = Plain({"": group(), "g": group(), "g/a": array(2, it=1, none=None)})
-    node = Node(documents, "g/a")
+    known = Known(Plain({"": group(), "g": group(), "g/a": array(2, it=1, none=None)}))
+    node = Node(0, "g/a")
     assert str(node) == "/g/a"
     assert node.name == "a"
-    assert node.document == array(2, it=1, none=None)
-    assert node.group == Node(documents, "g")
-    assert node.group.group == node.group.group.group == Node(documents, "")
+    document = known.document(node)
+    assert document is not None
+    assert dict(document) == array(2, it=1, none=None)
+    assert node.group == Node(0, "g")
+    assert node.group.group == node.group.group.group == Node(0, "")
     assert str(node.group.group) == "/"
-    assert node.attribute("it") == Fragment(node, ("attributes", "it"), 1)
-    assert node.attribute("none") is node.attribute("absent") is None
-    assert Node(documents, "absent").document is None
-    assert Node(documents, "absent").attribute("it") is None
+    assert list(node.ancestors()) == [Node(0, "g"), Node(0, "")]
+    assert node.group.child("a") == Node(0, "").child("g").child("a") == node
+    attributes = Fragment(node, (), document).required("attributes")
+    assert attributes.get("it") == Fragment(node, ("attributes", "it"), 1)
+    assert attributes.get("none") is attributes.get("absent") is None
+    assert known.document(Node(0, "absent")) is None
 
 
 def test_nodes_of_different_stores_differ() -> None:
-    same = {"a": array(1)}
-    assert Node(Plain(same), "a") != Node(Plain(same), "a")
+    assert Node(0, "a") != Node(1, "a")
 
 
 def test_a_fragment_knows_its_place() -> None:
@@ -286,7 +377,8 @@ def test_a_fragment_knows_its_place() -> None:
     member = item.get("~")
     assert member is not None
     assert str(member) == "/g/a#/attributes/it/a~1b/0/~0"
-    assert at_pointer(member.node, member.pointer) == member
+    document = Document.of(array(it=value))
+    assert at_pointer(member.node, document, member.pointer) == member
     assert dict(fragment.members())["a/b"] == inner
     assert fragment.get("none") is fragment.get("absent") is inner.get("0") is None
     assert str(member.error("is wrong")) == "/g/a#/attributes/it/a~1b/0/~0 is wrong"
@@ -349,7 +441,7 @@ def test_the_type_of_a_value_is_checked(value: Any, kind: str) -> None:
     ],
 )
 def test_join(base: str, path: str, expected: str | None) -> None:
-    assert join(base, path) == expected
+    assert relative_path(base, path) == expected
 
 
 _SEGMENTS = st.sampled_from(["a", "b", "g", ".", "..", "...", "..a", "a.", "\u00e9 "])
@@ -368,7 +460,7 @@ def test_join_is_as_posixpath_has_it_but_never_clamped(base: str, path: str, end
     above = "/".join(f"above{number}" for number in range(10))
     read = posixpath.normpath(f"{above}/{base}/{path}{end}")
     expected = read[len(above) :].lstrip("/") if f"{read}/".startswith(f"{above}/") else None
-    assert join(base, path + end) == expected
+    assert relative_path(base, path + end) == expected
 
 
 # Pointers.
@@ -388,7 +480,6 @@ def test_pointers_of_the_rfc() -> None:
         " ": 7,
         "m~n": 8,
     }
-    node = Node(Plain({"a": document}), "a")
     expected = {
         "": document,
         "/foo": ["bar", "baz"],
@@ -404,7 +495,7 @@ def test_pointers_of_the_rfc() -> None:
         "/m~0n": 8,
     }
     for pointer, value in expected.items():
-        found = at_pointer(node, pointer)
+        found = at_pointer(Node(0, "a"), document, pointer)
         assert found.value == value
         assert found.pointer == pointer
 
@@ -429,17 +520,17 @@ def test_pointers(pointer: str, value: Any) -> None:
         "object": {"0": "a key that is a number"},
         "null": None,
     }
-    found = at_pointer(Node(Plain({"a": document}), "a"), pointer)
+    found = at_pointer(Node(0, "a"), document, pointer)
     assert found.value == value
     assert found.pointer == pointer
 
 
 @pytest.mark.parametrize("pointer", ["a", "a/b", "#/a", " /a", "/~", "/a~", "/~2", "/a/~x", "~0"])
 def test_malformed_pointers(pointer: str) -> None:
-    node = Node(Plain({"a": {"a": {"b": 1}, "~": 2, "~2": 3}}), "a")
+    document = {"a": {"b": 1}, "~": 2, "~2": 3}
     message = f"{pointer!r} is no JSON pointer"
     with pytest.raises(XGroupPathError, match=f"^{re.escape(message)}$"):
-        at_pointer(node, pointer)
+        at_pointer(Node(0, "a"), document, pointer)
 
 
 @pytest.mark.parametrize(
@@ -469,7 +560,7 @@ def test_pointers_to_nothing(pointer: str, at: str) -> None:
     document = {"list": [0, 1], "text": "ab", "number": 5, "null": None}
     message = f"nothing stands at {at}"
     with pytest.raises(XGroupReferenceError, match=f"^{re.escape(message)}$"):
-        at_pointer(Node(Plain({"a": document}), "a"), pointer)
+        at_pointer(Node(0, "a"), document, pointer)
 
 
 def rfc6901(document: Any, pointer: str) -> Any:
@@ -522,29 +613,29 @@ def test_pointers_are_read_as_an_independent_reader_does(
     document: dict[str, Any], parts: list[str]
 ) -> None:
     pointer = "".join(parts)
-    node = Node(Plain({"a": document}), "a")
-    try:
-        expected = rfc6901(document, pointer)
-    except ValueError:
-        with pytest.raises(XGroupPathError):
-            at_pointer(node, pointer)
-    except LookupError:
-        with pytest.raises(XGroupReferenceError):
-            at_pointer(node, pointer)
-    else:
-        found = at_pointer(node, pointer)
-        assert found.value == expected
-        assert found.pointer == pointer
+    members = msgspec.json.decode(json.dumps(document), type=dict[str, msgspec.Raw])
+    for read in (document, JsonObject(members)):  # decoded, and not yet
+        try:
+            expected = rfc6901(document, pointer)
+        except ValueError:
+            with pytest.raises(XGroupPathError):
+                at_pointer(Node(0, "a"), read, pointer)
+        except LookupError:
+            with pytest.raises(XGroupReferenceError):
+                at_pointer(Node(0, "a"), read, pointer)
+        else:
+            found = at_pointer(Node(0, "a"), read, pointer)
+            assert found.value == expected
+            assert found.pointer == pointer
 
 
 @fast
 @given(st.dictionaries(_KEYS, _JSON, max_size=5))
 def test_every_value_is_found_by_its_own_pointer(document: dict[str, Any]) -> None:
-    node = Node(Plain({"a": document}), "a")
-    fragments = [Fragment(node, (), document)]
+    fragments = [Fragment(Node(0, "a"), (), document)]
     while fragments:
         fragment = fragments.pop()
-        assert at_pointer(node, fragment.pointer) == fragment
+        assert at_pointer(Node(0, "a"), document, fragment.pointer) == fragment
         assert rfc6901(document, fragment.pointer) is fragment.value
         if isinstance(fragment.value, dict):
             fragments += [member for _key, member in fragment.members()]
@@ -557,6 +648,13 @@ def test_every_value_is_found_by_its_own_pointer(document: dict[str, Any]) -> No
 
 def paths_of(nodes: list[Node]) -> list[str]:
     return [str(node) for node in nodes]
+
+
+def found_candidates(documents: Plain, reference: Reference, written: Node) -> list[Node]:
+    """Return the candidates of a reference that is followed for the array /g/a."""
+    return Known(documents).interpreted(
+        lambda lookup: candidates(reference, Node(0, "g/a"), written, lookup)
+    )
 
 
 @pytest.mark.parametrize(
@@ -583,8 +681,8 @@ def paths_of(nodes: list[Node]) -> list[str]:
     ],
 )
 def test_candidates_of_an_array_itself(referrer: str, node: str, expected: list[str]) -> None:
-    place = Node(Plain({}), referrer)
-    assert paths_of(candidates(Reference(node), place, place)) == expected
+    place, lookup = Node(0, referrer), Lookup(Snapshots())
+    assert paths_of(candidates(Reference(node), place, place, lookup)) == expected
 
 
 @pytest.mark.parametrize(
@@ -603,35 +701,39 @@ def test_candidates_of_an_array_itself(referrer: str, node: str, expected: list[
 )
 def test_candidates_of_a_shared_fragment(written: str, node: str, expected: list[str]) -> None:
     documents = Plain({"": group(), "g": group(), "s": group(), "s/t": group(), "s/b": array(1)})
-    referrer, place = Node(documents, "g/a"), Node(documents, written)
-    assert paths_of(candidates(Reference(node), referrer, place)) == expected
+    assert paths_of(found_candidates(documents, Reference(node), Node(0, written))) == expected
 
 
 @pytest.mark.parametrize("node", ["h/time", "/h/time", "x/../h/time/"])
 def test_candidates_in_another_store(node: str) -> None:
-    other = Plain({})
-    referrer = Node(Plain({}, {"file:///other": other}), "g/a")
+    documents = Plain({}, {"file:///other": Plain({})})
     reference = Reference(node, "file:///other")
-    assert candidates(reference, referrer, referrer) == [Node(other, "h/time")]
+    assert found_candidates(documents, reference, Node(0, "g/a")) == [Node(1, "h/time")]
 
 
 def test_candidates_of_a_fragment_of_another_store_are_in_that_store() -> None:
     third = Plain({})
     other = Plain({"s": group(), "s/b": array(1)}, {"file:///third": third})
-    referrer = Node(Plain({"g/a": array(1), "time": array(1)}), "g/a")
+    documents = Plain({"g/a": array(1), "time": array(1)}, {"file:///other": other})
+    known = Known(documents)
+    known.interpreted(lambda lookup: lookup.foreign(0, "file:///other", ""))
+
+    def found(reference: Reference, written: str) -> list[Node]:
+        return known.interpreted(
+            lambda lookup: candidates(reference, Node(0, "g/a"), Node(1, written), lookup)
+        )
+
     for written, node, expected in [
         ("s/b", "time", ["s/time", "s/b/time"]),
         ("s/b", "../time", ["time", "s/time"]),
         ("s", "time", ["s/time", "time"]),
         ("s", "/time", ["time"]),
     ]:
-        found = candidates(Reference(node), referrer, Node(other, written))
-        assert found == [Node(other, path) for path in expected]
-    found = candidates(Reference("time", "file:///third"), referrer, Node(other, "s/b"))
-    assert found == [Node(third, "time")]
+        assert found(Reference(node), written) == [Node(1, path) for path in expected]
+    assert found(Reference("time", "file:///third"), "s/b") == [Node(2, "time")]
     # A foreign store knows stores by its own means, never by those of the referring one.
     with pytest.raises(XGroupStoreError, match=r"^store file:///fourth cannot be opened$"):
-        candidates(Reference("time", "file:///fourth"), referrer, Node(other, "s/b"))
+        found(Reference("time", "file:///fourth"), "s/b")
 
 
 @pytest.mark.parametrize(
@@ -651,10 +753,10 @@ def test_above_the_root_is_never_clamped(referrer: str, reference: Reference) ->
     everything = {"": group(), "g": group(), "time": array(1), "g/time": array(1)}
     documents = Plain(everything, {"file:///other": Plain(everything)})
     message = f"{reference.node!r} leads above the root of the store"
-    node = Node(documents, referrer)
-    with pytest.raises(XGroupPathError, match=f"^{re.escape(message)}$"):
-        candidates(reference, node, node)
     following = Following(documents, referrer)
+    node = following.node
+    with pytest.raises(XGroupPathError, match=f"^{re.escape(message)}$"):
+        following.known.interpreted(lambda lookup: candidates(reference, node, node, lookup))
     whole = f"/{referrer}#/attributes/it: {message}"
     with pytest.raises(XGroupPathError, match=f"^{re.escape(whole)}$"):
         following.array(ref(reference.node, uri=reference.uri))
@@ -759,11 +861,10 @@ def test_all_that_was_passed_over_is_noted() -> None:
             "s/time": array(2),
         }
     )
-    notes: list[str] = []
-    resolver = Resolver(Node(documents, "g/a"), notes.append)
-    fragment = Fragment(Node(documents, "s/u"), ("attributes", "it"), ref("../time"))
-    assert str(resolver.array(fragment, has_shape(2))) == "/g/time"
-    assert notes == [
+    following = Following(documents, "g/a")
+    fragment = Fragment(Node(0, "s/u"), ("attributes", "it"), ref("../time"))
+    assert following.array_from(fragment, has_shape(2)) == "/g/time"
+    assert following.notes == [
         (
             "/s/u#/attributes/it: '../time' was taken to be /g/time, not /time (its shape is [1]), "
             "/s/time (which fits too)"
@@ -774,11 +875,10 @@ def test_all_that_was_passed_over_is_noted() -> None:
 def test_the_same_node_reached_twice_is_no_choice() -> None:
     # From the group of the array, and from the group where the reference is written.
     documents = Plain({"g": group(it=ref("time")), "g/a": array(1), "g/time": array(1)})
-    notes: list[str] = []
-    resolver = Resolver(Node(documents, "g/a"), notes.append)
-    fragment = Fragment(Node(documents, "g"), ("attributes", "it"), ref("time"))
-    assert str(resolver.array(fragment)) == "/g/time"
-    assert notes == []
+    following = Following(documents, "g/a")
+    fragment = Fragment(Node(0, "g"), ("attributes", "it"), ref("time"))
+    assert following.array_from(fragment) == "/g/time"
+    assert following.notes == []
 
 
 @pytest.mark.parametrize(
@@ -829,7 +929,7 @@ def test_the_same_node_reached_twice_is_no_choice() -> None:
 )
 def test_errors_show_every_path_tried(
     written: Any,
-    fits: Callable[[Node], str | None] | None,
+    fits: Fits | None,
     error: type[XGroupError],
     message: str,
 ) -> None:
@@ -840,9 +940,10 @@ def test_errors_show_every_path_tried(
 
 
 def test_why_there_is_no_node_is_told() -> None:
-    documents = Plain(PLACES.documents, reasons={"g/lost": "it was here yesterday"})
+    documents = Plain(PLACES.documents, late={"g/lost": array(1)})
     message = (
-        "/g/a#/attributes/it: 'lost' leads nowhere, tried /g/lost (it was here yesterday), "
+        "/g/a#/attributes/it: 'lost' leads nowhere, tried /g/lost (no such node in the consolidated "
+        "metadata, though the store has it: open it with consolidated=False), "
         "/g/a/lost (no such node)"
     )
     with pytest.raises(XGroupReferenceError, match=f"^{re.escape(message)}$"):
@@ -921,13 +1022,12 @@ def test_a_chain_into_another_store_goes_on_there() -> None:
         {"g/a": array(1), "g/time": array(1), "time": array(1), "s/time": array(1)},
         {"file:///other": other},
     )
-    resolver = Resolver(Node(documents, "g/a"), pytest.fail)
-    fragment = Fragment(
-        Node(documents, "g/a"), ("attributes", "it"), ref("s", "/attributes/it", "file:///other")
-    )
-    assert resolver.array(fragment) == Node(other, "s/time")
-    assert "g/time" not in documents.found
-    assert "time" not in documents.found
+    following = Following(documents, "g/a")
+    fragment = following.written(ref("s", "/attributes/it", "file:///other"))
+    assert following.node_from(fragment) == Node(1, "s/time")
+    assert following.notes == []
+    assert Node(0, "g/time") not in following.known.read
+    assert Node(0, "time") not in following.known.read
 
 
 def test_why_the_end_of_a_chain_does_not_fit() -> None:
@@ -995,9 +1095,7 @@ def chain_of(length: int) -> Plain:
 
 
 def first_of(documents: Plain) -> Fragment:
-    fragment = Node(documents, "a").attribute("0")
-    assert fragment is not None
-    return fragment
+    return Fragment(Node(0, "a"), ("attributes", "0"), documents.documents["a"]["attributes"]["0"])
 
 
 def test_a_chain_may_be_as_long_as_the_limit() -> None:
@@ -1033,7 +1131,7 @@ def test_work_does_not_double_with_each_reference(end: str) -> None:
     except XGroupReferenceError as error:
         assert end == "/lost"
         assert len(str(error)) < 100_000  # noqa: PT017 - it need not be raised for this end only
-    assert len(documents.found) < 5000
+    assert following.known.lookups < 5000
     assert len("".join(following.notes)) < 100_000
 
 
@@ -1072,3 +1170,229 @@ def test_whatever_references_say_there_is_an_array_or_one_of_our_errors(
         else:
             message = ""
         assert found in ("/a", "/g/a") or message.startswith("/g/a#/attributes/it: ")
+
+
+# What is lacking.
+
+
+def of_store(documents: Mapping[str, Any]) -> Snapshots:
+    """Return what is known of a store of which these documents, and no others, were read."""
+    snapshots = Snapshots()
+    snapshots.learn_store(Plain({}).snapshot())
+    for path, document in documents.items():
+        snapshots[0].learn_node(path, {"zarr.json": document})
+    return snapshots
+
+
+def needs_of(snapshots: Snapshots, reference: Any, path: str = "g/a") -> Needs:
+    """Return what is lacking to follow an array's reference, of which nothing is noted yet."""
+    lookup = Lookup(snapshots)
+    resolver = Resolver(lookup, Node(0, path), pytest.fail)
+    for resolve in (resolver.array, resolver.fragment):
+        with pytest.raises(LackingError):
+            resolve(Fragment(Node(0, path), ("attributes", "it"), reference))
+    return lookup.needs
+
+
+def nodes(*paths: str) -> frozenset[Node]:
+    return frozenset(Node(0, path) for path in paths)
+
+
+@pytest.mark.parametrize(
+    ("known", "needed"),
+    [
+        ({}, ["time", "g/time"]),
+        # One that fits is not chosen before it is known whether others do.
+        ({"time": array(1)}, ["g/time"]),
+        ({"g/time": array(1)}, ["time"]),
+        ({"time": group()}, ["g/time"]),
+    ],
+    ids=str,
+)
+def test_all_candidates_are_needed_at_once(known: dict[str, Any], needed: list[str]) -> None:
+    assert needs_of(of_store(known), ref("../time")) == Needs(documents=nodes(*needed))
+
+
+def test_what_follows_a_node_is_needed_only_when_that_is_known() -> None:
+    snapshots = of_store({})
+    reference = ref("/s", "/attributes/it")
+    assert needs_of(snapshots, reference) == Needs(documents=nodes("s"))
+    snapshots[0].learn_node("s", {"zarr.json": group(it=ref("../time"))})
+    assert needs_of(snapshots, reference) == Needs(documents=nodes("time", "g/time"))
+
+
+def test_the_node_that_holds_a_shared_reference_is_needed() -> None:
+    lookup = Lookup(of_store({}))
+    with pytest.raises(LackingError):
+        candidates(Reference("time"), Node(0, "g/a"), Node(0, "s"), lookup)
+    assert lookup.needs == Needs(documents=nodes("s"))
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        {"g/time": {}, "g/a/time": {}},
+        {"g": {"zarr.json": array(1)}},  # there is nothing below an array
+        {"g/time": {"zarr.json": []}, "g/a/time": {"zarr.json": XGroupStoreError("no")}},
+    ],
+    ids=["absent", "below an array", "not to be used"],
+)
+def test_nothing_is_needed_of_nodes_known_not_to_be_there(known: dict[str, Found]) -> None:
+    snapshots = of_store({})
+    for path, found in known.items():
+        snapshots[0].learn_node(path, found)
+    lookup = Lookup(snapshots)
+    with pytest.raises(XGroupReferenceError, match="'time' leads nowhere, tried /g/time"):
+        Resolver(lookup, Node(0, "g/a"), pytest.fail).array(within(ref("time")))
+    assert not lookup.needs
+
+
+def test_a_uri_that_is_not_known_yet() -> None:
+    snapshots = of_store({})
+    reference = ref("/s/./time", uri="file:///other")
+    # With the path, so that the document is read as soon as the store is open.
+    needed = Needs(foreign=frozenset([(0, "file:///other", "s/time")]))
+    assert needs_of(snapshots, reference) == needed
+    other = snapshots.learn_store(Plain({}).snapshot())
+    snapshots.learn_link(0, "file:///other", Node(other, "root"))
+    needed = Needs(documents=frozenset([Node(other, "root/s/time")]))
+    assert needs_of(snapshots, reference) == needed
+    snapshots[other].learn_node("root/s/time", {"zarr.json": array(1)})
+    found = Resolver(Lookup(snapshots), Node(0, "g/a"), pytest.fail).array(within(reference))
+    assert found == Node(other, "root/s/time")
+
+
+def test_a_uri_means_what_it_means_in_the_store_that_it_is_written_in() -> None:
+    snapshots = of_store({"s": group()})
+    other = snapshots.learn_store(Plain({}).snapshot())
+    snapshots[other].learn_node("s", {"zarr.json": group()})
+    snapshots.learn_link(0, "file:///third", Node(other, ""))
+    for store, uri in ((0, "file:///third"), (other, "file:///third"), (0, "file:///fourth")):
+        lookup = Lookup(snapshots)
+        arguments = Reference("t", uri), Node(0, "g/a"), Node(store, "s"), lookup
+        if (store, uri) == (0, "file:///third"):
+            assert candidates(*arguments) == [Node(other, "t")]
+            continue
+        with pytest.raises(LackingError):
+            candidates(*arguments)
+        assert lookup.needs == Needs(foreign=frozenset([(store, uri, "t")]))
+
+
+def test_a_uri_known_to_lead_nowhere() -> None:
+    snapshots = of_store({})
+    error = XGroupStoreError.of("file:///other", "store file:///other cannot be opened")
+    snapshots.learn_link(0, "file:///other", error)
+    lookup = Lookup(snapshots)
+    message = "/g/a#/attributes/it: store file:///other cannot be opened"
+    resolver = Resolver(lookup, Node(0, "g/a"), pytest.fail)
+    with pytest.raises(XGroupStoreError, match=f"^{re.escape(message)}$") as raised:
+        resolver.array(within(ref("time", uri="file:///other")))
+    assert raised.value.store == "file:///other"
+    assert raised.value.place == "/g/a#/attributes/it"
+    assert not lookup.needs
+
+
+def consolidated(documents: Mapping[str, Any]) -> Snapshots:
+    """Return what is known of a store that has these documents consolidated."""
+    snapshots = Snapshots()
+    snapshots.learn_store(Plain(documents, late={}).snapshot())
+    return snapshots
+
+
+def test_what_consolidated_metadata_lacks_is_doubted_all_at_once() -> None:
+    snapshots = consolidated({"g": group(), "g/b": group()})
+    reference = ref("../lost")
+    assert needs_of(snapshots, reference) == Needs(doubted=nodes("lost", "g/lost"))
+    snapshots[0].learn_staleness("lost", is_there=True)
+    assert needs_of(snapshots, reference) == Needs(doubted=nodes("g/lost"))
+    snapshots[0].learn_staleness("g/lost", is_there=False)
+    message = (
+        "/g/a#/attributes/it: '../lost' leads nowhere, tried /lost (no such node in the "
+        "consolidated metadata, though the store has it: open it with consolidated=False), "
+        "/g/lost (no such node)"
+    )
+    lookup = Lookup(snapshots)
+    with pytest.raises(XGroupReferenceError, match=f"^{re.escape(message)}$"):
+        Resolver(lookup, Node(0, "g/a"), pytest.fail).array(within(reference))
+    assert not lookup.needs
+
+
+def test_nothing_is_doubted_where_a_candidate_fits() -> None:
+    lookup = Lookup(consolidated({"g": group(), "g/a": array(1), "g/time": array(1)}))
+    resolver = Resolver(lookup, Node(0, "g/a"), pytest.fail)
+    assert resolver.array(within(ref("time"))) == Node(0, "g/time")
+    assert not lookup.needs
+
+
+def test_what_is_below_an_array_is_not_doubted() -> None:
+    snapshots = consolidated({"g": group(), "g/a": array(1)})
+    assert needs_of(snapshots, ref("lost")) == Needs(doubted=nodes("g/lost"))
+
+
+def test_what_no_error_tells_of_is_not_doubted() -> None:
+    # At the end of a chain only the paths are told, not the reasons.
+    attributes = {"a": ref("/g/a", "/attributes/b"), "b": ref("/lost")}
+    snapshots = consolidated({"g": group(), "g/a": array(1, **attributes)})
+    lookup = Lookup(snapshots)
+    message = "'/lost' leads nowhere, tried /lost)"
+    resolver = Resolver(lookup, Node(0, "g/a"), pytest.fail)
+    with pytest.raises(XGroupReferenceError, match=re.escape(message)):
+        resolver.array(within(ref("/g/a", "/attributes/a")))
+    assert not lookup.needs
+
+
+def test_nothing_is_needed_to_tell_an_error() -> None:
+    documents = Plain(PLACES.documents, late={"g/lost": array(1)})
+    following = Following(documents, "g/a")
+    with pytest.raises(XGroupReferenceError) as error:
+        following.array(ref("lost"))
+    lookups = following.known.lookups
+    following.known.snapshots.forget()
+    assert str(error.value) == (
+        "/g/a#/attributes/it: 'lost' leads nowhere, tried /g/lost (no such node in the consolidated "
+        "metadata, though the store has it: open it with consolidated=False), "
+        "/g/a/lost (no such node)"
+    )
+    assert following.known.lookups == lookups
+
+
+def test_needs_add_up() -> None:
+    lookup = Lookup(of_store({"g": group()}))
+    resolver = Resolver(lookup, Node(0, "g/a"), pytest.fail)
+    for reference in (ref("time"), ref("/x", uri="file:///other"), ref("/y")):
+        with pytest.raises(LackingError):
+            resolver.array(within(reference))
+    with pytest.raises(LackingError):
+        lookup.members(Node(0, "g"))
+    assert lookup.needs == Needs(
+        documents=nodes("g/time", "g/a/time", "y"),
+        members=nodes("g"),
+        foreign=frozenset([(0, "file:///other", "x")]),
+    )
+    assert lookup.needs
+    assert not Needs()
+
+
+@pytest.mark.parametrize(
+    ("reference", "depends"),
+    [
+        (ref("../time"), True),
+        (ref("/time"), False),
+        (ref("/time", uri="file:///other"), False),
+        (ref("time", uri="file:///other"), False),
+        (ref("/s", "/attributes/absolute"), False),
+        (ref("/s", "/attributes/relative"), True),
+    ],
+    ids=str,
+)
+def test_whether_a_reference_means_something_else_elsewhere(reference: Any, depends: bool) -> None:
+    shared = group(absolute=ref("/time"), relative=ref("../time"))
+    documents = Plain({"time": array(1), "s": shared}, {"file:///other": Plain({"time": array(1)})})
+    following = Following(documents, "g/a")
+
+    def resolved(lookup: Lookup) -> bool:
+        resolver = following.resolver(lookup)
+        resolver.array(following.written(reference))
+        return resolver.depends_on_place
+
+    assert following.known.interpreted(resolved) is depends

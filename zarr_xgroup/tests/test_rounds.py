@@ -20,10 +20,8 @@ from hypothesis import given, settings
 from xarray.core import indexing
 from zarr.storage import StorePath
 
-from zarr_xgroup.computed import lazy_variable
-from zarr_xgroup.documents import METADATA_KEYS
-from zarr_xgroup.fetching import EndsFetched, FetchedArray
-from zarr_xgroup.stores import open_store
+from zarr_xgroup.metadata.documents import METADATA_KEYS
+from zarr_xgroup.storage.opening import open_store
 from zarr_xgroup.tests.builders import (
     HAS_INDEX_OPTION,
     Array,
@@ -41,6 +39,8 @@ from zarr_xgroup.tests.builders import (
 )
 from zarr_xgroup.tests.documents import declaring
 from zarr_xgroup.tests.servers import DelayingStore
+from zarr_xgroup.variables.computed import lazy_variable
+from zarr_xgroup.variables.fetched import EndsFetched, FetchedArray
 
 #: Seconds that a request takes: enough that those made at once overlap on a busy machine.
 DELAY = 0.01
@@ -341,7 +341,7 @@ def foreign_stores(
         return await open_store(store_like, options)
 
     with monkeypatch.context() as patch:
-        patch.setattr("zarr_xgroup.hierarchy.open_store", opened_store)
+        patch.setattr("zarr_xgroup.storage.library.open_store", opened_store)
         yield stores
 
 

@@ -11,7 +11,7 @@ import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zarr_xgroup.timeunits import cf_epoch, cf_unit, cf_units, cf_units_of_reference
+from zarr_xgroup.conventions.timeunits import cf_epoch, cf_unit, cf_units, cf_units_of_reference
 
 UNITS: dict[str, tuple[str, ...]] = {
     "days": ("day", "days", "d", "Day", "DAYS", "D", " days "),

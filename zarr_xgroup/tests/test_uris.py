@@ -13,7 +13,7 @@ from zarr.abc.store import Store
 from zarr.storage import FsspecStore, LocalStore, MemoryStore
 
 from zarr_xgroup import XGroupPathError
-from zarr_xgroup.reach import (
+from zarr_xgroup.storage.trust import (
     Reach,
     UnjudgedError,
     is_public,
@@ -22,6 +22,15 @@ from zarr_xgroup.reach import (
     reach_of_host,
     reach_of_link,
     reach_of_store,
+)
+from zarr_xgroup.storage.uris import (
+    Link,
+    PrefixedOptions,
+    is_absolute,
+    leads_upwards,
+    links_of,
+    place_of,
+    redact,
 )
 from zarr_xgroup.tests.builders import (
     HAS_OBSTORE,
@@ -34,15 +43,6 @@ from zarr_xgroup.tests.builders import (
     write_zip,
 )
 from zarr_xgroup.tests.servers import FileServer, redirect
-from zarr_xgroup.uris import (
-    Link,
-    PrefixedOptions,
-    is_absolute,
-    leads_upwards,
-    links_of,
-    place_of,
-    redact,
-)
 
 FILES: Contents = {"a": b"content"}
 

@@ -2,7 +2,8 @@
 
 import base64
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,15 @@ import xarray as xr
 import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from zarr.storage import MemoryStore
+from zarr.abc.store import Store
+from zarr.storage import MemoryStore, StorePath
 
 from zarr_xgroup import XGroupMetadataError, XGroupMetadataWarning
-from zarr_xgroup.hierarchy import Hierarchy
-from zarr_xgroup.resolver import Node
+from zarr_xgroup.conventions.lending import Lender
+from zarr_xgroup.metadata.dimensions import declared_dimensions
+from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.metadata.snapshots import Needs
+from zarr_xgroup.storage.library import Library
 from zarr_xgroup.tests.builders import (
     SAMPLE,
     Array,
@@ -38,15 +43,9 @@ from zarr_xgroup.tests.builders import (
     recording_store,
     update,
 )
-from zarr_xgroup.variables import (
-    ArrayReader,
-    GroupVariables,
-    open_array,
-    plain_fill_value,
-    transposed,
-    with_dimensions,
-    zarr_objects,
-)
+from zarr_xgroup.variables.fillvalues import plain_fill_value
+from zarr_xgroup.variables.sources import Stored
+from zarr_xgroup.variables.stored import open_array, with_dimensions
 
 OPEN_FUNCTIONS: tuple[Open, ...] = (xr.open_dataset, xr.open_groups, xr.open_datatree)
 each_function = pytest.mark.parametrize("function", OPEN_FUNCTIONS, ids=lambda f: f.__name__)
@@ -322,6 +321,13 @@ def test_no_chunk_is_read_for_a_fill_value() -> None:
 # As engine zarr makes them.
 
 
+def reading(store: Store, *paths: str) -> tuple[Library, Lender]:
+    """Open a store, and read the documents of some nodes to make variables of."""
+    library, _group = Library.open(store, {})
+    library.read(Needs(documents=frozenset(Node(0, path) for path in paths)))
+    return library, Lender(library.snapshots, library.zarr_store)
+
+
 def undecoded_encoding(variable: xr.Variable) -> dict[Any, Any]:
     """Return a variable's encoding as it is before xarray decodes."""
     return {key: value for key, value in variable.encoding.items() if key != "dtype"}
@@ -329,34 +335,32 @@ def undecoded_encoding(variable: xr.Variable) -> dict[Any, Any]:
 
 @each_format
 def test_each_variable_is_that_of_engine_zarr(zarr_format: ZarrFormat) -> None:
-    store = memory_store(build(SAMPLE, zarr_format))
-    hierarchy, group = Hierarchy.open(store, {})
-    hierarchy.load_group(group)
-    arrays = {
-        name: open_array(store, name, document)
-        for name, document in hierarchy.arrays(group).items()
-    }
-    variables = GroupVariables(store, group, arrays, zarr_format)
+    store = recording_store(build(SAMPLE, zarr_format))
+    library, maker = reading(store)
+    library.read_group("")
+    arrays = library.snapshots[0].arrays("")
     theirs = oracle(xr.open_dataset, store, decode_cf=False)
     assert set(theirs.variables) == set(arrays)
-    for name in arrays:
-        variable, fill_value = variables.open(name)
-        assert fill_value is None
+    for name, document in arrays.items():
+        dims = tuple(str(dim) for dim in declared_dimensions(document))
+        variable = maker.variable(Stored(Node(0, name), dims))
+        assert maker.template(Node(0, name), dims).fill_value is None
         assert not isinstance(variable._data, np.ndarray)
         expected = theirs.variables[name].to_base_variable()
         assert_same_variable(variable, expected, name, encoding=False, values=True)
-        assert_equal(undecoded_encoding(variable), undecoded_encoding(expected), name)
+        encoding = undecoded_encoding(variable)
+        assert encoding.pop("source") == f"recording store/{name}"
+        assert_equal(encoding, undecoded_encoding(expected), name)
 
 
 @pytest.mark.parametrize("path", ["x", "sub/deep/w"])
 def test_an_array_opened_from_anywhere(path: str) -> None:
     store = recording_store(build(SAMPLE))
-    hierarchy, _group = Hierarchy.open(store, {})
-    reader = ArrayReader()
-    node = Node(hierarchy, path)
-    variable, fill_value = reader.variable(node, ("other",))
+    _library, maker = reading(store, path)
+    node = Node(0, path)
+    variable = maker.variable(Stored(node, ("other",)))
     assert variable.dims == ("other",)
-    assert fill_value is None
+    assert maker.template(node, ("other",)).fill_value is None
     assert not store.chunk_gets
     group, _slash, name = path.rpartition("/")
     theirs = oracle(xr.open_dataset, store, group=group, decode_cf=False)
@@ -372,16 +376,14 @@ def test_an_array_opened_from_anywhere(path: str) -> None:
 
 def test_two_variables_of_one_array_share_nothing() -> None:
     root = Group({"v": Array([1.0, 2.0], ("x",), {"nested": {"list": [1, {"a": 2}]}})})
-    hierarchy, _group = Hierarchy.open(memory_store(build(root)), {})
-    reader = ArrayReader()
-    node = Node(hierarchy, "v")
-    one, _ = reader.variable(node, ("x",))
-    two, _ = reader.variable(node, ("x",))
+    _library, maker = reading(memory_store(build(root)), "v")
+    source = Stored(Node(0, "v"), ("x",))
+    one, two = maker.variable(source), maker.variable(source)
     one.attrs["nested"]["list"][1]["a"] = "changed"
     one.attrs["new"] = 1
     one.encoding["preferred_chunks"]["x"] = 77
     one.encoding["new"] = 1
-    three, _ = reader.variable(node, ("x",))
+    three = maker.variable(source)
     for other in (two, three):
         assert other.attrs == {"nested": {"list": [1, {"a": 2}]}}
         assert other.encoding["preferred_chunks"] == {"x": 2}
@@ -390,9 +392,14 @@ def test_two_variables_of_one_array_share_nothing() -> None:
 
 @pytest.mark.parametrize("path", ["nope", "v/deeper"])
 def test_no_array_to_open(path: str) -> None:
-    hierarchy, _group = Hierarchy.open(memory_store(build(Group({"v": Array(1.0)}))), {})
-    node = Node(hierarchy, path)
-    for call in (lambda: ArrayReader().variable(node, ()), lambda: zarr_objects(node)):
+    _library, lender = reading(memory_store(build(Group({"v": Array(1.0)}))), "v", path)
+    node = Node(0, path)
+    calls: tuple[Callable[[], object], ...] = (
+        lambda: lender.variable(Stored(node, ())),
+        lambda: lender.template(node, ()),
+        lambda: lender.zarr_objects(node),
+    )
+    for call in calls:
         with pytest.raises(XGroupMetadataError) as caught:
             call()
         assert str(caught.value) == f"there is no array /{path}"
@@ -400,22 +407,27 @@ def test_no_array_to_open(path: str) -> None:
 
 def test_a_document_that_zarr_cannot_use() -> None:
     contents = edit(build(Group({"v": Array(1.0)})), "v/zarr.json", update(data_type="float1024"))
-    hierarchy, _group = Hierarchy.open(memory_store(contents), {})
-    document = hierarchy.find("v")
+    library, maker = reading(memory_store(contents), "v")
+    document = library.snapshots[0].document("v")
     assert document is not None
-    with pytest.raises(XGroupMetadataError, match=r"^\w*Error: .*float1024"):
-        open_array(hierarchy.store, "v", document)
+    calls: tuple[Callable[[], object], ...] = (
+        lambda: open_array(StorePath(library.zarr_store(0), "v"), document),
+        lambda: maker.variable(Stored(Node(0, "v"), ())),
+        lambda: maker.variable(Stored(Node(0, "v"), ())),
+    )
+    for call in calls:
+        with pytest.raises(XGroupMetadataError, match=r"^\w*Error: .*float1024"):
+            call()
 
 
 @each_format
 def test_zarr_objects_of_a_node(zarr_format: ZarrFormat) -> None:
     store = recording_store(build(SAMPLE, zarr_format))
-    hierarchy, _group = Hierarchy.open(store, {})
-    node = Node(hierarchy, "sub/value")
-    assert node.document is not None
-    assert hierarchy.find("sub") is not None
+    library, lender = reading(store, "sub", "sub/value")
+    for path in ("sub", "sub/value"):
+        assert library.snapshots[0].document(path) is not None
     store.gets.clear()
-    root, group, array = zarr_objects(node)
+    root, group, array = lender.zarr_objects(Node(0, "sub/value"))
     assert store.gets == []
     assert (root.path, group.path, array.path) == ("", "sub", "sub/value")
     assert dict(group.attrs) == {"title": "below"}
@@ -425,9 +437,9 @@ def test_zarr_objects_of_a_node(zarr_format: ZarrFormat) -> None:
     assert isinstance(group["y"], zarr.Array)
 
 
-@pytest.mark.parametrize("names", [("y", "x"), ("y", None), (None, None)])
-def test_documents_with_dimensions(names: tuple[str | None, ...]) -> None:
-    kept = None if None in names else list(names)
+@pytest.mark.parametrize("names", [("y", "x"), ("p", "q"), ("", "x")])
+def test_documents_with_dimensions(names: tuple[str, ...]) -> None:
+    kept = list(names)
     v3 = {"zarr_format": 3, "attributes": {"a": 1}, "dimension_names": ["p", "q"]}
     assert with_dimensions(v3, names) == {**v3, "dimension_names": kept}
     v2 = {"zarr_format": 2, "attributes": {"a": 1}}
@@ -435,6 +447,21 @@ def test_documents_with_dimensions(names: tuple[str | None, ...]) -> None:
     assert with_dimensions(v2, names) == expected
     assert v2 == {"zarr_format": 2, "attributes": {"a": 1}}
     assert v3["dimension_names"] == ["p", "q"]
+
+
+@each_format
+@pytest.mark.parametrize("names", [("y", None), (None, None), None])
+def test_arrays_that_lack_names_are_opened_as_they_are_and_made_with_names(
+    names: Sequence[str | None] | None, zarr_format: ZarrFormat
+) -> None:
+    array = Array(np.zeros((2, 3)), names, v2={"attributes": {"_ARRAY_DIMENSIONS": names}})
+    _library, lender = reading(memory_store(build(Group({"v": array}), zarr_format)), "v")
+    node = Node(0, "v")
+    assert lender.zarr_objects(node)[2].shape == (2, 3)
+    variable = lender.variable(Stored(node, ("p", "q")))
+    assert variable.dims == ("p", "q")
+    assert variable.attrs == {}
+    assert variable.encoding["preferred_chunks"] == {"p": 2, "q": 3}
 
 
 # Transposed.
@@ -445,8 +472,10 @@ def test_a_transposed_variable_is_lazy_and_the_other_way_round(zarr_format: Zarr
     values = np.arange(24).reshape(2, 3, 4)
     root = Group({"v": Array(values, ("a", "b", "c"), {"units": "m"}, chunks=(2, 1, 3))})
     store = recording_store(build(root, zarr_format))
-    variable = opened(xr.open_dataset, store, cache=False).variables["v"]
-    result = transposed(variable)
+    _library, maker = reading(store, "v")
+    along = ("a", "b", "c")
+    variable = maker.variable(Stored(Node(0, "v"), along))
+    result = maker.variable(Stored(Node(0, "v"), along, transposed=True))
     assert store.chunk_gets == {}
     assert result.dims == ("c", "b", "a")
     assert result.attrs == {"units": "m"}
@@ -457,26 +486,40 @@ def test_a_transposed_variable_is_lazy_and_the_other_way_round(zarr_format: Zarr
     assert variable.encoding["chunks"] == (2, 1, 3)
 
 
+def stored_and_transposed(
+    shape: tuple[int, ...], **options: Any
+) -> tuple[xr.Variable, xr.Variable]:
+    """Return an array that zarr writes as a variable, and the same the other way round."""
+    store = MemoryStore()
+    root = zarr.open_group(store, mode="w", zarr_format=3)
+    root.create_array("v", shape=shape, dtype="f8", **options)
+    _library, maker = reading(store, "v")
+    source = Stored(Node(0, "v"), ("a", "b")[: len(shape)])
+    return maker.variable(source), maker.variable(replace(source, transposed=True))
+
+
 def test_transposed_shards() -> None:
-    variable = xr.Variable(
-        ("a", "b"), np.zeros((2, 4)), encoding={"chunks": (1, 2), "shards": (2, 4), "dtype": "f8"}
-    )
-    result = transposed(variable)
-    assert result.encoding == {"chunks": (2, 1), "shards": (4, 2), "dtype": "f8"}
+    variable, result = stored_and_transposed((2, 4), chunks=(1, 2), shards=(2, 4))
+    if "shards" not in variable.encoding:
+        pytest.skip("this xarray does not say how arrays are sharded")
+    assert result.encoding == {**variable.encoding, "chunks": (2, 1), "shards": (4, 2)}
+    assert variable.encoding["chunks"] == (1, 2)
     assert variable.encoding["shards"] == (2, 4)
 
 
 def test_transposed_without_shards() -> None:
-    variable = xr.Variable(("a", "b"), np.zeros((2, 4)), encoding={"shards": None})
-    assert transposed(variable).encoding == {"shards": None}
+    variable, result = stored_and_transposed((2, 4), chunks=(2, 4))
+    if "shards" not in variable.encoding:
+        pytest.skip("this xarray does not say how arrays are sharded")
+    assert variable.encoding["shards"] is None
+    assert result.encoding == {**variable.encoding, "chunks": (4, 2)}
 
 
 @pytest.mark.parametrize("ndim", [0, 1])
 def test_few_dimensions_transposed(ndim: int) -> None:
-    variable = xr.Variable(
-        ("a", "b")[:ndim], np.zeros((3, 2)[:ndim]), encoding={"chunks": (3,)[:ndim]}
-    )
-    xr.testing.assert_identical(transposed(variable), variable)
+    variable, result = stored_and_transposed((3, 2)[:ndim], chunks=(3, 2)[:ndim])
+    xr.testing.assert_identical(result, variable)
+    assert result.encoding == variable.encoding
 
 
 # Shared with nothing.

@@ -1,24 +1,28 @@
 """Decoding by xarray, such that an array it cannot decode spoils no other.
 
 xarray raises for the whole Dataset when the attributes of one variable make no sense. Here
-only that variable is left undecoded, as far as needed, and a warning says so.
+only that variable is left undecoded, as far as needed, and a finding says so.
 """
+
+from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, TypedDict
 
+import numpy as np
 import xarray as xr
 from xarray.conventions import decode_cf_variables
 
-from zarr_xgroup.assembly import AssembledGroup
-from zarr_xgroup.cf import STRING_ATTRIBUTES
-from zarr_xgroup.datastore import ResolvedZarrStore
-from zarr_xgroup.documents import copy_of
-from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupMetadataWarning
+from zarr_xgroup.datasets.build import BuiltGroup
+from zarr_xgroup.datasets.plan import PlannedVariable
+from zarr_xgroup.datasets.store import ResolvedZarrStore
+from zarr_xgroup.errors import METADATA_ERRORS, XGroupError, XGroupMetadataError
+from zarr_xgroup.findings import Finding, Kind, left_out
 from zarr_xgroup.i18n import _
-from zarr_xgroup.paths import join_path
-from zarr_xgroup.variables import METADATA_ERRORS, independent_copy
+from zarr_xgroup.metadata.cf import STRING_ATTRIBUTES
+from zarr_xgroup.metadata.documents import copy_of
+from zarr_xgroup.variables.sources import Given
 
 
 class DecodingOptions(TypedDict, total=False):
@@ -45,7 +49,7 @@ _STEPS: tuple[tuple[_Coder, ...], ...] = (
 )
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Remedy:
     """How a variable can be opened after all: without some attributes, partly undecoded."""
 
@@ -61,14 +65,20 @@ _RELATIONS = frozenset(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Shared:
-    """A coordinate that is decoded once for all groups that have it."""
+    """A coordinate that is decoded once for all groups that have it.
 
-    attributes: Mapping[str, Any]
-    encoding: Mapping[str, Any]
-    decoded: xr.Variable
-    index: xr.Index | None
+    Attributes
+    ----------
+    decoded : xarray.Variable or None
+        None if it must not be shared, for it says something of other variables.
+    index : xarray.Index or None
+        Its default index.
+    """
+
+    decoded: xr.Variable | None
+    index: xr.Index | None = None
 
 
 class Decoder:
@@ -88,44 +98,66 @@ class Decoder:
         self._with_indexes = with_indexes
         self._shared: dict[Hashable, _Shared] = {}
 
-    def dataset(self, group: AssembledGroup) -> tuple[xr.Dataset, list[XGroupMetadataWarning]]:
+    def dataset(self, group: BuiltGroup) -> tuple[xr.Dataset, list[Finding]]:
         """Return a group as a Dataset.
 
         Parameters
         ----------
-        group : AssembledGroup
+        group : BuiltGroup
             Its variables are undecoded.
 
         Returns
         -------
         dataset : xarray.Dataset
             Without those variables that cannot be opened in any way.
-        warnings : list of XGroupMetadataWarning
+        findings : list of Finding
             One for each variable that was not decoded as asked for.
         """
+        findings: list[Finding] = []
         remedies = {
-            name: _Remedy(error, switched_off=_STEPS[1]) for name, error in group.undecoded.items()
+            name: _Remedy(error, switched_off=_STEPS[1]) for name, error in group.unreadable.items()
         }
+        shared = self._shared_of(group, remedies)
+        variables = self._made(group, shared, findings)
         try:
-            dataset = self._opened(group, remedies)
+            dataset = self._opened(group, variables, shared, remedies)
         except METADATA_ERRORS:
-            readable = {
-                name: variable for name, variable in group.variables.items() if name not in remedies
-            }
+            variables = self._made(group, {}, [])
+            readable = {name: item for name, item in variables.items() if name not in remedies}
             found = dict(_remedies(readable, self._options))
             if not found:
                 raise
             remedies |= found
-            dataset = self._opened(group, remedies)
-        return dataset, [
-            _warning(_subject(name, group.path, group.referrers), remedy)
-            for name, remedy in remedies.items()
-            if name not in group.undecoded or name not in group.referrers  # else told already
-        ]
+            dataset = self._opened(group, variables, {}, remedies)
+        for name, remedy in remedies.items():
+            planned = group.planned[name]
+            if name not in group.unreadable or planned.referrer is None:  # else told already
+                findings.append(_finding(group, planned, remedy))
+        return dataset, findings
 
-    def _opened(self, group: AssembledGroup, remedies: Mapping[str, _Remedy]) -> xr.Dataset:
+    def _made(
+        self, group: BuiltGroup, shared: Mapping[str, _Shared], findings: list[Finding]
+    ) -> dict[str, xr.Variable]:
+        """Return the variables that are not shared with other groups."""
+        variables = {}
+        for name, planned in group.planned.items():
+            if name in shared:
+                continue
+            try:
+                variables[name] = group.make(planned)
+            except XGroupMetadataError as error:
+                findings.append(left_out(group.node.child(name), error))
+        return variables
+
+    def _opened(
+        self,
+        group: BuiltGroup,
+        undecoded: Mapping[str, xr.Variable],
+        shared: Mapping[str, _Shared],
+        remedies: Mapping[str, _Remedy],
+    ) -> xr.Dataset:
         """Return a Dataset in which remedies are applied."""
-        variables = dict(group.variables)
+        variables = dict(undecoded)
         options = self._options
         for name, remedy in remedies.items():
             if remedy.switched_off is None:
@@ -136,7 +168,7 @@ class Decoder:
             switched_off = {name: remedy.switched_off or () for name, remedy in remedies.items()}
             options = _switched_off(options, switched_off, variables)
         store = ResolvedZarrStore(variables, group.attributes)
-        dataset = self._decoded(store, group, options, share=not remedies)
+        dataset = self._decoded(store, group, shared, options)
         for name, remedy in remedies.items():
             if name in dataset.variables:
                 dataset[name].attrs.update(remedy.set_aside)
@@ -145,90 +177,83 @@ class Decoder:
     def _decoded(
         self,
         store: ResolvedZarrStore,
-        group: AssembledGroup,
+        group: BuiltGroup,
+        shared: Mapping[str, _Shared],
         options: DecodingOptions,
-        *,
-        share: bool,
     ) -> xr.Dataset:
         """Return a Dataset as xarray's StoreBackendEntrypoint makes it of a store."""
         undecoded, attributes = store.load()  # type: ignore[no-untyped-call]
-        shared = self._shared_of(undecoded, group.identities, options) if share else {}
-        own = {name: variable for name, variable in undecoded.items() if name not in shared}
-        decoded, attributes, names = decode_cf_variables(own, attributes, **options)
-        known = {name: independent_copy(item.decoded) for name, item in shared.items()}
-        found = {**decoded, **known}
-        variables: dict[str, xr.Variable] = {
-            name: found[name] for name in undecoded if name in found
-        }
-        coordinates = {
-            name: variable
-            for name, variable in variables.items()
-            if name in names or name in group.coordinates or variable.dims == (name,)
-        }
-        data = {name: item for name, item in variables.items() if name not in coordinates}
-        indexes = {}
-        for name, item in shared.items():
-            if item.index is not None:
-                coordinates[name], indexes[name] = _own_index(name, coordinates[name], item.index)
-        if self._with_indexes:
-            for name, variable in coordinates.items():
-                if variable.dims == (name,) and name not in indexes:
-                    coordinates[name], indexes[name] = _indexed(name, variable)
+        decoded, attributes, names = decode_cf_variables(undecoded, attributes, **options)
+        coordinates: dict[str, xr.Variable] = {}
+        data: dict[str, xr.Variable] = {}
+        indexes: dict[str, xr.Index] = {}
+        for name, planned in group.planned.items():
+            known = shared.get(name)
+            if known is not None and known.decoded is not None:
+                coordinates[name], index = _own(name, known.decoded, known.index)
+                indexes |= {} if index is None else {name: index}
+            elif name not in decoded:
+                continue
+            elif not (planned.is_coordinate or name in names or decoded[name].dims == (name,)):
+                data[name] = decoded[name]
+            elif self._with_indexes and decoded[name].dims == (name,):
+                coordinates[name], indexes[name] = _indexed(name, decoded[name])
+            else:
+                coordinates[name] = decoded[name]
         return xr.Dataset(data, xr.Coordinates(coordinates, indexes), attributes)
 
-    def _shared_of(
-        self,
-        variables: Mapping[str, xr.Variable],
-        identities: Mapping[str, Hashable],
-        options: DecodingOptions,
-    ) -> dict[str, _Shared]:
+    def _shared_of(self, group: BuiltGroup, remedies: Mapping[str, _Remedy]) -> dict[str, _Shared]:
         """Return what can be shared with other groups: what is the same and related to nothing."""
-        if any("coordinates" in variable.attrs for variable in variables.values()):
-            return {}  # xarray looks for what it names among the variables
+        if remedies or self._options.get("decode_coords") == "all" or _names_coordinates(group):
+            return {}  # xarray looks for what is named among the variables
         shared = {}
-        for name, variable in variables.items():
-            if name not in identities or not _RELATIONS.isdisjoint(variable.attrs):
-                continue
-            # Numbers of a grid can be the same where its size is not.
-            key = (name, identities[name], variable.dims, variable.shape)
-            known = self._shared.get(key)
-            if known is None:
-                known = self._share(name, variable, options)
-                if known is None:
-                    continue  # not wanted
-                self._shared[key] = known
-            if _same(known.attributes, variable.attrs) and _same(known.encoding, variable.encoding):
-                shared[name] = known
+        for name, planned in group.planned.items():
+            if planned.is_own or planned.identity is None or isinstance(planned.source, Given):
+                continue  # equal variables of a third party may be described otherwise
+            # Numbers of a grid can be the same where its size is not: the source tells.
+            key = (name, planned.source, planned.dims, repr(planned.attributes))
+            if key not in self._shared:
+                self._shared[key] = self._share(group, planned)
+            if self._shared[key].decoded is not None:
+                shared[name] = self._shared[key]
         return shared
 
-    def _share(self, name: str, variable: xr.Variable, options: DecodingOptions) -> _Shared | None:
-        attributes, encoding = copy_of(variable.attrs), copy_of(variable.encoding)
-        found, _attributes, _names = decode_cf_variables({name: variable}, {}, **options)
-        if name not in found:
-            return None
-        decoded, index = found[name], None
-        if self._with_indexes and decoded.dims == (name,):
-            decoded, index = _indexed(name, decoded)
-        return _Shared(attributes, encoding, decoded, index)
+    def _share(self, group: BuiltGroup, planned: PlannedVariable) -> _Shared:
+        name = planned.name
+        try:
+            variable = group.make(planned)
+            if not _RELATIONS.isdisjoint(variable.attrs):
+                return _Shared(None)
+            found, _attributes, _names = decode_cf_variables({name: variable}, {}, **self._options)
+            if name not in found:
+                return _Shared(None)  # not wanted
+            if self._with_indexes and found[name].dims == (name,):
+                return _Shared(*_indexed(name, found[name]))
+        except METADATA_ERRORS:
+            return _Shared(None)  # told when it is decoded with the others
+        return _Shared(found[name])
 
 
-def _same(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
-    """Tell whether attributes or encodings are the same; not if they cannot be compared."""
-    try:
-        return bool(mine == theirs)
-    except ValueError:  # arrays among them, which plug-ins may give
-        return False
+def _names_coordinates(group: BuiltGroup) -> bool:
+    """Tell whether an array of the group names others as its coordinates."""
+    return any(planned.is_own and planned.names_coordinates for planned in group.planned.values())
 
 
-def _own_index(name: str, variable: xr.Variable, index: xr.Index) -> tuple[xr.Variable, xr.Index]:
-    """Return an index and its variable such that no values can be changed in another one.
+def _own(
+    name: str, variable: xr.Variable, index: xr.Index | None
+) -> tuple[xr.Variable, xr.Index | None]:
+    """Return a shared variable and its index such that nothing can be changed in another one.
 
     Before pandas 3 the values of an index can be written to.
     """
-    if not variable.values.flags.writeable:
-        return variable, index
-    own = index.copy(deep=True)
-    return own.create_variables({name: variable})[name], own
+    if index is not None and variable.values.flags.writeable:
+        index = index.copy(deep=True)
+        variable = index.create_variables({name: variable})[name]
+    # Values in memory can be written to; those of an index were seen to.
+    own = variable.copy(deep=index is None and isinstance(variable._data, np.ndarray))
+    own.attrs = copy_of(variable.attrs)
+    own.encoding = copy_of(variable.encoding)
+    return own, index
 
 
 def _indexed(name: str, variable: xr.Variable) -> tuple[xr.Variable, xr.Index]:
@@ -288,13 +313,14 @@ def _switched_off(
     return result
 
 
-def _subject(name: str, group: str, referrers: Mapping[str, str]) -> str:
-    if name in referrers:
-        return _("Array {path}: its coordinate {name!r}").format(path=referrers[name], name=name)
-    return _("Array {path}").format(path=f"/{join_path(group, name)}")
-
-
-def _warning(subject: str, remedy: _Remedy) -> XGroupMetadataWarning:
+def _finding(group: BuiltGroup, planned: PlannedVariable, remedy: _Remedy) -> Finding:
+    """Return the finding of a variable that could not be decoded as asked for."""
+    node = group.node.child(planned.name) if planned.referrer is None else planned.referrer
+    if planned.referrer is None:
+        subject = _("Array {path}").format(path=node)
+    else:
+        message = _("Array {path}: its coordinate {name!r}")
+        subject = message.format(path=node, name=planned.name)
     error = remedy.error
     reason = str(error) if isinstance(error, XGroupError) else f"{type(error).__name__}: {error}"
     pointers = ", ".join(f"/attributes/{key}" for key in remedy.set_aside)
@@ -307,6 +333,5 @@ def _warning(subject: str, remedy: _Remedy) -> XGroupMetadataWarning:
     else:
         message = _("{subject} was opened with its times undecoded: {reason}")
     text = message.format(subject=subject, pointers=pointers, reason=reason)
-    return XGroupMetadataWarning(
-        text, error if isinstance(error, XGroupError) else XGroupMetadataError(reason)
-    )
+    error = error if isinstance(error, XGroupError) else XGroupMetadataError(reason)
+    return Finding(Kind.METADATA, text, (str(node),), node, error=error)

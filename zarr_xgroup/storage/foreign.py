@@ -6,20 +6,19 @@ Sources: specification, "Cross-store references"; ref convention, ``uri``.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import re
-from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Hashable, Mapping
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypedDict, TypeVar
+from typing import Any, Protocol, TypedDict
 from urllib.parse import unquote
 
 from zarr.abc.store import Store
-from zarr.core.sync import sync
 
 from zarr_xgroup.errors import XGroupStoreError
 from zarr_xgroup.i18n import _
-from zarr_xgroup.reach import (
+from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.storage.failures import reason_of
+from zarr_xgroup.storage.trust import (
     Reach,
     UnjudgedError,
     places_of,
@@ -27,9 +26,7 @@ from zarr_xgroup.reach import (
     reach_of_link,
     reach_of_store,
 )
-from zarr_xgroup.resolver import Documents, Node
-from zarr_xgroup.stores import reason_of
-from zarr_xgroup.uris import (
+from zarr_xgroup.storage.uris import (
     Link,
     PrefixedOptions,
     is_absolute,
@@ -53,113 +50,70 @@ class ForeignOptions(TypedDict, total=False):
     cross_store_timeout: float | None
 
 
-class OpenedStore(Documents, Protocol):
-    """The documents of a store that is open."""
+class Opened(Protocol):
+    """The stores that are open, of which number 0 is the one that the user opened."""
 
-    @property
-    def store(self) -> Store:
-        """What they are read from."""
+    def zarr_store(self, number: int) -> Store:
+        """Return an open store."""
 
-    async def load_nodes(self, paths: Iterable[str]) -> None:
-        """Read the documents of nodes, concurrently, as far as they are not known yet."""
-
-
-H = TypeVar("H", bound=OpenedStore)
-
-#: Opens the store at a place, given storage options, its name and the time limit.
-Opener = Callable[[str, dict[str, Any] | None, str, float | None], Awaitable[H]]
+    async def open_foreign(
+        self, location: str, options: dict[str, Any] | None, name: str, timeout: float | None
+    ) -> int:
+        """Open another store and return its number, or raise XGroupStoreError with the reason."""
 
 
-@dataclass
 class _Place:
     """A foreign store, or why it is none."""
 
-    uri: str
-    opened: Any = None
-    error: XGroupStoreError | None = None
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    def __init__(self, uri: str) -> None:
+        self.uri = uri
+        self.opened: int | None = None
+        self.error: XGroupStoreError | None = None
+        self.lock = asyncio.Lock()
 
 
-class ForeignStores(Generic[H]):
+class ForeignStores:
     """The stores that references of one open lead to, each opened at most once.
 
     Parameters
     ----------
-    opened : Hierarchy
-        The store that is opened itself.
+    opened : Opened
+        The stores that are open.
     uri : str or None
-        Where it is.
+        Where the store is that the user opened: what lies inside of it is no other store.
     options : ForeignOptions
         How others are opened.
-    opener : callable
-        Opens one.
+
+    Raises
+    ------
+    TypeError, ValueError, XGroupPathError
+        If the options cannot be used.
     """
 
-    def __init__(
-        self, opened: H, uri: str | None, options: ForeignOptions, opener: Opener[H]
-    ) -> None:
+    def __init__(self, opened: Opened, uri: str | None, options: ForeignOptions) -> None:
         self._opened = opened
         self._place = None if uri is None else place_of(uri)
         self._options = PrefixedOptions(options.get("cross_store_storage_options"))
         self._timeout = _checked(options.get("cross_store_timeout", DEFAULT_TIMEOUT))
-        self._opener = opener
         self._places: dict[Hashable, _Place] = {}
-        self._roots: dict[tuple[str, int], Node | XGroupStoreError] = {}
         self._reaches: dict[int, Reach] = {}
 
-    def root(self, uri: str, referring: H) -> Node:
-        """Return the root of the store at a URI, opened now if it was not yet.
+    async def root(self, uri: str, referring: int) -> Node | XGroupStoreError:
+        """Return the root of the store at a URI, opened now if it was not yet, or why not.
 
         Parameters
         ----------
         uri : str
             As a reference has it.
-        referring : Hierarchy
+        referring : int
             The store in which the reference is written.
-
-        Raises
-        ------
-        XGroupStoreError
-            If it cannot be opened, or must not be.
         """
-        key = (uri, id(referring))
-        if key not in self._roots:
-            with contextlib.suppress(XGroupStoreError):  # raised below
-                sync(self._root(uri, referring))
-        found = self._roots[key]
-        if isinstance(found, XGroupStoreError):
-            raise found
-        return found
-
-    async def load(self, uri: str, referring: H, paths: Collection[str]) -> None:
-        """Open the store at a URI and read the documents of nodes, as far as that can be done."""
         try:
-            root = await self._root(uri, referring)
-        except XGroupStoreError:
-            return  # raised again, with the reference, when that is resolved
-        documents: Any = root.documents
-        below = f"{root.path}/" if root.path else ""
-        await documents.load_nodes(below + path for path in paths)
-
-    def release(self) -> None:
-        """Forget the stores, which stay open."""
-        for known in (self._places, self._roots, self._reaches):
-            known.clear()
-
-    def opened(self) -> list[H]:
-        """Return the stores that were opened."""
-        return [place.opened for place in self._places.values() if place.opened is not None]
-
-    async def _root(self, uri: str, referring: H) -> Node:
-        """Return the root of the store at a URI, or raise, and remember either."""
-        try:
-            self._roots[uri, id(referring)] = root = await self._found(uri, referring)
+            return await self._found(uri, referring)
         except XGroupStoreError as error:
-            self._roots[uri, id(referring)] = error
-            raise
-        return root
+            return error
 
-    async def _found(self, uri: str, referring: H) -> Node:
+    async def _found(self, uri: str, referring: int) -> Node:
         if not is_absolute(uri.rpartition("::")[2]):
             message = _("{uri!r} is not an absolute URI of a store").format(uri=redact(uri))
             raise XGroupStoreError.of(redact(uri), message)
@@ -170,13 +124,13 @@ class ForeignStores(Generic[H]):
         guarded = await self._check(uri, links, options, referring)
         inside = self._inside(uri)
         if inside is not None:
-            return Node(self._opened, inside)
+            return Node(0, inside)
         place = self._places.setdefault((links, guarded), _Place(uri))
         async with place.lock:
             if place.opened is None and place.error is None:
                 await self._open(place, _storage_options(uri, options, guarded))
-        if place.error is not None:
-            raise place.error
+        if place.opened is None:
+            raise place.error or _told(uri, "")
         return Node(place.opened, "")
 
     def _inside(self, uri: str) -> str | None:
@@ -191,7 +145,7 @@ class ForeignStores(Generic[H]):
         uri: str,
         links: tuple[Link, ...],
         options: list[dict[str, Any] | None],
-        referring: H,
+        referring: int,
     ) -> frozenset[Link]:
         """Raise if a store must not lead to a place; return the links to guard.
 
@@ -224,16 +178,18 @@ class ForeignStores(Generic[H]):
             raise _refused(uri, _("a public store must not lead into a private network"))
         return frozenset(link for link, reach in reaches.items() if reach == Reach.PUBLIC)
 
-    async def _reach(self, referring: H) -> Reach:
-        if id(referring) not in self._reaches:
-            self._reaches[id(referring)] = await reach_of_store(referring.store)
-        return self._reaches[id(referring)]
+    async def _reach(self, referring: int) -> Reach:
+        if referring not in self._reaches:
+            self._reaches[referring] = await reach_of_store(self._opened.zarr_store(referring))
+        return self._reaches[referring]
 
     async def _open(self, place: _Place, options: dict[str, Any] | None) -> None:
         uri = place.uri
         location = _local_path(uri) if uri.lower().startswith("file://") else _lowered(uri)
         try:
-            place.opened = await self._opener(location, options, redact(uri), self._timeout)
+            place.opened = await self._opened.open_foreign(
+                location, options, redact(uri), self._timeout
+            )
         except (XGroupStoreError, Warning) as error:  # a warning that is to be an error
             place.error = _told(uri, str(error))
             place.error.__cause__ = error

@@ -18,7 +18,7 @@ from zarr.abc.store import Store
 from zarr.storage import FsspecStore, LocalStore, MemoryStore, WrapperStore, ZipStore
 
 from zarr_xgroup.i18n import _
-from zarr_xgroup.uris import CACHES, Link
+from zarr_xgroup.storage.uris import CACHES, Link
 
 if TYPE_CHECKING:
     import aiohttp

@@ -4,19 +4,18 @@ xarray refuses a tree in which a node does not align with its parents (sizes of 
 values of indexed coordinates). Such a dimension is renamed in that node, with a warning.
 """
 
-import inspect
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
 import xarray as xr
 
-from zarr_xgroup.errors import XGroupDimensionWarning
-from zarr_xgroup.fetching import default_indexes_follow
+from zarr_xgroup._compat import default_indexes_follow, has_index_option
+from zarr_xgroup.datasets.renaming import renamed_encoding
+from zarr_xgroup.findings import Finding, Kind
 from zarr_xgroup.i18n import _
-from zarr_xgroup.renaming import renamed_encoding
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Inherited:
     """What a node's parents define: sizes of dimensions, and who has their coordinates."""
 
@@ -28,7 +27,7 @@ def align_with_parents(
     datasets: Mapping[str, xr.Dataset],
     identities: Mapping[str, Mapping[str, Hashable]],
     root: str = "",
-) -> tuple[dict[str, xr.Dataset], list[XGroupDimensionWarning]]:
+) -> tuple[dict[str, xr.Dataset], list[Finding]]:
     """Rename what would keep the groups from forming a tree.
 
     Parameters
@@ -45,7 +44,7 @@ def align_with_parents(
     -------
     datasets : dict of str to xarray.Dataset
         The same, with conflicting dimensions called ``<dimension>_<group>``.
-    warnings : list of XGroupDimensionWarning
+    findings : list of Finding
         One for each group in which anything was renamed.
 
     Notes
@@ -55,7 +54,7 @@ def align_with_parents(
     """
     aligned = dict(datasets)
     inherited: dict[str, _Inherited] = {}
-    warnings = []
+    findings = []
     indexes_follow = default_indexes_follow()
     for path in datasets:
         parents = inherited.get(_parent(path), _Inherited({}, {}))
@@ -66,13 +65,13 @@ def align_with_parents(
             children = {child for child in datasets if _parent(child) == path}
             names = _new_names(aligned[path], path, reasons, parents, children)
             aligned[path] = rename_dimensions(aligned[path], names)
-            warnings.append(_warning(f"/{root}{path}" if root else path, names, reasons))
+            findings.append(_finding(f"/{root}{path}" if root else path, names, reasons))
         hidden = _hidden(aligned[path], parents, identities)
         if hidden:
             aligned[path] = aligned[path].set_coords(hidden)
             _leave_indexes_to_xarray(aligned, path, hidden)
         inherited[path] = _passed_on(aligned[path], path, parents)
-    return aligned, warnings
+    return aligned, findings
 
 
 def rename_dimensions(dataset: xr.Dataset, names: Mapping[str, str]) -> xr.Dataset:
@@ -204,7 +203,7 @@ def _leave_indexes_to_xarray(
     Where xarray builds default indexes for a tree, it gives such a node the parent's
     coordinate if that has its index already, and the node's own if not.
     """
-    if "create_default_indexes" not in inspect.signature(xr.open_datatree).parameters:
+    if not has_index_option():
         return
     while path := _parent(path):
         indexed = [name for name in names if name in datasets[path].xindexes]
@@ -220,12 +219,10 @@ def _passed_on(dataset: xr.Dataset, path: str, parents: _Inherited) -> _Inherite
     )
 
 
-def _warning(
-    path: str, names: Mapping[str, str], reasons: Mapping[str, str]
-) -> XGroupDimensionWarning:
+def _finding(path: str, names: Mapping[str, str], reasons: Mapping[str, str]) -> Finding:
     renamed = ", ".join(f"{old!r} -> {new!r} ({reasons[old]})" for old, new in names.items())
     message = _(
         "Group {path} does not align with its parents in a DataTree; renamed in it: {renamed}. "
         "To have it unrenamed use xarray.open_dataset(..., group={path!r}) or xarray.open_groups"
     ).format(path=path, renamed=renamed)
-    return XGroupDimensionWarning(message)
+    return Finding(Kind.DIMENSION, message, (path,))

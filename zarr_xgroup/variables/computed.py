@@ -1,4 +1,4 @@
-"""Arrays whose values follow from numbers in the metadata, computed when they are read."""
+"""Lazy arrays of computed values: reading some computes just these."""
 
 from __future__ import annotations
 
@@ -12,45 +12,6 @@ from xarray.backends import BackendArray
 from xarray.core import indexing
 
 from zarr_xgroup.i18n import _
-
-
-@dataclass(frozen=True)
-class Regular:
-    """Values at equal distances: ``first + step * i``, not accumulated.
-
-    Attributes
-    ----------
-    first, step : int or float
-        Integers give exact integers.
-    """
-
-    first: float
-    step: float
-
-    def __call__(self, position: Any) -> Any:
-        """Return the values at integer positions along the axis."""
-        return self.first + self.step * position
-
-
-@dataclass(frozen=True)
-class RegularBounds:
-    """Cell boundaries at fixed distances from the regular values they belong to.
-
-    Attributes
-    ----------
-    values : Regular
-        The coordinate.
-    below, above : int or float
-        Offsets added to each value.
-    """
-
-    values: Regular
-    below: float
-    above: float
-
-    def __call__(self, position: Any, side: Any) -> Any:
-        """Return the boundaries at positions along the axis and at sides 0 and 1."""
-        return self.values(position) + np.where(np.equal(side, 0), self.below, self.above)
 
 
 class ComputedArray(BackendArray):

@@ -1,0 +1,67 @@
+"""Bring the message catalogues up to date: extract, merge and compile, in one command.
+
+Run it after a message changed: ``python scripts/update_translations.py``. Messages that are new
+stay English until somebody translates them in the ``.po`` files and runs it again. Needs Babel,
+which is part of the extra ``test``.
+"""
+
+import argparse
+from pathlib import Path
+
+from babel.messages.catalog import Catalog
+from babel.messages.extract import extract_from_dir
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po, write_po
+
+PACKAGE = Path(__file__).resolve().parents[1] / "zarr_xgroup"
+LOCALE = PACKAGE / "locale"
+DOMAIN = "zarr_xgroup"
+
+
+def template() -> Catalog:
+    """Return the messages of the package."""
+    catalogue = Catalog(project=DOMAIN)
+    messages = extract_from_dir(PACKAGE, directory_filter=lambda path: Path(path).name != "tests")
+    for _file, _line, message, _comments, _context in messages:
+        catalogue.add(message)
+    return catalogue
+
+
+def update(language: Path, messages: Catalog) -> tuple[int, int]:
+    """Merge messages into the catalogue of a language, and compile it.
+
+    Returns
+    -------
+    tuple of int
+        How many messages are translated, and how many there are.
+    """
+    path = language / "LC_MESSAGES" / f"{DOMAIN}.po"
+    with path.open("rb") as file:
+        catalogue = read_po(file, locale=language.name)
+    catalogue.update(messages, no_fuzzy_matching=True)
+    catalogue.obsolete.clear()
+    with path.open("wb") as file:
+        write_po(file, catalogue, no_location=True, omit_header=False, width=100)
+    with path.with_suffix(".mo").open("wb") as file:
+        write_mo(file, catalogue)
+    items = [message for message in catalogue if message.id]
+    return sum(all(_texts(message.string)) for message in items), len(items)
+
+
+def _texts(string: object) -> tuple[str, ...]:
+    return string if isinstance(string, tuple) else (str(string or ""),)
+
+
+def main() -> None:
+    """Update all catalogues, and print how much of them is translated."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
+    messages = template()
+    with (LOCALE / f"{DOMAIN}.pot").open("wb") as file:
+        write_po(file, messages, no_location=True, omit_header=True, width=100)
+    for language in sorted(path for path in LOCALE.iterdir() if path.is_dir()):
+        translated, number = update(language, messages)
+        print(f"{language.name}: {translated} of {number} messages translated")
+
+
+if __name__ == "__main__":
+    main()

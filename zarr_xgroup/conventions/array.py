@@ -1,0 +1,324 @@
+"""An array as handlers see it: its metadata, what it refers to, and where to say what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from zarr_xgroup.conventions.crs import Crs
+from zarr_xgroup.conventions.model import AxisNames, Coordinate, Interpretation
+from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupStoreError
+from zarr_xgroup.findings import Finding, Kind, problem_of
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.dimensions import declared_dimensions
+from zarr_xgroup.metadata.documents import Document, JsonObject
+from zarr_xgroup.metadata.nodes import Fragment, Node
+from zarr_xgroup.metadata.snapshots import LackingError, Lookup
+from zarr_xgroup.resolver import Resolver
+from zarr_xgroup.variables.fillvalues import FillValue
+from zarr_xgroup.variables.sources import Literal, Stored
+
+T = TypeVar("T")
+
+#: The attribute that lists the conventions an array or group follows.
+CONVENTIONS_KEY = "zarr_conventions"
+
+
+class Described(Protocol):
+    """What follows from an array's document."""
+
+    @property
+    def fill_value(self) -> FillValue | None:
+        """A fill value that is not written as xarray writes it."""
+
+
+class Describer(Protocol):
+    """Says what follows from documents; nothing is read for it."""
+
+    def template(self, node: Node, dims: tuple[str, ...]) -> Described:
+        """Describe an array with names for its dimensions, or raise XGroupMetadataError."""
+
+    def decoded_dtype(self, source: Stored | Literal) -> np.dtype[Any]:
+        """Return the type of the values of a coordinate when it has been decoded."""
+
+
+class Models:
+    """What the JSON of conventions was parsed to, each text once in an open."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Any] = {}
+        self.of_groups: dict[Any, Any] = {}
+
+    def parsed(self, parse: Callable[[Fragment], T], fragment: Fragment, text: bytes) -> T:
+        """Return what a function makes of a value, given its text: called once for each.
+
+        The value's place but for its node is the same wherever the text stands.
+        """
+        key = (parse, fragment.keys, text)
+        if key not in self._known:
+            self._known[key] = parse(fragment)
+        found: T = self._known[key]
+        return found
+
+
+class ArrayView:
+    """One array: what handlers are asked about, and where they say what is wrong.
+
+    Parameters
+    ----------
+    node : Node
+        The array.
+    dims : tuple of str
+        The names of its dimensions, complete; empty where they are what is asked for.
+    lookup : Lookup
+        Knows the documents.
+    describer : Describer
+        Says what follows from documents.
+    models : Models
+        What was parsed before.
+    names : mapping of str to str, optional
+        What dimensions are called that the array's metadata calls otherwise.
+    chunks : mapping of str to int, optional
+        The chunks that dask should divide the array in, by dimension.
+    siblings : mapping, optional
+        The sizes of the dimensions of all arrays of its group, by name.
+
+    Attributes
+    ----------
+    findings : list of Finding
+        What was found wrong, and what was chosen.
+    depends_on_place : bool
+        Whether anything was looked at that is something else for an array of another group.
+    compared : set of Node
+        Nodes that it was found not to be.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        dims: tuple[str, ...],
+        lookup: Lookup,
+        describer: Describer,
+        models: Models | None = None,
+        *,
+        names: Mapping[str, str] | None = None,
+        chunks: Mapping[str, int] | None = None,
+        siblings: Mapping[str, Mapping[str, int]] | None = None,
+    ) -> None:
+        self.node = node
+        self.dims = dims
+        self.lookup = lookup
+        self.describer = describer
+        self.models = models or Models()
+        self.names = names or {}
+        self.chunks = chunks or {}
+        self.findings: list[Finding] = []
+        self.compared: set[Node] = set()
+        self.referred: set[Node] = set()
+        self.is_itself = False
+        self._siblings = siblings or {}
+        self._looked_around = False
+        self._derived: dict[Any, Any] = {}
+        self._resolver = Resolver(lookup, node, self.note)
+        self._documents: dict[Node, Document | None] = {}
+        document = self.document_of(node)
+        if document is None or not document.is_array:
+            raise XGroupMetadataError(_("there is no array {node}").format(node=node))
+        self.document: Document = document
+        self.shape: tuple[int, ...] = tuple(document["shape"])
+
+    @property
+    def name(self) -> str:
+        """The array's name in its group."""
+        return self.node.name
+
+    @property
+    def attributes(self) -> JsonObject:
+        """The array's attributes, not to be changed."""
+        return self.document.attributes
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The sizes of the array's dimensions."""
+        return dict(zip(self.dims, self.shape, strict=True))
+
+    @property
+    def resolver(self) -> Resolver:
+        """What follows the references of the array."""
+        return self._resolver
+
+    @property
+    def siblings(self) -> Mapping[str, Mapping[str, int]]:
+        """The sizes of the dimensions of all arrays of its group, by name."""
+        self._looked_around = True
+        return self._siblings
+
+    @property
+    def depends_on_place(self) -> bool:
+        """Whether anything was looked at that is something else for an array of another group."""
+        return self._looked_around or self._resolver.depends_on_place
+
+    def attribute(self, key: str) -> Fragment | None:
+        """Return one of the array's attributes, or None if it has none such."""
+        if self.attributes.get(key) is None:
+            return None
+        return Fragment(self.node, ("attributes", key), self.attributes[key])
+
+    def document_of(self, node: Node) -> Document | None:
+        """Return the document of a node, or None if there is none that can be used.
+
+        Raises
+        ------
+        LackingError
+            If it is not known yet.
+        """
+        if node not in self._documents:
+            self._documents[node] = self.lookup.document(node)
+        return self._documents[node]
+
+    def attribute_of(self, node: Node, key: str) -> Fragment | None:
+        """Return an attribute of another node, or None if it has none such."""
+        document = self.document_of(node)
+        if document is None or document.attributes.get(key) is None:
+            return None
+        return Fragment(node, ("attributes", key), document.attributes[key])
+
+    def parsed(self, parse: Callable[[Fragment], T], fragment: Fragment) -> T:
+        """Return what a function makes of a value, called once for each text of its attribute."""
+        document = self.document_of(fragment.node)
+        place = fragment.keys[:2]
+        if document is None or len(place) < 2 or place[0] != "attributes":
+            return parse(fragment)
+        text = document.attributes.text(place[1]) or b""
+        return self.models.parsed(parse, fragment, text)
+
+    def sibling(self, name: str) -> Document | None:
+        """Return the document of an array of the same group, or None if there is none such."""
+        self._looked_around = True
+        if name not in self._siblings:
+            return None
+        return self.document_of(self.node.group.child(name))
+
+    def is_me(self, node: Node) -> bool:
+        """Tell whether a node is the array itself."""
+        if node == self.node:
+            self.is_itself = True
+            return True
+        self.compared.add(node)
+        return False
+
+    def derived(self, function: Callable[[ArrayView], T]) -> T:
+        """Return what a function says of the array; it is called once."""
+        if function not in self._derived:
+            self._derived[function] = function(self)
+        found: T = self._derived[function]
+        return found
+
+    def of_group(self, function: Callable[[ArrayView], T]) -> T:
+        """Return what a function says of the array's group; it is called once for the group."""
+        key = (function, self.node.group)
+        if key not in self.models.of_groups:
+            self.models.of_groups[key] = function(self)
+        found: T = self.models.of_groups[key]
+        return found
+
+    def note(self, text: str) -> None:
+        """Say which choice was made where the array's metadata left one."""
+        self.findings.append(Finding(Kind.CHOICE, text, (str(self.node),), self.node))
+
+    def problem(self, error: XGroupError) -> None:
+        """Say what keeps the array from being complete."""
+        self.findings.append(problem_of(self.node, error))
+
+    def attempt(self, make: Callable[..., T], *arguments: Any) -> T | None:
+        """Return what a function gives, or None after saying what was wrong.
+
+        None also where something is not known yet: then all is asked again later.
+        """
+        try:
+            return make(*arguments)
+        except XGroupError as error:
+            self.problem(error)
+        except LackingError:
+            pass
+        return None
+
+    def quietly(self, make: Callable[..., T], *arguments: Any) -> T | None:
+        """Return what a function gives, or None if that is wrong and told elsewhere."""
+        findings = list(self.findings)
+        found = self.attempt(make, *arguments)
+        self.findings[:] = findings
+        return found
+
+    def stored(self, source: Stored, place: Fragment | None = None) -> Stored:
+        """Return an array as a source, after making sure that it can be opened.
+
+        Parameters
+        ----------
+        source : Stored
+            The array, and how it lies along dimensions.
+        place : Fragment, optional
+            What refers to it, for messages.
+
+        Raises
+        ------
+        XGroupMetadataError
+            If the array cannot be opened.
+        """
+        node = source.node
+        try:
+            described = self.describer.template(node, source.along)
+        except XGroupMetadataError as error:
+            message = _("{place}: {node} cannot be opened: {reason}").format(
+                place=place or self.node, node=node, reason=error
+            )
+            raise XGroupMetadataError(message) from error
+        if described.fill_value is not None:
+            self.findings.append(described.fill_value.finding(node))
+        self._tell_of_attributes(node)
+        return source
+
+    def _tell_of_attributes(self, node: Node) -> None:
+        """Say what is wrong with the attributes of an array that can be opened."""
+        problem = self.lookup.store_of(node).problem(node.path)
+        if isinstance(problem, XGroupStoreError) and problem.store:
+            self.problem(problem)
+        elif problem is not None and node.group != self.node.group:
+            self.note(
+                _("{node} was opened without attributes: {reason}").format(
+                    node=node, reason=problem
+                )
+            )
+
+    def own_dims_of(self, node: Node) -> tuple[str, ...]:
+        """Return an array's own dimension names, ``<array>_dim_<axis>`` for one without a name."""
+        document = self.document_of(node)
+        names = () if document is None else declared_dimensions(document)
+        return tuple(name or f"{node.name}_dim_{axis}" for axis, name in enumerate(names))
+
+    def shape_of(self, node: Node) -> tuple[int, ...]:
+        """Return the shape of another array."""
+        document = self.document_of(node)
+        return () if document is None else tuple(document["shape"])
+
+    def found(
+        self,
+        *coordinates: Coordinate,
+        crs: Crs | None = None,
+        geotransform: str | None = None,
+        attributes: Mapping[str, Any] | None = None,
+    ) -> Interpretation:
+        """Return an interpretation with these parts and all that was said to be wrong so far."""
+        return Interpretation(
+            coordinates,
+            crs,
+            geotransform,
+            attributes or {},
+            tuple(self.findings),
+            frozenset(self.referred),
+        )
+
+
+__all__ = ["CONVENTIONS_KEY", "ArrayView", "AxisNames", "Describer", "Models"]

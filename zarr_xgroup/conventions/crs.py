@@ -1,0 +1,190 @@
+"""Coordinate reference systems: what they are, and what coordinates follow from them.
+
+Texts are handed to pyproj, and what it answers is kept by text: stores say the same of many arrays.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib import import_module
+from typing import Any
+
+#: The members of a proj object, and of the attributes of `proj`, most explicit first.
+CRS_KEYS = ("proj:projjson", "proj:wkt2", "proj:code", "proj:epsg")
+
+_HORIZONTAL = ("east", "west", "north", "south")
+
+
+@dataclass(frozen=True)
+class Crs:
+    """A coordinate reference system as it is written.
+
+    Attributes
+    ----------
+    key : str
+        Where it is written: one of `CRS_KEYS`, or ``name``.
+    text : str
+        A code, WKT (also WKT1), PROJJSON or name.
+    """
+
+    key: str
+    text: str
+
+    @property
+    def is_understood(self) -> bool:
+        """Whether pyproj understands the text."""
+        return _parsed(self.text) is not None
+
+    @property
+    def is_geographic(self) -> bool:
+        """Whether it is known to be geographic: its axes are longitude and latitude.
+
+        A rotated pole is not, nor is what cannot be understood.
+        """
+        return _is_geographic(self.text)
+
+    @property
+    def variable_name(self) -> str:
+        """A name for a variable that stands for it: its code, or what it is called."""
+        return _variable_name(self.text)
+
+    def is_same(self, other: Crs) -> bool:
+        """Tell whether two are known to be the same system, the order of its axes apart."""
+        return _compared(self.text, other.text) is True
+
+    def differs(self, other: Crs) -> bool:
+        """Tell whether two are known to be different systems."""
+        return _compared(self.text, other.text) is False
+
+    def grid_mapping(self) -> dict[str, Any]:
+        """Return the attributes of a CF grid mapping variable (CF 1.12, section 5.6).
+
+        What is not understood stays an attribute of the key it is written under.
+        """
+        return deepcopy(_grid_mapping(self.text)) or {self.key: self.text}
+
+    def axis_attributes(self) -> dict[str, dict[str, str]]:
+        """Return what the coordinates along ``X`` and ``Y`` are: units, standard_name, axis."""
+        return {axis: dict(found) for axis, found in _axis_attributes(self.text).items()}
+
+
+def crs_in(values: Mapping[str, Any]) -> Iterator[Crs]:
+    """Yield the CRSs that the attributes or an object of `proj` give, most explicit first."""
+    for key in CRS_KEYS:
+        value = values.get(key)
+        if isinstance(value, Mapping):
+            yield Crs(key, json.dumps(value, sort_keys=True))
+        elif isinstance(value, int) and not isinstance(value, bool):
+            yield Crs(key, f"EPSG:{value}")
+        elif isinstance(value, str) and value.strip():
+            yield Crs(key, value)
+
+
+def is_geographic(identity: Any, name: Any = None) -> bool:
+    """Tell whether a CRS is known to be geographic.
+
+    Parameters
+    ----------
+    identity : object
+        A proj object.
+    name : object
+        The name of the CRS, used if there is no identity.
+    """
+    if isinstance(identity, Mapping):
+        for crs in crs_in(identity):
+            return crs.is_geographic
+    return isinstance(name, str) and Crs("name", name).is_geographic
+
+
+def conflicting_grid_mapping(given: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | None:
+    """Return the attribute by which two CF grid mappings are of different CRSs, if any.
+
+    Only what both say is compared: names of the mapping and its numbers.
+    """
+    for key, value in given.items():
+        other = wanted.get(key)
+        if key == "grid_mapping_name" and other is not None and other != value:
+            return key
+        if (
+            isinstance(value, int | float)
+            and isinstance(other, int | float)
+            and not math.isclose(value, other, rel_tol=1e-6, abs_tol=1e-9)
+        ):
+            return key
+    return None
+
+
+@cache
+def _pyproj() -> Any:
+    # Imported when a CRS is first met: that takes some 45 ms, which opens without one do not need.
+    return import_module("pyproj")
+
+
+@lru_cache
+def _parsed(text: str) -> Any:
+    """Return what pyproj makes of a text, None if it does not understand it."""
+    pyproj = _pyproj()
+    try:
+        return pyproj.CRS.from_user_input(text)
+    except (pyproj.exceptions.CRSError, ValueError):  # ValueError: text that is not Unicode
+        return None
+
+
+@lru_cache
+def _is_geographic(text: str) -> bool:
+    parsed = _parsed(text)
+    return parsed is not None and bool(parsed.is_geographic) and not parsed.is_derived
+
+
+@lru_cache
+def _variable_name(text: str) -> str:
+    parsed = _parsed(text)
+    authority = parsed.to_authority() if parsed is not None else None
+    if authority is not None:
+        return "_".join(authority)
+    name = text if parsed is None else parsed.name
+    return re.sub(r"\W+", "_", name)[:40].strip("_")
+
+
+@lru_cache
+def _compared(text: str, other: str) -> bool | None:
+    """Return whether two are the same, None if that cannot be known."""
+    if text == other:
+        return True
+    mine, theirs = _parsed(text), _parsed(other)
+    if mine is None or theirs is None:
+        return None
+    if mine.equals(theirs, ignore_axis_order=True):
+        return True
+    # WKT1 says less than a code: where one has an authority, the other's best match counts.
+    codes = mine.to_epsg(min_confidence=25), theirs.to_epsg(min_confidence=25)
+    return codes[0] is not None and codes[0] == codes[1]
+
+
+@lru_cache
+def _grid_mapping(text: str) -> dict[str, Any]:
+    parsed = _parsed(text)
+    if parsed is None:
+        return {}
+    attributes: dict[str, Any] = parsed.to_cf()
+    # What GDAL and older tools read.
+    return {**attributes, "spatial_ref": attributes["crs_wkt"]}
+
+
+@lru_cache
+def _axis_attributes(text: str) -> dict[str, dict[str, str]]:
+    parsed = _parsed(text)
+    if parsed is None:
+        return {name: {"axis": name} for name in ("X", "Y")}
+    axes = {axis["axis"]: dict(axis) for axis in parsed.cs_to_cf() if "axis" in axis}
+    horizontal = [a for a in parsed.axis_info if a.direction in _HORIZONTAL]
+    if parsed.is_geographic and any(axis.unit_name != "degree" for axis in horizontal):
+        for attributes in axes.values():
+            attributes.pop("units", None)  # pyproj says degrees whatever they are
+    return {name: axes.get(name, {"axis": name}) for name in ("X", "Y")}

@@ -1,0 +1,319 @@
+"""What the JSON of `cs` says, as frozen models: parsed once, whichever arrays carry it.
+
+Models know the way to each of their parts, not the node that they are written in: the same text
+on a thousand arrays is one model. Where documents of different dates disagree, both spellings are
+read. A part that is a reference, or that cannot be one of the expected kind, stays a `Part`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from zarr_xgroup.conventions.geolocation import named_axes
+from zarr_xgroup.conventions.timeunits import cf_units, cf_units_of_reference
+from zarr_xgroup.conventions.uom import unit_of
+from zarr_xgroup.errors import XGroupMetadataError
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.nodes import Fragment, Keys, Node, Part, kind_of
+from zarr_xgroup.metadata.references import is_reference
+
+T = TypeVar("T")
+
+KINDS_OF_VALUES = ("regular", "explicit", "external")
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """What is wrong with a part.
+
+    Attributes
+    ----------
+    keys : tuple of str
+        The way to the part.
+    reason : str
+        What is wrong with it.
+    """
+
+    keys: Keys
+    reason: str
+
+    def at(self, node: Node) -> XGroupMetadataError:
+        """Return the error of the part as it is written in a node."""
+        return Fragment(node, self.keys, None).error(self.reason)
+
+
+class _Parsing:
+    """The parsing of one model: what is wrong with parts does not stop it."""
+
+    def __init__(self) -> None:
+        self.wrong: list[Wrong] = []
+
+    def attempt(self, make: Callable[..., T], *arguments: Any) -> T | None:
+        """Return what a function gives, or None after taking down what is wrong."""
+        try:
+            return make(*arguments)
+        except XGroupMetadataError as error:
+            self.wrong.append(Wrong(error.keys, error.reason))
+            return None
+
+    def text(self, fragment: Fragment, key: str) -> str:
+        """Return a member that must be a text, "" where there is none."""
+        member = fragment.get(key)
+        return (self.attempt(member.as_text) or "") if member is not None else ""
+
+    def object(self, fragment: Fragment, key: str) -> Mapping[str, Any]:
+        """Return a member that must be an object, an empty one where there is none."""
+        member = fragment.get(key)
+        return (self.attempt(member.as_object) or {}) if member is not None else {}
+
+
+def _part(fragment: Fragment | None) -> Part | None:
+    return None if fragment is None else fragment.part
+
+
+def _linked(fragment: Fragment, parse: Callable[[Fragment], T]) -> T | Part:
+    """Return a part as a model, or as it is if it is a reference or no object."""
+    if is_reference(fragment.value) or not isinstance(fragment.value, Mapping):
+        return fragment.part
+    return parse(fragment)
+
+
+@dataclass(frozen=True)
+class Values:
+    """How values are given: ``regular``, ``explicit`` or ``external``.
+
+    Attributes
+    ----------
+    kind : str
+        One of `KINDS_OF_VALUES`.
+    part : Part
+        The numbers, the list, or the reference.
+    """
+
+    kind: str
+    part: Part
+
+
+@dataclass(frozen=True)
+class CoordinateSet:
+    """One set of coordinates along an axis, or what an axis says of its positions.
+
+    Attributes
+    ----------
+    place : Part
+        Where it is written.
+    name : Part or None
+        Its name.
+    direction : str
+        As it is written, "" if it is not.
+    attributes : mapping
+        Of the coordinate.
+    units : mapping
+        CF ``units``, and ``calendar`` for times.
+    values : Values, Wrong or None
+        What the values are.
+    boundaries, parametric : Part or None
+        As they are written.
+    wrong : tuple of Wrong
+        What is wrong with its parts.
+    """
+
+    place: Part
+    name: Part | None
+    direction: str
+    attributes: Mapping[str, Any]
+    units: Mapping[str, str]
+    values: Values | Wrong | None
+    boundaries: Part | None
+    parametric: Part | None
+    wrong: tuple[Wrong, ...]
+
+    @classmethod
+    def parse(cls, fragment: Fragment) -> CoordinateSet:
+        """Parse an object."""
+        parsing = _Parsing()
+        attributes = parsing.object(fragment, "attributes")
+        units = parsing.attempt(_units, fragment) or {}
+        direction = parsing.text(fragment, "direction")
+        return cls(
+            Part(fragment.keys, None),
+            _part(fragment.get("name")),
+            direction,
+            attributes,
+            units,
+            _values(fragment.get("values")),
+            _part(fragment.get("boundaries")),
+            _part(fragment.get("parametric")),
+            tuple(parsing.wrong),
+        )
+
+    def named(self, default: str, node: Node) -> str:
+        """Return its name, or a default; raise XGroupMetadataError if it is no text."""
+        return default if self.name is None else self.name.at(node).as_text()
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis of a CRS.
+
+    Attributes
+    ----------
+    as_set : CoordinateSet
+        What it says of its positions.
+    abbreviation : str
+        ``X``, ``Y``, ``Z``, ``T``, as it is written.
+    sets : tuple of CoordinateSet or Part
+        Its coordinate sets.
+    wrong : tuple of Wrong
+        What is wrong with its parts.
+    wrong_sets : tuple of Wrong
+        Why it has no coordinate sets.
+    """
+
+    as_set: CoordinateSet
+    abbreviation: str
+    sets: tuple[CoordinateSet | Part, ...]
+    wrong: tuple[Wrong, ...]
+    wrong_sets: tuple[Wrong, ...]
+
+    @classmethod
+    def parse(cls, fragment: Fragment) -> Axis:
+        """Parse an object."""
+        parsing, listing = _Parsing(), _Parsing()
+        abbreviation = parsing.text(fragment, "abbreviation")
+        parsing.object(fragment, "attributes")
+        parsing.text(fragment, "direction")
+        sets = fragment.get("coordinates")
+        items = None if sets is None else listing.attempt(lambda: list(sets.items()))
+        return cls(
+            CoordinateSet.parse(fragment),
+            abbreviation,
+            tuple(_linked(item, CoordinateSet.parse) for item in items or ()),
+            tuple(parsing.wrong),
+            tuple(listing.wrong),
+        )
+
+
+@dataclass(frozen=True)
+class System:
+    """A coordinate reference system.
+
+    Attributes
+    ----------
+    axes : tuple of tuple
+        The name of each axis, and the axis.
+    name : object
+        Its name.
+    identity, geolocation : Part or None
+        As they are written.
+    wrong : tuple of Wrong
+        What is wrong with its parts.
+    """
+
+    axes: tuple[tuple[str, Axis | Part], ...]
+    name: Any = None
+    identity: Part | None = None
+    geolocation: Part | None = None
+    wrong: tuple[Wrong, ...] = ()
+
+    @classmethod
+    def parse(cls, fragment: Fragment) -> System:
+        """Parse an object."""
+        parsing = _Parsing()
+        axes = parsing.attempt(lambda: _axes(fragment.required("axes")))
+        name = fragment.get("name")
+        return cls(
+            tuple((name, _linked(axis, Axis.parse)) for name, axis in axes or ()),
+            None if name is None else name.value,
+            _part(fragment.get("id")),
+            _part(fragment.get("geolocation")),
+            tuple(parsing.wrong),
+        )
+
+
+@dataclass(frozen=True)
+class Cs:
+    """The attribute ``cs``.
+
+    Attributes
+    ----------
+    systems : tuple of System or Part
+        Its coordinate reference systems.
+    identity : Part or None
+        The ``id`` that overrides those of the systems.
+    wrong : tuple of Wrong
+        What is wrong with its parts.
+    """
+
+    systems: tuple[System | Part, ...]
+    identity: Part | None = None
+    wrong: tuple[Wrong, ...] = field(default=())
+
+    @classmethod
+    def parse(cls, fragment: Fragment) -> Cs:
+        """Parse the attribute."""
+        parsing = _Parsing()
+        items = parsing.attempt(lambda: list(fragment.required("crs").items()))
+        systems = tuple(_linked(item, System.parse) for item in items or ())
+        return cls(systems, _part(fragment.get("id")), tuple(parsing.wrong))
+
+
+def _axes(axes: Fragment) -> list[tuple[str, Fragment]]:
+    if not isinstance(axes.value, dict | list):
+        raise axes.error(
+            _("must be an object or a list, got {kind}").format(kind=kind_of(axes.value))
+        )
+    found = list(named_axes(axes))
+    if len(found) != len(axes.value):
+        raise axes.error(_("must give each axis a name"))
+    return found
+
+
+def _values(values: Fragment | None) -> Values | Wrong | None:
+    if values is None:
+        return None
+    try:
+        kind, value = kind_of_values(values, KINDS_OF_VALUES)
+    except XGroupMetadataError as error:
+        return Wrong(error.keys, error.reason)
+    return Values(kind, value.part)
+
+
+def kind_of_values(values: Fragment, kinds: tuple[str, ...]) -> tuple[str, Fragment]:
+    """Return how values are given, and the value of that member.
+
+    ``external`` is spelled ``{"external": ref}`` or ``{"ref": {"external": ref}}``.
+
+    Raises
+    ------
+    XGroupMetadataError
+        If they are not given in exactly one of the ways.
+    """
+    values.as_object()
+    inner = values.get("ref")
+    if inner is not None and inner.get("external") is not None:
+        values = inner
+    given = [(kind, member) for kind in kinds if (member := values.get(kind)) is not None]
+    if len(given) != 1:
+        raise values.error(_("must have exactly one of {kinds}").format(kinds=", ".join(kinds)))
+    return given[0]
+
+
+def _units(item: Fragment) -> dict[str, str]:
+    time, unit = item.get("time"), item.get("unit")
+    if time is not None:
+        return _time_units(time)
+    return {"units": unit_of(unit)} if unit is not None else {}
+
+
+def _time_units(time: Fragment) -> dict[str, str]:
+    """Return CF units and calendar of a ``time`` object, in its older or newer spelling."""
+    time.as_object()
+    reference, calendar = time.get("reference"), time.get("calendar")
+    if reference is not None:
+        units = cf_units_of_reference(reference.as_text())
+    else:
+        units = cf_units(time.required("unit").as_text(), time.required("epoch").as_text())
+    return {"units": units} | ({"calendar": calendar.as_text()} if calendar is not None else {})

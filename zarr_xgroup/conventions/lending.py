@@ -1,0 +1,293 @@
+"""Zarr objects and xarray variables for handlers that are written against these.
+
+The one place where conventions meet zarr: `get_variables` and `detect` of the specification get
+real objects here, and what they return becomes what all other handlers return. It also answers
+for handlers outside of an open, so that one can be tested with an array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import numpy as np
+import xarray as xr
+import zarr
+from zarr.abc.store import Store
+from zarr.core.group import GroupMetadata
+from zarr.storage import StorePath
+
+from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.model import Coordinate, Interpretation
+from zarr_xgroup.errors import XGroupMetadataError
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.dimensions import declared_dimensions
+from zarr_xgroup.metadata.nodes import Fragment, Node
+from zarr_xgroup.metadata.snapshots import Lookup
+from zarr_xgroup.storage.library import Library
+from zarr_xgroup.variables.making import Maker
+from zarr_xgroup.variables.sources import Given, Stored
+from zarr_xgroup.variables.stored import open_array
+
+if TYPE_CHECKING:
+    from zarr_xgroup.conventions.base import ConventionHandler
+
+T = TypeVar("T")
+
+ZarrObjects: TypeAlias = "tuple[zarr.Group, zarr.Group, zarr.Array[Any]]"
+
+
+class Lender(Maker):
+    """Makes variables of sources, and zarr objects of nodes."""
+
+    def zarr_objects(self, node: Node) -> ZarrObjects:
+        """Return the root, the group and the array of a node, reading nothing.
+
+        Raises
+        ------
+        XGroupMetadataError
+            If there is no such array, or zarr cannot use its document.
+        """
+        document = self._snapshots[node.store].document(node.path)
+        if document is None or not document.is_array:
+            raise XGroupMetadataError(_("there is no array {node}").format(node=node))
+        store = self._zarr_store(node.store)
+        plain = {**document, "attributes": document.attributes.fresh()}
+        return (
+            self._zarr_group(store, Node(node.store, "")),
+            self._zarr_group(store, node.group),
+            open_array(StorePath(store, node.path), plain),
+        )
+
+    def _zarr_group(self, store: Store, node: Node) -> zarr.Group:
+        snapshot = self._snapshots[node.store]
+        document = snapshot.document(node.path)
+        attributes = {} if document is None else document.attributes.fresh()
+        metadata = GroupMetadata(attributes=attributes, zarr_format=snapshot.zarr_format)
+        return zarr.Group(zarr.AsyncGroup(metadata, StorePath(store, node.path)))
+
+
+class BoundResolver:
+    """References and lazy variables for a handler, on behalf of one array.
+
+    A handler finds it as ``self.resolver`` while an open runs.
+    """
+
+    def __init__(self, view: ArrayView, maker: Maker) -> None:
+        self._view = view
+        self._maker = maker
+
+    @classmethod
+    def of(cls, array: zarr.Array[Any], root: zarr.Group) -> BoundResolver:
+        """Return the resolver of an open zarr array, to use a handler outside of an open.
+
+        Parameters
+        ----------
+        array : zarr.Array
+            The array.
+        root : zarr.Group
+            The root of its store.
+        """
+        return _Outside(array, root)
+
+    def variable(
+        self, reference: Mapping[str, Any], dimensions: Iterable[str] | None = None
+    ) -> xr.Variable:
+        """Return the array that a reference leads to as a lazy, undecoded variable.
+
+        Parameters
+        ----------
+        reference : mapping
+            ``{"node": ..., "uri"?: ..., "attribute"?: ...}``, bare or in ``{"ref": ...}``.
+        dimensions : iterable of str, optional
+            Names for its dimensions. Default: its own.
+
+        Raises
+        ------
+        XGroupError
+            If it cannot be resolved; the error says why and what was tried.
+        """
+        view = self._view
+        node = view.resolver.array(Fragment(view.node, (), dict(reference)))
+        view.referred.add(node)
+        dims = view.own_dims_of(node) if dimensions is None else tuple(dimensions)
+        return self._maker.variable(view.stored(Stored(node, dims)))
+
+    def value(self, reference: Mapping[str, Any]) -> Any:
+        """Return the JSON value that a reference leads to.
+
+        Raises
+        ------
+        XGroupError
+            If it cannot be resolved; the error says why and what was tried.
+        """
+        view = self._view
+        return view.resolver.fragment(Fragment(view.node, (), dict(reference))).value
+
+
+class _Outside(BoundResolver):
+    """References of an array that is open by itself, read when they are followed."""
+
+    def __init__(self, array: zarr.Array[Any], root: zarr.Group) -> None:
+        self._library = Library.around(root.store, root.metadata.zarr_format)
+        self._node = Node(0, array.path)
+
+    def variable(
+        self, reference: Mapping[str, Any], dimensions: Iterable[str] | None = None
+    ) -> xr.Variable:
+        names = None if dimensions is None else tuple(dimensions)
+        maker = _lender(self._library)
+        return _settled(
+            self._library, self._node, lambda v: BoundResolver(v, maker).variable(reference, names)
+        )
+
+    def value(self, reference: Mapping[str, Any]) -> Any:
+        maker = _lender(self._library)
+        return _settled(
+            self._library, self._node, lambda view: BoundResolver(view, maker).value(reference)
+        )
+
+
+def told(question: Callable[[ArrayView], T], array: zarr.Array[Any], root: zarr.Group) -> T:
+    """Return the answer to a question about an array that is open by itself."""
+    library = Library.around(root.store, root.metadata.zarr_format)
+    return _settled(library, Node(0, array.path), question)
+
+
+def variables_of(
+    handler: ConventionHandler, array: zarr.Array[Any], root: zarr.Group
+) -> dict[str, xr.Variable]:
+    """Return what a handler's `interpret` says of an array that is open by itself, as variables."""
+    library = Library.around(root.store, root.metadata.zarr_format)
+    interpretation = _settled(library, Node(0, array.path), handler.interpret)
+    for finding in interpretation.findings:
+        if finding.error is not None:
+            raise finding.error
+    variables: dict[str, xr.Variable] = {}
+    for coordinate in interpretation.coordinates:
+        _add_complete(variables, coordinate, _lender(library))
+    return variables
+
+
+def _lender(library: Library) -> Lender:
+    return Lender(library.snapshots, library.zarr_store)
+
+
+def _settled(library: Library, node: Node, question: Callable[[ArrayView], T]) -> T:
+    """Ask a question about an array until nothing is lacking any more."""
+    while True:
+        lookup = Lookup(library.snapshots)
+        answer, error = None, None
+        try:
+            answer = question(_view(node, lookup, _lender(library)))
+        except Exception as raised:  # noqa: BLE001 - raised below, unless something was lacking
+            error = raised
+        if lookup.needs:
+            library.read(lookup.needs)
+        elif error is not None:
+            raise error
+        else:
+            return answer  # type: ignore[return-value]
+
+
+def _view(node: Node, lookup: Lookup, lender: Lender) -> ArrayView:
+    document = lookup.document(node)
+    names = () if document is None else declared_dimensions(document)
+    dims = tuple(name or f"phony_dim_{axis}" for axis, name in enumerate(names))
+    lookup.knows(node.group)
+    siblings = _Siblings(node.group, lookup)
+    return ArrayView(node, dims, lookup, lender, siblings=siblings)
+
+
+class _Siblings(Mapping[str, Mapping[str, int]]):
+    """The arrays of a group that is not listed: those that are asked for."""
+
+    def __init__(self, group: Node, lookup: Lookup) -> None:
+        self._group = group
+        self._lookup = lookup
+
+    def __getitem__(self, name: str) -> Mapping[str, int]:
+        document = self._lookup.document(self._group.child(name))
+        if document is None or not document.is_array:
+            raise KeyError(name)
+        names = declared_dimensions(document)
+        return {str(dim): size for dim, size in zip(names, document["shape"], strict=True)}
+
+    def __iter__(self) -> Any:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def _add_complete(variables: dict[str, xr.Variable], coordinate: Coordinate, maker: Maker) -> None:
+    """Add a coordinate with its attributes, its boundaries and its terms, by their names."""
+    attributes = dict(coordinate.attributes)
+    if coordinate.bounds is not None:
+        attributes["bounds"] = coordinate.bounds.name
+        _add_complete(variables, coordinate.bounds, maker)
+    if coordinate.formula_terms:
+        terms = coordinate.formula_terms.items()
+        attributes["formula_terms"] = " ".join(f"{term}: {found.name}" for term, found in terms)
+        for _term, found in terms:
+            _add_complete(variables, found, maker)
+    variable = maker.variable(coordinate.source)
+    variable.attrs = {**attributes, **variable.attrs}
+    variables[coordinate.name] = variable
+
+
+def interpreted(handler: ConventionHandler, array: ArrayView) -> Interpretation:
+    """Return what a handler's `get_variables` says of an array."""
+    lender: Any = array.describer
+    root, group, zarr_array = lender.zarr_objects(array.node)
+    handler.resolver = BoundResolver(array, lender)
+    variables = handler.get_variables(zarr_array, group, root)
+    return array.found(*(_coordinate(name, variable) for name, variable in variables.items()))
+
+
+def detected(handler: type[ConventionHandler], array: ArrayView) -> bool:
+    """Tell whether a handler's own `detect` says that it applies to an array."""
+    lender: Any = array.describer
+    return bool(handler.detect(*lender.zarr_objects(array.node)))
+
+
+def _coordinate(name: str, variable: xr.Variable) -> Coordinate:
+    """Return a third party's variable as a coordinate."""
+    if not isinstance(name, str):
+        message = _("the name {name!r} is no string").format(name=name)
+        raise TypeError(message)
+    if not isinstance(variable, xr.Variable):
+        message = _("{name!r} is no xarray.Variable but {kind}").format(
+            name=name, kind=type(variable).__name__
+        )
+        raise TypeError(message)
+    return Coordinate(name, Given(variable, _identity(name, variable)))
+
+
+def _identity(name: str, variable: xr.Variable) -> Hashable:
+    """Return what a variable is, as far as that can be known.
+
+    The name counts, too: a handler may give parts of one array different names.
+    """
+    if "source" in variable.encoding:
+        return (name, variable.encoding["source"], variable.dims)
+    data: Any = variable._data
+    if isinstance(data, np.ndarray):
+        content = repr(data.tolist())
+        return (name, variable.dims, variable.shape, str(variable.dtype), content)
+    return (name, variable.dims, _Same(data))
+
+
+class _Same:
+    """An object that is equal to nothing but itself, and kept as long as it is compared."""
+
+    __slots__ = ("_object",)
+
+    def __init__(self, value: object) -> None:
+        self._object = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self._object is other._object
+
+    def __hash__(self) -> int:
+        return object.__hash__(self._object)

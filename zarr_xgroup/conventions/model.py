@@ -1,0 +1,113 @@
+"""What conventions say of an array: the values that handlers return."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from zarr_xgroup.conventions.crs import Crs
+from zarr_xgroup.findings import Finding
+from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.variables.sources import Source, Stored
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """One coordinate of an array, before it is merged with those of others.
+
+    Attributes
+    ----------
+    name : str
+        The name it should have.
+    source : Source
+        What it is read from.
+    attributes : mapping
+        Added to those of the variable where it has none of the name.
+    bounds : Coordinate or None
+        Its cell boundaries, to be named by its attribute ``bounds``.
+    formula_terms : mapping of str to Coordinate
+        The terms of its parametric vertical coordinate, for ``formula_terms``.
+    """
+
+    name: str
+    source: Source
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    bounds: Coordinate | None = None
+    formula_terms: Mapping[str, Coordinate] = field(default_factory=dict)
+
+    @property
+    def identity(self) -> Hashable:
+        """What it is: equal for what is one and the same.
+
+        An array is itself wherever it is used; numbers are told apart by name and unit, too.
+        """
+        if isinstance(self.source, Stored):
+            return self.source
+        units = self.attributes.get("units"), self.attributes.get("calendar")
+        return (self.name, self.source, *map(str, units))
+
+
+@dataclass(frozen=True)
+class GridMapping:
+    """The CRS of an array, and the transform of its grid.
+
+    Attributes
+    ----------
+    crs : Crs
+        The CRS.
+    geotransform : str or None
+        The transform as GDAL writes it: corner origin, ``c a b f d e``.
+    """
+
+    crs: Crs
+    geotransform: str | None = None
+
+
+@dataclass(frozen=True)
+class AxisNames:
+    """What an array's conventions say of its axes, for those that have no names.
+
+    Attributes
+    ----------
+    axes : tuple of tuple
+        Names, each with the length where that is known.
+    in_order : bool
+        Whether, lengths allowing, an array with just these axes has them in this order.
+    """
+
+    axes: tuple[tuple[str, int | None], ...] = ()
+    in_order: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Interpretation:
+    """What conventions say of an array.
+
+    Attributes
+    ----------
+    coordinates : tuple of Coordinate
+        Its coordinates, with boundaries and terms.
+    crs : Crs or None
+        Its coordinate reference system.
+    geotransform : str or None
+        The transform of its grid as GDAL writes it, if its coordinates follow from it.
+    attributes : mapping
+        Added to the array itself where it has none of the name.
+    findings : tuple of Finding
+        What was wrong, and what was chosen.
+    referred : frozenset of Node
+        Arrays that it refers to, besides the sources of its coordinates.
+    """
+
+    coordinates: tuple[Coordinate, ...] = ()
+    crs: Crs | None = None
+    geotransform: str | None = None
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+    referred: frozenset[Node] = frozenset()
+
+    @property
+    def grid_mapping(self) -> GridMapping | None:
+        """The CRS with the transform."""
+        return None if self.crs is None else GridMapping(self.crs, self.geotransform)

@@ -1,0 +1,118 @@
+"""The handlers there are: those built in, of installed plug-ins, and registered ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import TypeAlias
+
+from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.cs import CsHandler
+from zarr_xgroup.conventions.geolocation import GeolocationHandler
+from zarr_xgroup.conventions.proj import ProjHandler
+from zarr_xgroup.conventions.ref import RefHandler
+from zarr_xgroup.conventions.spatial import SpatialHandler
+from zarr_xgroup.conventions.uom import UomHandler
+from zarr_xgroup.errors import XGroupPluginWarning, warn_user
+from zarr_xgroup.i18n import _
+
+ENTRY_POINT_GROUP = "zarr_xgroup.conventions"
+
+Handler: TypeAlias = type[ConventionHandler]
+Handlers: TypeAlias = tuple[Handler, ...]
+
+#: In the order in which they are asked; of principal conventions the first one counts.
+BUILT_IN: Handlers = (
+    CsHandler,
+    SpatialHandler,
+    GeolocationHandler,
+    RefHandler,
+    UomHandler,
+    ProjHandler,
+)
+
+_REGISTERED: list[Handler] = []
+
+
+def register(handler: Handler) -> Handler:
+    """Use a handler in this process, as if it were an installed plug-in.
+
+    Can decorate a class. One that was registered before for the same convention is replaced.
+
+    Raises
+    ------
+    TypeError
+        If it is not a handler, or its convention is built in or handled by a plug-in.
+    """
+    others = [other for other in _REGISTERED if not _same_convention(handler, other)]
+    problem = _why_not(handler, [*_installed(), *others])
+    if problem is not None:
+        message = _("{handler!r} cannot be registered: {problem}").format(
+            handler=handler, problem=problem
+        )
+        raise TypeError(message)
+    _REGISTERED[:] = [*others, handler]
+    return handler
+
+
+def handlers() -> Handlers:
+    """Return all handlers: those built in, of installed plug-ins, and registered ones."""
+    return (*_installed(), *_REGISTERED)
+
+
+@cache
+def _installed() -> Handlers:
+    found, warnings = build_handlers(BUILT_IN, entry_points(group=ENTRY_POINT_GROUP))
+    for warning in warnings:
+        warn_user(warning)
+    return found
+
+
+def build_handlers(
+    built_in: Handlers, plugins: Iterable[EntryPoint]
+) -> tuple[Handlers, list[XGroupPluginWarning]]:
+    """Return the built-in handlers followed by those of the plug-ins, sorted by name.
+
+    A plug-in that cannot be imported, that is not a handler, or whose convention has a
+    handler already is left out, with a warning.
+    """
+    found = list(built_in)
+    warnings = []
+    problem: str | None
+    for plugin in sorted(plugins, key=lambda plugin: (plugin.name, plugin.value)):
+        try:
+            handler = plugin.load()
+        except Exception as error:  # noqa: BLE001 - a plug-in may raise anything on import
+            handler, problem = None, f"{type(error).__name__}: {error}"
+        else:
+            problem = _why_not(handler, found)
+        if problem:
+            message = _("Convention plug-in {name} ({value}) is not used: {problem}").format(
+                name=plugin.name, value=plugin.value, problem=problem
+            )
+            warnings.append(XGroupPluginWarning(message))
+        else:
+            found.append(handler)
+    return tuple(found), warnings
+
+
+def _why_not(handler: object, known: Iterable[Handler]) -> str | None:
+    """Return why a class cannot be used as a handler, or None if it can be."""
+    if not (isinstance(handler, type) and issubclass(handler, ConventionHandler)):
+        return _("it is not a subclass of zarr_xgroup.conventions.ConventionHandler")
+    if getattr(handler, "tier", None) not in ("principal", "service"):
+        return _("its 'tier' is neither 'principal' nor 'service'")
+    if not isinstance(getattr(handler, "name", None), str):
+        return _("it has no 'name'")
+    for other in known:
+        if _same_convention(handler, other):
+            return _("{module} handles the same convention already").format(module=other.__module__)
+    if not handler.says_something():
+        return _("it has neither 'interpret' nor 'get_variables'")
+    return None
+
+
+def _same_convention(handler: object, other: Handler) -> bool:
+    name, uuid = getattr(handler, "name", None), getattr(handler, "uuid", None)
+    return name == other.name or (uuid is not None and uuid == other.uuid)

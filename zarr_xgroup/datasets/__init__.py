@@ -1,0 +1,1 @@
+"""What is known and interpreted becomes plans, variables, Datasets and a tree."""

@@ -1,0 +1,146 @@
+"""Planned variables made: lazy and undecoded, with what was fetched of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import xarray as xr
+
+from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
+from zarr_xgroup.datasets.prefetch import Values, Wishes
+from zarr_xgroup.datasets.renaming import renamed_encoding
+from zarr_xgroup.errors import XGroupError, XGroupStoreError
+from zarr_xgroup.findings import Finding, left_out, problem_of
+from zarr_xgroup.metadata.documents import copy_of
+from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.variables.computed import lazy_variable
+from zarr_xgroup.variables.fetched import EndsFetched, FetchedArray
+from zarr_xgroup.variables.making import Maker
+
+
+@dataclass(frozen=True, eq=False)
+class BuiltGroup:
+    """A group's variables, before they are decoded.
+
+    Attributes
+    ----------
+    node : Node
+        The group.
+    attributes : mapping
+        Those of the group.
+    planned : mapping of str to PlannedVariable
+        What became variables, by name.
+    make : callable
+        Makes one of the variables; raises XGroupMetadataError if it cannot be made.
+    unreadable : mapping of str to XGroupStoreError
+        Variables that cannot be read, so that their times are not to be decoded.
+    findings : tuple of Finding
+        What could not be read.
+    """
+
+    node: Node
+    attributes: Mapping[str, Any]
+    planned: Mapping[str, PlannedVariable]
+    make: Callable[[PlannedVariable], xr.Variable]
+    unreadable: Mapping[str, XGroupStoreError] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+
+
+class Builder:
+    """Makes the variables of the groups of one open.
+
+    Parameters
+    ----------
+    maker : Maker
+        Makes variables of sources.
+    values : mapping
+        What was fetched.
+    wishes : Wishes
+        What for.
+    """
+
+    def __init__(self, maker: Maker, values: Values, wishes: Wishes) -> None:
+        self._maker = maker
+        self._values = values
+        self._wishes = wishes
+
+    def built(self, plan: GroupPlan) -> BuiltGroup:
+        """Return a group without the variables that cannot be read and have to be."""
+        planned: dict[str, PlannedVariable] = {}
+        unreadable: dict[str, XGroupStoreError] = {}
+        findings: list[Finding] = []
+        for variable in plan.variables:
+            problem = self._fetched(variable)
+            if not isinstance(problem, XGroupStoreError):
+                planned[variable.name] = variable
+                continue
+            is_whole = self._whole(variable)
+            findings.extend(_unread(plan.node, variable, problem, is_whole=bool(is_whole)))
+            if not is_whole:
+                planned[variable.name] = variable
+                unreadable[variable.name] = problem
+        attributes = self._group_attributes(plan.node)
+        return BuiltGroup(
+            plan.node, attributes, planned, self.variable, unreadable, tuple(findings)
+        )
+
+    def variable(self, planned: PlannedVariable) -> xr.Variable:
+        """Return a planned variable, lazy and undecoded."""
+        variable = self._maker.variable(planned.source)
+        if planned.is_own:
+            del variable.encoding["source"]
+        if variable.dims != planned.dims:
+            names = dict(zip(map(str, variable.dims), planned.dims, strict=True))
+            variable.dims = planned.dims
+            variable.encoding = renamed_encoding(variable.encoding, names)
+        for key, value in planned.attributes.items():
+            if key not in variable.attrs:
+                variable.attrs[key] = copy_of(value)
+        if planned.coordinates:
+            variable.encoding["coordinates"] = " ".join(planned.coordinates)
+        return self._with_values(planned, variable)
+
+    def _with_values(self, planned: PlannedVariable, variable: xr.Variable) -> xr.Variable:
+        found = self._fetched(planned)
+        if found is None or isinstance(found, XGroupStoreError):
+            return variable
+        if self._whole(planned):
+            array: Any = FetchedArray(found, variable.dtype)
+        else:
+            array = EndsFetched(variable, *found)
+        fetched = lazy_variable(array, variable.dims, variable.attrs)
+        fetched.encoding = variable.encoding
+        return fetched
+
+    def _whole(self, planned: PlannedVariable) -> bool | None:
+        if planned.stored is None:
+            return None
+        attributes = self._maker.attributes(planned.stored)
+        units = attributes.get("units", planned.attributes.get("units"))
+        return self._wishes.whole(planned, units)
+
+    def _fetched(self, planned: PlannedVariable) -> Any:
+        """Return what was fetched of a variable, or why it could not be; None if it was not."""
+        whole = self._whole(planned)
+        if planned.stored is None or whole is None:
+            return None
+        return self._values.get((planned.stored, whole))
+
+    def _group_attributes(self, group: Node) -> dict[str, Any]:
+        # As engine zarr: what NCZarr keeps for itself is not shown.
+        return {
+            key: value
+            for key, value in self._maker.attributes(group).fresh().items()
+            if not key.lower().startswith("_nc")
+        }
+
+
+def _unread(
+    group: Node, planned: PlannedVariable, problem: XGroupError, *, is_whole: bool
+) -> Iterable[Finding]:
+    """Return the findings of a coordinate that xarray cannot index, or of times left undecoded."""
+    if planned.referrer is not None:
+        return [problem_of(user, problem) for user in planned.users]
+    return [left_out(group.child(planned.name), problem)] if is_whole else []

@@ -1,0 +1,186 @@
+"""Names for the dimensions of a group's arrays, assigned so that they fit together.
+
+An axis without a name gets ``phony_dim_N``, numbered as h5netcdf does: in the order in which
+sizes first appear, one name per size and as many as one array needs.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, count, permutations
+from typing import Any
+
+from zarr_xgroup.conventions.model import AxisNames
+from zarr_xgroup.findings import Finding, Kind
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.dimensions import declared_dimensions, dimension_pointer
+from zarr_xgroup.metadata.nodes import Node
+
+Names = tuple[str | None, ...]
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """The dimensions of a group's arrays, by array.
+
+    Attributes
+    ----------
+    dims : dict of str to tuple of str
+        One name per axis. No name has two sizes within the group.
+    named : dict of str to tuple of str
+        The same before names with two sizes were told apart.
+    findings : dict of str to Finding
+        For arrays whose dimensions had to be named or renamed.
+    """
+
+    dims: Mapping[str, tuple[str, ...]]
+    named: Mapping[str, tuple[str, ...]]
+    findings: Mapping[str, Finding]
+
+
+def assign_dimensions(
+    arrays: Mapping[str, Mapping[str, Any]],
+    group: Node,
+    hints: Mapping[str, AxisNames] | None = None,
+    declared: Mapping[str, Names] | None = None,
+) -> Assigned:
+    """Return a name for every dimension of a group's arrays.
+
+    Parameters
+    ----------
+    arrays : mapping of str to Document
+        The group's arrays by name, in the order in which they take names. Each has a valid
+        `shape`.
+    group : Node
+        The group, for messages.
+    hints : mapping of str to AxisNames, optional
+        By array, what its conventions say of its axes. Used for axes without a name where
+        it leaves one possibility only.
+    declared : mapping of str to tuple, optional
+        By array, the names that its document gives. Default: as they are written.
+    """
+    if declared is None:
+        declared = {name: declared_dimensions(document) for name, document in arrays.items()}
+    shapes = {name: document["shape"] for name, document in arrays.items()}
+    hinted = {
+        name: _with_hints(dims, shapes[name], (hints or {}).get(name, AxisNames()))
+        for name, dims in declared.items()
+    }
+    named = _with_phony_names(hinted, shapes)
+    assigned = _without_conflicts(named, shapes)
+    findings = {}
+    for name, document in arrays.items():
+        node = group.child(name)
+        if declared[name] != named[name]:
+            findings[name] = _unnamed(node, document, declared[name], assigned[name])
+        elif named[name] != assigned[name]:
+            findings[name] = _conflict(node, document, named[name], assigned[name])
+    return Assigned(assigned, named, findings)
+
+
+def _with_hints(
+    declared: tuple[str | None, ...], shape: Sequence[int], hints: AxisNames
+) -> tuple[str | None, ...]:
+    """Name the axes without a name, if there is exactly one way to do so."""
+    axes = [axis for axis, name in enumerate(declared) if name is None]
+    free = [(name, length) for name, length in hints.axes if name not in declared]
+    number = min(len(axes), len(free))
+    ways = {
+        tuple(sorted(zip(places, (name for name, _length in chosen), strict=True)))
+        for places in combinations(axes, number)
+        for chosen in permutations(free, number)
+        if all(
+            length in (None, shape[axis])
+            for axis, (_name, length) in zip(places, chosen, strict=True)
+        )
+    }
+    order = [name for name, _length in free]
+    in_order = {way for way in ways if [name for _axis, name in way] == order}
+    if hints.in_order and in_order:
+        ways = in_order
+    names = dict(ways.pop()) if len(ways) == 1 else {}
+    return tuple(names.get(axis, name) for axis, name in enumerate(declared))
+
+
+def _with_phony_names(
+    declared: Mapping[str, tuple[str | None, ...]], shapes: Mapping[str, Sequence[int]]
+) -> dict[str, tuple[str, ...]]:
+    needed: Counter[int] = Counter()
+    for name, dimensions in declared.items():
+        needed |= Counter(
+            size
+            for size, dimension in zip(shapes[name], dimensions, strict=True)
+            if dimension is None
+        )
+    taken = {dimension for dimensions in declared.values() for dimension in dimensions}
+    free = (phony for number in count() if (phony := f"phony_dim_{number}") not in taken)
+    phony_names = {size: [next(free) for _axis in range(times)] for size, times in needed.items()}
+    named = {}
+    for name, dimensions in declared.items():
+        left = {size: iter(names) for size, names in phony_names.items()}
+        named[name] = tuple(
+            next(left[size]) if dimension is None else dimension
+            for size, dimension in zip(shapes[name], dimensions, strict=True)
+        )
+    return named
+
+
+def _without_conflicts(
+    named: Mapping[str, tuple[str, ...]], shapes: Mapping[str, Sequence[int]]
+) -> dict[str, tuple[str, ...]]:
+    """Rename where a name has another size already; a dimension's own coordinate goes first."""
+    # xarray refuses a dimension that is called as a scalar.
+    sizes = {name: -1 for name, shape in shapes.items() if not shape}
+    assigned = {}
+    for name in sorted(named, key=lambda name: named[name] != (name,)):
+        dimensions = []
+        for dimension, size in zip(named[name], shapes[name], strict=True):
+            chosen = dimension
+            while sizes.setdefault(chosen, size) != size:
+                chosen = f"{chosen}_{name}"
+            dimensions.append(chosen)
+        assigned[name] = tuple(dimensions)
+    return assigned
+
+
+def _unnamed(
+    node: Node, document: Mapping[str, Any], declared: Names, assigned: tuple[str, ...]
+) -> Finding:
+    axes = [axis for axis, dim in enumerate(declared) if dim is None]
+    message = _(
+        "Array {path}: {pointer} gives axes {axes} of shape {shape} no usable name; its "
+        "dimensions are called {dimensions}"
+    ).format(
+        path=node,
+        pointer=dimension_pointer(document),
+        axes=axes,
+        shape=list(document["shape"]),
+        dimensions=list(assigned),
+    )
+    return _finding(node, document, message)
+
+
+def _conflict(
+    node: Node,
+    document: Mapping[str, Any],
+    named: tuple[str, ...],
+    assigned: tuple[str, ...],
+) -> Finding:
+    renamed = ", ".join(
+        f"{old!r} -> {new!r}" for old, new in zip(named, assigned, strict=True) if old != new
+    )
+    message = _(
+        "Array {path}: {pointer} gives shape {shape} the dimensions {named}, of which other "
+        "arrays of the group have another size; renamed {renamed}"
+    ).format(
+        path=node,
+        pointer=dimension_pointer(document),
+        shape=list(document["shape"]),
+        named=list(named),
+        renamed=renamed,
+    )
+    return _finding(node, document, message)
+
+
+def _finding(node: Node, document: Mapping[str, Any], text: str) -> Finding:
+    return Finding(Kind.DIMENSION, text, (str(node),), node, dimension_pointer(document))

@@ -1,0 +1,453 @@
+"""What the conventions say of the arrays of groups: pure, from what is known of the stores.
+
+What is not known yet is returned as needs; who drives the interpretation reads that and asks
+again. What is the same for many arrays is interpreted once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from zarr_xgroup.conventions import lending
+from zarr_xgroup.conventions.array import CONVENTIONS_KEY, ArrayView, Models
+from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.model import AxisNames, Interpretation
+from zarr_xgroup.conventions.proj import ProjHandler
+from zarr_xgroup.conventions.registry import BUILT_IN, Handler, Handlers
+from zarr_xgroup.datasets.dimensions import Assigned, assign_dimensions
+from zarr_xgroup.datasets.inheritance import Inherited, inherited_dimensions
+from zarr_xgroup.errors import XGroupError, XGroupMetadataError
+from zarr_xgroup.findings import Finding, Kind, left_out
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.documents import Document, JsonObject
+from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.metadata.snapshots import LackingError, Lookup, Needs, Snapshots
+
+if TYPE_CHECKING:
+    from zarr_xgroup.variables.making import Maker
+    from zarr_xgroup.variables.stored import Template
+
+T = TypeVar("T")
+
+#: Attributes as written: name and JSON text.
+Texts: TypeAlias = tuple[tuple[str, bytes | None], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayReading:
+    """What is known of an array before it becomes part of a plan.
+
+    Attributes
+    ----------
+    node : Node
+        The array.
+    document : Document
+        Its metadata.
+    dims : tuple of str
+        The names of its dimensions, complete and fitting those of the group's other arrays.
+    template : Template
+        What follows from its document.
+    interpretation : Interpretation
+        What the conventions say of it.
+    has_principal : bool
+        Whether it declares a principal convention.
+    inherited : mapping of str to Node or None
+        The dimensions that it takes from ancestor groups, with their coordinates.
+    """
+
+    node: Node
+    document: Document
+    dims: tuple[str, ...]
+    template: Template
+    interpretation: Interpretation
+    has_principal: bool
+    inherited: Mapping[str, Node | None] = field(default_factory=dict)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array."""
+        return self.template.shape
+
+
+@dataclass(frozen=True, eq=False)
+class GroupReading:
+    """What is known of a group before it becomes a plan.
+
+    Attributes
+    ----------
+    node : Node
+        The group.
+    arrays : tuple of ArrayReading
+        Its arrays that can be used, sorted by name.
+    groups : frozenset of str
+        The names of its child groups.
+    findings : tuple of Finding
+        What was found about the group and its arrays, besides what interpretations say.
+    """
+
+    node: Node
+    arrays: tuple[ArrayReading, ...]
+    groups: frozenset[str]
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Shared:
+    """An interpretation for all arrays that it is the same for.
+
+    Attributes
+    ----------
+    interpretation : Interpretation
+        What the conventions say.
+    has_principal : bool
+        Whether a principal convention is declared.
+    but_for : frozenset of Node
+        Arrays that it may not be the same for, because they were looked at.
+    """
+
+    interpretation: Interpretation
+    has_principal: bool
+    but_for: frozenset[Node]
+
+
+class Interpreter:
+    """Interprets groups of one open.
+
+    Parameters
+    ----------
+    snapshots : Snapshots
+        What is known of the stores.
+    maker : Maker
+        Says what follows from documents.
+    handlers : tuple of handler classes
+        Those of all conventions.
+    dropped : collection of str
+        Names of arrays to leave alone: what is wrong with them is not told either.
+    """
+
+    def __init__(
+        self, snapshots: Snapshots, maker: Maker, handlers: Handlers, dropped: Collection[str] = ()
+    ) -> None:
+        self._snapshots = snapshots
+        self._maker = maker
+        self._handlers = handlers
+        self._dropped = frozenset(dropped)
+        self._models = Models()
+        self._lookup = Lookup(snapshots)
+        self._complete: dict[Node, GroupReading] = {}
+        self._shared: dict[Any, _Shared] = {}
+        self._texts: dict[Node, Texts] = {}
+        reads = [key for handler in handlers for key in handler.reads or ()]
+        self._names = frozenset([CONVENTIONS_KEY, *reads])
+        self._prefixes = tuple(key for key in self._names if key.endswith(":"))
+        self._custom = tuple(handler for handler in handlers if _is_custom(handler))
+
+    def interpret(self, groups: Iterable[Node]) -> tuple[list[GroupReading], Needs]:
+        """Return what is known of groups whose members are known, and what is lacking.
+
+        As long as anything is lacking, the readings are incomplete.
+        """
+        self._lookup = Lookup(self._snapshots)
+        readings = []
+        for group in groups:
+            if group not in self._complete:
+                before = self._lookup.needs
+                reading = self._group(group)
+                if reading is None or self._lookup.needs is not before:
+                    continue
+                self._complete[group] = reading
+            readings.append(self._complete[group])
+        return readings, self._lookup.needs
+
+    def _group(self, group: Node) -> GroupReading | None:
+        try:
+            return _GroupInterpretation(self, group).reading()
+        except LackingError:
+            return None
+
+    # What one group's interpretation needs of all.
+
+    @property
+    def lookup(self) -> Lookup:
+        """Where documents are looked up."""
+        return self._lookup
+
+    @property
+    def maker(self) -> Maker:
+        """What says what follows from documents."""
+        return self._maker
+
+    @property
+    def dropped(self) -> frozenset[str]:
+        """The names of arrays to leave alone."""
+        return self._dropped
+
+    def view(self, node: Node, dims: tuple[str, ...], **known: Any) -> ArrayView:
+        """Return an array as handlers see it."""
+        return ArrayView(node, dims, self._lookup, self._maker, self._models, **known)
+
+    def axis_names(self, node: Node) -> AxisNames:
+        """Return what the conventions of an array whose dimensions have no names say of them."""
+        view = self.view(node, ())
+        for handler in self._handlers:
+            names = _guarded(view, handler, lambda cls: cls().axis_names(view))
+            if names is not None and names.axes:
+                return names
+        return AxisNames()
+
+    def interpretation(self, view: ArrayView) -> tuple[Interpretation, bool]:
+        """Return what the conventions say of an array, and whether it declares a principal one."""
+        known = self._shared_key(view)
+        custom = [cls for cls in self._custom if _guarded(view, cls, self._applies_to(view))]
+        if not custom and not view.findings:
+            for place in (None, view.node.group):
+                shared = self._shared.get((known, place))
+                if shared is not None and view.node not in shared.but_for:
+                    return shared.interpretation, shared.has_principal
+        before = self._lookup.needs
+        interpretation, has_principal = self._asked(view, custom)
+        is_whole = self._lookup.needs is before
+        if is_whole and not (custom or view.is_itself or interpretation.findings):
+            place = view.node.group if view.depends_on_place else None
+            self._shared[known, place] = _Shared(
+                interpretation, has_principal, frozenset(view.compared)
+            )
+        return interpretation, has_principal
+
+    def _applies_to(self, view: ArrayView) -> Callable[[Handler], bool]:
+        def applies(handler: Handler) -> bool:
+            if _has_own_detect(handler):
+                return lending.detected(handler, view)
+            return handler.applies(view)
+
+        return applies
+
+    def _asked(self, view: ArrayView, custom: Collection[Handler]) -> tuple[Interpretation, bool]:
+        """Ask the handlers that apply to an array."""
+        applies = self._applies_to(view)
+        active = [
+            cls
+            for cls in self._handlers
+            if (cls in custom if cls in self._custom else _guarded(view, cls, applies))
+        ]
+        principals = [cls for cls in active if cls.tier == "principal"]
+        if len(principals) > 1:
+            message = _("it declares the principal conventions {names}; {first} was used")
+            names = ", ".join(cls.name for cls in principals)
+            view.note(message.format(names=names, first=principals[0].name))
+        asked = [*principals[:1], *(cls for cls in active if cls.tier == "service")]
+        if any(issubclass(cls, BUILT_IN) for cls in asked) and ProjHandler not in asked:
+            asked.append(ProjHandler)  # an array that follows any of these has a CRS
+        found = [_guarded(view, cls, lambda cls: cls().interpret(view)) for cls in asked]
+        return _merged(view, [item for item in found if item is not None]), bool(principals)
+
+    def _shared_key(self, view: ArrayView) -> Any:
+        """Return what an interpretation depends on besides the place of the array."""
+        group = view.node.group
+        return (
+            self._significant(view.attributes),
+            view.dims,
+            view.shape,
+            tuple(view.names.items()),
+            tuple(view.chunks.items()),
+            tuple(self._texts_of(node) for node in (group, *group.ancestors())),
+        )
+
+    def _significant(self, attributes: JsonObject) -> Texts:
+        """Return the attributes of an array that its conventions read, as text."""
+        return tuple(
+            (key, text)
+            for key in attributes
+            if (text := attributes.text(key)) is not None and self._is_significant(key, text)
+        )
+
+    def _is_significant(self, key: str, text: bytes) -> bool:
+        is_read = key in self._names or key.startswith(self._prefixes)
+        # References are read wherever they stand; an escaped letter may hide one.
+        return is_read or b'"node"' in text or b"\\u" in text
+
+    def _texts_of(self, group: Node) -> Texts:
+        """Return the attributes of a group that conventions read of it, as text."""
+        if group not in self._texts:
+            document = self._lookup.document(group)
+            self._texts[group] = () if document is None else self._significant(document.attributes)
+        return self._texts[group]
+
+
+class _GroupInterpretation:
+    """The interpretation of the arrays of one group."""
+
+    def __init__(self, interpreter: Interpreter, group: Node) -> None:
+        self._interpreter = interpreter
+        self._group = group
+        self._snapshot = interpreter.lookup.snapshots[group.store]
+        self._documents = self._snapshot.arrays(group.path)
+        for name in interpreter.dropped:
+            self._documents.pop(name, None)
+        self._inherited: dict[str, Inherited] = {}
+        self._findings = list(_problems(interpreter, group))
+
+    def reading(self) -> GroupReading:
+        """Return what is known of the group."""
+        self._leave_out_unusable()
+        assigned = self._assigned()
+        templates = {}
+        for name in list(self._documents):
+            try:
+                node = self._group.child(name)
+                templates[name] = self._interpreter.maker.template(node, assigned.dims[name])
+            except XGroupMetadataError as error:
+                self._leave_out(name, error)
+        siblings = {
+            name: dict(zip(assigned.dims[name], template.shape, strict=True))
+            for name, template in templates.items()
+        }
+        arrays = [
+            self._array(name, template, assigned, siblings) for name, template in templates.items()
+        ]
+        groups = frozenset(self._snapshot.groups(self._group.path))
+        return GroupReading(self._group, tuple(arrays), groups, tuple(self._findings))
+
+    def _leave_out(self, name: str, error: XGroupError) -> None:
+        self._findings.append(left_out(self._group.child(name), error))
+        del self._documents[name]
+
+    def _leave_out_unusable(self) -> None:
+        """Leave out arrays that cannot be opened: they have no say in what dimensions are called."""
+        for name, document in list(self._documents.items()):
+            node = self._group.child(name)
+            try:
+                inherited = inherited_dimensions(self._interpreter.lookup, node, document)
+                names = (dim or f"dim_{axis}" for axis, dim in enumerate(inherited.declared))
+                self._interpreter.maker.template(node, tuple(names))
+            except XGroupMetadataError as error:
+                self._leave_out(name, error)
+            else:
+                self._inherited[name] = inherited
+                self._findings.extend(inherited.findings)
+
+    def _assigned(self) -> Assigned:
+        declared = {name: self._inherited[name].declared for name in self._documents}
+        hints = {
+            name: self._interpreter.axis_names(self._group.child(name))
+            for name, names in declared.items()
+            if None in names
+        }
+        assigned = assign_dimensions(self._documents, self._group, hints, declared)
+        self._findings.extend(
+            finding
+            for name, finding in assigned.findings.items()
+            # Without its attributes a v2 array has no names either, and that was told.
+            if self._group.child(name).path not in self._snapshot.problems
+        )
+        return assigned
+
+    def _array(
+        self,
+        name: str,
+        template: Template,
+        assigned: Assigned,
+        siblings: Mapping[str, Mapping[str, int]],
+    ) -> ArrayReading:
+        node, dims = self._group.child(name), assigned.dims[name]
+        if template.fill_value is not None:
+            self._findings.append(template.fill_value.finding(node))
+        view = self._interpreter.view(
+            node,
+            dims,
+            names=dict(zip(assigned.named[name], dims, strict=True)),
+            chunks=template.encoding.get("preferred_chunks", {}),
+            siblings=siblings,
+        )
+        interpretation, has_principal = self._interpreter.interpretation(view)
+        return ArrayReading(
+            node,
+            self._documents[name],
+            dims,
+            template,
+            interpretation,
+            has_principal,
+            self._inherited[name].coordinates,
+        )
+
+
+def _is_custom(handler: Handler) -> bool:
+    """Tell whether it is not known what a handler looks at."""
+    return handler.reads is None or _has_own_detect(handler)
+
+
+def _has_own_detect(handler: Handler) -> bool:
+    """Tell whether a handler has to be asked with zarr objects whether it applies."""
+    own: Any = next(cls.__dict__["detect"] for cls in handler.__mro__ if "detect" in cls.__dict__)
+    return own is not ConventionHandler.__dict__["detect"]
+
+
+def _guarded(view: ArrayView, handler: Handler, call: Callable[[Handler], T]) -> T | None:
+    """Return what a handler gives, or None after saying what it raised.
+
+    A plug-in may raise anything; whatever it is, it concerns this array and convention.
+    """
+    try:
+        return call(handler)
+    except LackingError:
+        return None
+    except Exception as error:  # noqa: BLE001
+        message = _("the handler of convention {name!r} ({module}) failed: {kind}: {reason}")
+        text = message.format(
+            name=handler.name,
+            module=handler.__module__,
+            kind=type(error).__name__,
+            reason=error,
+        )
+        # What the resolver raised stays what it is.
+        problem = (type(error) if isinstance(error, XGroupError) else XGroupMetadataError)(text)
+        problem.__cause__ = error
+        view.problem(problem)
+        return None
+
+
+def _merged(view: ArrayView, found: Collection[Interpretation]) -> Interpretation:
+    """Return what several conventions say of an array together, the principal one first."""
+    if not found and not view.findings:
+        return NOTHING
+    attributes: dict[str, Any] = {}
+    for item in found:
+        attributes = {**item.attributes, **attributes}
+    findings = dict.fromkeys((f for item in found for f in item.findings), None)
+    return Interpretation(
+        tuple(coordinate for item in found for coordinate in item.coordinates),
+        next((item.crs for item in found if item.crs is not None), None),
+        next((item.geotransform for item in found if item.geotransform is not None), None),
+        attributes,
+        tuple(dict.fromkeys([*findings, *view.findings])),
+        frozenset(view.referred).union(*(item.referred for item in found)),
+    )
+
+
+#: What the conventions say of an array that follows none.
+NOTHING = Interpretation()
+
+
+def _problems(interpreter: Interpreter, group: Node) -> Iterable[Finding]:
+    """Yield what is wrong with the group itself and with its arrays' documents."""
+    snapshot = interpreter.lookup.snapshots[group.store]
+    for path, error in snapshot.problems.items():
+        node = Node(group.store, path)
+        document = snapshot.document(path)
+        if path == group.path:
+            message = _("Group {path} was opened without {what}: {reason}")
+            what = _("attributes") if snapshot.is_listed(path) else _("members")
+        elif node.group != group or node.name in interpreter.dropped:
+            continue
+        elif document is None:
+            yield left_out(node, error)
+            continue
+        elif document.is_array:
+            message = _("Array {path} was opened without {what}: {reason}")
+            what = _("attributes")
+        else:
+            continue  # a group tells of itself when it is opened
+        text = message.format(path=node, what=what, reason=error)
+        yield Finding(Kind.METADATA, text, (str(node),), node, "/attributes", error)

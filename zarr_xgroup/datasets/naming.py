@@ -1,0 +1,409 @@
+"""One name for each variable of a group: the same thing reached twice is one, two never share one.
+
+Pure: readings become a plan.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from zarr_xgroup.conventions.crs import Crs, conflicting_grid_mapping
+from zarr_xgroup.conventions.model import Coordinate, GridMapping, Interpretation
+from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
+from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
+from zarr_xgroup.errors import XGroupMetadataError
+from zarr_xgroup.findings import Finding, Kind, problem_of
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.variables.sources import Given, Literal, Source, Stored
+
+if TYPE_CHECKING:
+    from zarr_xgroup.variables.making import Maker
+
+#: What tools expect the variable of a CRS to be called.
+SPATIAL_REF = "spatial_ref"
+
+
+def plan_group(reading: GroupReading, maker: Maker) -> GroupPlan:
+    """Return what the Dataset of a group will hold.
+
+    Parameters
+    ----------
+    reading : GroupReading
+        The group, interpreted.
+    maker : Maker
+        Says what sizes sources have.
+    """
+    return _Naming(reading, maker).plan()
+
+
+class _Variable:
+    """A variable while names are given: becomes a PlannedVariable."""
+
+    def __init__(
+        self,
+        source: Source,
+        dims: tuple[str, ...],
+        sizes: Mapping[str, int],
+        own: Mapping[str, Any],
+        *,
+        is_own: bool = False,
+    ) -> None:
+        self.source = source
+        self.dims = dims
+        self.sizes = sizes
+        self.own = own
+        self.is_own = is_own
+        self.added: dict[str, Any] = {}
+        self.identity: Hashable | None = None
+        self.referrer: Node | None = None
+        self.coordinates: tuple[str, ...] = ()
+
+    def attribute(self, key: str) -> Any:
+        """Return one of its attributes, or None."""
+        return self.own[key] if key in self.own else self.added.get(key)
+
+    def add(self, attributes: Mapping[str, Any]) -> None:
+        """Add attributes where there is none of the name."""
+        for key, value in attributes.items():
+            if key not in self.own:
+                self.added.setdefault(key, value)
+
+
+class _Naming:
+    """The naming of one group's variables."""
+
+    def __init__(self, reading: GroupReading, maker: Maker) -> None:
+        self._reading = reading
+        self._maker = maker
+        self._findings = list(reading.findings)
+        self._coordinates: set[str] = set()
+        self._names: dict[Hashable, str] = {}
+        self._crs: dict[str, GridMapping] = {}
+        self._complete: set[tuple[str, GridMapping]] = set()
+        self._renamed: dict[tuple[Node, str, int], str] = {}
+        self._users: defaultdict[str, list[Node]] = defaultdict(list)
+        self._first_class = {array.node.name for array in reading.arrays if array.has_principal}
+        self._variables = {
+            array.node.name: _Variable(
+                Stored(array.node, array.dims),
+                array.dims,
+                dict(zip(array.dims, array.shape, strict=True)),
+                array.document.attributes,
+                is_own=True,
+            )
+            for array in reading.arrays
+        }
+        self._sizes: dict[str, int] = {}
+        self._count_sizes()
+
+    def plan(self) -> GroupPlan:
+        """Return the plan."""
+        known: dict[Interpretation, list[str]] = {}
+        for array in self._reading.arrays:
+            self._attach(array, known)
+        self._attach_grid_mappings()
+        for array in self._reading.arrays:
+            self._findings.extend(array.interpretation.findings)
+        variables = tuple(self._planned(name, found) for name, found in self._variables.items())
+        return GroupPlan(self._reading, variables, tuple(self._findings))
+
+    def _planned(self, name: str, variable: _Variable) -> PlannedVariable:
+        return PlannedVariable(
+            name,
+            variable.source,
+            variable.dims,
+            variable.identity,
+            variable.is_own,
+            name in self._coordinates,
+            variable.added,
+            variable.coordinates,
+            variable.referrer,
+            tuple(self._users.get(name, ())),
+            "coordinates" in variable.own or "coordinates" in variable.added,
+        )
+
+    # Coordinates.
+
+    def _attach(self, array: ArrayReading, known: dict[Interpretation, list[str]]) -> None:
+        """Attach the coordinates of an array."""
+        name, interpretation = array.node.name, array.interpretation
+        self._variables[name].add(interpretation.attributes)
+        attached = known.get(interpretation)
+        if attached is None:
+            found = [self._add(item, array.node) for item in interpretation.coordinates]
+            attached = known[interpretation] = found
+        variable = self._variables[name]
+        named = [
+            other
+            for other in dict.fromkeys(attached)
+            if other != name
+            and other not in variable.sizes
+            and self._variables[other].sizes.keys() <= variable.sizes.keys()
+        ]
+        # Dimension coordinates need no naming (CF 1.12, section 5). cf_xarray takes from a
+        # Dataset with a variable what is named so.
+        if named and "coordinates" not in variable.own and "coordinates" not in variable.added:
+            variable.coordinates = tuple(named)
+        for other in dict.fromkeys([*attached, *self._attach_inherited(array)]):
+            self._users[other].append(array.node)
+
+    def _attach_inherited(self, array: ArrayReading) -> Iterator[str]:
+        """Attach the coordinates of dimensions that an array takes from ancestor groups."""
+        for dim, node in array.inherited.items():
+            if node is None or dim in self._variables:
+                continue
+            try:
+                self._maker.template(node, (dim,))
+            except XGroupMetadataError as error:
+                message = _("{place}: {node} cannot be opened: {reason}").format(
+                    place=array.node, node=node, reason=error
+                )
+                self._findings.append(problem_of(array.node, XGroupMetadataError(message)))
+                continue
+            yield self._add(Coordinate(dim, Stored(node, (dim,))), array.node)
+
+    def _add(self, coordinate: Coordinate, referrer: Node) -> str:
+        """Add a coordinate of an array, with its boundaries and terms, and return its name."""
+        identity = coordinate.identity
+        name = self._names.get(identity)
+        if name is None:
+            name = self._own_name(coordinate) or self._take_name(coordinate, referrer)
+            self._names[identity] = name
+            self._variables[name].identity = identity
+        if name not in self._first_class:
+            self._coordinates.add(name)
+        attributes = dict(coordinate.attributes)
+        if coordinate.bounds is not None:
+            attributes["bounds"] = self._add(coordinate.bounds, referrer)
+        if coordinate.formula_terms:
+            terms = {
+                term: self._add(found, referrer) for term, found in coordinate.formula_terms.items()
+            }
+            attributes["formula_terms"] = " ".join(f"{term}: {terms[term]}" for term in terms)
+        self._variables[name].add(attributes)
+        return name
+
+    def _own_name(self, coordinate: Coordinate) -> str | None:
+        """Return the name of the group's own array that a coordinate is, if it can serve as such."""
+        source = coordinate.source
+        if not isinstance(source, Stored) or source.node.group != self._reading.node:
+            return None
+        name = source.node.name
+        variable = self._variables.get(name)
+        if variable is None or not variable.is_own:
+            return None
+        if name in self._first_class:
+            return name if source.is_whole and variable.dims == source.dims else None
+        claimed = name in self._coordinates
+        self._coordinates.add(name)
+        if not source.is_whole:
+            return None
+        if source.dims == (coordinate.name,) != (name,):
+            return None  # a dimension coordinate has to be called as its dimension
+        if variable.dims != source.dims:
+            sizes = self._maker.sizes(source)
+            if claimed or not self._fits(sizes, name):
+                return None
+            variable.source, variable.dims, variable.sizes = source, source.dims, sizes
+            self._count_sizes()
+        return name
+
+    def _take_name(self, coordinate: Coordinate, referrer: Node) -> str:
+        source = coordinate.source
+        origin = source.node.group if isinstance(source, Stored) else referrer.group
+        name = next(
+            name
+            for name in _possible_names(coordinate.name, origin.path)
+            if self._is_free(name) and (source.dims == (name,) or name not in self._sizes)
+        )
+        if name != coordinate.name:
+            message = _(
+                "Array {array}: its coordinate {wanted!r} is called {name!r}, because "
+                "{wanted!r} is something else here or cannot be a name"
+            ).format(array=referrer, wanted=coordinate.name, name=name)
+            self._findings.append(Finding(Kind.NAME, message, (str(referrer),), referrer))
+        sizes = self._maker.sizes(source)
+        names = self._fitting_names(sizes, name, origin, referrer)
+        dims = tuple(names.get(dim, dim) for dim in source.dims)
+        sizes = {names.get(dim, dim): size for dim, size in sizes.items()}
+        variable = _Variable(source, dims, sizes, self._own_attributes(source))
+        self._variables[name] = variable
+        variable.referrer = referrer
+        self._sizes.update(sizes)
+        return name
+
+    def _own_attributes(self, source: Source) -> Mapping[str, Any]:
+        if isinstance(source, Given):
+            attributes: Mapping[str, Any] = source.variable.attrs
+            return attributes
+        return self._maker.attributes(source.node) if isinstance(source, Stored) else {}
+
+    # Dimensions.
+
+    def _count_sizes(self) -> None:
+        self._sizes = self._sizes_but("")
+
+    def _sizes_but(self, but: str) -> dict[str, int]:
+        """Return the sizes of dimensions of all variables but one."""
+        return {
+            dim: size
+            for name, variable in self._variables.items()
+            if name != but
+            for dim, size in variable.sizes.items()
+        }
+
+    def _fits(self, sizes: Mapping[str, int], but: str) -> bool:
+        others = self._sizes_but(but)
+        return all(others.get(dim, size) == size for dim, size in sizes.items())
+
+    def _is_free(self, name: str) -> bool:
+        # xarray's trees take no name with a slash.
+        is_taken = name in self._variables or name in self._reading.groups
+        return "/" not in name and not is_taken
+
+    def _fitting_names(
+        self, sizes: Mapping[str, int], name: str, origin: Node, referrer: Node
+    ) -> dict[str, str]:
+        """Return other names for the dimensions that have another size in the group."""
+        names = {
+            dim: self._other_dimension(dim, size, name, origin)
+            for dim, size in sizes.items()
+            if not self._can_have(dim, size)
+        }
+        if not names:
+            return names
+        renamed = ", ".join(f"{old!r} -> {new!r}" for old, new in names.items())
+        message = _(
+            "Array {array}: dimensions of its coordinate {name!r} have another size here, and "
+            "were renamed {renamed}"
+        ).format(array=referrer, name=name, renamed=renamed)
+        self._findings.append(Finding(Kind.DIMENSION, message, (str(referrer),), referrer))
+        return names
+
+    def _other_dimension(self, dim: str, size: int, name: str, origin: Node) -> str:
+        """Return a free name for a dimension, the same for all arrays of its group that have it."""
+        key = (origin, dim, size)
+        if key not in self._renamed:
+            self._renamed[key] = next(
+                other
+                for other in _possible_names(f"{dim}_{name}", "")
+                if self._can_have(other, size) and other not in self._variables
+            )
+        return self._renamed[key]
+
+    def _can_have(self, dim: str, size: int) -> bool:
+        """Tell whether a dimension of this name and size fits among what there is."""
+        if dim in self._variables and not self._variables[dim].sizes:
+            return False  # xarray refuses a dimension that is called as a scalar
+        return self._sizes.get(dim, size) == size
+
+    # Grid mappings.
+
+    def _attach_grid_mappings(self) -> None:
+        """Attach the CRS of each array that is no coordinate."""
+        known: dict[Interpretation, str] = {}
+        for array in self._reading.arrays:
+            name, interpretation = array.node.name, array.interpretation
+            mapping, variable = interpretation.grid_mapping, self._variables[array.node.name]
+            if mapping is None or name in self._coordinates or variable.dims == (name,):
+                continue
+            if interpretation in known and variable.attribute("grid_mapping") is None:
+                variable.add({"grid_mapping": known[interpretation]})
+                continue
+            attached = self._add_grid_mapping(variable, mapping, array.node)
+            if attached is not None:
+                known[interpretation] = attached
+
+    def _add_grid_mapping(
+        self, array: _Variable, mapping: GridMapping, referrer: Node
+    ) -> str | None:
+        """Name an array's CRS by its ``grid_mapping``, in a scalar coordinate.
+
+        An array of the group that serves as such is completed, never doubled. None if there is
+        one that says something else.
+        """
+        named = array.attribute("grid_mapping")
+        if not (isinstance(named, str) and named.isidentifier()):
+            named = None
+        if named is not None and self._is_no_grid_mapping(named):
+            return None  # it names something else: not ours to change
+        name = named or self._grid_mapping_name(mapping)
+        if name not in self._variables:
+            variable = _Variable(Literal(np.array(0, np.int64), ()), (), {}, {})
+            variable.identity = ("crs", mapping.crs.text)
+            self._variables[name] = variable
+        self._crs.setdefault(name, mapping)
+        self._coordinates.add(name)
+        array.add({"grid_mapping": name})
+        if (name, mapping) in self._complete:
+            return name
+        return name if self._completed(name, mapping, referrer) else None
+
+    def _completed(self, name: str, mapping: GridMapping, referrer: Node) -> bool:
+        """Complete a grid mapping variable, unless it is of another CRS: then that is told."""
+        conflict = self._conflict(name, mapping)
+        if conflict is not None:
+            message = _(
+                "the CRS ({key}) is another one than that of {name!r} ({conflict}), which was left "
+                "as it is"
+            )
+            text = message.format(key=mapping.crs.key, name=name, conflict=conflict)
+            self._findings.append(Finding(Kind.CHOICE, text, (str(referrer),), referrer))
+            return False
+        given = self._variables[name]
+        given.add(mapping.crs.grid_mapping())
+        if mapping.geotransform is not None:
+            given.add({"GeoTransform": mapping.geotransform})
+        self._complete.add((name, mapping))
+        return True
+
+    def _is_no_grid_mapping(self, name: str) -> bool:
+        """Tell whether a name is that of a variable that cannot stand for a CRS: no scalar."""
+        is_variable = name in self._variables and bool(self._variables[name].sizes)
+        return name in self._reading.groups or is_variable
+
+    def _conflict(self, name: str, mapping: GridMapping) -> str | None:
+        """Return what of an existing grid mapping variable is of another CRS."""
+        variable = self._variables[name]
+        for key in ("crs_wkt", "spatial_ref"):
+            given = variable.attribute(key)
+            if isinstance(given, str) and Crs(key, given).differs(mapping.crs):
+                return key
+        return conflicting_grid_mapping(
+            {**variable.added, **variable.own}, mapping.crs.grid_mapping()
+        )
+
+    def _grid_mapping_name(self, mapping: GridMapping) -> str:
+        """Return the variable of the same CRS and grid, or a name for one."""
+        for name, known in self._crs.items():
+            if known.crs.is_same(mapping.crs) and known.geotransform == mapping.geotransform:
+                return name
+        if SPATIAL_REF not in self._crs and not self._is_no_grid_mapping(SPATIAL_REF):
+            if SPATIAL_REF not in self._variables:
+                return SPATIAL_REF
+            if self._conflict(SPATIAL_REF, mapping) is None:
+                return SPATIAL_REF
+        return next(
+            name
+            for name in _possible_names(mapping.crs.variable_name or SPATIAL_REF, "")
+            if self._is_free(name)
+        )
+
+
+def _possible_names(wanted: str, group: str) -> Iterable[str]:
+    """Yield the names a variable may have, best first: design, section "Names"."""
+    yield wanted
+    wanted = wanted.replace("/", "_")
+    prefix = group.replace("/", "_")
+    if prefix:
+        wanted = f"{prefix}_{wanted}"
+        yield wanted
+    number = 1
+    while True:
+        yield f"{wanted}_{number}"
+        number += 1

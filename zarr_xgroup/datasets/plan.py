@@ -1,0 +1,142 @@
+"""What a group's Dataset will hold: planned from readings, before any variable is made.
+
+Pure. Naming and merging are done in `naming`; a plan is not edited afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from zarr_xgroup.conventions.model import Coordinate
+from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
+from zarr_xgroup.findings import Finding, Kind
+from zarr_xgroup.metadata.cf import candidate_paths, referred_names
+from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.metadata.snapshots import Snapshot
+from zarr_xgroup.variables.sources import Source, Stored
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedVariable:
+    """A variable of a group's Dataset.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    source : Source
+        What it is read from.
+    dims : tuple of str
+        The names of its dimensions, which may be others than those of the source.
+    identity : hashable or None
+        What it is, if it is a coordinate: equal in two groups if it is the same.
+    is_own : bool
+        Whether it is an array of the group.
+    is_coordinate : bool
+        Whether it is a coordinate, besides those that xarray makes such.
+    attributes : mapping
+        Added where it has none of the name.
+    coordinates : tuple of str
+        The names of its coordinates that are to be named in its encoding.
+    referrer : Node or None
+        The array that brought it, if it is no array of the group.
+    users : tuple of Node
+        The arrays that have it as a coordinate.
+    names_coordinates : bool
+        Whether its metadata name its coordinates.
+    """
+
+    name: str
+    source: Source
+    dims: tuple[str, ...]
+    identity: Hashable | None = None
+    is_own: bool = False
+    is_coordinate: bool = False
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    coordinates: tuple[str, ...] = ()
+    referrer: Node | None = None
+    users: tuple[Node, ...] = ()
+    names_coordinates: bool = False
+
+    @property
+    def stored(self) -> Node | None:
+        """The array whose values, all of them, are those of the variable."""
+        is_all = isinstance(self.source, Stored) and not self.source.first
+        return self.source.node if is_all and isinstance(self.source, Stored) else None
+
+
+@dataclass(frozen=True, eq=False)
+class GroupPlan:
+    """What a group's Dataset will hold.
+
+    Attributes
+    ----------
+    reading : GroupReading
+        What it was planned from.
+    variables : tuple of PlannedVariable
+        The group's own arrays sorted by name, then what these refer to.
+    findings : tuple of Finding
+        What was found about the group and its arrays.
+    """
+
+    reading: GroupReading
+    variables: tuple[PlannedVariable, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def node(self) -> Node:
+        """The group."""
+        return self.reading.node
+
+
+def without_principal(plans: Collection[GroupPlan], snapshot: Snapshot) -> Iterator[Finding]:
+    """Yield a finding for each array of data that declares no principal convention.
+
+    Not for coordinates, nor for arrays that others refer to.
+    """
+    found = [array.node for plan in plans for array in _undeclared(plan)]
+    if not found:
+        return
+    referred = {node for plan in plans for node in _referred(plan, snapshot)}
+    for node in found:
+        if node not in referred:
+            yield Finding(Kind.NO_PRINCIPAL, "", (str(node),), node)
+
+
+def _undeclared(plan: GroupPlan) -> Iterator[ArrayReading]:
+    coordinates = {
+        planned.name
+        for planned in plan.variables
+        if planned.is_coordinate or planned.dims == (planned.name,)
+    }
+    for array in plan.reading.arrays:
+        if not array.has_principal and array.node.name not in coordinates:
+            yield array
+
+
+def _referred(plan: GroupPlan, snapshot: Snapshot) -> Iterator[Node]:
+    """Yield the arrays that arrays of a group refer to."""
+    for array in plan.reading.arrays:
+        yield from array.interpretation.referred
+        yield from (node for node in array.inherited.values() if node is not None)
+        for coordinate in array.interpretation.coordinates:
+            yield from _sources(coordinate)
+        for name in referred_names(array.document.attributes):
+            for path in candidate_paths(name, plan.node.path):
+                document = snapshot.document(path)
+                if document is not None and document.is_array:
+                    yield Node(plan.node.store, path)
+                    break
+
+
+def _sources(coordinate: Coordinate) -> Iterator[Node]:
+    """Yield the arrays that a coordinate is read from."""
+    if isinstance(coordinate.source, Stored):
+        yield coordinate.source.node
+    companions = [*coordinate.formula_terms.values()]
+    if coordinate.bounds is not None:
+        companions.append(coordinate.bounds)
+    for companion in companions:
+        yield from _sources(companion)

@@ -1,0 +1,178 @@
+"""What is found while a store is read and interpreted: one record, one list, one way to tell it.
+
+A finding says what was found, where, about which arrays, and what was done. Warnings are one way
+to show findings; nothing here is of use to warnings alone but `as_warnings`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from zarr_xgroup.errors import (
+    XGroupDimensionWarning,
+    XGroupError,
+    XGroupMetadataWarning,
+    XGroupNameWarning,
+    XGroupNoPrincipalWarning,
+    XGroupResolutionWarning,
+    XGroupStoreError,
+    XGroupWarning,
+)
+from zarr_xgroup.i18n import _, ngettext
+from zarr_xgroup.metadata.nodes import Fragment, Keys, Node, pointer_to
+
+_NAMED_PATHS = 30
+
+
+class Kind(Enum):
+    """What a finding is about; each kind is told by one class of warnings."""
+
+    #: What kept an array from being complete: a failed reference, malformed metadata.
+    PROBLEM = "problem"
+    #: A choice that was made where metadata allowed several, or contradicted itself.
+    CHOICE = "choice"
+    #: Dimension names made up or changed.
+    DIMENSION = "dimension"
+    #: A variable that could not keep its name.
+    NAME = "name"
+    #: Metadata that was understood otherwise than written, or an array left out.
+    METADATA = "metadata"
+    #: An array that declares no principal convention.
+    NO_PRINCIPAL = "no principal convention"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was found.
+
+    Attributes
+    ----------
+    kind : Kind
+        What it is about.
+    text : str
+        What was found, and what was done where that is not said by the kind: a sentence for
+        readers, without a full stop.
+    arrays : tuple of str
+        The absolute paths of the arrays that it concerns.
+    node : Node or None
+        The node it was found in.
+    pointer : str
+        The JSON pointer to the value in question, in the node's document.
+    error : XGroupError or None
+        The error behind it.
+    """
+
+    kind: Kind
+    text: str
+    arrays: tuple[str, ...] = ()
+    node: Node | None = None
+    pointer: str = ""
+    error: XGroupError | None = None
+
+
+def problem_of(array: Node, error: XGroupError, place: Fragment | None = None) -> Finding:
+    """Return the finding of what kept an array from being complete."""
+    keys: Keys = () if place is None else place.keys
+    node = array if place is None else place.node
+    return Finding(Kind.PROBLEM, str(error), (str(array),), node, pointer_to(keys), error)
+
+
+def left_out(node: Node, error: XGroupError) -> Finding:
+    """Return the finding of a node that could not be used."""
+    message = _("Node {path} was left out: {reason}").format(path=node, reason=error)
+    return Finding(Kind.METADATA, message, (str(node),), node, error=error)
+
+
+def as_warnings(findings: Iterable[Finding]) -> list[XGroupWarning]:
+    """Return the warnings that tell findings: what was wrong first, what was not declared last.
+
+    What is wrong in the same words with several arrays is one warning, and so is all that is
+    wrong with one other store.
+    """
+    kinds: defaultdict[Kind, list[Finding]] = defaultdict(list)
+    told: list[XGroupWarning] = []
+    for finding in findings:
+        if finding.kind in _PLAIN:
+            told.append(_PLAIN[finding.kind](finding.text, finding.error))
+        else:
+            kinds[finding.kind].append(finding)
+    told += _of_problems(kinds[Kind.PROBLEM])
+    told += _of_choices(kinds[Kind.CHOICE])
+    without = [path for finding in kinds[Kind.NO_PRINCIPAL] for path in finding.arrays]
+    if without:
+        told.append(_without_principal(tuple(without)))
+    return told
+
+
+#: Findings whose text is the whole warning.
+_PLAIN: dict[Kind, type[XGroupWarning]] = {
+    Kind.DIMENSION: XGroupDimensionWarning,
+    Kind.NAME: XGroupNameWarning,
+    Kind.METADATA: XGroupMetadataWarning,
+}
+
+
+def _of_problems(findings: Iterable[Finding]) -> Iterator[XGroupWarning]:
+    met: defaultdict[tuple[str, str], list[Finding]] = defaultdict(list)
+    for finding in findings:
+        store = finding.error.store if isinstance(finding.error, XGroupStoreError) else ""
+        met[store, "" if store else finding.text].append(finding)
+    for (store, text), same in met.items():
+        error = _summary(store, [item.error for item in same]) if store else same[0].error
+        paths = tuple(dict.fromkeys(path for item in same for path in item.arrays))
+        message = ngettext(
+            "{error}. Array {names} was opened without what depends on it",
+            "{error}. Arrays {names} were opened without what depends on it",
+            len(paths),
+        ).format(error=error if store else text, names=_listed(paths))
+        yield _about(XGroupResolutionWarning(message, error), paths)
+
+
+def _of_choices(findings: Iterable[Finding]) -> Iterator[XGroupWarning]:
+    met: defaultdict[str, list[str]] = defaultdict(list)
+    for finding in findings:
+        met[finding.text].extend(finding.arrays)
+    for text, arrays in met.items():
+        paths = tuple(dict.fromkeys(arrays))
+        message = ngettext("Array {names}: {text}", "Arrays {names}: {text}", len(paths))
+        warning = XGroupResolutionWarning(message.format(names=_listed(paths), text=text))
+        yield _about(warning, paths)
+
+
+def _without_principal(paths: tuple[str, ...]) -> XGroupWarning:
+    message = ngettext(
+        "{count} array declares no principal convention (such as cs or spatial), which "
+        "could say where the coordinates of its dimensions are: {names}",
+        "{count} arrays declare no principal convention (such as cs or spatial), which "
+        "could say where the coordinates of their dimensions are: {names}",
+        len(paths),
+    ).format(count=len(paths), names=_listed(paths))
+    return _about(XGroupNoPrincipalWarning(message), paths)
+
+
+def _about(warning: XGroupNoPrincipalWarning, paths: tuple[str, ...]) -> XGroupNoPrincipalWarning:
+    warning.paths = paths
+    return warning
+
+
+def _listed(paths: Collection[str]) -> str:
+    """Return the first paths, and how many more there are."""
+    names = ", ".join(list(paths)[:_NAMED_PATHS])
+    more = len(paths) - _NAMED_PATHS
+    if more <= 0:
+        return names
+    return ngettext("{names} and {count} more", "{names} and {count} more", more).format(
+        names=names, count=more
+    )
+
+
+def _summary(store: str, errors: Iterable[XGroupError | None]) -> XGroupStoreError:
+    """Return all that is wrong with a store, and the first place that refers to it, as one error."""
+    failures = [error for error in errors if isinstance(error, XGroupStoreError)]
+    reasons = dict.fromkeys(error.reason for error in failures)
+    summary = XGroupStoreError.of(store, "; ".join(reasons), failures[0].place)
+    summary.__cause__ = failures[0].__cause__
+    return summary

@@ -1,0 +1,76 @@
+"""The dimension names that an array's document gives.
+
+Sources, in this order: ``dimension_names`` (Zarr v3), ``_ARRAY_DIMENSIONS`` (xarray's Zarr
+encoding), ``dimrefs`` (NCZarr).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from zarr_xgroup.errors import XGroupMetadataError
+from zarr_xgroup.i18n import _
+
+#: xarray's Zarr encoding: the attribute that names a v2 array's dimensions.
+DIMENSION_KEY = "_ARRAY_DIMENSIONS"
+_NCZARR_KEYS = ("_NCZARR_ARRAY", "_nczarr_array")
+_NCZARR_REFERENCES = ("dimrefs", "dimension_references")
+
+
+def declared_dimensions(document: Mapping[str, Any]) -> tuple[str | None, ...]:
+    """Return the names that an array's document gives its axes, None for one without a name.
+
+    Names that cannot be the array's (another number than it has axes, not strings) are none.
+
+    Raises
+    ------
+    XGroupMetadataError
+        If the document has no valid shape.
+    """
+    ndim = len(shape_of(document))
+    for names in _spellings(document):
+        if isinstance(names, Sequence) and not isinstance(names, str) and len(names) == ndim:
+            return tuple(name if isinstance(name, str) else None for name in names)
+    return (None,) * ndim
+
+
+def shape_of(document: Mapping[str, Any]) -> Sequence[int]:
+    """Return an array's shape.
+
+    Raises
+    ------
+    XGroupMetadataError
+        If it is not a list of lengths.
+    """
+    shape = document.get("shape")
+    if isinstance(shape, list) and all(
+        isinstance(size, int) and not isinstance(size, bool) and size >= 0 for size in shape
+    ):
+        return shape
+    message = _("'shape' must be a list of lengths, got {shape!r}").format(shape=shape)
+    raise XGroupMetadataError(message)
+
+
+def dimension_pointer(document: Mapping[str, Any]) -> str:
+    """Return the JSON pointer to where a document of its format names dimensions."""
+    if document["zarr_format"] == 3:
+        return "/dimension_names"
+    return f"/attributes/{DIMENSION_KEY}"
+
+
+def _spellings(document: Mapping[str, Any]) -> Iterator[Any]:
+    yield document.get("dimension_names")
+    attributes = document["attributes"]
+    yield attributes.get(DIMENSION_KEY)
+    for place in (document, attributes):
+        for key in _NCZARR_KEYS:
+            nczarr = place.get(key)
+            if isinstance(nczarr, Mapping):
+                for reference in _NCZARR_REFERENCES:
+                    yield _basenames(nczarr.get(reference))
+
+
+def _basenames(names: Any) -> Any:
+    """NCZarr refers to dimensions by their fully qualified names, ``/group/name``."""
+    if not isinstance(names, list):
+        return None
+    return [name.rpartition("/")[2] if isinstance(name, str) else None for name in names]

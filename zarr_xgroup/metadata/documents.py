@@ -1,0 +1,509 @@
+"""Zarr metadata as JSON documents: v2 and v3, single and consolidated, in one shape.
+
+Everything here is a function of what was read; nothing reads. JSON stays text until somebody
+asks for a value: most nodes of consolidated metadata are not needed to open one group, and
+attributes that are the same text are the same metadata without being decoded.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from zarr_xgroup.errors import XGroupError, XGroupMetadataError
+from zarr_xgroup.i18n import _
+
+ZarrFormat: TypeAlias = Literal[2, 3]
+
+#: What stands at a node's metadata keys: key -> JSON text or value, or the error that hides it.
+Found: TypeAlias = Mapping[str, Any]
+
+NODE_KEYS: Mapping[ZarrFormat, tuple[str, ...]] = {
+    3: ("zarr.json",),
+    2: (".zarray", ".zgroup", ".zattrs"),
+}
+CONSOLIDATED_V2 = ".zmetadata"
+METADATA_KEYS = frozenset((*NODE_KEYS[3], *NODE_KEYS[2], CONSOLIDATED_V2))
+
+#: Where in a document nodes are consolidated, by the key it is found at.
+_CONSOLIDATED = {
+    "zarr.json": "consolidated_metadata",
+    "consolidated_metadata": "metadata",
+    CONSOLIDATED_V2: "metadata",
+}
+#: Digits of which Python may refuse to make a number.
+_DIGITS = 641
+_MANY_DIGITS = re.compile(rb"[0-9]{%d}" % _DIGITS)
+
+_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+class _Inline(msgspec.Struct, forbid_unknown_fields=True):
+    """Consolidated metadata as zarr writes it into the document of a v3 group."""
+
+    metadata: dict[str, msgspec.Raw]
+    kind: Literal["inline"] = "inline"
+    must_understand: bool = False
+
+
+class _ConsolidatedGroup(msgspec.Struct, forbid_unknown_fields=True):
+    """A v3 group with consolidated metadata, of which nothing but the nodes is split."""
+
+    consolidated_metadata: _Inline
+    zarr_format: msgspec.Raw
+    node_type: msgspec.Raw
+    attributes: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class _ZMetadata(msgspec.Struct, forbid_unknown_fields=True):
+    """Consolidated metadata as zarr writes it for a v2 group."""
+
+    metadata: dict[str, msgspec.Raw]
+    zarr_consolidated_format: int = 1
+
+
+_CONSOLIDATED_GROUP = msgspec.json.Decoder(_ConsolidatedGroup)
+_ZMETADATA = msgspec.json.Decoder(_ZMetadata)
+
+
+class Pool:
+    """JSON text that was met, and what it was decoded to: each text is kept and decoded once."""
+
+    __slots__ = ("_texts", "_values")
+
+    def __init__(self) -> None:
+        self._texts: dict[bytes, bytes] = {}
+        self._values: dict[bytes, Any] = {}
+
+    def text(self, text: bytes) -> bytes:
+        """Return a text that is equal to the given one: the first that was met."""
+        return self._texts.setdefault(text, text)
+
+    def value(self, text: bytes, place: str) -> Any:
+        """Return what a text says, shared with everybody.
+
+        Raises
+        ------
+        XGroupMetadataError
+            If it is nested too deep to be decoded.
+        """
+        if text not in self._values:
+            self._values[text] = _decoded(text, place)
+        return self._values[text]
+
+
+class JsonObject(Mapping[str, Any]):
+    """A JSON object whose members are decoded when they are first asked for.
+
+    Parameters
+    ----------
+    members : mapping
+        By key, JSON text (`msgspec.Raw`) or a value.
+    place : str
+        What messages call it.
+    pool : Pool, optional
+        Shared with other objects, many of whose members are the same.
+    """
+
+    __slots__ = ("_members", "_place", "_pool", "_texts")
+
+    def __init__(
+        self, members: Mapping[str, Any], place: str = "", pool: Pool | None = None
+    ) -> None:
+        self._members = dict(members)
+        self._texts: dict[str, bytes] = {}
+        self._place = place
+        self._pool = pool or Pool()
+
+    def __getitem__(self, key: str) -> Any:
+        """Return a member's value, shared with everybody: it must not be changed.
+
+        Raises
+        ------
+        XGroupMetadataError
+            If it is nested too deep to be decoded.
+        """
+        value = self._members[key]
+        if isinstance(value, msgspec.Raw):
+            text = self._texts[key] = self._pool.text(bytes(value))
+            value = self._members[key] = self._pool.value(text, self._place)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the keys."""
+        return iter(self._members)
+
+    def __len__(self) -> int:
+        """Return the number of members."""
+        return len(self._members)
+
+    def __contains__(self, key: object) -> bool:
+        """Tell whether there is a member of that name, without decoding it."""
+        return key in self._members
+
+    def text(self, key: str) -> bytes | None:
+        """Return a member as JSON text: equal for what is written alike; None without one."""
+        if key not in self._texts:
+            value = self._members.get(key)
+            if value is None:
+                return None
+            raw = isinstance(value, msgspec.Raw)
+            text = bytes(value) if raw else json.dumps(value).encode()
+            self._texts[key] = self._pool.text(text)
+        return self._texts[key]
+
+    def fresh(self) -> dict[str, Any]:
+        """Return all members as a dict that shares no object and no list with anything.
+
+        Raises
+        ------
+        XGroupMetadataError
+            If one of them is nested too deep to be decoded.
+        """
+        texts = self._texts
+        result = {}
+        for key, value in self._members.items():
+            if isinstance(value, msgspec.Raw):
+                result[key] = _decoded(value, self._place)
+            elif not isinstance(value, dict | list):
+                result[key] = value
+            elif key in texts:
+                result[key] = _decoded(texts[key], self._place)
+            else:
+                result[key] = copy_of(value)
+        return result
+
+
+class Document(JsonObject):
+    """A node's metadata in the shape of a Zarr v3 document: `node_type` and attributes inside.
+
+    Attributes
+    ----------
+    attributes : JsonObject
+        The node's attributes.
+    is_array : bool
+        Whether it is an array, else it is a group.
+    """
+
+    __slots__ = ("_description", "attributes", "is_array")
+
+    def __init__(
+        self,
+        members: Mapping[str, Any],
+        attributes: JsonObject,
+        place: str = "",
+        pool: Pool | None = None,
+    ) -> None:
+        super().__init__(members, place, pool)
+        self._members["attributes"] = self.attributes = attributes
+        self._description: bytes | None = None
+        self.is_array = self["node_type"] == "array"
+
+    @classmethod
+    def of(cls, value: Mapping[str, Any]) -> Document:
+        """Return a plain JSON object of the shape of a v3 document as one."""
+        return cls(value, JsonObject(value.get("attributes", {})))
+
+    def text_without_attributes(self) -> bytes:
+        """Return all but the attributes as text: equal for nodes that are described alike."""
+        if self._description is None:
+            texts = (self.text(key) or b"null" for key in self._members if key != "attributes")
+            names = (key.encode("utf-8", "surrogatepass") for key in self._members)
+            self._description = self._pool.text(b"\0".join((*names, *texts)))
+        return self._description
+
+
+def _decoded(text: bytes | msgspec.Raw, place: str) -> Any:
+    try:
+        return json.loads(bytes(text))
+    except (ValueError, RecursionError) as error:
+        raise _no_json(place, error) from error
+
+
+def _no_json(place: str, reason: Exception) -> XGroupMetadataError:
+    message = _("{place} is not valid JSON: {reason}").format(place=place, reason=reason)
+    return XGroupMetadataError(message)
+
+
+def copy_of(value: Any) -> Any:
+    """Return a JSON value that shares no object and no list with the given one."""
+    try:
+        return _copied(value)
+    except RecursionError:  # what JSON can nest, Python's stack may not
+        return _copied_without_recursion(value)
+
+
+def _copied(value: Any) -> Any:
+    kind = type(value)
+    if kind is dict:
+        return {key: _copied(item) for key, item in value.items()}
+    if kind is list:
+        return [_copied(item) for item in value]
+    if isinstance(value, Mapping | list):
+        return _copied_without_recursion(value)
+    return value
+
+
+def _copied_without_recursion(value: Any) -> Any:
+    result = [value]
+    pending: list[tuple[Any, Any]] = [(result, 0)]
+    while pending:
+        holder, key = pending.pop()
+        item = holder[key]
+        if isinstance(item, Mapping):
+            holder[key] = dict(item)
+            pending.extend((holder[key], member) for member in holder[key])
+        elif isinstance(item, list):
+            holder[key] = list(item)
+            pending.extend((holder[key], index) for index in range(len(item)))
+    return result[0]
+
+
+def parse_json(content: bytes, place: str) -> Any:
+    """Return the JSON value of a stored document.
+
+    ``NaN`` and ``Infinity`` are accepted, which Python's writers leave in attributes.
+
+    Parameters
+    ----------
+    content : bytes
+        What is stored.
+    place : str
+        What messages call it.
+
+    Raises
+    ------
+    XGroupMetadataError
+        If it is not JSON.
+    """
+    return _decoded(content, place)
+
+
+def format_of(found: Found) -> ZarrFormat | None:
+    """Return the format of the node whose keys were found; v3 where it is both."""
+    there = {key for key, value in found.items() if not isinstance(value, XGroupError)}
+    if "zarr.json" in there:
+        return 3
+    if {".zarray", ".zgroup"} & there:
+        return 2
+    return None
+
+
+def node_document(
+    found: Found, zarr_format: ZarrFormat, place: str, pool: Pool | None = None
+) -> tuple[Document | None, XGroupError | None]:
+    """Return a node's document, and what is wrong with it.
+
+    Parameters
+    ----------
+    found : mapping
+        What stands at the node's metadata keys.
+    zarr_format : {2, 3}
+        The format to read it as.
+    place : str
+        The node's absolute path, for messages.
+    pool : Pool, optional
+        Shared by the documents of a store.
+
+    Returns
+    -------
+    document : Document or None
+        None if there is no node, or none that can be understood. Attributes that are not an
+        object are replaced by none at all.
+    problem : XGroupError or None
+        Why the document, or its attributes, cannot be used.
+    """
+    try:
+        make = _v3_document if zarr_format == 3 else _v2_document
+        return make(found, place, pool or Pool())
+    except XGroupMetadataError as problem:
+        return None, problem
+
+
+def _v3_document(
+    found: Found, place: str, pool: Pool
+) -> tuple[Document | None, XGroupError | None]:
+    value, problem = _object_at(found, "zarr.json", place)
+    if value is None:
+        return None, problem
+    node_type = JsonObject(value, place, pool).get("node_type")
+    if node_type not in ("array", "group"):
+        message = _("'node_type' of {place} must be 'array' or 'group', got {value!r}").format(
+            place=place, value=node_type
+        )
+        return None, XGroupMetadataError(message)
+    attributes, problem = _object_at(value, "attributes", place)
+    value.pop("consolidated_metadata", None)
+    return Document(value, JsonObject(attributes or {}, place, pool), place, pool), problem
+
+
+def _v2_document(
+    found: Found, place: str, pool: Pool
+) -> tuple[Document | None, XGroupError | None]:
+    problem = None
+    for key, node_type in ((".zarray", "array"), (".zgroup", "group")):
+        value, problem_here = _object_at(found, key, place)
+        problem = problem_here if key in found else problem
+        if value is not None:
+            attributes, problem = _object_at(found, ".zattrs", place)
+            members = {**value, "node_type": node_type}
+            shown = JsonObject(attributes or {}, place, pool)
+            return Document(members, shown, place, pool), problem
+    return None, problem
+
+
+def _object_at(
+    values: Mapping[str, Any], key: str, place: str
+) -> tuple[dict[str, Any] | None, XGroupError | None]:
+    """Return the members of the JSON object at a key, or what stands in its way.
+
+    Neither if it is not there.
+    """
+    value = values.get(key)
+    if isinstance(value, bytes | msgspec.Raw):
+        place_of_text = f"{place.rstrip('/')}/{key}" if isinstance(value, bytes) else place
+        try:
+            value = _members_of(value, place_of_text, key)
+        except XGroupMetadataError as error:
+            return None, error
+    if value is None:
+        return None, None
+    if isinstance(value, XGroupError):
+        return None, value
+    if not isinstance(value, Mapping):
+        message = _("{key!r} of {place} must be a JSON object, got {kind}").format(
+            key=key, place=place, kind=type(value).__name__
+        )
+        return None, XGroupMetadataError(message)
+    return dict(value), None
+
+
+def _members_of(text: bytes | msgspec.Raw, place: str, key: str) -> Any:
+    """Return the undecoded members of the JSON object at a key, or another JSON value as it is.
+
+    They can be decoded, but for consolidated nodes, each of which is a document of its own.
+    """
+    try:
+        members = _MEMBERS.decode(text)
+    except (msgspec.MsgspecError, RecursionError):  # no object, or with NaN, which it refuses
+        return _decoded(text, place)
+    parts = [text]
+    if key == "metadata":
+        parts = []
+    elif (nodes := _CONSOLIDATED.get(key)) in members:
+        parts = [part for name, part in members.items() if name != nodes]
+    return members if all(_can_be_decoded(part) for part in parts) else _decoded(text, place)
+
+
+def _can_be_decoded(text: bytes | msgspec.Raw) -> bool:
+    """Tell whether what msgspec leaves unchecked, letters and numbers, is fine for sure."""
+    text = bytes(text)
+    if not text.isascii():
+        try:
+            text.decode()
+        except UnicodeDecodeError:
+            return False
+    return len(text) < _DIGITS or _MANY_DIGITS.search(text) is None
+
+
+def consolidated_nodes(
+    found: Found, zarr_format: ZarrFormat, place: str
+) -> dict[str, Found] | None:
+    """Return what a group's consolidated metadata says stands below it.
+
+    Returns
+    -------
+    dict of str to Found, or None
+        By path relative to the group; the group itself is not among them. None if the
+        group has no consolidated metadata.
+
+    Raises
+    ------
+    XGroupMetadataError
+        If there is some and it cannot be understood.
+    """
+    if zarr_format == 3:
+        return _consolidated_v3(found, place)
+    return _consolidated_v2(found, place)
+
+
+def split_consolidated(content: bytes) -> Any:
+    """Return a v3 group's document with its consolidated nodes split in the same pass.
+
+    The document itself, as text, if it has none or is written in another way than zarr does.
+    """
+    if b'"consolidated_metadata"' not in content:
+        return content
+    try:
+        group = _CONSOLIDATED_GROUP.decode(content)
+    except (msgspec.MsgspecError, RecursionError):
+        return content
+    if not _can_be_decoded(group.attributes):
+        return content
+    return {
+        "zarr_format": group.zarr_format,
+        "node_type": group.node_type,
+        "attributes": group.attributes,
+        "consolidated_metadata": {"metadata": group.consolidated_metadata.metadata},
+    }
+
+
+def _consolidated_v3(found: Found, place: str) -> dict[str, Found] | None:
+    own, _problem = _object_at(found, "zarr.json", place)
+    consolidated, problem = _object_at(own or {}, "consolidated_metadata", place)
+    if problem is not None:
+        raise problem
+    if consolidated is None:
+        return None
+    kind = JsonObject(consolidated, place).get("kind", "inline")
+    if kind != "inline":
+        message = _("'consolidated_metadata' of {place} is of the unknown kind {kind!r}").format(
+            place=place, kind=kind
+        )
+        raise XGroupMetadataError(message)
+    return {
+        path: {"zarr.json": document}
+        for path, document in _required(consolidated, "metadata", place).items()
+    }
+
+
+def _consolidated_v2(found: Found, place: str) -> dict[str, Found] | None:
+    nodes: defaultdict[str, dict[str, Any]] = defaultdict(dict)
+    members = _zmetadata_members(found, place)
+    if members is None:
+        return None
+    for key, document in members.items():
+        path, _slash, name = key.rpartition("/")
+        if path and name in NODE_KEYS[2]:
+            nodes[path][name] = document
+    return dict(nodes)
+
+
+def _zmetadata_members(found: Found, place: str) -> dict[str, Any] | None:
+    content = found.get(CONSOLIDATED_V2)
+    if isinstance(content, bytes):
+        try:
+            return _ZMETADATA.decode(content).metadata
+        except (msgspec.MsgspecError, RecursionError):
+            pass  # written in another way than zarr does
+    consolidated, problem = _object_at(found, CONSOLIDATED_V2, place)
+    if problem is not None:
+        raise problem
+    return None if consolidated is None else _required(consolidated, "metadata", place)
+
+
+def _required(values: Mapping[str, Any], key: str, place: str) -> dict[str, Any]:
+    value, problem = _object_at(values, key, place)
+    if problem is not None:
+        raise problem
+    if value is None:
+        message = _("The consolidated metadata of {place} has no {key!r}").format(
+            key=key, place=place
+        )
+        raise XGroupMetadataError(message)
+    return value

@@ -1,0 +1,175 @@
+"""Places: a node of a store, and a JSON value that knows where it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from zarr_xgroup.errors import XGroupMetadataError
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.paths import join_path
+
+#: The way from a document to a value in it.
+Keys = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A place: which store, and a path in it (the root is "").
+
+    Attributes
+    ----------
+    store : int
+        The store's number in an open: 0 is the one that is opened, others follow in the
+        order in which references lead to them.
+    path : str
+        Without slashes at the ends.
+    """
+
+    store: int
+    path: str
+
+    @property
+    def name(self) -> str:
+        """The last segment of the path."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def group(self) -> Node:
+        """The group that contains the node; the root is in itself."""
+        return Node(self.store, self.path.rpartition("/")[0])
+
+    def child(self, name: str) -> Node:
+        """Return the place of what is called so directly below."""
+        return Node(self.store, join_path(self.path, name))
+
+    def ancestors(self) -> Iterator[Node]:
+        """Yield the groups that contain the node, the nearest first, the root last."""
+        node = self
+        while node.path:
+            node = node.group
+            yield node
+
+    def __str__(self) -> str:
+        """Return the absolute path."""
+        return f"/{self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A JSON value that knows the node it is written in and the way to it.
+
+    Attributes
+    ----------
+    node : Node
+        Where it is written.
+    keys : tuple of str
+        The way from the node's document to the value.
+    value : object
+        The value.
+    """
+
+    node: Node
+    keys: Keys
+    value: Any
+
+    @property
+    def pointer(self) -> str:
+        """The JSON pointer to the value in its node's document (RFC 6901)."""
+        return pointer_to(self.keys)
+
+    def __str__(self) -> str:
+        """Return the place: the node's path, ``#``, and the JSON pointer."""
+        return f"{self.node}#{self.pointer}"
+
+    @property
+    def part(self) -> Part:
+        """The value and the way to it, without the node."""
+        return Part(self.keys, self.value)
+
+    def get(self, key: str) -> Fragment | None:
+        """Return the member of an object, or None where there is none or it is null."""
+        if not isinstance(self.value, Mapping) or self.value.get(key) is None:
+            return None
+        return Fragment(self.node, (*self.keys, key), self.value[key])
+
+    def required(self, key: str) -> Fragment:
+        """Return the member of what must be an object, or raise XGroupMetadataError."""
+        self.as_object()
+        member = self.get(key)
+        if member is None:
+            raise self.error(_("has no {key!r}").format(key=key))
+        return member
+
+    def members(self) -> Iterator[tuple[str, Fragment]]:
+        """Yield the members of what must be an object."""
+        for key, value in self.as_object().items():
+            yield key, Fragment(self.node, (*self.keys, key), value)
+
+    def items(self) -> Iterator[Fragment]:
+        """Yield the items of what must be a list."""
+        for index, value in enumerate(self.as_list()):
+            yield Fragment(self.node, (*self.keys, str(index)), value)
+
+    def as_object(self) -> Mapping[str, Any]:
+        """Return the value if it is an object, else raise XGroupMetadataError."""
+        if not isinstance(self.value, Mapping):
+            raise self.error(_("must be an object, got {kind}").format(kind=kind_of(self.value)))
+        return self.value
+
+    def as_list(self) -> Sequence[Any]:
+        """Return the value if it is a list, else raise XGroupMetadataError."""
+        if not isinstance(self.value, list):
+            raise self.error(_("must be a list, got {kind}").format(kind=kind_of(self.value)))
+        return self.value
+
+    def as_text(self) -> str:
+        """Return the value if it is a string, else raise XGroupMetadataError."""
+        if not isinstance(self.value, str):
+            raise self.error(_("must be a string, got {kind}").format(kind=kind_of(self.value)))
+        return self.value
+
+    def error(self, reason: str) -> XGroupMetadataError:
+        """Return an error that says what is wrong with this value."""
+        error = XGroupMetadataError(f"{self} {reason}")
+        error.keys, error.reason = self.keys, reason
+        return error
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A JSON value and the way to it, in whichever node it is written: part of a model.
+
+    Attributes
+    ----------
+    keys : tuple of str
+        The way from a document to the value.
+    value : object
+        The value.
+    """
+
+    keys: Keys
+    value: Any
+
+    def at(self, node: Node) -> Fragment:
+        """Return the value as it is written in a node."""
+        return Fragment(node, self.keys, self.value)
+
+
+def pointer_to(keys: Keys) -> str:
+    """Return the JSON pointer that stands for a way through a document (RFC 6901)."""
+    return "".join(f"/{key.replace('~', '~0').replace('/', '~1')}" for key in keys)
+
+
+def kind_of(value: Any) -> str:
+    """Return the JSON name of a value's type."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int | float):
+        return "number"
+    if isinstance(value, str):
+        return "string"
+    return "list" if isinstance(value, list) else "object"

@@ -1,0 +1,138 @@
+"""References as they are written: parsed and checked once, whichever spelling they came in.
+
+Rules: ref convention; RFC 3986, section 5.2 (relative paths); RFC 6901 (JSON pointers).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from zarr_xgroup.errors import XGroupPathError, XGroupReferenceError
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.nodes import Fragment, Node
+
+#: A list index of RFC 6901, section 4, no longer than any list.
+_INDEX = re.compile("0|[1-9][0-9]{0,17}")
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A reference as it is written: to a node, or to a part of its document.
+
+    Attributes
+    ----------
+    node : str
+        Path of the node; absolute from the root of `uri` where that is given.
+    uri : str or None
+        Another store.
+    attribute : str or None
+        JSON pointer into the node's document.
+    """
+
+    node: str
+    uri: str | None = None
+    attribute: str | None = None
+
+    @classmethod
+    def parse(cls, fragment: Fragment) -> Reference:
+        """Parse ``{"node": ..., "uri"?: ..., "attribute"?: ...}``, bare or in ``{"ref": ...}``.
+
+        Raises
+        ------
+        XGroupMetadataError
+            If it is no such object.
+        XGroupPathError
+            If the path of the node is empty or has empty segments, or the pointer is
+            malformed.
+        """
+        if isinstance(fragment.value, Mapping) and "node" not in fragment.value:
+            fragment = fragment.get("ref") or fragment
+        fragment.as_object()
+        node = fragment.get("node")
+        if node is None:
+            raise fragment.error(_("is no reference: it has no 'node'"))
+        path = node.as_text()
+        if not path or "//" in path or "\0" in path:
+            message = _("{place}: {path!r} is not the path of a node").format(place=node, path=path)
+            raise XGroupPathError(message)
+        uri = fragment.get("uri")
+        return cls(path, None if uri is None else uri.as_text(), _pointer_in(fragment))
+
+    def __str__(self) -> str:
+        """Return the reference in short: ``uri|node#attribute``."""
+        store = f"{self.uri}|" if self.uri else ""
+        return store + self.node + (f"#{self.attribute}" if self.attribute is not None else "")
+
+
+def _pointer_in(fragment: Fragment) -> str | None:
+    attribute = fragment.get("attribute")
+    if attribute is None:
+        return None
+    try:
+        check_pointer(attribute.as_text())
+    except XGroupPathError as error:
+        message = f"{attribute}: {error}"
+        raise XGroupPathError(message) from error
+    return attribute.as_text()
+
+
+def check_pointer(pointer: str) -> None:
+    """Raise XGroupPathError unless a text is a JSON pointer (RFC 6901, section 3)."""
+    if (pointer and not pointer.startswith("/")) or re.search(r"~(?![01])", pointer):
+        message = _("{pointer!r} is no JSON pointer").format(pointer=pointer)
+        raise XGroupPathError(message)
+
+
+def at_pointer(node: Node, document: Mapping[str, Any], pointer: str) -> Fragment:
+    """Return what stands at a JSON pointer in a node's document (RFC 6901).
+
+    Raises
+    ------
+    XGroupPathError
+        If the pointer is malformed.
+    XGroupReferenceError
+        If nothing stands there.
+    """
+    check_pointer(pointer)
+    keys = tuple(key.replace("~1", "/").replace("~0", "~") for key in pointer.split("/")[1:])
+    value: Any = document
+    for depth, key in enumerate(keys):
+        if isinstance(value, Mapping) and key in value:
+            value = value[key]
+        elif isinstance(value, list) and _INDEX.fullmatch(key) and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            there = Fragment(node, keys[: depth + 1], None).pointer
+            message = _("nothing stands at {pointer}").format(pointer=there)
+            raise XGroupReferenceError(message)
+    return Fragment(node, keys, value)
+
+
+def is_reference(value: Any) -> bool:
+    """Tell whether a JSON value is written as a reference, bare or in ``{"ref": ...}``."""
+    if not isinstance(value, Mapping):
+        return False
+    inner = value.get("ref", value) if "node" not in value else value
+    return isinstance(inner, Mapping) and isinstance(inner.get("node"), str)
+
+
+def references_in(fragment: Fragment) -> Iterator[Fragment]:
+    """Yield everything within a JSON value that is written as a reference, outermost only."""
+    # Not recursive: a document may be nested deeper than Python's stack.
+    stack: list[tuple[tuple[str, ...], Any]] = []
+    if isinstance(fragment.value, dict | list):
+        stack.append((fragment.keys, fragment.value))
+    while stack:
+        keys, value = stack.pop()
+        if isinstance(value, dict):
+            if is_reference(value):
+                yield Fragment(fragment.node, keys, value)
+                continue
+            members: Iterable[tuple[str, Any]] = value.items()
+        else:
+            members = ((str(index), item) for index, item in enumerate(value))
+        nested = [((*keys, key), item) for key, item in members if isinstance(item, dict | list)]
+        stack.extend(reversed(nested))

@@ -1,0 +1,361 @@
+"""What is known of stores: documents read, nodes found absent, members listed.
+
+Interpretation looks things up here and nowhere else. What is not known yet is not read on the
+way: the lookup takes down that it is needed, and whoever drives the interpretation reads all
+that is needed at once and interprets again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from zarr_xgroup.errors import XGroupError, XGroupStoreError
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.documents import Document, Found, Pool, ZarrFormat, node_document
+from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.metadata.paths import ancestor_paths, is_below, join_path
+
+
+class Snapshot:
+    """What is known of one store. Only the library adds to it, by the methods that `learn`.
+
+    Parameters
+    ----------
+    name : str
+        What messages call the store.
+    zarr_format : {2, 3}
+        The format of all nodes.
+    is_foreign : bool
+        Whether a reference led here.
+
+    Attributes
+    ----------
+    consolidated_at : str or None
+        The group whose consolidated document says all there is below it.
+    problems : dict of str to XGroupError
+        What is wrong with nodes that exist, by path: such a node has no document, or one
+        without attributes if only these cannot be understood, or (a group) no children.
+    """
+
+    def __init__(self, name: str, zarr_format: ZarrFormat, *, is_foreign: bool = False) -> None:
+        self.name = name
+        self.zarr_format = zarr_format
+        self.is_foreign = is_foreign
+        self.consolidated_at: str | None = None
+        self.problems: dict[str, XGroupError] = {}
+        self._pool = Pool()
+        self._documents: dict[str, Document] = {}
+        self._undecoded: dict[str, Found] = {}
+        self._children: dict[str, list[str]] = {}
+        self._absent: set[str] = set()
+        self._unlisted: set[str] = set()
+        self._stale: dict[str, bool] = {}
+
+    def document(self, path: str) -> Document | None:
+        """Return the document of a node, or None if there is none, or none is known."""
+        found = self._undecoded.pop(path, None)
+        if found is not None:
+            self.learn_node(path, found)
+        return self._documents.get(path)
+
+    def is_known(self, path: str) -> bool:
+        """Tell whether it is known what there is at a path, be it nothing."""
+        if path in self._documents or path in self._absent or path in self.problems:
+            return True
+        return self.is_consolidated(path) or self._is_below_array(path)
+
+    def is_consolidated(self, path: str) -> bool:
+        """Tell whether consolidated metadata says what there is at a path."""
+        return self.consolidated_at is not None and is_below(path, self.consolidated_at)
+
+    def problem(self, path: str) -> XGroupError | None:
+        """Return why the node at a path, though it may be there, cannot be used."""
+        problem = self.problems.get(path)
+        if problem is None or not self.is_foreign:
+            return problem
+        return self.read_problem(str(problem))
+
+    def read_problem(self, reason: str) -> XGroupStoreError:
+        """Return the error of something in the store that cannot be read."""
+        if not self.is_foreign:
+            return XGroupStoreError(reason)
+        message = _("store {uri}: {reason}").format(uri=self.name, reason=reason)
+        return XGroupStoreError.of(self.name, message)
+
+    def is_absence_sure(self, path: str) -> bool:
+        """Tell whether a node that is not known is not in the store either.
+
+        Consolidated metadata may be older than the store.
+        """
+        is_read = path in self._absent or path in self._stale or self._is_below_array(path)
+        return is_read or not self.is_consolidated(path)
+
+    def why_absent(self, path: str) -> str:
+        """Return why there is no node at a path."""
+        if self._stale.get(path):
+            return _(
+                "no such node in the consolidated metadata, though the store has it: open it with "
+                "consolidated=False"
+            )
+        return _("no such node")
+
+    def is_listed(self, group: str) -> bool:
+        """Tell whether the members of a group are known."""
+        return group in self._children or self.is_consolidated(group)
+
+    def is_unlisted(self, group: str) -> bool:
+        """Tell whether the members of a group cannot be known."""
+        return group in self._unlisted
+
+    def arrays(self, group: str) -> dict[str, Document]:
+        """Return the documents of a listed group's arrays, sorted by name."""
+        return {name: document for name, document in self._members(group) if document.is_array}
+
+    def groups(self, group: str) -> list[str]:
+        """Return the names of a listed group's child groups, sorted."""
+        return [name for name, document in self._members(group) if not document.is_array]
+
+    def subtree(self, group: str) -> Iterator[str]:
+        """Yield the path of a listed group and those of all groups below it, parents first."""
+        queue = deque([group])
+        while queue:
+            path = queue.popleft()
+            yield path
+            queue.extend(join_path(path, name) for name in self.groups(path))
+
+    def names(self, group: str) -> frozenset[str]:
+        """Return the names of all that is known to be directly below a group."""
+        return frozenset(self._children.get(group, ()))
+
+    def learn_node(self, path: str, found: Found) -> None:
+        """Take over what stands at the metadata keys of a node."""
+        document, problem = node_document(found, self.zarr_format, f"/{path}", self._pool)
+        if document is not None:
+            self._documents[path] = document
+        if problem is not None:
+            self.problems[path] = problem
+        else:
+            self.problems.pop(path, None)
+            if document is None:
+                self._absent.add(path)
+
+    def learn_members(self, group: str, names: Iterable[str]) -> None:
+        """Take over the names of a group's members, of which the documents were read."""
+        self._children[group] = sorted(
+            name for name in names if join_path(group, name) in self._documents
+        )
+
+    def learn_unlisted(self, group: str, problem: XGroupStoreError) -> None:
+        """Take over why the members of a group cannot be known."""
+        self._unlisted.add(group)
+        self.problems[group] = problem
+
+    def learn_staleness(self, path: str, *, is_there: bool) -> None:
+        """Take over whether the store has a node that its consolidated metadata has not."""
+        self._stale[path] = is_there
+
+    def learn_consolidated(self, at: str, nodes: Mapping[str, Found]) -> None:
+        """Take over what is consolidated; a document is looked at when it is asked for."""
+        self.consolidated_at = at
+        self._undecoded = {
+            join_path(at, relative.strip("/")): values for relative, values in nodes.items()
+        }
+        children: defaultdict[str, list[str]] = defaultdict(list)
+        for path in self._undecoded:
+            if path != at:
+                parent, _slash, name = path.rpartition("/")
+                children[parent].append(name)
+        self._add_implied_groups(at, children)
+        self._children.update(children)
+
+    def forget(self) -> None:
+        """Drop all documents, now and not when Python next looks for cycles of objects."""
+        for known in (self._documents, self._undecoded, self._children, self.problems):
+            known.clear()
+        self._pool = Pool()
+
+    def _add_implied_groups(self, at: str, children: defaultdict[str, list[str]]) -> None:
+        """Add groups that only their members show: documents made by hand leave such out."""
+        pending = [path for path in children if path != at and path not in self._undecoded]
+        while pending:
+            path = pending.pop()
+            implied: dict[str, Any] = {
+                "zarr_format": self.zarr_format,
+                "node_type": "group",
+                "attributes": {},
+            }
+            self._documents.setdefault(path, Document.of(implied))
+            parent, _slash, name = path.rpartition("/")
+            is_new = parent not in children and parent not in self._undecoded
+            if name not in children[parent]:
+                children[parent].append(name)
+            if is_new and parent != at:
+                pending.append(parent)
+
+    def _members(self, group: str) -> Iterator[tuple[str, Document]]:
+        for name in sorted(self._children.get(group, ())):
+            document = self.document(join_path(group, name))
+            if document is not None:
+                yield name, document
+
+    def _is_below_array(self, path: str) -> bool:
+        """Tell whether there can be no node at a path, for there is an array above it."""
+        return any(
+            (document := self.document(parent)) is not None and document.is_array
+            for parent in ancestor_paths(path)
+        )
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What an interpretation lacks.
+
+    Attributes
+    ----------
+    documents : frozenset of Node
+        Nodes whose documents are not known.
+    members : frozenset of Node
+        Groups whose members are not known.
+    doubted : frozenset of Node
+        Nodes that consolidated metadata lacks, and that may be in the store all the same.
+    foreign : frozenset of tuple
+        What is referred to in other stores: the referring store, the URI, the path of the node.
+    """
+
+    documents: frozenset[Node] = frozenset()
+    members: frozenset[Node] = frozenset()
+    doubted: frozenset[Node] = frozenset()
+    foreign: frozenset[tuple[int, str, str]] = frozenset()
+
+    def __bool__(self) -> bool:
+        """Tell whether anything is lacking."""
+        return bool(self.documents or self.members or self.doubted or self.foreign)
+
+    def __or__(self, other: Needs) -> Needs:
+        """Return what two interpretations lack together."""
+        return Needs(
+            self.documents | other.documents,
+            self.members | other.members,
+            self.doubted | other.doubted,
+            self.foreign | other.foreign,
+        )
+
+
+class LackingError(Exception):
+    """An interpretation cannot go on here: something is not known yet, and was taken down."""
+
+
+class Snapshots:
+    """What is known of all stores of an open."""
+
+    def __init__(self) -> None:
+        self._stores: list[Snapshot] = []
+        self._links: dict[tuple[int, str], Node | XGroupStoreError] = {}
+
+    def __getitem__(self, store: int) -> Snapshot:
+        """Return what is known of a store, by its number."""
+        return self._stores[store]
+
+    def __iter__(self) -> Iterator[Snapshot]:
+        """Iterate over the stores, the one that is opened first."""
+        return iter(self._stores)
+
+    def link(self, store: int, uri: str) -> Node | XGroupStoreError | None:
+        """Return where a URI in a store leads, why it leads nowhere, or None if not known."""
+        return self._links.get((store, uri))
+
+    def learn_store(self, snapshot: Snapshot) -> int:
+        """Add a store, and return its number."""
+        self._stores.append(snapshot)
+        return len(self._stores) - 1
+
+    def learn_link(self, store: int, uri: str, target: Node | XGroupStoreError) -> None:
+        """Take over where a URI that is written in a store leads."""
+        self._links[store, uri] = target
+
+    def forget(self) -> None:
+        """Drop all that is known."""
+        for snapshot in self._stores:
+            snapshot.forget()
+        self._links.clear()
+
+
+class Lookup:
+    """Looks up what is known, and takes down what is not.
+
+    Parameters
+    ----------
+    snapshots : Snapshots
+        What is known.
+    """
+
+    def __init__(self, snapshots: Snapshots) -> None:
+        self.snapshots = snapshots
+        self.needs = Needs()
+
+    def store_of(self, node: Node) -> Snapshot:
+        """Return the store of a node."""
+        return self.snapshots[node.store]
+
+    def document(self, node: Node) -> Document | None:
+        """Return the document of a node, or None if there is no node, or none that can be used.
+
+        Raises
+        ------
+        LackingError
+            If it is not known.
+        """
+        snapshot = self.snapshots[node.store]
+        document = snapshot.document(node.path)
+        if document is None and not snapshot.is_known(node.path):
+            raise self.lack(Needs(documents=frozenset([node])))
+        return document
+
+    def lack(self, needs: Needs) -> LackingError:
+        """Take down what is needed, and return the error that stops whoever needs it."""
+        self.needs |= needs
+        return LackingError(needs)
+
+    def knows(self, node: Node) -> bool:
+        """Tell whether the document of a node is known, and take down that it is needed if not."""
+        known = self.snapshots[node.store].is_known(node.path)
+        if not known:
+            self.lack(Needs(documents=frozenset([node])))
+        return known
+
+    def members(self, group: Node) -> Snapshot:
+        """Return the store of a group whose members are known, or raise LackingError.
+
+        A group that cannot be listed has no members, and a problem.
+        """
+        snapshot = self.snapshots[group.store]
+        if not snapshot.is_listed(group.path) and not snapshot.is_unlisted(group.path):
+            raise self.lack(Needs(members=frozenset([group])))
+        return snapshot
+
+    def foreign(self, store: int, uri: str, path: str) -> Node:
+        """Return the root of another store, of which a node is needed.
+
+        Raises
+        ------
+        XGroupStoreError
+            If it cannot be opened, or must not be.
+        LackingError
+            If that is not known.
+        """
+        target = self.snapshots.link(store, uri)
+        if target is None:
+            raise self.lack(Needs(foreign=frozenset([(store, uri, path)])))
+        if isinstance(target, XGroupStoreError):
+            raise target
+        return target
+
+    def why_absent(self, node: Node) -> str:
+        """Return why there is no such node, or raise LackingError if the store has to be asked."""
+        snapshot = self.snapshots[node.store]
+        if not snapshot.is_absence_sure(node.path):
+            raise self.lack(Needs(doubted=frozenset([node])))
+        return snapshot.why_absent(node.path)

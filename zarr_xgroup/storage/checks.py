@@ -1,0 +1,136 @@
+"""What makes an open, or the use of another store, impossible; said with what would help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from zarr_xgroup.errors import (
+    XGroupError,
+    XGroupGroupError,
+    XGroupStoreError,
+    XGroupStoreNotFoundError,
+)
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.documents import Found
+from zarr_xgroup.metadata.snapshots import Snapshot
+
+_NAMED_GROUPS = 10
+
+
+def check_group(snapshot: Snapshot, group: str) -> None:
+    """Raise unless the group asked for is one.
+
+    Raises
+    ------
+    XGroupGroupError
+        If it is not there, or an array.
+    XGroupError
+        Whatever is wrong with its document.
+    """
+    document = snapshot.document(group)
+    if document is None:
+        problem = snapshot.problems.get(group)
+        if problem is not None:
+            raise _of_store(problem, snapshot.name)
+        raise XGroupGroupError(_no_group(snapshot, group))
+    if document.is_array and not group:
+        message = _("{store} is an array, not a group of arrays").format(store=snapshot.name)
+        raise XGroupGroupError(message)
+    if document.is_array:
+        parent, _slash, name = group.rpartition("/")
+        message = _(
+            "{path!r} in {store} is an array, not a group: open the group {parent!r} and "
+            "take its variable {name!r}"
+        ).format(path=f"/{group}", store=snapshot.name, parent=f"/{parent}", name=name)
+        raise XGroupGroupError(message)
+
+
+def _no_group(snapshot: Snapshot, group: str) -> str:
+    message = _("There is no group {group!r} in {store}").format(
+        group=f"/{group}", store=snapshot.name
+    )
+    if snapshot.consolidated_at == "":
+        names = [f"/{path}" for path in snapshot.subtree("")][:_NAMED_GROUPS]
+        return message + _("; groups there are: {names}").format(names=", ".join(names))
+    return message + _("; xarray.open_groups(..., engine='xgroup') shows which there are")
+
+
+def check_not_stale(snapshot: Snapshot, read: Iterable[str]) -> None:
+    """Raise XGroupGroupError if a node that was read is not in the consolidated metadata."""
+    for path in read:
+        parent, _slash, name = path.rpartition("/")
+        is_below = path != snapshot.consolidated_at and snapshot.is_consolidated(path)
+        if snapshot.document(path) is None or not is_below:
+            continue
+        if name not in snapshot.names(parent):
+            message = _(
+                "The consolidated metadata of {store} has no group {group!r}, though the "
+                "store itself does: open it with consolidated=False, and consolidate it anew"
+            ).format(store=snapshot.name, group=f"/{path}")
+            raise XGroupGroupError(message)
+
+
+def check_foreign_root(snapshot: Snapshot, found: Found) -> None:
+    """Raise XGroupStoreError unless the root of a foreign store is a group."""
+    document = snapshot.document("")
+    problem = snapshot.problems.get("")
+    if problem is None and document is None:
+        errors = (value for value in found.values() if isinstance(value, XGroupError))
+        problem = next(errors, None)
+    if isinstance(problem, XGroupStoreError):
+        raise problem
+    if problem is not None:
+        message = _("it is not a Zarr store: {reason}").format(reason=problem)
+        raise XGroupStoreError(message) from problem
+    if document is None:
+        raise XGroupStoreError(_("not found: it has neither a zarr.json nor a .zgroup"))
+    if document.get("zarr_format") not in (2, 3):
+        message = _("wrong format: its 'zarr_format' is {number!r}, neither 2 nor 3")
+        raise XGroupStoreError(message.format(number=document.get("zarr_format")))
+    if document.is_array:
+        raise XGroupStoreError(_("it is an array: the URI must be that of a group"))
+
+
+def nothing_found(found: Mapping[str, Found], group: str, store: str) -> XGroupError:
+    """Return why neither the root nor the group is there: reading failed, or nothing is."""
+    for values in found.values():
+        for value in values.values():
+            if isinstance(value, XGroupError):
+                return _of_store(value, store)
+    message = _("There is no Zarr group {group!r} in {store}, nor any at its root").format(
+        group=f"/{group}", store=store
+    )
+    return XGroupStoreNotFoundError(message)
+
+
+def unlisted(snapshot: Snapshot, group: str, *, ignores: bool) -> XGroupStoreError:
+    """Return the error of a group whose members cannot be found.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+        The store.
+    group : str
+        The path of the group.
+    ignores : bool
+        Whether consolidated metadata was not to be used.
+    """
+    if ignores:
+        message = _(
+            "The members of group {group!r} cannot be found: {store} cannot be listed, and its "
+            "consolidated metadata was not to be used. Leave consolidated=False out."
+        )
+    else:
+        message = _(
+            "The members of group {group!r} cannot be found: {store} cannot be listed and has "
+            "no consolidated metadata. Who writes the store can add it by "
+            "zarr.consolidate_metadata(store)."
+        )
+    return XGroupStoreError(message.format(group=f"/{group}", store=snapshot.name))
+
+
+def _of_store(error: XGroupError, store: str) -> XGroupError:
+    """Return an error about something in a store with the name of the store."""
+    named = type(error)(_("{store}: {reason}").format(store=store, reason=error))
+    named.__cause__ = error.__cause__
+    return named

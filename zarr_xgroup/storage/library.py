@@ -1,0 +1,460 @@
+"""The library of one open: its stores, read once and no further than interpretation asks for.
+
+The only thing of an open that changes, and the only one that waits for I/O.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Self, TypeVar, cast
+
+from zarr.abc.store import Store
+
+from zarr_xgroup._compat import sync
+from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupStoreError
+from zarr_xgroup.findings import Finding, Kind
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.documents import (
+    CONSOLIDATED_V2,
+    METADATA_KEYS,
+    NODE_KEYS,
+    Found,
+    ZarrFormat,
+    consolidated_nodes,
+    format_of,
+)
+from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.metadata.paths import ancestor_paths, join_path, normalize_path
+from zarr_xgroup.metadata.snapshots import Needs, Snapshot, Snapshots
+from zarr_xgroup.storage.checks import (
+    check_foreign_root,
+    check_group,
+    check_not_stale,
+    nothing_found,
+    unlisted,
+)
+from zarr_xgroup.storage.failures import reason_of
+from zarr_xgroup.storage.foreign import ForeignOptions, ForeignStores
+from zarr_xgroup.storage.opening import describe_store, open_store, supports_listing, uri_of
+from zarr_xgroup.storage.reading import StoreReader, gather
+from zarr_xgroup.storage.values import ValueRequest, read_values
+
+T = TypeVar("T")
+
+_FOREIGN_OPTIONS = frozenset(ForeignOptions.__annotations__)
+
+
+class StoreOptions(ForeignOptions, total=False):
+    """The options that say how stores are opened: those of engine zarr, and of other stores."""
+
+    group: str | None
+    consolidated: bool | None
+    storage_options: dict[str, Any] | None
+    zarr_format: ZarrFormat | None
+
+
+@dataclass(frozen=True)
+class OpenStore:
+    """A store of an open.
+
+    Attributes
+    ----------
+    store : zarr.abc.store.Store
+        Where documents and chunks are read from.
+    closes : bool
+        Whether it was opened here, so that closing what is handed out closes it.
+    timeout : float or None
+        How many seconds an open may wait for documents, and for values of arrays.
+    ignores_consolidated : bool
+        Whether consolidated metadata is not to be used.
+    """
+
+    store: Store
+    closes: bool
+    timeout: float | None = None
+    ignores_consolidated: bool = False
+
+
+class Library:
+    """The stores of one open, each metadata document read at most once.
+
+    Attributes
+    ----------
+    snapshots : Snapshots
+        What is known of the stores; number 0 is the one that is opened.
+    findings : list of Finding
+        What was found about stores as a whole.
+    """
+
+    def __init__(self) -> None:
+        self.snapshots = Snapshots()
+        self.findings: list[Finding] = []
+        self._stores: list[OpenStore] = []
+        self._underway: dict[Node, asyncio.Event] = {}
+        self._listings: dict[tuple[int, str], set[str] | XGroupStoreError] = {}
+        self._satisfied: set[Needs] = set()
+        self._foreign = ForeignStores(self, None, {})
+
+    @classmethod
+    def open(cls, store_like: Any, options: StoreOptions) -> tuple[Self, str]:
+        """Open a store and find the group asked for.
+
+        Parameters
+        ----------
+        store_like : str, os.PathLike, zarr.abc.store.Store, zarr.Group, ...
+            Whatever zarr opens as a store, or an object with such a `store`.
+        options : StoreOptions
+            The group, and how to open the store.
+
+        Returns
+        -------
+        library : Library
+            Of the whole store, whichever group was asked for.
+        group : str
+            The group's normalized path in it.
+
+        Raises
+        ------
+        XGroupStoreNotFoundError
+            If there is no store, or nothing of Zarr in it.
+        XGroupStoreError
+            If it cannot be opened or read, or consolidated metadata is required and missing.
+        XGroupGroupError
+            If the store has no such group, or has an array there.
+        XGroupMetadataError
+            If the document of the group cannot be understood.
+        XGroupPathError
+            If `group` cannot be a path.
+        """
+        library = cls()
+        return library, library.wait(library._open(store_like, options))
+
+    @classmethod
+    def around(cls, store: Store, zarr_format: ZarrFormat) -> Self:
+        """Return the library of a store that somebody has open, of which nothing is known yet."""
+        library = cls()
+        snapshot = Snapshot(describe_store(store), zarr_format)
+        library._add(OpenStore(store, closes=False), snapshot)
+        library._foreign = ForeignStores(library, uri_of(store), {})
+        return library
+
+    def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Return what a coroutine returns; the one place where an open waits."""
+        return sync(coroutine)
+
+    def read(self, needs: Needs) -> None:
+        """Read what an interpretation lacks, all at once.
+
+        Raises
+        ------
+        RuntimeError
+            If just that was read before: to ask for it again would never end.
+        """
+        if needs in self._satisfied:
+            message = f"what was read is still lacking: {needs}"
+            raise RuntimeError(message)
+        self._satisfied.add(needs)
+        self.wait(self._read(needs))
+
+    def read_group(self, group: str) -> None:
+        """Read the documents of a group's children, and of the groups it is in.
+
+        Raises
+        ------
+        XGroupStoreError
+            If the group's members cannot be listed.
+        """
+        self.wait(self._read_members(0, [group]))
+        if not self.snapshots[0].is_listed(group):
+            raise self.snapshots[0].problems[group]
+
+    def read_tree(self, group: str) -> None:
+        """Read the documents of all nodes below a group, concurrently level by level.
+
+        Raises
+        ------
+        XGroupStoreError
+            If the group's own members cannot be listed.
+        """
+        self.read_group(group)
+        self.wait(self._read_below(group))
+
+    def values(self, requests: Iterable[ValueRequest]) -> list[Any]:
+        """Return the values of arrays, or what is wrong with them, in the order of the requests."""
+        return self.wait(read_values(requests))
+
+    def zarr_store(self, number: int) -> Store:
+        """Return an open store."""
+        return self._stores[number].store
+
+    def timeout(self, number: int) -> float | None:
+        """Return how long an open may wait for values of a store, in seconds."""
+        return self._stores[number].timeout
+
+    @property
+    def closer(self) -> Callable[[], None] | None:
+        """What closes the stores that were opened here.
+
+        Not a method of the library, lest Datasets keep and pickle that.
+        """
+        stores = tuple(opened.store for opened in self._stores if opened.closes)
+        if len(stores) == 1:
+            return stores[0].close
+        return partial(_close, stores) if stores else None
+
+    def close(self) -> None:
+        """Close all stores that were opened here."""
+        _close(opened.store for opened in self._stores if opened.closes)
+
+    def release(self) -> None:
+        """Forget all documents; the stores stay open."""
+        self.snapshots.forget()
+        self._listings.clear()
+
+    # Opening.
+
+    def _add(self, opened: OpenStore, snapshot: Snapshot) -> int:
+        self._stores.append(opened)
+        return self.snapshots.learn_store(snapshot)
+
+    async def _open(self, store_like: Any, options: StoreOptions) -> str:
+        asked = normalize_path(options.get("group"))
+        place = await open_store(store_like, options.get("storage_options"))
+        group = join_path(place.path, asked)
+        closes = place.store is not getattr(store_like, "store", store_like)
+        try:
+            self._foreign = ForeignStores(self, uri_of(store_like), _foreign_options(options))
+            await self._open_at(place.store, describe_store(store_like), group, closes, options)
+        except BaseException:
+            if closes:
+                place.store.close()
+            raise
+        return group
+
+    async def _open_at(
+        self, store: Store, name: str, group: str, closes: bool, options: StoreOptions
+    ) -> None:
+        """Read the ends of a store: its root, and the group asked for."""
+        consolidated = options.get("consolidated")
+        # The group's members are listed along with the first requests, in case they are not
+        # consolidated: over a network it is waiting that takes time.
+        is_listed = not consolidated and supports_listing(store)
+        listing = asyncio.ensure_future(StoreReader(store).names(group)) if is_listed else None
+        try:
+            found = await _read_ends(StoreReader(store), [group], options)
+            snapshot = Snapshot(name, _format(found, group, name))
+            ignores = consolidated is False
+            number = self._add(OpenStore(store, closes, ignores_consolidated=ignores), snapshot)
+            for path, values in found.items():
+                snapshot.learn_node(path, values)
+            self._learn_consolidated(number, found, consolidated)
+            check_not_stale(snapshot, found)
+            check_group(snapshot, group)
+            if listing is not None and not snapshot.is_listed(group):
+                self._listings[number, group] = await listing
+        finally:
+            if listing is not None:
+                listing.cancel()
+
+    async def open_foreign(
+        self, location: str, options: dict[str, Any] | None, name: str, timeout: float | None
+    ) -> int:
+        """Open a store that a reference leads to and return its number.
+
+        Raises
+        ------
+        XGroupStoreError
+            With the reason why it cannot be opened.
+        """
+        try:
+            place = await open_store(location, options)
+        except XGroupStoreError as error:
+            raise XGroupStoreError(reason_of(error.__cause__ or error)) from error
+        try:
+            found = await _read_ends(StoreReader(place.store, timeout), [], {})
+            snapshot = Snapshot(name, format_of(found[""]) or 3, is_foreign=True)
+            for path, values in found.items():
+                snapshot.learn_node(path, values)
+            check_foreign_root(snapshot, found[""])
+        except BaseException:
+            place.store.close()
+            raise
+        number = self._add(OpenStore(place.store, closes=True, timeout=timeout), snapshot)
+        self._learn_consolidated(number, found, None)
+        return number
+
+    def _learn_consolidated(
+        self, number: int, found: dict[str, Found], required: bool | None
+    ) -> None:
+        """Take over the first consolidated metadata there is: at the root, or at the group."""
+        snapshot, store = self.snapshots[number], self.zarr_store(number)
+        if required is False or not getattr(store, "supports_consolidated_metadata", True):
+            return
+        for at, values in found.items():
+            try:
+                nodes = consolidated_nodes(values, snapshot.zarr_format, f"/{at}")
+            except XGroupError as problem:
+                if required:
+                    raise
+                if isinstance(problem, XGroupMetadataError):
+                    self.findings.append(_read_node_by_node(snapshot, Node(number, at), problem))
+                continue  # a store may refuse to say that it has none
+            if nodes is not None:
+                snapshot.learn_consolidated(at, nodes)
+                return
+        if required:
+            message = _(
+                "{store} has no consolidated metadata; open it with consolidated=False, or "
+                "leave that out"
+            ).format(store=snapshot.name)
+            raise XGroupStoreError(message)
+
+    # Reading.
+
+    async def _read(self, needs: Needs) -> None:
+        documents: defaultdict[int, list[str]] = defaultdict(list)
+        members: defaultdict[int, list[str]] = defaultdict(list)
+        doubted: defaultdict[int, list[str]] = defaultdict(list)
+        foreign: defaultdict[tuple[int, str], list[str]] = defaultdict(list)
+        for wanted, nodes in (
+            (documents, needs.documents),
+            (members, needs.members),
+            (doubted, needs.doubted),
+        ):
+            for node in nodes:
+                wanted[node.store].append(node.path)
+        for number, uri, path in sorted(needs.foreign):
+            foreign[number, uri].append(path)
+        await asyncio.gather(
+            *(self._read_documents(number, paths) for number, paths in documents.items()),
+            *(self._read_members(number, groups) for number, groups in members.items()),
+            *(self._read_doubted(number, paths) for number, paths in doubted.items()),
+            *(self._read_foreign(number, uri, paths) for (number, uri), paths in foreign.items()),
+        )
+
+    async def _read_documents(self, number: int, paths: Iterable[str]) -> None:
+        """Read documents that are not known yet, and wait for those that are being read."""
+        snapshot = self.snapshots[number]
+        asked = (Node(number, path) for path in dict.fromkeys(paths))
+        unknown = [node for node in asked if not snapshot.is_known(node.path)]
+        others = [self._underway[node] for node in unknown if node in self._underway]
+        nodes = [node for node in unknown if node not in self._underway]
+        done = asyncio.Event()
+        self._underway.update(dict.fromkeys(nodes, done))
+        try:
+            read = await self._found(number, [node.path for node in nodes])
+            for node, found in zip(nodes, read, strict=True):
+                snapshot.learn_node(node.path, found)
+        finally:
+            done.set()
+            for node in nodes:
+                del self._underway[node]
+        for other in others:
+            await other.wait()
+
+    async def _found(self, number: int, paths: Collection[str]) -> list[Found]:
+        opened = self._stores[number]
+        reader = StoreReader(opened.store, opened.timeout)
+        keys = NODE_KEYS[self.snapshots[number].zarr_format]
+        return await gather(lambda path: reader.node(path, keys), paths)
+
+    async def _read_doubted(self, number: int, paths: Collection[str]) -> None:
+        """Ask a store for nodes that its consolidated metadata has not."""
+        for path, found in zip(paths, await self._found(number, paths), strict=True):
+            is_there = format_of(found) is not None
+            self.snapshots[number].learn_staleness(path, is_there=is_there)
+
+    async def _read_foreign(self, number: int, uri: str, paths: Iterable[str]) -> None:
+        root = await self._foreign.root(uri, number)
+        self.snapshots.learn_link(number, uri, root)
+        if isinstance(root, Node):
+            await self._read_documents(root.store, [join_path(root.path, path) for path in paths])
+
+    async def _read_members(self, number: int, groups: Iterable[str]) -> None:
+        snapshot, opened = self.snapshots[number], self._stores[number]
+        groups = list(dict.fromkeys(groups))
+        unknown = [path for path in groups if not snapshot.is_listed(path)]
+        reader = StoreReader(opened.store, opened.timeout)
+        asked = [path for path in unknown if (number, path) not in self._listings]
+        for path, names in zip(asked, await gather(reader.names, asked), strict=True):
+            self._listings[number, path] = names
+        listings = {path: self._listings.pop((number, path)) for path in unknown}
+        children = [
+            join_path(path, name)
+            for path, names in listings.items()
+            if isinstance(names, set)
+            for name in names - METADATA_KEYS
+        ]
+        # What groups say of the arrays below them is asked for later.
+        parents = [parent for path in groups for parent in ancestor_paths(path)]
+        await self._read_documents(number, [*children, *parents])
+        for path, names in listings.items():
+            self._learn_listing(number, path, names)
+
+    def _learn_listing(self, number: int, group: str, names: set[str] | XGroupStoreError) -> None:
+        snapshot = self.snapshots[number]
+        if isinstance(names, set):
+            members = {name for name in names if snapshot.document(join_path(group, name))}
+            # A listing that works shows at least the group's own document, which was read.
+            if members or names & METADATA_KEYS:
+                snapshot.learn_members(group, members)
+                return
+        problem = unlisted(snapshot, group, ignores=self._stores[number].ignores_consolidated)
+        problem.__cause__ = names if isinstance(names, XGroupStoreError) else None
+        snapshot.learn_unlisted(group, problem)
+
+    async def _read_below(self, group: str) -> None:
+        snapshot = self.snapshots[0]
+        level = [group]
+        while level:
+            level = [join_path(path, name) for path in level for name in snapshot.groups(path)]
+            await self._read_members(0, level)
+
+
+def _close(stores: Iterable[Store]) -> None:
+    for store in stores:
+        store.close()
+
+
+async def _read_ends(
+    reader: StoreReader, groups: Sequence[str], options: StoreOptions
+) -> dict[str, Found]:
+    """Read the documents at the root and at groups, in whichever format there may be."""
+    keys = list(_possible_keys(options))
+    paths = dict.fromkeys(["", *groups])
+    found = await gather(lambda path: reader.node(path, keys), paths)
+    return dict(zip(paths, found, strict=True))
+
+
+def _possible_keys(options: StoreOptions) -> Iterator[str]:
+    zarr_format = options.get("zarr_format")
+    if zarr_format in (None, 3):
+        yield from NODE_KEYS[3]
+    if zarr_format in (None, 2):
+        yield from NODE_KEYS[2]
+        if options.get("consolidated") is not False:
+            yield CONSOLIDATED_V2
+
+
+def _foreign_options(options: StoreOptions) -> ForeignOptions:
+    part: Any = {key: value for key, value in options.items() if key in _FOREIGN_OPTIONS}
+    return cast(ForeignOptions, part)
+
+
+def _format(found: dict[str, Found], group: str, store: str) -> ZarrFormat:
+    """Return the format of a group, else of the root; raise if neither is there."""
+    zarr_format = format_of(found[group]) or format_of(found[""])
+    if zarr_format is None:
+        raise nothing_found(found, group, store)
+    return zarr_format
+
+
+def _read_node_by_node(snapshot: Snapshot, at: Node, problem: XGroupError) -> Finding:
+    message = _("{store} is read node by node: {reason}").format(
+        store=snapshot.name, reason=problem
+    )
+    return Finding(Kind.METADATA, message, node=at, error=problem)

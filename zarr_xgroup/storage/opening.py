@@ -1,0 +1,122 @@
+"""Stores: opened from whatever users name them by.
+
+Nothing here knows what a hierarchy is.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+from zipfile import BadZipFile
+
+from zarr.abc.store import Store
+from zarr.storage import (
+    FsspecStore,
+    LocalStore,
+    MemoryStore,
+    StorePath,
+    WrapperStore,
+    ZipStore,
+)
+
+from zarr_xgroup._compat import make_store_path
+from zarr_xgroup.errors import XGroupStoreError, XGroupStoreNotFoundError
+from zarr_xgroup.i18n import _
+from zarr_xgroup.storage.uris import redact
+
+
+def describe_store(store_like: object) -> str:
+    """Return a name for messages, without the credentials that a URL may hold.
+
+    A store that has no name of its own is called by its type.
+    """
+    if isinstance(store_like, str | os.PathLike):
+        return redact(os.fspath(store_like))
+    store = getattr(store_like, "store", store_like)
+    return redact(str(store)) if isinstance(store, Store) else type(store_like).__name__
+
+
+async def open_store(store_like: Any, storage_options: dict[str, Any] | None) -> StorePath:
+    """Return the store that the user named, and the path in it.
+
+    Raises
+    ------
+    XGroupStoreNotFoundError, XGroupStoreError
+        If it does not exist, or zarr cannot open it.
+    """
+    store = getattr(store_like, "store", store_like)
+    if isinstance(store, Store):
+        # A Store, or what has one: zarr.Group, StorePath, icechunk's Session.
+        path = "" if store is store_like else getattr(store_like, "path", "")
+        return await StorePath.open(store, path)
+    name = describe_store(store_like)
+    is_location = isinstance(store_like, str | os.PathLike)
+    if is_location:
+        store_like = _expanded(store_like)
+    try:
+        if isinstance(store_like, Path) and store_like.suffix == ".zip" and store_like.is_file():
+            return await StorePath.open(ZipStore(store_like, mode="r"), "")
+        return await make_store_path(store_like, mode="r", storage_options=storage_options)
+    except FileNotFoundError as error:
+        message = _("There is no store {store}").format(store=name)
+        raise XGroupStoreNotFoundError(message) from error
+    except (ImportError, ValueError, OSError, TypeError, BadZipFile) as error:
+        if isinstance(error, TypeError) and not is_location:
+            raise
+        message = _("Store {store} cannot be opened: {reason}").format(
+            store=name, reason=redact(str(error))
+        )
+        raise XGroupStoreError(message) from error
+
+
+def _expanded(location: str | os.PathLike[str]) -> str | Path:
+    """Return a local path as an absolute one with ``~`` replaced, another URL as it is."""
+    text = os.fspath(location)
+    if text.startswith("file://") and "::" not in text:
+        return Path(text.removeprefix("file://"))  # literally, as fsspec and zarr take it
+    if "://" in text or "::" in text:
+        return text
+    return Path(text).expanduser().absolute()
+
+
+def uri_of(store_like: object) -> str | None:
+    """Return the URI of what a user named, or of an open store; None if it has none."""
+    if isinstance(store_like, str | os.PathLike):
+        place = _expanded(store_like)
+        return place if isinstance(place, str) else _file_uri(place)
+    store = getattr(store_like, "store", store_like)
+    inner = getattr(store, "_store", None)
+    if isinstance(store, WrapperStore) and isinstance(inner, Store):
+        return uri_of(inner)
+    if isinstance(store, LocalStore):
+        return _file_uri(store.root.absolute())
+    if isinstance(store, ZipStore) and store.path is not None:
+        return _file_uri(Path(store.path).absolute())
+    if isinstance(store, FsspecStore):
+        return str(store.fs.unstrip_protocol(store.path))
+    return _uri_of_obstore(getattr(store, "store", None))
+
+
+def _uri_of_obstore(store: Any) -> str | None:
+    """Return the URI of a store of obstore, which need not be installed."""
+    url, config = getattr(store, "url", None), getattr(store, "config", None)
+    scheme = {"S3Store": "s3", "GCSStore": "gs"}.get(type(store).__name__)
+    if scheme is not None and isinstance(config, Mapping) and config.get("bucket"):
+        return f"{scheme}://{config['bucket']}/{getattr(store, 'prefix', None) or ''}"
+    return str(url) if url is not None else None
+
+
+def supports_listing(store: Store) -> bool:
+    """Tell whether listing a store is worth trying before it is known to be needed.
+
+    For files and memory of this machine it saves no time.
+    """
+    is_near = type(store) in (LocalStore, MemoryStore, ZipStore)
+    return bool(store.supports_listing) and not is_near
+
+
+def _file_uri(path: Path) -> str:
+    return f"file://{quote(str(path))}"

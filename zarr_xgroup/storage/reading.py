@@ -1,0 +1,106 @@
+"""Documents and listings, read key by key, many at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, TypeVar
+
+import zarr
+from zarr.abc.store import Store
+from zarr.core.buffer import default_buffer_prototype
+
+from zarr_xgroup.errors import XGroupStoreError
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.documents import Found, split_consolidated
+from zarr_xgroup.metadata.paths import join_path
+from zarr_xgroup.storage.failures import late, reason_of
+
+T = TypeVar("T")
+
+
+class StoreReader:
+    """Reads a store's documents, of at most as many nodes at once as zarr is configured for.
+
+    Parameters
+    ----------
+    store : zarr.abc.store.Store
+        The store.
+    timeout : float, optional
+        How many seconds requests may last in all, from now on. Default: for ever.
+    """
+
+    def __init__(self, store: Store, timeout: float | None = None) -> None:
+        self._store = store
+        self._deadline = None
+        if timeout is not None:
+            self._deadline = asyncio.get_running_loop().time() + timeout
+        self._prototype = default_buffer_prototype()
+        self._limit = asyncio.Semaphore(zarr.config.get("async.concurrency"))
+
+    async def node(self, path: str, keys: Iterable[str]) -> Found:
+        """Return what stands at the keys of the node at `path`; keys without content miss."""
+        keys = tuple(keys)
+        async with self._limit:
+            values = await gather(lambda key: self._value(join_path(path, key)), keys)
+        return {key: value for key, value in zip(keys, values, strict=True) if value is not None}
+
+    async def names(self, group: str) -> set[str] | XGroupStoreError:
+        """Return the names of what is directly below a group, nodes or not."""
+
+        async def listed() -> set[str]:
+            names = {name.strip("/") async for name in self._store.list_dir(group)} - {""}
+            if len(names) == 1 and names <= {group, *group.split("/")}:
+                # zarr before 3.2 lists what is above a group where an fsspec filesystem is
+                # a store from its root on, as in an archive.
+                keys = [key async for key in self._store.list_prefix(f"{group}/")]
+                below = f"{group}/"
+                names = {
+                    key.lstrip("/").removeprefix(below).partition("/")[0]
+                    for key in keys
+                    if key.lstrip("/").startswith(below)
+                }
+            return names
+
+        async with self._limit:
+            return await self._attempt(listed, f"/{group}")
+
+    async def _value(self, key: str) -> Any:
+        """Return what stands at a key, None without anything, or the error in its way."""
+
+        async def content() -> bytes | None:
+            buffer = await self._store.get(key, prototype=self._prototype)
+            return None if buffer is None else buffer.to_bytes()
+
+        read = await self._attempt(content, f"/{key}")
+        if not isinstance(read, bytes):
+            return read
+        return split_consolidated(read) if key.rpartition("/")[2] == "zarr.json" else read
+
+    def _is_late(self) -> bool:
+        return self._deadline is not None and asyncio.get_running_loop().time() >= self._deadline
+
+    async def _attempt(
+        self, request: Callable[[], Awaitable[T]], place: str
+    ) -> T | XGroupStoreError:
+        """Return what a request gives, or why it failed.
+
+        Every storage library raises errors of its own, with no common root. None is lost:
+        each ends as the cause of an error raised or of a warning given.
+        """
+        try:
+            async with asyncio.timeout_at(self._deadline):
+                return await request()
+        except Exception as error:  # noqa: BLE001
+            reason = reason_of(error)
+            if isinstance(error, TimeoutError) and self._is_late():
+                reason = late()
+            message = _("{place} cannot be read: {reason}").format(place=place, reason=reason)
+            problem = XGroupStoreError(message)
+            problem.__cause__ = error
+            return problem
+
+
+async def gather(function: Callable[[str], Awaitable[T]], arguments: Iterable[str]) -> list[T]:
+    """Return what a function gives for each argument, all awaited together."""
+    return await asyncio.gather(*(function(argument) for argument in arguments))

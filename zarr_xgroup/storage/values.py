@@ -1,0 +1,68 @@
+"""Values of arrays that xarray is about to read, read all at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import zarr
+
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.metadata.snapshots import Snapshot
+from zarr_xgroup.storage.failures import late, reason_of
+
+
+@dataclass(frozen=True, eq=False)
+class ValueRequest:
+    """The wish for the values of an array.
+
+    Attributes
+    ----------
+    node : Node
+        The array.
+    array : zarr.Array
+        The same, to read from.
+    whole : bool
+        Whether all values are wanted, else the first and the last one.
+    snapshot : Snapshot
+        Its store.
+    timeout : float or None
+        How many seconds it may take.
+    """
+
+    node: Node
+    array: zarr.Array[Any]
+    whole: bool
+    snapshot: Snapshot
+    timeout: float | None
+
+
+async def read_values(requests: Iterable[ValueRequest]) -> list[Any]:
+    """Return, for each request, all values, the first and the last one, or XGroupStoreError."""
+    return await asyncio.gather(*(_read(request) for request in requests))
+
+
+async def _read(request: ValueRequest) -> Any:
+    array = request.array
+    reader: zarr.AsyncArray[Any] = array._async_array
+    try:
+        async with asyncio.timeout(request.timeout):
+            if request.whole:
+                return np.asarray(await reader.getitem(slice(None)))
+            ends = [(0,) * len(array.shape), tuple(size - 1 for size in array.shape)]
+            if array.nchunks == 1:
+                values = np.asarray(await reader.getitem(Ellipsis))
+                return [values[end] for end in ends]
+            return await asyncio.gather(*(reader.getitem(end) for end in ends))
+    except Exception as error:  # noqa: BLE001 - storage libraries and codecs raise errors of their own
+        reason = reason_of(error)
+        if isinstance(error, TimeoutError) and request.timeout is not None:
+            reason = late()
+        message = _("{node} cannot be read: {reason}").format(node=request.node, reason=reason)
+        problem = request.snapshot.read_problem(message)
+        problem.__cause__ = error
+        return problem

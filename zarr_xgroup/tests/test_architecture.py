@@ -1,0 +1,274 @@
+"""The shape of the code: what may import what, who waits, and what is worked out only once."""
+
+import ast
+import importlib
+import pkgutil
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import xarray as xr
+import zarr
+from zarr.abc.store import Store
+from zarr.storage import MemoryStore
+
+import zarr_xgroup
+from zarr_xgroup import _compat
+from zarr_xgroup.conventions import handlers, layout, proj, spatial
+from zarr_xgroup.conventions.cs_model import Cs
+from zarr_xgroup.conventions.lending import Lender
+from zarr_xgroup.datasets.interpretation import Interpreter
+from zarr_xgroup.datasets.naming import plan_group
+from zarr_xgroup.datasets.plan import without_principal
+from zarr_xgroup.findings import as_warnings
+from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.metadata.snapshots import Lookup
+from zarr_xgroup.storage.library import Library
+from zarr_xgroup.tests.builders import Array, Group, build, memory_store
+from zarr_xgroup.tests.documents import declaring
+
+PACKAGE = Path(zarr_xgroup.__file__).parent
+STORES = PACKAGE / "tests" / "stores"
+
+#: Folders from the top to the bottom: each imports only those that come after it.
+FOLDERS = ("datasets", "conventions", "variables", "storage", "metadata")
+#: What every folder may import.
+COMMON = ("errors", "findings", "i18n", "_compat", "resolver")
+#: The modules of folders that do no I/O, and that know nothing that could.
+PURE = ("metadata.", "conventions.", "variables.sources", "variables.functions", "resolver")
+PURE_OF_DATASETS = ("dimensions", "inheritance", "interpretation", "naming", "plan")
+#: The one module of these that lends zarr objects to handlers of third parties.
+ADAPTER = "conventions.lending"
+IMPURE = ("zarr.", "xarray.backends.", "xarray.core.", "asyncio.", "fsspec.", "aiohttp.")
+
+
+def modules() -> dict[str, ast.Module]:
+    """Return the modules of the package but for its tests, by name below the package."""
+    found = {}
+    for path in PACKAGE.rglob("*.py"):
+        name = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+        if not name.startswith("tests"):
+            found[name.removesuffix(".__init__")] = ast.parse(path.read_text(encoding="utf-8"))
+    return found
+
+
+MODULES = modules()
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    """Yield the names of the modules that a module imports when it runs."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            continue
+        if isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        else:
+            yield from imported(node)
+
+
+def imported_here(name: str) -> set[str]:
+    """Return the modules of the package that one of them imports, by name below the package."""
+    found = set()
+    for target in imported(MODULES[name]):
+        if target.startswith("zarr_xgroup."):
+            parts = target.removeprefix("zarr_xgroup.").split(".")
+            known = [".".join(parts[:n]) for n in range(len(parts), 0, -1)]
+            found.add(next(module for module in known if module in MODULES))
+    return found
+
+
+def is_pure(name: str) -> bool:
+    if name == ADAPTER:
+        return False
+    folder, _dot, module = name.partition(".")
+    return name.startswith(PURE) or (folder == "datasets" and module in PURE_OF_DATASETS)
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_folders_import_downwards_only(folder: str) -> None:
+    below = FOLDERS[FOLDERS.index(folder) :]
+    for name in MODULES:
+        if name.partition(".")[0] == folder:
+            targets = {target.partition(".")[0] for target in imported_here(name)}
+            assert targets <= {*below, *COMMON}, name
+
+
+def test_what_all_folders_may_import_imports_none_of_them_but_metadata() -> None:
+    for name in COMMON:
+        targets = {target.partition(".")[0] for target in imported_here(name)}
+        assert targets <= {"metadata", *COMMON}, name
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if is_pure(name)])
+def test_pure_modules_know_no_io(name: str) -> None:
+    reached, pending = {name}, [name]
+    while pending:
+        further = imported_here(pending.pop()) - reached - {ADAPTER}
+        reached |= further
+        pending.extend(further)
+    targets = {(module, target) for module in reached for target in imported(MODULES[module])}
+    assert not [(module, target) for module, target in targets if f"{target}.".startswith(IMPURE)]
+
+
+def test_one_module_waits_for_io() -> None:
+    calls = [
+        name
+        for name, tree in MODULES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "sync"
+    ]
+    assert calls == ["storage.library"]
+
+
+def test_records_are_frozen() -> None:
+    mutable = []
+    for info in pkgutil.walk_packages(zarr_xgroup.__path__, "zarr_xgroup."):
+        if ".tests" in info.name or info.name.endswith("__main__"):
+            continue
+        for value in vars(importlib.import_module(info.name)).values():
+            own = isinstance(value, type) and value.__module__ == info.name
+            parameters: Any = getattr(value, "__dataclass_params__", None)
+            if own and parameters is not None and not parameters.frozen:
+                mutable.append(value)
+    assert len(mutable) <= 1
+
+
+def functions() -> Iterator[tuple[str, int]]:
+    """Yield the name of each function and method, and its length in lines."""
+    for name, tree in MODULES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield f"{name}.{node.name}", (node.end_lineno or 0) - node.lineno + 1
+
+
+def test_functions_are_short() -> None:
+    lengths = sorted(length for _name, length in functions())
+    assert lengths[len(lengths) * 9 // 10] <= 19
+    assert not [name for name, length in functions() if length > 60]
+
+
+def test_everything_is_caught_only_where_others_code_is_called() -> None:
+    catching = {
+        name
+        for name, tree in MODULES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ExceptHandler)
+        and (node.type is None or getattr(node.type, "id", "") in ("Exception", "BaseException"))
+        # What closes a store and raises again catches nothing.
+        and not isinstance(node.body[-1], ast.Raise)
+    }
+    assert catching == {
+        "conventions.registry",  # importing a plug-in
+        "conventions.lending",  # asking a handler outside of an open; raised after reading
+        "datasets.interpretation",  # asking a handler
+        "storage.reading",  # storage libraries
+        "storage.values",  # storage libraries and codecs
+        "demo",  # shows what an engine raises
+    }
+
+
+# No I/O where there is to be none.
+
+
+class DeadStore(MemoryStore):
+    """A store that raises whatever is asked of it."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in {method for method in dir(Store) if not method.startswith("_")} - {"close"}:
+            message = f"{name} of a store was asked for"
+            raise AssertionError(message)
+        return super().__getattribute__(name)
+
+
+@pytest.mark.parametrize("path", sorted(STORES.glob("*.zarr")), ids=lambda path: path.stem)
+def test_interpreting_planning_and_telling_ask_no_store(path: Path) -> None:
+    library, root = Library.open(path, {})
+    library.read_tree(root)
+    snapshots = library.snapshots
+    groups = [Node(0, group) for group in snapshots[0].subtree(root)]
+    maker = Lender(snapshots, lambda _number: DeadStore())
+    interpreter = Interpreter(snapshots, maker, handlers())
+    readings, needs = interpreter.interpret(groups)
+    while needs:
+        library.read(needs)
+        readings, needs = interpreter.interpret(groups)
+    plans = [plan_group(reading, maker) for reading in readings]
+    assert [plan.node for plan in plans] == groups
+    findings = [finding for plan in plans for finding in plan.findings]
+    told = as_warnings([*findings, *without_principal(plans, snapshots[0])])
+    assert all(str(warning) for warning in told)
+    assert all(str(warning.error) for warning in told)
+
+
+# Worked out once.
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, name: str, *places: Any) -> Counter[str]:
+    """Count the calls of a function from now on, wherever it was imported."""
+    counter: Counter[str] = Counter()
+    function = getattr(places[0], name)
+
+    def counting(*arguments: Any) -> Any:
+        counter[name] += 1
+        return function(*arguments)
+
+    for place in places:
+        monkeypatch.setattr(place, name, counting)
+    return counter
+
+
+def test_little_is_looked_up_for_one_array(monkeypatch: pytest.MonkeyPatch) -> None:
+    lookups = counted(monkeypatch, "document", Lookup)
+    layouts = counted(monkeypatch, "layouts_above", layout)
+    systems = counted(monkeypatch, "crs_of", spatial, proj)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        xr.open_dataset(STORES / "spatial_test.zarr", engine="xgroup", group="real")
+    assert lookups["document"] <= 15
+    assert layouts["layouts_above"] == 1
+    assert systems["crs_of"] == 3  # the group declares proj: once for each of its arrays
+
+
+@pytest.mark.parametrize("node", ["/axes/x", "../axes/x"], ids=["absolute", "relative"])
+def test_the_same_text_is_parsed_once(monkeypatch: pytest.MonkeyPatch, node: str) -> None:
+    axis = {"coordinates": [{"values": {"external": {"node": node}}}]}
+    field = Array([1.0, 2.0], ("x",), declaring("cs", cs={"crs": [{"axes": {"x": axis}}]}))
+    groups = {f"g{n}": Group(dict.fromkeys("abcde", field)) for n in range(400)}
+    axes = Group({"x": Array([10.0, 20.0], ("x",))})
+    store: Any = memory_store(build(Group({"axes": axes, **groups})))
+    parsed = counted(monkeypatch, "parse", Cs)
+    tree = xr.open_datatree(store, engine="xgroup")
+    assert tree["g399"].coords["x"].values.tolist() == [10.0, 20.0]
+    assert parsed["parse"] == 1
+
+
+# What neither xarray nor zarr promises. A test that fails here says that a touch can go.
+
+
+def test_zarr_has_no_public_way_from_a_name_to_a_store() -> None:
+    assert not hasattr(zarr.storage, "make_store_path")
+
+
+def test_zarr_has_no_public_way_to_wait() -> None:
+    assert not hasattr(zarr, "sync")
+
+
+def test_xarray_does_not_tell_backends_whether_indexes_follow() -> None:
+    if not _compat.has_index_option():
+        pytest.skip("this xarray always builds indexes of dimension coordinates")
+    given: list[str] = []
+
+    class Backend(xr.backends.BackendEntrypoint):
+        open_dataset_parameters = ("filename_or_obj", "drop_variables", "create_default_indexes")
+
+        def open_dataset(self, filename_or_obj: Any, **options: Any) -> xr.Dataset:
+            given.extend(options)
+            return xr.Dataset()
+
+    xr.open_dataset("nothing", engine=Backend, create_default_indexes=False)
+    assert "create_default_indexes" not in given

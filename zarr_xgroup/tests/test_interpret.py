@@ -1,0 +1,139 @@
+"""What a third party's handler can say through the public interface alone."""
+
+from typing import ClassVar
+
+import numpy as np
+import pytest
+import xarray as xr
+import zarr
+
+from zarr_xgroup import XGroupDimensionWarning
+from zarr_xgroup.conventions import (
+    ArrayView,
+    AxisNames,
+    BoundResolver,
+    Computed,
+    ConventionHandler,
+    Coordinate,
+    Crs,
+    Interpretation,
+    Literal,
+    Regular,
+    RegularBounds,
+    Stored,
+    register,
+    registry,
+)
+from zarr_xgroup.tests.builders import Array, Group, build, memory_store, opened_with_warnings
+
+
+class LevelsHandler(ConventionHandler):
+    """Vertical levels with boundaries and terms, a CRS, and names for axes without any."""
+
+    tier = "principal"
+    name = "levels"
+    uuid = "1d1a4a5c-6a2d-4c55-9f7e-8a3a53c4c1de"
+    reads = ("levels",)
+    asked: ClassVar[list[str]] = []
+
+    def interpret(self, array: ArrayView) -> Interpretation:
+        self.asked.append(str(array.node))
+        (size,) = array.shape
+        centres = Regular(1.0, 2.0)
+        edges = RegularBounds(centres, -1.0, 1.0)
+        surface = array.attribute("levels")
+        assert surface is not None
+        node = array.resolver.array(surface.required("surface"))
+        level = Coordinate(
+            "level",
+            Computed(centres, (size,), "float64", ("level",)),
+            {"units": "1", "positive": "up"},
+            bounds=Coordinate(
+                "level_bounds", Computed(edges, (size, 2), "float64", ("level", "bounds"))
+            ),
+            formula_terms={
+                "ps": Coordinate(node.name, array.stored(Stored(node, ()))),
+                "p0": Coordinate("p0", Literal(np.array(1e5), ())),
+            },
+        )
+        return array.found(level, crs=Crs("proj:code", "EPSG:32632"), attributes={"levelled": 1})
+
+    def axis_names(self, array: ArrayView) -> AxisNames:
+        return AxisNames((("level", None),))
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch: pytest.MonkeyPatch) -> type[ConventionHandler]:
+    monkeypatch.setattr(registry, "_REGISTERED", [])
+    LevelsHandler.asked.clear()
+    return register(LevelsHandler)
+
+
+LEVELS = {
+    "zarr_conventions": [{"name": "levels", "uuid": LevelsHandler.uuid}],
+    "levels": {"surface": {"node": "/surface"}},
+}
+STORE = build(
+    Group(
+        {
+            "surface": Array(3.0),
+            "g": Group(
+                {"a": Array([1.0, 2.0], None, LEVELS), "b": Array([3.0, 4.0], None, LEVELS)}
+            ),
+            "h": Group({"a": Array([1.0, 2.0], None, LEVELS)}),
+        }
+    )
+)
+
+
+def test_all_that_a_handler_can_say_is_attached() -> None:
+    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(STORE), group="g")
+    assert {type(warning) for warning in told} == {XGroupDimensionWarning}
+    assert dataset["a"].dims == ("level",)
+    assert dataset["level"].values.tolist() == [1.0, 3.0]
+    assert dataset["level"].attrs["formula_terms"] == "ps: surface p0: p0"
+    assert dataset["level"].attrs["bounds"] == "level_bounds"
+    assert dataset["level_bounds"].values.tolist() == [[0.0, 2.0], [2.0, 4.0]]
+    assert dataset["surface"].item() == 3.0
+    assert dataset["p0"].item() == 1e5
+    assert dataset["a"].attrs["grid_mapping"] == "spatial_ref"
+    assert "UTM zone 32N" in dataset["spatial_ref"].attrs["crs_wkt"]
+    assert dataset["a"].attrs["levelled"] == 1
+    assert set(dataset.data_vars) == {"a", "b"}
+
+
+def test_what_a_handler_reads_decides_how_often_it_is_asked() -> None:
+    opened_with_warnings(xr.open_datatree, memory_store(STORE))
+    assert LevelsHandler.asked == ["/g/a"]
+
+
+def test_get_variables_follows_from_interpret() -> None:
+    root = zarr.open_group(memory_store(STORE), mode="r")
+    array = root["g/a"]
+    assert isinstance(array, zarr.Array)
+    variables = LevelsHandler().get_variables(array, root["g"], root)  # type: ignore[arg-type]
+    assert set(variables) == {"level", "level_bounds", "surface", "p0"}
+    assert variables["level"].attrs["formula_terms"] == "ps: surface p0: p0"
+    assert variables["surface"].values.item() == 3.0
+    assert LevelsHandler.detect(root, root["g"], array)  # type: ignore[arg-type]
+
+
+def test_references_are_resolved_outside_of_an_open() -> None:
+    root = zarr.open_group(memory_store(STORE), mode="r")
+    array = root["g/a"]
+    assert isinstance(array, zarr.Array)
+    resolver = BoundResolver.of(array, root)
+    assert resolver.variable({"node": "/surface"}).values.item() == 3.0
+    assert resolver.variable({"node": "b"}, ["x"]).dims == ("x",)
+    assert resolver.value({"node": "b", "attribute": "/shape"}) == [2]
+    with pytest.raises(LookupError, match="leads nowhere"):
+        resolver.variable({"node": "/nope"})
+
+
+def test_a_class_that_says_nothing_is_refused() -> None:
+    class Silent(ConventionHandler):
+        tier = "service"
+        name = "silent"
+
+    with pytest.raises(TypeError, match="it has neither 'interpret' nor 'get_variables'"):
+        register(Silent)

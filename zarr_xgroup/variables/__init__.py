@@ -1,0 +1,1 @@
+"""What variables are read from, and the lazy variables made of that."""

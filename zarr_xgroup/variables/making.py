@@ -1,0 +1,144 @@
+"""Lazy variables made of sources."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from xarray.conventions import decode_cf_variable
+from zarr.abc.store import Store
+
+from zarr_xgroup.errors import XGroupMetadataError
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.documents import JsonObject
+from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.metadata.snapshots import Snapshots
+from zarr_xgroup.variables.computed import ComputedArray, OffsetBounds, lazy_variable
+from zarr_xgroup.variables.sources import Computed, Given, Literal, Offset, Source, Stored
+from zarr_xgroup.variables.stored import Template, Templates
+
+
+class Maker:
+    """Makes variables of sources: lazy, undecoded, none of which share anything mutable.
+
+    Parameters
+    ----------
+    snapshots : Snapshots
+        What is known of the stores.
+    zarr_store : callable
+        Returns an open store by its number.
+    """
+
+    def __init__(self, snapshots: Snapshots, zarr_store: Callable[[int], Store]) -> None:
+        self._snapshots = snapshots
+        self._zarr_store = zarr_store
+        self._templates = Templates()
+        self._known: dict[tuple[int, str, tuple[str, ...]], Template] = {}
+
+    def template(self, node: Node, dims: tuple[str, ...]) -> Template:
+        """Return what follows from an array's document, with names for its dimensions.
+
+        Raises
+        ------
+        XGroupMetadataError
+            If there is no such array, or zarr or xarray cannot use its document.
+        """
+        key = (node.store, node.path, dims)
+        if key not in self._known:
+            document = self._snapshots[node.store].document(node.path)
+            if document is None or not document.is_array:
+                raise XGroupMetadataError(_("there is no array {node}").format(node=node))
+            self._known[key] = self._templates.template(document, dims)
+        return self._known[key]
+
+    def attributes(self, node: Node) -> JsonObject:
+        """Return the attributes of an array, not to be changed."""
+        document = self._snapshots[node.store].document(node.path)
+        return JsonObject({}) if document is None else document.attributes
+
+    def sizes(self, source: Source) -> dict[str, int]:
+        """Return the sizes of the dimensions of a source's variable."""
+        if isinstance(source, Literal):
+            return dict(zip(source.dims, source.values.shape, strict=True))
+        if isinstance(source, Given):
+            return {str(dim): size for dim, size in source.variable.sizes.items()}
+        if isinstance(source, Offset):
+            return {**self.sizes(source.values), source.side: 2}
+        if isinstance(source, Stored):
+            shape = self.template(source.node, source.along).shape
+        else:
+            shape = source.shape
+        sizes = dict(zip(source.along, shape, strict=True))
+        return {dim: sizes[dim] for dim in source.dims}
+
+    def decoded_dtype(self, source: Stored | Literal) -> np.dtype[Any]:
+        """Return the type of the values of a coordinate when it has been decoded."""
+        dtype: np.dtype[Any] = self._decoded(source).dtype
+        return dtype
+
+    def variable(self, source: Source) -> xr.Variable:
+        """Return a new variable of a source.
+
+        Raises
+        ------
+        XGroupMetadataError
+            If it cannot be made.
+        """
+        if isinstance(source, Stored):
+            return self._stored(source)
+        if isinstance(source, Computed):
+            return _computed(source)
+        if isinstance(source, Literal):
+            return xr.Variable(source.dims, source.values.copy())
+        if isinstance(source, Offset):
+            array = OffsetBounds(self._decoded(source.values), source.below, source.above)
+            return lazy_variable(array, source.dims)
+        return _given(source)
+
+    def _stored(self, source: Stored) -> xr.Variable:
+        node = source.node
+        snapshot = self._snapshots[node.store]
+        template = self.template(node, source.along)
+        document = snapshot.document(node.path)
+        if document is None:
+            raise XGroupMetadataError(_("there is no array {node}").format(node=node))
+        variable = template.variable(self._zarr_store(node.store), node.path, document)
+        variable.encoding["source"] = f"{snapshot.name.rstrip('/')}{node}"
+        if source.transposed:
+            variable = _transposed(variable)
+        return variable[0] if source.first else variable
+
+    def _decoded(self, source: Stored | Literal) -> xr.Variable:
+        variable = self.variable(source)
+        decoded: xr.Variable = decode_cf_variable("coordinate", variable, decode_times=False)
+        return decoded
+
+
+def _computed(source: Computed) -> xr.Variable:
+    array = ComputedArray(source.function, source.shape, np.dtype(source.dtype))
+    variable = lazy_variable(array, source.along)
+    if source.chunks:
+        # dask divides it as the data: a whole one may not fit into memory.
+        variable.encoding["preferred_chunks"] = dict(source.chunks)
+    return variable[0] if source.first else variable
+
+
+def _given(source: Given) -> xr.Variable:
+    """Return a copy of a third party's variable that shares nothing with it but lazy data."""
+    variable: xr.Variable = source.variable
+    own = variable.copy(deep=isinstance(variable._data, np.ndarray))
+    own.attrs = deepcopy(dict(variable.attrs))  # there may be arrays among them
+    own.encoding = dict(variable.encoding)
+    return own
+
+
+def _transposed(variable: xr.Variable) -> xr.Variable:
+    """Return a lazy variable with its axes the other way round, in its encoding as well."""
+    result = variable.transpose()
+    for key in ("chunks", "shards"):
+        if isinstance(variable.encoding.get(key), tuple):
+            result.encoding[key] = variable.encoding[key][::-1]
+    return result

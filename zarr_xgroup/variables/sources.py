@@ -1,0 +1,168 @@
+"""What a coordinate is read from, which also is what it is: its identity.
+
+Equal sources are one variable, unequal ones never are. Sources are values: they know neither
+zarr nor xarray, hold no data that could be read, and can be made from metadata alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from zarr_xgroup.metadata.nodes import Node
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An array of a store, as it lies along dimensions.
+
+    Attributes
+    ----------
+    node : Node
+        The array.
+    along : tuple of str
+        A name for each of its axes, in the order in which it is stored.
+    first : bool
+        Whether only the first element along the first axis is meant.
+    transposed : bool
+        Whether its axes are meant the other way round.
+    """
+
+    node: Node
+    along: tuple[str, ...]
+    first: bool = False
+    transposed: bool = False
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """The dimensions of the variable."""
+        dims = self.along[::-1] if self.transposed else self.along
+        return dims[1:] if self.first else dims
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the variable is the array unchanged, names of dimensions apart."""
+        return not self.first and not self.transposed
+
+
+@dataclass(frozen=True)
+class Computed:
+    """Values that follow from numbers: a function of positions.
+
+    Attributes
+    ----------
+    function : callable
+        One of `zarr_xgroup.variables.functions`.
+    shape : tuple of int
+        The lengths of the axes along which it is computed.
+    dtype : str
+        The type of the values, as `numpy.dtype` spells it.
+    along : tuple of str
+        A name for each axis.
+    first : bool
+        Whether only the first element along the first axis is meant.
+    chunks : tuple of tuple
+        Name and length of the chunks in which dask should compute it, by dimension.
+    """
+
+    function: Any
+    shape: tuple[int, ...]
+    dtype: str
+    along: tuple[str, ...]
+    first: bool = False
+    chunks: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """The dimensions of the variable."""
+        return self.along[1:] if self.first else self.along
+
+
+class Literal:
+    """Values that are written in the metadata.
+
+    Parameters
+    ----------
+    values : numpy.ndarray
+        The values; nobody may change them.
+    dims : tuple of str
+        A name for each axis.
+    """
+
+    __slots__ = ("_key", "dims", "values")
+
+    def __init__(self, values: np.ndarray[Any, Any], dims: tuple[str, ...]) -> None:
+        self.values = values
+        self.dims = dims
+        content = repr(values.tolist()) if values.dtype.hasobject else values.tobytes()
+        self._key: Hashable = (dims, values.shape, values.dtype.str, content)
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether another one has the same values along the same dimensions."""
+        return isinstance(other, Literal) and self._key == other._key
+
+    def __hash__(self) -> int:
+        """Return a hash of the values."""
+        return hash(self._key)
+
+
+@dataclass(frozen=True)
+class Offset:
+    """Cell boundaries of a coordinate that has to be read: its values plus two offsets.
+
+    Attributes
+    ----------
+    values : Stored or Literal
+        The coordinate.
+    below, above : int or float
+        Offsets added to each value, in the unit of the decoded coordinate.
+    side : str
+        The dimension of the two sides of a cell.
+    """
+
+    values: Stored | Literal
+    below: float
+    above: float
+    side: str
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """The dimensions of the variable."""
+        return (*self.values.dims, self.side)
+
+
+class Given:
+    """A variable that a third party's handler gave.
+
+    Parameters
+    ----------
+    variable : xarray.Variable
+        The variable, not to be changed.
+    key : hashable
+        What it is: equal for variables that are read from the same.
+    """
+
+    __slots__ = ("_key", "variable")
+
+    def __init__(self, variable: Any, key: Hashable) -> None:
+        self.variable = variable
+        self._key = key
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """The dimensions of the variable."""
+        return tuple(self.variable.dims)
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether another one is read from the same."""
+        return isinstance(other, Given) and self._key == other._key
+
+    def __hash__(self) -> int:
+        """Return a hash of what it is read from."""
+        return hash(self._key)
+
+
+Source: TypeAlias = Stored | Computed | Literal | Offset | Given

@@ -1,0 +1,273 @@
+"""Zarr arrays as lazy xarray variables, by xarray's own ZarrStore code.
+
+What arrays that are described alike have in common is worked out once, from the document; a
+zarr array does not exist before something is read. What is handed out holds the store and the
+metadata of one array, never what else is known of the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import xarray as xr
+import zarr
+from xarray.backends import BackendArray, ZarrStore
+from xarray.backends.zarr import ZarrArrayWrapper
+from xarray.core import indexing
+from zarr.abc.store import Store
+from zarr.core.group import GroupMetadata
+from zarr.storage import MemoryStore, StorePath
+
+from zarr_xgroup._compat import array_of_metadata
+from zarr_xgroup.errors import METADATA_ERRORS, XGroupMetadataError
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.dimensions import DIMENSION_KEY
+from zarr_xgroup.metadata.documents import Document, ZarrFormat, copy_of
+from zarr_xgroup.variables.fillvalues import FILL, FillValue, plain_fill_value
+
+#: Where templates are opened: nothing is read of them.
+_NOWHERE = StorePath(MemoryStore(), "template")
+
+
+class StoredArray(BackendArray):
+    """A lazy array of a store: the zarr array is made when something is read.
+
+    Parameters
+    ----------
+    store : zarr.abc.store.Store
+        What holds the array.
+    path : str
+        Where in it.
+    template : Template
+        What is known of it from its document.
+    """
+
+    def __init__(self, store: Store, path: str, template: Template) -> None:
+        self.store = store
+        self.path = path
+        self.template = template
+        self.shape = template.shape
+        self.dtype = template.dtype
+
+    @cached_property
+    def wrapper(self) -> ZarrArrayWrapper:
+        """The array as xarray reads it."""
+        array = array_of_metadata(self.template.metadata, StorePath(self.store, self.path))
+        return ZarrArrayWrapper(array)  # type: ignore[no-untyped-call]
+
+    def get_array(self) -> Any:
+        """Return the zarr array, as xarray's own wrapper does."""
+        return self.wrapper.get_array()  # type: ignore[no-untyped-call]
+
+    def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
+        """Return the values at a key of any of xarray's kinds."""
+        return self.wrapper[key]
+
+    async def async_getitem(self, key: indexing.ExplicitIndexer) -> Any:
+        """Return the values at a key (for `xarray.Dataset.load_async`)."""
+        return await self.wrapper.async_getitem(key)  # type: ignore[no-untyped-call]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what the array is made of, not the array."""
+        return StoredArray, (self.store, self.path, self.template)
+
+
+@dataclass(frozen=True, eq=False)
+class Template:
+    """What arrays that are described alike have in common as variables.
+
+    Attributes
+    ----------
+    metadata : object
+        Zarr's metadata, with the names of attributes but not their values.
+    dims : tuple of str
+        The names of the dimensions.
+    dtype : numpy.dtype
+        The type of undecoded values, as xarray has it.
+    shape : tuple of int
+        The shape.
+    attributes : mapping
+        The names of the attributes that are shown, with the values of those that do not
+        follow from the document as it is (the fill value).
+    encoding : mapping
+        As engine zarr has it.
+    fill_value : FillValue or None
+        Set where engine zarr fails because of the attribute ``_FillValue``.
+    """
+
+    metadata: Any
+    dims: tuple[str, ...]
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    attributes: Mapping[str, Any]
+    encoding: Mapping[str, Any]
+    fill_value: FillValue | None = None
+
+    def variable(self, store: Store, path: str, document: Document) -> xr.Variable:
+        """Return an array as a variable, lazy and undecoded, that shares nothing mutable.
+
+        Raises
+        ------
+        XGroupMetadataError
+            If its attributes are nested too deep to be decoded.
+        """
+        written = document.attributes.fresh()
+        attributes = {
+            key: value if key == FILL or key not in written else written[key]
+            for key, value in self.attributes.items()
+        }
+        data = indexing.LazilyIndexedArray(StoredArray(store, path, self))
+        encoding = copy_of(self.encoding)
+        return xr.Variable(self.dims, data, attributes, encoding, fastpath=True)
+
+    def zarr_array(self, store: Store, path: str) -> zarr.Array[Any]:
+        """Return the zarr array at a path, without reading anything."""
+        return array_of_metadata(self.metadata, StorePath(store, path))
+
+
+class Templates:
+    """The templates of one open, each made once."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Template | XGroupMetadataError] = {}
+
+    def template(self, document: Document, dims: Sequence[str]) -> Template:
+        """Return the template of an array with names for its dimensions.
+
+        Raises
+        ------
+        XGroupMetadataError
+            If zarr or xarray cannot use the document.
+        """
+        attributes = document.attributes
+        key = (
+            document.text_without_attributes(),
+            tuple(dims),
+            tuple(attributes),
+            attributes.text(FILL),
+        )
+        if key not in self._known:
+            try:
+                self._known[key] = _template(document, tuple(dims))
+            except XGroupMetadataError as error:
+                self._known[key] = error
+        found = self._known[key]
+        if isinstance(found, XGroupMetadataError):
+            raise found
+        return found
+
+
+def with_dimensions(document: Mapping[str, Any], dims: Sequence[str]) -> dict[str, Any]:
+    """Return an array's document with these dimension names, where its format keeps them."""
+    if document["zarr_format"] == 3:
+        return {**document, "dimension_names": list(dims)}
+    return {**document, "attributes": {**document["attributes"], DIMENSION_KEY: list(dims)}}
+
+
+def open_array(place: StorePath, document: Mapping[str, Any]) -> zarr.Array[Any]:
+    """Return the zarr array that a document describes, without reading anything.
+
+    Raises
+    ------
+    XGroupMetadataError
+        If zarr cannot use the document.
+    """
+    chunks = _chunk_lengths(document)
+    if 0 in chunks and 0 not in document.get("shape", ()):
+        # Some versions of zarr take it, and divide by it on reading.
+        raise XGroupMetadataError(_("its chunks {chunks} have no length").format(chunks=chunks))
+    try:
+        return zarr.Array.from_dict(place, dict(document))
+    except METADATA_ERRORS as error:
+        raise _unusable(error) from error
+
+
+def _chunk_lengths(document: Mapping[str, Any]) -> list[Any]:
+    """Return the chunk shape of a document, as far as it is of one length for each axis."""
+    chunks = document.get("chunks")
+    grid = document.get("chunk_grid")
+    if isinstance(grid, Mapping) and isinstance(grid.get("configuration"), Mapping):
+        chunks = grid["configuration"].get("chunk_shape")
+    return list(chunks) if isinstance(chunks, list) else []
+
+
+def _unusable(error: Exception) -> XGroupMetadataError:
+    message = _("{kind}: {reason}").format(kind=type(error).__name__, reason=error)
+    return XGroupMetadataError(message)
+
+
+def _template(document: Document, dims: tuple[str, ...]) -> Template:
+    """Make a template: open an array with the names, but not the values, of its attributes."""
+    names: dict[str, Any] = dict.fromkeys(document.attributes)
+    if FILL in names:
+        names[FILL] = document.attributes[FILL]
+    plain = {**document, "attributes": names}
+    array = open_array(_NOWHERE, with_dimensions(plain, dims))
+    zarr_format = array.metadata.zarr_format
+    try:
+        variable, fill_value = _variable_of(array, zarr_format)
+    except METADATA_ERRORS as error:
+        raise _unusable(error) from error
+    wrapper = variable._data.array  # type: ignore[union-attr]
+    return Template(
+        array.metadata,
+        tuple(str(dim) for dim in variable.dims),
+        wrapper.dtype,
+        tuple(variable.shape),
+        dict(variable.attrs),
+        dict(variable.encoding),
+        fill_value,
+    )
+
+
+def _variable_of(
+    array: zarr.Array[Any], zarr_format: ZarrFormat
+) -> tuple[xr.Variable, FillValue | None]:
+    """Return an array as engine zarr does, also if its ``_FillValue`` is plain JSON."""
+    try:
+        return _by_zarr_store(array, zarr_format), None
+    except METADATA_ERRORS:
+        if zarr_format == 2 or FILL not in array.metadata.attributes:
+            raise
+    # xarray expects base64; GeoZarr and NZ-1.0 write a plain JSON value of the array's type.
+    attributes = dict(array.metadata.attributes)
+    written = attributes.pop(FILL)
+    bare = zarr.Array.from_dict(_NOWHERE, {**array.metadata.to_dict(), "attributes": attributes})
+    variable = _by_zarr_store(bare, zarr_format)
+    fill_value = FillValue(written, plain_fill_value(written, array.dtype))
+    if fill_value.value is not None:
+        variable.attrs[FILL] = fill_value.value
+    return variable, fill_value
+
+
+def _by_zarr_store(array: zarr.Array[Any], zarr_format: ZarrFormat) -> xr.Variable:
+    group = _KnownGroup(
+        zarr.AsyncGroup(GroupMetadata(zarr_format=zarr_format), StorePath(_NOWHERE.store, "")),
+        {"template": array},
+    )
+    # As engine zarr decides it: in v2 the storage's fill value means missing data.
+    store = ZarrStore(group, mode="r", use_zarr_fill_value_as_mask=zarr_format == 2)
+    variable: xr.Variable = store.open_store_variable("template")  # type: ignore[no-untyped-call]
+    return variable
+
+
+class _KnownGroup(zarr.Group):
+    """A group whose members are known: nothing is listed or read."""
+
+    def __init__(self, async_group: zarr.AsyncGroup, arrays: Mapping[str, zarr.Array[Any]]) -> None:
+        super().__init__(async_group)
+        object.__setattr__(self, "known", arrays)  # the base class is frozen
+
+    known: Mapping[str, zarr.Array[Any]]
+
+    def members(self, *_arguments: Any, **_options: Any) -> tuple[tuple[str, Any], ...]:
+        """Return the arrays with their names, for xarray from 2024.11 on."""
+        return tuple(self.known.items())
+
+    def __getitem__(self, name: str) -> zarr.Array[Any]:
+        """Return an array, for earlier ones."""
+        return self.known[name]
