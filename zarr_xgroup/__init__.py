@@ -5,6 +5,15 @@
 >>> dt = xr.open_datatree(store, engine="xgroup")  # doctest: +SKIP
 """
 
+import sys
+
+# Before anything that an older Python cannot parse: this file it can.
+if sys.version_info < (3, 11):  # noqa: UP036 - who has an older one has installed this all the same
+    raise ImportError(
+        "xarray-zarr-xgroup needs Python 3.11 or newer, and this is Python %d.%d: "  # noqa: UP031
+        "install it in an environment of a newer Python" % tuple(sys.version_info[:2])
+    )
+
 from zarr_xgroup._requirements import check_requirements
 
 # Before anything that needs the dependencies: too old a one is reported by name here,

@@ -43,36 +43,11 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
     `zarr.abc.store.Store`, an open `zarr.Group`, or an object with a `store` of its own, as
     icechunk's sessions have.
 
-    Parameters of the open functions, besides those of xarray:
-
-    group : str, optional
-        The group to open, with or without slashes around it. Default: the root.
-    consolidated : bool, optional
-        Whether to use consolidated metadata. Default: if there is some.
-    storage_options : dict, optional
-        For the fsspec filesystem of a URL.
-    zarr_format : {2, 3}, optional
-        Default: whichever the store has, v3 if it has both.
-    cross_store_storage_options : mapping of str to mapping, optional
-        Storage options of other stores that references lead to, by URI prefix; the longest at
-        a path boundary counts. `storage_options` are never used for these.
-    cross_store_timeout : float, optional
-        Seconds to wait for one other store each time that it is needed: for documents, and for
-        values that xarray reads for its indexes. None: any time. Default: 30.
-
-    Raises
-    ------
-    XGroupStoreError, XGroupStoreNotFoundError
-        If the store does not exist, or cannot be opened, read or listed.
-    XGroupGroupError
-        If it has no such group, or an array there.
-    XGroupPathError
-        If `group` cannot be a path, or a URI prefix cannot be one.
-    XGroupMetadataError
-        If the metadata of the group itself cannot be understood.
+    For parameters and errors see `open_dataset`; the others have the same.
     """
 
     description = "Open hierarchical Zarr stores with all references resolved (GeoZarr)"
+    url = "https://github.com/zarr-developers/geozarr-spec"
     supports_groups = True
     open_dataset_parameters: ClassVar[tuple[str, ...] | None] = (
         "filename_or_obj",
@@ -84,7 +59,40 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
         return False
 
     def open_dataset(self, filename_or_obj: Any, **options: Unpack[OpenOptions]) -> xr.Dataset:
-        """Open one group as a Dataset. For parameters and errors see the class."""
+        """Open one group as a Dataset.
+
+        Parameters
+        ----------
+        filename_or_obj : str, os.PathLike, zarr.abc.store.Store, zarr.Group, ...
+            The store.
+        **options
+            Those of xarray, and these:
+            group : str, optional
+                The group to open, with or without slashes around it. Default: the root.
+            consolidated : bool, optional
+                Whether to use consolidated metadata. Default: if there is some.
+            storage_options : dict, optional
+                For the fsspec filesystem of a URL.
+            zarr_format : {2, 3}, optional
+                Default: whichever the store has, v3 if it has both.
+            cross_store_storage_options : mapping of str to mapping, optional
+                Storage options of other stores that references lead to, by URI prefix; the
+                longest at a path boundary counts. `storage_options` are never used for these.
+            cross_store_timeout : float, optional
+                Seconds to wait for one other store each time that it is needed: for documents,
+                and for values that xarray reads for its indexes. None: any time. Default: 30.
+
+        Raises
+        ------
+        XGroupStoreError, XGroupStoreNotFoundError
+            If the store does not exist, or cannot be opened, read or listed.
+        XGroupGroupError
+            If it has no such group, or an array there.
+        XGroupPathError
+            If `group` cannot be a path, or a URI prefix cannot be one.
+        XGroupMetadataError
+            If the metadata of the group itself cannot be understood.
+        """
         with _opening(filename_or_obj, options) as opening:
             return opening.dataset()
 
@@ -93,7 +101,7 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
     ) -> dict[str, xr.Dataset]:
         """Open a group and all groups below it, none of them changed to fit the others.
 
-        For parameters and errors see the class.
+        For parameters and errors see `open_dataset`.
 
         Returns
         -------
@@ -110,7 +118,7 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
     def open_datatree(self, filename_or_obj: Any, **options: Unpack[OpenOptions]) -> xr.DataTree:
         """Open a group and all groups below it as a tree.
 
-        For parameters and errors see the class.
+        For parameters and errors see `open_dataset`.
 
         Returns
         -------
@@ -198,7 +206,9 @@ class _Opening:
 def _opening(store_like: Any, options: OpenOptions) -> Iterator[_Opening]:
     """Open a store; at the end tell what was found, or close it if anything was raised."""
     if unknown := sorted(set(options) - set(OpenOptions.__annotations__)):
-        message = _("engine 'xgroup' has no option {names}").format(names=", ".join(unknown))
+        message = _("engine 'xgroup' has no option {names}; it has {options}").format(
+            names=", ".join(unknown), options=", ".join(sorted(OpenOptions.__annotations__))
+        )
         raise TypeError(message)
     library, group = Library.open(store_like, _part(StoreOptions, options))
     try:

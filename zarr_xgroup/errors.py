@@ -43,32 +43,62 @@ METADATA_ERRORS = (
 
 
 class XGroupError(Exception):
-    """Root of every error this package raises."""
+    """Root of every error this package raises.
+
+    Parameters
+    ----------
+    *arguments : object
+        The message.
+    place, target, reason : str, optional
+        The attributes.
+
+    Attributes
+    ----------
+    place : str
+        Where in the metadata the cause is written (the node's path, ``#``, the JSON pointer), ""
+        if it is not known or nowhere.
+    target : str
+        What is named there: the reference in short (``uri|node#attribute``), or the path.
+    reason : str
+        What is wrong, without the place and the target.
+    """
+
+    def __init__(
+        self, *arguments: object, place: str = "", target: str = "", reason: str = ""
+    ) -> None:
+        super().__init__(*arguments)
+        self.place = place
+        self.target = target
+        self.reason = reason
 
 
 class XGroupStoreError(XGroupError, OSError):
     """A store cannot be opened, reached, read or listed.
 
+    Parameters
+    ----------
+    *arguments : object
+        The message.
+    store : str, optional
+        The attribute.
+    **known : str
+        As for `XGroupError`.
+
     Attributes
     ----------
     store : str
         The store, if it is one that a reference leads to, else "".
-    reason : str
-        What is wrong with that one.
-    place : str
-        Where the reference is written.
     """
 
-    store: str = ""
-    reason: str = ""
-    place: str = ""
+    def __init__(self, *arguments: object, store: str = "", **known: str) -> None:
+        super().__init__(*arguments, **known)
+        self.store = store
 
     @classmethod
-    def of(cls, store: str, reason: str, place: str = "") -> Self:
+    def of(cls, store: str, reason: str, place: str = "", target: str = "") -> Self:
         """Return the error of a store that a reference leads to."""
-        error = cls(f"{place}: {reason}" if place else reason)
-        error.store, error.reason, error.place = store, reason, place
-        return error
+        message = f"{place}: {reason}" if place else reason
+        return cls(message, store=store, reason=reason, place=place, target=target)
 
 
 class XGroupStoreNotFoundError(XGroupStoreError, FileNotFoundError):
@@ -98,12 +128,24 @@ class XGroupMetadataError(XGroupError, ValueError):
     ----------
     keys : tuple of str
         The way to the value in question in its document, where it is one.
-    reason : str
-        What is wrong with that value.
     """
 
     keys: tuple[str, ...] = ()
-    reason: str = ""
+
+
+def retold(error: Exception, message: str) -> XGroupError:
+    """Return an error with another message, which keeps the kind and the reason.
+
+    Of the nearest class of this package, for others may be made in another way: an
+    XGroupMetadataError where there is none.
+    """
+    ours = (cls for cls in type(error).__mro__ if cls.__module__ == __name__)
+    kind: type[XGroupError] = next(ours, XGroupMetadataError)
+    known = kind(message)
+    if isinstance(error, XGroupError):
+        known.__dict__.update(error.__dict__)
+    known.reason = known.reason or str(error)
+    return known
 
 
 class XGroupWarning(UserWarning):

@@ -26,6 +26,10 @@ from zarr_xgroup.metadata.nodes import Fragment, Keys, Node, pointer_to
 
 _NAMED_PATHS = 30
 
+#: How many arrays without a principal convention are named, and how long the warning may be.
+_NAMED_EXAMPLES = 3
+_LONGEST = 400
+
 
 class Kind(Enum):
     """What a finding is about; each kind is told by one class of warnings."""
@@ -63,6 +67,8 @@ class Finding:
         The JSON pointer to the value in question, in the node's document.
     error : XGroupError or None
         The error behind it.
+    bare : tuple of str
+        Of an array without a principal convention: its dimensions without a coordinate.
     """
 
     kind: Kind
@@ -71,6 +77,7 @@ class Finding:
     node: Node | None = None
     pointer: str = ""
     error: XGroupError | None = None
+    bare: tuple[str, ...] = ()
 
 
 def problem_of(array: Node, error: XGroupError, place: Fragment | None = None) -> Finding:
@@ -101,9 +108,8 @@ def as_warnings(findings: Iterable[Finding]) -> list[XGroupWarning]:
             kinds[finding.kind].append(finding)
     told += _of_problems(kinds[Kind.PROBLEM])
     told += _of_choices(kinds[Kind.CHOICE])
-    without = [path for finding in kinds[Kind.NO_PRINCIPAL] for path in finding.arrays]
-    if without:
-        told.append(_without_principal(tuple(without)))
+    if kinds[Kind.NO_PRINCIPAL]:
+        told.append(_without_principal(kinds[Kind.NO_PRINCIPAL]))
     return told
 
 
@@ -142,15 +148,45 @@ def _of_choices(findings: Iterable[Finding]) -> Iterator[XGroupWarning]:
         yield _about(warning, paths)
 
 
-def _without_principal(paths: tuple[str, ...]) -> XGroupWarning:
-    message = ngettext(
-        "{count} array declares no principal convention (such as cs or spatial), which "
-        "could say where the coordinates of its dimensions are: {names}",
-        "{count} arrays declare no principal convention (such as cs or spatial), which "
-        "could say where the coordinates of their dimensions are: {names}",
+def _without_principal(findings: Collection[Finding]) -> XGroupWarning:
+    """Return the one warning about all arrays without a principal convention, never long."""
+    paths = tuple(path for finding in findings for path in finding.arrays)
+    bare = sum(bool(finding.bare) for finding in findings)
+    reason = next((finding.text for finding in findings if finding.text), "")
+    message = ""
+    for longest in (_LONGEST, 60, 45, 30, 20):
+        message = _told_without_principal(paths, bare, reason, longest)
+        if len(message) <= _LONGEST:
+            break
+    return _about(XGroupNoPrincipalWarning(_shortened(message, _LONGEST)), paths)
+
+
+def _told_without_principal(paths: tuple[str, ...], bare: int, reason: str, longest: int) -> str:
+    """Return the text of the warning, with paths of at most so many letters."""
+    examples = [_shortened(path, longest) for path in paths[:_NAMED_EXAMPLES]]
+    arrays = ngettext(
+        "{count} array declares no principal convention (such as cs or spatial): {names}",
+        "{count} arrays declare no principal convention (such as cs or spatial): {names}",
         len(paths),
-    ).format(count=len(paths), names=_listed(paths))
-    return _about(XGroupNoPrincipalWarning(message), paths)
+    ).format(count=len(paths), names=_listed(examples, len(paths)))
+    dimensions = ngettext(
+        "{count} of them has a dimension without a coordinate",
+        "{count} of them have a dimension without a coordinate",
+        bare,
+    ).format(count=bare)
+    help_ = reason or _(
+        "'zarr_conventions' of an array or of its group can declare one, which says where "
+        "coordinates are"
+    )
+    return f"{arrays}; {dimensions}. {help_}"
+
+
+def _shortened(text: str, longest: int) -> str:
+    """Return a text with letters in its middle left out if it is longer than it may be."""
+    if len(text) <= longest:
+        return text
+    half = (longest - 3) // 2
+    return f"{text[: longest - 3 - half]}...{text[len(text) - half :]}"
 
 
 def _about(warning: XGroupNoPrincipalWarning, paths: tuple[str, ...]) -> XGroupNoPrincipalWarning:
@@ -158,10 +194,10 @@ def _about(warning: XGroupNoPrincipalWarning, paths: tuple[str, ...]) -> XGroupN
     return warning
 
 
-def _listed(paths: Collection[str]) -> str:
-    """Return the first paths, and how many more there are."""
+def _listed(paths: Collection[str], count: int | None = None) -> str:
+    """Return the first paths, and how many more there are, of `count` if that is given."""
     names = ", ".join(list(paths)[:_NAMED_PATHS])
-    more = len(paths) - _NAMED_PATHS
+    more = len(paths) - _NAMED_PATHS if count is None else count - len(paths)
     if more <= 0:
         return names
     return ngettext("{names} and {count} more", "{names} and {count} more", more).format(

@@ -79,7 +79,7 @@ def _nodes(store: int, paths: list[str | None], reference: Reference) -> list[No
     nodes = [Node(store, path) for path in dict.fromkeys(paths) if path is not None]
     if not nodes:
         message = _("{target!r} leads above the root of the store").format(target=reference.node)
-        raise XGroupPathError(message)
+        raise XGroupPathError(message, target=str(reference), reason=message)
     return nodes
 
 
@@ -136,10 +136,10 @@ class Resolver:
             if found.keys or document is None or not document.is_array:
                 kind = _("a group") if not found.keys else kind_of(found.value)
                 message = _("an array is needed, found {kind}").format(kind=kind)
-                raise XGroupReferenceError(message)
+                raise XGroupReferenceError(message, target=str(found.node), reason=message)
             reason = fits(found.node)
             if reason is not None:
-                raise XGroupReferenceError(reason)
+                raise XGroupReferenceError(reason, target=str(found.node), reason=reason)
             return found.node
 
         return self._resolve(fragment, accept)
@@ -250,10 +250,13 @@ class _Search(Generic[T]):
         try:
             return candidates(reference, self._referrer, fragment.node, self._lookup)
         except XGroupPathError as error:
-            message = f"{fragment}: {error}"
-            raise XGroupPathError(message) from error
+            message, target = f"{fragment}: {error}", str(reference)
+            raise XGroupPathError(
+                message, place=str(fragment), target=target, reason=str(error)
+            ) from error
         except XGroupStoreError as error:
-            raise XGroupStoreError.of(error.store, str(error), str(fragment)) from error
+            place, target = str(fragment), str(reference)
+            raise XGroupStoreError.of(error.store, str(error), place, target) from error
 
     def _at(self, node: Node, reference: Reference, chain: tuple[Fragment, ...]) -> _Found[T]:
         """Return what a reference to a node, or to a part of its document, leads to."""
@@ -261,7 +264,7 @@ class _Search(Generic[T]):
             document = self._lookup.document(node)
             if document is None:
                 problem = self._lookup.store_of(node).problem(node.path)
-                return _Found(problem or _AbsentError(_("no such node")))
+                return _Found(problem or _AbsentError(_("not found in store")))
             if reference.attribute is None:
                 return _Found(self._accept(Fragment(node, (), document)))
             found = at_pointer(node, document, reference.attribute)
@@ -293,15 +296,16 @@ class _Search(Generic[T]):
                 return found.result
             failure = found.result
             if isinstance(failure, XGroupStoreError) and failure.store:
-                return XGroupStoreError.of(failure.store, failure.reason, str(fragment))
+                place, target = str(fragment), str(reference)
+                return XGroupStoreError.of(failure.store, failure.reason, place, target)
         tried = [str(node) for node, _found in outcomes]
         if not is_nested:  # reasons of reasons of reasons would grow without bound
             reasons = self._reasons(outcomes)
             tried = [f"{node} ({why})" for node, why in zip(tried, reasons, strict=True)]
-        message = _("{place}: {target!r} leads nowhere, tried {tried}").format(
-            place=fragment, target=str(reference), tried=", ".join(tried)
-        )
-        return XGroupReferenceError(message)
+        place, target = str(fragment), str(reference)
+        reason = _("leads nowhere, tried {tried}").format(tried=", ".join(tried))
+        message = f"{place}: {target!r} {reason}"
+        return XGroupReferenceError(message, place=place, target=target, reason=reason)
 
     def _reasons(self, outcomes: Sequence[tuple[Node, _Found[Any]]]) -> list[str]:
         """Return why candidates do not fit; where a store has to be asked, of all at once."""
@@ -334,8 +338,9 @@ def _endless(fragment: Fragment, chain: tuple[Fragment, ...]) -> _EndlessError |
         reason = _("more than {number} references follow one another").format(number=MAX_DEPTH)
     else:
         return None
-    message = f"{places[0]}: {reason}: {' -> '.join(places)}"
-    return _EndlessError(message)
+    reason = f"{reason}: {' -> '.join(places)}"
+    target = str(Reference.parse(chain[0] if chain else fragment))
+    return _EndlessError(f"{places[0]}: {reason}", place=places[0], target=target, reason=reason)
 
 
 class _AbsentError(XGroupReferenceError):

@@ -17,7 +17,7 @@ from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.metadata.snapshots import LackingError, Lookup
 from zarr_xgroup.resolver import Resolver
-from zarr_xgroup.variables.fillvalues import FillValue
+from zarr_xgroup.variables.fillvalues import UnusableFillValue
 from zarr_xgroup.variables.sources import Literal, Stored
 
 T = TypeVar("T")
@@ -30,8 +30,8 @@ class Described(Protocol):
     """What follows from an array's document."""
 
     @property
-    def fill_value(self) -> FillValue | None:
-        """A fill value that is not written as xarray writes it."""
+    def fill_value(self) -> UnusableFillValue | None:
+        """A fill value that is no value of the array's type."""
 
 
 class Describer(Protocol):
@@ -93,6 +93,8 @@ class ArrayView:
         Whether anything was looked at that is something else for an array of another group.
     compared : set of Node
         Nodes that it was found not to be.
+    missed : set of str
+        Names of arrays that its group was found not to have.
     """
 
     def __init__(
@@ -117,6 +119,7 @@ class ArrayView:
         self.findings: list[Finding] = []
         self.compared: set[Node] = set()
         self.referred: set[Node] = set()
+        self.missed: set[str] = set()
         self.is_itself = False
         self._siblings = siblings or {}
         self._looked_around = False
@@ -160,6 +163,10 @@ class ArrayView:
         """Whether anything was looked at that is something else for an array of another group."""
         return self._looked_around or self._resolver.depends_on_place
 
+    def look_around(self) -> None:
+        """Say that what is looked at is something else for an array of another group."""
+        self._looked_around = True
+
     def attribute(self, key: str) -> Fragment | None:
         """Return one of the array's attributes, or None if it has none such."""
         if self.attributes.get(key) is None:
@@ -196,10 +203,15 @@ class ArrayView:
 
     def sibling(self, name: str) -> Document | None:
         """Return the document of an array of the same group, or None if there is none such."""
-        self._looked_around = True
         if name not in self._siblings:
+            self.missed.add(name)
             return None
+        self._looked_around = True
         return self.document_of(self.node.group.child(name))
+
+    def has_none_of(self, names: frozenset[str]) -> bool:
+        """Tell whether its group has none of some arrays."""
+        return names.isdisjoint(self._siblings)
 
     def is_me(self, node: Node) -> bool:
         """Tell whether a node is the array itself."""

@@ -27,8 +27,9 @@ from zarr_xgroup.conventions.cs_model import (
 from zarr_xgroup.conventions.geolocation import all_axes, fitting_dims, geolocation_coordinates
 from zarr_xgroup.conventions.model import AxisNames, Coordinate, Interpretation
 from zarr_xgroup.conventions.proj import crs_of
+from zarr_xgroup.conventions.spelling import alike
 from zarr_xgroup.conventions.values import explicit_values, is_representable, two_numbers
-from zarr_xgroup.errors import XGroupError
+from zarr_xgroup.errors import XGroupError, XGroupReferenceError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node, Part
 from zarr_xgroup.metadata.snapshots import LackingError
@@ -110,7 +111,9 @@ def _system(
     for name, axis in item.axes:
         yield from _axis(array, node, array.names.get(name, name), axis, geographic)
     if item.geolocation is not None:
-        yield from geolocation_coordinates(array, item.geolocation.at(node))
+        yield from geolocation_coordinates(
+            array, item.geolocation.at(node), None if own is None else own.at(node)
+        )
 
 
 def _axis(
@@ -150,6 +153,8 @@ class _AlongAxis:
 
     def coordinates(self) -> Iterator[Coordinate]:
         """Yield a coordinate for each coordinate set, the positions where there is none."""
+        if not self.is_dimension and self._is_misnamed():
+            return
         if not self.axis.sets and not self.axis.wrong_sets:
             if self.is_dimension:
                 attributes = self._described(self.axis.as_set, self.node)
@@ -160,6 +165,56 @@ class _AlongAxis:
             coordinate = self.array.attempt(self._coordinate, index, item)
             if coordinate is not None:
                 yield coordinate
+
+    def _is_misnamed(self) -> bool:
+        """Say so if an axis that is no dimension has several values, or probably has.
+
+        A scalar coordinate needs no dimension. Of regular values and of positions the number is
+        the dimension's: they are no scalar if a dimension without an axis is called nearly so.
+        """
+        if self.axis.wrong_sets:
+            return False  # what its values are is not known
+        axes = {self.array.names.get(name, name) for name, _axis in all_axes(self.array)}
+        free = {dim: n for dim, n in self.array.sizes.items() if dim not in axes and n > 1}
+        numbers = {self._number_of(item) for item in self.axis.sets} or {None}
+        told = max((number for number in numbers if number is not None), default=1)
+        if told <= 1 and (numbers != {None} or not alike(self.name, free)):
+            return False
+        self.array.problem(self._misnaming(free, told if told > 1 else None))
+        return True
+
+    def _misnaming(self, free: Mapping[str, int], number: int | None) -> XGroupError:
+        """Return the error of an axis that is no dimension; `free` are those without an axis."""
+        reason = _("has more than one value, but is no dimension of the array ({dims})").format(
+            dims=", ".join(self.array.dims)
+        )
+        fitting = [dim for dim, size in free.items() if number in (None, size)]
+        meant = alike(self.name, free) or (fitting[0] if fitting and len(free) == 1 else None)
+        if meant is not None:
+            reason = _("{reason}; was {meant!r} meant?").format(reason=reason, meant=meant)
+        return self.axis.as_set.place.at(self.node).error(reason)
+
+    def _number_of(self, item: CoordinateSet | Part) -> int | None:
+        """Return the number of values of a coordinate set, None if it is that of the dimension."""
+        node = self.node
+        if isinstance(item, Part):
+            fragment = self.array.quietly(self.array.resolver.fragment, item.at(node))
+            if fragment is None or not isinstance(fragment.value, Mapping):
+                return 1
+            node, item = fragment.node, self.array.parsed(CoordinateSet.parse, fragment)
+        if isinstance(item.values, Wrong) or (item.values is None and item.parametric is None):
+            return 1
+        if item.values is None or item.values.kind == "regular":
+            return None
+        value = item.values.part.at(node)
+        if item.values.kind == "explicit":
+            return len(value.value) if isinstance(value.value, list) else 1
+        resolve = self.array.resolver.array
+        if self.array.quietly(resolve, value, self._is_along_axis) is not None:
+            return 1
+        found = self.array.quietly(resolve, value)
+        shape = () if found is None else self.array.shape_of(found)
+        return shape[0] if len(shape) == 1 else 1
 
     @property
     def is_dimension(self) -> bool:
@@ -186,7 +241,7 @@ class _AlongAxis:
             if formula:
                 attributes.setdefault("standard_name", formula)
         coordinate = Coordinate(name, coordinate.source, attributes, formula_terms=terms)
-        if item.boundaries is None:
+        if item.boundaries is None or self._has_own_bounds():
             return coordinate
         bounds = self.array.attempt(self._bounds, coordinate, item.boundaries.at(node))
         return Coordinate(name, coordinate.source, attributes, bounds, terms)
@@ -235,7 +290,29 @@ class _AlongAxis:
             return self._regular(_regular(value, self.length))
         if values.kind == "explicit":
             return self._literal(explicit_values(value, self.length))
-        return self._external(self.array.resolver.array(value, self._is_along_axis), value)
+        return self._external(self._referred(value), value)
+
+    def _referred(self, reference: Fragment) -> Node:
+        """Return the array that a reference leads to.
+
+        Where it leads nowhere, the group's own array that is called like the axis and as long: a
+        reference may be left behind when data are written again with their coordinates.
+        """
+        try:
+            return self.array.resolver.array(reference, self._is_along_axis)
+        except XGroupReferenceError:
+            if self._own_shape() == [self.length]:
+                return self.array.node.group.child(self.name)
+            raise
+
+    def _own_shape(self) -> list[int] | None:
+        document = self.array.sibling(self.name) if self.is_dimension else None
+        return None if document is None else document["shape"]
+
+    def _has_own_bounds(self) -> bool:
+        """Tell whether the group's own coordinate of the axis names its boundaries."""
+        document = self.array.sibling(self.name) if self.is_dimension else None
+        return document is not None and document.attributes.get("bounds") is not None
 
     def _regular(self, function: Regular) -> Computed:
         dtype = np.result_type(type(function.first), type(function.step)).str

@@ -11,8 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from zarr_xgroup.conventions.crs import CRS_KEYS
 from zarr_xgroup.conventions.geolocation import named_axes
-from zarr_xgroup.conventions.timeunits import cf_units, cf_units_of_reference
+from zarr_xgroup.conventions.spelling import misspelt
+from zarr_xgroup.conventions.timeunits import cf_units, cf_units_of_reference, is_epoch
 from zarr_xgroup.conventions.uom import unit_of
 from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.i18n import _
@@ -22,6 +24,17 @@ from zarr_xgroup.metadata.references import is_reference
 T = TypeVar("T")
 
 KINDS_OF_VALUES = ("regular", "explicit", "external")
+
+#: The keys of each kind of object, as the convention has them.
+_KEYS_OF_CS = frozenset({"crs", "id", "attributes"})
+_KEYS_OF_SYSTEM = frozenset({"axes", "id", "geolocation"})
+_KEYS_OF_AXIS = frozenset({"abbreviation", "direction", "coordinates", "attributes"})
+_KEYS_OF_SET = frozenset(
+    {"direction", "unit", "time", "values", "boundaries", "parametric", "attributes"}
+)
+_KEYS_OF_TIME = frozenset({"unit", "epoch", "reference", "calendar"})
+#: Keys that any of them may have besides.
+_ANYWHERE = frozenset({"name", "type", "description", *CRS_KEYS})
 
 
 @dataclass(frozen=True)
@@ -63,6 +76,25 @@ class _Parsing:
         member = fragment.get(key)
         return (self.attempt(member.as_text) or "") if member is not None else ""
 
+    def spelling(self, fragment: Fragment, known: frozenset[str], but: str = "") -> None:
+        """Take down keys that were probably meant to be others; `but` that one is told elsewhere."""
+        for key, meant in _misspelt(fragment, known).items():
+            if meant != but:
+                self.wrong.append(Wrong((*fragment.keys, key), _not_known(meant)))
+
+    def identity(self, fragment: Fragment) -> None:
+        """Take down why ``id`` is no proj object, if it is none."""
+        identity = fragment.get("id")
+        if identity is None or is_reference(identity.value):
+            return
+        if isinstance(identity.value, Mapping):
+            self.spelling(identity, frozenset(CRS_KEYS))
+            return
+        reason = _("must be a proj object such as {example}, got {value!r}").format(
+            example='{"proj:code": "EPSG:4326"}', value=identity.value
+        )
+        self.wrong.append(Wrong(identity.keys, reason))
+
     def object(self, fragment: Fragment, key: str) -> Mapping[str, Any]:
         """Return a member that must be an object, an empty one where there is none."""
         member = fragment.get(key)
@@ -71,6 +103,35 @@ class _Parsing:
 
 def _part(fragment: Fragment | None) -> Part | None:
     return None if fragment is None else fragment.part
+
+
+def _misspelt(fragment: Fragment, known: frozenset[str]) -> Mapping[str, str]:
+    """Return the keys of an object that were probably meant to be known ones."""
+    keys = fragment.value if isinstance(fragment.value, Mapping) else ()
+    return misspelt(keys, known, _ANYWHERE)
+
+
+def _not_known(meant: str) -> str:
+    return _("is not known there; was {meant!r} meant?").format(meant=meant)
+
+
+def _required(fragment: Fragment, key: str, known: frozenset[str]) -> Fragment:
+    """Return a member, or raise XGroupMetadataError that says what was meant to be it."""
+    fragment.as_object()
+    member = fragment.get(key)
+    if member is None:
+        raise fragment.error(_lacks(fragment, key, known))
+    return member
+
+
+def _lacks(fragment: Fragment, key: str, known: frozenset[str]) -> str:
+    """Return the reason for what lacks a key, with what was probably meant to be it."""
+    given = (given for given, meant in _misspelt(fragment, known).items() if meant == key)
+    reason = _("has no {key!r}").format(key=key)
+    written = next(given, None)
+    if written is None:
+        return reason
+    return _("{reason}; was {written!r} meant to be it?").format(reason=reason, written=written)
 
 
 def _linked(fragment: Fragment, parse: Callable[[Fragment], T]) -> T | Part:
@@ -134,6 +195,16 @@ class CoordinateSet:
     def parse(cls, fragment: Fragment) -> CoordinateSet:
         """Parse an object."""
         parsing = _Parsing()
+        parsing.spelling(fragment, _KEYS_OF_SET, but="values")
+        return cls._parse(fragment, parsing)
+
+    @classmethod
+    def of_axis(cls, fragment: Fragment) -> CoordinateSet:
+        """Parse what an axis says of its positions."""
+        return cls._parse(fragment, _Parsing())
+
+    @classmethod
+    def _parse(cls, fragment: Fragment, parsing: _Parsing) -> CoordinateSet:
         attributes = parsing.object(fragment, "attributes")
         units = parsing.attempt(_units, fragment) or {}
         direction = parsing.text(fragment, "direction")
@@ -143,7 +214,7 @@ class CoordinateSet:
             direction,
             attributes,
             units,
-            _values(fragment.get("values")),
+            _values(fragment),
             _part(fragment.get("boundaries")),
             _part(fragment.get("parametric")),
             tuple(parsing.wrong),
@@ -182,13 +253,15 @@ class Axis:
     def parse(cls, fragment: Fragment) -> Axis:
         """Parse an object."""
         parsing, listing = _Parsing(), _Parsing()
+        # Without its coordinates an axis would be taken to have none.
+        listing.spelling(fragment, _KEYS_OF_AXIS)
         abbreviation = parsing.text(fragment, "abbreviation")
         parsing.object(fragment, "attributes")
         parsing.text(fragment, "direction")
         sets = fragment.get("coordinates")
         items = None if sets is None else listing.attempt(lambda: list(sets.items()))
         return cls(
-            CoordinateSet.parse(fragment),
+            CoordinateSet.of_axis(fragment),
             abbreviation,
             tuple(_linked(item, CoordinateSet.parse) for item in items or ()),
             tuple(parsing.wrong),
@@ -222,7 +295,9 @@ class System:
     def parse(cls, fragment: Fragment) -> System:
         """Parse an object."""
         parsing = _Parsing()
-        axes = parsing.attempt(lambda: _axes(fragment.required("axes")))
+        parsing.spelling(fragment, _KEYS_OF_SYSTEM, but="axes")
+        parsing.identity(fragment)
+        axes = parsing.attempt(lambda: _axes(_required(fragment, "axes", _KEYS_OF_SYSTEM)))
         name = fragment.get("name")
         return cls(
             tuple((name, _linked(axis, Axis.parse)) for name, axis in axes or ()),
@@ -255,7 +330,9 @@ class Cs:
     def parse(cls, fragment: Fragment) -> Cs:
         """Parse the attribute."""
         parsing = _Parsing()
-        items = parsing.attempt(lambda: list(fragment.required("crs").items()))
+        parsing.spelling(fragment, _KEYS_OF_CS, but="crs")
+        parsing.identity(fragment)
+        items = parsing.attempt(lambda: list(_required(fragment, "crs", _KEYS_OF_CS).items()))
         systems = tuple(_linked(item, System.parse) for item in items or ())
         return cls(systems, _part(fragment.get("id")), tuple(parsing.wrong))
 
@@ -271,9 +348,12 @@ def _axes(axes: Fragment) -> list[tuple[str, Fragment]]:
     return found
 
 
-def _values(values: Fragment | None) -> Values | Wrong | None:
+def _values(item: Fragment) -> Values | Wrong | None:
+    """Return the values of a coordinate set; None if there is nothing that was meant to be them."""
+    values = item.get("values")
     if values is None:
-        return None
+        is_meant = "values" in _misspelt(item, _KEYS_OF_SET).values()
+        return Wrong(item.keys, _lacks(item, "values", _KEYS_OF_SET)) if is_meant else None
     try:
         kind, value = kind_of_values(values, KINDS_OF_VALUES)
     except XGroupMetadataError as error:
@@ -311,9 +391,30 @@ def _units(item: Fragment) -> dict[str, str]:
 def _time_units(time: Fragment) -> dict[str, str]:
     """Return CF units and calendar of a ``time`` object, in its older or newer spelling."""
     time.as_object()
+    for key, meant in _misspelt(time, _KEYS_OF_TIME).items():
+        if meant == "calendar":
+            raise Fragment(time.node, (*time.keys, key), None).error(_not_known(meant))
     reference, calendar = time.get("reference"), time.get("calendar")
     if reference is not None:
         units = cf_units_of_reference(reference.as_text())
+        _unit, since, epoch = units.partition(" since ")
+        if since:
+            _check_epoch(reference, epoch)
     else:
-        units = cf_units(time.required("unit").as_text(), time.required("epoch").as_text())
+        unit = _required(time, "unit", _KEYS_OF_TIME).as_text()
+        start = _required(time, "epoch", _KEYS_OF_TIME)
+        units = cf_units(unit, start.as_text())
+        _check_epoch(start, start.as_text())
     return {"units": units} | ({"calendar": calendar.as_text()} if calendar is not None else {})
+
+
+def _check_epoch(place: Fragment, epoch: str) -> None:
+    """Raise XGroupMetadataError where an epoch is none: what it means is not guessed."""
+    if is_epoch(epoch):
+        return
+    raise place.error(
+        _(
+            "must give a date and time as ISO 8601 writes it (such as {example}), got {value!r}; "
+            "the times were left undecoded"
+        ).format(example="2028-02-01T00:00:00", value=place.value)
+    )

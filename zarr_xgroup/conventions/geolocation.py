@@ -7,19 +7,23 @@ from typing import ClassVar
 
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.crs import Crs, crs_in
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
+from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.variables.sources import Stored
 
-#: What is added to the arrays of each kind; geodetic x is longitude, y is latitude.
+#: What is added to the arrays of each kind; geodetic x is longitude, y is latitude. Planar ones
+#: get nothing that would compete with the grid's own X and Y.
 _ATTRIBUTES: dict[tuple[str, str], dict[str, str]] = {
     ("geodetic", "x"): {"standard_name": "longitude"},
     ("geodetic", "y"): {"standard_name": "latitude"},
-    ("planar", "x"): {"standard_name": "projection_x_coordinate"},
-    ("planar", "y"): {"standard_name": "projection_y_coordinate"},
 }
 _KINDS = ("geodetic", "planar")
+
+#: How much of a text that is no CRS a message shows.
+_SHOWN = 60
 
 
 class GeolocationHandler(ConventionHandler):
@@ -83,7 +87,9 @@ def _is_located(array: ArrayView, geolocation: Fragment) -> bool:
     )
 
 
-def geolocation_coordinates(array: ArrayView, geolocation: Fragment) -> Iterator[Coordinate]:
+def geolocation_coordinates(
+    array: ArrayView, geolocation: Fragment, identity: Fragment | None = None
+) -> Iterator[Coordinate]:
     """Yield the arrays that a geolocation object names, as coordinates of an array.
 
     Parameters
@@ -93,6 +99,8 @@ def geolocation_coordinates(array: ArrayView, geolocation: Fragment) -> Iterator
     geolocation : Fragment
         ``{"geodetic"?: {"x": ref, "y": ref, ...}, "planar"?: {...}}`` (geolocation
         convention).
+    identity : Fragment, optional
+        The ``id`` of the CRS of ``cs`` that the geolocation is part of, which overrides its own.
     """
     geolocation = array.attempt(array.resolver.fragment, geolocation) or geolocation
     if array.attempt(geolocation.as_object) is None:
@@ -103,13 +111,15 @@ def geolocation_coordinates(array: ArrayView, geolocation: Fragment) -> Iterator
     for kind in kinds:
         arrays = geolocation.get(kind)
         for axis in ("x", "y"):
-            coordinate = array.attempt(_coordinate, array, arrays, kind, axis)
+            coordinate = array.attempt(_coordinate, array, arrays, (kind, axis), identity)
             if coordinate is not None:
                 yield coordinate
 
 
-def _coordinate(array: ArrayView, arrays: Fragment, kind: str, axis: str) -> Coordinate:
-    reference = arrays.required(axis)
+def _coordinate(
+    array: ArrayView, arrays: Fragment, kind: tuple[str, str], identity: Fragment | None
+) -> Coordinate:
+    reference = arrays.required(kind[1])
     node = array.resolver.array(reference)
     dims = fitting_dims(array, node)
     if not set(dims) <= set(array.dims):
@@ -119,7 +129,44 @@ def _coordinate(array: ArrayView, arrays: Fragment, kind: str, axis: str) -> Coo
         )
         array.note(message.format(place=reference, node=node, dimensions=", ".join(dims)))
     source = array.stored(Stored(node, dims), reference)
-    return Coordinate(node.name, source, dict(_ATTRIBUTES[kind, axis]))
+    attributes = dict(_ATTRIBUTES.get(kind, {}))
+    return Coordinate(node.name, source, attributes, crs=_crs(array, arrays, kind[0], identity))
+
+
+def _crs(array: ArrayView, arrays: Fragment, kind: str, identity: Fragment | None) -> Crs | None:
+    """Return the CRS of geolocation arrays, which is not that of the array they locate.
+
+    The ``id`` of a CRS of ``cs`` overrides their own, unless it cannot be that of longitudes and
+    latitudes.
+    """
+    for place in (identity, arrays.get("crs"), arrays.get("id")):
+        found = None if place is None else crs_at(array, place)
+        if found is not None and (kind == "planar" or found.is_geographic):
+            return found
+    return None
+
+
+def crs_at(array: ArrayView, place: Fragment) -> Crs | None:
+    """Return the CRS that a proj object gives, or None if it gives none.
+
+    What contradicts itself is told; what pyproj does not understand is told and passed over.
+    """
+    if not isinstance(place.value, Mapping):
+        return None
+    found = [crs for crs in crs_in(place.value) if _is_understood(array, place, crs)]
+    for other in found[1:]:
+        if found[0].differs(other):
+            message = _("{place}: {other} is another CRS than {first}, which was used")
+            array.note(message.format(place=place, other=other.key, first=found[0].key))
+    return found[0] if found else None
+
+
+def _is_understood(array: ArrayView, place: Fragment, crs: Crs) -> bool:
+    if not crs.is_understood:
+        message = _("{place}: {key} is no CRS that pyproj understands: {text!r}")
+        text = message.format(place=place, key=crs.key, text=crs.text[:_SHOWN])
+        array.problem(XGroupMetadataError(text))
+    return crs.is_understood
 
 
 def _has_dims(array: ArrayView, sizes: Mapping[str, int], node: Node) -> bool:

@@ -75,6 +75,7 @@ def layout_of(array: ArrayView) -> Level | None:
     the group that it names (multiscales convention).
     """
     for group, layout in array.of_group(layouts_above):
+        array.look_around()  # which item is about an array depends on its path
         for error in layout.wrong:
             array.problem(Fragment(group, error.keys, None).error(error.reason))
         for node in (array.node, array.node.group):

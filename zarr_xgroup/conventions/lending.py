@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 import xarray as xr
 import zarr
+from xarray.backends.zarr import ZarrArrayWrapper
+from xarray.core import indexing
 from zarr.abc.store import Store
 from zarr.core.group import GroupMetadata
-from zarr.storage import StorePath
+from zarr.storage import MemoryStore, StorePath
 
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
-from zarr_xgroup.errors import XGroupMetadataError
+from zarr_xgroup.errors import XGroupMetadataError, XGroupReferenceError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import declared_dimensions
 from zarr_xgroup.metadata.nodes import Fragment, Node
@@ -27,7 +29,7 @@ from zarr_xgroup.metadata.snapshots import Lookup
 from zarr_xgroup.storage.library import Library
 from zarr_xgroup.variables.making import Maker
 from zarr_xgroup.variables.sources import Given, Stored
-from zarr_xgroup.variables.stored import open_array
+from zarr_xgroup.variables.stored import StoredArray, open_array
 
 if TYPE_CHECKING:
     from zarr_xgroup.conventions.base import ConventionHandler
@@ -108,7 +110,7 @@ class BoundResolver:
             If it cannot be resolved; the error says why and what was tried.
         """
         view = self._view
-        node = view.resolver.array(Fragment(view.node, (), dict(reference)))
+        node = view.resolver.array(_written(view.node, reference))
         view.referred.add(node)
         dims = view.own_dims_of(node) if dimensions is None else tuple(dimensions)
         return self._maker.variable(view.stored(Stored(node, dims)))
@@ -122,7 +124,18 @@ class BoundResolver:
             If it cannot be resolved; the error says why and what was tried.
         """
         view = self._view
-        return view.resolver.fragment(Fragment(view.node, (), dict(reference))).value
+        return view.resolver.fragment(_written(view.node, reference)).value
+
+
+def _written(node: Node, reference: object) -> Fragment:
+    """Return a reference that a handler gives as what an array's metadata say."""
+    if not isinstance(reference, Mapping):
+        reason = _("a reference must be a mapping such as {example}, got {value!r}").format(
+            example='{"node": "../time"}', value=reference
+        )
+        message = f"{node}: {reason}"
+        raise XGroupReferenceError(message, place=str(node), target=str(reference), reason=reason)
+    return Fragment(node, (), dict(reference))
 
 
 class _Outside(BoundResolver):
@@ -159,7 +172,7 @@ def variables_of(
 ) -> dict[str, xr.Variable]:
     """Return what a handler's `interpret` says of an array that is open by itself, as variables."""
     library = Library.around(root.store, root.metadata.zarr_format)
-    interpretation = _settled(library, Node(0, array.path), handler.interpret)
+    interpretation = _settled(library, Node(0, array.path), lambda view: answer_of(handler, view))
     for finding in interpretation.findings:
         if finding.error is not None:
             raise finding.error
@@ -236,12 +249,24 @@ def _add_complete(variables: dict[str, xr.Variable], coordinate: Coordinate, mak
     variables[coordinate.name] = variable
 
 
+def answer_of(handler: ConventionHandler, array: ArrayView) -> Interpretation:
+    """Return what a handler's `interpret` says of an array, or raise TypeError if it is nothing."""
+    answer: object = handler.interpret(array)
+    if not isinstance(answer, Interpretation):
+        message = _("'interpret' must return an Interpretation (see array.found), got {kind}")
+        raise TypeError(message.format(kind=type(answer).__name__))
+    return answer
+
+
 def interpreted(handler: ConventionHandler, array: ArrayView) -> Interpretation:
     """Return what a handler's `get_variables` says of an array."""
     lender: Any = array.describer
     root, group, zarr_array = lender.zarr_objects(array.node)
     handler.resolver = BoundResolver(array, lender)
-    variables = handler.get_variables(zarr_array, group, root)
+    variables: object = handler.get_variables(zarr_array, group, root)
+    if not isinstance(variables, Mapping):
+        message = _("'get_variables' must return a dict of xarray.Variable by name, got {kind}")
+        raise TypeError(message.format(kind=type(variables).__name__))
     return array.found(*(_coordinate(name, variable) for name, variable in variables.items()))
 
 
@@ -269,13 +294,49 @@ def _identity(name: str, variable: xr.Variable) -> Hashable:
 
     The name counts, too: a handler may give parts of one array different names.
     """
-    if "source" in variable.encoding:
-        return (name, variable.encoding["source"], variable.dims)
     data: Any = variable._data
     if isinstance(data, np.ndarray):
         content = repr(data.tolist())
         return (name, variable.dims, variable.shape, str(variable.dtype), content)
-    return (name, variable.dims, _Same(data))
+    return (name, variable.dims, _part_of_array(data) or _Same(data))
+
+
+def _part_of_array(data: object) -> Hashable | None:
+    """Return which part of which zarr array lazy data are, or None if that cannot be seen."""
+    while isinstance(data, indexing.MemoryCachedArray | indexing.CopyOnWriteArray):
+        data = data.array
+    if not isinstance(data, indexing.LazilyIndexedArray | indexing.LazilyVectorizedIndexedArray):
+        return None
+    if not isinstance(data.array, ZarrArrayWrapper | StoredArray):
+        return None
+    array = data.array.get_array()  # type: ignore[no-untyped-call]
+    return _SameStore(array.store), array.path, tuple(map(_position, data.key.tuple))
+
+
+def _position(part: Any) -> Hashable:
+    """Return a part of an indexer as something to be compared."""
+    if isinstance(part, np.ndarray):
+        return part.shape, part.dtype.str, part.tobytes()
+    return repr(part)
+
+
+class _SameStore:
+    """A store that is equal to what holds the same, and kept as long as it is compared."""
+
+    __slots__ = ("_store",)
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _SameStore) or type(self._store) is not type(other._store):
+            return False
+        if isinstance(self._store, MemoryStore):  # which compare all that they hold
+            return str(self._store) == str(other._store)
+        return self._store is other._store or bool(self._store == other._store)
+
+    def __hash__(self) -> int:
+        return hash(type(self._store))
 
 
 class _Same:

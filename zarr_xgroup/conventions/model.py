@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.variables.sources import Source, Stored
+from zarr_xgroup.variables.sources import Source, Stored, renamed
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,8 @@ class Coordinate:
         Its cell boundaries, to be named by its attribute ``bounds``.
     formula_terms : mapping of str to Coordinate
         The terms of its parametric vertical coordinate, for ``formula_terms``.
+    crs : Crs or None
+        The CRS that its values are in, where that is not the CRS of the array's grid.
     """
 
     name: str
@@ -35,6 +37,25 @@ class Coordinate:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     bounds: Coordinate | None = None
     formula_terms: Mapping[str, Coordinate] = field(default_factory=dict)
+    crs: Crs | None = None
+
+    def renamed(self, names: Mapping[str, str]) -> Coordinate:
+        """Return the coordinate along dimensions of other names, called by them where it was.
+
+        Parameters
+        ----------
+        names : mapping of str to str
+            Old to new name.
+        """
+        old = next((dim for dim in names if self.name == dim), None)
+        old = old or next((dim for dim in names if self.name.startswith(f"{dim}_")), "")
+        return replace(
+            self,
+            name=f"{names.get(old, old)}{self.name.removeprefix(old)}",
+            source=renamed(self.source, names),
+            bounds=None if self.bounds is None else self.bounds.renamed(names),
+            formula_terms={term: it.renamed(names) for term, it in self.formula_terms.items()},
+        )
 
     @property
     def identity(self) -> Hashable:
@@ -80,6 +101,25 @@ class AxisNames:
     in_order: bool = False
 
 
+@dataclass(frozen=True)
+class Link:
+    """A path in a CF attribute of an array, and what it leads to.
+
+    Attributes
+    ----------
+    attribute : str
+        The attribute.
+    path : str
+        The path, to be replaced by the name of what was attached.
+    coordinate : Coordinate
+        What is attached.
+    """
+
+    attribute: str
+    path: str
+    coordinate: Coordinate
+
+
 @dataclass(frozen=True, eq=False)
 class Interpretation:
     """What conventions say of an array.
@@ -98,6 +138,8 @@ class Interpretation:
         What was wrong, and what was chosen.
     referred : frozenset of Node
         Arrays that it refers to, besides the sources of its coordinates.
+    links : tuple of Link
+        Paths in its CF attributes.
     """
 
     coordinates: tuple[Coordinate, ...] = ()
@@ -106,6 +148,7 @@ class Interpretation:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     referred: frozenset[Node] = frozenset()
+    links: tuple[Link, ...] = ()
 
     @property
     def grid_mapping(self) -> GridMapping | None:

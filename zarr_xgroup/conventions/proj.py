@@ -6,21 +6,20 @@ by the array's ``grid_mapping`` (CF 1.12, section 5.6), ``spatial_ref`` as a rul
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import ClassVar
 
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.base import ConventionHandler
-from zarr_xgroup.conventions.crs import Crs, crs_in
-from zarr_xgroup.conventions.geolocation import geolocation_of, systems_of
+from zarr_xgroup.conventions.crs import Crs
+from zarr_xgroup.conventions.geolocation import crs_at, systems_of
 from zarr_xgroup.conventions.layout import layout_of
 from zarr_xgroup.conventions.model import Interpretation
-from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node
 
-#: How much of a text that is no CRS a message shows.
-_SHOWN = 60
+#: What tools expect the variable of a CRS to be called.
+SPATIAL_REF = "spatial_ref"
 
 
 class ProjHandler(ConventionHandler):
@@ -44,30 +43,34 @@ class ProjHandler(ConventionHandler):
 def crs_of(array: ArrayView) -> Crs | None:
     """Return the CRS of an array.
 
-    From ``proj:*`` of the array, else of its group, else of the group whose multiscales
-    layout has it, else ``id`` of its ``cs``, ``id`` of a CRS there, ``crs`` of a geolocation.
-    What contradicts itself is told; what pyproj does not understand is told and passed over.
+    That of its grid mapping variable (named by its ``grid_mapping``, else ``spatial_ref`` in its
+    group), for what the data carry themselves stands. Else from ``proj:*`` of the array, else of
+    its group, else of the group whose multiscales layout has it, else ``id`` of its ``cs``, else
+    ``id`` of a CRS there. That of a geolocation is the CRS of its arrays, not of the grid.
     """
-    for place in _places(array):
-        if not isinstance(place.value, Mapping):
-            continue
-        found = [crs for crs in crs_in(place.value) if _is_understood(array, place, crs)]
-        if not found:
-            continue
-        for other in found[1:]:
-            if found[0].differs(other):
-                message = _("{place}: {other} is another CRS than {first}, which was used")
-                array.note(message.format(place=place, other=other.key, first=found[0].key))
-        return found[0]
+    own = array.quietly(_of_grid_mapping, array)
+    declared = next((crs for place in _places(array) if (crs := crs_at(array, place))), None)
+    if own is not None and declared is not None and own.differs(declared):
+        message = _(
+            "the CRS ({key}) is another one than that of {name!r} ({conflict}), which was left "
+            "as it is"
+        )
+        name = array.attributes.get("grid_mapping") or SPATIAL_REF
+        array.note(message.format(key=declared.key, name=name, conflict=own.key))
+    return own or declared
+
+
+def _of_grid_mapping(array: ArrayView) -> Crs | None:
+    """Return the CRS of the array of the group that serves as grid mapping, if it says one."""
+    named = array.attributes.get("grid_mapping")
+    document = array.sibling(named if isinstance(named, str) else SPATIAL_REF)
+    if document is None or document.get("shape") != []:
+        return None
+    for key in ("crs_wkt", "spatial_ref"):
+        text = document.attributes.get(key)
+        if isinstance(text, str) and (crs := Crs(key, text)).is_understood:
+            return crs
     return None
-
-
-def _is_understood(array: ArrayView, place: Fragment, crs: Crs) -> bool:
-    if not crs.is_understood:
-        message = _("{place}: {key} is no CRS that pyproj understands: {text!r}")
-        text = message.format(place=place, key=crs.key, text=crs.text[:_SHOWN])
-        array.problem(XGroupMetadataError(text))
-    return crs.is_understood
 
 
 def _places(array: ArrayView) -> Iterator[Fragment]:
@@ -81,10 +84,8 @@ def _places(array: ArrayView) -> Iterator[Fragment]:
     cs = array.attribute("cs")
     if cs is not None:
         yield from _members(cs, "id")
-        yield from _of_systems(array)
-    geolocation = array.derived(geolocation_of)
-    if geolocation is not None:
-        yield from _of_geolocation(geolocation)
+        for system in array.derived(systems_of):
+            yield from _members(system, "id")
 
 
 def _attributes(array: ArrayView, node: Node) -> Iterator[Fragment]:
@@ -98,19 +99,3 @@ def _members(fragment: Fragment, *keys: str) -> Iterator[Fragment]:
         member = fragment.get(key)
         if member is not None:
             yield member
-
-
-def _of_systems(array: ArrayView) -> Iterator[Fragment]:
-    systems = array.derived(systems_of)
-    for system in systems:
-        yield from _members(system, "id")
-    for system in systems:
-        for geolocation in _members(system, "geolocation"):
-            yield from _of_geolocation(geolocation)
-
-
-def _of_geolocation(geolocation: Fragment) -> Iterator[Fragment]:
-    """Yield the CRS of planar arrays before that of geodetic ones: the grid is in the former."""
-    for kind in ("planar", "geodetic"):
-        for arrays in _members(geolocation, kind):
-            yield from _members(arrays, "crs", "id")

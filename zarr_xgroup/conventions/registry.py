@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.geolocation import GeolocationHandler
@@ -16,6 +17,10 @@ from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.conventions.uom import UomHandler
 from zarr_xgroup.errors import XGroupPluginWarning, warn_user
 from zarr_xgroup.i18n import _
+
+#: How a convention is declared, for messages, and how much of another declaration they show.
+_EXAMPLE = '{"name": "cs"}'
+_SHOWN = 40
 
 ENTRY_POINT_GROUP = "zarr_xgroup.conventions"
 
@@ -59,6 +64,41 @@ def register(handler: Handler) -> Handler:
 def handlers() -> Handlers:
     """Return all handlers: those built in, of installed plug-ins, and registered ones."""
     return (*_installed(), *_REGISTERED)
+
+
+def declares_principal(attributes: Mapping[str, Any]) -> bool:
+    """Tell whether attributes of a node declare a principal convention."""
+    return any(it.is_declared(attributes) for it in handlers() if it.tier == "principal")
+
+
+def why_not_declared(attributes: Mapping[str, Any]) -> str:
+    """Return why attributes do not declare a principal convention that they name, or ""."""
+    items = attributes.get(CONVENTIONS_KEY)
+    if items is None:
+        return ""
+    if not isinstance(items, list):
+        return _("{key} is no list of objects such as {example}").format(
+            key=CONVENTIONS_KEY, example=_EXAMPLE
+        )
+    names = {it.name.lower(): it for it in handlers() if it.tier == "principal"}
+    return next((why for item in items if (why := _why_no_declaration(item, names))), "")
+
+
+def _why_no_declaration(item: Any, names: Mapping[str, Handler]) -> str:
+    """Return why an item of ``zarr_conventions`` is none of the conventions, if it names one."""
+    if not isinstance(item, Mapping):
+        return _("{item} in {key} is no object such as {example}").format(
+            item=repr(item)[:_SHOWN], key=CONVENTIONS_KEY, example=_EXAMPLE
+        )
+    name = str(item.get("name")).strip().rstrip(":")
+    handler = names.get(name.lower())
+    if handler is None or handler.matches(item):
+        return ""
+    key = next(key for key in ("uuid", "schema_url", "spec_url") if isinstance(item.get(key), str))
+    right = handler.uuid if key == "uuid" else ", ".join(handler.repositories)
+    return _("{name!r} is declared with {key} {value!r}, not with {right}").format(
+        name=name, key=key, value=item[key][:_SHOWN], right=right
+    )
 
 
 @cache

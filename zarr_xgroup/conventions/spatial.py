@@ -16,13 +16,16 @@ from affine import Affine
 
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.geolocation import geolocation_of
 from zarr_xgroup.conventions.layout import Level, layout_of
 from zarr_xgroup.conventions.model import AxisNames, Coordinate, Interpretation
 from zarr_xgroup.conventions.proj import crs_of
+from zarr_xgroup.conventions.spelling import misspelt
 from zarr_xgroup.conventions.values import is_finite
 from zarr_xgroup.errors import XGroupMetadataError, XGroupReferenceError
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.nodes import Fragment
+from zarr_xgroup.metadata.cf import referred_names
+from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.variables.functions import Centres, RotatedCentres
 from zarr_xgroup.variables.sources import Computed, Stored
 
@@ -31,6 +34,30 @@ _SHOWN = 100
 
 #: Half a cell: by how much centres differ from corners.
 _CENTRE = {"pixel": 0.5, "node": 0.0}
+
+#: The attributes of the convention.
+_KEYS = frozenset(
+    f"spatial:{key}"
+    for key in ("dimensions", "transform", "transform_type", "registration", "bbox", "shape")
+)
+
+#: Attributes of a coordinate array by which it is along an axis (CF 1.12, chapter 4).
+_TELLING = {
+    **{("axis", axis): axis for axis in ("X", "Y")},
+    **{
+        ("standard_name", name): axis
+        for axis, names in {
+            "X": ("longitude", "grid_longitude", "projection_x_coordinate"),
+            "Y": ("latitude", "grid_latitude", "projection_y_coordinate"),
+        }.items()
+        for name in names
+    },
+    **{("units", unit): "X" for unit in ("degrees_east", "degree_east", "degrees_E", "degree_E")},
+    **{("units", unit): "Y" for unit in ("degrees_north", "degree_north", "degrees_N", "degree_N")},
+}
+
+#: The greatest extent of a grid on the Earth, by the unit of its CRS.
+_WIDEST = {"degree": 360.0, "metre": 5e7}
 
 #: Attributes of a layout's group that are not those of all its levels.
 _OF_ONE_LEVEL = ("spatial:transform", "spatial:shape")
@@ -100,8 +127,11 @@ class SpatialHandler(ConventionHandler):
         dims = self._dims(array, grid)
         if dims is None:
             return array.found(crs=crs)
+        dims = grid.as_arrays_say(dims)
         real = {name: grid.is_real(name) for name in dims}
         transform = None if all(real.values()) else array.attempt(grid.transform, dims)
+        if transform is not None or all(real.values()):
+            grid.tell_of_spelling()
         coordinates = (
             *grid.real_coordinates([name for name in dims if real[name]], dims),
             *grid.computed(transform, dims, real),
@@ -178,6 +208,72 @@ class _Grid:
         document = self.array.sibling(name)
         return document is not None and document.get("shape") == [self.array.sizes[name]]
 
+    def as_arrays_say(self, dims: tuple[str, str]) -> tuple[str, str]:
+        """Return the dimensions along Y and X, the other way round if real arrays say so."""
+        told = [self._axis_of(name) for name in dims]
+        if told not in (["X", "Y"], ["X", None], [None, "Y"]):
+            return dims
+        place = self.attribute("dimensions")
+        message = _(
+            "{place} is {names}, but Y comes first there, and by their attributes the arrays of "
+            "these names are along {axes}; the latter was used"
+        )
+        names = [] if place is None else list(place.value)
+        self.array.note(message.format(place=place, names=names, axes=["X", "Y"]))
+        return dims[::-1]
+
+    def _axis_of(self, name: str) -> str | None:
+        """Return along which axis a real coordinate array is by its attributes, if these tell."""
+        document = self.array.sibling(name) if self.is_real(name) else None
+        if document is None:
+            return None
+        for key in ("axis", "standard_name", "units"):
+            axis = _TELLING.get((key, str(document.attributes.get(key))))
+            if axis is not None:
+                return axis
+        return None
+
+    def _tell_of_nothing(self, dims: tuple[str, str]) -> None:
+        """Say that there is nothing that coordinates follow from, unless others declare some.
+
+        The placeholder for a bounding box says that who wrote it knows that.
+        """
+        if self.attribute("bbox") is not None or self._has_others(dims):
+            return
+        reason = _(
+            "spatial is declared, but there is neither spatial:transform, nor spatial:bbox, nor "
+            "1-D arrays {names}: these dimensions have no coordinates from it"
+        ).format(names=", ".join(dims))
+        for _place, written, meant in self._misspelt():
+            reason = _("{reason}; was {meant!r} meant by {written!r}?").format(
+                reason=reason, meant=meant, written=written
+            )
+        self.array.note(reason)
+
+    def _has_others(self, dims: tuple[str, str]) -> bool:
+        """Tell whether the array has coordinates along both dimensions that others declare."""
+        array = self.array
+        if array.derived(geolocation_of) is not None:
+            return True
+        named = [name for name in referred_names(array.attributes) if name in array.siblings]
+        along = {dim for name in named for dim in array.siblings[name]}
+        return along >= {name for name in dims if not self.is_real(name)}
+
+    def tell_of_spelling(self) -> None:
+        """Say which attributes were probably meant to be those of the convention."""
+        for place, written, meant in self._misspelt():
+            message = _("{place}: {written!r} is not known; was {meant!r} meant?")
+            self.array.note(message.format(place=place, written=written, meant=meant))
+
+    def _misspelt(self) -> Iterator[tuple[Node, str, str]]:
+        known = frozenset(key for key in _KEYS if self.attribute(key.partition(":")[2]) is None)
+        for node in (self.array.node, self.array.node.group):
+            document = self.array.document_of(node)
+            given = () if document is None else document.attributes
+            keys = [key for key in given if key.startswith("spatial:")]
+            for written, meant in misspelt(keys, known, _KEYS).items():
+                yield node, written, meant
+
     def real_coordinates(self, names: list[str], dims: tuple[str, str]) -> Iterator[Coordinate]:
         """Yield the group's own coordinate arrays."""
         axes = self._axis_attributes()
@@ -248,9 +344,14 @@ class _Grid:
         affine = self._affine()
         box = self._box()
         if affine is None:
-            return Transform(_from_box(box, sizes, centre), centre) if box is not None else None
+            if box is None:
+                self._tell_of_nothing(dims)
+                return None
+            return Transform(_from_box(box, sizes, centre), centre)
         transform = Transform(affine, centre)
-        if box is not None:
+        if self._is_of_gdal(transform, sizes, box):
+            self._tell_of_gdal(transform, sizes)
+        elif box is not None:
             self._check_box(box, transform, sizes)
         return transform
 
@@ -268,6 +369,43 @@ class _Grid:
         if written is not None:
             return _affine(written)
         return _derived(self.array, self.level) if self.level is not None else None
+
+    def _is_of_gdal(
+        self, transform: Transform, sizes: tuple[int, int], box: Fragment | None
+    ) -> bool:
+        """Tell whether a transform cannot be meant, but would do in the order of GDAL.
+
+        It cannot if the grid is wider than the Earth, or is off its own bounding box.
+        """
+        if self.attribute("transform") is None:
+            return False
+        other = Transform(_of_gdal(transform.affine), transform.centre)
+        area = other.affine.a * other.affine.e - other.affine.b * other.affine.d
+        if area == 0 or self._is_too_wide(other, sizes):
+            return False
+        written = None if box is None else self.array.quietly(_four_numbers, box)
+        if written is not None:
+            return not _spans(written, transform, sizes) and _spans(written, other, sizes)
+        return self._is_too_wide(transform, sizes)
+
+    def _tell_of_gdal(self, transform: Transform, sizes: tuple[int, int]) -> None:
+        message = _(
+            "{place} is {numbers}, by which the grid spans {extent}; are its numbers in the "
+            "order of GDAL? That of the convention is [a, b, c, d, e, f]: {meant}"
+        ).format(
+            place=self.attribute("transform"),
+            numbers=list(transform.affine)[:6],
+            extent=_extent(transform, sizes),
+            meant=list(_of_gdal(transform.affine))[:6],
+        )
+        self.array.note(message)
+
+    def _is_too_wide(self, transform: Transform, sizes: tuple[int, int]) -> bool:
+        """Tell whether a grid is wider than the Earth, in the unit of its CRS."""
+        units = str(self._axis_attributes()["X"].get("units", ""))
+        widest = next((size for unit, size in _WIDEST.items() if units.startswith(unit)), math.inf)
+        left, bottom, right, top = _extent(transform, sizes)
+        return max(right - left, top - bottom) > widest
 
     def _check_shape(self, sizes: tuple[int, int]) -> None:
         shape = self.attribute("shape")
@@ -287,9 +425,7 @@ class _Grid:
         if written is None:
             return
         actual = _extent(transform, sizes)
-        affine = transform.affine
-        cell = max(abs(n) for n in (affine.a, affine.b, affine.d, affine.e))
-        if any(abs(a - b) > cell * 1e-3 for a, b in zip(written, actual, strict=True)):
+        if not _spans(written, transform, sizes):
             message = _("{place} is {box}, but the transform gives {actual}; the latter was used")
             self.array.note(message.format(place=box, box=list(written), actual=actual))
 
@@ -301,6 +437,20 @@ def _extent(transform: Transform, sizes: tuple[int, int]) -> list[float]:
     x = [affine.a * j + affine.b * i + affine.c for i, j in ends]
     y = [affine.d * j + affine.e * i + affine.f for i, j in ends]
     return [min(x), min(y), max(x), max(y)]
+
+
+def _spans(box: list[float], transform: Transform, sizes: tuple[int, int]) -> bool:
+    """Tell whether a bounding box is that of a grid, but for a thousandth of a cell."""
+    affine = transform.affine
+    cell = max(abs(n) for n in (affine.a, affine.b, affine.d, affine.e))
+    actual = _extent(transform, sizes)
+    return all(abs(a - b) <= cell * 1e-3 for a, b in zip(box, actual, strict=True))
+
+
+def _of_gdal(affine: Affine) -> Affine:
+    """Return the transform whose numbers were written in the order of GDAL: c a b f d e."""
+    c, a, b, f, d, e = list(affine)[:6]
+    return Affine(a, b, c, d, e, f)
 
 
 def _are_texts(values: list[Any]) -> bool:
@@ -363,13 +513,14 @@ def _derived(array: ArrayView, level: Level) -> Affine | None:
 def _of_level(array: ArrayView, level: Level, asset: str, seen: tuple[str, ...]) -> Affine | None:
     item = level.other(asset)
     if item is None:
-        message = _("{place}: there is no level {asset!r}").format(place=level.item, asset=asset)
-        raise XGroupReferenceError(message)
+        reason = _("there is no level {asset!r}").format(asset=asset)
+        message, place = f"{level.item}: {reason}", str(level.item)
+        raise XGroupReferenceError(message, place=place, target=asset, reason=reason)
     if asset in seen:
-        message = _("{place}: levels are derived from one another: {chain}").format(
-            place=item, chain=" -> ".join((*seen, asset))
-        )
-        raise XGroupReferenceError(message)
+        chain = " -> ".join((*seen, asset))
+        reason = _("levels are derived from one another: {chain}").format(chain=chain)
+        message = f"{item}: {reason}"
+        raise XGroupReferenceError(message, place=str(item), target=asset, reason=reason)
     # What a level says itself is nearest, then its item in the layout.
     node = level.group.child(asset) if asset else level.group
     written = array.attribute_of(node, "spatial:transform") or item.get("spatial:transform")

@@ -41,6 +41,13 @@ _EPOCH = re.compile(
 )
 
 
+#: Other forms of ISO 8601, which are left as they are: only a year or month, or no hyphens.
+_OTHER_EPOCHS = re.compile(
+    r"\d{4}(?:-\d{2})?|\d{8}(?:T\d{2}(?:\d{2}(?:\d{2}(?:\.\d*)?)?)?(?:Z|[+-]\d{2,4})?)?",
+    re.IGNORECASE,
+)
+
+
 def cf_unit(unit: str) -> str:
     """Return a unit of time in the plural that CF writers use.
 
@@ -58,6 +65,12 @@ def cf_unit(unit: str) -> str:
         return f"{word}s"
     # What is unknown stays: with an "s" it might be known as something else.
     return word if word.removesuffix("s") in _UNITS else unit.strip()
+
+
+def is_epoch(text: str) -> bool:
+    """Tell whether a text is a date, or a date and time, as ISO 8601 or CF writes it."""
+    text = text.strip()
+    return bool(_EPOCH.fullmatch(text) or _OTHER_EPOCHS.fullmatch(text))
 
 
 def cf_epoch(epoch: str) -> str:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import xarray as xr
 
+from zarr_xgroup.datasets.comparing import same_values
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.datasets.prefetch import Values, Wishes
 from zarr_xgroup.datasets.renaming import renamed_encoding
 from zarr_xgroup.errors import XGroupError, XGroupStoreError
-from zarr_xgroup.findings import Finding, left_out, problem_of
+from zarr_xgroup.findings import Finding, Kind, left_out, problem_of
+from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import copy_of
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.variables.computed import lazy_variable
@@ -72,6 +74,10 @@ class Builder:
         unreadable: dict[str, XGroupStoreError] = {}
         findings: list[Finding] = []
         for variable in plan.variables:
+            if variable.rival is not None:
+                if self._is_repeated(variable, planned):
+                    continue
+                findings.append(variable.rival.finding)
             problem = self._fetched(variable)
             if not isinstance(problem, XGroupStoreError):
                 planned[variable.name] = variable
@@ -81,6 +87,9 @@ class Builder:
             if not is_whole:
                 planned[variable.name] = variable
                 unreadable[variable.name] = problem
+        contradicted = list(self._contradicted(planned.values()))
+        findings.extend(finding for _name, finding in contradicted)
+        planned = dict(_without_bounds(planned, {name for name, _finding in contradicted}))
         attributes = self._group_attributes(plan.node)
         return BuiltGroup(
             plan.node, attributes, planned, self.variable, unreadable, tuple(findings)
@@ -98,9 +107,36 @@ class Builder:
         for key, value in planned.attributes.items():
             if key not in variable.attrs:
                 variable.attrs[key] = copy_of(value)
+        variable.attrs.update(planned.rewritten)
         if planned.coordinates:
             variable.encoding["coordinates"] = " ".join(planned.coordinates)
         return self._with_values(planned, variable)
+
+    def _is_repeated(self, rival: PlannedVariable, planned: Mapping[str, PlannedVariable]) -> bool:
+        """Tell whether a declared array has the values of the group's own coordinate."""
+        own = planned.get(rival.rival.own) if rival.rival is not None else None
+        if own is None or not (self._has_values(own) and self._has_values(rival)):
+            return False
+        return same_values(self.variable(own), self.variable(rival))
+
+    def _contradicted(self, planned: Iterable[PlannedVariable]) -> Iterator[tuple[str, Finding]]:
+        """Yield the own coordinates for which other values are declared, with what to tell."""
+        for own in planned:
+            for source, referrer in own.claims if self._has_values(own) else ():
+                claim = self._maker.variable(source)
+                claim.attrs = dict(own.attributes)
+                if not same_values(self.variable(own), claim):
+                    message = _(
+                        "its metadata declare other values of dimension {dim!r} than {own} has; "
+                        "the latter were used"
+                    ).format(dim=own.name, own=own.stored)
+                    finding = Finding(Kind.CHOICE, message, (str(referrer),), referrer)
+                    yield own.name, finding
+
+    def _has_values(self, planned: PlannedVariable) -> bool:
+        """Tell whether all values of a variable were fetched."""
+        found = self._fetched(planned) if self._whole(planned) else None
+        return found is not None and not isinstance(found, XGroupStoreError)
 
     def _with_values(self, planned: PlannedVariable, variable: xr.Variable) -> xr.Variable:
         found = self._fetched(planned)
@@ -135,6 +171,19 @@ class Builder:
             for key, value in self._maker.attributes(group).fresh().items()
             if not key.lower().startswith("_nc")
         }
+
+
+def _without_bounds(
+    planned: Mapping[str, PlannedVariable], contradicted: Collection[str]
+) -> Iterator[tuple[str, PlannedVariable]]:
+    """Yield planned variables without boundaries that were declared for other values."""
+    for name, variable in planned.items():
+        if variable.bounds_of in contradicted:
+            continue
+        if name in contradicted and "bounds" in variable.attributes:
+            kept = {key: value for key, value in variable.attributes.items() if key != "bounds"}
+            variable = replace(variable, attributes=kept)
+        yield name, variable
 
 
 def _unread(

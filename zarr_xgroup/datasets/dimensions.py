@@ -132,12 +132,14 @@ def _without_conflicts(
     # xarray refuses a dimension that is called as a scalar.
     sizes = {name: -1 for name, shape in shapes.items() if not shape}
     assigned = {}
+    known: dict[tuple[str, int], str] = {}  # arrays that share a size share the name
     for name in sorted(named, key=lambda name: named[name] != (name,)):
         dimensions = []
         for dimension, size in zip(named[name], shapes[name], strict=True):
-            chosen = dimension
+            chosen = known.get((dimension, size), dimension)
             while sizes.setdefault(chosen, size) != size:
                 chosen = f"{chosen}_{name}"
+            known[dimension, size] = chosen
             dimensions.append(chosen)
         assigned[name] = tuple(dimensions)
     return assigned

@@ -2,17 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from zarr_xgroup.conventions.model import Coordinate
 from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.findings import Finding, Kind
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.cf import candidate_paths
 from zarr_xgroup.metadata.dimensions import declared_dimensions
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.snapshots import Lookup
+from zarr_xgroup.variables.sources import Stored
+
+#: Attributes of a coordinate that name one array each, which comes along with it.
+_COMPANIONS = ("bounds", "climatology")
+
+
+@dataclass(frozen=True)
+class AncestorCoordinate:
+    """The coordinate of a dimension that is an ancestor's.
+
+    Attributes
+    ----------
+    coordinate : Coordinate
+        The ancestor's array, along the dimension as it is called in the group.
+    companions : mapping of str to Coordinate
+        The arrays that its attributes name, by attribute.
+    """
+
+    coordinate: Coordinate
+    companions: Mapping[str, Coordinate] = field(default_factory=dict)
+
+    def sources(self) -> Iterator[Stored]:
+        """Yield what it is read from."""
+        for coordinate in (self.coordinate, *self.companions.values()):
+            if isinstance(coordinate.source, Stored):
+                yield coordinate.source
 
 
 @dataclass(frozen=True)
@@ -22,15 +50,16 @@ class Inherited:
     Attributes
     ----------
     declared : tuple of str or None
-        The names that its document gives, without the slash where an ancestor is meant.
-    coordinates : mapping of str to Node or None
-        The dimensions taken from ancestors, with the array that is their coordinate.
+        The names that its document gives; in place of one with a leading slash, that of the
+        ancestor's dimension, which is another one where the group has something else called so.
+    coordinates : tuple of AncestorCoordinate
+        Those of the dimensions taken from ancestors, as far as these have one.
     findings : tuple of Finding
-        Where an ancestor's dimension cannot be the array's.
+        Where an ancestor's dimension cannot be the array's, or has another name.
     """
 
     declared: tuple[str | None, ...]
-    coordinates: Mapping[str, Node | None] = field(default_factory=dict)
+    coordinates: tuple[AncestorCoordinate, ...] = ()
     findings: tuple[Finding, ...] = ()
 
 
@@ -38,7 +67,9 @@ def inherited_dimensions(lookup: Lookup, array: Node, document: Document) -> Inh
     """Return the names of an array's dimensions, those of ancestors resolved.
 
     A dimension name with a leading slash, ``/time``, is that of the nearest ancestor that
-    has it. One that no ancestor has keeps its name.
+    has it. One that no ancestor has keeps its name. Where the group itself has something called
+    ``time`` (an array, a group, a dimension), the ancestor's is called by the ancestor's path,
+    too: ``a_b_time``, or ``root_time``.
 
     Raises
     ------
@@ -48,49 +79,122 @@ def inherited_dimensions(lookup: Lookup, array: Node, document: Document) -> Inh
         If the members of an ancestor are not known.
     """
     declared = declared_dimensions(document)
-    if not any(name is not None and name.startswith("/") for name in declared):
-        return Inherited(declared)
-    found: dict[str, Node | None] = {}
-    findings = []
-    for name, size in zip(declared, document["shape"], strict=True):
-        dim = (name or "").removeprefix("/")
-        if name == dim or not dim or "/" in dim:
-            continue
-        place = _nearest_with(lookup, array.group, dim)
-        if place is None:
+    names: dict[str | None, str] = {}
+    coordinates: list[AncestorCoordinate] = []
+    findings: list[Finding] = []
+    for written, size in zip(declared, document["shape"], strict=True):
+        dim = _meant(written)
+        place = None if dim is None else _nearest_with(lookup, array.group, dim)
+        if dim is None or place is None:
             continue
         ancestor, length = place
-        there = lookup.document(ancestor.child(dim))
-        is_taken = lookup.document(array.group.child(dim)) is not None
-        if length != size or is_taken:
-            findings.append(_left(array, name or "", size, ancestor, length))
-        else:
-            is_coordinate = there is not None and there.get("shape") == [size]
-            found[dim] = ancestor.child(dim) if is_coordinate else None
-    names = {f"/{dim}": dim for dim in found}
-    return Inherited(
-        tuple(None if name is None else names.get(name, name) for name in declared),
-        found,
-        tuple(findings),
-    )
+        if length != size:
+            findings.append(_left(array, written, size, ancestor, length))
+            continue
+        name = names[written] = _name_of(lookup, array.group, dim, ancestor)
+        coordinates.extend(_coordinate(lookup, ancestor, dim, name))
+        if name != dim and array == _first_with(lookup, array.group, written):
+            findings.append(_renamed(array, written, ancestor, name))
+    resolved = tuple(names.get(written, written) for written in declared)
+    return Inherited(resolved, tuple(coordinates), tuple(findings))
+
+
+def _meant(written: str | None) -> str | None:
+    """Return the name of an ancestor's dimension, or None if none is meant."""
+    if written is None or not written.startswith("/"):
+        return None
+    dim = written[1:]
+    return dim if dim and "/" not in dim else None
 
 
 def _nearest_with(lookup: Lookup, group: Node, dim: str) -> tuple[Node, int] | None:
     """Return the nearest ancestor of a group that has a dimension, and the length of it."""
     for ancestor in group.ancestors():
-        snapshot = lookup.members(ancestor)  # of a group that cannot be listed there are none
-        for document in snapshot.arrays(ancestor.path).values():
-            with suppress(XGroupMetadataError):
-                sizes = dict(zip(declared_dimensions(document), document["shape"], strict=True))
-                if dim in sizes:
-                    return ancestor, sizes[dim]
+        for sizes in _sizes_in(lookup, ancestor).values():
+            if dim in sizes:
+                return ancestor, sizes[dim]
     return None
 
 
-def _left(array: Node, name: str, size: int, ancestor: Node, length: int) -> Finding:
+def _sizes_in(lookup: Lookup, group: Node) -> dict[str, dict[str | None, int]]:
+    """Return the sizes of the dimensions that a group's arrays name, by the name of the array."""
+    found = {}
+    snapshot = lookup.members(group)  # of a group that cannot be listed there are none
+    for name, document in snapshot.arrays(group.path).items():
+        with suppress(XGroupMetadataError):
+            found[name] = dict(zip(declared_dimensions(document), document["shape"], strict=True))
+    return found
+
+
+def _name_of(lookup: Lookup, group: Node, dim: str, ancestor: Node) -> str:
+    """Return what an ancestor's dimension is called in a group."""
+    arrays = _sizes_in(lookup, group)
+    dims = {name for sizes in arrays.values() for name in sizes}
+    taken = {*arrays, *lookup.store_of(group).groups(group.path), *dims}
+    longer = f"{_prefix(ancestor)}_{dim}"
+    wanted = (dim, longer, *(f"{longer}_{number}" for number in range(1, len(taken) + 1)))
+    return next(name for name in wanted if name not in taken)
+
+
+def _prefix(ancestor: Node) -> str:
+    return ancestor.path.replace("/", "_") or "root"
+
+
+def _first_with(lookup: Lookup, group: Node, written: str | None) -> Node:
+    """Return the first array of a group that has a dimension: what tells of it."""
+    arrays = _sizes_in(lookup, group)
+    return group.child(next(name for name, sizes in arrays.items() if written in sizes))
+
+
+def _coordinate(
+    lookup: Lookup, ancestor: Node, dim: str, name: str
+) -> Iterator[AncestorCoordinate]:
+    """Yield the coordinate of an ancestor's dimension if it has one: its array along just that."""
+    node = ancestor.child(dim)
+    document = lookup.document(node)
+    if document is None or list(_sizes_in(lookup, ancestor).get(dim, ())) != [dim]:
+        return
+    companions = {
+        key: companion
+        for key in _COMPANIONS
+        if (companion := _companion(lookup, node, document.attributes.get(key), dim, name))
+    }
+    yield AncestorCoordinate(Coordinate(name, Stored(node, (name,))), companions)
+
+
+def _companion(
+    lookup: Lookup, coordinate: Node, written: object, dim: str, name: str
+) -> Coordinate | None:
+    """Return the boundaries that an ancestor's coordinate names; None for anything else."""
+    if not isinstance(written, str):
+        return None
+    for path in candidate_paths(written, coordinate.group.path):
+        node = Node(coordinate.store, path)
+        document = lookup.document(node)
+        if document is not None and document.is_array:
+            dims = declared_dimensions(document)
+            if len(dims) != 2 or dims[0] != dim:
+                return None
+            wanted = node.name if name == dim else f"{_prefix(coordinate.group)}_{node.name}"
+            return Coordinate(wanted, Stored(node, (name, dims[1] or "bounds")))
+    return None
+
+
+def _left(array: Node, name: str | None, size: int, ancestor: Node, length: int) -> Finding:
     message = _(
         "Array {path}: its dimension {name!r} of length {size} cannot be that of group "
-        "{ancestor} (length {length}), or the name is taken here; it was left as it is"
+        "{ancestor} (length {length}); it was left as it is"
     )
     text = message.format(path=array, name=name, size=size, ancestor=ancestor, length=length)
+    return Finding(Kind.DIMENSION, text, (str(array),), array)
+
+
+def _renamed(array: Node, written: str | None, ancestor: Node, name: str) -> Finding:
+    message = _(
+        "Group {group}: the dimension {written!r} of its arrays, that of group {ancestor}, is called "
+        "{name!r} with its coordinate, because the group has something else called {dim!r}"
+    )
+    text = message.format(
+        group=array.group, written=written, ancestor=ancestor, name=name, dim=_meant(written)
+    )
     return Finding(Kind.DIMENSION, text, (str(array),), array)

@@ -7,20 +7,26 @@ again. What is the same for many arrays is interpreted once.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from zarr_xgroup.conventions import lending
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY, ArrayView, Models
 from zarr_xgroup.conventions.base import ConventionHandler
-from zarr_xgroup.conventions.model import AxisNames, Interpretation
+from zarr_xgroup.conventions.cf_paths import links_of
+from zarr_xgroup.conventions.model import AxisNames, Interpretation, Link
 from zarr_xgroup.conventions.proj import ProjHandler
 from zarr_xgroup.conventions.registry import BUILT_IN, Handler, Handlers
 from zarr_xgroup.datasets.dimensions import Assigned, assign_dimensions
-from zarr_xgroup.datasets.inheritance import Inherited, inherited_dimensions
-from zarr_xgroup.errors import XGroupError, XGroupMetadataError
+from zarr_xgroup.datasets.inheritance import (
+    AncestorCoordinate,
+    Inherited,
+    inherited_dimensions,
+)
+from zarr_xgroup.errors import XGroupError, XGroupMetadataError, retold
 from zarr_xgroup.findings import Finding, Kind, left_out
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.cf import REFERRING
 from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.snapshots import LackingError, Lookup, Needs, Snapshots
@@ -53,8 +59,8 @@ class ArrayReading:
         What the conventions say of it.
     has_principal : bool
         Whether it declares a principal convention.
-    inherited : mapping of str to Node or None
-        The dimensions that it takes from ancestor groups, with their coordinates.
+    inherited : tuple of AncestorCoordinate
+        The coordinates of the dimensions that it takes from ancestor groups.
     """
 
     node: Node
@@ -63,7 +69,7 @@ class ArrayReading:
     template: Template
     interpretation: Interpretation
     has_principal: bool
-    inherited: Mapping[str, Node | None] = field(default_factory=dict)
+    inherited: tuple[AncestorCoordinate, ...] = ()
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -105,11 +111,18 @@ class _Shared:
         Whether a principal convention is declared.
     but_for : frozenset of Node
         Arrays that it may not be the same for, because they were looked at.
+    without : frozenset of str
+        Names of arrays that the group must not have, because they were looked for.
     """
 
     interpretation: Interpretation
     has_principal: bool
     but_for: frozenset[Node]
+    without: frozenset[str]
+
+    def holds_for(self, view: ArrayView) -> bool:
+        """Tell whether it is the same for an array with the same metadata."""
+        return view.node not in self.but_for and view.has_none_of(self.without)
 
 
 class Interpreter:
@@ -204,7 +217,7 @@ class Interpreter:
         if not custom and not view.findings:
             for place in (None, view.node.group):
                 shared = self._shared.get((known, place))
-                if shared is not None and view.node not in shared.but_for:
+                if shared is not None and shared.holds_for(view):
                     return shared.interpretation, shared.has_principal
         before = self._lookup.needs
         interpretation, has_principal = self._asked(view, custom)
@@ -212,7 +225,7 @@ class Interpreter:
         if is_whole and not (custom or view.is_itself or interpretation.findings):
             place = view.node.group if view.depends_on_place else None
             self._shared[known, place] = _Shared(
-                interpretation, has_principal, frozenset(view.compared)
+                interpretation, has_principal, frozenset(view.compared), frozenset(view.missed)
             )
         return interpretation, has_principal
 
@@ -240,8 +253,10 @@ class Interpreter:
         asked = [*principals[:1], *(cls for cls in active if cls.tier == "service")]
         if any(issubclass(cls, BUILT_IN) for cls in asked) and ProjHandler not in asked:
             asked.append(ProjHandler)  # an array that follows any of these has a CRS
-        found = [_guarded(view, cls, lambda cls: cls().interpret(view)) for cls in asked]
-        return _merged(view, [item for item in found if item is not None]), bool(principals)
+        found = [_guarded(view, cls, lambda cls: lending.answer_of(cls(), view)) for cls in asked]
+        links = links_of(view) if principals else ()
+        merged = _merged(view, [item for item in found if item is not None], links)
+        return merged, bool(principals)
 
     def _shared_key(self, view: ArrayView) -> Any:
         """Return what an interpretation depends on besides the place of the array."""
@@ -265,8 +280,10 @@ class Interpreter:
 
     def _is_significant(self, key: str, text: bytes) -> bool:
         is_read = key in self._names or key.startswith(self._prefixes)
+        if is_read or (key in REFERRING and b"/" in text):
+            return True
         # References are read wherever they stand; an escaped letter may hide one.
-        return is_read or b'"node"' in text or b"\\u" in text
+        return b'"node"' in text or b"\\u" in text
 
     def _texts_of(self, group: Node) -> Texts:
         """Return the attributes of a group that conventions read of it, as text."""
@@ -401,14 +418,15 @@ def _guarded(view: ArrayView, handler: Handler, call: Callable[[Handler], T]) ->
             kind=type(error).__name__,
             reason=error,
         )
-        # What the resolver raised stays what it is.
-        problem = (type(error) if isinstance(error, XGroupError) else XGroupMetadataError)(text)
+        problem = retold(error, text)  # what the resolver raised stays what it is
         problem.__cause__ = error
         view.problem(problem)
         return None
 
 
-def _merged(view: ArrayView, found: Collection[Interpretation]) -> Interpretation:
+def _merged(
+    view: ArrayView, found: Collection[Interpretation], links: tuple[Link, ...]
+) -> Interpretation:
     """Return what several conventions say of an array together, the principal one first."""
     if not found and not view.findings:
         return NOTHING
@@ -423,6 +441,7 @@ def _merged(view: ArrayView, found: Collection[Interpretation]) -> Interpretatio
         attributes,
         tuple(dict.fromkeys([*findings, *view.findings])),
         frozenset(view.referred).union(*(item.referred for item in found)),
+        links,
     )
 
 

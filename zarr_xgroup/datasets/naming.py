@@ -7,25 +7,33 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from zarr_xgroup.conventions.crs import Crs, conflicting_grid_mapping
 from zarr_xgroup.conventions.model import Coordinate, GridMapping, Interpretation
+from zarr_xgroup.conventions.proj import SPATIAL_REF
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
-from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
+from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable, Rival
 from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.findings import Finding, Kind, problem_of
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.cf import with_names
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.variables.sources import Given, Literal, Source, Stored
+from zarr_xgroup.variables.sources import (
+    Computed,
+    Given,
+    Literal,
+    Offset,
+    Source,
+    Stored,
+    renamed,
+)
 
 if TYPE_CHECKING:
     from zarr_xgroup.variables.making import Maker
-
-#: What tools expect the variable of a CRS to be called.
-SPATIAL_REF = "spatial_ref"
 
 
 def plan_group(reading: GroupReading, maker: Maker) -> GroupPlan:
@@ -62,9 +70,21 @@ class _Variable:
         self.identity: Hashable | None = None
         self.referrer: Node | None = None
         self.coordinates: tuple[str, ...] = ()
+        self.claims: dict[Source, Node] = {}
+        self.rival: Rival | None = None
+        self.bounds_of = ""
+        self.rewritten: dict[str, str] = {}
+
+    def rename(self, names: Mapping[str, str]) -> None:
+        """Rename dimensions."""
+        self.source = renamed(self.source, names)
+        self.dims = tuple(names.get(dim, dim) for dim in self.dims)
+        self.sizes = {names.get(dim, dim): size for dim, size in self.sizes.items()}
 
     def attribute(self, key: str) -> Any:
         """Return one of its attributes, or None."""
+        if key in self.rewritten:
+            return self.rewritten[key]
         return self.own[key] if key in self.own else self.added.get(key)
 
     def add(self, attributes: Mapping[str, Any]) -> None:
@@ -85,6 +105,8 @@ class _Naming:
         self._names: dict[Hashable, str] = {}
         self._crs: dict[str, GridMapping] = {}
         self._complete: set[tuple[str, GridMapping]] = set()
+        self._located: dict[str, Crs] = {}
+        self._split: dict[tuple[str, Hashable], str] = {}
         self._renamed: dict[tuple[Node, str, int], str] = {}
         self._users: defaultdict[str, list[Node]] = defaultdict(list)
         self._first_class = {array.node.name for array in reading.arrays if array.has_principal}
@@ -103,10 +125,11 @@ class _Naming:
 
     def plan(self) -> GroupPlan:
         """Return the plan."""
-        known: dict[Interpretation, list[str]] = {}
+        known: dict[Interpretation, tuple[dict[str, str], list[str]]] = {}
         for array in self._reading.arrays:
             self._attach(array, known)
         self._attach_grid_mappings()
+        self._attach_located()
         for array in self._reading.arrays:
             self._findings.extend(array.interpretation.findings)
         variables = tuple(self._planned(name, found) for name, found in self._variables.items())
@@ -125,19 +148,31 @@ class _Naming:
             variable.referrer,
             tuple(self._users.get(name, ())),
             "coordinates" in variable.own or "coordinates" in variable.added,
+            tuple(variable.claims.items()),
+            variable.rival,
+            variable.bounds_of,
+            variable.rewritten,
         )
 
     # Coordinates.
 
-    def _attach(self, array: ArrayReading, known: dict[Interpretation, list[str]]) -> None:
+    def _attach(
+        self, array: ArrayReading, known: dict[Interpretation, tuple[dict[str, str], list[str]]]
+    ) -> None:
         """Attach the coordinates of an array."""
         name, interpretation = array.node.name, array.interpretation
-        self._variables[name].add(interpretation.attributes)
-        attached = known.get(interpretation)
-        if attached is None:
-            found = [self._add(item, array.node) for item in interpretation.coordinates]
-            attached = known[interpretation] = found
         variable = self._variables[name]
+        variable.add(interpretation.attributes)
+        if interpretation not in known:
+            names = self._diverging(array)
+            found = [item.renamed(names) for item in interpretation.coordinates]
+            known[interpretation] = names, []
+            self._rename(array, names)
+            known[interpretation][1].extend(self._add(item, array.node) for item in found)
+        elif known[interpretation][0]:
+            self._rename(array, known[interpretation][0])
+        attached = known[interpretation][1]
+        self._follow(array)
         named = [
             other
             for other in dict.fromkeys(attached)
@@ -152,23 +187,142 @@ class _Naming:
         for other in dict.fromkeys([*attached, *self._attach_inherited(array)]):
             self._users[other].append(array.node)
 
+    def _follow(self, array: ArrayReading) -> None:
+        """Attach what paths in an array's CF attributes lead to, and name it there."""
+        names: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        for link in array.interpretation.links:
+            names[link.attribute][link.path] = self._add(link.coordinate, array.node)
+        variable = self._variables[array.node.name]
+        for key, flat in names.items():
+            variable.rewritten[key] = with_names(variable.own[key], flat)
+            for name in flat.values():
+                self._users[name].append(array.node)
+
     def _attach_inherited(self, array: ArrayReading) -> Iterator[str]:
         """Attach the coordinates of dimensions that an array takes from ancestor groups."""
-        for dim, node in array.inherited.items():
-            if node is None or dim in self._variables:
+        for inherited in array.inherited:
+            coordinate = inherited.coordinate
+            is_there = coordinate.identity in self._names
+            if coordinate.name in self._variables and not is_there:
+                continue  # a convention of the array says what it is
+            if not is_there and not self._can_be_opened(coordinate, array.node):
                 continue
-            try:
-                self._maker.template(node, (dim,))
-            except XGroupMetadataError as error:
-                message = _("{place}: {node} cannot be opened: {reason}").format(
-                    place=array.node, node=node, reason=error
-                )
-                self._findings.append(problem_of(array.node, XGroupMetadataError(message)))
+            name = self._add(coordinate, array.node)
+            yield name
+            for key, companion in inherited.companions.items():
+                is_there = companion.identity in self._names
+                if is_there or self._can_be_opened(companion, array.node):
+                    self._variables[name].rewritten[key] = self._add(companion, array.node)
+                    yield self._variables[name].rewritten[key]
+
+    def _can_be_opened(self, coordinate: Coordinate, referrer: Node) -> bool:
+        """Tell whether the array that a coordinate is can be opened, and find why if not."""
+        source = coordinate.source
+        if not isinstance(source, Stored):
+            return True
+        try:
+            self._maker.template(source.node, source.along)
+        except XGroupMetadataError as error:
+            message = _("{place}: {node} cannot be opened: {reason}").format(
+                place=referrer, node=source.node, reason=error
+            )
+            self._findings.append(problem_of(referrer, XGroupMetadataError(message)))
+            return False
+        return True
+
+    def _diverging(self, array: ArrayReading) -> dict[str, str]:
+        """Return new names for dimensions that have other coordinate values for other arrays.
+
+        The same for all arrays of the group that have the same values.
+        """
+        names = {}
+        for coordinate in array.interpretation.coordinates:
+            dim, there = coordinate.name, self._variables.get(coordinate.name)
+            if coordinate.source.dims != (dim,) or dim not in array.dims or there is None:
                 continue
-            yield self._add(Coordinate(dim, Stored(node, (dim,))), array.node)
+            if there.is_own or there.dims != (dim,) or there.identity == coordinate.identity:
+                continue
+            key = (dim, coordinate.identity)
+            if key not in self._split:
+                size = self._variables[array.node.name].sizes[dim]
+                self._split[key] = self._free_dimension(f"{dim}_{array.node.name}", size)
+            names[dim] = self._split[key]
+        return names
+
+    def _rename(self, array: ArrayReading, names: Mapping[str, str]) -> None:
+        """Rename dimensions of an array whose coordinates are others than those of the group."""
+        if not names:
+            return
+        self._variables[array.node.name].rename(names)
+        self._count_sizes()
+        changes = ", ".join(f"{old!r} -> {new!r}" for old, new in names.items())
+        message = _(
+            "Array {path}: other arrays of the group have other coordinate values along its "
+            "dimensions; renamed {renamed}"
+        ).format(path=array.node, renamed=changes)
+        self._findings.append(Finding(Kind.DIMENSION, message, (str(array.node),), array.node))
+
+    def _standing(self, coordinate: Coordinate) -> str | None:
+        """Return the group's own coordinate of a dimension for which another one is declared.
+
+        What the data carry themselves stands.
+        """
+        source = coordinate.source
+        variable = self._variables.get(coordinate.name)
+        if isinstance(source, Given) or source.dims != (coordinate.name,):
+            return None
+        if variable is None or not variable.is_own or variable.dims != source.dims:
+            return None
+        own = variable.source.node if isinstance(variable.source, Stored) else None
+        return None if isinstance(source, Stored) and source.node == own else coordinate.name
+
+    def _add_beside(self, name: str, coordinate: Coordinate, referrer: Node) -> str:
+        """Add to the group's own coordinate what is declared of it and absent."""
+        variable, source = self._variables[name], coordinate.source
+        variable.identity = variable.identity or variable.source
+        attributes = dict(coordinate.attributes)
+        if coordinate.bounds is not None and variable.attribute("bounds") is None:
+            bounds = self._of_own_values(variable, coordinate.bounds)
+            if bounds is not None:
+                attributes["bounds"] = self._add(bounds, referrer)
+                self._variables[attributes["bounds"]].bounds_of = name
+        variable.add({**attributes, **self._terms(coordinate, referrer)})
+        if not isinstance(source, Stored):
+            variable.claims.setdefault(source, referrer)
+        elif coordinate.identity not in self._names:
+            rival = self._take_name(coordinate, referrer, beside=name)
+            self._names[coordinate.identity] = rival
+            self._variables[rival].identity = coordinate.identity
+            self._variables[rival].add(coordinate.attributes)
+            self._coordinates.add(rival)
+            self._users[rival].append(referrer)
+        return name
+
+    def _of_own_values(self, variable: _Variable, bounds: Coordinate) -> Coordinate | None:
+        """Return boundaries at distances from declared values as those from the own values."""
+        source, own = bounds.source, variable.source
+        if not isinstance(source, Computed | Offset) or not isinstance(own, Stored):
+            return bounds
+        if self._maker.decoded_dtype(own).kind not in "iuf":
+            return None
+        distances = source.function if isinstance(source, Computed) else source
+        offset = Offset(own, distances.below, distances.above, source.dims[-1])
+        return replace(bounds, source=offset)
+
+    def _terms(self, coordinate: Coordinate, referrer: Node) -> dict[str, str]:
+        """Add the terms of a parametric coordinate, and return the attribute that names them."""
+        if not coordinate.formula_terms:
+            return {}
+        terms = {
+            term: self._add(found, referrer) for term, found in coordinate.formula_terms.items()
+        }
+        return {"formula_terms": " ".join(f"{term}: {terms[term]}" for term in terms)}
 
     def _add(self, coordinate: Coordinate, referrer: Node) -> str:
         """Add a coordinate of an array, with its boundaries and terms, and return its name."""
+        standing = self._standing(coordinate)
+        if standing is not None:
+            return self._add_beside(standing, coordinate, referrer)
         identity = coordinate.identity
         name = self._names.get(identity)
         if name is None:
@@ -180,12 +334,9 @@ class _Naming:
         attributes = dict(coordinate.attributes)
         if coordinate.bounds is not None:
             attributes["bounds"] = self._add(coordinate.bounds, referrer)
-        if coordinate.formula_terms:
-            terms = {
-                term: self._add(found, referrer) for term, found in coordinate.formula_terms.items()
-            }
-            attributes["formula_terms"] = " ".join(f"{term}: {terms[term]}" for term in terms)
-        self._variables[name].add(attributes)
+        self._variables[name].add({**attributes, **self._terms(coordinate, referrer)})
+        if coordinate.crs is not None:
+            self._located.setdefault(name, coordinate.crs)
         return name
 
     def _own_name(self, coordinate: Coordinate) -> str | None:
@@ -213,7 +364,7 @@ class _Naming:
             self._count_sizes()
         return name
 
-    def _take_name(self, coordinate: Coordinate, referrer: Node) -> str:
+    def _take_name(self, coordinate: Coordinate, referrer: Node, beside: str = "") -> str:
         source = coordinate.source
         origin = source.node.group if isinstance(source, Stored) else referrer.group
         name = next(
@@ -221,19 +372,24 @@ class _Naming:
             for name in _possible_names(coordinate.name, origin.path)
             if self._is_free(name) and (source.dims == (name,) or name not in self._sizes)
         )
+        rival = None
         if name != coordinate.name:
             message = _(
                 "Array {array}: its coordinate {wanted!r} is called {name!r}, because "
                 "{wanted!r} is something else here or cannot be a name"
             ).format(array=referrer, wanted=coordinate.name, name=name)
-            self._findings.append(Finding(Kind.NAME, message, (str(referrer),), referrer))
+            finding = Finding(Kind.NAME, message, (str(referrer),), referrer)
+            if beside:
+                rival = Rival(beside, finding)
+            else:
+                self._findings.append(finding)
         sizes = self._maker.sizes(source)
         names = self._fitting_names(sizes, name, origin, referrer)
         dims = tuple(names.get(dim, dim) for dim in source.dims)
         sizes = {names.get(dim, dim): size for dim, size in sizes.items()}
         variable = _Variable(source, dims, sizes, self._own_attributes(source))
         self._variables[name] = variable
-        variable.referrer = referrer
+        variable.referrer, variable.rival = referrer, rival
         self._sizes.update(sizes)
         return name
 
@@ -277,11 +433,11 @@ class _Naming:
         }
         if not names:
             return names
-        renamed = ", ".join(f"{old!r} -> {new!r}" for old, new in names.items())
+        changes = ", ".join(f"{old!r} -> {new!r}" for old, new in names.items())
         message = _(
             "Array {array}: dimensions of its coordinate {name!r} have another size here, and "
             "were renamed {renamed}"
-        ).format(array=referrer, name=name, renamed=renamed)
+        ).format(array=referrer, name=name, renamed=changes)
         self._findings.append(Finding(Kind.DIMENSION, message, (str(referrer),), referrer))
         return names
 
@@ -289,12 +445,15 @@ class _Naming:
         """Return a free name for a dimension, the same for all arrays of its group that have it."""
         key = (origin, dim, size)
         if key not in self._renamed:
-            self._renamed[key] = next(
-                other
-                for other in _possible_names(f"{dim}_{name}", "")
-                if self._can_have(other, size) and other not in self._variables
-            )
+            self._renamed[key] = self._free_dimension(f"{dim}_{name}", size)
         return self._renamed[key]
+
+    def _free_dimension(self, wanted: str, size: int) -> str:
+        return next(
+            other
+            for other in _possible_names(wanted, "")
+            if self._can_have(other, size) and other not in self._variables
+        )
 
     def _can_have(self, dim: str, size: int) -> bool:
         """Tell whether a dimension of this name and size fits among what there is."""
@@ -333,16 +492,35 @@ class _Naming:
         if named is not None and self._is_no_grid_mapping(named):
             return None  # it names something else: not ours to change
         name = named or self._grid_mapping_name(mapping)
+        self._make_grid_mapping(name, mapping)
+        array.add({"grid_mapping": name})
+        if (name, mapping) in self._complete:
+            return name
+        return name if self._completed(name, mapping, referrer) else None
+
+    def _make_grid_mapping(self, name: str, mapping: GridMapping) -> None:
+        """Make a scalar coordinate that stands for a CRS, unless there is one of that name."""
         if name not in self._variables:
             variable = _Variable(Literal(np.array(0, np.int64), ()), (), {}, {})
             variable.identity = ("crs", mapping.crs.text)
             self._variables[name] = variable
         self._crs.setdefault(name, mapping)
         self._coordinates.add(name)
-        array.add({"grid_mapping": name})
-        if (name, mapping) in self._complete:
-            return name
-        return name if self._completed(name, mapping, referrer) else None
+
+    def _attach_located(self) -> None:
+        """Name the CRS of geolocation arrays by their ``grid_mapping``, never as that of the grid."""
+        for name, crs in self._located.items():
+            mapping = GridMapping(crs)
+            known = (
+                other
+                for other, item in self._crs.items()
+                if item.crs.is_same(crs) and item.geotransform is None
+            )
+            fresh = (other for other in _possible_names(crs.variable_name or "crs", ""))
+            chosen = next(known, None) or next(other for other in fresh if self._is_free(other))
+            self._make_grid_mapping(chosen, mapping)
+            self._variables[chosen].add(crs.grid_mapping())
+            self._variables[name].add({"grid_mapping": chosen})
 
     def _completed(self, name: str, mapping: GridMapping, referrer: Node) -> bool:
         """Complete a grid mapping variable, unless it is of another CRS: then that is told."""
@@ -383,10 +561,10 @@ class _Naming:
         for name, known in self._crs.items():
             if known.crs.is_same(mapping.crs) and known.geotransform == mapping.geotransform:
                 return name
-        if SPATIAL_REF not in self._crs and not self._is_no_grid_mapping(SPATIAL_REF):
-            if SPATIAL_REF not in self._variables:
-                return SPATIAL_REF
-            if self._conflict(SPATIAL_REF, mapping) is None:
+        if not self._is_no_grid_mapping(SPATIAL_REF):
+            there = self._variables.get(SPATIAL_REF)
+            # What the data carry stands; what was made for another array is another one.
+            if there is None or there.is_own:
                 return SPATIAL_REF
         return next(
             name

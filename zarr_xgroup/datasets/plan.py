@@ -10,12 +10,29 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from zarr_xgroup.conventions.model import Coordinate
+from zarr_xgroup.conventions.registry import declares_principal, why_not_declared
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.findings import Finding, Kind
 from zarr_xgroup.metadata.cf import candidate_paths, referred_names
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.snapshots import Snapshot
 from zarr_xgroup.variables.sources import Source, Stored
+
+
+@dataclass(frozen=True)
+class Rival:
+    """What is to be said of an array that is declared beside the group's own coordinate.
+
+    Attributes
+    ----------
+    own : str
+        The name of the coordinate that the group has itself: of equal values only it is kept.
+    finding : Finding
+        Told where both are kept.
+    """
+
+    own: str
+    finding: Finding
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +63,15 @@ class PlannedVariable:
         The arrays that have it as a coordinate.
     names_coordinates : bool
         Whether its metadata name its coordinates.
+    claims : tuple of tuple
+        Other values that metadata declare for it, with the array that does: only compared.
+    bounds_of : str
+        Set for boundaries that were declared along with claims: the coordinate that these are
+        about. They are left out if it has other values.
+    rewritten : mapping of str to str
+        Attributes in which paths were replaced by names.
+    rival : Rival or None
+        Set for an array that is declared as coordinate of a dimension for which the group has one.
     """
 
     name: str
@@ -59,6 +85,10 @@ class PlannedVariable:
     referrer: Node | None = None
     users: tuple[Node, ...] = ()
     names_coordinates: bool = False
+    claims: tuple[tuple[Source, Node], ...] = ()
+    rival: Rival | None = None
+    bounds_of: str = ""
+    rewritten: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def stored(self) -> Node | None:
@@ -94,18 +124,45 @@ class GroupPlan:
 def without_principal(plans: Collection[GroupPlan], snapshot: Snapshot) -> Iterator[Finding]:
     """Yield a finding for each array of data that declares no principal convention.
 
-    Not for coordinates, nor for arrays that others refer to.
+    Not for coordinates, nor for arrays that others or the group's ``coordinates`` refer to, nor
+    for those of a group that declares one.
     """
-    found = [array.node for plan in plans for array in _undeclared(plan)]
-    if not found:
+    found = [(plan, list(_undeclared(plan, snapshot))) for plan in plans]
+    if not any(arrays for _plan, arrays in found):
         return
     referred = {node for plan in plans for node in _referred(plan, snapshot)}
-    for node in found:
-        if node not in referred:
-            yield Finding(Kind.NO_PRINCIPAL, "", (str(node),), node)
+    for plan, arrays in found:
+        bare = _without_coordinate(plan, referred) if arrays else {}
+        of_group = why_not_declared(_attributes(plan, snapshot)) if arrays else ""
+        for node, why in ((it.node, why_not_declared(it.document.attributes)) for it in arrays):
+            if node not in referred:
+                place = node if why else plan.node
+                text = f"{place}: {why or of_group}" if why or of_group else ""
+                dims = bare.get(node, ())
+                yield Finding(Kind.NO_PRINCIPAL, text, (str(node),), node, bare=dims)
 
 
-def _undeclared(plan: GroupPlan) -> Iterator[ArrayReading]:
+def _without_coordinate(
+    plan: GroupPlan, referred: Collection[Node]
+) -> dict[Node | None, tuple[str, ...]]:
+    """Return the dimensions along which there is no coordinate, of each array of a group."""
+    along = {
+        dim
+        for it in plan.variables
+        if it.is_coordinate or it.dims == (it.name,) or it.stored in referred
+        for dim in it.dims
+    }
+    return {it.stored: tuple(dim for dim in it.dims if dim not in along) for it in plan.variables}
+
+
+def _attributes(plan: GroupPlan, snapshot: Snapshot) -> Mapping[str, Any]:
+    document = snapshot.document(plan.node.path)
+    return {} if document is None else document.attributes
+
+
+def _undeclared(plan: GroupPlan, snapshot: Snapshot) -> Iterator[ArrayReading]:
+    if declares_principal(_attributes(plan, snapshot)):
+        return
     coordinates = {
         planned.name
         for planned in plan.variables
@@ -117,18 +174,24 @@ def _undeclared(plan: GroupPlan) -> Iterator[ArrayReading]:
 
 
 def _referred(plan: GroupPlan, snapshot: Snapshot) -> Iterator[Node]:
-    """Yield the arrays that arrays of a group refer to."""
+    """Yield the arrays that a group and its arrays refer to."""
+    yield from _named(plan, _attributes(plan, snapshot), snapshot)
     for array in plan.reading.arrays:
         yield from array.interpretation.referred
-        yield from (node for node in array.inherited.values() if node is not None)
+        yield from (source.node for item in array.inherited for source in item.sources())
         for coordinate in array.interpretation.coordinates:
             yield from _sources(coordinate)
-        for name in referred_names(array.document.attributes):
-            for path in candidate_paths(name, plan.node.path):
-                document = snapshot.document(path)
-                if document is not None and document.is_array:
-                    yield Node(plan.node.store, path)
-                    break
+        yield from _named(plan, array.document.attributes, snapshot)
+
+
+def _named(plan: GroupPlan, attributes: Mapping[str, Any], snapshot: Snapshot) -> Iterator[Node]:
+    """Yield the arrays that CF attributes name."""
+    for name in referred_names(attributes):
+        for path in candidate_paths(name, plan.node.path):
+            document = snapshot.document(path)
+            if document is not None and document.is_array:
+                yield Node(plan.node.store, path)
+                break
 
 
 def _sources(coordinate: Coordinate) -> Iterator[Node]:

@@ -46,7 +46,8 @@ class Wishes:
         """Return whether all of a variable will be read, or its ends; None if nothing will."""
         if planned.name in self.dropped or planned.stored is None:
             return None
-        if self.for_indexes and planned.dims == (planned.name,):
+        is_compared = planned.rival is not None
+        if self.for_indexes and (is_compared or planned.dims == (planned.name,)):
             return True
         by_name = isinstance(self.decode_times, Mapping)
         times = self.decode_times.get(planned.name, True) if by_name else self.decode_times
@@ -67,6 +68,7 @@ def prefetch(
                 template.zarr_array(library.zarr_store(node.store), node.path),
                 whole,
                 library.snapshots[node.store],
+                library.limit(node.store),
                 library.timeout(node.store),
             )
     if not requests:

@@ -18,6 +18,37 @@ _GRID_MAPPING = "grid_mapping"
 STRING_ATTRIBUTES = (*_LISTS, *_PAIRS, _GRID_MAPPING, "units", "calendar", "dtype")
 
 
+#: Attributes that refer to other variables.
+REFERRING = (*_LISTS, *_PAIRS, _GRID_MAPPING)
+
+
+def paths_in(attributes: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the paths (names with a slash) in a variable's attributes, each with the attribute."""
+    for key in REFERRING:
+        for word in _words(attributes, key):
+            path = word.rstrip(":")
+            if "/" in path:
+                yield key, path
+
+
+def with_names(text: str, names: Mapping[str, str]) -> str:
+    """Return the text of an attribute with some paths replaced by names.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+    names : mapping of str to str
+        Path to name.
+    """
+
+    def renamed(word: str) -> str:
+        path = word.rstrip(":")
+        return f"{names.get(path, path)}{word.removeprefix(path)}"
+
+    return " ".join(map(renamed, text.split()))
+
+
 def referred_names(attributes: Mapping[str, Any]) -> Iterator[str]:
     """Yield the names and paths of other variables that a variable's attributes hold."""
     for key in _LISTS:

@@ -339,7 +339,9 @@ def _v3_document(
         return None, XGroupMetadataError(message)
     attributes, problem = _object_at(value, "attributes", place)
     value.pop("consolidated_metadata", None)
-    return Document(value, JsonObject(attributes or {}, place, pool), place, pool), problem
+    document = Document(value, JsonObject(attributes or {}, place, pool), place, pool)
+    _check_format(document, 3, place)
+    return document, problem
 
 
 def _v2_document(
@@ -352,9 +354,23 @@ def _v2_document(
         if value is not None:
             attributes, problem = _object_at(found, ".zattrs", place)
             members = {**value, "node_type": node_type}
-            shown = JsonObject(attributes or {}, place, pool)
-            return Document(members, shown, place, pool), problem
+            document = Document(members, JsonObject(attributes or {}, place, pool), place, pool)
+            _check_format(document, 2, place)
+            return document, problem
     return None, problem
+
+
+def _check_format(document: Document, zarr_format: ZarrFormat, place: str) -> None:
+    """Raise XGroupMetadataError if an array says of itself that it is of another format, or none.
+
+    A group is what is in it, whatever it says.
+    """
+    written = document.get("zarr_format")
+    if document.is_array and written != zarr_format:
+        message = _("'zarr_format' of {place} must be {zarr_format}, got {written!r}").format(
+            place=place, zarr_format=zarr_format, written=written
+        )
+        raise XGroupMetadataError(message)
 
 
 def _object_at(

@@ -56,8 +56,9 @@ class Reference:
             raise fragment.error(_("is no reference: it has no 'node'"))
         path = node.as_text()
         if not path or "//" in path or "\0" in path:
-            message = _("{place}: {path!r} is not the path of a node").format(place=node, path=path)
-            raise XGroupPathError(message)
+            reason = _("{path!r} is not the path of a node").format(path=path)
+            message = f"{node}: {reason}"
+            raise XGroupPathError(message, place=str(node), target=path, reason=reason)
         uri = fragment.get("uri")
         return cls(path, None if uri is None else uri.as_text(), _pointer_in(fragment))
 
@@ -75,7 +76,8 @@ def _pointer_in(fragment: Fragment) -> str | None:
         check_pointer(attribute.as_text())
     except XGroupPathError as error:
         message = f"{attribute}: {error}"
-        raise XGroupPathError(message) from error
+        place, target = str(attribute), error.target
+        raise XGroupPathError(message, place=place, target=target, reason=str(error)) from error
     return attribute.as_text()
 
 
@@ -83,7 +85,7 @@ def check_pointer(pointer: str) -> None:
     """Raise XGroupPathError unless a text is a JSON pointer (RFC 6901, section 3)."""
     if (pointer and not pointer.startswith("/")) or re.search(r"~(?![01])", pointer):
         message = _("{pointer!r} is no JSON pointer").format(pointer=pointer)
-        raise XGroupPathError(message)
+        raise XGroupPathError(message, target=pointer, reason=message)
 
 
 def at_pointer(node: Node, document: Mapping[str, Any], pointer: str) -> Fragment:
@@ -107,7 +109,7 @@ def at_pointer(node: Node, document: Mapping[str, Any], pointer: str) -> Fragmen
         else:
             there = Fragment(node, keys[: depth + 1], None).pointer
             message = _("nothing stands at {pointer}").format(pointer=there)
-            raise XGroupReferenceError(message)
+            raise XGroupReferenceError(message, place=str(node), target=pointer, reason=message)
     return Fragment(node, keys, value)
 
 

@@ -50,6 +50,7 @@ class Snapshot:
         self._documents: dict[str, Document] = {}
         self._undecoded: dict[str, Found] = {}
         self._children: dict[str, list[str]] = {}
+        self._listed: dict[str, frozenset[str]] = {}
         self._absent: set[str] = set()
         self._unlisted: set[str] = set()
         self._stale: dict[str, bool] = {}
@@ -65,7 +66,7 @@ class Snapshot:
         """Tell whether it is known what there is at a path, be it nothing."""
         if path in self._documents or path in self._absent or path in self.problems:
             return True
-        return self.is_consolidated(path) or self._is_below_array(path)
+        return self.is_consolidated(path) or self._is_below_array(path) or self._is_not_listed(path)
 
     def is_consolidated(self, path: str) -> bool:
         """Tell whether consolidated metadata says what there is at a path."""
@@ -100,7 +101,7 @@ class Snapshot:
                 "no such node in the consolidated metadata, though the store has it: open it with "
                 "consolidated=False"
             )
-        return _("no such node")
+        return _("not found in store")
 
     def is_listed(self, group: str) -> bool:
         """Tell whether the members of a group are known."""
@@ -142,10 +143,11 @@ class Snapshot:
             if document is None:
                 self._absent.add(path)
 
-    def learn_members(self, group: str, names: Iterable[str]) -> None:
-        """Take over the names of a group's members, of which the documents were read."""
+    def learn_listing(self, group: str, names: Iterable[str]) -> None:
+        """Take over what is listed in a group, of which the documents were read."""
+        self._listed[group] = frozenset(names)
         self._children[group] = sorted(
-            name for name in names if join_path(group, name) in self._documents
+            name for name in names if self.document(join_path(group, name)) is not None
         )
 
     def learn_unlisted(self, group: str, problem: XGroupStoreError) -> None:
@@ -173,7 +175,13 @@ class Snapshot:
 
     def forget(self) -> None:
         """Drop all documents, now and not when Python next looks for cycles of objects."""
-        for known in (self._documents, self._undecoded, self._children, self.problems):
+        for known in (
+            self._documents,
+            self._undecoded,
+            self._children,
+            self._listed,
+            self.problems,
+        ):
             known.clear()
         self._pool = Pool()
 
@@ -200,6 +208,15 @@ class Snapshot:
             document = self.document(join_path(group, name))
             if document is not None:
                 yield name, document
+
+    def _is_not_listed(self, path: str) -> bool:
+        """Tell whether there can be no node at a path, for a listing lacks it or what it is in."""
+        group = ""
+        for name in path.split("/"):
+            if name and name not in self._listed.get(group, (name,)):
+                return True
+            group = join_path(group, name)
+        return False
 
     def _is_below_array(self, path: str) -> bool:
         """Tell whether there can be no node at a path, for there is an array above it."""

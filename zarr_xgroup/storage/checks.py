@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from zarr_xgroup.errors import (
     XGroupError,
@@ -11,7 +11,7 @@ from zarr_xgroup.errors import (
     XGroupStoreNotFoundError,
 )
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.documents import Found
+from zarr_xgroup.metadata.documents import Found, ZarrFormat
 from zarr_xgroup.metadata.snapshots import Snapshot
 
 _NAMED_GROUPS = 10
@@ -91,15 +91,40 @@ def check_foreign_root(snapshot: Snapshot, found: Found) -> None:
         raise XGroupStoreError(_("it is an array: the URI must be that of a group"))
 
 
-def nothing_found(found: Mapping[str, Found], group: str, store: str) -> XGroupError:
-    """Return why neither the root nor the group is there: reading failed, or nothing is."""
+def unreadable_ends(found: Mapping[str, Found], store: str) -> XGroupError | None:
+    """Return why it cannot be known whether the root or the group asked for is there."""
     for values in found.values():
         for value in values.values():
             if isinstance(value, XGroupError):
                 return _of_store(value, store)
-    message = _("There is no Zarr group {group!r} in {store}, nor any at its root").format(
-        group=f"/{group}", store=store
-    )
+    return None
+
+
+def other_format(group: str, store: str, there: ZarrFormat) -> XGroupError:
+    """Return the error of a store that is not of the format asked for."""
+    message = _(
+        "There is no Zarr v{asked} group {group!r} in {store}, but what is there is Zarr v{there}: "
+        "open it with zarr_format={there}, or leave that out"
+    ).format(asked=2 if there == 3 else 3, group=f"/{group}", store=store, there=there)
+    return XGroupStoreNotFoundError(message)
+
+
+def nothing_found(group: str, store: str, inside: Sequence[str]) -> XGroupError:
+    """Return the error of a store that is none, with the groups that are found in it."""
+    if group:
+        message = _(
+            "There is no Zarr group {group!r} in {store}: neither there nor at the root of the "
+            "store is a zarr.json or a .zgroup"
+        ).format(group=f"/{group}", store=store)
+    else:
+        message = _(
+            "There is no Zarr group at {store}: it has neither a zarr.json nor a .zgroup"
+        ).format(store=store)
+    if inside:
+        names = ", ".join(repr(name) for name in inside[:_NAMED_GROUPS])
+        message += _("; there are groups in it, to be asked for by group=...: {names}").format(
+            names=names
+        )
     return XGroupStoreNotFoundError(message)
 
 

@@ -9,7 +9,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Self, TypeVar, cast
 
 from zarr.abc.store import Store
@@ -26,6 +26,7 @@ from zarr_xgroup.metadata.documents import (
     ZarrFormat,
     consolidated_nodes,
     format_of,
+    node_document,
 )
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import ancestor_paths, join_path, normalize_path
@@ -35,15 +36,21 @@ from zarr_xgroup.storage.checks import (
     check_group,
     check_not_stale,
     nothing_found,
+    other_format,
     unlisted,
+    unreadable_ends,
 )
 from zarr_xgroup.storage.failures import reason_of
 from zarr_xgroup.storage.foreign import ForeignOptions, ForeignStores
+from zarr_xgroup.storage.limits import request_limit
 from zarr_xgroup.storage.opening import describe_store, open_store, supports_listing, uri_of
 from zarr_xgroup.storage.reading import StoreReader, gather
 from zarr_xgroup.storage.values import ValueRequest, read_values
 
 T = TypeVar("T")
+
+#: In how many places a store is looked for inside of what is none.
+_LOOKED_AT = 100
 
 _FOREIGN_OPTIONS = frozenset(ForeignOptions.__annotations__)
 
@@ -77,6 +84,18 @@ class OpenStore:
     closes: bool
     timeout: float | None = None
     ignores_consolidated: bool = False
+
+    @cached_property
+    def limit(self) -> asyncio.Semaphore:
+        """What all requests to the store wait for, documents and values alike.
+
+        Made when it is first asked for: by then the store's client has connections.
+        """
+        return request_limit(self.store)
+
+    def reader(self) -> StoreReader:
+        """Return what reads documents, the time for which begins now."""
+        return StoreReader(self.store, self.timeout, self.limit)
 
 
 class Library:
@@ -191,6 +210,10 @@ class Library:
         """Return an open store."""
         return self._stores[number].store
 
+    def limit(self, number: int) -> asyncio.Semaphore:
+        """Return what requests to a store wait for."""
+        return self._stores[number].limit
+
     def timeout(self, number: int) -> float | None:
         """Return how long an open may wait for values of a store, in seconds."""
         return self._stores[number].timeout
@@ -222,7 +245,8 @@ class Library:
         return self.snapshots.learn_store(snapshot)
 
     async def _open(self, store_like: Any, options: StoreOptions) -> str:
-        asked = normalize_path(options.get("group"))
+        # As zarr has it: a backslash in the path of a group is a slash.
+        asked = normalize_path((options.get("group") or "").replace("\\", "/"))
         place = await open_store(store_like, options.get("storage_options"))
         group = join_path(place.path, asked)
         closes = place.store is not getattr(store_like, "store", store_like)
@@ -246,7 +270,10 @@ class Library:
         listing = asyncio.ensure_future(StoreReader(store).names(group)) if is_listed else None
         try:
             found = await _read_ends(StoreReader(store), [group], options)
-            snapshot = Snapshot(name, _format(found, group, name))
+            zarr_format = format_of(found[group]) or format_of(found[""])
+            if zarr_format is None:
+                raise await _why_nothing(StoreReader(store), found, group, name, options)
+            snapshot = Snapshot(name, zarr_format)
             ignores = consolidated is False
             number = self._add(OpenStore(store, closes, ignores_consolidated=ignores), snapshot)
             for path, values in found.items():
@@ -358,7 +385,7 @@ class Library:
 
     async def _found(self, number: int, paths: Collection[str]) -> list[Found]:
         opened = self._stores[number]
-        reader = StoreReader(opened.store, opened.timeout)
+        reader = opened.reader()
         keys = NODE_KEYS[self.snapshots[number].zarr_format]
         return await gather(lambda path: reader.node(path, keys), paths)
 
@@ -378,7 +405,7 @@ class Library:
         snapshot, opened = self.snapshots[number], self._stores[number]
         groups = list(dict.fromkeys(groups))
         unknown = [path for path in groups if not snapshot.is_listed(path)]
-        reader = StoreReader(opened.store, opened.timeout)
+        reader = opened.reader()
         asked = [path for path in unknown if (number, path) not in self._listings]
         for path, names in zip(asked, await gather(reader.names, asked), strict=True):
             self._listings[number, path] = names
@@ -398,10 +425,10 @@ class Library:
     def _learn_listing(self, number: int, group: str, names: set[str] | XGroupStoreError) -> None:
         snapshot = self.snapshots[number]
         if isinstance(names, set):
-            members = {name for name in names if snapshot.document(join_path(group, name))}
+            has_member = any(snapshot.document(join_path(group, name)) for name in names)
             # A listing that works shows at least the group's own document, which was read.
-            if members or names & METADATA_KEYS:
-                snapshot.learn_members(group, members)
+            if has_member or names & METADATA_KEYS:
+                snapshot.learn_listing(group, names)
                 return
         problem = unlisted(snapshot, group, ignores=self._stores[number].ignores_consolidated)
         problem.__cause__ = names if isinstance(names, XGroupStoreError) else None
@@ -445,12 +472,36 @@ def _foreign_options(options: StoreOptions) -> ForeignOptions:
     return cast(ForeignOptions, part)
 
 
-def _format(found: dict[str, Found], group: str, store: str) -> ZarrFormat:
-    """Return the format of a group, else of the root; raise if neither is there."""
-    zarr_format = format_of(found[group]) or format_of(found[""])
-    if zarr_format is None:
-        raise nothing_found(found, group, store)
-    return zarr_format
+async def _why_nothing(
+    reader: StoreReader, found: dict[str, Found], group: str, name: str, options: StoreOptions
+) -> XGroupError:
+    """Return why neither the root nor the group is there, after looking for what is instead."""
+    problem = unreadable_ends(found, name)
+    if problem is not None:
+        return problem
+    asked = options.get("zarr_format")
+    if asked is not None:
+        other: ZarrFormat = 2 if asked == 3 else 3
+        ends = await _read_ends(reader, [group], {"zarr_format": other})
+        if other in (format_of(ends[group]), format_of(ends[""])):
+            return other_format(group, name, other)
+    listed = await reader.names("")
+    names = sorted(listed, key=_likelihood)[:_LOOKED_AT] if isinstance(listed, set) else []
+    keys = (*NODE_KEYS[3], *NODE_KEYS[2])
+    nodes = zip(names, await gather(lambda path: reader.node(path, keys), names), strict=True)
+    inside = [at for at, values in nodes if _is_group(values, f"/{at}")]
+    return nothing_found(group, name, inside)
+
+
+def _likelihood(name: str) -> tuple[bool, str]:
+    """Return where to put a name among those that may be groups, likely ones first."""
+    return not name.endswith(".zarr"), name
+
+
+def _is_group(found: Found, place: str) -> bool:
+    zarr_format = format_of(found)
+    document = node_document(found, zarr_format, place)[0] if zarr_format else None
+    return document is not None and not document.is_array
 
 
 def _read_node_by_node(snapshot: Snapshot, at: Node, problem: XGroupError) -> Finding:

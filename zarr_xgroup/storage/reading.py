@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeVar
 
-import zarr
 from zarr.abc.store import Store
 from zarr.core.buffer import default_buffer_prototype
 
@@ -15,12 +14,13 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import Found, split_consolidated
 from zarr_xgroup.metadata.paths import join_path
 from zarr_xgroup.storage.failures import late, reason_of
+from zarr_xgroup.storage.limits import request_limit
 
 T = TypeVar("T")
 
 
 class StoreReader:
-    """Reads a store's documents, of at most as many nodes at once as zarr is configured for.
+    """Reads a store's documents, many at once.
 
     Parameters
     ----------
@@ -28,21 +28,27 @@ class StoreReader:
         The store.
     timeout : float, optional
         How many seconds requests may last in all, from now on. Default: for ever.
+    limit : asyncio.Semaphore, optional
+        What requests wait for, shared with whoever else reads the store. Default: one of its own.
     """
 
-    def __init__(self, store: Store, timeout: float | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        timeout: float | None = None,
+        limit: asyncio.Semaphore | None = None,
+    ) -> None:
         self._store = store
         self._deadline = None
         if timeout is not None:
             self._deadline = asyncio.get_running_loop().time() + timeout
         self._prototype = default_buffer_prototype()
-        self._limit = asyncio.Semaphore(zarr.config.get("async.concurrency"))
+        self._limit = limit or request_limit(store)
 
     async def node(self, path: str, keys: Iterable[str]) -> Found:
         """Return what stands at the keys of the node at `path`; keys without content miss."""
         keys = tuple(keys)
-        async with self._limit:
-            values = await gather(lambda key: self._value(join_path(path, key)), keys)
+        values = await gather(lambda key: self._value(join_path(path, key)), keys)
         return {key: value for key, value in zip(keys, values, strict=True) if value is not None}
 
     async def names(self, group: str) -> set[str] | XGroupStoreError:
@@ -62,8 +68,7 @@ class StoreReader:
                 }
             return names
 
-        async with self._limit:
-            return await self._attempt(listed, f"/{group}")
+        return await self._attempt(listed, f"/{group}")
 
     async def _value(self, key: str) -> Any:
         """Return what stands at a key, None without anything, or the error in its way."""
@@ -89,7 +94,7 @@ class StoreReader:
         each ends as the cause of an error raised or of a warning given.
         """
         try:
-            async with asyncio.timeout_at(self._deadline):
+            async with asyncio.timeout_at(self._deadline), self._limit:
                 return await request()
         except Exception as error:  # noqa: BLE001
             reason = reason_of(error)

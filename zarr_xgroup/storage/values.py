@@ -30,6 +30,8 @@ class ValueRequest:
         Whether all values are wanted, else the first and the last one.
     snapshot : Snapshot
         Its store.
+    limit : asyncio.Semaphore
+        What requests to the store wait for.
     timeout : float or None
         How many seconds it may take.
     """
@@ -38,6 +40,7 @@ class ValueRequest:
     array: zarr.Array[Any]
     whole: bool
     snapshot: Snapshot
+    limit: asyncio.Semaphore
     timeout: float | None
 
 
@@ -47,17 +50,9 @@ async def read_values(requests: Iterable[ValueRequest]) -> list[Any]:
 
 
 async def _read(request: ValueRequest) -> Any:
-    array = request.array
-    reader: zarr.AsyncArray[Any] = array._async_array
     try:
         async with asyncio.timeout(request.timeout):
-            if request.whole:
-                return np.asarray(await reader.getitem(slice(None)))
-            ends = [(0,) * len(array.shape), tuple(size - 1 for size in array.shape)]
-            if array.nchunks == 1:
-                values = np.asarray(await reader.getitem(Ellipsis))
-                return [values[end] for end in ends]
-            return await asyncio.gather(*(reader.getitem(end) for end in ends))
+            return await _values(request)
     except Exception as error:  # noqa: BLE001 - storage libraries and codecs raise errors of their own
         reason = reason_of(error)
         if isinstance(error, TimeoutError) and request.timeout is not None:
@@ -66,3 +61,21 @@ async def _read(request: ValueRequest) -> Any:
         problem = request.snapshot.read_problem(message)
         problem.__cause__ = error
         return problem
+
+
+async def _values(request: ValueRequest) -> Any:
+    array = request.array
+    if request.whole:
+        return np.asarray(await _part(request, slice(None)))
+    ends = [(0,) * len(array.shape), tuple(size - 1 for size in array.shape)]
+    if array.nchunks == 1:
+        values = np.asarray(await _part(request, Ellipsis))
+        return [values[end] for end in ends]
+    return await asyncio.gather(*(_part(request, end) for end in ends))
+
+
+async def _part(request: ValueRequest, selection: Any) -> Any:
+    """Return a part of an array. Of one in several chunks zarr limits how many it reads at once."""
+    reader: zarr.AsyncArray[Any] = request.array._async_array
+    async with request.limit:
+        return await reader.getitem(selection)

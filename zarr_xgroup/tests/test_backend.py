@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -21,6 +22,8 @@ from zarr_xgroup import (
     XGroupStoreError,
     XGroupStoreNotFoundError,
 )
+from zarr_xgroup.backend import OpenOptions
+from zarr_xgroup.storage.library import StoreOptions
 from zarr_xgroup.tests import builders
 from zarr_xgroup.tests.builders import (
     SAMPLE,
@@ -430,11 +433,15 @@ def test_no_such_store_nor_group(function: Open, tmp_path: Path) -> None:
     assert str(error.value) in no_store(path, "/a/b")
 
 
-def no_store(path: Path, group: str) -> tuple[str, str]:
+def no_store(path: Path, group: str) -> tuple[str, ...]:
     """Return what we say of a path that does not exist: not all versions of zarr notice."""
     return (
         f"There is no store {path}",
-        f"There is no Zarr group {group!r} in {path}, nor any at its root",
+        (
+            f"There is no Zarr group {group!r} in {path}: neither there nor at the root of the "
+            "store is a zarr.json or a .zgroup"
+        ),
+        f"There is no Zarr group at {path}: it has neither a zarr.json nor a .zgroup",
     )
 
 
@@ -442,7 +449,9 @@ def test_no_store_behind_a_url(serve: Callable[[Contents], str]) -> None:
     url = serve({"unrelated.txt": b""})
     with pytest.raises(XGroupStoreNotFoundError) as error:
         xr.open_dataset(url, engine="xgroup")
-    assert str(error.value) == f"There is no Zarr group '/' in {url}, nor any at its root"
+    assert str(error.value) == (
+        f"There is no Zarr group at {url}: it has neither a zarr.json nor a .zgroup"
+    )
 
 
 def test_a_folder_that_is_no_store(tmp_path: Path) -> None:
@@ -613,7 +622,40 @@ def test_the_other_zarr_format(function: Open, tmp_path: Path, zarr_format: Zarr
     path = write_local(sample_contents(zarr_format, False), tmp_path / "s.zarr")
     with pytest.raises(XGroupStoreNotFoundError) as error:
         function(path, engine="xgroup", zarr_format=5 - zarr_format)
-    assert str(error.value) == f"There is no Zarr group '/' in {path}, nor any at its root"
+    assert str(error.value) == (
+        f"There is no Zarr v{5 - zarr_format} group '/' in {path}, but what is there is Zarr "
+        f"v{zarr_format}: open it with zarr_format={zarr_format}, or leave that out"
+    )
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("kind", ["folder", "zip"])
+def test_a_store_inside_of_what_is_none(kind: str, tmp_path: Path, zarr_format: ZarrFormat) -> None:
+    contents = sample_contents(zarr_format, False)
+    inside = {f"ocean.zarr/{key}": text for key, text in contents.items()}
+    inside.update({"readme.txt": b"", "data/table.csv": b"1"})
+    if kind == "folder":
+        path = Path(write_local(inside, tmp_path / "download"))
+    else:
+        path = tmp_path / "download.zip"
+        with ZipFile(path, "w") as archive:
+            for key, text in inside.items():
+                archive.writestr(key, text)
+    with pytest.raises(XGroupStoreNotFoundError) as error:
+        xr.open_dataset(path, engine="xgroup")
+    assert str(error.value) == (
+        f"There is no Zarr group at {path}: it has neither a zarr.json nor a .zgroup; there are "
+        "groups in it, to be asked for by group=...: 'ocean.zarr'"
+    )
+    opened(xr.open_dataset, path, group="ocean.zarr")
+
+
+def test_a_store_of_one_format_inside_of_what_is_none_of_another() -> None:
+    with pytest.raises(XGroupStoreNotFoundError) as error:
+        xr.open_dataset(memory_store({}), engine="xgroup", group="a", zarr_format=2)  # type: ignore[arg-type]
+    assert str(error.value).endswith(
+        ": neither there nor at the root of the store is a zarr.json or a .zgroup"
+    )
 
 
 @pytest.mark.parametrize("group", ["..", "sub/../sub", "./sub"])
@@ -637,10 +679,25 @@ def test_metadata_of_the_group_itself_that_is_no_json(function: Open) -> None:
 def test_an_unknown_option(function: Open) -> None:
     with pytest.raises(TypeError) as error:
         function(sample_store(3, False), engine="xgroup", what=1, nonsense=2)
-    assert str(error.value) == "engine 'xgroup' has no option nonsense, what"
+    options = ", ".join(sorted(OpenOptions.__annotations__))
+    assert str(error.value) == f"engine 'xgroup' has no option nonsense, what; it has {options}"
+    assert "consolidated, " in options
+    assert "zarr_format" in options
 
 
 # The entry point.
+
+
+def test_the_engine_says_what_it_is_for() -> None:
+    shown = repr(xr.backends.list_engines()["xgroup"])
+    assert "Open hierarchical Zarr stores" in shown
+    assert "Learn more at https://github.com/zarr-developers/geozarr-spec" in shown
+
+
+def test_the_options_are_one_call_away() -> None:
+    shown = xr.backends.list_engines()["xgroup"].open_dataset.__doc__ or ""
+    for name in StoreOptions.__annotations__:
+        assert f" {name} : " in shown
 
 
 @pytest.mark.parametrize("place", ["store.zarr", "store.zip", "s3://bucket/store.zarr", 5])

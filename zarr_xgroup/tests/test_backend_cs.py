@@ -129,6 +129,10 @@ def test_all_that_is_told_of_the_store() -> None:
         text = f"Array /collisions/{array}: its coordinate {name!r} is called {to!r}, because "
         return XGroupNameWarning, f"{text}{name!r} is something else here or cannot be a name"
 
+    def diverging(array: str) -> tuple[type, str]:
+        text = f"Array /collisions/{array}: other arrays of the group have other coordinate values "
+        return XGroupDimensionWarning, f"{text}along its dimensions; renamed 'z' -> 'z_{array}'"
+
     other_size = (
         "Array /collisions/referring: dimensions of its coordinate 'grid' have another size here, "
         "and were renamed 'cell' -> 'cell_grid'"
@@ -140,9 +144,7 @@ def test_all_that_is_told_of_the_store() -> None:
     )
     assert sorted(told, key=str) == sorted(
         [
-            renamed("b", "z", "collisions_z"),
-            renamed("c", "z", "collisions_z_1"),
-            renamed("d", "z", "collisions_z_2"),
+            *(diverging(name) for name in "bcd"),
             renamed("referring", "quality", "collisions_other_quality"),
             renamed("referring", "other", "collisions_other_other"),
             renamed("ambiguous/data", "shared", "collisions_shared"),
@@ -729,9 +731,11 @@ def test_attributes_of_proj_pass_through() -> None:
 def test_names_that_are_taken() -> None:
     dataset, _given = opened(xr.open_dataset, STORE, group="collisions")
     check(dataset, "z", [1, 2], attrs={})
-    check(dataset, "collisions_z", [3, 4], ("z",), {})
-    check(dataset, "collisions_z_1", [5, 6], ("z",), {})
-    check(dataset, "collisions_z_2", [1, 2], ("z",), {"units": "m"})
+    check(dataset, "z_b", [3, 4], attrs={})
+    check(dataset, "z_c", [5, 6], attrs={})
+    check(dataset, "z_d", [1, 2], attrs={"units": "m"})
+    for name in "bcd":
+        assert dataset[name].dims == (f"z_{name}",)
     flags = np.array([7, 8, 9], np.int8)
     check(dataset, "collisions_other_quality", flags, ("cell",), {})
     np.testing.assert_array_equal(dataset["quality"], [0.0, 1.0, 2.0])
@@ -1073,6 +1077,7 @@ def test_opening_reads_no_chunk_of_ours() -> None:
     # xarray reads dimension coordinates for their indexes, and ends of times to decode them.
     dimension_coordinates = {
         *("bounds/own", "bounds/sources/packed", "collisions/ambiguous/shared"),
+        "collisions/shared",  # compared with the group's own coordinate
         *("described/sources/heights", "parametric/grid/s_rho"),
         *("sharing/coords/level", "sharing/coords/station"),
         *("values/height", "values/level", "values/sources/age"),
@@ -1399,7 +1404,8 @@ def test_geodetic_and_planar_arrays(tmp_path: Path) -> None:
     assert set(dataset["data"].coords) == {"longitude", "latitude", "easting", "northing"}
     for number, (path, standard_name) in enumerate(names.items()):
         name = path.rpartition("/")[2]
-        check(dataset, name, plane + number, ("y", "x"), {"standard_name": standard_name})
+        expected = {"standard_name": standard_name} if path.startswith("geodetic") else {}
+        check(dataset, name, plane + number, ("y", "x"), expected)
     # In the root of a store `..` is above it: the path is that of the node then.
     dataset = opened_sample(store_of(tmp_path / "s", document, others, data))
     assert set(dataset["data"].coords) == {"longitude", "latitude", "easting", "northing"}

@@ -21,7 +21,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from packaging.version import Version
 
-from zarr_xgroup import XGroupDimensionWarning, XGroupNameWarning, XGroupResolutionWarning
+from zarr_xgroup import XGroupDimensionWarning, XGroupResolutionWarning
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.errors import XGroupMetadataError, XGroupReferenceError
 from zarr_xgroup.tests.documents import (
@@ -155,6 +155,13 @@ def assert_grid(
     assert set(variable.coords) <= {*dims, "spatial_ref"}
 
 
+#: What is told where no coordinates follow from anything.
+NOTHING = (
+    "spatial is declared, but there is neither spatial:transform, nor spatial:bbox, nor 1-D arrays "
+    "y, x: these dimensions have no coordinates from it"
+)
+
+
 # The store of the repository.
 
 DEGREES = [0.1, 0.0, -0.7, 0.0, -0.3, 60.2]
@@ -256,8 +263,8 @@ def test_all_forms_of_the_store_give_the_same(store: Path) -> None:
 
 def test_arrays_without_a_principal_convention(store: Path) -> None:
     paths = without_principal(xr.open_datatree, store)
-    # A group's attributes are for its direct child arrays that have its dimensions.
-    expected = ["array_level/mask", "inherited/profile", "inherited/scalar", "inherited/below/red"]
+    # Those of a group that declares one are not told, whether or not they have its dimensions.
+    expected = ["array_level/mask", "inherited/below/red"]
     assert sorted(paths) == sorted(f"/{path}" for path in expected)
 
 
@@ -880,7 +887,9 @@ def test_transform_of_the_layouts_group_is_not_that_of_every_level(tmp_path: Pat
     items = [{"asset": "fine"}, {"asset": "coarse"}]
     documents = two_levels({"asset": "coarse"})
     documents[""] = group(layout(*items, transform=TRANSFORM))
-    assert set(open_one(tmp_path, documents, group="coarse").coords) == set()
+    dataset, told = opened(xr.open_dataset, write(tmp_path / "s", documents), group="coarse")
+    assert set(dataset.coords) == set()
+    assert [str(warning) for warning in told] == [f"Array /coarse/a: {NOTHING}"]
 
 
 def test_levels_of_a_bounding_box(tmp_path: Path) -> None:
@@ -1015,13 +1024,25 @@ def test_box_of_a_rotated_grid_is_that_of_its_corners(tmp_path: Path) -> None:
     [
         spatial(bbox=[0.0, 0.0, 0.0, 0.0]),
         spatial(bbox=[0, 0, 0, 0]),
+    ],
+)
+def test_nothing_but_a_placeholder(tmp_path: Path, attributes: Json) -> None:
+    assert set(open_one(tmp_path, one_array(attributes)).variables) == {"a"}
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
         spatial(bbox=None),
         spatial(),
         spatial(transform_type="affine", registration="node", shape=[2, 3]),
     ],
 )
 def test_nothing_to_compute_coordinates_from(tmp_path: Path, attributes: Json) -> None:
-    assert set(open_one(tmp_path, one_array(attributes)).variables) == {"a"}
+    store = write(tmp_path / "store.zarr", one_array(attributes))
+    dataset, told = opened(xr.open_dataset, store)
+    assert set(dataset.variables) == {"a"}
+    assert [str(warning) for warning in told] == [f"Array /a: {NOTHING}"]
 
 
 def test_placeholder_beside_a_transform_is_no_contradiction(tmp_path: Path) -> None:
@@ -1037,7 +1058,9 @@ def test_null_is_none(tmp_path: Path) -> None:
 def test_stale_transform_of_stac_is_ignored(tmp_path: Path) -> None:
     stale = {"proj:transform": [60.0, 0, 1.0, 0, -60.0, 2.0], "proj:bbox": [1.0, 2.0, 3.0, 4.0]}
     documents = {"": group(), "a": array((2, 3), ("y", "x"), {**spatial(), **stale})}
-    assert set(open_one(tmp_path, documents).variables) == {"a"}
+    dataset, told = opened(xr.open_dataset, write(tmp_path / "stale", documents))
+    assert set(dataset.variables) == {"a"}
+    assert [str(warning) for warning in told] == [f"Array /a: {NOTHING}"]
     documents["a"]["attributes"] |= spatial(TRANSFORM)
     assert_grid(open_one(tmp_path, documents)["a"], TRANSFORM)
 
@@ -1136,16 +1159,17 @@ def test_two_grids_of_one_size_in_one_group(tmp_path: Path) -> None:
         "b": array((2, 3), ("y", "x"), spatial(TWICE)),
     }
     dataset, told = opened(xr.open_dataset, write(tmp_path / "store.zarr", documents))
-    # A dimension has one coordinate of its name: those of the second grid are called else.
-    for names, transform in ((("y", "x"), TRANSFORM), (("y_1", "x_1"), TWICE)):
-        for name, dim, values in zip(names, "yx", along(transform, (2, 3)), strict=True):
-            assert_exactly(dataset["b"].coords[name], values, [dim])
-    assert [type(warning) for warning in told] == [XGroupNameWarning] * 2
-    assert [str(warning) for warning in told] == [
-        f"Array /b: its coordinate {name!r} is called '{name}_1', because {name!r} is something "
-        "else here or cannot be a name"
-        for name in "yx"
-    ]
+    # A dimension has one coordinate of its name: the second grid has dimensions of its own.
+    for name, dims, transform in (("a", ("y", "x"), TRANSFORM), ("b", ("y_b", "x_b"), TWICE)):
+        assert dataset[name].dims == dims
+        for dim, values in zip(dims, along(transform, (2, 3)), strict=True):
+            assert_exactly(dataset[name].coords[dim], values, [dim])
+    (warning,) = told
+    assert type(warning) is XGroupDimensionWarning
+    assert str(warning) == (
+        "Array /b: other arrays of the group have other coordinate values along its dimensions; "
+        "renamed 'y' -> 'y_b', 'x' -> 'x_b'"
+    )
 
 
 # Attributes of the coordinates.

@@ -51,16 +51,14 @@ CHAIN = " -> ".join(f"/#/attributes/crs/link{number}" for number in range(16))
 
 #: What is said of each array, by group and kind of error. `{array}` is the array and its fragment mark, `{axis}`
 #: the place of its axis in it, `{set}` that of the axis' coordinate set.
-MISSING = (
-    "'nowhere' leads nowhere, tried {parent}/nowhere (no such node), {path}/nowhere (no such node)"
-)
+MISSING = "'nowhere' leads nowhere, tried {parent}/nowhere (not found in store), {path}/nowhere (not found in store)"
 FAULTS: Mapping[str, Faults] = {
     "values": {
         XGroupReferenceError: {
             "missing": "{set}/values/external: " + MISSING,
             "missing_absolute": (
                 "{set}/values/external: '/nowhere/at/all' leads nowhere, tried "
-                "/nowhere/at/all (no such node)"
+                "/nowhere/at/all (not found in store)"
             ),
             "group": (
                 "{set}/values/external: '/values' leads nowhere, tried /values (an array is "
@@ -113,8 +111,8 @@ FAULTS: Mapping[str, Faults] = {
             ),
             "missing_node": (
                 "{array}/attributes/cs/crs/0: 'nowhere#/attributes/crs/empty' leads nowhere, "
-                "tried /systems/nowhere (no such node), /systems/missing_node/nowhere (no "
-                "such node)"
+                "tried /systems/nowhere (not found in store), /systems/missing_node/nowhere (not "
+                "found in store)"
             ),
             "cycle": (
                 "{array}/attributes/cs/crs/0: references form a cycle: "
@@ -143,25 +141,25 @@ FAULTS: Mapping[str, Faults] = {
         XGroupReferenceError: {
             "too_long": (
                 "{set}/values/external: 'three' leads nowhere, tried /shapes/three (its "
-                "shape is [3], the axis 'x_too_long' needs [2]), /shapes/too_long/three (no "
-                "such node)"
+                "shape is [3], the axis 'x_too_long' needs [2]), /shapes/too_long/three (not "
+                "found in store)"
             ),
             "too_many_axes": (
                 "{set}/values/external: 'table' leads nowhere, tried /shapes/table (its "
                 "shape is [2, 3], the axis 'x_too_many_axes' needs [2]), "
-                "/shapes/too_many_axes/table (no such node)"
+                "/shapes/too_many_axes/table (not found in store)"
             ),
             "no_axis": (
                 "{set}/values/external: 'scalar' leads nowhere, tried /shapes/scalar (its "
-                "shape is [], the axis 'x_no_axis' needs [2]), /shapes/no_axis/scalar (no "
-                "such node)"
+                "shape is [], the axis 'x_no_axis' needs [2]), /shapes/no_axis/scalar (not "
+                "found in store)"
             ),
         },
         XGroupMetadataError: {
             "too_few_values": "{set}/values/explicit has 1 values, the axis needs 2",
             "outside": (
-                "{array}/attributes/cs/crs/0/axes/elsewhere/coordinates/0/values/explicit "
-                "has 2 values, the axis needs 1"
+                "{array}/attributes/cs/crs/0/axes/elsewhere has more than one value, but is no "
+                "dimension of the array (good)"
             ),
         },
     },
@@ -232,8 +230,8 @@ FAULTS: Mapping[str, Faults] = {
             "boundaries_shape": (
                 "{set}/boundaries/external: 'three_edges' leads nowhere, tried "
                 "/parts/three_edges (its shape is [3, 2], the boundaries of axis "
-                "'x_boundaries_shape' need [2, 2]), /parts/boundaries_shape/three_edges (no "
-                "such node)"
+                "'x_boundaries_shape' need [2, 2]), /parts/boundaries_shape/three_edges (not "
+                "found in store)"
             ),
             "boundaries_group": (
                 "{set}/boundaries/external: '/parts' leads nowhere, tried /parts (an array "
@@ -249,6 +247,10 @@ FAULTS: Mapping[str, Faults] = {
             "without_epoch": "{set}/time has no 'epoch'",
             "unit_number": "{set}/time/unit must be a string, got number",
             "epoch_number": "{set}/time/epoch must be a string, got number",
+            "unknown_epoch": (
+                "{set}/time/epoch must give a date and time as ISO 8601 writes it (such as "
+                "2028-02-01T00:00:00), got 'once upon a time'; the times were left undecoded"
+            ),
             "calendar_number": "{set}/time/calendar must be a string, got number",
             "reference_list": "{set}/time/reference must be a string, got list",
         },
@@ -272,8 +274,8 @@ FAULTS: Mapping[str, Faults] = {
             "geodetic_missing": "{array}/attributes/geolocation/geodetic/y: " + MISSING,
             "geolocation_in_crs": (
                 "{array}/attributes/cs/crs/0/geolocation/geodetic/y: 'gone' leads nowhere, "
-                "tried /services/gone (no such node), /services/geolocation_in_crs/gone (no "
-                "such node)"
+                "tried /services/gone (not found in store), /services/geolocation_in_crs/gone (not "
+                "found in store)"
             ),
             "ref_missing": "{array}/attributes/related: " + MISSING,
             "ref_missing_key": (
@@ -296,7 +298,6 @@ FAULTS: Mapping[str, Faults] = {
 UNDECODABLE = {
     "unknown_unit": {"units": "fortnights since 2000-01-01 00:00:00"},
     "years": {"units": "years since 2000-01-01 00:00:00"},
-    "unknown_epoch": {"units": "days since once upon a time"},
     "no_such_day": {"units": "days since 2026-02-30 00:00:00"},
     "unknown_calendar": {"units": "days since 2000-01-01 00:00:00", "calendar": "mayan"},
 }
@@ -629,7 +630,7 @@ def test_a_target_with_a_broken_document(tmp_path: Path, name: str) -> None:
     assert str(warning) == (
         "/data#/attributes/cs/crs/0/axes/t/coordinates/0/values/external: 'other/t' leads "
         f"nowhere, tried /other/t (/other/t/zarr.json is not valid JSON: {raised.value}), "
-        "/data/other/t (no such node). Array /data was opened without what depends on it"
+        "/data/other/t (not found in store). Array /data was opened without what depends on it"
     )
     assert type(warning.error) is XGroupReferenceError
     assert set(result.data_vars) == {"data"}
@@ -668,7 +669,7 @@ def test_what_the_consolidated_metadata_leaves_out(tmp_path: Path) -> None:
     )
     assert str(warning) == (
         "/data#/attributes/cs/crs/0/axes/t/coordinates/0/values/external: 'other/t' leads "
-        f"nowhere, tried /other/t ({reason}), /data/other/t (no such node). "
+        f"nowhere, tried /other/t ({reason}), /data/other/t (not found in store). "
         "Array /data was opened without what depends on it"
     )
     assert "t" in opened(xr.open_dataset, folder, consolidated=False)[0].coords

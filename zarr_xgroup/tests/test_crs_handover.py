@@ -167,17 +167,36 @@ def test_existing_array_is_completed_and_not_doubled(tmp_path: Path) -> None:
     assert attributes["GeoTransform"] == "500000.0 10.0 0.0 5000000.0 0.0 -10.0"
 
 
-def test_existing_array_of_another_crs_is_left_alone(tmp_path: Path) -> None:
+def test_an_existing_array_of_another_crs_stands(tmp_path: Path) -> None:
     wkt = pyproj.CRS(32632).to_wkt()
     documents = {
         "": group(declared(code=UTM)),
         "a": array((2, 3), ("y", "x")),
         "spatial_ref": reference(crs_wkt=wkt),
     }
-    dataset, _told = opened(xr.open_dataset, write(tmp_path / "store.zarr", documents))
-    assert dataset["spatial_ref"].attrs == {"crs_wkt": wkt}
-    mapping = dataset["a"].attrs["grid_mapping"]
-    assert pyproj.CRS.from_cf(dataset[mapping].attrs).to_epsg() == 32633
+    dataset, told = opened(xr.open_dataset, write(tmp_path / "store.zarr", documents))
+    assert dataset["spatial_ref"].attrs["crs_wkt"] == wkt
+    assert dataset["a"].attrs["grid_mapping"] == "spatial_ref"
+    assert pyproj.CRS.from_cf(dataset["spatial_ref"].attrs).to_epsg() == 32632
+    (warning,) = told
+    assert str(warning) == (
+        "Array /a: the CRS (proj:code) is another one than that of 'spatial_ref' (crs_wkt), which "
+        "was left as it is"
+    )
+
+
+def test_what_is_written_after_reprojecting_stands(tmp_path: Path) -> None:
+    documents = {
+        "": group(declared(code=UTM)),
+        "a": array((2, 3), ("y", "x"), {"grid_mapping": "spatial_ref"}),
+        "spatial_ref": reference(crs_wkt=pyproj.CRS(4326).to_wkt()),
+        "y": array((2,), ("y",)),
+        "x": array((3,), ("x",)),
+    }
+    dataset, told = opened(xr.open_dataset, write(tmp_path / "store.zarr", documents))
+    assert dataset["a"].rio.crs.to_epsg() == 4326
+    assert dataset["x"].attrs["standard_name"] == "longitude"
+    assert len(told) == 1
 
 
 def test_one_real_coordinate_hands_over_no_transform(tmp_path: Path) -> None:
@@ -195,7 +214,8 @@ AXES = {
     for name in ("y", "x")
 }
 UTM_ID, OTHER_ID = {"proj:code": UTM}, {"proj:code": "EPSG:32632"}
-ARRAYS = {"x": {"node": "lon"}, "y": {"node": "lat"}, "crs": UTM_ID}
+UNNAMED = {"x": {"node": "lon"}, "y": {"node": "lat"}}
+ARRAYS = {**UNNAMED, "crs": UTM_ID}
 
 
 @pytest.mark.parametrize(
@@ -204,18 +224,48 @@ ARRAYS = {"x": {"node": "lon"}, "y": {"node": "lat"}, "crs": UTM_ID}
         {"cs": {"crs": [{"axes": AXES}], "id": UTM_ID}},
         {"cs": {"crs": [{"axes": AXES, "id": UTM_ID}]}},
         {"cs": {"crs": [{"axes": AXES, "id": OTHER_ID}], "id": UTM_ID}},
-        {"geolocation": {"planar": ARRAYS}},
-        {"cs": {"crs": [{"axes": AXES, "geolocation": {"planar": ARRAYS}}]}},
     ],
 )
 def test_crs_of_other_conventions(tmp_path: Path, attributes: Json) -> None:
+    dataset = of_conventions(tmp_path, attributes)
+    mapping = dataset["a"].attrs["grid_mapping"]
+    assert pyproj.CRS.from_cf(dataset["a"].coords[mapping].attrs).to_epsg() == 32633
+
+
+def of_conventions(tmp_path: Path, attributes: Json) -> xr.Dataset:
+    """Return a grid with these attributes, beside longitudes and latitudes."""
     both = {"zarr_conventions": [CS, GEOLOCATION] if "cs" in attributes else [GEOLOCATION]}
     grid = ((2, 3), ("y", "x"))
     documents = {"": group(), "a": array(*grid, {**both, **attributes})}
     documents |= {"lon": array(*grid), "lat": array(*grid)}
-    dataset = quietly_opened(xr.open_dataset, write(tmp_path / "store.zarr", documents))
-    mapping = dataset["a"].attrs["grid_mapping"]
-    assert pyproj.CRS.from_cf(dataset["a"].coords[mapping].attrs).to_epsg() == 32633
+    dataset: xr.Dataset = quietly_opened(xr.open_dataset, write(tmp_path / "store.zarr", documents))
+    return dataset
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"geolocation": {"planar": ARRAYS}},
+        {"cs": {"crs": [{"axes": AXES, "geolocation": {"planar": ARRAYS}}]}},
+        {"cs": {"crs": [{"axes": AXES, "id": UTM_ID, "geolocation": {"planar": UNNAMED}}]}},
+    ],
+)
+def test_the_crs_of_a_geolocation_is_that_of_its_arrays(tmp_path: Path, attributes: Json) -> None:
+    dataset = of_conventions(tmp_path, attributes)
+    has_own = "id" in attributes.get("cs", {"crs": [{}]})["crs"][0]
+    assert ("grid_mapping" in dataset["a"].attrs) == has_own
+    mapping = dataset["lon"].attrs["grid_mapping"]
+    assert dataset["lat"].attrs["grid_mapping"] == mapping
+    assert (mapping == "spatial_ref") == has_own
+    assert pyproj.CRS.from_cf(dataset[mapping].attrs).to_epsg() == 32633
+
+
+def test_longitudes_and_latitudes_are_not_in_a_projected_crs(tmp_path: Path) -> None:
+    geolocation = {"geodetic": {**UNNAMED, "crs": {"proj:code": "EPSG:4326"}}}
+    system = {"axes": AXES, "id": UTM_ID, "geolocation": geolocation}
+    dataset = of_conventions(tmp_path, {"cs": {"crs": [system]}})
+    assert dataset["a"].rio.crs.to_epsg() == 32633
+    assert dataset["lon"].attrs["grid_mapping"] == "EPSG_4326"
 
 
 @pytest.mark.parametrize("transform", [TRANSFORM, ROTATED])

@@ -125,7 +125,6 @@ def test_warnings_and_differences_end_the_page(shown: str) -> None:
     told, _heading, differences = end.partition("What is different\n")
     assert re.findall(r"^- (\w+):", told, re.MULTILINE) == [
         "XGroupDimensionWarning",
-        "XGroupMetadataWarning",
         "XGroupDimensionWarning",
         "XGroupNoPrincipalWarning",
     ]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.version import Version
 
-from zarr_xgroup import XGroupDimensionWarning, XGroupMetadataError
+from zarr_xgroup import XGroupDimensionWarning, XGroupMetadataError, XGroupNameWarning
 from zarr_xgroup.conventions.model import AxisNames
 from zarr_xgroup.datasets.dimensions import assign_dimensions
 from zarr_xgroup.findings import as_warnings
@@ -20,6 +20,7 @@ from zarr_xgroup.tests.builders import (
     XARRAY,
     Array,
     Group,
+    Open,
     ZarrFormat,
     assert_same,
     build,
@@ -485,10 +486,10 @@ def test_a_new_name_that_is_taken() -> None:
 def test_a_dimension_called_as_a_scalar_array() -> None:
     arrays = {"a": document([2], ["s"]), "b": document([2], ["s"]), "s": document([])}
     settled, told = settle(arrays)
-    assert settled == {"a": ("s_a",), "b": ("s_b",), "s": ()}
+    assert settled == {"a": ("s_a",), "b": ("s_a",), "s": ()}
     assert told == [
         conflict("a", [2], ["s"], "'s' -> 's_a'", 3),
-        conflict("b", [2], ["s"], "'s' -> 's_b'", 3),
+        conflict("b", [2], ["s"], "'s' -> 's_a'", 3),
     ]
 
 
@@ -692,7 +693,7 @@ def test_the_time_of_the_nearest_ancestor() -> None:
 def left_as_it_is(length: int, ancestor: str, other: int) -> str:
     return (
         f"Array /g/deep/v: its dimension '/time' of length {length} cannot be that of group "
-        f"{ancestor} (length {other}), or the name is taken here; it was left as it is"
+        f"{ancestor} (length {other}); it was left as it is"
     )
 
 
@@ -746,20 +747,169 @@ def test_a_length_that_the_ancestor_has_not() -> None:
     assert dataset["v"].dims == ("/time",)
 
 
-def test_a_time_of_the_group_itself_never_stands_in_silently_for_its_ancestors() -> None:
-    own = coordinate("time", [30, 40])
-    store = memory_store(build(with_times(time=own, v=IN_TIME, w=Array([1.0, 2.0], ("time",)))))
-    dataset, told = opened_with_warnings(xr.open_dataset, store, group="g/deep")
-    assert dataset["w"].coords["time"].values.tolist() == [30, 40]
-    coordinates = [item.values.tolist() for item in dataset["v"].coords.values()]
-    assert [str(warning) for warning in told] == [left_as_it_is(2, "/", 2)]
-    assert coordinates == []
+def is_called(name: str, ancestor: str = "/") -> str:
+    return (
+        f"Group /g/deep: the dimension '/time' of its arrays, that of group {ancestor}, is called "
+        f"{name!r} with its coordinate, because the group has something else called 'time'"
+    )
 
 
-def test_a_time_of_the_group_itself_of_another_length() -> None:
+#: Members of a group that have a `time` of their own.
+OWN_TIMES: dict[str, dict[str, Group | Array]] = {
+    "as long": {"time": coordinate("time", [30, 40]), "w": Array([1.0, 2.0], ("time",))},
+    "longer": {"time": coordinate("time", [30, 40, 50])},
+    "scalar": {"time": Array(5.0)},
+    "along another dimension": {"time": Array([1.0, 2.0, 3.0], ("x",))},
+    "along the ancestor's": {"time": Array([30.0, 40.0], ("/time",))},
+    "a dimension only": {"w": Array([1.0, 2.0, 3.0], ("time",))},
+    "a group": {"time": Group({})},
+}
+
+
+@each_format
+@pytest.mark.parametrize("function", [xr.open_dataset, xr.open_datatree, xr.open_groups])
+@pytest.mark.parametrize("kind", OWN_TIMES)
+def test_beside_a_time_of_the_group_the_ancestors_is_renamed(
+    kind: str, function: Open, zarr_format: ZarrFormat
+) -> None:
+    own = OWN_TIMES[kind]
+    members: dict[str, Any] = {**own, "v": IN_TIME}
+    store = memory_store(build(with_times(**members), zarr_format))
+    result, told = opened_with_warnings(function, store, group="g/deep")
+    dataset = result["."] if isinstance(result, dict) else result
+    assert [str(warning) for warning in told] == [is_called("root_time")]
+    assert type(told[0]) is XGroupDimensionWarning
+    assert dataset["v"].dims == ("root_time",)
+    assert dataset["v"].coords["root_time"].values.tolist() == [1, 2]
+    assert dataset["root_time"].attrs == {"long_name": "root's"}
+    assert "root_time" in dataset.xindexes
+    time = own.get("time")
+    if isinstance(time, Array):
+        assert dataset["time"].values.tolist() == np.asarray(time.values).tolist()
+    if "w" in own:
+        assert dataset["w"].dims == ("time",)
+        assert "root_time" not in dataset["w"].coords
+
+
+def test_it_is_called_by_the_path_of_the_ancestor() -> None:
     own = coordinate("time", [30, 40, 50])
-    store = memory_store(build(with_times(time=own, v=IN_TIME)))
+    store = memory_store(build(with_times(nearest=[5, 6], time=own, v=IN_TIME, w=IN_TIME)))
     dataset, told = opened_with_warnings(xr.open_dataset, store, group="g/deep")
-    assert dataset["time"].values.tolist() == [30, 40, 50]
-    assert dataset["v"].values.tolist() == [7.0, 8.0]
-    assert [str(warning) for warning in told] == [left_as_it_is(2, "/", 2)]
+    assert dataset["v"].coords["g_time"].values.tolist() == [5, 6]
+    assert dataset["w"].dims == ("g_time",)
+    assert [str(warning) for warning in told] == [is_called("g_time", "/g")]
+
+
+def test_the_longer_name_may_be_taken_as_well() -> None:
+    own: dict[str, Any] = {"time": coordinate("time", [30, 40, 50]), "root_time": Array(5.0)}
+    store = memory_store(build(with_times(**own, v=IN_TIME)))
+    dataset, told = opened_with_warnings(xr.open_dataset, store, group="g/deep")
+    assert dataset["v"].coords["root_time_1"].values.tolist() == [1, 2]
+    assert dataset["root_time"].values == 5
+    assert [str(warning) for warning in told] == [is_called("root_time_1")]
+
+
+def test_both_times_along_one_array() -> None:
+    both = Array(np.ones((2, 3)), ("/time", "time"))
+    store = memory_store(build(with_times(v=both)))
+    dataset, told = opened_with_warnings(xr.open_dataset, store, group="g/deep")
+    assert dataset["v"].dims == ("root_time", "time")
+    assert [str(warning) for warning in told] == [is_called("root_time")]
+
+
+def test_an_ancestors_array_along_another_dimension_is_no_coordinate() -> None:
+    root = Group(
+        {
+            "time": Array([1.0, 2.0], ("x",)),
+            "w": Array([1.0, 2.0], ("time",)),
+            "g": Group({"v": IN_TIME}),
+        }
+    )
+    dataset = opened(xr.open_dataset, memory_store(build(root)), group="g")
+    assert dataset["v"].dims == ("time",)
+    assert not dataset.coords
+
+
+# What an ancestor's coordinate names.
+
+SIDES = np.array([[0.5, 1.5], [1.5, 2.5]])
+
+
+def with_bounds(key: str = "bounds", **members: Group | Array) -> Group:
+    """Return a store with a time and its boundaries at the root, and members below it."""
+    return Group(
+        {
+            "time": coordinate("time", [1, 2], **{key: "time_bnds"}),
+            "time_bnds": Array(SIDES, ("time", "nv")),
+            "g": Group(members),
+        }
+    )
+
+
+@each_format
+@pytest.mark.parametrize("key", ["bounds", "climatology"])
+@pytest.mark.parametrize("function", [xr.open_dataset, xr.open_datatree])
+def test_its_bounds_come_along(key: str, function: Open, zarr_format: ZarrFormat) -> None:
+    store = memory_store(build(with_bounds(key, v=IN_TIME, w=IN_TIME), zarr_format))
+    dataset = opened(function, store, group="g")
+    assert dataset["time"].attrs == {key: "time_bnds"}
+    assert dataset.coords["time_bnds"].dims == ("time", "nv")
+    assert dataset["time_bnds"].values.tolist() == SIDES.tolist()
+    assert set(dataset.data_vars) == {"v", "w"}
+
+
+def test_bounds_are_renamed_with_their_coordinate() -> None:
+    own: dict[str, Any] = {
+        "time": coordinate("time", [30, 40, 50], bounds="time_bnds"),
+        "time_bnds": Array(np.ones((3, 2)), ("time", "nv")),
+    }
+    store = memory_store(build(with_bounds(**own, v=IN_TIME)))
+    dataset, told = opened_with_warnings(xr.open_dataset, store, group="g")
+    assert dataset["root_time"].attrs == {"bounds": "root_time_bnds"}
+    assert dataset["time"].attrs == {"bounds": "time_bnds"}
+    assert dataset.coords["root_time_bnds"].dims == ("root_time", "nv")
+    assert dataset["root_time_bnds"].values.tolist() == SIDES.tolist()
+    assert dataset["time_bnds"].values.tolist() == np.ones((3, 2)).tolist()
+    assert [type(warning) for warning in told] == [XGroupDimensionWarning]
+
+
+def test_bounds_whose_name_is_something_else() -> None:
+    store = memory_store(build(with_bounds(v=IN_TIME, time_bnds=Array(5.0))))
+    dataset, told = opened_with_warnings(xr.open_dataset, store, group="g")
+    assert dataset["time"].attrs == {"bounds": "time_bnds_1"}
+    assert dataset["time_bnds_1"].values.tolist() == SIDES.tolist()
+    assert dataset["time_bnds"].values == 5
+    assert [type(warning) for warning in told] == [XGroupNameWarning]
+
+
+@pytest.mark.parametrize("bounds", ["nowhere", "../above", "wide", "across", "g", 5])
+def test_what_are_no_bounds_is_not_attached(bounds: Any) -> None:
+    arrays = {
+        "time": coordinate("time", [1, 2], bounds=bounds),
+        "wide": Array(np.ones((2, 2, 2)), ("time", "y", "x")),
+        "across": Array(np.ones((2, 2)), ("nv", "time")),
+    }
+    root = Group({**arrays, "g": Group({"v": IN_TIME})})
+    dataset, _told = opened_with_warnings(xr.open_dataset, memory_store(build(root)), group="g")
+    assert set(dataset.coords) == {"time"}
+
+
+def test_bounds_that_cannot_be_opened() -> None:
+    unknown = update(codecs=[{"name": "unknown"}])
+    documents = edit(build(with_bounds(v=IN_TIME)), "time_bnds/zarr.json", unknown)
+    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(documents), group="g")
+    assert set(dataset.coords) == {"time"}
+    assert len(told) == 1
+    assert "/time_bnds cannot be opened" in str(told[0])
+
+
+def test_arrays_that_share_a_size_share_the_renamed_dimensions() -> None:
+    bands = {"B01": 2, "B02": 6, "B05": 4, "TCI": 6}
+    arrays = {name: document([size, size], ["Y", "X"]) for name, size in bands.items()}
+    settled, _told = settle(arrays)
+    assert settled == {
+        "B01": ("Y", "X"),
+        "B02": ("Y_B02", "X_B02"),
+        "B05": ("Y_B05", "X_B05"),
+        "TCI": ("Y_B02", "X_B02"),
+    }

@@ -69,6 +69,14 @@ def paths_told(function: Open, root: Group, **options: Any) -> tuple[str, ...]:
     return warning.paths
 
 
+#: What the warning about missing principal conventions says.
+HALF = "a dimension without a coordinate"
+HELP = (
+    "'zarr_conventions' of an array or of its group can declare one, which says where coordinates "
+    "are"
+)
+
+
 def values(*dims: str, **attrs: Any) -> Array:
     """Return an array of two values along each dimension."""
     value: Any = 1.0
@@ -183,8 +191,8 @@ def test_warnings_pickle_with_all_they_carry(warning: XGroupWarning) -> None:
 def test_one_array_without_a_principal_convention() -> None:
     (warning,) = told(xr.open_dataset, Group({"a": values("x")}))
     assert str(warning) == (
-        "1 array declares no principal convention (such as cs or spatial), which could say "
-        "where the coordinates of its dimensions are: /a"
+        "1 array declares no principal convention (such as cs or spatial): /a; 1 of them has a "
+        f"dimension without a coordinate. {HELP}"
     )
     assert isinstance(warning, XGroupNoPrincipalWarning)
     assert warning.paths == ("/a",)
@@ -197,17 +205,115 @@ def many(number: int) -> Group:
 
 @pytest.mark.parametrize(
     ("number", "more"),
-    [(2, ""), (29, ""), (30, ""), (31, " and 1 more"), (32, " and 2 more"), (100, " and 70 more")],
+    [(2, ""), (3, ""), (4, " and 1 more"), (5, " and 2 more"), (100, " and 97 more")],
 )
-def test_the_first_30_are_named_and_the_rest_counted(number: int, more: str) -> None:
+def test_three_are_named_and_the_rest_counted(number: int, more: str) -> None:
     (warning,) = told(xr.open_dataset, many(number))
     paths = tuple(f"/a{n:03}" for n in range(number))
     assert isinstance(warning, XGroupNoPrincipalWarning)
     assert warning.paths == paths
     assert str(warning) == (
-        f"{number} arrays declare no principal convention (such as cs or spatial), which could "
-        "say where the coordinates of their dimensions are: " + ", ".join(paths[:30]) + more
+        f"{number} arrays declare no principal convention (such as cs or spatial): "
+        f"{', '.join(paths[:3])}{more}; {number} of them have a dimension without a coordinate. "
+        f"{HELP}"
     )
+    assert len(str(warning)) <= 400
+
+
+def told_without_principal(root: Group) -> str:
+    """Return the warning about missing principal conventions."""
+    (warning,) = told(xr.open_dataset, root)
+    assert type(warning) is XGroupNoPrincipalWarning
+    assert len(str(warning)) <= 400
+    return str(warning)
+
+
+def test_arrays_are_counted_that_have_a_dimension_without_a_coordinate() -> None:
+    full = {name: coordinate(name, [1, 2]) for name in "xy"}
+    text = told_without_principal(
+        Group(
+            {**full, "a": values("x", "y"), "b": values("z", "x"), "c": values("x"), "d": values()}
+        )
+    )
+    assert text.endswith(f": /a, /b, /c and 1 more; 1 of them has {HALF}. {HELP}")
+    assert f": /a; 0 of them have {HALF}. " in told_without_principal(
+        Group({**full, "a": values("x", "y")})
+    )
+
+
+def test_coordinates_that_cf_attributes_name_count() -> None:
+    grid = {"lat": values("y", "x"), "lon": values("y", "x")}
+    text = told_without_principal(
+        Group({**grid, "a": values("y", "x", coordinates="lat lon"), "b": values("t")})
+    )
+    assert f": /a, /b; 1 of them has {HALF}. " in text
+
+
+def test_arrays_that_the_coordinates_of_the_group_name_are_not_counted() -> None:
+    root = Group({"a": values("x"), "time": values("x")}, {"coordinates": "time"})
+    assert paths_told(xr.open_dataset, root) == ("/a",)
+
+
+def test_arrays_of_a_group_that_declares_a_principal_convention_are_not_counted() -> None:
+    declared = {"zarr_conventions": [{"name": "spatial"}], "spatial:dimensions": ["y", "x"]}
+    root = Group({"a": values("t"), "g": Group({"b": values("t")})}, declared)
+    assert paths_told(xr.open_groups, root) == ("/g/b",)
+
+
+@pytest.mark.parametrize("depth", [1, 9, 60])
+def test_long_paths_are_shortened(depth: int) -> None:
+    name = "a_rather_long_name_of_a_group"
+    inner = Group({f"array_{n}": values("x") for n in range(9)})
+    for _level in range(depth):
+        inner = Group({name: inner})
+    group = "/".join([name] * depth)
+    (warning,) = told(xr.open_dataset, inner, group=group)
+    assert isinstance(warning, XGroupNoPrincipalWarning)
+    assert len(str(warning)) <= 400
+    assert "array_2 and 6 more; 9 of them have" in str(warning)
+    assert warning.paths == tuple(f"/{group}/array_{n}" for n in range(9))
+
+
+CS_UUID = "e4dbf0b7-7a00-4ce6-b23e-484292014ab4"
+
+
+@pytest.mark.parametrize("on_group", [False, True], ids=["array", "group"])
+@pytest.mark.parametrize(
+    ("declared", "reason"),
+    [
+        (["cs"], '\'cs\' in zarr_conventions is no object such as {"name": "cs"}'),
+        ("cs", 'zarr_conventions is no list of objects such as {"name": "cs"}'),
+        (
+            [{"name": "cs", "uuid": "1234"}],
+            f"'cs' is declared with uuid '1234', not with {CS_UUID}",
+        ),
+        ([{"name": "CS:", "uuid": "1" * 90}], f"'CS' is declared with uuid '{'1' * 40}', not with"),
+        (
+            [{"uuid": "other"}, {"name": "spatial", "schema_url": "https://example.org/a/b/c"}],
+            (
+                "'spatial' is declared with schema_url 'https://example.org/a/b/c', not with "
+                "zarr-conventions/spatial"
+            ),
+        ),
+    ],
+    ids=str,
+)
+def test_a_declaration_that_does_not_count_is_told(
+    declared: Any, reason: str, on_group: bool
+) -> None:
+    attributes = {"zarr_conventions": declared}
+    array = values("x", **({} if on_group else attributes))
+    text = told_without_principal(Group({"a": array}, attributes if on_group else {}))
+    assert f"without a coordinate. {'/' if on_group else '/a'}: {reason}" in text
+    assert HELP not in text
+
+
+@pytest.mark.parametrize(
+    "declared", [[], None, [{"uuid": "1"}], [{"name": "mine"}, {"name": "ref"}]]
+)
+def test_nothing_is_told_of_other_declarations(declared: Any) -> None:
+    text = told_without_principal(Group({"a": values("x", zarr_conventions=declared)}))
+    assert text.endswith(f"without a coordinate. {HELP}")
 
 
 @each_tree
@@ -366,8 +472,8 @@ def test_a_failed_reference_is_told_with_its_error_and_its_array() -> None:
     assert failed.paths == ("/v",)
     assert type(failed.error) is XGroupReferenceError
     assert str(failed.error) == (
-        "/v#/attributes/other: 'nope' leads nowhere, tried /nope (no such node), "
-        "/v/nope (no such node)"
+        "/v#/attributes/other: 'nope' leads nowhere, tried /nope (not found in store), "
+        "/v/nope (not found in store)"
     )
     assert str(failed) == f"{failed.error}. Array /v was opened without what depends on it"
     assert type(no_principal) is XGroupNoPrincipalWarning
@@ -622,3 +728,81 @@ def test_frames_of_xarray_and_ours_are_passed_over(name: str) -> None:
         line = line_here() + 1
         function(XGroupWarning("from within"))
     assert [(item.filename, item.lineno) for item in given] == [(__file__, line)]
+
+
+# What errors carry.
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [XGroupReferenceError, XGroupPathError, XGroupStoreError, XGroupStoreNotFoundError],
+)
+def test_errors_carry_place_target_and_reason(kind: type[XGroupError]) -> None:
+    assert (kind("text").place, kind("text").target, kind("text").reason) == ("", "", "")
+    error = kind("text", place="/a#/attributes/it", target="time", reason="why")
+    for it in (error, pickle.loads(pickle.dumps(error))):
+        assert str(it) == "text"
+        assert (it.place, it.target, it.reason) == ("/a#/attributes/it", "time", "why")
+
+
+def test_store_errors_carry_the_store() -> None:
+    error = XGroupStoreError("text", store="s3://there", reason="why")
+    assert pickle.loads(pickle.dumps(error)).store == error.store == "s3://there"
+    assert XGroupStoreError("text").store == ""
+
+
+@pytest.mark.parametrize(
+    ("reference", "kind", "target", "reason"),
+    [
+        (
+            {"node": "absent"},
+            XGroupReferenceError,
+            "absent",
+            "leads nowhere, tried /absent (not found in store), /v/absent (not found in store)",
+        ),
+        (
+            {"node": "/w", "attribute": "/attributes/no"},
+            XGroupReferenceError,
+            "/w#/attributes/no",
+            "leads nowhere, tried /w (nothing stands at /attributes/no)",
+        ),
+        (
+            {"node": "/v", "attribute": "/attributes/other"},
+            XGroupReferenceError,
+            "/v#/attributes/other",
+            "references form a cycle: /v#/attributes/other -> /v#/attributes/other",
+        ),
+        ({"node": "a//b"}, XGroupPathError, "a//b", "'a//b' is not the path of a node"),
+        ({"node": "/.."}, XGroupPathError, "/..", "'/..' leads above the root of the store"),
+    ],
+    ids=str,
+)
+def test_errors_of_references_say_where_what_and_why(
+    reference: dict[str, Any], kind: type[XGroupError], target: str, reason: str
+) -> None:
+    declared = {"zarr_conventions": [{"name": "ref"}], "other": reference}
+    root = Group({"v": values("x", **declared), "w": values("x")})
+    failed = told(xr.open_dataset, root)[0]
+    assert isinstance(failed, XGroupResolutionWarning)
+    error = failed.error
+    assert isinstance(error, kind)
+    place = "/v#/attributes/other"
+    places = {place, f"{place}/node"}
+    assert error.place in places
+    assert (error.target, error.reason) == (target, reason)
+
+
+def test_errors_of_pointers_and_stores_say_where_what_and_why() -> None:
+    declared = {"zarr_conventions": [{"name": "ref"}]}
+    pointer = {"node": "w", "attribute": "no pointer"}
+    store = {"node": "w", "uri": "nowhere"}
+    root = Group({"v": values("x", **declared, one=pointer, two=store), "w": values("x")})
+    kinds = (XGroupPathError, XGroupStoreError)
+    found = {type(item.error): item.error for item in told(xr.open_dataset, root)}  # type: ignore[attr-defined]
+    of_pointer, of_store = (found[kind] for kind in kinds)
+    assert of_pointer.place == "/v#/attributes/one/attribute"
+    assert of_pointer.target == "no pointer"
+    assert of_pointer.reason == "'no pointer' is no JSON pointer"
+    assert of_store.place == "/v#/attributes/two"
+    assert of_store.store == "nowhere"
+    assert of_store.reason

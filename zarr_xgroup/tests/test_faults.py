@@ -583,7 +583,7 @@ def test_consolidated_metadata_that_makes_no_sense(
 # Nodes.
 
 NODE_FAULTS: Mapping[str, tuple[Fault, type[Exception], str]] = {
-    "404": (Fault(404), XGroupReferenceError, "no such node"),
+    "404": (Fault(404), XGroupReferenceError, "not found in store"),
     "403": (Fault(403), XGroupStoreError, "no permission"),
     "500": (Fault(500), XGroupStoreError, "500"),
     "truncated": (Fault(truncate=20), XGroupStoreError, "/level/zarr.json cannot be read"),

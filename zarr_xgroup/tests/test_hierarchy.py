@@ -360,7 +360,7 @@ def test_finding_nodes_one_by_one(zarr_format: ZarrFormat, consolidated: bool) -
         assert find(library, "a/nope") is None
         load(library, "a/w", "a/b", "a/nope", "a/b")
     assert max(store.metadata_gets.values()) == 1
-    assert why_absent(library, "a/nope") == "no such node"
+    assert why_absent(library, "a/nope") == "not found in store"
     library.read_tree("")
     assert max(count for key, count in store.metadata_gets.items() if "nope" not in key) == 1
     assert tree_of(library) == SMALL_TREE
@@ -513,7 +513,9 @@ def test_what_consolidated_metadata_lacks_is_asked_for_once(zarr_format: ZarrFor
     assert all(snapshot.is_absence_sure(path) for path in asked)
     store.gets.clear()
     assert (
-        why_absent(library, "late/nope") == why_absent(library, "no/permission") == ("no such node")
+        why_absent(library, "late/nope")
+        == why_absent(library, "no/permission")
+        == ("not found in store")
     )
     assert why_absent(library, "late/v").startswith("no such node in the consolidated metadata")
     assert snapshot.document("late/v") is None
@@ -521,16 +523,16 @@ def test_what_consolidated_metadata_lacks_is_asked_for_once(zarr_format: ZarrFor
 
 
 @each_format
-def test_no_more_nodes_are_asked_for_at_once_than_zarr_is_configured_for(
-    zarr_format: ZarrFormat,
+def test_no_more_is_asked_for_at_once_than_there_may_be(
+    zarr_format: ZarrFormat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("zarr_xgroup.storage.limits.MANY_REQUESTS", 4)
     store = recording_store(build(SMALL, zarr_format, consolidated=True))
     library, _group = Library.open(store, {})
     store.most_in_flight, store.delays["*"] = 0, 0.01
     with zarr.config.set({"async.concurrency": 2}):
         library.read(Needs(doubted=nodes(*(f"nope{number}" for number in range(9)))))
-    keys_of_a_node = 1 if zarr_format == 3 else 3
-    assert store.most_in_flight == 2 * keys_of_a_node
+    assert store.most_in_flight == 4
 
 
 def test_a_group_whose_listing_shows_nothing_cannot_be_listed() -> None:
@@ -735,8 +737,39 @@ def test_a_format_that_is_not_there(zarr_format: ZarrFormat) -> None:
     with pytest.raises(XGroupStoreNotFoundError) as error:
         Library.open(store, {"zarr_format": zarr_format, "group": "a"})
     assert str(error.value) == (
-        "There is no Zarr group '/a' in recording store, nor any at its root"
+        f"There is no Zarr v{zarr_format} group '/a' in recording store, but what is there is Zarr "
+        f"v{other}: open it with zarr_format={other}, or leave that out"
     )
+
+
+@each_format
+@pytest.mark.parametrize("group", ["a\\b", "\\a\\b\\", "a\\/b"])
+def test_a_backslash_is_a_slash_as_zarr_has_it(zarr_format: ZarrFormat, group: str) -> None:
+    store = memory_store(build(SMALL, zarr_format))
+    _library, found = Library.open(store, {"group": group})
+    assert found == "a/b"
+
+
+@each_format
+@pytest.mark.parametrize("written", [None, 7, "2"])
+@pytest.mark.parametrize("consolidated", [True, False])
+def test_an_array_that_does_not_say_its_format(
+    zarr_format: ZarrFormat, written: object, consolidated: bool
+) -> None:
+    arrays = {"v": Array([1.0, 2.0], ("x",)), "w": Array([1.0, 2.0], ("x",))}
+    contents = build(Group({"g": Group(arrays)}), zarr_format, consolidated=consolidated)
+
+    def changed(document: dict[str, object]) -> dict[str, object]:
+        rest = {key: value for key, value in document.items() if key != "zarr_format"}
+        return rest if written is None else {**rest, "zarr_format": written}
+
+    key = "g/v/zarr.json" if zarr_format == 3 else "g/v/.zarray"
+    store = memory_store(edit(contents, key, changed))
+    dataset, told = opened_with_warnings(xr.open_dataset, store, group="g")
+    assert list(dataset.data_vars) == ["w"]
+    assert [str(warning) for warning in told] == [
+        f"Node /g/v was left out: 'zarr_format' of /g/v must be {zarr_format}, got {written!r}"
+    ]
 
 
 # Consolidated metadata.

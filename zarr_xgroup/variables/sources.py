@@ -6,8 +6,8 @@ zarr nor xarray, hold no data that could be read, and can be made from metadata 
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -166,3 +166,32 @@ class Given:
 
 
 Source: TypeAlias = Stored | Computed | Literal | Offset | Given
+
+
+def renamed(source: Source, names: Mapping[str, str]) -> Source:
+    """Return a source that lies along dimensions of other names.
+
+    Parameters
+    ----------
+    source : Source
+        The source.
+    names : mapping of str to str
+        Old to new name.
+    """
+    if isinstance(source, Offset):
+        values: Any = renamed(source.values, names)
+        return replace(source, values=values)
+    if isinstance(source, Literal):
+        return Literal(source.values, _renamed(source.dims, names))
+    if isinstance(source, Given):
+        variable = source.variable.copy(deep=False)
+        variable.dims = _renamed(source.dims, names)
+        return Given(variable, (source, variable.dims))
+    if isinstance(source, Stored):
+        return replace(source, along=_renamed(source.along, names))
+    chunks = tuple((names.get(dim, dim), size) for dim, size in source.chunks)
+    return replace(source, along=_renamed(source.along, names), chunks=chunks)
+
+
+def _renamed(dims: tuple[str, ...], names: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(names.get(dim, dim) for dim in dims)

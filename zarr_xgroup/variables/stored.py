@@ -8,6 +8,7 @@ metadata of one array, never what else is known of the store.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -27,7 +28,12 @@ from zarr_xgroup.errors import METADATA_ERRORS, XGroupMetadataError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import DIMENSION_KEY
 from zarr_xgroup.metadata.documents import Document, ZarrFormat, copy_of
-from zarr_xgroup.variables.fillvalues import FILL, FillValue, plain_fill_value
+from zarr_xgroup.variables.fillvalues import (
+    FILL,
+    UnusableFillValue,
+    can_hold,
+    plain_fill_value,
+)
 
 #: Where templates are opened: nothing is read of them.
 _NOWHERE = StorePath(MemoryStore(), "template")
@@ -95,8 +101,8 @@ class Template:
         follow from the document as it is (the fill value).
     encoding : mapping
         As engine zarr has it.
-    fill_value : FillValue or None
-        Set where engine zarr fails because of the attribute ``_FillValue``.
+    fill_value : UnusableFillValue or None
+        Set where the attribute ``_FillValue`` is no value of the array's type.
     """
 
     metadata: Any
@@ -105,7 +111,7 @@ class Template:
     shape: tuple[int, ...]
     attributes: Mapping[str, Any]
     encoding: Mapping[str, Any]
-    fill_value: FillValue | None = None
+    fill_value: UnusableFillValue | None = None
 
     def variable(self, store: Store, path: str, document: Document) -> xr.Variable:
         """Return an array as a variable, lazy and undecoded, that shares nothing mutable.
@@ -226,22 +232,24 @@ def _template(document: Document, dims: tuple[str, ...]) -> Template:
 
 def _variable_of(
     array: zarr.Array[Any], zarr_format: ZarrFormat
-) -> tuple[xr.Variable, FillValue | None]:
-    """Return an array as engine zarr does, also if its ``_FillValue`` is plain JSON."""
-    try:
-        return _by_zarr_store(array, zarr_format), None
-    except METADATA_ERRORS:
-        if zarr_format == 2 or FILL not in array.metadata.attributes:
-            raise
-    # xarray expects base64; GeoZarr and NZ-1.0 write a plain JSON value of the array's type.
+) -> tuple[xr.Variable, UnusableFillValue | None]:
+    """Return an array as engine zarr does, also if its ``_FillValue`` is not as xarray writes it."""
     attributes = dict(array.metadata.attributes)
+    if zarr_format == 2 or FILL not in attributes:
+        return _by_zarr_store(array, zarr_format), None
     written = attributes.pop(FILL)
+    either_sign = "_Unsigned" in attributes
+    if can_hold(array.dtype, written, either_sign=either_sign):
+        with suppress(*METADATA_ERRORS):
+            return _by_zarr_store(array, zarr_format), None
+    # xarray expects base64 of floats; GeoZarr and NZ-1.0 write a plain JSON value of the type.
     bare = zarr.Array.from_dict(_NOWHERE, {**array.metadata.to_dict(), "attributes": attributes})
     variable = _by_zarr_store(bare, zarr_format)
-    fill_value = FillValue(written, plain_fill_value(written, array.dtype))
-    if fill_value.value is not None:
-        variable.attrs[FILL] = fill_value.value
-    return variable, fill_value
+    value = plain_fill_value(written, array.dtype)
+    if value is None:
+        return variable, UnusableFillValue(written)
+    variable.attrs[FILL] = value
+    return variable, None
 
 
 def _by_zarr_store(array: zarr.Array[Any], zarr_format: ZarrFormat) -> xr.Variable:

@@ -1,0 +1,62 @@
+"""Keys that are misspelt: which one was probably meant."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from difflib import get_close_matches
+
+#: How much alike a key and the one that is meant are at least.
+_ALIKE = 0.75
+
+#: What others call things that conventions have other names for.
+_OTHER_WORDS = {
+    "bounds": "boundaries",
+    "coord": "coordinates",
+    "coords": "coordinates",
+    "units": "unit",
+    "code": "proj:code",
+    "epsg": "proj:epsg",
+    "wkt": "proj:wkt2",
+    "wkt2": "proj:wkt2",
+    "projjson": "proj:projjson",
+    "spatial:affine": "spatial:transform",
+    "spatial:geotransform": "spatial:transform",
+    "spatial:GeoTransform": "spatial:transform",
+    "spatial:bounds": "spatial:bbox",
+    "spatial:dims": "spatial:dimensions",
+}
+
+
+def alike(name: str, others: Iterable[str]) -> str | None:
+    """Return which of other names is nearly the same, or one short for the other, if any is."""
+    others = list(others)
+    short = [it for it in others if min(len(it), len(name)) > 1 and it[:3] == name[:3]]
+    return next(iter(get_close_matches(name, others, 1) or short), None)
+
+
+def misspelt(
+    given: Iterable[str], known: Collection[str], others: Collection[str] = ()
+) -> Mapping[str, str]:
+    """Return keys that mean nothing, each with the known one that it was probably meant to be.
+
+    Only where that one is missing, and to each known one the first key that may be it.
+
+    Parameters
+    ----------
+    given : iterable of str
+        The keys that are there.
+    known : collection of str
+        The keys that may be meant.
+    others : collection of str
+        Further keys that mean something or may stand there.
+    """
+    keys = list(given)
+    missing = {key.lower(): key for key in known if key not in keys}
+    found: dict[str, str] = {}
+    for key in keys:
+        if key in known or key in others:
+            continue
+        word = _OTHER_WORDS.get(key, key).lower()
+        for match in get_close_matches(word, missing, 1, _ALIKE):
+            found[key] = missing.pop(match)
+    return found

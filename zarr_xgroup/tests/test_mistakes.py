@@ -1,0 +1,412 @@
+"""Mistakes in metadata that would pass unseen: each is told once, with its place and a remedy."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from zarr_xgroup import XGroupResolutionWarning
+from zarr_xgroup.conventions.spelling import alike, misspelt
+from zarr_xgroup.conventions.timeunits import is_epoch
+from zarr_xgroup.tests.documents import UUIDS, Json, array, declaring, group, opened, write
+
+SPATIAL = "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4"
+numbers = itertools.count()
+
+
+def told_of(
+    tmp_path: Path, documents: dict[str, Json], data: Any = None
+) -> tuple[xr.Dataset, list[str]]:
+    """Open a store; its Dataset and what was told, all of it of the kind for malformed metadata."""
+    store = write(tmp_path / f"{next(numbers)}.zarr", documents, data)
+    dataset, told = opened(xr.open_dataset, store)
+    assert {type(warning) for warning in told} <= {XGroupResolutionWarning}
+    return dataset, [str(warning) for warning in told]
+
+
+# cs.
+
+
+def with_cs(cs: Any, shape: Any = (3, 4), dims: Any = ("lat", "lon")) -> dict[str, Json]:
+    """Return a store with an array `a` that has a cs, and arrays of three lengths."""
+    others = {f"v{n}": array((n,), (f"n{n}",)) for n in (1, 3, 4)}
+    return {"": group(), "a": array(shape, dims, declaring("cs", cs=cs)), **others}
+
+
+def axes(**found: Any) -> Json:
+    """Return a cs of one CRS with these axes."""
+    return {"crs": [{"axes": found}]}
+
+
+def valued(values: Any, **more: Any) -> Json:
+    """Return an axis with one coordinate set."""
+    return {"coordinates": [{"values": values, **more}]}
+
+
+LON = valued({"regular": [0, 1]})
+AXIS = "/a#/attributes/cs/crs/0/axes"
+SET = f"{AXIS}/lat/coordinates/0"
+WITHOUT = "Array /a was opened without what depends on it"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"regular": [0, 1]},
+        {"explicit": [1, 2, 3]},
+        {"external": {"node": "v3"}},
+    ],
+    ids=lambda values: next(iter(values)),
+)
+def test_an_axis_that_is_no_dimension(tmp_path: Path, values: Json) -> None:
+    dataset, told = told_of(tmp_path, with_cs(axes(latt=valued(values), lon=LON)))
+    assert told == [
+        (
+            f"{AXIS}/latt has more than one value, but is no dimension of the array (lat, lon); was "
+            f"'lat' meant?. {WITHOUT}"
+        )
+    ]
+    assert set(dataset.coords) == {"lon"}
+
+
+@pytest.mark.parametrize("name", ["latitude", "Lat", "y"])
+def test_a_long_name_or_another_one(tmp_path: Path, name: str) -> None:
+    cs = axes(**{name: valued({"explicit": [1, 2, 3]})}, lon=LON)
+    _dataset, (text,) = told_of(tmp_path, with_cs(cs))
+    assert text.startswith(f"{AXIS}/{name} has more than one value")
+    assert "; was 'lat' meant?" in text
+
+
+def test_an_axis_without_coordinates_that_is_no_dimension(tmp_path: Path) -> None:
+    _dataset, (text,) = told_of(tmp_path, with_cs(axes(latt={}, lon=LON)))
+    assert text.startswith(f"{AXIS}/latt has more than one value")
+
+
+@pytest.mark.parametrize(
+    "axis",
+    [
+        valued({"explicit": [2]}),
+        valued({"external": {"node": "v1"}}),
+        valued({"regular": [2, 1]}),
+        {},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("others", [{"lat": LON, "lon": LON}, {"lon": LON}], ids=["all", "one"])
+def test_a_scalar_axis_is_no_mistake(tmp_path: Path, axis: Json, others: Json) -> None:
+    _dataset, told = told_of(tmp_path, with_cs(axes(height=axis, **others)))
+    assert told == []
+
+
+@pytest.mark.parametrize(
+    ("cs", "text"),
+    [
+        (
+            axes(lat={"coordinate": [{"values": {"regular": [0, 1]}}]}),
+            f"{AXIS}/lat/coordinate is not known there; was 'coordinates' meant?",
+        ),
+        (
+            axes(lat=valued({"regular": [0, 1]}, bounds={"regular": [-1, 1]})),
+            f"{SET}/bounds is not known there; was 'boundaries' meant?",
+        ),
+        (
+            axes(lat=valued({"regular": [0, 1]}, units="m")),
+            f"{SET}/units is not known there; was 'unit' meant?",
+        ),
+        (
+            axes(lat={"coordinates": [{"value": {"regular": [0, 1]}}]}),
+            f"{SET} has no 'values'; was 'value' meant to be it?",
+        ),
+        (
+            axes(lat=valued({"regular": [0, 1]}, time={"units": "days", "epoch": "2000-01-01"})),
+            f"{SET}/time has no 'unit'; was 'units' meant to be it?",
+        ),
+        (
+            axes(
+                lat=valued(
+                    {"regular": [0, 1]},
+                    time={"unit": "days", "epoch": "2000-01-01", "calender": "noleap"},
+                )
+            ),
+            f"{SET}/time/calender is not known there; was 'calendar' meant?",
+        ),
+        (
+            {"CRS": [{"axes": {"lat": LON}}]},
+            "/a#/attributes/cs has no 'crs'; was 'CRS' meant to be it?",
+        ),
+        (
+            {"crs": [{"axis": {"lat": LON}}]},
+            "/a#/attributes/cs/crs/0 has no 'axes'; was 'axis' meant to be it?",
+        ),
+        (
+            {"crs": [{"axes": {"lat": LON}, "id": "EPSG:4326"}]},
+            (
+                "/a#/attributes/cs/crs/0/id must be a proj object such as "
+                '{"proj:code": "EPSG:4326"}, got \'EPSG:4326\''
+            ),
+        ),
+        (
+            {"id": 4326, "crs": [{"axes": {"lat": LON}}]},
+            (
+                '/a#/attributes/cs/id must be a proj object such as {"proj:code": "EPSG:4326"}, '
+                "got 4326"
+            ),
+        ),
+        (
+            {"id": {"code": "EPSG:4326"}, "crs": [{"axes": {"lat": LON}}]},
+            "/a#/attributes/cs/id/code is not known there; was 'proj:code' meant?",
+        ),
+    ],
+    ids=lambda it: it if isinstance(it, str) else "",
+)
+def test_a_key_that_is_not_known(tmp_path: Path, cs: Json, text: str) -> None:
+    _dataset, told = told_of(tmp_path, with_cs(cs))
+    assert told == [f"{text}. {WITHOUT}"]
+
+
+def test_positions_do_not_stand_for_misspelt_coordinates(tmp_path: Path) -> None:
+    dataset, _told = told_of(tmp_path, with_cs(axes(lat={"coordinate": []})))
+    assert "lat" not in dataset.coords
+
+
+def test_other_unknown_keys_are_left_alone(tmp_path: Path) -> None:
+    described = {"description": "d", "name": "n", "comment": "c", "note": [1]}
+    time = {"unit": "days", "epoch": "2000-01-01", **described}
+    axis = {**described, "coordinates": [{**described, "time": time, **valued({})}]}
+    axis["coordinates"] = [{**described, "time": time, "values": {"regular": [0, 1]}}]
+    cs = {**described, "crs": [{**described, "type": "planar", "axes": {"lat": axis}}]}
+    _dataset, told = told_of(tmp_path, with_cs(cs))
+    assert told == []
+
+
+@pytest.mark.parametrize(
+    ("given", "known", "expected"),
+    [
+        (["coordinate"], ["coordinates"], {"coordinate": "coordinates"}),
+        (["coordinate", "coordinates"], ["coordinates"], {}),
+        (["coordinate", "coordinatez"], ["coordinates"], {"coordinate": "coordinates"}),
+        (["description"], ["direction", "attributes", "boundaries"], {}),
+        (["anything"], ["coordinates"], {}),
+        (["ID"], ["id"], {"ID": "id"}),
+    ],
+    ids=str,
+)
+def test_what_was_meant(given: list[str], known: list[str], expected: dict[str, str]) -> None:
+    assert misspelt(given, known, {"description"}) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "others", "expected"),
+    [
+        ("latt", ["lon", "lat"], "lat"),
+        ("longitude", ["lat", "lon"], "lon"),
+        ("t", ["x", "y"], None),
+    ],
+)
+def test_what_name_is_alike(name: str, others: list[str], expected: str | None) -> None:
+    assert alike(name, others) == expected
+
+
+# Epochs.
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        {"unit": "days", "epoch": "01.02.2028"},
+        {"unit": "days", "epoch": "2/1/2028", "calendar": "noleap"},
+        {"reference": "days since 01.02.2028"},
+        {"reference": "days since 01-02-2028"},
+    ],
+    ids=str,
+)
+def test_an_epoch_that_may_mean_anything(tmp_path: Path, time: Json) -> None:
+    dataset, told = told_of(tmp_path, with_cs(axes(lat=valued({"regular": [0, 1]}, time=time))))
+    key = "epoch" if "epoch" in time else "reference"
+    assert told == [
+        (
+            f"{SET}/time/{key} must give a date and time as ISO 8601 writes it (such as "
+            f"2028-02-01T00:00:00), got {time[key]!r}; the times were left undecoded. {WITHOUT}"
+        )
+    ]
+    assert dataset["lat"].values.tolist() == [0, 1, 2]
+    assert dataset["lat"].attrs == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2028-02-01",
+        "2028-02",
+        "2028",
+        "20280201",
+        "20280201T0000Z",
+        "2028-02-01T00:00:00+01:00",
+        "1-1-1",
+        "2026-02-30",
+    ],
+)
+def test_what_is_an_epoch(text: str) -> None:
+    assert is_epoch(text)
+
+
+@pytest.mark.parametrize("text", ["", "now", "01.02.2028", "2/1/2028", "1 Feb 2028", "01-02-2028"])
+def test_what_is_no_epoch(text: str) -> None:
+    assert not is_epoch(text)
+
+
+# spatial.
+
+
+def with_spatial(size: tuple[int, int] = (4, 6), **attributes: Any) -> dict[str, Json]:
+    """Return a store with arrays `a` and `b` below a group that has spatial attributes."""
+    code = attributes.pop("code", None)
+    declared: Json = {"zarr_conventions": [{"uuid": SPATIAL}, {"uuid": UUIDS["proj"]}]}
+    declared |= {"spatial:dimensions": ["y", "x"]}
+    declared |= {f"spatial:{key}": value for key, value in attributes.items()}
+    declared |= {} if code is None else {"proj:code": code}
+    return {"": group(declared), "a": array(size, ("y", "x")), "b": array(size, ("y", "x"))}
+
+
+LACKING = (
+    "Arrays /a, /b: spatial is declared, but there is neither spatial:transform, nor "
+    "spatial:bbox, nor 1-D arrays y, x: these dimensions have no coordinates from it"
+)
+
+
+@pytest.mark.parametrize("key", ["affine", "transfrom", "geotransform"])
+def test_a_misspelt_transform(tmp_path: Path, key: str) -> None:
+    misspelt_one: Json = {key: [10, 0, 0, 0, -10, 0]}
+    _dataset, told = told_of(tmp_path, with_spatial(**misspelt_one))
+    assert told == [f"{LACKING}; was 'spatial:transform' meant by 'spatial:{key}'?"]
+
+
+def test_another_misspelt_attribute(tmp_path: Path) -> None:
+    documents = with_spatial(transform=[10, 0, 0, 0, -10, 0], registrations="node")
+    _dataset, told = told_of(tmp_path, documents)
+    assert told == [
+        "Arrays /a, /b: /: 'spatial:registrations' is not known; was 'spatial:registration' meant?"
+    ]
+
+
+def test_one_real_array_and_no_transform(tmp_path: Path) -> None:
+    documents = {**with_spatial(), "y": array((4,), ("y",))}
+    _dataset, (text,) = told_of(tmp_path, documents, {"y": np.arange(4.0)})
+    assert text == LACKING
+
+
+@pytest.mark.parametrize("found", ["real", "coordinates", "geolocation"])
+def test_coordinates_of_others_are_enough(tmp_path: Path, found: str) -> None:
+    documents = with_spatial()
+    data: dict[str, Any] = {}
+    if found == "real":
+        documents |= {"y": array((4,), ("y",)), "x": array((6,), ("x",))}
+        data = {"y": np.arange(4.0), "x": np.arange(6.0)}
+    else:
+        documents |= {name: array((4, 6), ("y", "x")) for name in ("lat", "lon")}
+    for name in "ab":
+        if found == "coordinates":
+            documents[name]["attributes"] = {"coordinates": "lat lon"}
+        if found == "geolocation":
+            arrays = {"geodetic": {"x": {"node": "lon"}, "y": {"node": "lat"}}}
+            documents[name]["attributes"] = declaring("geolocation", geolocation=arrays)
+    if found != "real":
+        # Of the group only arrays that have other coordinates.
+        declared = documents[""]["attributes"]
+        documents[""] = group()
+        for name in "ab":
+            own = documents[name]["attributes"]
+            conventions = [*declared["zarr_conventions"], *own.get("zarr_conventions", [])]
+            documents[name]["attributes"] = {**declared, **own, "zarr_conventions": conventions}
+    _dataset, told = told_of(tmp_path, documents, data)
+    assert told == []
+
+
+GDAL = [500000.0, 10.0, 0.0, 4600000.0, 0.0, -10.0]
+BOX = [500000.0, 4599960.0, 500060.0, 4600000.0]
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"transform": GDAL, "code": "EPSG:32632", "size": (40, 60)},
+        {"transform": GDAL, "bbox": BOX},
+        {"transform": GDAL, "bbox": BOX, "code": "EPSG:32632"},
+        {"transform": [-180.0, 60.0, 0.0, 90.0, 0.0, -45.0], "code": "EPSG:4326"},
+    ],
+    ids=str,
+)
+def test_a_transform_in_the_order_of_gdal(tmp_path: Path, attributes: Json) -> None:
+    dataset, (text,) = told_of(tmp_path, with_spatial(**attributes))
+    assert text.startswith(
+        f"Arrays /a, /b: /#/attributes/spatial:transform is {attributes['transform']}, by"
+    )
+    c, a, b, f, d, e = attributes["transform"]
+    assert "in the order of GDAL?" in text
+    assert text.endswith(f"[a, b, c, d, e, f]: {[a, b, c, d, e, f]}")
+    assert {"xc", "yc"} <= set(dataset.coords)  # as it is written
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"transform": [10.0, 0.0, 500000.0, 0.0, -10.0, 4600000.0], "code": "EPSG:32632"},
+        {"transform": [60.0, 0.0, -180.0, 0.0, -45.0, 90.0], "code": "EPSG:4326"},
+        {"transform": [0.0, 10.0, 500000.0, -10.0, 0.0, 4600000.0], "code": "EPSG:32632"},
+        {"transform": [7.0, 7.0, 500000.0, 7.0, -7.0, 4600000.0], "code": "EPSG:32632"},
+        {"transform": [7.0, -7.0, 0.0, 7.0, 7.0, 0.0], "code": "EPSG:4326"},
+        {"transform": [1e9, 0.0, 0.0, 0.0, -1e9, 0.0], "code": "EPSG:32632"},
+        {"transform": GDAL, "size": (40, 60)},
+    ],
+    ids=str,
+)
+def test_other_transforms_are_not_doubted(tmp_path: Path, attributes: Json) -> None:
+    _dataset, told = told_of(tmp_path, with_spatial(**attributes))
+    assert told == []
+
+
+@pytest.mark.parametrize(
+    ("of_x", "of_y"),
+    [
+        ({"axis": "X"}, {"axis": "Y"}),
+        ({"standard_name": "projection_x_coordinate"}, {}),
+        ({}, {"units": "degrees_north"}),
+    ],
+)
+def test_dimensions_in_an_order_that_arrays_contradict(
+    tmp_path: Path, of_x: Json, of_y: Json
+) -> None:
+    documents = with_spatial(dimensions=["x", "y"])
+    documents |= {"y": array((4,), ("y",), of_y), "x": array((6,), ("x",), of_x)}
+    dataset, told = told_of(tmp_path, documents, {"y": np.arange(4.0), "x": np.arange(6.0)})
+    assert told == [
+        (
+            "Arrays /a, /b: /#/attributes/spatial:dimensions is ['x', 'y'], but Y comes first there, "
+            "and by their attributes the arrays of these names are along ['X', 'Y']; the latter was "
+            "used"
+        )
+    ]
+    assert (dataset["x"].attrs["axis"], dataset["y"].attrs["axis"]) == ("X", "Y")
+
+
+@pytest.mark.parametrize(
+    ("names", "of_x", "of_y"),
+    [
+        (["y", "x"], {"axis": "X"}, {"axis": "Y"}),
+        (["x", "y"], {}, {}),
+        (["x", "y"], {"axis": "Y"}, {"axis": "X"}),
+        (["x", "y"], {"axis": "X"}, {"axis": "X"}),
+    ],
+)
+def test_dimensions_that_arrays_do_not_contradict(
+    tmp_path: Path, names: list[str], of_x: Json, of_y: Json
+) -> None:
+    documents = with_spatial(dimensions=names)
+    documents |= {"y": array((4,), ("y",), of_y), "x": array((6,), ("x",), of_x)}
+    _dataset, told = told_of(tmp_path, documents, {"y": np.arange(4.0), "x": np.arange(6.0)})
+    assert told == []

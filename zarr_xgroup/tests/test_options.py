@@ -1,0 +1,118 @@
+"""Whatever xarray's decoding options: what engine zarr makes of the same variables in one group."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+import xarray as xr
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from packaging.version import Version
+
+from zarr_xgroup.tests.builders import XARRAY, Array, Group, build, memory_store
+from zarr_xgroup.tests.documents import declaring
+
+TIMES = {
+    "time": {"unit": "days", "epoch": "2000-01-01"},
+    "values": {"external": {"node": "/axes/time"}},
+    "boundaries": {"regular": [-0.5, 0.5]},
+}
+LATITUDES = {
+    "unit": "degrees_north",
+    "values": {"regular": [10.0, 1.0]},
+    "boundaries": {"regular": [-0.5, 0.5]},
+}
+
+
+def field(code: str, values: Any, **attributes: Any) -> Array:
+    axes = {"time": {"coordinates": [TIMES]}, "lat": {"coordinates": [LATITUDES]}}
+    cs = {"crs": [{"axes": axes, "id": {"proj:code": code}}]}
+    return Array(values, ("time", "lat"), {**declaring("cs", cs=cs), **attributes})
+
+
+STORE = memory_store(
+    build(
+        Group(
+            {
+                "axes": Group({"time": Array([1.0, 2.0], ("time",))}),
+                "g": Group(
+                    {
+                        "red": field("EPSG:32632", [[1, 2], [3, 4]], scale_factor=0.5),
+                        "nir": field("EPSG:32633", [[1.0, 2.0], [3.0, 4.0]]),
+                        "lag": field("EPSG:32633", [[1.0, 2.0], [3.0, 4.0]], units="days"),
+                    }
+                ),
+            }
+        )
+    )
+)
+SWITCH = st.sampled_from([None, True, False])
+OPTIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "decode_cf": st.sampled_from([None, True, False]),
+        "decode_coords": st.sampled_from([None, True, False, "coordinates", "all"]),
+        "decode_times": SWITCH,
+        "decode_timedelta": SWITCH,
+        "mask_and_scale": SWITCH,
+        "drop_variables": st.sampled_from([None, "lat", ["lat_bounds", "time"], "spatial_ref"]),
+    },
+)
+
+
+@pytest.fixture(scope="module")
+def flat(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a store whose one group has all variables of the other one, undecoded as it gives them."""
+    if Version("2025.1") > XARRAY:
+        pytest.skip("this xarray does not write by this zarr")
+    path = tmp_path_factory.mktemp("flat") / "s.zarr"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        dataset: xr.Dataset = xr.open_dataset(
+            STORE,  # type: ignore[arg-type]
+            engine="xgroup",
+            group="g",
+            decode_cf=False,
+        ).load()
+        for variable in dataset.variables.values():
+            # What this engine keeps in the encoding stands in the attributes of a written array.
+            names = variable.encoding.get("coordinates")
+            variable.encoding = {"_FillValue": None} if variable.dtype.kind == "f" else {}
+            if names is not None:
+                variable.attrs["coordinates"] = names
+        dataset.to_zarr(path, zarr_format=2, consolidated=False)
+    return path
+
+
+@given(OPTIONS)
+@settings(
+    deadline=None,
+    derandomize=True,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+def test_all_decoding_options(flat: Path, options: dict[str, Any]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        store: Any = STORE
+        ours = xr.open_dataset(store, engine="xgroup", group="g", **options)
+        theirs = xr.open_dataset(flat, engine="zarr", consolidated=False, **options)
+    assert set(ours.variables) == set(theirs.variables)
+    for name in theirs.variables:
+        mine, other = ours.variables[name], theirs.variables[name]
+        assert mine.dtype == other.dtype
+        assert {k: v for k, v in mine.attrs.items() if k != "coordinates"} == {
+            k: v for k, v in other.attrs.items() if k != "coordinates"
+        }
+        xr.testing.assert_equal(mine, other)
+        for key in ("grid_mapping", "bounds", "units", "calendar", "scale_factor"):
+            assert mine.encoding.get(key) == other.encoding.get(key), (name, key)
+
+
+@pytest.mark.parametrize("decode_coords", [True, "all"])
+def test_each_array_has_its_own_crs(decode_coords: Any) -> None:
+    store: Any = STORE
+    dataset = xr.open_dataset(store, engine="xgroup", group="g", decode_coords=decode_coords)
+    assert dataset["red"].rio.crs.to_epsg() == 32632
+    assert dataset["nir"].rio.crs.to_epsg() == 32633

@@ -1,0 +1,173 @@
+"""What the data carry themselves stands: a group's own coordinates, whatever metadata declare."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from packaging.version import Version
+
+from zarr_xgroup import XGroupNameWarning, XGroupResolutionWarning, XGroupWarning
+from zarr_xgroup.tests.builders import (
+    HAS_INDEX_OPTION,
+    XARRAY,
+    Array,
+    Group,
+    build,
+    memory_store,
+    opened_with_warnings,
+    recording_store,
+)
+from zarr_xgroup.tests.documents import declaring
+
+#: xarray writes by zarr 3 since that version.
+needs_writing = pytest.mark.skipif(
+    Version("2025.1") > XARRAY, reason="this xarray does not write by this zarr"
+)
+
+LATITUDES = {
+    "unit": "degrees_north",
+    "values": {"regular": [44.5, -1.0]},
+    "boundaries": {"regular": [-0.5, 0.5]},
+}
+TIMES = {
+    "time": {"unit": "days", "epoch": "2028-01-01", "calendar": "noleap"},
+    "values": {"external": {"node": "../axes/time"}},
+}
+FIELD = declaring(
+    "cs",
+    cs={
+        "crs": [
+            {
+                "axes": {
+                    "time": {"abbreviation": "T", "coordinates": [TIMES]},
+                    "lat": {"abbreviation": "Y", "coordinates": [LATITUDES]},
+                }
+            }
+        ]
+    },
+)
+VALUES = np.arange(6.0).reshape(3, 2)
+
+
+def store_of(**own: Array) -> Any:
+    """Return a store whose field declares its coordinates, beside arrays of its own group."""
+    field = Array(VALUES, ("time", "lat"), FIELD)
+    axes = Group({"time": Array([57.0, 58.0, 59.0], ("time",))})
+    return memory_store(build(Group({"axes": axes, "g": Group({"sst": field, **own})})))
+
+
+def opened(store: Any, **options: Any) -> tuple[xr.Dataset, list[XGroupWarning]]:
+    dataset, told = opened_with_warnings(xr.open_dataset, store, group="g", **options)
+    return dataset, told
+
+
+def test_the_same_values_are_one_coordinate() -> None:
+    lat = Array(np.array([44.5, 43.5], "float32"), ("lat",))
+    time = Array([57.0, 58.0, 59.0], ("time",))
+    dataset, told = opened(store_of(lat=lat, time=time))
+    assert told == []
+    assert set(dataset.coords) == {"time", "lat", "lat_bounds"}
+    assert dataset["lat"].dtype == "float32"
+    # What is declared adds where absent.
+    assert dataset["lat"].attrs["units"] == "degrees_north"
+    assert dataset["lat"].attrs["bounds"] == "lat_bounds"
+    assert dataset["time"].dt.month.values.tolist() == [2, 2, 3]
+    np.testing.assert_array_equal(dataset["lat_bounds"], [[44.0, 45.0], [43.0, 44.0]])
+
+
+def test_other_values_are_told() -> None:
+    lat = Array([10.0, 20.0], ("lat",), {"units": "degrees_north"})
+    dataset, told = opened(store_of(lat=lat))
+    assert dataset["lat"].values.tolist() == [10.0, 20.0]
+    (warning,) = told
+    assert type(warning) is XGroupResolutionWarning
+    assert str(warning) == (
+        "Array /g/sst: its metadata declare other values of dimension 'lat' than /g/lat has; the "
+        "latter were used"
+    )
+    # Boundaries that were declared for other values are not those of these.
+    assert "lat_bounds" not in dataset
+    assert "bounds" not in dataset["lat"].attrs
+
+
+def test_another_array_with_other_values_is_attached_under_another_name() -> None:
+    units = {"units": "days since 2028-01-01", "calendar": "noleap"}
+    dataset, told = opened(store_of(time=Array([1.0, 2.0, 3.0], ("time",), units)))
+    assert [type(warning) for warning in told] == [XGroupNameWarning]
+    assert dataset["time"].dt.day.values.tolist() == [2, 3, 4]
+    assert dataset["axes_time"].dims == ("time",)
+    assert dataset["axes_time"].dt.month.values.tolist() == [2, 2, 3]
+
+
+def test_own_boundaries_stand() -> None:
+    lat = Array([44.5, 43.5], ("lat",), {"bounds": "edges"})
+    edges = Array([[44.4, 44.6], [43.4, 43.6]], ("lat", "side"))
+    dataset, told = opened(store_of(lat=lat, edges=edges))
+    assert told == []
+    assert "lat_bounds" not in dataset
+    assert dataset["lat"].attrs["bounds"] == "edges"
+
+
+def test_values_are_compared_in_the_same_round_and_only_if_they_are_read() -> None:
+    root = {"sst": Array(VALUES, ("time", "lat"), FIELD), "time": Array([1.0, 2.0, 3.0], ("time",))}
+    axes = Group({"time": Array([57.0, 58.0, 59.0], ("time",))})
+    store = recording_store(build(Group({"axes": axes, "g": Group(root)})))
+    opened(store)
+    assert sorted(store.chunk_gets) == ["axes/time/c/0", "g/time/c/0"]
+    if not HAS_INDEX_OPTION:
+        pytest.skip("this xarray always builds indexes of dimension coordinates")
+    store.gets.clear()
+    dataset, told = opened(store, create_default_indexes=False, decode_times=False)
+    assert not store.chunk_gets
+    assert "axes_time" in dataset.coords
+    assert [type(warning) for warning in told] == [XGroupNameWarning]
+
+
+def test_a_reference_that_was_left_behind_gives_way_to_the_array_that_is_there() -> None:
+    field = Array(VALUES, ("time", "lat"), FIELD)
+    time = Array([57.0, 58.0, 59.0], ("time",))
+    store = memory_store(build(Group({"g": Group({"sst": field, "time": time})})))
+    dataset, told = opened(store)
+    assert told == []
+    assert dataset["time"].dt.month.values.tolist() == [2, 2, 3]
+
+
+@needs_writing
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda dataset: dataset,
+        lambda dataset: dataset.isel(time=slice(1, 3), lat=[1]),
+        lambda dataset: dataset.drop_vars("lat_bounds").assign_coords(lat=[44.0, 43.75]),
+    ],
+    ids=["unchanged", "isel", "other coordinates"],
+)
+def test_what_was_written_is_what_is_read(change: Any, zarr_format: int, tmp_path: Path) -> None:
+    dataset, _told = opened(store_of())
+    written = change(dataset.load())
+    written.drop_encoding().to_zarr(
+        tmp_path / "s.zarr", zarr_format=zarr_format, consolidated=False
+    )
+    again, told = opened_with_warnings(xr.open_dataset, tmp_path / "s.zarr")
+    assert set(again.variables) == set(written.variables)
+    for name in written.variables:
+        xr.testing.assert_equal(again[name].variable, written[name].variable)
+    # Declared are the latitudes and times of the whole: only that can be told.
+    assert {type(warning) for warning in told} <= {XGroupResolutionWarning}
+    assert all("the latter were used" in str(warning) for warning in told)
+
+
+@needs_writing
+def test_a_tree_that_was_written_is_what_is_read(tmp_path: Path) -> None:
+    tree, _told = opened_with_warnings(xr.open_datatree, store_of())
+    for node in tree.subtree:
+        node.dataset = node.to_dataset(inherit=False).load().drop_encoding()
+    tree.to_zarr(tmp_path / "s.zarr", zarr_format=2, consolidated=False)
+    again, told = opened_with_warnings(xr.open_datatree, tmp_path / "s.zarr")
+    assert told == []
+    assert set(again["g"].variables) == set(tree["g"].variables)
+    for name, variable in tree["g"].variables.items():
+        xr.testing.assert_equal(again["g"].variables[name], variable)
