@@ -6,8 +6,8 @@ by the array's ``grid_mapping`` (CF 1.12, section 5.6), ``spatial_ref`` as a rul
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
 
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.base import ConventionHandler
@@ -60,14 +60,20 @@ def crs_of(array: ArrayView) -> Crs | None:
     return own or declared
 
 
-def _of_grid_mapping(array: ArrayView) -> Crs | None:
-    """Return the CRS of the array of the group that serves as grid mapping, if it says one."""
+def own_grid_mapping(array: ArrayView) -> Mapping[str, Any]:
+    """Return the attributes of the array of the group that serves as grid mapping, if there is one."""
     named = array.attributes.get("grid_mapping")
     document = array.sibling(named if isinstance(named, str) else SPATIAL_REF)
     if document is None or document.get("shape") != []:
-        return None
+        return {}
+    return document.attributes
+
+
+def _of_grid_mapping(array: ArrayView) -> Crs | None:
+    """Return the CRS of the array of the group that serves as grid mapping, if it says one."""
+    attributes = own_grid_mapping(array)
     for key in ("crs_wkt", "spatial_ref"):
-        text = document.attributes.get(key)
+        text = attributes.get(key)
         if isinstance(text, str) and (crs := Crs(key, text)).is_understood:
             return crs
     return None

@@ -19,7 +19,7 @@ from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.geolocation import geolocation_of
 from zarr_xgroup.conventions.layout import Level, layout_of
 from zarr_xgroup.conventions.model import AxisNames, Coordinate, Interpretation
-from zarr_xgroup.conventions.proj import crs_of
+from zarr_xgroup.conventions.proj import crs_of, own_grid_mapping
 from zarr_xgroup.conventions.spelling import misspelt
 from zarr_xgroup.conventions.values import is_finite
 from zarr_xgroup.errors import XGroupMetadataError, XGroupReferenceError
@@ -91,6 +91,23 @@ class Transform:
         y = affine.f - back * (affine.d + affine.e)
         return " ".join(repr(float(n)) for n in (x, affine.a, affine.b, y, affine.d, affine.e))
 
+    def is_close(self, other: Transform) -> bool:
+        """Tell whether another one puts cells in the same places, to a thousandth of a cell."""
+        mine, theirs = (list(map(float, it.geotransform.split())) for it in (self, other))
+        cell = max(abs(number) for number in (*mine[1:3], *mine[4:]))
+        return all(abs(a - b) <= cell * 1e-3 for a, b in zip(mine, theirs, strict=True))
+
+
+def _transform_of_gdal(text: str) -> Transform | None:
+    """Return the transform that GDAL writes as ``c a b f d e``, None if it cannot be one."""
+    try:
+        c, a, b, f, d, e = map(float, text.split())
+    except ValueError:
+        return None
+    affine = Affine(a, b, c, d, e, f)
+    area = affine.a * affine.e - affine.b * affine.d
+    return Transform(affine, _CENTRE["pixel"]) if area and math.isfinite(area) else None
+
 
 class SpatialHandler(ConventionHandler):
     """Attaches the coordinates that follow from an array's spatial attributes."""
@@ -130,6 +147,8 @@ class SpatialHandler(ConventionHandler):
         dims = grid.as_arrays_say(dims)
         real = {name: grid.is_real(name) for name in dims}
         transform = None if all(real.values()) else array.attempt(grid.transform, dims)
+        if transform is not None:
+            transform = grid.as_grid_mapping_says(transform)
         if transform is not None or all(real.values()):
             grid.tell_of_spelling()
         coordinates = (
@@ -326,6 +345,23 @@ class _Grid:
         )
 
     # The transform.
+
+    def as_grid_mapping_says(self, transform: Transform) -> Transform:
+        """Return the transform of the group's own grid mapping variable, if it has another one.
+
+        What the data carry themselves stands, and coordinates have to agree with what tools read.
+        """
+        text = self.array.quietly(own_grid_mapping, self.array)
+        written = text.get("GeoTransform") if text else None
+        own = _transform_of_gdal(written) if isinstance(written, str) else None
+        if own is None or own.is_close(transform):
+            return transform
+        message = _(
+            "the GeoTransform of its grid mapping variable is {own}, but by what is declared it "
+            "would be {declared}; the former was used"
+        )
+        self.array.note(message.format(own=own.geotransform, declared=transform.geotransform))
+        return own
 
     def transform(self, dims: tuple[str, str]) -> Transform | None:
         """Return the transform; None if there is none, nor anything that it follows from.

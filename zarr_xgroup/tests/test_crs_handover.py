@@ -185,6 +185,24 @@ def test_an_existing_array_of_another_crs_stands(tmp_path: Path) -> None:
     )
 
 
+def test_coordinates_agree_with_the_transform_of_an_existing_grid_mapping(tmp_path: Path) -> None:
+    crs = {"crs_wkt": pyproj.CRS(32633).to_wkt()}
+    for written, is_told in (("5 2 0 9 0 -2", True), ("not a transform", False)):
+        documents = {
+            "": group(declared(code=UTM)),
+            "a": array((2, 3), ("y", "x")),
+            "spatial_ref": reference(**crs, GeoTransform=written),
+        }
+        store = write(tmp_path / f"{is_told}.zarr", documents)
+        dataset, told = opened(xr.open_dataset, store)
+        assert dataset["spatial_ref"].attrs["GeoTransform"] == written
+        assert len(told) == is_told
+        if is_told:
+            assert dataset["x"].values.tolist() == [6.0, 8.0, 10.0]
+            assert dataset["y"].values.tolist() == [8.0, 6.0]
+            assert "the GeoTransform of its grid mapping variable is 5.0 2.0" in str(told[0])
+
+
 def test_what_is_written_after_reprojecting_stands(tmp_path: Path) -> None:
     documents = {
         "": group(declared(code=UTM)),
