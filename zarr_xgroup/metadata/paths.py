@@ -25,6 +25,11 @@ def normalize_path(path: str | None) -> str:
     return "/".join(segments)
 
 
+def is_node_path(path: str) -> bool:
+    """Tell whether a path can be that of a node: no segment is empty, ``.`` or ``..``."""
+    return not path or {"", ".", ".."}.isdisjoint(path.split("/"))
+
+
 def join_path(parent: str, name: str) -> str:
     """Return the path of what is called `name` below the group at `parent`."""
     return f"{parent}/{name}" if parent and name else parent or name

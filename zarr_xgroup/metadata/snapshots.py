@@ -16,7 +16,7 @@ from zarr_xgroup.errors import XGroupError, XGroupStoreError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import Document, Found, Pool, ZarrFormat, node_document
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.paths import ancestor_paths, is_below, join_path
+from zarr_xgroup.metadata.paths import ancestor_paths, is_below, is_node_path, join_path
 
 
 class Snapshot:
@@ -159,11 +159,21 @@ class Snapshot:
         """Take over whether the store has a node that its consolidated metadata has not."""
         self._stale[path] = is_there
 
-    def learn_consolidated(self, at: str, nodes: Mapping[str, Found]) -> None:
-        """Take over what is consolidated; a document is looked at when it is asked for."""
+    def learn_consolidated(self, at: str, nodes: Mapping[str, Found]) -> list[str]:
+        """Take over what is consolidated; a document is looked at when it is asked for.
+
+        Returns
+        -------
+        list of str
+            Keys that cannot be those of nodes, which are left out.
+        """
         self.consolidated_at = at
+        paths = {relative: relative.strip("/") for relative in nodes}
+        unusable = [relative for relative, path in paths.items() if not is_node_path(path)]
         self._undecoded = {
-            join_path(at, relative.strip("/")): values for relative, values in nodes.items()
+            join_path(at, path): nodes[relative]
+            for relative, path in paths.items()
+            if is_node_path(path)
         }
         children: defaultdict[str, list[str]] = defaultdict(list)
         for path in self._undecoded:
@@ -172,6 +182,7 @@ class Snapshot:
                 children[parent].append(name)
         self._add_implied_groups(at, children)
         self._children.update(children)
+        return unusable
 
     def forget(self) -> None:
         """Drop all documents, now and not when Python next looks for cycles of objects."""

@@ -52,6 +52,8 @@ T = TypeVar("T")
 #: In how many places a store is looked for inside of what is none.
 _LOOKED_AT = 100
 
+#: How many keys a message names.
+_NAMED = 3
 _FOREIGN_OPTIONS = frozenset(ForeignOptions.__annotations__)
 
 
@@ -331,7 +333,8 @@ class Library:
                     self.findings.append(_read_node_by_node(snapshot, Node(number, at), problem))
                 continue  # a store may refuse to say that it has none
             if nodes is not None:
-                snapshot.learn_consolidated(at, nodes)
+                unusable = snapshot.learn_consolidated(at, nodes)
+                self.findings.extend(_left_out(snapshot, Node(number, at), unusable))
                 return
         if required:
             message = _(
@@ -502,6 +505,17 @@ def _is_group(found: Found, place: str) -> bool:
     zarr_format = format_of(found)
     document = node_document(found, zarr_format, place)[0] if zarr_format else None
     return document is not None and not document.is_array
+
+
+def _left_out(snapshot: Snapshot, at: Node, keys: Sequence[str]) -> Iterator[Finding]:
+    """Yield a finding about keys of consolidated metadata that cannot be those of nodes."""
+    if not keys:
+        return
+    message = _(
+        "The consolidated metadata of {store} has {count} keys that cannot be paths of nodes, "
+        "which were left out: {keys}"
+    ).format(store=snapshot.name, count=len(keys), keys=", ".join(map(repr, keys[:_NAMED])))
+    yield Finding(Kind.METADATA, message, node=at, error=XGroupMetadataError(message))
 
 
 def _read_node_by_node(snapshot: Snapshot, at: Node, problem: XGroupError) -> Finding:

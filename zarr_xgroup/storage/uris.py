@@ -15,9 +15,10 @@ from urllib.parse import unquote
 from zarr_xgroup.errors import XGroupPathError
 from zarr_xgroup.i18n import _
 
-#: A URL within a text, where it ends with a space.
+#: A URL within a text, where it ends with a space. The length of a scheme is limited, lest a long
+#: text without any be searched from each of its letters on.
 _IN_TEXT = re.compile(
-    r"(?P<scheme>[A-Za-z][\w+.-]*)://(?P<authority>[^/?#\s]*)(?P<path>[^?#\s]*)(?:[?#]\S*)?"
+    r"(?P<scheme>[A-Za-z][\w+.-]{0,63})://(?P<authority>[^/?#\s]*)(?P<path>[^?#\s]*)(?:[?#]\S*)?"
 )
 _URI = re.compile(
     r"(?P<scheme>[A-Za-z][\w+.-]*)://(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?:[?#].*)?", re.DOTALL
