@@ -120,6 +120,14 @@ def conflicting_grid_mapping(given: Mapping[str, Any], wanted: Mapping[str, Any]
     return None
 
 
+#: What may be handed to pyproj: PROJJSON, WKT, codes of an authority (also as URN or URL of OGC) and
+#: names. Not the parameters of PROJ, some of which name files that PROJ then opens.
+_HARMLESS = re.compile(
+    r"""\s*( \{ .* | [A-Z][A-Z0-9_]* \s* [\[(] .* | [\w\ .:()/-]+ )""",
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
+
+
 @cache
 def _pyproj() -> Any:
     # Imported when a CRS is first met: that takes some 45 ms, which opens without one do not need.
@@ -128,7 +136,9 @@ def _pyproj() -> Any:
 
 @lru_cache
 def _parsed(text: str) -> Any:
-    """Return what pyproj makes of a text, None if it does not understand it."""
+    """Return what pyproj makes of a text, None if it does not understand or must not see it."""
+    if _HARMLESS.fullmatch(text) is None:
+        return None
     pyproj = _pyproj()
     try:
         return pyproj.CRS.from_user_input(text)
@@ -172,7 +182,10 @@ def _grid_mapping(text: str) -> dict[str, Any]:
     parsed = _parsed(text)
     if parsed is None:
         return {}
-    attributes: dict[str, Any] = parsed.to_cf()
+    try:
+        attributes: dict[str, Any] = parsed.to_cf()
+    except (KeyError, ValueError, TypeError):  # a parameter of the projection is missing
+        attributes = {"crs_wkt": parsed.to_wkt()}
     # What GDAL and older tools read.
     return {**attributes, "spatial_ref": attributes["crs_wkt"]}
 

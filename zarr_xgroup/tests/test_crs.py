@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -229,3 +230,43 @@ _TEXTS = st.builds(str.__add__, _BEGINNINGS, st.text(max_size=8))
 @given(_JSON | st.dictionaries(_KEYS, _JSON | _TEXTS, max_size=2), _JSON | _TEXTS)
 def test_nothing_raises(identity: Any, name: Any) -> None:
     assert is_geographic(identity, name) in (True, False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "+init={file}:key",
+        "init={file}:key",
+        " +proj=longlat +nadgrids={file} +type=crs",
+        "+proj=pipeline +step +proj=hgridshift +grids={file}",
+        "proj=longlat ellps=WGS84",
+        "epsg:4326 +nadgrids={file}",
+    ],
+)
+def test_no_file_is_opened_for_a_code(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "defs"
+    file.write_text("<key> +proj=longlat +datum=WGS84 +type=crs <>\n")
+    found = Crs("proj:code", text.format(file=file))
+    assert not found.is_understood
+    assert found.grid_mapping() == {"proj:code": found.text}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "EPSG:32632",
+        "epsg:4326",
+        "OGC:CRS84",
+        "urn:ogc:def:crs:EPSG::4326",
+        "http://www.opengis.net/def/crs/EPSG/0/4326",
+        "WGS 84 / UTM zone 32N",
+    ],
+)
+def test_codes_and_names_are_understood(text: str) -> None:
+    assert Crs("proj:code", text).is_understood
+
+
+def test_a_projection_without_one_of_its_parameters_is_passed_on_as_wkt() -> None:
+    attributes = Crs("proj:wkt2", WKT1_PROJECTED).grid_mapping()
+    assert set(attributes) == {"crs_wkt", "spatial_ref"}
+    assert "Transverse" in attributes["crs_wkt"]
