@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
+from functools import lru_cache
 
 #: How much alike a key and the one that is meant are at least.
 _ALIKE = 0.75
@@ -57,6 +58,13 @@ def misspelt(
         if key in known or key in others:
             continue
         word = _OTHER_WORDS.get(key, key).lower()
-        for match in get_close_matches(word, missing, 1, _ALIKE):
+        match = _closest(word, tuple(missing))
+        if match is not None:
             found[key] = missing.pop(match)
     return found
+
+
+@lru_cache
+def _closest(word: str, names: tuple[str, ...]) -> str | None:
+    """Return the name that a word is most like, if any; the same is asked of many arrays."""
+    return next(iter(get_close_matches(word, names, 1, _ALIKE)), None)
