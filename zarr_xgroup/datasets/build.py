@@ -122,9 +122,9 @@ class Builder:
     def _contradicted(self, planned: Iterable[PlannedVariable]) -> Iterator[tuple[str, Finding]]:
         """Yield the own coordinates for which other values are declared, with what to tell."""
         for own in planned:
-            for source, referrer in own.claims if self._has_values(own) else ():
-                claim = self._maker.variable(source)
-                claim.attrs = dict(own.attributes)
+            for declared, referrer in own.claims if self._has_values(own) else ():
+                claim = self._maker.variable(declared.source)
+                claim.attrs = dict(declared.attributes)
                 if not same_values(self.variable(own), claim):
                     message = _(
                         "its metadata declare other values of dimension {dim!r} than {own} has; "

@@ -70,7 +70,7 @@ class _Variable:
         self.identity: Hashable | None = None
         self.referrer: Node | None = None
         self.coordinates: tuple[str, ...] = ()
-        self.claims: dict[Source, Node] = {}
+        self.claims: dict[Hashable, tuple[Coordinate, Node]] = {}
         self.rival: Rival | None = None
         self.bounds_of = ""
         self.rewritten: dict[str, str] = {}
@@ -148,7 +148,7 @@ class _Naming:
             variable.referrer,
             tuple(self._users.get(name, ())),
             "coordinates" in variable.own or "coordinates" in variable.added,
-            tuple(variable.claims.items()),
+            tuple(variable.claims.values()),
             variable.rival,
             variable.bounds_of,
             variable.rewritten,
@@ -288,7 +288,7 @@ class _Naming:
                 self._variables[attributes["bounds"]].bounds_of = name
         variable.add({**attributes, **self._terms(coordinate, referrer)})
         if not isinstance(source, Stored):
-            variable.claims.setdefault(source, referrer)
+            variable.claims.setdefault(coordinate.identity, (coordinate, referrer))
         elif coordinate.identity not in self._names:
             rival = self._take_name(coordinate, referrer, beside=name)
             self._names[coordinate.identity] = rival

@@ -85,7 +85,7 @@ class PlannedVariable:
     referrer: Node | None = None
     users: tuple[Node, ...] = ()
     names_coordinates: bool = False
-    claims: tuple[tuple[Source, Node], ...] = ()
+    claims: tuple[tuple[Coordinate, Node], ...] = ()
     rival: Rival | None = None
     bounds_of: str = ""
     rewritten: Mapping[str, str] = field(default_factory=dict)

@@ -35,11 +35,6 @@ def join_path(parent: str, name: str) -> str:
     return f"{parent}/{name}" if parent and name else parent or name
 
 
-def parent_path(path: str) -> str:
-    """Return the path of the group that contains a node; the root is in itself."""
-    return path.rpartition("/")[0]
-
-
 def ancestor_paths(path: str) -> Iterator[str]:
     """Yield the paths of the groups that a node is in, but for the root, outermost first."""
     return accumulate(path.split("/")[:-1], join_path)

@@ -171,3 +171,21 @@ def test_a_tree_that_was_written_is_what_is_read(tmp_path: Path) -> None:
     assert set(again["g"].variables) == set(tree["g"].variables)
     for name, variable in tree["g"].variables.items():
         xr.testing.assert_equal(again["g"].variables[name], variable)
+
+
+@pytest.mark.parametrize(
+    ("units", "values", "is_same"),
+    [
+        ("days since 2028-01-01", [57.0, 58.0, 59.0], True),
+        ("hours since 2028-02-27", [0.0, 24.0, 48.0], True),
+        ("days since 2028-01-01", [1.0, 2.0, 3.0], False),
+    ],
+)
+def test_inline_times_are_compared_as_times(units: str, values: list[float], is_same: bool) -> None:
+    times = {**TIMES, "values": {"regular": [57.0, 1.0]}}
+    cs = {"crs": [{"axes": {"time": {"coordinates": [times]}}}]}
+    field = Array([1.0, 2.0, 3.0], ("time",), declaring("cs", cs=cs))
+    time = Array(values, ("time",), {"units": units, "calendar": "noleap"})
+    dataset, told = opened(memory_store(build(Group({"g": Group({"v": field, "time": time})}))))
+    assert len(told) == (not is_same)
+    assert set(dataset.coords) == {"time"}
