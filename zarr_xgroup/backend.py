@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, TypeVar, Unpack
@@ -157,10 +158,16 @@ class _Opening:
         """Return the group and all below it, fitted together."""
         datasets, findings = align_with_parents(self.datasets(), self._identities, self._group)
         self.findings.extend(findings)
-        tree = xr.DataTree.from_dict(datasets)
-        for node in tree.subtree:
+        nodes = {path: xr.DataTree(dataset) for path, dataset in datasets.items()}
+        children: defaultdict[str, dict[str, xr.DataTree]] = defaultdict(dict)
+        for path, node in nodes.items():
             node.set_close(self._library.closer)
-        return tree
+            if path != "/":
+                parent, _slash, name = path.rpartition("/")
+                children[parent or "/"][name] = node
+        for parent, named in children.items():  # parents first: what is below is not checked again
+            nodes[parent].children = named
+        return nodes["/"]
 
     def _opened(self, paths: Iterable[str]) -> dict[str, xr.Dataset]:
         """Return groups whose members are known as Datasets, by path from the group asked for."""

@@ -9,10 +9,10 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any
 
 #: The members of a proj object, and of the attributes of `proj`, most explicit first.
@@ -62,12 +62,12 @@ class Crs:
         """Tell whether two are known to be different systems."""
         return _compared(self.text, other.text) is False
 
-    def grid_mapping(self) -> dict[str, Any]:
-        """Return the attributes of a CF grid mapping variable (CF 1.12, section 5.6).
+    def grid_mapping(self) -> Mapping[str, Any]:
+        """Return the attributes of a CF grid mapping variable (CF 1.12, section 5.6), read-only.
 
         What is not understood stays an attribute of the key it is written under.
         """
-        return deepcopy(_grid_mapping(self.text)) or {self.key: self.text}
+        return _grid_mapping(self.text) or MappingProxyType({self.key: self.text})
 
     def axis_attributes(self) -> dict[str, dict[str, str]]:
         """Return what the coordinates along ``X`` and ``Y`` are: units, standard_name, axis."""
@@ -178,16 +178,16 @@ def _compared(text: str, other: str) -> bool | None:
 
 
 @lru_cache
-def _grid_mapping(text: str) -> dict[str, Any]:
+def _grid_mapping(text: str) -> Mapping[str, Any]:
     parsed = _parsed(text)
     if parsed is None:
-        return {}
+        return MappingProxyType({})
     try:
         attributes: dict[str, Any] = parsed.to_cf()
     except (KeyError, ValueError, TypeError):  # a parameter of the projection is missing
         attributes = {"crs_wkt": parsed.to_wkt()}
     # What GDAL and older tools read.
-    return {**attributes, "spatial_ref": attributes["crs_wkt"]}
+    return MappingProxyType({**attributes, "spatial_ref": attributes["crs_wkt"]})
 
 
 @lru_cache

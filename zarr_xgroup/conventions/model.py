@@ -47,6 +47,8 @@ class Coordinate:
         names : mapping of str to str
             Old to new name.
         """
+        if not names:
+            return self
         old = next((dim for dim in names if self.name == dim), None)
         old = old or next((dim for dim in names if self.name.startswith(f"{dim}_")), "")
         return replace(

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias, TypedDict
 import numpy as np
 import xarray as xr
 from xarray.conventions import decode_cf_variables
+from xarray.indexes import PandasIndex
 
 from zarr_xgroup.datasets.build import BuiltGroup
 from zarr_xgroup.datasets.plan import PlannedVariable
@@ -96,7 +97,7 @@ class Decoder:
     def __init__(self, options: DecodingOptions, *, with_indexes: bool) -> None:
         self._options = options
         self._with_indexes = with_indexes
-        self._shared: dict[Hashable, _Shared] = {}
+        self._shared: dict[Hashable, _Shared | None] = {}
 
     def dataset(self, group: BuiltGroup) -> tuple[xr.Dataset, list[Finding]]:
         """Return a group as a Dataset.
@@ -213,9 +214,11 @@ class Decoder:
             # Numbers of a grid can be the same where its size is not: the source tells.
             key = (name, planned.source, planned.dims, repr(planned.attributes))
             if key not in self._shared:
-                self._shared[key] = self._share(group, planned)
-            if self._shared[key].decoded is not None:
-                shared[name] = self._shared[key]
+                self._shared[key] = None  # worth it from the second group on that has it
+                continue
+            known = self._shared[key] = self._shared[key] or self._share(group, planned)
+            if known.decoded is not None:
+                shared[name] = known
         return shared
 
     def _share(self, group: BuiltGroup, planned: PlannedVariable) -> _Shared:
@@ -249,16 +252,17 @@ def _own(
     if index is not None and variable.values.flags.writeable:
         index = index.copy(deep=True)
         variable = index.create_variables({name: variable})[name]
-    # Values in memory can be written to; those of an index were seen to.
-    own = variable.copy(deep=index is None and isinstance(variable._data, np.ndarray))
+    own = variable.copy(deep=False)
+    if index is None and isinstance(variable._data, np.ndarray):
+        own.data = variable._data.copy()  # can be written to; values of an index were seen to
     own.attrs = copy_of(variable.attrs)
     own.encoding = copy_of(variable.encoding)
     return own, index
 
 
 def _indexed(name: str, variable: xr.Variable) -> tuple[xr.Variable, xr.Index]:
-    coordinates = xr.Coordinates({name: variable})
-    return coordinates.variables[name], coordinates.xindexes[name]
+    index = PandasIndex.from_variables({name: variable}, options={})
+    return index.create_variables({name: variable})[name], index
 
 
 def _remedies(

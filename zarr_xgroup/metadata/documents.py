@@ -169,7 +169,10 @@ class JsonObject(Mapping[str, Any]):
         result = {}
         for key, value in self._members.items():
             if isinstance(value, msgspec.Raw):
-                result[key] = _decoded(value, self._place)
+                text = bytes(value)
+                is_nested = text[:1] in (b"{", b"[")
+                decode = _decoded if is_nested else self._pool.value
+                result[key] = decode(text, self._place)
             elif not isinstance(value, dict | list):
                 result[key] = value
             elif key in texts:

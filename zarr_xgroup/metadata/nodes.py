@@ -13,6 +13,9 @@ from zarr_xgroup.metadata.paths import join_path
 #: The way from a document to a value in it.
 Keys = tuple[str, ...]
 
+#: What a JSON object may be; most are the first, and that is quick to tell.
+OBJECT = (dict, Mapping)
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -90,9 +93,8 @@ class Fragment:
 
     def get(self, key: str) -> Fragment | None:
         """Return the member of an object, or None where there is none or it is null."""
-        if not isinstance(self.value, Mapping) or self.value.get(key) is None:
-            return None
-        return Fragment(self.node, (*self.keys, key), self.value[key])
+        value = self.value.get(key) if isinstance(self.value, OBJECT) else None
+        return None if value is None else Fragment(self.node, (*self.keys, key), value)
 
     def required(self, key: str) -> Fragment:
         """Return the member of what must be an object, or raise XGroupMetadataError."""

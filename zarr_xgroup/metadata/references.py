@@ -12,7 +12,7 @@ from typing import Any
 
 from zarr_xgroup.errors import XGroupPathError, XGroupReferenceError
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.nodes import Fragment, Node
+from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
 
 #: A list index of RFC 6901, section 4, no longer than any list.
 _INDEX = re.compile("0|[1-9][0-9]{0,17}")
@@ -115,10 +115,10 @@ def at_pointer(node: Node, document: Mapping[str, Any], pointer: str) -> Fragmen
 
 def is_reference(value: Any) -> bool:
     """Tell whether a JSON value is written as a reference, bare or in ``{"ref": ...}``."""
-    if not isinstance(value, Mapping):
+    if not isinstance(value, OBJECT):
         return False
     inner = value.get("ref", value) if "node" not in value else value
-    return isinstance(inner, Mapping) and isinstance(inner.get("node"), str)
+    return isinstance(inner, OBJECT) and isinstance(inner.get("node"), str)
 
 
 def references_in(fragment: Fragment) -> Iterator[Fragment]:

@@ -199,10 +199,11 @@ def test_codes_of_the_data_base(code: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["EPSG:2154", "EPSG:4326", "no CRS"])
-def test_what_is_returned_is_not_shared(text: str) -> None:
+def test_what_is_returned_cannot_be_changed(text: str) -> None:
     crs = Crs("proj:code", text)
     mapping, axes = crs.grid_mapping(), crs.axis_attributes()
-    crs.grid_mapping().clear()
+    with pytest.raises(TypeError):
+        crs.grid_mapping()["x"] = 1  # type: ignore[index]
     for attributes in crs.axis_attributes().values():
         attributes.clear()
     assert mapping
