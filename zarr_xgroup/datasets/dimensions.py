@@ -82,6 +82,8 @@ def _with_hints(
     declared: tuple[str | None, ...], shape: Sequence[int], hints: AxisNames
 ) -> tuple[str | None, ...]:
     """Name the axes without a name, if there is exactly one way to do so."""
+    if None not in declared:
+        return declared
     axes = [axis for axis, name in enumerate(declared) if name is None]
     free = [(name, length) for name, length in hints.axes if name not in declared]
     number = min(len(axes), len(free))
@@ -107,6 +109,8 @@ def _with_phony_names(
 ) -> dict[str, tuple[str, ...]]:
     needed: Counter[int] = Counter()
     for name, dimensions in declared.items():
+        if None not in dimensions:
+            continue
         needed |= Counter(
             size
             for size, dimension in zip(shapes[name], dimensions, strict=True)

@@ -79,6 +79,8 @@ def inherited_dimensions(lookup: Lookup, array: Node, document: Document) -> Inh
         If the members of an ancestor are not known.
     """
     declared = declared_dimensions(document)
+    if all(_meant(written) is None for written in declared):
+        return Inherited(declared)
     names: dict[str | None, str] = {}
     coordinates: list[AncestorCoordinate] = []
     findings: list[Finding] = []

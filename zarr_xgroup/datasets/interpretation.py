@@ -152,6 +152,7 @@ class Interpreter:
         self._complete: dict[Node, GroupReading] = {}
         self._shared: dict[Any, _Shared] = {}
         self._texts: dict[Node, Texts] = {}
+        self._around: dict[Node, Texts] = {}
         reads = [key for handler in handlers for key in handler.reads or ()]
         self._names = frozenset([CONVENTIONS_KEY, *reads])
         self._prefixes = tuple(key for key in self._names if key.endswith(":"))
@@ -260,14 +261,13 @@ class Interpreter:
 
     def _shared_key(self, view: ArrayView) -> Any:
         """Return what an interpretation depends on besides the place of the array."""
-        group = view.node.group
         return (
             self._significant(view.attributes),
             view.dims,
             view.shape,
             tuple(view.names.items()),
             tuple(view.chunks.items()),
-            tuple(self._texts_of(node) for node in (group, *group.ancestors())),
+            self._texts_around(view.node.group),
         )
 
     def _significant(self, attributes: JsonObject) -> Texts:
@@ -284,6 +284,16 @@ class Interpreter:
             return True
         # References are read wherever they stand; an escaped letter may hide one.
         return b'"node"' in text or b"\\u" in text
+
+    def _texts_around(self, group: Node) -> Texts:
+        """Return what conventions read of a group and its ancestors: how far up, and the text."""
+        if group not in self._around:
+            self._around[group] = tuple(
+                (f"{distance}:{key}", text)
+                for distance, node in enumerate((group, *group.ancestors()))
+                for key, text in self._texts_of(node)
+            )
+        return self._around[group]
 
     def _texts_of(self, group: Node) -> Texts:
         """Return the attributes of a group that conventions read of it, as text."""

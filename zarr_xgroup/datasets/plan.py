@@ -93,8 +93,8 @@ class PlannedVariable:
     @property
     def stored(self) -> Node | None:
         """The array whose values, all of them, are those of the variable."""
-        is_all = isinstance(self.source, Stored) and not self.source.first
-        return self.source.node if is_all and isinstance(self.source, Stored) else None
+        source = self.source
+        return source.node if isinstance(source, Stored) and not source.first else None
 
 
 @dataclass(frozen=True, eq=False)

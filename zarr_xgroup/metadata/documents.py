@@ -40,6 +40,10 @@ _CONSOLIDATED = {
 _DIGITS = 641
 _MANY_DIGITS = re.compile(rb"[0-9]{%d}" % _DIGITS)
 
+#: The types of JSON values that nobody can change: they need no copy.
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+_NESTED = (Mapping, list)
+
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
@@ -173,7 +177,7 @@ class JsonObject(Mapping[str, Any]):
                 is_nested = text[:1] in (b"{", b"[")
                 decode = _decoded if is_nested else self._pool.value
                 result[key] = decode(text, self._place)
-            elif not isinstance(value, dict | list):
+            elif type(value) in _SCALARS:
                 result[key] = value
             elif key in texts:
                 result[key] = _decoded(texts[key], self._place)
@@ -215,9 +219,9 @@ class Document(JsonObject):
     def text_without_attributes(self) -> bytes:
         """Return all but the attributes as text: equal for nodes that are described alike."""
         if self._description is None:
+            names = "\0".join(self._members).encode("utf-8", "surrogatepass")
             texts = (self.text(key) or b"null" for key in self._members if key != "attributes")
-            names = (key.encode("utf-8", "surrogatepass") for key in self._members)
-            self._description = self._pool.text(b"\0".join((*names, *texts)))
+            self._description = self._pool.text(b"\0".join((names, *texts)))
         return self._description
 
 
@@ -244,12 +248,12 @@ def copy_of(value: Any) -> Any:
 def _copied(value: Any) -> Any:
     kind = type(value)
     if kind is dict:
-        return {key: _copied(item) for key, item in value.items()}
+        return {
+            key: item if type(item) in _SCALARS else _copied(item) for key, item in value.items()
+        }
     if kind is list:
-        return [_copied(item) for item in value]
-    if isinstance(value, Mapping | list):
-        return _copied_without_recursion(value)
-    return value
+        return [item if type(item) in _SCALARS else _copied(item) for item in value]
+    return _copied_without_recursion(value) if isinstance(value, _NESTED) else value
 
 
 def _copied_without_recursion(value: Any) -> Any:
