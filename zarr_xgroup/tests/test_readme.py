@@ -87,3 +87,10 @@ def test_files_it_speaks_of_are_there(text: str) -> None:
     for name in ("xarray_zarr_xgroup_spec.md", ".ci/run", ".ci/oldest.txt", "scripts"):
         assert name in text
         assert (README.parent / name).exists()
+
+
+def test_all_checks_run_the_tests_by_the_command_it_gives(text: str) -> None:
+    script = (README.parent / ".ci" / "run").read_text(encoding="utf-8")
+    command = re.compile(r"/bin/python\"? (-m pytest.*)$", re.MULTILINE)
+    (given,) = command.findall(text)
+    assert command.findall(script) == [given]

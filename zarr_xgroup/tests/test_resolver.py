@@ -890,11 +890,12 @@ def test_the_same_node_reached_twice_is_no_choice() -> None:
             XGroupReferenceError,
             "'nowhere' leads nowhere, tried /g/nowhere (not found in store), /g/a/nowhere (not found in store)",
         ),
-        (
+        pytest.param(
             ref("../time"),
             has_shape(9),
             XGroupReferenceError,
             "'../time' leads nowhere, tried /time (its shape is [3]), /g/time (its shape is [4])",
+            id="no candidate has the shape",
         ),
         (
             ref("/g"),
