@@ -1,6 +1,8 @@
 """The benchmarks measure what they say: their stores are right, and the table gets printed."""
 
+import gc
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +88,16 @@ def test_one_group_costs_no_documents_of_arrays_and_one_chunk() -> None:
     assert store.chunk_gets == {"shared/time/c/0": 1}
 
 
+@pytest.fixture
+def without_old_objects() -> Iterator[None]:
+    """Let the garbage collector, which is called for each figure, leave out what is there."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @pytest.mark.skipif(Version("2024.11") > XARRAY, reason="engine zarr cannot open such trees")
+@pytest.mark.usefixtures("without_old_objects")
 @pytest.mark.filterwarnings("ignore")
 def test_the_table_is_printed(tmp_path: Path) -> None:
     plan = figures.Plan(

@@ -27,15 +27,22 @@ def english(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LANGUAGE", "en")
 
 
+@pytest.fixture(scope="module")
+def completed() -> subprocess.CompletedProcess[str]:
+    """The command, run where there is no terminal."""
+    return subprocess.run(
+        [sys.executable, "-m", "zarr_xgroup", "demo"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "LANGUAGE": "en", "COLUMNS": "100"},
+    )
+
+
 @pytest.fixture
-def shown(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], english: None
-) -> str:
-    """What the command prints where there is no terminal."""
-    monkeypatch.setenv("COLUMNS", "100")
-    monkeypatch.setattr(sys, "argv", ["zarr_xgroup", "demo"])
-    main()
-    return capsys.readouterr().out
+def shown(completed: subprocess.CompletedProcess[str]) -> str:
+    """What it prints."""
+    return completed.stdout
 
 
 def columns(shown: str, side: int) -> str:
@@ -204,28 +211,26 @@ def test_error_is_shown_with_its_cause_and_without_the_quotes_of_a_key_error() -
     assert demo._error_lines(error) == ["KeyError: no such thing", "ValueError: "]
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "zarr_xgroup", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "LANGUAGE": "en"},
-    )
-
-
-def test_command_prints_the_demonstration() -> None:
-    completed = run("demo")
+def test_command_prints_the_demonstration(completed: subprocess.CompletedProcess[str]) -> None:
     assert completed.returncode == 0
     assert completed.stderr == ""
     assert "What is different" in completed.stdout
 
 
-def test_without_a_command_usage_is_printed() -> None:
-    completed = run()
-    assert completed.returncode == 2
-    assert completed.stderr.startswith("usage: python -m zarr_xgroup")
+@pytest.mark.usefixtures("english")
+def test_without_a_command_usage_is_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["zarr_xgroup"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith("usage: python -m zarr_xgroup")
 
 
-def test_version() -> None:
-    assert run("--version").stdout.strip() == zarr_xgroup.__version__
+def test_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["zarr_xgroup", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.strip() == zarr_xgroup.__version__

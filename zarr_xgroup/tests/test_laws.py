@@ -275,14 +275,14 @@ def many_groups(number: int, zarr_format: ZarrFormat, consolidated: bool) -> Con
 
 @pytest.fixture(scope="module")
 def stores_of_two_sizes(tmp_path_factory: pytest.TempPathFactory) -> dict[Any, tuple[Path, Path]]:
-    """Return, by format and consolidation, stores of one and of 1000 groups, paths as long."""
+    """Return, by format and consolidation, stores of one and of 100 groups, paths as long."""
     folder = tmp_path_factory.mktemp("sizes")
     stores = {}
     kinds: tuple[tuple[ZarrFormat, bool], ...] = ((3, True), (2, True), (3, False))
     for zarr_format, consolidated in kinds:
         name = f"{zarr_format}{consolidated}"
         one = many_groups(1, zarr_format, consolidated)
-        all_ = many_groups(1000, zarr_format, consolidated)
+        all_ = many_groups(100, zarr_format, consolidated)
         stores[zarr_format, consolidated] = (
             write_local(one, folder / f"one_{name}"),
             write_local(all_, folder / f"all_{name}"),

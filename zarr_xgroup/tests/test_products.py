@@ -7,6 +7,7 @@ say may come on top.
 import importlib.util
 import json
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeAlias
@@ -87,6 +88,7 @@ def rebuild_store() -> ModuleType:
     return module
 
 
+@cache
 def group_paths(product: str) -> list[str]:
     """Return the paths of all groups of a product, as its document has them."""
 
