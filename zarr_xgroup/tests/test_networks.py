@@ -1091,6 +1091,8 @@ def test_computing_in_two_processes_with_coordinates_elsewhere(
             threads_per_worker=1,
             processes=True,
             dashboard_address=None,
+            # Its server starts all the same, on a port that only one process can have.
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
             host="127.0.0.1",
         ) as cluster,
         distributed.Client(cluster) as client,
