@@ -22,9 +22,13 @@ from zarr_xgroup.errors import (
     XGroupWarning,
 )
 from zarr_xgroup.i18n import _, ngettext
-from zarr_xgroup.metadata.nodes import Fragment, Keys, Node, pointer_to
+from zarr_xgroup.metadata.nodes import Node
 
 _NAMED_PATHS = 30
+
+#: How many of the things that arrays were opened without are named, and with how many letters.
+_NAMED_LOST = 5
+_LONGEST_LOST = 80
 
 #: How many arrays without a principal convention are named, and how long the warning may be.
 _NAMED_EXAMPLES = 3
@@ -69,6 +73,8 @@ class Finding:
         The error behind it.
     bare : tuple of str
         Of an array without a principal convention: its dimensions without a coordinate.
+    lost : str
+        What the arrays were opened without, if it was told: else what the place declares.
     """
 
     kind: Kind
@@ -78,13 +84,18 @@ class Finding:
     pointer: str = ""
     error: XGroupError | None = None
     bare: tuple[str, ...] = ()
+    lost: str = ""
 
 
-def problem_of(array: Node, error: XGroupError, place: Fragment | None = None) -> Finding:
-    """Return the finding of what kept an array from being complete."""
-    keys: Keys = () if place is None else place.keys
-    node = array if place is None else place.node
-    return Finding(Kind.PROBLEM, str(error), (str(array),), node, pointer_to(keys), error)
+def problem_of(array: Node, error: XGroupError, lost: str = "") -> Finding:
+    """Return the finding of what kept an array from being complete, and what it lacks now."""
+    text = str(error)
+    return Finding(Kind.PROBLEM, text, (str(array),), array, error=error, lost=lost)
+
+
+def coordinate_named(name: str) -> str:
+    """Return what is lost with a coordinate."""
+    return _("coordinate {name!r}").format(name=name)
 
 
 def left_out(node: Node, error: XGroupError) -> Finding:
@@ -130,11 +141,32 @@ def _of_problems(findings: Iterable[Finding]) -> Iterator[XGroupWarning]:
         error = _summary(store, [item.error for item in same]) if store else same[0].error
         paths = tuple(dict.fromkeys(path for item in same for path in item.arrays))
         message = ngettext(
-            "{error}. Array {names} was opened without what depends on it",
-            "{error}. Arrays {names} were opened without what depends on it",
+            "{error}. Array {names} was opened without {lost}",
+            "{error}. Arrays {names} were opened without {lost}",
             len(paths),
-        ).format(error=error if store else text, names=_listed(paths))
+        ).format(error=error if store else text, names=_listed(paths), lost=_lost(same))
         yield _about(XGroupResolutionWarning(message, error), paths)
+
+
+def _lost(findings: Iterable[Finding]) -> str:
+    """Return what arrays were opened without, and each time which if not all lack the same."""
+    lacking: defaultdict[str, set[str]] = defaultdict(set)
+    for finding in findings:
+        lost = _shortened(finding.lost or _declared_by(finding.error), _LONGEST_LOST)
+        lacking[lost].update(finding.arrays)
+    arrays = set().union(*lacking.values())
+    named = list(lacking)
+    if any(of != arrays for of in lacking.values()):
+        named = [f"{lost} ({path})" for lost, of in lacking.items() for path in sorted(of)]
+    return _listed(named[:_NAMED_LOST], len(named))
+
+
+def _declared_by(error: XGroupError | None) -> str:
+    """Return what is lost with an attribute that an error is about."""
+    attribute = "" if error is None else error.place.partition("#/attributes/")[2]
+    if not attribute:
+        return _("what depends on it")
+    return _("what {attribute!r} declares").format(attribute=attribute)
 
 
 def _of_choices(findings: Iterable[Finding]) -> Iterator[XGroupWarning]:

@@ -240,19 +240,22 @@ class ArrayView:
         """Say which choice was made where the array's metadata left one."""
         self.findings.append(Finding(Kind.CHOICE, text, (str(self.node),), self.node))
 
-    def problem(self, error: XGroupError) -> None:
-        """Say what keeps the array from being complete."""
-        self.findings.append(problem_of(self.node, error))
+    def problem(self, error: XGroupError, lost: str = "") -> None:
+        """Say what keeps the array from being complete, and what it lacks for that.
 
-    def attempt(self, make: Callable[..., T], *arguments: Any) -> T | None:
-        """Return what a function gives, or None after saying what was wrong.
+        Without the latter it is what the attribute declares that the error is about.
+        """
+        self.findings.append(problem_of(self.node, error, lost))
+
+    def attempt(self, make: Callable[..., T], *arguments: Any, lost: str = "") -> T | None:
+        """Return what a function gives, or None after saying what was wrong, and what is `lost`.
 
         None also where something is not known yet: then all is asked again later.
         """
         try:
             return make(*arguments)
         except XGroupError as error:
-            self.problem(error)
+            self.problem(error, lost)
         except LackingError:
             pass
         return None
@@ -296,7 +299,7 @@ class ArrayView:
         """Say what is wrong with the attributes of an array that can be opened."""
         problem = self.lookup.store_of(node).problem(node.path)
         if isinstance(problem, XGroupStoreError) and problem.store:
-            self.problem(problem)
+            self.problem(problem, _("the attributes of {node}").format(node=node))
         elif problem is not None and node.group != self.node.group:
             self.note(
                 _("{node} was opened without attributes: {reason}").format(

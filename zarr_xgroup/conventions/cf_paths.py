@@ -24,7 +24,8 @@ def links_of(array: ArrayView) -> tuple[Link, ...]:
     """
     found = []
     for key, path in paths_in(array.attributes):
-        coordinate = array.attempt(_coordinate, array, key, path)
+        lost = _("what {attribute!r} refers to").format(attribute=key)
+        coordinate = array.attempt(_coordinate, array, key, path, lost=lost)
         if coordinate is not None:
             found.append(Link(key, path, coordinate))
     return tuple(found)

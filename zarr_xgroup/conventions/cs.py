@@ -30,6 +30,7 @@ from zarr_xgroup.conventions.proj import crs_of
 from zarr_xgroup.conventions.spelling import alike
 from zarr_xgroup.conventions.values import explicit_values, is_representable, two_numbers
 from zarr_xgroup.errors import XGroupError, XGroupReferenceError
+from zarr_xgroup.findings import coordinate_named
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node, Part
 from zarr_xgroup.metadata.snapshots import LackingError
@@ -69,7 +70,8 @@ class CsHandler(ConventionHandler):
         cs = array.attribute("cs")
         if cs is None:
             place = Fragment(array.node, ("attributes", "cs"), None)
-            array.problem(place.error(_("is declared, but missing")))
+            lost = _("the coordinates of its dimensions")
+            array.problem(place.error(_("is declared, but missing")), lost)
             return array.found(crs=array.derived(crs_of))
         model = array.parsed(Cs.parse, cs)
         _tell(array, array.node, model.wrong)
@@ -90,10 +92,10 @@ class CsHandler(ConventionHandler):
         return AxisNames(tuple(_axis_lengths(array)))
 
 
-def _tell(array: ArrayView, node: Node, wrong: tuple[Wrong, ...]) -> None:
-    """Say what is wrong with a model that is written in a node."""
+def _tell(array: ArrayView, node: Node, wrong: tuple[Wrong, ...], lost: str = "") -> None:
+    """Say what is wrong with a model that is written in a node, and what is lost with it."""
     for item in wrong:
-        array.problem(item.at(node))
+        array.problem(item.at(node), lost)
 
 
 def _system(
@@ -120,8 +122,10 @@ def _axis(
     array: ArrayView, node: Node, name: str, item: Axis | Part, geographic: bool
 ) -> Iterator[Coordinate]:
     if isinstance(item, Part):
-        fragment = array.attempt(array.resolver.fragment, item.at(node)) or item.at(node)
-        if array.attempt(fragment.as_object) is None:
+        lost = coordinate_named(name)
+        follow = array.resolver.fragment
+        fragment = array.attempt(follow, item.at(node), lost=lost) or item.at(node)
+        if array.attempt(fragment.as_object, lost=lost) is None:
             return
         node, item = fragment.node, array.parsed(Axis.parse, fragment)
     yield from _AlongAxis(array, node, name, item, geographic).coordinates()
@@ -160,9 +164,10 @@ class _AlongAxis:
                 attributes = self._described(self.axis.as_set, self.node)
                 yield self._along(Regular(0, 1), attributes, self.name)
             return
-        _tell(self.array, self.node, self.axis.wrong_sets)
+        _tell(self.array, self.node, self.axis.wrong_sets, coordinate_named(self.name))
         for index, item in enumerate(self.axis.sets):
-            coordinate = self.array.attempt(self._coordinate, index, item)
+            lost = coordinate_named(self._readable_name(index, item))
+            coordinate = self.array.attempt(self._coordinate, index, item, lost=lost)
             if coordinate is not None:
                 yield coordinate
 
@@ -180,7 +185,8 @@ class _AlongAxis:
         told = max((number for number in numbers if number is not None), default=1)
         if told <= 1 and (numbers != {None} or not alike(self.name, free)):
             return False
-        self.array.problem(self._misnaming(free, told if told > 1 else None))
+        error = self._misnaming(free, told if told > 1 else None)
+        self.array.problem(error, coordinate_named(self.name))
         return True
 
     def _misnaming(self, free: Mapping[str, int], number: int | None) -> XGroupError:
@@ -233,7 +239,7 @@ class _AlongAxis:
             fragment.as_object()
             node, item = fragment.node, self.array.parsed(CoordinateSet.parse, fragment)
         attributes = self._described(item, node)
-        name = self.name if index == 0 else item.named(f"{self.name}_{index}", node)
+        name = self.name if index == 0 else item.named(self._numbered(index), node)
         coordinate = self._valued(item, node, attributes, name)
         terms: Mapping[str, Coordinate] = {}
         if item.parametric is not None:
@@ -243,8 +249,19 @@ class _AlongAxis:
         coordinate = Coordinate(name, coordinate.source, attributes, formula_terms=terms)
         if item.boundaries is None or self._has_own_bounds():
             return coordinate
-        bounds = self.array.attempt(self._bounds, coordinate, item.boundaries.at(node))
+        lost = _("the boundaries of {name!r}").format(name=name)
+        boundaries = item.boundaries.at(node)
+        bounds = self.array.attempt(self._bounds, coordinate, boundaries, lost=lost)
         return Coordinate(name, coordinate.source, attributes, bounds, terms)
+
+    def _numbered(self, index: int) -> str:
+        return self.name if index == 0 else f"{self.name}_{index}"
+
+    def _readable_name(self, index: int, item: CoordinateSet | Part) -> str:
+        """Return what the coordinate of a set is called, as far as that can be read."""
+        own = None if index == 0 or isinstance(item, Part) else item.name
+        is_text = own is not None and isinstance(own.value, str)
+        return own.value if own is not None and is_text else self._numbered(index)
 
     def _valued(
         self, item: CoordinateSet, node: Node, attributes: dict[str, Any], name: str
@@ -259,9 +276,9 @@ class _AlongAxis:
 
     def _described(self, item: CoordinateSet, node: Node) -> dict[str, Any]:
         """Return the attributes that an axis and one of its sets give a coordinate."""
-        _tell(self.array, node, item.wrong)
-        _tell(self.array, self.node, self.axis.wrong)
         positions = self.axis.as_set
+        self._tell_of_parts(node, item.place, item.wrong)
+        self._tell_of_parts(self.node, positions.place, self.axis.wrong)
         attributes = {**item.units, **positions.attributes, **item.attributes}
         abbreviation = self.axis.abbreviation.upper()
         direction = (item.direction or positions.direction).lower()
@@ -276,6 +293,13 @@ class _AlongAxis:
             elif along == "Y":
                 attributes.setdefault("standard_name", "latitude")
         return attributes
+
+    def _tell_of_parts(self, node: Node, place: Part, wrong: tuple[Wrong, ...]) -> None:
+        """Say which members of an axis, or of one of its sets, cannot be used."""
+        for part in wrong:
+            key = part.keys[len(place.keys)]
+            lost = _("{key!r} of axis {axis!r}").format(key=key, axis=self.name)
+            self.array.problem(part.at(node), lost)
 
     # Values.
 
@@ -425,11 +449,13 @@ class _AlongAxis:
             parametric.as_object()
             formula = parametric.required("formula").as_text()
             for term, values in parametric.required("terms").members():
-                found = self.array.attempt(self._term, term, values)
+                lost = _("the term {term!r} of {name!r}").format(term=term, name=self.name)
+                found = self.array.attempt(self._term, term, values, lost=lost)
                 if found is not None:
                     terms[term] = found
         except XGroupError as error:
-            self.array.problem(error)
+            lost = _("the formula terms of {name!r}") if formula else _("the formula of {name!r}")
+            self.array.problem(error, lost.format(name=self.name))
         return formula, terms
 
     def _term(self, term: str, values: Fragment) -> Coordinate:

@@ -111,7 +111,9 @@ def geolocation_coordinates(
     for kind in kinds:
         arrays = geolocation.get(kind)
         for axis in ("x", "y"):
-            coordinate = array.attempt(_coordinate, array, arrays, (kind, axis), identity)
+            lost = _("{axis} of its {kind} geolocation").format(axis=axis, kind=kind)
+            wanted = (kind, axis)
+            coordinate = array.attempt(_coordinate, array, arrays, wanted, identity, lost=lost)
             if coordinate is not None:
                 yield coordinate
 
@@ -165,7 +167,7 @@ def _is_understood(array: ArrayView, place: Fragment, crs: Crs) -> bool:
     if not crs.is_understood:
         message = _("{place}: {key} is no CRS that pyproj understands: {text!r}")
         text = message.format(place=place, key=crs.key, text=crs.text[:_SHOWN])
-        array.problem(XGroupMetadataError(text))
+        array.problem(XGroupMetadataError(text), _("the CRS of {key!r}").format(key=crs.key))
     return crs.is_understood
 
 

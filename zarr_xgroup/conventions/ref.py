@@ -10,6 +10,7 @@ from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.geolocation import fitting_dims
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.errors import XGroupReferenceError
+from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.metadata.references import Reference, references_in
 from zarr_xgroup.variables.sources import Stored
@@ -41,7 +42,8 @@ class RefHandler(ConventionHandler):
                 continue
             attribute = array.attribute(key)
             for reference in references_in(attribute) if attribute is not None else ():
-                coordinate = array.attempt(_coordinate, array, reference)
+                lost = _("what {attribute!r} refers to").format(attribute=key)
+                coordinate = array.attempt(_coordinate, array, reference, lost=lost)
                 if coordinate is not None:
                     coordinates.append(coordinate)
         return array.found(*coordinates)

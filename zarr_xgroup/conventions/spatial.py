@@ -23,6 +23,7 @@ from zarr_xgroup.conventions.proj import crs_of, own_grid_mapping
 from zarr_xgroup.conventions.spelling import misspelt
 from zarr_xgroup.conventions.values import is_finite
 from zarr_xgroup.errors import XGroupMetadataError, XGroupReferenceError
+from zarr_xgroup.findings import coordinate_named
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import referred_names
 from zarr_xgroup.metadata.nodes import Fragment, Node
@@ -146,7 +147,10 @@ class SpatialHandler(ConventionHandler):
             return array.found(crs=crs)
         dims = grid.as_arrays_say(dims)
         real = {name: grid.is_real(name) for name in dims}
-        transform = None if all(real.values()) else array.attempt(grid.transform, dims)
+        lost = _("coordinates along {names}").format(
+            names=", ".join(name for name in dims if not real[name])
+        )
+        transform = None if all(real.values()) else array.attempt(grid.transform, dims, lost=lost)
         if transform is not None:
             transform = grid.as_grid_mapping_says(transform)
         if transform is not None or all(real.values()):
@@ -161,13 +165,14 @@ class SpatialHandler(ConventionHandler):
     def _dims(self, array: ArrayView, grid: _Grid) -> tuple[str, str] | None:
         """Return the array's dimensions along Y and X, or None after saying why not."""
         declared = grid.attribute("dimensions")
+        lost = _("the coordinates of {convention!r}").format(convention=self.name)
         if declared is not None and not _are_two_names(declared.value):
             message = _("must be the names of two dimensions, got {value}")
-            array.problem(declared.error(message.format(value=str(declared.value)[:_SHOWN])))
+            array.problem(declared.error(message.format(value=str(declared.value)[:_SHOWN])), lost)
             return None
         if grid.dims is None:
             message = _("{array}: spatial:dimensions does not name two of its dimensions")
-            array.problem(XGroupMetadataError(message.format(array=array.node)))
+            array.problem(XGroupMetadataError(message.format(array=array.node)), lost)
         return grid.dims
 
     def axis_names(self, array: ArrayView) -> AxisNames:
@@ -298,7 +303,8 @@ class _Grid:
         axes = self._axis_attributes()
         for name in names:
             node = self.array.node.group.child(name)
-            source = self.array.attempt(self.array.stored, Stored(node, (name,)))
+            wanted, lost = Stored(node, (name,)), coordinate_named(name)
+            source = self.array.attempt(self.array.stored, wanted, lost=lost)
             if source is not None:
                 yield Coordinate(name, source, axes["Y" if name == dims[0] else "X"])
 

@@ -23,7 +23,9 @@ class UomHandler(ConventionHandler):
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return ``units`` for the array."""
         uom = array.attribute("uom")
-        units = None if uom is None else array.attempt(unit_of, uom)
+        units = (
+            None if uom is None else array.attempt(unit_of, uom, lost=_("the attribute 'units'"))
+        )
         return array.found(attributes={} if units is None else {"units": units})
 
 

@@ -13,7 +13,7 @@ from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.datasets.prefetch import Values, Wishes
 from zarr_xgroup.datasets.renaming import renamed_encoding
 from zarr_xgroup.errors import XGroupError, XGroupStoreError
-from zarr_xgroup.findings import Finding, Kind, left_out, problem_of
+from zarr_xgroup.findings import Finding, Kind, coordinate_named, left_out, problem_of
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import copy_of
 from zarr_xgroup.metadata.nodes import Node
@@ -74,19 +74,18 @@ class Builder:
         unreadable: dict[str, XGroupStoreError] = {}
         findings: list[Finding] = []
         for variable in plan.variables:
-            if variable.rival is not None:
-                if self._is_repeated(variable, planned):
-                    continue
-                findings.append(variable.rival.finding)
-            problem = self._fetched(variable)
-            if not isinstance(problem, XGroupStoreError):
-                planned[variable.name] = variable
+            if variable.rival is not None and self._is_repeated(variable, planned):
                 continue
-            is_whole = self._whole(variable)
-            findings.extend(_unread(plan.node, variable, problem, is_whole=bool(is_whole)))
-            if not is_whole:
-                planned[variable.name] = variable
+            problem = self._fetched(variable)
+            if isinstance(problem, XGroupStoreError):
+                is_whole = bool(self._whole(variable))
+                findings.extend(_unread(plan.node, variable, problem, is_whole=is_whole))
+                if is_whole:
+                    continue
                 unreadable[variable.name] = problem
+            if variable.rival is not None:
+                findings.append(variable.rival.finding)
+            planned[variable.name] = variable
         contradicted = list(self._contradicted(planned.values()))
         findings.extend(finding for _name, finding in contradicted)
         planned = dict(_without_bounds(planned, {name for name, _finding in contradicted}))
@@ -191,5 +190,8 @@ def _unread(
 ) -> Iterable[Finding]:
     """Return the findings of a coordinate that xarray cannot index, or of times left undecoded."""
     if planned.referrer is not None:
-        return [problem_of(user, problem) for user in planned.users]
+        lost = coordinate_named(planned.name)
+        if not is_whole:
+            lost = _("the decoded times of {name!r}").format(name=planned.name)
+        return [problem_of(user, problem, lost) for user in planned.users]
     return [left_out(group.child(planned.name), problem)] if is_whole else []

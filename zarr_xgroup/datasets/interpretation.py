@@ -430,7 +430,7 @@ def _guarded(view: ArrayView, handler: Handler, call: Callable[[Handler], T]) ->
         )
         problem = retold(error, text)  # what the resolver raised stays what it is
         problem.__cause__ = error
-        view.problem(problem)
+        view.problem(problem, _("what convention {name!r} gives").format(name=handler.name))
         return None
 
 

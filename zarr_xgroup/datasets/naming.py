@@ -18,7 +18,7 @@ from zarr_xgroup.conventions.proj import SPATIAL_REF
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable, Rival
 from zarr_xgroup.errors import XGroupMetadataError
-from zarr_xgroup.findings import Finding, Kind, problem_of
+from zarr_xgroup.findings import Finding, Kind, coordinate_named, problem_of
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import with_names
 from zarr_xgroup.metadata.nodes import Node
@@ -226,7 +226,8 @@ class _Naming:
             message = _("{place}: {node} cannot be opened: {reason}").format(
                 place=referrer, node=source.node, reason=error
             )
-            self._findings.append(problem_of(referrer, XGroupMetadataError(message)))
+            lost, error = coordinate_named(coordinate.name), XGroupMetadataError(message)
+            self._findings.append(problem_of(referrer, error, lost))
             return False
         return True
 

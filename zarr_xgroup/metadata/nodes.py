@@ -134,8 +134,8 @@ class Fragment:
 
     def error(self, reason: str) -> XGroupMetadataError:
         """Return an error that says what is wrong with this value."""
-        error = XGroupMetadataError(f"{self} {reason}")
-        error.keys, error.reason = self.keys, reason
+        error = XGroupMetadataError(f"{self} {reason}", place=str(self), reason=reason)
+        error.keys = self.keys
         return error
 
 

@@ -294,6 +294,61 @@ FAULTS: Mapping[str, Faults] = {
     },
 }
 
+#: What arrays are opened without, by group; and by array where it is something else than for the group.
+LOST = {
+    "values": "coordinate 'x_{name}'",
+    "systems": "what 'cs/crs/0' declares",
+    "systems/no_system": "what 'title' declares",
+    "systems/without_axes": "what 'crs/empty' declares",
+    "shapes": "coordinate 'x_{name}'",
+    "shapes/outside": "coordinate 'elsewhere'",
+    "types": "coordinate 'x_{name}'",
+    "types/cs_missing": "the coordinates of its dimensions",
+    "types/cs_text": "what 'cs' declares",
+    "types/cs_list": "what 'cs' declares",
+    "types/crs_missing": "what 'cs' declares",
+    "types/crs_object": "what 'cs/crs' declares",
+    "types/crs_item_number": "what 'cs/crs/0' declares",
+    "types/axes_missing": "what 'cs/crs/0' declares",
+    "types/axes_text": "what 'cs/crs/0/axes' declares",
+    "types/axes_without_names": "what 'cs/crs/0/axes' declares",
+    "parts": "the boundaries of 'x_{name}'",
+    "parts/name_number": "coordinate 'x_{name}_1'",
+    "parts/abbreviation_number": "'abbreviation' of axis 'x_{name}'",
+    "parts/axis_attributes_text": "'attributes' of axis 'x_{name}'",
+    "parts/attributes_list": "'attributes' of axis 'x_{name}'",
+    "parts/direction_number": "'direction' of axis 'x_{name}'",
+    "parts/unit_number": "'unit' of axis 'x_{name}'",
+    "parts/unit_without_ucum": "'unit' of axis 'x_{name}'",
+    "parts/unit_without_unit": "'unit' of axis 'x_{name}'",
+    "parts/unit_of_list": "'unit' of axis 'x_{name}'",
+    "parts/parametric_text": "the formula of 'x_{name}'",
+    "parts/parametric_without_formula": "the formula of 'x_{name}'",
+    "parts/parametric_without_terms": "the formula terms of 'x_{name}'",
+    "parts/terms_list": "the formula terms of 'x_{name}'",
+    "parts/term_number": "the term 'ps' of 'x_{name}'",
+    "parts/term_missing": "the term 'ps' of 'x_{name}'",
+    "times": "'time' of axis 'x_{name}'",
+    "services": "y of its geodetic geolocation",
+    "services/geolocation_text": "what 'geolocation' declares",
+    "services/geolocation_empty": "what 'geolocation' declares",
+    "services/geodetic_list": "x of its geodetic geolocation, y of its geodetic geolocation",
+    "services/planar_number": "y of its planar geolocation",
+    **dict.fromkeys(
+        ("services/uom_number", "services/uom_without_ucum", "services/uom_unit_number"),
+        "the attribute 'units'",
+    ),
+    **dict.fromkeys(
+        (
+            "services/ref_missing",
+            "services/ref_missing_key",
+            "services/ref_beyond_root",
+            "services/ref_malformed",
+        ),
+        "what 'related' refers to",
+    ),
+}
+
 #: Times that are understood but that nobody can decode, by the array that has them.
 UNDECODABLE = {
     "unknown_unit": {"units": "fortnights since 2000-01-01 00:00:00"},
@@ -309,6 +364,12 @@ def told(path: str, text: str) -> str:
     axis = f"{path}#/attributes/cs/crs/0/axes/x_{name}"
     places = {"array": f"{path}#", "axis": axis, "set": f"{axis}/coordinates/0"}
     return text.format(path=path, parent=parent, no_store=no_store(), **places)
+
+
+def lost(path: str) -> str:
+    """Return what an array was opened without, as it is told."""
+    group, _slash, name = path.strip("/").partition("/")
+    return LOST.get(path.strip("/"), LOST[group]).format(name=name)
 
 
 @cache
@@ -390,7 +451,7 @@ def test_the_fault_is_told_exactly(store: Told, path: str) -> None:
     kind, template = ALL_FAULTS[path]
     text = told(path, template)
     (warning,) = store.about(path)
-    assert str(warning) == f"{text}. Array {path} was opened without what depends on it"
+    assert str(warning) == f"{text}. Array {path} was opened without {lost(path)}"
     assert type(warning) is XGroupResolutionWarning
     # A private subclass marks what does not depend on the candidate.
     assert isinstance(warning.error, kind)
@@ -571,7 +632,7 @@ def test_warnings_point_at_the_caller() -> None:
 def test_warnings_can_be_made_errors(category: type[XGroupWarning]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", category)
-        with pytest.raises(category, match="was opened without what depends on it"):
+        with pytest.raises(category, match="was opened without coordinate"):
             xr.open_dataset(STORE, engine="xgroup", group="values")
 
 
@@ -607,7 +668,7 @@ def test_one_fault_of_several_arrays_is_told_once(tmp_path: Path) -> None:
     names = ", ".join(f"/a{number:02}" for number in range(30))
     assert str(warning) == (
         "/#/attributes/crs/broken/axes must be an object or a list, got number. Arrays "
-        f"{names} and 2 more were opened without what depends on it"
+        f"{names} and 2 more were opened without what 'crs/broken/axes' declares"
     )
     assert warning.paths == tuple(f"/a{number:02}" for number in range(32))
 
@@ -630,7 +691,7 @@ def test_a_target_with_a_broken_document(tmp_path: Path, name: str) -> None:
     assert str(warning) == (
         "/data#/attributes/cs/crs/0/axes/t/coordinates/0/values/external: 'other/t' leads "
         f"nowhere, tried /other/t (/other/t/zarr.json is not valid JSON: {raised.value}), "
-        "/data/other/t (not found in store). Array /data was opened without what depends on it"
+        "/data/other/t (not found in store). Array /data was opened without coordinate 't'"
     )
     assert type(warning.error) is XGroupReferenceError
     assert set(result.data_vars) == {"data"}
@@ -670,7 +731,7 @@ def test_what_the_consolidated_metadata_leaves_out(tmp_path: Path) -> None:
     assert str(warning) == (
         "/data#/attributes/cs/crs/0/axes/t/coordinates/0/values/external: 'other/t' leads "
         f"nowhere, tried /other/t ({reason}), /data/other/t (not found in store). "
-        "Array /data was opened without what depends on it"
+        "Array /data was opened without coordinate 't'"
     )
     assert "t" in opened(xr.open_dataset, folder, consolidated=False)[0].coords
 

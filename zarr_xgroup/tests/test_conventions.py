@@ -338,7 +338,7 @@ def test_a_handler_that_fails_is_told_of_and_spoils_nothing(
     assert [str(warning) for warning in told] == [
         (
             f"the handler of convention 'station' ({__name__}) failed: ZeroDivisionError: out of "
-            "order. Array /v was opened without what depends on it"
+            "order. Array /v was opened without what convention 'station' gives"
         )
     ]
 

@@ -475,7 +475,7 @@ def test_a_failed_reference_is_told_with_its_error_and_its_array() -> None:
         "/v#/attributes/other: 'nope' leads nowhere, tried /nope (not found in store), "
         "/v/nope (not found in store)"
     )
-    assert str(failed) == f"{failed.error}. Array /v was opened without what depends on it"
+    assert str(failed) == f"{failed.error}. Array /v was opened without what 'other' refers to"
     assert type(no_principal) is XGroupNoPrincipalWarning
 
 
@@ -508,6 +508,36 @@ def test_a_problem_that_several_arrays_meet_names_them_all() -> None:
     assert type(warning) is XGroupResolutionWarning
     assert str(warning) == "the reason. Arrays /a, /b were opened without what depends on it"
     assert warning.paths == ("/a", "/b")
+
+
+def lacking(*lost: tuple[str, str]) -> str:
+    """Return what is told of arrays each of which lacks something for the same reason."""
+    error = XGroupStoreError("why")
+    findings = [Finding(Kind.PROBLEM, "why", (path,), error=error, lost=it) for path, it in lost]
+    (warning,) = as_warnings(findings)
+    return str(warning).removeprefix("why. ")
+
+
+def test_what_arrays_were_opened_without_is_named() -> None:
+    assert lacking(("/a", "x")) == "Array /a was opened without x"
+    assert lacking(("/a", "x"), ("/a", "y")) == "Array /a was opened without x, y"
+    assert lacking(("/a", "x"), ("/b", "x")) == "Arrays /a, /b were opened without x"
+    different = lacking(("/a", "x"), ("/b", "y"), ("/b", "x"))
+    assert different == "Arrays /a, /b were opened without x (/a), x (/b), y (/b)"
+
+
+def test_what_arrays_were_opened_without_is_told_briefly() -> None:
+    many = [(f"/{number}", f"x{number}") for number in range(1000)]
+    assert lacking(*many).endswith(
+        "without x0 (/0), x1 (/1), x2 (/2), x3 (/3), x4 (/4) and 995 more"
+    )
+    assert len(lacking(("/a", "x" * 10_000))) < 120
+
+
+def test_what_an_attribute_declares_is_lost_with_it() -> None:
+    error = XGroupMetadataError("no", place="/a#/attributes/cs/crs/0")
+    warning = warning_of(Kind.PROBLEM, ["/a"], error=error)
+    assert str(warning) == "no. Array /a was opened without what 'cs/crs/0' declares"
 
 
 def test_a_problem_that_many_arrays_meet_names_the_first_30() -> None:

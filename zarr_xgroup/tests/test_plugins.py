@@ -233,7 +233,9 @@ def test_broken_plugins_cost_one_warning_each(tmp_path: Path) -> None:
         for text in about:
             head = f"the handler of convention {name!r} (plugin_{name}) failed: {reason}"
             assert text.startswith(head)
-            assert text.endswith(f". Arrays {arrays} were opened without what depends on it")
+            assert text.endswith(
+                f". Arrays {arrays} were opened without what convention {name!r} gives"
+            )
     assert len(second) == 2 * (len(failed) + 1)  # and that /g/c has no principal convention
 
 
@@ -474,7 +476,7 @@ def test_a_handler_that_raises_costs_one_warning(place: str, error: Exception, t
     arrays = "/a, /b" if place != "detect" else "/a, /b, /bands, /y"
     assert str(warning) == (
         f"the handler of convention 'it' (third_party) failed: {text}. Arrays {arrays} were opened "
-        "without what depends on it"
+        "without what convention 'it' gives"
     )
     kind = type(error) if isinstance(error, XGroupError) else XGroupMetadataError
     assert type(warning.error) is kind

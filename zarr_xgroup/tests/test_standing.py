@@ -189,3 +189,17 @@ def test_inline_times_are_compared_as_times(units: str, values: list[float], is_
     dataset, told = opened(memory_store(build(Group({"g": Group({"v": field, "time": time})}))))
     assert len(told) == (not is_same)
     assert set(dataset.coords) == {"time"}
+
+
+def test_a_declared_array_that_cannot_be_read_is_told_of_once() -> None:
+    field = Array(VALUES, ("time", "lat"), FIELD)
+    axes = Group({"time": Array([57.0, 58.0, 59.0], ("time",))})
+    own = {"time": Array([1.0, 2.0, 3.0], ("time",)), "sst": field}
+    contents = dict(build(Group({"axes": axes, "g": Group(own)})))
+    (chunk,) = (key for key in contents if key.startswith("axes/time/c"))
+    contents[chunk] = b"broken"
+    dataset, told = opened(memory_store(contents))
+    (warning,) = told
+    assert str(warning).endswith("Array /g/sst was opened without coordinate 'axes_time'")
+    assert "/axes/time cannot be read" in str(warning)
+    assert set(dataset.coords) == {"time", "lat", "lat_bounds"}
