@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from zarr_xgroup.conventions.crs import Crs
-from zarr_xgroup.conventions.model import AxisNames, Coordinate, Interpretation
+from zarr_xgroup.conventions.model import AxisNames, Claim, Coordinate, Interpretation
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupStoreError
 from zarr_xgroup.findings import Finding, Kind, problem_of
 from zarr_xgroup.i18n import _
@@ -324,6 +324,7 @@ class ArrayView:
         crs: Crs | None = None,
         geotransform: str | None = None,
         attributes: Mapping[str, Any] | None = None,
+        claims: tuple[Claim, ...] = (),
     ) -> Interpretation:
         """Return an interpretation with these parts and all that was said to be wrong so far."""
         return Interpretation(
@@ -333,6 +334,7 @@ class ArrayView:
             attributes or {},
             tuple(self.findings),
             frozenset(self.referred),
+            claims=claims,
         )
 
 

@@ -72,6 +72,25 @@ class Coordinate:
 
 
 @dataclass(frozen=True)
+class Claim:
+    """Values that metadata declare for a coordinate that the group has itself: only compared.
+
+    Attributes
+    ----------
+    coordinate : Coordinate
+        What is declared, by the name of the group's own coordinate.
+    place : str
+        Where it is declared, "" if that is said of the array that refers to it.
+    tolerance : float or None
+        By how much values may differ; None for what types and ways of computing make of them.
+    """
+
+    coordinate: Coordinate
+    place: str = ""
+    tolerance: float | None = None
+
+
+@dataclass(frozen=True)
 class GridMapping:
     """The CRS of an array, and the transform of its grid.
 
@@ -142,6 +161,8 @@ class Interpretation:
         Arrays that it refers to, besides the sources of its coordinates.
     links : tuple of Link
         Paths in its CF attributes.
+    claims : tuple of Claim
+        What it declares of coordinates that the group has itself.
     """
 
     coordinates: tuple[Coordinate, ...] = ()
@@ -151,6 +172,7 @@ class Interpretation:
     findings: tuple[Finding, ...] = ()
     referred: frozenset[Node] = frozenset()
     links: tuple[Link, ...] = ()
+    claims: tuple[Claim, ...] = ()
 
     @property
     def grid_mapping(self) -> GridMapping | None:

@@ -18,7 +18,7 @@ from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.geolocation import geolocation_of
 from zarr_xgroup.conventions.layout import Level, layout_of
-from zarr_xgroup.conventions.model import AxisNames, Coordinate, Interpretation
+from zarr_xgroup.conventions.model import AxisNames, Claim, Coordinate, Interpretation
 from zarr_xgroup.conventions.proj import crs_of, own_grid_mapping
 from zarr_xgroup.conventions.spelling import misspelt
 from zarr_xgroup.conventions.values import is_finite
@@ -35,6 +35,9 @@ _SHOWN = 100
 
 #: Half a cell: by how much centres differ from corners.
 _CENTRE = {"pixel": 0.5, "node": 0.0}
+
+#: By how much of a cell coordinate arrays may differ from a transform: they are often rounded.
+_OF_A_CELL = 0.1
 
 #: The attributes of the convention.
 _KEYS = frozenset(
@@ -160,7 +163,8 @@ class SpatialHandler(ConventionHandler):
             *grid.computed(transform, dims, real),
         )
         geotransform = transform.geotransform if transform and not any(real.values()) else None
-        return array.found(*coordinates, crs=crs, geotransform=geotransform)
+        claims = tuple(grid.claims([name for name in dims if real[name]], dims))
+        return array.found(*coordinates, crs=crs, geotransform=geotransform, claims=claims)
 
     def _dims(self, array: ArrayView, grid: _Grid) -> tuple[str, str] | None:
         """Return the array's dimensions along Y and X, or None after saying why not."""
@@ -307,6 +311,32 @@ class _Grid:
             source = self.array.attempt(self.array.stored, wanted, lost=lost)
             if source is not None:
                 yield Coordinate(name, source, axes["Y" if name == dims[0] else "X"])
+
+    def claims(self, names: list[str], dims: tuple[str, str]) -> Iterator[Claim]:
+        """Yield what a declared transform says of the group's own coordinate arrays.
+
+        A rotated one says nothing of them, nor one whose unit is another one.
+        """
+        written = self.attribute("transform")
+        affine = None if written is None else self.array.quietly(_affine, written)
+        centre = self.array.quietly(self._centre)
+        if affine is None or centre is None or affine.b != 0 or affine.d != 0:
+            return
+        for name in names:
+            is_y = name == dims[0]
+            origin, step = (affine.f, affine.e) if is_y else (affine.c, affine.a)
+            attributes = self._axis_attributes()["Y" if is_y else "X"]
+            if self._is_in(name, attributes.get("units")):
+                cells = Centres(origin, step, centre)
+                source = Computed(cells, (self.array.sizes[name],), "float64", (name,))
+                coordinate = Coordinate(name, source, attributes)
+                yield Claim(coordinate, str(written), abs(step) * _OF_A_CELL)
+
+    def _is_in(self, name: str, units: str | None) -> bool:
+        """Tell whether a coordinate array is in a unit, as far as both are known."""
+        document = self.array.sibling(name)
+        written = None if document is None else document.attributes.get("units")
+        return None in (written, units) or _unit(str(written)) == _unit(str(units))
 
     def computed(
         self, transform: Transform | None, dims: tuple[str, str], real: Mapping[str, bool]
@@ -493,6 +523,13 @@ def _of_gdal(affine: Affine) -> Affine:
     """Return the transform whose numbers were written in the order of GDAL: c a b f d e."""
     c, a, b, f, d, e = list(affine)[:6]
     return Affine(a, b, c, d, e, f)
+
+
+def _unit(name: str) -> str:
+    """Return a unit of length or angle by one of its names."""
+    if name.lower().startswith("degree"):
+        return "degree"
+    return "m" if name.lower() in ("metre", "metres", "meter", "meters") else name
 
 
 def _are_texts(values: list[Any]) -> bool:

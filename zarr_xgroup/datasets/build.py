@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import xarray as xr
 
+from zarr_xgroup.conventions.model import Claim
 from zarr_xgroup.datasets.comparing import same_values
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.datasets.prefetch import Values, Wishes
@@ -86,9 +88,9 @@ class Builder:
             if variable.rival is not None:
                 findings.append(variable.rival.finding)
             planned[variable.name] = variable
-        contradicted = list(self._contradicted(planned.values()))
-        findings.extend(finding for _name, finding in contradicted)
-        planned = dict(_without_bounds(planned, {name for name, _finding in contradicted}))
+        contradictions = list(self._contradictions(planned.values()))
+        findings.extend(_told(contradictions))
+        planned = dict(_without_bounds(planned, {it.own.name for it in contradictions}))
         attributes = self._group_attributes(plan.node)
         return BuiltGroup(
             plan.node, attributes, planned, self.variable, unreadable, tuple(findings)
@@ -118,19 +120,14 @@ class Builder:
             return False
         return same_values(self.variable(own), self.variable(rival))
 
-    def _contradicted(self, planned: Iterable[PlannedVariable]) -> Iterator[tuple[str, Finding]]:
-        """Yield the own coordinates for which other values are declared, with what to tell."""
+    def _contradictions(self, planned: Iterable[PlannedVariable]) -> Iterator[_Contradiction]:
+        """Yield the own coordinates for which other values are declared."""
         for own in planned:
-            for declared, referrer in own.claims if self._has_values(own) else ():
-                claim = self._maker.variable(declared.source)
-                claim.attrs = dict(declared.attributes)
-                if not same_values(self.variable(own), claim):
-                    message = _(
-                        "its metadata declare other values of dimension {dim!r} than {own} has; "
-                        "the latter were used"
-                    ).format(dim=own.name, own=own.stored)
-                    finding = Finding(Kind.CHOICE, message, (str(referrer),), referrer)
-                    yield own.name, finding
+            for claim, referrer in own.claims if self._has_values(own) else ():
+                declared = self._maker.variable(claim.coordinate.source)
+                declared.attrs = dict(claim.coordinate.attributes)
+                if not same_values(self.variable(own), declared, claim.tolerance):
+                    yield _Contradiction(own, claim, referrer)
 
     def _has_values(self, planned: PlannedVariable) -> bool:
         """Tell whether all values of a variable were fetched."""
@@ -170,6 +167,35 @@ class Builder:
             for key, value in self._maker.attributes(group).fresh().items()
             if not key.lower().startswith("_nc")
         }
+
+
+@dataclass(frozen=True, eq=False)
+class _Contradiction:
+    """A coordinate of the group, and other values that an array declares for it."""
+
+    own: PlannedVariable
+    claim: Claim
+    referrer: Node
+
+
+def _told(contradictions: Iterable[_Contradiction]) -> Iterator[Finding]:
+    """Yield what is to be told of contradictions: of those declared at one place, one finding."""
+    placed: defaultdict[tuple[Node, str], list[str]] = defaultdict(list)
+    for it in contradictions:
+        if it.claim.place:
+            placed[it.referrer, it.claim.place].append(str(it.own.stored))
+            continue
+        message = _(
+            "its metadata declare other values of dimension {dim!r} than {own} has; the latter "
+            "were used"
+        ).format(dim=it.own.name, own=it.own.stored)
+        yield Finding(Kind.CHOICE, message, (str(it.referrer),), it.referrer)
+    for (referrer, place), arrays in placed.items():
+        message = _(
+            "{place} gives other coordinates than {arrays}; the latter were used: correct the "
+            "former, or remove it if they are right"
+        ).format(place=place, arrays=", ".join(arrays))
+        yield Finding(Kind.CHOICE, message, (str(referrer),), referrer)
 
 
 def _without_bounds(

@@ -14,7 +14,7 @@ from zarr_xgroup.errors import METADATA_ERRORS
 _OF_A_STEP = 1e-3
 
 
-def same_values(mine: xr.Variable, theirs: xr.Variable) -> bool:
+def same_values(mine: xr.Variable, theirs: xr.Variable, tolerance: float | None = None) -> bool:
     """Tell whether two one-dimensional variables have the same values once they are decoded.
 
     Numbers may differ by what types and ways of computing make of them, far less than the
@@ -24,13 +24,16 @@ def same_values(mine: xr.Variable, theirs: xr.Variable) -> bool:
     ----------
     mine, theirs : xarray.Variable
         Undecoded, of the same length.
+    tolerance : float, optional
+        By how much numbers may differ at least.
     """
     one, other = _decoded(mine), _decoded(theirs)
     if one.shape != other.shape:
         return False
     if one.dtype.kind not in "iuf" or other.dtype.kind not in "iuf":
         return bool(np.all(one == other))
-    close = np.isclose(one, other, rtol=0.0, atol=_tolerance(one, other), equal_nan=True)
+    allowed = max(_tolerance(one, other), tolerance or 0.0)
+    close = np.isclose(one, other, rtol=0.0, atol=allowed, equal_nan=True)
     return bool(close.all())
 
 

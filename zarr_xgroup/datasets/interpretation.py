@@ -452,6 +452,7 @@ def _merged(
         tuple(dict.fromkeys([*findings, *view.findings])),
         frozenset(view.referred).union(*(item.referred for item in found)),
         links,
+        tuple(claim for item in found for claim in item.claims),
     )
 
 

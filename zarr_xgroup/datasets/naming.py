@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from zarr_xgroup.conventions.crs import Crs, conflicting_grid_mapping
-from zarr_xgroup.conventions.model import Coordinate, GridMapping, Interpretation
+from zarr_xgroup.conventions.model import Claim, Coordinate, GridMapping, Interpretation
 from zarr_xgroup.conventions.proj import SPATIAL_REF
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable, Rival
@@ -70,7 +70,7 @@ class _Variable:
         self.identity: Hashable | None = None
         self.referrer: Node | None = None
         self.coordinates: tuple[str, ...] = ()
-        self.claims: dict[Hashable, tuple[Coordinate, Node]] = {}
+        self.claims: dict[Hashable, tuple[Claim, Node]] = {}
         self.rival: Rival | None = None
         self.bounds_of = ""
         self.rewritten: dict[str, str] = {}
@@ -86,6 +86,10 @@ class _Variable:
         if key in self.rewritten:
             return self.rewritten[key]
         return self.own[key] if key in self.own else self.added.get(key)
+
+    def claim(self, claim: Claim, referrer: Node) -> None:
+        """Take down other values that an array declares for it, the same ones once."""
+        self.claims.setdefault(claim.coordinate.identity, (claim, referrer))
 
     def add(self, attributes: Mapping[str, Any]) -> None:
         """Add attributes where there is none of the name."""
@@ -169,6 +173,9 @@ class _Naming:
             known[interpretation] = names, []
             self._rename(array, names)
             known[interpretation][1].extend(self._add(item, array.node) for item in found)
+            for claim in interpretation.claims:
+                if self._standing(claim.coordinate) is not None:
+                    self._variables[claim.coordinate.name].claim(claim, array.node)
         elif known[interpretation][0]:
             self._rename(array, known[interpretation][0])
         attached = known[interpretation][1]
@@ -289,7 +296,7 @@ class _Naming:
                 self._variables[attributes["bounds"]].bounds_of = name
         variable.add({**attributes, **self._terms(coordinate, referrer)})
         if not isinstance(source, Stored):
-            variable.claims.setdefault(coordinate.identity, (coordinate, referrer))
+            variable.claim(Claim(coordinate), referrer)
         elif coordinate.identity not in self._names:
             rival = self._take_name(coordinate, referrer, beside=name)
             self._names[coordinate.identity] = rival

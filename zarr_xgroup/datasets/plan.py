@@ -9,7 +9,7 @@ from collections.abc import Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from zarr_xgroup.conventions.model import Coordinate
+from zarr_xgroup.conventions.model import Claim, Coordinate
 from zarr_xgroup.conventions.registry import declares_principal, why_not_declared
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.findings import Finding, Kind
@@ -85,7 +85,7 @@ class PlannedVariable:
     referrer: Node | None = None
     users: tuple[Node, ...] = ()
     names_coordinates: bool = False
-    claims: tuple[tuple[Coordinate, Node], ...] = ()
+    claims: tuple[tuple[Claim, Node], ...] = ()
     rival: Rival | None = None
     bounds_of: str = ""
     rewritten: Mapping[str, str] = field(default_factory=dict)

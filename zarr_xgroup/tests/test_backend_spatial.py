@@ -196,6 +196,12 @@ UNNAMED_TOLD = [
     )
 ]
 
+#: What is told of a transform that is not that of the real coordinates beside it.
+OTHERWISE = (
+    "Array {array}: {group}#/attributes/spatial:transform gives other coordinates than {others}; the "
+    "latter were used: correct the former, or remove it if they are right"
+)
+
 
 def test_script_writes_the_committed_store(tmp_path: Path) -> None:
     target = tmp_path / "store.zarr"
@@ -256,9 +262,11 @@ def test_all_forms_of_the_store_give_the_same(store: Path) -> None:
     is_v3 = (store / "zarr.json").exists()
     pointer = "/dimension_names" if is_v3 else "/attributes/_ARRAY_DIMENSIONS"
     assert [str(warning) for warning in told] == [
-        text.format(pointer=pointer) for text in UNNAMED_TOLD
+        *(text.format(pointer=pointer) for text in UNNAMED_TOLD),
+        OTHERWISE.format(array="/real/image", group="/real", others="/real/x"),
     ]
-    assert {type(warning) for warning in told} == {XGroupDimensionWarning}
+    kinds = {XGroupDimensionWarning, XGroupResolutionWarning}
+    assert {type(warning) for warning in told} == kinds
 
 
 def test_arrays_without_a_principal_convention(store: Path) -> None:
@@ -317,10 +325,12 @@ def test_levels_that_are_arrays(store: Path) -> None:
         ("real", [1.0, 2.0, 4.0, 8.0, 16.0, 32.0], [9.0, 7.0]),
     ],
 )
-def test_real_coordinate_arrays_are_used_silently(
+def test_real_coordinate_arrays_are_used(
     store: Path, path: str, x: list[float], y: list[float]
 ) -> None:
-    dataset = quietly_opened(xr.open_dataset, store, group=path)
+    dataset, told = opened(xr.open_dataset, store, group=path)
+    expected = OTHERWISE.format(array="/real/image", group="/real", others="/real/x")
+    assert [str(warning) for warning in told] == ([expected] if path == "real" else [])
     assert dataset["x"].values.tolist() == x
     assert dataset["y"].values.tolist()[:2] == y
     assert dataset["x"].dtype == (np.int64 if path == "placeholder" else np.float64)
@@ -948,7 +958,10 @@ def test_rotated_grid_with_axes_in_two_orders_has_one_pair_of_coordinates(tmp_pa
 
 def test_one_real_coordinate_array_leaves_the_other_to_the_transform(tmp_path: Path) -> None:
     documents = {**one_array(spatial(TRANSFORM)), "y": array((2,), ("y",))}
-    dataset = open_one(tmp_path, documents, {"y": [7.0, 6.0]})
+    store = write(tmp_path / "store.zarr", documents, {"y": [7.0, 6.0]})
+    dataset, told = opened(xr.open_dataset, store)
+    text = OTHERWISE.format(array="/a", group="/", others="/y")
+    assert [str(warning) for warning in told] == [text]
     assert_exactly(dataset["y"], [7.0, 6.0], ["y"])
     assert_exactly(dataset["x"], centres(500_000.0, 10.0, 3), ["x"])
 

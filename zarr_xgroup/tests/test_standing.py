@@ -203,3 +203,103 @@ def test_a_declared_array_that_cannot_be_read_is_told_of_once() -> None:
     assert str(warning).endswith("Array /g/sst was opened without coordinate 'axes_time'")
     assert "/axes/time cannot be read" in str(warning)
     assert set(dataset.coords) == {"time", "lat", "lat_bounds"}
+
+
+# A transform of `spatial` beside real arrays.
+
+#: Cells of 10 m from a corner; their centres, and the nodes of such a grid.
+TRANSFORM = [10.0, 0.0, 500_000.0, 0.0, -10.0, 5_000_000.0]
+CENTRES = {"x": [500_005.0, 500_015.0, 500_025.0], "y": [4_999_995.0, 4_999_985.0]}
+NODES = {"x": [500_000.0, 500_010.0, 500_020.0], "y": [5_000_000.0, 4_999_990.0]}
+
+
+def imagery(
+    x: Any, y: Any = CENTRES["y"], units: str | None = None, **spatial: Any
+) -> dict[str, bytes]:
+    """Return the contents of a store with two images beside real coordinates."""
+    attributes = {
+        "zarr_conventions": [{"name": "spatial"}, {"name": "proj"}],
+        "spatial:dimensions": ["y", "x"],
+        "spatial:transform": TRANSFORM,
+        "proj:code": "EPSG:32632",
+        **{f"spatial:{key}": value for key, value in spatial.items()},
+    }
+    size = len(x)
+    image = Array(np.zeros((len(y), size)), ("y", "x"))
+    own = {
+        "x": Array(x, ("x",), {} if units is None else {"units": units}),
+        "y": Array(y, ("y",)),
+    }
+    return dict(build(Group({"g": Group({"a": image, "b": image, **own}, attributes)})))
+
+
+@pytest.mark.parametrize(
+    ("registration", "x", "y", "others"),
+    [
+        ("pixel", CENTRES["x"], CENTRES["y"], ""),
+        ("node", NODES["x"], NODES["y"], ""),
+        ("node", CENTRES["x"], NODES["y"], "/g/x"),
+        ("pixel", NODES["x"], NODES["y"], "/g/x, /g/y"),
+        ("pixel", CENTRES["x"], CENTRES["y"][::-1], "/g/y"),
+        # Less than a tenth of a cell off: rounded, or stored in few digits.
+        ("pixel", [500_005.4, 500_015.0, 500_024.6], CENTRES["y"], ""),
+        ("pixel", np.array(CENTRES["x"], "float32"), CENTRES["y"], ""),
+        ("pixel", [500_006.1, 500_016.1, 500_026.1], CENTRES["y"], "/g/x"),
+        # One cell, of which only the transform knows the size.
+        ("pixel", [500_005.4], CENTRES["y"], ""),
+        ("pixel", [500_006.1], CENTRES["y"], "/g/x"),
+        ("pixel", [0, 1, 2], CENTRES["y"], "/g/x"),
+        ("pixel", [np.nan, 500_015.0, 500_025.0], CENTRES["y"], "/g/x"),
+        ("pixel", ["a", "b", "c"], CENTRES["y"], "/g/x"),
+    ],
+)
+def test_a_transform_is_compared_with_the_arrays_that_stand(
+    registration: str, x: Any, y: Any, others: str
+) -> None:
+    dataset, told = opened(memory_store(imagery(x, y, registration=registration)))
+    np.testing.assert_array_equal(dataset["x"].values, np.asarray(x))
+    np.testing.assert_array_equal(dataset["y"].values, np.asarray(y))
+    assert set(dataset.coords) == {"x", "y", "spatial_ref"}
+    text = (
+        f"Array /g/a: /g#/attributes/spatial:transform gives other coordinates than {others}; the "
+        "latter were used: correct the former, or remove it if they are right"
+    )
+    assert [str(warning) for warning in told] == ([text] if others else [])
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        imagery([500.005, 500.015, 500.025], units="km"),
+        imagery(CENTRES["x"], units="meters"),
+        imagery([1.0, 2.0, 3.0], transform=[10.0, 1.0, 0.0, 1.0, -10.0, 0.0]),
+        imagery([1.0, 2.0, 3.0], transform="nonsense"),
+        imagery([1.0, 2.0, 3.0], transform=None),
+        imagery([1.0, 2.0, 3.0], registration="corner"),
+        imagery([1.0, 2.0, 3.0], transform=None, bbox=[0.0, 0.0, 1.0, 1.0]),
+    ],
+    ids=["kilometres", "metres", "rotated", "nonsense", "none", "registration", "bbox"],
+)
+def test_what_cannot_be_compared_is_not(store: dict[str, bytes]) -> None:
+    _dataset, told = opened(memory_store(store))
+    assert told == []
+
+
+def test_nothing_is_read_to_compare_a_transform() -> None:
+    store = recording_store(imagery([1.0, 2.0, 3.0]))
+    _dataset, told = opened(store)
+    assert len(told) == 1
+    assert sorted(store.chunk_gets) == ["g/x/c/0", "g/y/c/0"]
+    if not HAS_INDEX_OPTION:
+        pytest.skip("this xarray always builds indexes of dimension coordinates")
+    store.gets.clear()
+    _dataset, told = opened(store, create_default_indexes=False)
+    assert not told
+    assert not store.chunk_gets
+
+
+def test_one_transform_of_several_groups_is_told_of_in_each() -> None:
+    contents = imagery([1.0, 2.0, 3.0])
+    contents |= {key.replace("g/", "h/", 1): it for key, it in contents.items()}
+    _tree, told = opened_with_warnings(xr.open_groups, memory_store(contents))
+    assert [str(it)[:12] for it in told] == ["Array /g/a: ", "Array /h/a: "]
