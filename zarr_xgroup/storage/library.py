@@ -178,8 +178,8 @@ class Library:
         if needs in self._satisfied:
             message = f"what was read is still lacking: {needs}"
             raise RuntimeError(message)
-        self._satisfied.add(needs)
         self.wait(self._read(needs))
+        self._satisfied.add(needs)
 
     def read_group(self, group: str) -> None:
         """Read the documents of a group's children, and of the groups it is in.
@@ -189,9 +189,7 @@ class Library:
         XGroupStoreError
             If the group's members cannot be listed.
         """
-        self.wait(self._read_members(0, [group]))
-        if not self.snapshots[0].is_listed(group):
-            raise self.snapshots[0].problems[group]
+        self._read_group(group, is_tree=False)
 
     def read_tree(self, group: str) -> None:
         """Read the documents of all nodes below a group, concurrently level by level.
@@ -201,7 +199,7 @@ class Library:
         XGroupStoreError
             If the group's own members cannot be listed.
         """
-        self.read_group(group)
+        self._read_group(group, is_tree=True)
         self.wait(self._read_below(group))
 
     def values(self, requests: Iterable[ValueRequest]) -> list[Any]:
@@ -345,6 +343,11 @@ class Library:
 
     # Reading.
 
+    def _read_group(self, group: str, *, is_tree: bool) -> None:
+        self.wait(self._read_members(0, [group], is_tree=is_tree))
+        if not self.snapshots[0].is_listed(group):
+            raise self.snapshots[0].problems[group]
+
     async def _read(self, needs: Needs) -> None:
         documents: defaultdict[int, list[str]] = defaultdict(list)
         members: defaultdict[int, list[str]] = defaultdict(list)
@@ -366,17 +369,18 @@ class Library:
             *(self._read_foreign(number, uri, paths) for (number, uri), paths in foreign.items()),
         )
 
-    async def _read_documents(self, number: int, paths: Iterable[str]) -> None:
-        """Read documents that are not known yet, and wait for those that are being read."""
+    async def _read_documents(
+        self, number: int, paths: Iterable[str], listed: Collection[str] = ()
+    ) -> None:
+        """Read documents that are not known yet; groups among those `listed` will be listed next."""
         snapshot = self.snapshots[number]
         asked = (Node(number, path) for path in dict.fromkeys(paths))
         unknown = [node for node in asked if not snapshot.is_known(node.path)]
         others = [self._underway[node] for node in unknown if node in self._underway]
-        nodes = [node for node in unknown if node not in self._underway]
-        done = asyncio.Event()
+        nodes, done = [node for node in unknown if node not in self._underway], asyncio.Event()
         self._underway.update(dict.fromkeys(nodes, done))
         try:
-            read = await self._found(number, [node.path for node in nodes])
+            read = await self._found(number, [node.path for node in nodes], listed)
             for node, found in zip(nodes, read, strict=True):
                 snapshot.learn_node(node.path, found)
         finally:
@@ -386,11 +390,22 @@ class Library:
         for other in others:
             await other.wait()
 
-    async def _found(self, number: int, paths: Collection[str]) -> list[Found]:
-        opened = self._stores[number]
-        reader = opened.reader()
-        keys = NODE_KEYS[self.snapshots[number].zarr_format]
-        return await gather(lambda path: reader.node(path, keys), paths)
+    async def _found(
+        self, number: int, paths: Collection[str], listed: Collection[str] = ()
+    ) -> list[Found]:
+        zarr_format = self.snapshots[number].zarr_format
+        reader, keys = self._stores[number].reader(), NODE_KEYS[zarr_format]
+        members = frozenset(listed) if zarr_format == 2 else frozenset()
+
+        async def found(path: str) -> Found:
+            if path not in members:
+                return await reader.node(path, keys)
+            values, names = await reader.v2_member(path)
+            if names is not None:
+                self._listings[number, path] = names
+            return values
+
+        return await gather(found, paths)
 
     async def _read_doubted(self, number: int, paths: Collection[str]) -> None:
         """Ask a store for nodes that its consolidated metadata has not."""
@@ -404,7 +419,10 @@ class Library:
         if isinstance(root, Node):
             await self._read_documents(root.store, [join_path(root.path, path) for path in paths])
 
-    async def _read_members(self, number: int, groups: Iterable[str]) -> None:
+    async def _read_members(
+        self, number: int, groups: Iterable[str], *, is_tree: bool = False
+    ) -> None:
+        """Read the documents of what is in groups, and in a tree list the groups among that."""
         snapshot, opened = self.snapshots[number], self._stores[number]
         groups = list(dict.fromkeys(groups))
         unknown = [path for path in groups if not snapshot.is_listed(path)]
@@ -421,7 +439,7 @@ class Library:
         ]
         # What groups say of the arrays below them is asked for later.
         parents = [parent for path in groups for parent in ancestor_paths(path)]
-        await self._read_documents(number, [*children, *parents])
+        await self._read_documents(number, [*children, *parents], children if is_tree else ())
         for path, names in listings.items():
             self._learn_listing(number, path, names)
 
@@ -442,7 +460,7 @@ class Library:
         level = [group]
         while level:
             level = [join_path(path, name) for path in level for name in snapshot.groups(path)]
-            await self._read_members(0, level)
+            await self._read_members(0, level, is_tree=True)
 
 
 def _close(stores: Iterable[Store]) -> None:

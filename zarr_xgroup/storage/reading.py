@@ -51,6 +51,23 @@ class StoreReader:
         values = await gather(lambda key: self._value(join_path(path, key)), keys)
         return {key: value for key, value in zip(keys, values, strict=True) if value is not None}
 
+    async def v2_member(self, path: str) -> tuple[Found, set[str] | XGroupStoreError | None]:
+        """Return what stands at the keys of a v2 node, and what is listed in it if it is a group.
+
+        Most members are arrays: one is asked whether it is a group only if it is none. It is listed
+        along with that, which is given up if it is no group either.
+        """
+        found = await self.node(path, (".zarray", ".zattrs"))
+        if isinstance(found.get(".zarray"), bytes):
+            return found, None
+        listing = asyncio.ensure_future(self.names(path))
+        try:
+            found = {**found, **await self.node(path, (".zgroup",))}
+            is_group = isinstance(found.get(".zgroup"), bytes)
+            return found, await listing if is_group else None
+        finally:
+            listing.cancel()
+
     async def names(self, group: str) -> set[str] | XGroupStoreError:
         """Return the names of what is directly below a group, nodes or not."""
 

@@ -498,6 +498,22 @@ def test_to_ask_again_for_what_was_read_is_a_mistake() -> None:
     assert store.gets == before
 
 
+def test_what_was_interrupted_can_be_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    library, _group = Library.open(recording_store(build(SMALL)), {})
+    needs = Needs(documents=nodes("v"))
+
+    def interrupted(coroutine: Any) -> None:
+        coroutine.close()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(library, "wait", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            library.read(needs)
+    library.read(needs)
+    assert library.snapshots[0].document("v") is not None
+
+
 def test_a_node_that_is_lacking_for_several_reasons_is_read_once(
     others: dict[str, RecordingStore],
 ) -> None:

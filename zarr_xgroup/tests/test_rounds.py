@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from xarray.core import indexing
 from zarr.storage import StorePath
 
-from zarr_xgroup.metadata.documents import METADATA_KEYS, NODE_KEYS
+from zarr_xgroup.metadata.documents import METADATA_KEYS
 from zarr_xgroup.storage.limits import MANY_REQUESTS
 from zarr_xgroup.storage.opening import open_store
 from zarr_xgroup.tests.builders import (
@@ -310,7 +310,7 @@ def test_a_tree_of_depth_two(function: Open, zarr_format: ZarrFormat) -> None:
 def test_a_large_tree_of_depth_two(function: Open, zarr_format: ZarrFormat) -> None:
     store = delaying(LARGE_TREE, zarr_format, consolidated=False)
     opened(function, store)
-    assert store.rounds <= (7 if zarr_format == 3 else 10)  # more keys than fit into a round
+    assert store.rounds <= (7 if zarr_format == 3 else 8)  # more keys than fit into a round
     assert set(chunks_read(store).values()) <= {1}
 
 
@@ -333,12 +333,28 @@ NODES, GROUPS, COORDINATES_READ = 201, 51, 100
 @each_format
 @each_tree
 def test_a_tree_of_fifty_groups(function: Open, zarr_format: ZarrFormat) -> None:
+    """A v2 node has two documents, and what is no array has to be asked whether it is a group."""
     store = delaying(FIFTY, zarr_format, consolidated=False)
     opened(function, store)
-    keys = len(NODE_KEYS[zarr_format])
-    assert store.rounds <= 10
-    assert len(store.requests) - COORDINATES_READ <= keys * NODES + GROUPS + 10
+    documents = NODES if zarr_format == 3 else 2 * NODES + GROUPS
+    assert store.rounds <= (8 if zarr_format == 2 else 7)
+    assert len(store.requests) - COORDINATES_READ <= documents + GROUPS + 10
     assert store.log.most_in_flight == MANY_REQUESTS
+
+
+@each_tree
+def test_no_array_of_format_2_is_asked_whether_it_is_a_group(function: Open) -> None:
+    plain = contents(deep(2), 2, consolidated=False)
+    folder = {"g0/folder/notes.txt": b"mine", "g0/folder/inside/more.txt": b"mine"}
+    store = DelayingStore(memory_store({**plain, **folder}), DELAY)
+    opened(function, store)
+    asked_for = Counter(key for operation, key in store.requests if operation == "get")
+    assert set(asked_for.values()) == {1}
+    groups = {key.removesuffix(".zgroup") for key in plain if key.endswith(".zgroup")}
+    ends = {key.removesuffix(".zgroup") for key in asked_for if key.endswith(".zgroup")}
+    assert ends == {*groups, "g0/folder/"}
+    # A folder is no group: nothing in it is looked at.
+    assert not any(key.startswith("g0/folder/inside") for key in asked_for)
 
 
 def test_values_are_limited_as_documents_are() -> None:
