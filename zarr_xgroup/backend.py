@@ -151,12 +151,12 @@ class _Opening:
 
     def datasets(self) -> dict[str, xr.Dataset]:
         """Return the group and all below it, by path from the group (itself "/")."""
-        self._library.read_tree(self._group)
-        return self._opened(list(self._library.snapshots[0].subtree(self._group)))
+        return self._opened_below(is_tree=False)
 
     def tree(self) -> xr.DataTree:
         """Return the group and all below it, fitted together."""
-        datasets, findings = align_with_parents(self.datasets(), self._identities, self._group)
+        datasets = self._opened_below(is_tree=True)
+        datasets, findings = align_with_parents(datasets, self._identities, self._group)
         self.findings.extend(findings)
         nodes = {path: xr.DataTree(dataset) for path, dataset in datasets.items()}
         children: defaultdict[str, dict[str, xr.DataTree]] = defaultdict(dict)
@@ -169,7 +169,13 @@ class _Opening:
             nodes[parent].children = named
         return nodes["/"]
 
-    def _opened(self, paths: Iterable[str]) -> dict[str, xr.Dataset]:
+    def _opened_below(self, *, is_tree: bool) -> dict[str, xr.Dataset]:
+        """Return the group and all below it, by path from the group asked for."""
+        self._library.read_tree(self._group)
+        paths = list(self._library.snapshots[0].subtree(self._group))
+        return self._opened(paths, is_tree=is_tree)
+
+    def _opened(self, paths: Iterable[str], *, is_tree: bool = False) -> dict[str, xr.Dataset]:
         """Return groups whose members are known as Datasets, by path from the group asked for."""
         with_indexes = default_indexes_follow()
         wishes = Wishes(self._dropped, self._decoding.get("decode_times", True), with_indexes)
@@ -180,7 +186,8 @@ class _Opening:
         datasets = {
             self._relative(plan.node): self._dataset(plan, builder, decoder) for plan in plans
         }
-        self.findings.extend(without_principal(plans, self._library.snapshots[0]))
+        snapshot = self._library.snapshots[0]
+        self.findings.extend(without_principal(plans, snapshot, is_tree=is_tree))
         return datasets
 
     def _interpreted(self, paths: Iterable[str]) -> list[GroupReading]:

@@ -42,6 +42,11 @@ METADATA_ERRORS = (
 )
 
 
+#: What stands between those who open a store and the place where they are warned; contextlib, too:
+#: its frames are between those of functions that a context manager decorates.
+_PASSED_OVER = ("zarr_xgroup.backend", "zarr_xgroup.conventions.registry", "xarray", "contextlib")
+
+
 class XGroupError(Exception):
     """Root of every error this package raises.
 
@@ -218,7 +223,5 @@ def _user_stacklevel() -> int:
 
 def _is_ours(frame: FrameType) -> bool:
     module = str(frame.f_globals.get("__name__", ""))
-    if module.startswith("zarr_xgroup.tests"):
-        return False
-    # contextlib stands between the frames of functions that a context manager decorates.
-    return module.partition(".")[0] in {"zarr_xgroup", "xarray", "contextlib"}
+    names = (module, module.partition(".")[0])
+    return module == __name__ or any(name in _PASSED_OVER for name in names)

@@ -201,16 +201,21 @@ def _told_without_principal(paths: tuple[str, ...], bare: int, reason: str, long
         "{count} arrays declare no principal convention (such as cs or spatial): {names}",
         len(paths),
     ).format(count=len(paths), names=_listed(examples, len(paths)))
-    dimensions = ngettext(
-        "{count} of them has a dimension without a coordinate",
-        "{count} of them have a dimension without a coordinate",
-        bare,
-    ).format(count=bare)
-    help_ = reason or _(
+    if bare:
+        dimensions = ngettext(
+            "{count} of them has a dimension without a coordinate",
+            "{count} of them have a dimension without a coordinate",
+            bare,
+        ).format(count=bare)
+        arrays = f"{arrays}; {dimensions}"
+    return f"{arrays}. {reason or _help()}"
+
+
+def _help() -> str:
+    return _(
         "'zarr_conventions' of an array or of its group can declare one, which says where "
         "coordinates are"
     )
-    return f"{arrays}; {dimensions}. {help_}"
 
 
 def _shortened(text: str, longest: int) -> str:

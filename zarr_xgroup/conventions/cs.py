@@ -7,7 +7,7 @@ becomes the coordinates of an array with dimensions.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -249,10 +249,7 @@ class _AlongAxis:
         coordinate = Coordinate(name, coordinate.source, attributes, formula_terms=terms)
         if item.boundaries is None or self._has_own_bounds():
             return coordinate
-        lost = _("the boundaries of {name!r}").format(name=name)
-        boundaries = item.boundaries.at(node)
-        bounds = self.array.attempt(self._bounds, coordinate, boundaries, lost=lost)
-        return Coordinate(name, coordinate.source, attributes, bounds, terms)
+        return self._bounded(coordinate, item.boundaries.at(node))
 
     def _numbered(self, index: int) -> str:
         return self.name if index == 0 else f"{self.name}_{index}"
@@ -362,6 +359,11 @@ class _AlongAxis:
         )
 
     # Boundaries.
+
+    def _bounded(self, coordinate: Coordinate, boundaries: Fragment) -> Coordinate:
+        lost = _("the boundaries of {name!r}").format(name=coordinate.name)
+        bounds = self.array.attempt(self._bounds, coordinate, boundaries, lost=lost)
+        return replace(coordinate, bounds=bounds)
 
     def _bounds(self, coordinate: Coordinate, boundaries: Fragment) -> Coordinate:
         boundaries.as_object()

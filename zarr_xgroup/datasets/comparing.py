@@ -17,15 +17,9 @@ _OF_A_STEP = 1e-3
 def same_values(mine: xr.Variable, theirs: xr.Variable, tolerance: float | None = None) -> bool:
     """Tell whether two one-dimensional variables have the same values once they are decoded.
 
-    Numbers may differ by what types and ways of computing make of them, far less than the
-    distance from one value to the next.
-
-    Parameters
-    ----------
-    mine, theirs : xarray.Variable
-        Undecoded, of the same length.
-    tolerance : float, optional
-        By how much numbers may differ at least.
+    Both are undecoded, and of the same length. Numbers may differ by what types and ways of
+    computing make of them, far less than the distance from one value to the next, or by a
+    tolerance that is larger.
     """
     one, other = _decoded(mine), _decoded(theirs)
     if one.shape != other.shape:

@@ -10,15 +10,18 @@ from zarr_xgroup.conventions.model import Coordinate
 from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.findings import Finding, Kind
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import candidate_paths
+from zarr_xgroup.metadata.cf import candidate_paths, names_in
 from zarr_xgroup.metadata.dimensions import declared_dimensions
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.snapshots import Lookup
 from zarr_xgroup.variables.sources import Stored
 
-#: Attributes of a coordinate that name one array each, which comes along with it.
-_COMPANIONS = ("bounds", "climatology")
+#: Attributes of a coordinate that name the boundaries of its cells.
+_BOUNDS = ("bounds", "climatology")
+
+#: Attributes of a coordinate that name arrays which come along with it.
+_COMPANIONS = (*_BOUNDS, "formula_terms", "ancillary_variables", "cell_measures")
 
 
 @dataclass(frozen=True)
@@ -29,16 +32,17 @@ class AncestorCoordinate:
     ----------
     coordinate : Coordinate
         The ancestor's array, along the dimension as it is called in the group.
-    companions : mapping of str to Coordinate
-        The arrays that its attributes name, by attribute.
+    companions : mapping of str to mapping
+        The arrays that its attributes name, by attribute and by what is written there.
     """
 
     coordinate: Coordinate
-    companions: Mapping[str, Coordinate] = field(default_factory=dict)
+    companions: Mapping[str, Mapping[str, Coordinate]] = field(default_factory=dict)
 
     def sources(self) -> Iterator[Stored]:
         """Yield what it is read from."""
-        for coordinate in (self.coordinate, *self.companions.values()):
+        companions = (it for named in self.companions.values() for it in named.values())
+        for coordinate in (self.coordinate, *companions):
             if isinstance(coordinate.source, Stored):
                 yield coordinate.source
 
@@ -157,29 +161,41 @@ def _coordinate(
     if document is None or list(_sizes_in(lookup, ancestor).get(dim, ())) != [dim]:
         return
     companions = {
-        key: companion
+        key: {
+            written: companion
+            for written in names_in(document.attributes, key)
+            if (companion := _companion(lookup, node, key, written, {dim: name}))
+        }
         for key in _COMPANIONS
-        if (companion := _companion(lookup, node, document.attributes.get(key), dim, name))
     }
     yield AncestorCoordinate(Coordinate(name, Stored(node, (name,))), companions)
 
 
 def _companion(
-    lookup: Lookup, coordinate: Node, written: object, dim: str, name: str
+    lookup: Lookup, coordinate: Node, key: str, written: str, names: Mapping[str, str]
 ) -> Coordinate | None:
-    """Return the boundaries that an ancestor's coordinate names; None for anything else."""
-    if not isinstance(written, str):
-        return None
+    """Return an array that an attribute of an ancestor's coordinate names, None without one.
+
+    `names` is what the ancestor's dimension is called in the group.
+    """
     for path in candidate_paths(written, coordinate.group.path):
         node = Node(coordinate.store, path)
         document = lookup.document(node)
-        if document is not None and document.is_array:
-            dims = declared_dimensions(document)
-            if len(dims) != 2 or dims[0] != dim:
-                return None
-            wanted = node.name if name == dim else f"{_prefix(coordinate.group)}_{node.name}"
-            return Coordinate(wanted, Stored(node, (name, dims[1] or "bounds")))
+        if document is None or not document.is_array:
+            continue
+        own = declared_dimensions(document)
+        if key in _BOUNDS and (len(own) != 2 or own[0] not in names):
+            return None
+        dims = (_meant(it) or it or _nameless(node, n, key) for n, it in enumerate(own))
+        is_same = all(dim == name for dim, name in names.items())
+        wanted = node.name if is_same else f"{_prefix(coordinate.group)}_{node.name}"
+        return Coordinate(wanted, Stored(node, tuple(names.get(dim, dim) for dim in dims)))
     return None
+
+
+def _nameless(array: Node, axis: int, key: str) -> str:
+    """Return what an axis without a name is called."""
+    return "bounds" if key in _BOUNDS else f"{array.name}_dim_{axis}"
 
 
 def _left(array: Node, name: str | None, size: int, ancestor: Node, length: int) -> Finding:

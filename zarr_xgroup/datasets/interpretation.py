@@ -6,7 +6,7 @@ again. What is the same for many arrays is interpreted once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -435,14 +435,12 @@ def _guarded(view: ArrayView, handler: Handler, call: Callable[[Handler], T]) ->
 
 
 def _merged(
-    view: ArrayView, found: Collection[Interpretation], links: tuple[Link, ...]
+    view: ArrayView, found: Sequence[Interpretation], links: tuple[Link, ...]
 ) -> Interpretation:
     """Return what several conventions say of an array together, the principal one first."""
     if not found and not view.findings:
         return NOTHING
-    attributes: dict[str, Any] = {}
-    for item in found:
-        attributes = {**item.attributes, **attributes}
+    attributes = {key: it for item in reversed(found) for key, it in item.attributes.items()}
     findings = dict.fromkeys((f for item in found for f in item.findings), None)
     return Interpretation(
         tuple(coordinate for item in found for coordinate in item.coordinates),

@@ -216,11 +216,21 @@ class _Naming:
                 continue
             name = self._add(coordinate, array.node)
             yield name
-            for key, companion in inherited.companions.items():
-                is_there = companion.identity in self._names
-                if is_there or self._can_be_opened(companion, array.node):
-                    self._variables[name].rewritten[key] = self._add(companion, array.node)
-                    yield self._variables[name].rewritten[key]
+            for key, companions in inherited.companions.items():
+                flat = dict(self._attach_companions(companions, array.node))
+                if flat:
+                    variable = self._variables[name]
+                    variable.rewritten[key] = with_names(variable.own[key], flat)
+                yield from flat.values()
+
+    def _attach_companions(
+        self, companions: Mapping[str, Coordinate], referrer: Node
+    ) -> Iterator[tuple[str, str]]:
+        """Attach what a coordinate names, and yield what it is called for what is written."""
+        for written, companion in companions.items():
+            is_there = companion.identity in self._names
+            if is_there or self._can_be_opened(companion, referrer):
+                yield written, self._add(companion, referrer)
 
     def _can_be_opened(self, coordinate: Coordinate, referrer: Node) -> bool:
         """Tell whether the array that a coordinate is can be opened, and find why if not."""

@@ -5,7 +5,7 @@ Pure. Naming and merging are done in `naming`; a plan is not edited afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -121,29 +121,43 @@ class GroupPlan:
         return self.reading.node
 
 
-def without_principal(plans: Collection[GroupPlan], snapshot: Snapshot) -> Iterator[Finding]:
+def without_principal(
+    plans: Collection[GroupPlan], snapshot: Snapshot, *, is_tree: bool = False
+) -> Iterator[Finding]:
     """Yield a finding for each array of data that declares no principal convention.
 
     Not for coordinates, nor for arrays that others or the group's ``coordinates`` refer to, nor
-    for those of a group that declares one.
+    for those of a group that declares one. In a tree groups have the coordinates of their parents.
     """
     found = [(plan, list(_undeclared(plan, snapshot))) for plan in plans]
     if not any(arrays for _plan, arrays in found):
         return
     referred = {node for plan in plans for node in _referred(plan, snapshot)}
+    known = {plan.node: plan for plan in plans} if is_tree else {}
     for plan, arrays in found:
-        bare = _without_coordinate(plan, referred) if arrays else {}
-        of_group = why_not_declared(_attributes(plan, snapshot)) if arrays else ""
-        for node, why in ((it.node, why_not_declared(it.document.attributes)) for it in arrays):
-            if node not in referred:
-                place = node if why else plan.node
-                text = f"{place}: {why or of_group}" if why or of_group else ""
-                dims = bare.get(node, ())
-                yield Finding(Kind.NO_PRINCIPAL, text, (str(node),), node, bare=dims)
+        if arrays:
+            parents = [known[node] for node in plan.node.ancestors() if node in known]
+            bare = _without_coordinate(plan, referred, parents)
+            others = (it for it in arrays if it.node not in referred)
+            yield from _told(plan, others, bare, why_not_declared(_attributes(plan, snapshot)))
+
+
+def _told(
+    plan: GroupPlan,
+    arrays: Iterable[ArrayReading],
+    bare: Mapping[Node | None, tuple[str, ...]],
+    of_group: str,
+) -> Iterator[Finding]:
+    """Yield the findings of a group's arrays; `of_group` says why what it declares does not count."""
+    for node, why in ((it.node, why_not_declared(it.document.attributes)) for it in arrays):
+        place = node if why else plan.node
+        text = f"{place}: {why or of_group}" if why or of_group else ""
+        dims = bare.get(node, ())
+        yield Finding(Kind.NO_PRINCIPAL, text, (str(node),), node, bare=dims)
 
 
 def _without_coordinate(
-    plan: GroupPlan, referred: Collection[Node]
+    plan: GroupPlan, referred: Collection[Node], parents: Collection[GroupPlan]
 ) -> dict[Node | None, tuple[str, ...]]:
     """Return the dimensions along which there is no coordinate, of each array of a group."""
     along = {
@@ -152,7 +166,18 @@ def _without_coordinate(
         if it.is_coordinate or it.dims == (it.name,) or it.stored in referred
         for dim in it.dims
     }
+    sizes = _sizes(plan)
+    for parent in parents:
+        theirs = _sizes(parent)
+        dims = (it.name for it in parent.variables if it.dims == (it.name,))
+        along.update(dim for dim in dims if dim in sizes and theirs.get(dim) == sizes[dim])
     return {it.stored: tuple(dim for dim in it.dims if dim not in along) for it in plan.variables}
+
+
+def _sizes(plan: GroupPlan) -> dict[str, int]:
+    """Return the sizes of the dimensions of a group's arrays."""
+    arrays = plan.reading.arrays
+    return {dim: size for it in arrays for dim, size in zip(it.dims, it.shape, strict=True)}
 
 
 def _attributes(plan: GroupPlan, snapshot: Snapshot) -> Mapping[str, Any]:

@@ -44,6 +44,8 @@ def with_names(text: str, names: Mapping[str, str]) -> str:
 
     def renamed(word: str) -> str:
         path = word.rstrip(":")
+        if word.endswith(":") and "/" not in path:
+            return word  # the role of the next name
         return f"{names.get(path, path)}{word.removeprefix(path)}"
 
     return " ".join(map(renamed, text.split()))
@@ -51,11 +53,15 @@ def with_names(text: str, names: Mapping[str, str]) -> str:
 
 def referred_names(attributes: Mapping[str, Any]) -> Iterator[str]:
     """Yield the names and paths of other variables that a variable's attributes hold."""
-    for key in _LISTS:
-        yield from _words(attributes, key)
-    for key in _PAIRS:
-        yield from (word for word in _words(attributes, key) if not word.endswith(":"))
+    for key in (*_LISTS, *_PAIRS):
+        yield from names_in(attributes, key)
     yield from (word.rstrip(":") for word in _words(attributes, _GRID_MAPPING))
+
+
+def names_in(attributes: Mapping[str, Any], key: str) -> list[str]:
+    """Return the names and paths in one attribute that is a list of names, or of roles and names."""
+    words = _words(attributes, key)
+    return [word for word in words if not word.endswith(":")] if key in _PAIRS else words
 
 
 def _words(attributes: Mapping[str, Any], key: str) -> list[str]:

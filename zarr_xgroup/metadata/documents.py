@@ -226,6 +226,10 @@ class Document(JsonObject):
 
 
 def _decoded(text: bytes | msgspec.Raw, place: str) -> Any:
+    """Return the value of a JSON text, or raise XGroupMetadataError if it is none.
+
+    ``NaN`` and ``Infinity`` are accepted, which Python's writers leave in attributes.
+    """
     try:
         return json.loads(bytes(text))
     except (ValueError, RecursionError) as error:
@@ -269,26 +273,6 @@ def _copied_without_recursion(value: Any) -> Any:
             holder[key] = list(item)
             pending.extend((holder[key], index) for index in range(len(item)))
     return result[0]
-
-
-def parse_json(content: bytes, place: str) -> Any:
-    """Return the JSON value of a stored document.
-
-    ``NaN`` and ``Infinity`` are accepted, which Python's writers leave in attributes.
-
-    Parameters
-    ----------
-    content : bytes
-        What is stored.
-    place : str
-        What messages call it.
-
-    Raises
-    ------
-    XGroupMetadataError
-        If it is not JSON.
-    """
-    return _decoded(content, place)
 
 
 def format_of(found: Found) -> ZarrFormat | None:

@@ -225,6 +225,6 @@ def test_one_warning_names_the_arrays_without_convention(
         assert isinstance(item.message, XGroupNoPrincipalWarning)
         assert item.message.paths == paths
         more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
-        assert f": {', '.join(paths[:3])}{more}; " in str(item.message)
+        assert f": {', '.join(paths[:3])}{more}" in str(item.message)
         assert len(str(item.message)) <= 400
         assert item.filename == __file__

@@ -903,6 +903,55 @@ def test_bounds_that_cannot_be_opened() -> None:
     assert "/time_bnds cannot be opened" in str(told[0])
 
 
+HYBRID = Group(
+    {
+        "lev": coordinate(
+            "lev",
+            [1, 2],
+            formula_terms="a: a b: b ps: lev_ps",
+            ancillary_variables="quality missing",
+        ),
+        "a": Array([10.0, 20.0], ("lev",)),
+        "b": Array([0.0, 1.0], ("lev",)),
+        "lev_ps": Array([[1.0, 2.0]], ("time", "x")),
+        "quality": Array([0, 1], ("lev",)),
+    }
+)
+
+
+def below_hybrid(**members: Array) -> Any:
+    """Return a store with a parametric coordinate at the root, and arrays below it."""
+    return memory_store(build(Group({**HYBRID.members, "g": Group(members)})))
+
+
+def test_what_a_coordinate_names_comes_along() -> None:
+    store = below_hybrid(v=Array([[1.0, 2.0], [3.0, 4.0]], ("/lev", "x")))
+    dataset = opened(xr.open_dataset, store, group="g")
+    assert set(dataset.data_vars) == {"v"}
+    assert set(dataset.coords) == {"lev", "a", "b", "lev_ps", "quality"}
+    assert dataset["lev"].attrs == {
+        "formula_terms": "a: a b: b ps: lev_ps",
+        "ancillary_variables": "quality missing",
+    }
+    assert dataset["a"].values.tolist() == [10, 20]
+    assert dataset["lev_ps"].dims == ("time", "x")
+    assert set(dataset["v"].coords) == {"lev", "a", "b", "quality"}
+
+
+def test_the_roles_of_what_is_renamed_stay() -> None:
+    own = {"lev": coordinate("lev", [5, 6, 7]), "b": Array([5.0, 6.0, 7.0], ("lev",))}
+    store = below_hybrid(v=Array([1.0, 2.0], ("/lev",)), **own)
+    dataset, told = opened_with_warnings(xr.open_dataset, store, group="g")
+    assert dataset["v"].dims == ("root_lev",)
+    assert dataset["root_lev"].attrs == {
+        "formula_terms": "a: root_a b: root_b ps: root_lev_ps",
+        "ancillary_variables": "root_quality missing",
+    }
+    assert dataset["root_b"].values.tolist() == [0, 1]
+    assert dataset["b"].values.tolist() == [5, 6, 7]
+    assert [type(warning) for warning in told] == [XGroupDimensionWarning]
+
+
 def test_arrays_that_share_a_size_share_the_renamed_dimensions() -> None:
     bands = {"B01": 2, "B02": 6, "B05": 4, "TCI": 6}
     arrays = {name: document([size, size], ["Y", "X"]) for name, size in bands.items()}

@@ -236,9 +236,23 @@ def test_arrays_are_counted_that_have_a_dimension_without_a_coordinate() -> None
         )
     )
     assert text.endswith(f": /a, /b, /c and 1 more; 1 of them has {HALF}. {HELP}")
-    assert f": /a; 0 of them have {HALF}. " in told_without_principal(
-        Group({**full, "a": values("x", "y")})
-    )
+    alone = told_without_principal(Group({**full, "a": values("x", "y")}))
+    assert alone.endswith(f"(such as cs or spatial): /a. {HELP}")
+
+
+def test_coordinates_of_parents_count_in_a_tree() -> None:
+    child = Group({"a": values("x"), "b": values("x", "y")})
+    root = Group({"x": coordinate("x", [1, 2]), "g": Group({"h": child})})
+    for function, bare in ((xr.open_datatree, f"; 1 of them has {HALF}"), (xr.open_groups, "")):
+        (warning,) = told(function, root)
+        in_groups = bare or f"; 2 of them have {HALF}"
+        assert f"/g/h/a, /g/h/b{in_groups}. " in str(warning)
+
+
+def test_coordinates_of_parents_that_do_not_fit_do_not_count() -> None:
+    root = Group({"x": coordinate("x", [1, 2, 3]), "g": Group({"a": values("x")})})
+    given = told(xr.open_datatree, root)
+    assert f": /g/a; 1 of them has {HALF}. " in str(given[-1])
 
 
 def test_coordinates_that_cf_attributes_name_count() -> None:
