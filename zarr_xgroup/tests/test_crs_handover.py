@@ -346,3 +346,16 @@ def test_optimised_sentinel_2_product(tmp_path: Path) -> None:
             assert pyproj.CRS(wkt).to_epsg(min_confidence=25) == 32632
             assert {v.attrs["grid_mapping"] for v in dataset.data_vars.values()} == {"spatial_ref"}
     assert looked_at == 9
+
+
+def test_an_array_without_a_crs_beside_one_that_has_one(tmp_path: Path) -> None:
+    """xarray gives scalar coordinates to all variables, and rioxarray goes by their name."""
+    documents = {
+        "": group(),
+        "a": array((2, 3), ("y", "x"), declared(code=UTM)),
+        "b": array((2, 3), ("y", "x")),
+    }
+    dataset = quietly_opened(xr.open_dataset, write(tmp_path / "store.zarr", documents))
+    assert "grid_mapping" not in {**dataset["b"].attrs, **dataset["b"].encoding}
+    assert dataset["b"].rio.crs == dataset["a"].rio.crs
+    assert dataset["b"].drop_vars("spatial_ref").rio.crs is None
