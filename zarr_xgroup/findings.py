@@ -98,6 +98,11 @@ def coordinate_named(name: str) -> str:
     return _("coordinate {name!r}").format(name=name)
 
 
+def referred_to_by(attribute: str) -> str:
+    """Return what is lost with a reference in an attribute."""
+    return _("what {attribute!r} refers to").format(attribute=attribute)
+
+
 def left_out(node: Node, error: XGroupError) -> Finding:
     """Return the finding of a node that could not be used."""
     message = _("Node {path} was left out: {reason}").format(path=node, reason=error)

@@ -247,7 +247,9 @@ class ArrayView:
         """
         self.findings.append(problem_of(self.node, error, lost))
 
-    def attempt(self, make: Callable[..., T], *arguments: Any, lost: str = "") -> T | None:
+    def attempt(
+        self, make: Callable[..., T], *arguments: Any, lost: Callable[[], str] = str
+    ) -> T | None:
         """Return what a function gives, or None after saying what was wrong, and what is `lost`.
 
         None also where something is not known yet: then all is asked again later.
@@ -255,7 +257,7 @@ class ArrayView:
         try:
             return make(*arguments)
         except XGroupError as error:
-            self.problem(error, lost)
+            self.problem(error, lost())
         except LackingError:
             pass
         return None

@@ -7,10 +7,13 @@ ResolvedZarrStore).
 
 from __future__ import annotations
 
+from functools import partial
+
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.geolocation import fitting_dims
 from zarr_xgroup.conventions.model import Coordinate, Link
 from zarr_xgroup.errors import XGroupReferenceError
+from zarr_xgroup.findings import referred_to_by
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import candidate_paths, paths_in
 from zarr_xgroup.metadata.nodes import Fragment, Node
@@ -24,7 +27,7 @@ def links_of(array: ArrayView) -> tuple[Link, ...]:
     """
     found = []
     for key, path in paths_in(array.attributes):
-        lost = _("what {attribute!r} refers to").format(attribute=key)
+        lost = partial(referred_to_by, key)
         coordinate = array.attempt(_coordinate, array, key, path, lost=lost)
         if coordinate is not None:
             found.append(Link(key, path, coordinate))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -92,10 +93,10 @@ class CsHandler(ConventionHandler):
         return AxisNames(tuple(_axis_lengths(array)))
 
 
-def _tell(array: ArrayView, node: Node, wrong: tuple[Wrong, ...], lost: str = "") -> None:
-    """Say what is wrong with a model that is written in a node, and what is lost with it."""
+def _tell(array: ArrayView, node: Node, wrong: tuple[Wrong, ...]) -> None:
+    """Say what is wrong with a model that is written in a node."""
     for item in wrong:
-        array.problem(item.at(node), lost)
+        array.problem(item.at(node))
 
 
 def _system(
@@ -122,7 +123,7 @@ def _axis(
     array: ArrayView, node: Node, name: str, item: Axis | Part, geographic: bool
 ) -> Iterator[Coordinate]:
     if isinstance(item, Part):
-        lost = coordinate_named(name)
+        lost = partial(coordinate_named, name)
         follow = array.resolver.fragment
         fragment = array.attempt(follow, item.at(node), lost=lost) or item.at(node)
         if array.attempt(fragment.as_object, lost=lost) is None:
@@ -164,9 +165,10 @@ class _AlongAxis:
                 attributes = self._described(self.axis.as_set, self.node)
                 yield self._along(Regular(0, 1), attributes, self.name)
             return
-        _tell(self.array, self.node, self.axis.wrong_sets, coordinate_named(self.name))
+        for wrong in self.axis.wrong_sets:
+            self.array.problem(wrong.at(self.node), coordinate_named(self.name))
         for index, item in enumerate(self.axis.sets):
-            lost = coordinate_named(self._readable_name(index, item))
+            lost = partial(self._lost, index, item)
             coordinate = self.array.attempt(self._coordinate, index, item, lost=lost)
             if coordinate is not None:
                 yield coordinate
@@ -254,11 +256,11 @@ class _AlongAxis:
     def _numbered(self, index: int) -> str:
         return self.name if index == 0 else f"{self.name}_{index}"
 
-    def _readable_name(self, index: int, item: CoordinateSet | Part) -> str:
-        """Return what the coordinate of a set is called, as far as that can be read."""
+    def _lost(self, index: int, item: CoordinateSet | Part) -> str:
+        """Return what is lost with a set: its coordinate, by its name as far as that can be read."""
         own = None if index == 0 or isinstance(item, Part) else item.name
         is_text = own is not None and isinstance(own.value, str)
-        return own.value if own is not None and is_text else self._numbered(index)
+        return coordinate_named(own.value if own is not None and is_text else self._numbered(index))
 
     def _valued(
         self, item: CoordinateSet, node: Node, attributes: dict[str, Any], name: str
@@ -361,7 +363,9 @@ class _AlongAxis:
     # Boundaries.
 
     def _bounded(self, coordinate: Coordinate, boundaries: Fragment) -> Coordinate:
-        lost = _("the boundaries of {name!r}").format(name=coordinate.name)
+        def lost() -> str:
+            return _("the boundaries of {name!r}").format(name=coordinate.name)
+
         bounds = self.array.attempt(self._bounds, coordinate, boundaries, lost=lost)
         return replace(coordinate, bounds=bounds)
 
@@ -451,14 +455,17 @@ class _AlongAxis:
             parametric.as_object()
             formula = parametric.required("formula").as_text()
             for term, values in parametric.required("terms").members():
-                lost = _("the term {term!r} of {name!r}").format(term=term, name=self.name)
+                lost = partial(self._lost_term, term)
                 found = self.array.attempt(self._term, term, values, lost=lost)
                 if found is not None:
                     terms[term] = found
         except XGroupError as error:
-            lost = _("the formula terms of {name!r}") if formula else _("the formula of {name!r}")
-            self.array.problem(error, lost.format(name=self.name))
+            what = _("the formula terms of {name!r}") if formula else _("the formula of {name!r}")
+            self.array.problem(error, what.format(name=self.name))
         return formula, terms
+
+    def _lost_term(self, term: str) -> str:
+        return _("the term {term!r} of {name!r}").format(term=term, name=self.name)
 
     def _term(self, term: str, values: Fragment) -> Coordinate:
         kind, value = kind_of_values(values, ("regular", "explicit", "external"))

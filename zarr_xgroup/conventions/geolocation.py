@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import ClassVar
 
 from zarr_xgroup.conventions.array import ArrayView
@@ -111,11 +112,15 @@ def geolocation_coordinates(
     for kind in kinds:
         arrays = geolocation.get(kind)
         for axis in ("x", "y"):
-            lost = _("{axis} of its {kind} geolocation").format(axis=axis, kind=kind)
+            lost = partial(_lost, kind, axis)
             wanted = (kind, axis)
             coordinate = array.attempt(_coordinate, array, arrays, wanted, identity, lost=lost)
             if coordinate is not None:
                 yield coordinate
+
+
+def _lost(kind: str, axis: str) -> str:
+    return _("{axis} of its {kind} geolocation").format(axis=axis, kind=kind)
 
 
 def _coordinate(

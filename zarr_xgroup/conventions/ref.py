@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 from typing import ClassVar
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY, ArrayView
@@ -10,7 +11,7 @@ from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.geolocation import fitting_dims
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.errors import XGroupReferenceError
-from zarr_xgroup.i18n import _
+from zarr_xgroup.findings import referred_to_by
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.metadata.references import Reference, references_in
 from zarr_xgroup.variables.sources import Stored
@@ -42,7 +43,7 @@ class RefHandler(ConventionHandler):
                 continue
             attribute = array.attribute(key)
             for reference in references_in(attribute) if attribute is not None else ():
-                lost = _("what {attribute!r} refers to").format(attribute=key)
+                lost = partial(referred_to_by, key)
                 coordinate = array.attempt(_coordinate, array, reference, lost=lost)
                 if coordinate is not None:
                     coordinates.append(coordinate)

@@ -10,6 +10,7 @@ import contextlib
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from affine import Affine
@@ -150,9 +151,7 @@ class SpatialHandler(ConventionHandler):
             return array.found(crs=crs)
         dims = grid.as_arrays_say(dims)
         real = {name: grid.is_real(name) for name in dims}
-        lost = _("coordinates along {names}").format(
-            names=", ".join(name for name in dims if not real[name])
-        )
+        lost = partial(_coordinates_along, [name for name in dims if not real[name]])
         transform = None if all(real.values()) else array.attempt(grid.transform, dims, lost=lost)
         if transform is not None:
             transform = grid.as_grid_mapping_says(transform)
@@ -169,15 +168,19 @@ class SpatialHandler(ConventionHandler):
     def _dims(self, array: ArrayView, grid: _Grid) -> tuple[str, str] | None:
         """Return the array's dimensions along Y and X, or None after saying why not."""
         declared = grid.attribute("dimensions")
-        lost = _("the coordinates of {convention!r}").format(convention=self.name)
         if declared is not None and not _are_two_names(declared.value):
             message = _("must be the names of two dimensions, got {value}")
-            array.problem(declared.error(message.format(value=str(declared.value)[:_SHOWN])), lost)
+            error = declared.error(message.format(value=str(declared.value)[:_SHOWN]))
+            array.problem(error, self._all_lost())
             return None
         if grid.dims is None:
             message = _("{array}: spatial:dimensions does not name two of its dimensions")
-            array.problem(XGroupMetadataError(message.format(array=array.node)), lost)
+            error = XGroupMetadataError(message.format(array=array.node))
+            array.problem(error, self._all_lost())
         return grid.dims
+
+    def _all_lost(self) -> str:
+        return _("the coordinates of {convention!r}").format(convention=self.name)
 
     def axis_names(self, array: ArrayView) -> AxisNames:
         """Return the names that an array's Y and X dimensions have, with their lengths if told."""
@@ -307,7 +310,7 @@ class _Grid:
         axes = self._axis_attributes()
         for name in names:
             node = self.array.node.group.child(name)
-            wanted, lost = Stored(node, (name,)), coordinate_named(name)
+            wanted, lost = Stored(node, (name,)), partial(coordinate_named, name)
             source = self.array.attempt(self.array.stored, wanted, lost=lost)
             if source is not None:
                 yield Coordinate(name, source, axes["Y" if name == dims[0] else "X"])
@@ -317,7 +320,7 @@ class _Grid:
 
         A rotated one says nothing of them, nor one whose unit is another one.
         """
-        written = self.attribute("transform")
+        written = self.attribute("transform") if names else None
         affine = None if written is None else self.array.quietly(_affine, written)
         centre = self.array.quietly(self._centre)
         if affine is None or centre is None or affine.b != 0 or affine.d != 0:
@@ -500,6 +503,11 @@ class _Grid:
         if not _spans(written, transform, sizes):
             message = _("{place} is {box}, but the transform gives {actual}; the latter was used")
             self.array.note(message.format(place=box, box=list(written), actual=actual))
+
+
+def _coordinates_along(names: list[str]) -> str:
+    """Return what is lost with a transform."""
+    return _("coordinates along {names}").format(names=", ".join(names))
 
 
 def _extent(transform: Transform, sizes: tuple[int, int]) -> list[float]:

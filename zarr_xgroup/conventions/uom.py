@@ -23,10 +23,12 @@ class UomHandler(ConventionHandler):
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return ``units`` for the array."""
         uom = array.attribute("uom")
-        units = (
-            None if uom is None else array.attempt(unit_of, uom, lost=_("the attribute 'units'"))
-        )
+        units = None if uom is None else array.attempt(unit_of, uom, lost=_lost)
         return array.found(attributes={} if units is None else {"units": units})
+
+
+def _lost() -> str:
+    return _("the attribute 'units'")
 
 
 def unit_of(fragment: Fragment) -> str:
