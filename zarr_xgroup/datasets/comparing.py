@@ -14,6 +14,7 @@ from zarr_xgroup.errors import METADATA_ERRORS
 _OF_A_STEP = 1e-3
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what is infinite is another value
 def same_values(mine: xr.Variable, theirs: xr.Variable, tolerance: float | None = None) -> bool:
     """Tell whether two one-dimensional variables have the same values once they are decoded.
 
@@ -43,5 +44,5 @@ def _tolerance(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> float:
     steps = steps[np.isfinite(steps) & (steps > 0)]
     of_step = float(steps.min()) * _OF_A_STEP if steps.size else 0.0
     widths = [np.finfo(a.dtype).eps for a in (one, other) if a.dtype.kind == "f"]
-    largest = float(np.nanmax(np.abs(one), initial=0.0)) if one.size else 0.0
+    largest = float(np.max(np.abs(one[np.isfinite(one)]), initial=0.0))
     return max(of_step, 4 * largest * max(map(float, widths), default=0.0))

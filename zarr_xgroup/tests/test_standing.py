@@ -285,6 +285,13 @@ def test_what_cannot_be_compared_is_not(store: dict[str, bytes]) -> None:
     assert told == []
 
 
+@pytest.mark.parametrize(("size", "start"), [(1e307, 1.79e308), (1e-320, 0.0)])
+def test_what_is_beyond_all_numbers_is_another_value(size: float, start: float) -> None:
+    transform = [size, 0.0, start, 0.0, -10.0, 5_000_000.0]
+    _dataset, told = opened(memory_store(imagery([np.inf, np.inf, -np.inf], transform=transform)))
+    assert ["gives other coordinates than /g/x" in str(warning) for warning in told] == [True]
+
+
 def test_nothing_is_read_to_compare_a_transform() -> None:
     store = recording_store(imagery([1.0, 2.0, 3.0]))
     _dataset, told = opened(store)
