@@ -103,7 +103,7 @@ def write(
     for path, document in documents.items():
         place = folder / path
         place.mkdir(parents=True, exist_ok=True)
-        files = {"zarr.json": document} if zarr_format == 3 else _v2_files(document)
+        files = {"zarr.json": document} if zarr_format == 3 else v2_files(document)
         for key, content in files.items():
             (place / key).write_text(json.dumps(content), encoding="utf-8")
     for path, values in (data or {}).items():
@@ -114,7 +114,8 @@ def write(
     return folder
 
 
-def _v2_files(document: Json) -> dict[str, Json]:
+def v2_files(document: Json) -> dict[str, Json]:
+    """Return the documents of a node as those of Zarr v2, by name."""
     attributes = dict(document["attributes"])
     if document["node_type"] == "group":
         return {".zgroup": {"zarr_format": 2}, ".zattrs": attributes}

@@ -5,7 +5,7 @@ Documents and chunks are written out here byte by byte: no compression, one chun
 
 import copy
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -453,6 +453,10 @@ def places(value: Json) -> Iterator[tuple[Any, Any]]:
 def mutated_stores(draw: st.DrawFn) -> dict[str, Stored | Mapping[str, Json]]:
     """Return stores of `cs_stores` in whose `cs` and shared CRS anything may be wrong."""
     nodes = copy.deepcopy(draw(cs_stores()))
+
+    def choose(options: Sequence[Any]) -> Any:
+        return draw(st.sampled_from(options))
+
     root, group, array = nodes[""], nodes[GROUP], nodes[ARRAY]
     assert isinstance(root, dict)
     assert isinstance(group, dict)
@@ -464,21 +468,22 @@ def mutated_stores(draw: st.DrawFn) -> dict[str, Stored | Mapping[str, Json]]:
     for _time in range(draw(st.integers(1, 3))):
         found = [place for part in parts for place in places(part)]
         if found:
-            _mutate(draw, *draw(st.sampled_from(found)))
+            mutate(choose, *choose(found))
     for holder, part in zip(holders, parts, strict=True):
         holder.update(part)
     return nodes
 
 
-def _mutate(draw: st.DrawFn, container: Any, key: Any) -> None:
-    change = draw(st.sampled_from(["replace", "replace", "delete", "double", "rename", "wrap"]))
+def mutate(choose: Callable[[Sequence[Any]], Any], container: Any, key: Any) -> None:
+    """Change one member of an object or list in a way that `choose` settles."""
+    change = choose(["replace", "replace", "delete", "double", "rename", "wrap"])
     if change == "delete":
         del container[key]
     elif change == "double" and isinstance(container, list):
         container.insert(key, copy.deepcopy(container[key]))
     elif change == "rename" and isinstance(container, dict):
-        container[draw(st.sampled_from(_ODD_KEYS))] = container.pop(key)
+        container[choose(_ODD_KEYS)] = container.pop(key)
     elif change == "wrap":
-        container[key] = draw(st.sampled_from([[container[key]], {"ref": container[key]}]))
+        container[key] = choose([[container[key]], {"ref": container[key]}])
     else:
-        container[key] = copy.deepcopy(draw(st.sampled_from(ODD_VALUES)))
+        container[key] = copy.deepcopy(choose(ODD_VALUES))

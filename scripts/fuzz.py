@@ -1,0 +1,58 @@
+"""Open random stores, and print which laws they break.
+
+``python scripts/fuzz.py --number 1000 --seed 0`` opens the stores of the seeds 0 to 999 by this
+engine and by engine zarr, and prints a table of what breaks the laws of
+`zarr_xgroup.tests.fuzzing`: how often, the first seeds, and the first store cut down to what it
+takes, as JSON. That JSON, with a name, goes into `zarr_xgroup/tests/found_stores.json`, which the
+tests open for ever after. Stores depend on nothing but their seed.
+"""
+
+import argparse
+import json
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from math import inf
+
+from zarr_xgroup.tests.fuzzing import Case, searched, smallest
+
+
+def searched_by_many(
+    seeds: range, workers: int, seconds: float, end: float
+) -> tuple[int, list[Case]]:
+    """Search with several processes at once; return how many stores, and what was found."""
+    with ThreadPoolExecutor(workers) as pool:
+        parts = [
+            pool.submit(searched, seeds[first::workers], seconds, end) for first in range(workers)
+        ]
+    cases: dict[str, Case] = {}
+    for case in (case for part in parts for case in part.result()[1]):
+        cases.setdefault(case.violation.kind, Case(case.violation, [])).seeds.extend(case.seeds)
+    return sum(part.result()[0] for part in parts), list(cases.values())
+
+
+def main() -> int:
+    """Search, and print what was found; the exit code says whether anything was."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--number", type=int, default=1000, help="of stores")
+    parser.add_argument("--seed", type=int, default=0, help="of the first store")
+    parser.add_argument("--seconds", type=float, default=inf, help="after which to stop")
+    parser.add_argument("--limit", type=float, default=10, help="seconds that a store may take")
+    parser.add_argument("--workers", type=int, default=1, help="processes at once")
+    parser.add_argument("--effort", type=float, default=20, help="seconds to cut a store down")
+    options = parser.parse_args()
+    start = time.monotonic()
+    seeds = range(options.seed, options.seed + options.number)
+    end = start + options.seconds
+    number, cases = searched_by_many(seeds, options.workers, options.limit, end)
+    print(f"{number} stores in {time.monotonic() - start:.0f} s, {len(cases)} findings")
+    for case in sorted(cases, key=lambda case: -len(case.seeds)):
+        print(f"\n{len(case.seeds):6}  {case.violation.kind}  seeds {sorted(case.seeds)[:5]}")
+        print(case.violation.text)
+        if options.effort:
+            print(json.dumps(smallest(case, options.limit, options.effort)), flush=True)
+    return bool(cases)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

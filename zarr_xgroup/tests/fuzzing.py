@@ -1,0 +1,500 @@
+"""The laws that hold for every store whatever, and how a store that breaks one is cut down."""
+
+import copy
+import json
+import logging
+import multiprocessing
+import posixpath
+import re
+import sys
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from math import inf, prod
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import xarray as xr
+import zarr
+
+import zarr_xgroup
+from zarr_xgroup import XGroupError, XGroupWarning
+from zarr_xgroup.tests.builders import (
+    Contents,
+    Open,
+    assert_same,
+    memory_store,
+    oracle_with_warnings,
+    quietly,
+)
+from zarr_xgroup.tests.random_stores import (
+    Documents,
+    Json,
+    contents_of,
+    node_paths,
+    random_store,
+)
+from zarr_xgroup.tests.strategies import places
+
+if sys.platform != "win32":
+    import resource
+
+T = TypeVar("T")
+
+PACKAGE = Path(zarr_xgroup.__file__).parent
+
+#: What declares a convention, as the documents write it.
+DECLARATION = "zarr_conventions"
+
+#: More elements than this nobody reads, engine zarr neither.
+READABLE = 1_000_000
+
+#: By how many bytes a process may grow for one store, and how large it may become.
+MEMORY, ADDRESS_SPACE = 2**28, 2**33
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A law that one way to open a store breaks.
+
+    Attributes
+    ----------
+    law : str
+        In a few words.
+    at : str
+        The place in the code, or what it is about, as far as that is the same for other stores
+        that break the law for the same reason.
+    text : str
+        What happened, in full.
+    """
+
+    law: str
+    at: str
+    text: str
+
+    @property
+    def kind(self) -> str:
+        return f"{self.law}: {self.at}"
+
+
+@dataclass(frozen=True)
+class Outcome(Generic[T]):
+    """What came of a call: a value or an error, and the warnings."""
+
+    value: T | None
+    error: Exception | None
+    warnings: tuple[Warning, ...]
+
+
+def attempt(function: Callable[..., T], *args: Any, **options: Any) -> Outcome[T]:
+    """Call a function, whatever comes of it."""
+    value, error = None, None
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        try:
+            value = function(*args, **options)
+        except Exception as caught:  # noqa: BLE001 - what is raised is what is asked for
+            error = caught
+    told = [item.message for item in given]
+    return Outcome(value, error, tuple(item for item in told if isinstance(item, Warning)))
+
+
+def violations(store: Documents) -> list[Violation]:
+    """Return the laws that are broken when a store is opened, each way to open it."""
+    examined = _Examined(store)
+    found = [*examined.tree(), *(it for path in examined.groups for it in examined.group(path))]
+    return list({violation.kind: violation for violation in found}.values())
+
+
+class _Examined:
+    """A store, opened by both engines.
+
+    Parameters
+    ----------
+    documents : dict
+        The store.
+    """
+
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+        self._store = memory_store(contents_of(documents))
+        self._has_oracle = not any(_is_huge(document) for document in _all_documents(documents))
+        self._copies = any("consolidated" in json.dumps(it) for it in documents.values())
+        self.groups = [path for path in node_paths(documents) if self._is_group(path)]
+
+    def _is_group(self, path: str) -> bool:
+        prefix = f"{path}/" if path else ""
+        document = self._documents.get(f"{prefix}zarr.json")
+        if isinstance(document, dict) and "shape" not in document:
+            return True
+        return f"{prefix}.zgroup" in self._documents
+
+    def group(self, path: str) -> Iterator[Violation]:
+        """Yield what is wrong with one group, opened alone."""
+        ours = self._opened(xr.open_dataset, "xgroup", group=path)
+        theirs = self._opened(xr.open_dataset, "zarr", group=path)
+        yield from self._of_any(ours, theirs, path)
+        if ours.value is None:
+            return
+        yield from _unreadable(ours.value, theirs.value)
+        if theirs.value is not None:
+            yield from _lost(ours.value, theirs.value)
+            if not self._declares(path):
+                yield from _different(ours.value, theirs.value)
+        elif self._has_oracle and not self._copies:
+            yield from _missing(ours.value, self._alone(path))
+
+    def tree(self) -> Iterator[Violation]:
+        """Yield what is wrong with the tree."""
+        ours = self._opened(xr.open_datatree, "xgroup")
+        theirs = self._opened(xr.open_groups, "zarr")
+        yield from self._of_any(ours, theirs, "")
+        if ours.value is None or theirs.value is None:
+            return
+        for path, dataset in theirs.value.items():
+            if path in ours.value.groups:
+                yield from _lost_in_tree(ours.value[path], dataset)
+            else:
+                yield Violation("loses a group", "", path)
+        if DECLARATION not in json.dumps(self._documents):
+            tree = self._opened(xr.open_datatree, "zarr")
+            if tree.value is not None:
+                yield from _different(ours.value, tree.value)
+
+    def _opened(self, function: Open, engine: str, **options: Any) -> Outcome[Any]:
+        if engine == "xgroup":
+            return attempt(function, self._store, engine=engine, **options)
+        if not self._has_oracle:
+            return Outcome(None, None, ())
+        return attempt(oracle_with_warnings, function, self._store, **options)
+
+    def _of_any(self, ours: Outcome[Any], theirs: Outcome[Any], path: str) -> Iterator[Violation]:
+        """Yield errors and warnings that are not to be."""
+        error = ours.error
+        if error is not None and not (isinstance(error, XGroupError) and self._is_broken(path)):
+            yield Violation("raises", f"{type(error).__name__} in {_place(error)}", _told(error))
+        known = (XGroupWarning, xr.SerializationWarning, *map(type, theirs.warnings))
+        for warning in ours.warnings:
+            if not isinstance(warning, known):
+                kind = f"{type(warning).__name__}: {re.sub('[0-9]+', 'N', str(warning))[:40]}"
+                yield Violation("warns", kind, str(warning))
+
+    def _is_broken(self, path: str) -> bool:
+        """Return whether engine zarr cannot open a group itself, whatever is in it."""
+        opened = attempt(zarr.open_group, self._store, path=path, mode="r")
+        return opened.error is not None
+
+    def _declares(self, path: str) -> bool:
+        """Return whether a group, what is in it or a group above declares a convention."""
+        above = ["", *(path[: match.start()] for match in re.finditer("/", path)), path]
+        return any(
+            DECLARATION in json.dumps(document)
+            for key, document in self._documents.items()
+            if posixpath.dirname(key) in above
+            or posixpath.dirname(posixpath.dirname(key)) == path
+            or "consolidated" in json.dumps(document)
+        )
+
+    def _alone(self, path: str) -> set[str]:
+        """Return the names of the arrays of a group that engine zarr opens, each for itself."""
+        prefix = f"{path}/" if path else ""
+        whole = contents_of(self._documents)
+        names = {
+            key.removeprefix(prefix).partition("/")[0]
+            for key in whole
+            if "/" in key[len(prefix) :] and key.startswith(prefix)
+        }
+        own = {key: value for key, value in whole.items() if posixpath.dirname(key) == path}
+        return {name for name in names if self._opens(own, whole, f"{prefix}{name}/", path, name)}
+
+    def _opens(self, own: Contents, whole: Contents, prefix: str, path: str, name: str) -> bool:
+        rest = {key: value for key, value in whole.items() if key.startswith(prefix)}
+        store: Any = memory_store({**own, **rest})
+        opened = attempt(xr.open_dataset, store, engine="zarr", group=path, consolidated=False)
+        return opened.value is not None and name in opened.value.variables
+
+
+def _all_documents(documents: Documents) -> Iterator[Json]:
+    for document in documents.values():
+        yield document
+        for container, key in places(document):
+            yield container[key]
+
+
+def _is_huge(document: Json) -> bool:
+    shape = document.get("shape") if isinstance(document, dict) else None
+    lengths = [it for it in shape if isinstance(it, int)] if isinstance(shape, list) else []
+    return prod(lengths) > READABLE
+
+
+def _place(error: BaseException) -> str:
+    """Return the last function of this package that an error came through."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if Path(frame.filename).is_relative_to(PACKAGE)]
+    inner = [frame for frame in ours if "tests" not in Path(frame.filename).parts]
+    if not inner:
+        return "xarray"
+    return f"{Path(inner[-1].filename).stem}.{inner[-1].name}"
+
+
+def _told(error: BaseException) -> str:
+    return "".join(traceback.format_exception(error)[-6:])[-3000:]
+
+
+def _lost(ours: xr.Dataset, theirs: xr.Dataset) -> Iterator[Violation]:
+    """Yield the variables that only engine zarr gives, or gives in another shape."""
+    for name, variable in theirs.variables.items():
+        if name not in ours.variables:
+            yield Violation("loses a variable", "", f"{name!r}")
+        elif ours.variables[name].shape != variable.shape:
+            yield Violation("changes a shape", "", f"{name!r}")
+
+
+def _lost_in_tree(ours: xr.DataTree, theirs: xr.Dataset) -> Iterator[Violation]:
+    """Yield the variables that only engine zarr gives, and those under another name.
+
+    A coordinate that a group above has as well is left there by xarray; what does not align
+    with the groups above is called otherwise.
+    """
+    there = ours.to_dataset().variables
+    for name, variable in theirs.variables.items():
+        names = [it for it in there if it == name or str(it).startswith(f"{name}_")]
+        if not any(there[it].shape == variable.shape for it in names):
+            yield Violation("loses a variable", "in a tree", f"{name!r}")
+
+
+def _missing(ours: Any, names: set[str]) -> Iterator[Violation]:
+    for name in sorted(names - set(ours.variables)):
+        yield Violation("loses a variable", "that engine zarr opens alone", f"{name!r}")
+
+
+def _different(ours: Any, theirs: Any) -> Iterator[Violation]:
+    """Yield how what was opened differs, values included where they can be read."""
+    readable = attempt(lambda: theirs.copy().load()).error is None
+    try:
+        quietly(assert_same, ours, theirs, values=readable)
+    except AssertionError as error:
+        line = traceback.extract_tb(error.__traceback__)[-1].line
+        yield Violation("differs", str(line), _told(error))
+
+
+def _unreadable(ours: xr.Dataset, theirs: xr.Dataset | None) -> Iterator[Violation]:
+    """Yield the variables that cannot be read, though no chunk and not engine zarr is to blame."""
+    for name, variable in ours.variables.items():
+        error = _reading_error(variable)
+        if error is None or _comes_from_zarr(error):
+            continue
+        if theirs is None or name not in theirs.variables or not _reading_error(theirs[name]):
+            kind = f"{type(error).__name__} in {_place(error)}"
+            yield Violation("cannot be read", kind, _told(error))
+
+
+def _reading_error(variable: Any) -> Exception | None:
+    return attempt(lambda: variable.values).error if variable.size <= READABLE else None
+
+
+def _comes_from_zarr(error: Exception) -> bool:
+    return "zarr" in Path(traceback.extract_tb(error.__traceback__)[-1].filename).parts
+
+
+# Cutting down.
+
+
+def shrunk(store: Documents, breaks: Callable[[Documents], bool], seconds: float) -> Documents:
+    """Return the smallest store found that still breaks a law; the search takes some seconds.
+
+    Whatever can be left out or made simpler is, one by one, until nothing more can.
+    """
+    end = time.monotonic() + seconds
+    found = True
+    while found:
+        found, position = False, 0
+        while position < len(steps := _steps(store)):
+            if time.monotonic() > end:
+                return store
+            candidate = steps[position](store)
+            if _size(candidate) < _size(store) and breaks(candidate):
+                store, found = candidate, True
+            else:
+                position += 1
+    return store
+
+
+def _steps(store: Documents) -> list[Callable[[Documents], Documents]]:
+    """Return what makes a store smaller, what takes away most first."""
+    ways = sorted(_ways(store), key=len)
+    simple: tuple[Json, ...] = (0, "", [], {})
+    return [
+        *(partial(_without_node, path=path) for path in node_paths(store)),
+        *(partial(_without, way=way) for way in ways),
+        *(partial(_with, way=way, value=value) for way in ways for value in simple),
+    ]
+
+
+def _ways(value: Json) -> Iterator[tuple[Any, ...]]:
+    """Yield the keys that lead to each member of a JSON value."""
+    if isinstance(value, dict | list):
+        keys: Iterable[Any] = value if isinstance(value, dict) else range(len(value))
+        for key in keys:
+            yield (key,)
+            yield from ((key, *rest) for rest in _ways(value[key]))
+
+
+def _without_node(store: Documents, path: str) -> Documents:
+    return {key: value for key, value in store.items() if not key.startswith(f"{path}/")}
+
+
+def _without(store: Documents, way: tuple[Any, ...]) -> Documents:
+    result, container = _copied(store, way)
+    del container[way[-1]]
+    return result
+
+
+def _with(store: Documents, way: tuple[Any, ...], value: Json) -> Documents:
+    result, container = _copied(store, way)
+    container[way[-1]] = value
+    return result
+
+
+def _copied(store: Documents, way: tuple[Any, ...]) -> tuple[Documents, Any]:
+    """Return a copy of a store, and what holds a member of it."""
+    result = copy.deepcopy(store)
+    container: Any = result
+    for key in way[:-1]:
+        container = container[key]
+    return result, container
+
+
+def _size(store: Documents) -> int:
+    return len(json.dumps(store))
+
+
+# In another process, which may hang or grow.
+
+
+class Examiner:
+    """Examines stores in a process of its own, which is ended when it takes too long.
+
+    Parameters
+    ----------
+    seconds : float
+        What a store may take.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._start()
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(target=_examine_all, args=(theirs,), daemon=True)
+        self._process.start()
+        theirs.close()
+        self._connection.recv()
+
+    def examine(self, store: Documents) -> list[Violation]:
+        """Return the laws that a store breaks."""
+        self._connection.send(store)
+        if not self._connection.poll(self._seconds):
+            self._restart()
+            return [Violation("hangs", "", f"for more than {self._seconds} s")]
+        try:
+            return list(self._connection.recv())
+        except EOFError:
+            self._restart()
+            return [Violation("ends the process", "", "")]
+
+    def _restart(self) -> None:
+        self.close()
+        self._start()
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.join()
+        self._connection.close()
+
+
+def _examine_all(connection: Connection) -> None:
+    """Examine each store that comes, until the other end is closed."""
+    if sys.platform != "win32":
+        resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # zarr leaves errors behind
+    connection.send("ready")
+    violations(random_store(0))  # what is loaded once does not count as the memory of a store
+    while True:
+        try:
+            store = connection.recv()
+        except EOFError:
+            return
+        before = _peak()
+        found = violations(store)
+        if _peak() - before > MEMORY:
+            found.append(Violation("takes memory", "", f"{_peak() - before >> 20} MB"))
+        connection.send(found)
+
+
+def _peak() -> int:
+    """Return the most memory in bytes that this process has had, as far as the system says."""
+    if sys.platform == "win32":
+        return 0
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+@dataclass
+class Case:
+    """Stores that break a law in the same way.
+
+    Attributes
+    ----------
+    violation : Violation
+        That of the first store.
+    seeds : list of int
+        Of all of them.
+    """
+
+    violation: Violation
+    seeds: list[int]
+
+
+def searched(seeds: Iterable[int], seconds: float, end: float = inf) -> tuple[int, list[Case]]:
+    """Examine the random stores of seeds until some moment; return how many, and what was found.
+
+    Parameters
+    ----------
+    seeds : iterable of int
+        Of `random_store`.
+    seconds : float
+        What a store may take.
+    end : float
+        When to stop, as `time.monotonic` says.
+    """
+    cases: dict[str, Case] = {}
+    number = 0
+    examiner = Examiner(seconds)
+    with closing(examiner):
+        for seed in seeds:
+            if time.monotonic() > end:
+                break
+            number += 1
+            for violation in examiner.examine(random_store(seed)):
+                cases.setdefault(violation.kind, Case(violation, [])).seeds.append(seed)
+    return number, list(cases.values())
+
+
+def smallest(case: Case, seconds: float, effort: float) -> Documents:
+    """Return the store of a case, cut down with some seconds of effort."""
+    examiner = Examiner(seconds)
+
+    def breaks(store: Documents) -> bool:
+        return case.violation.kind in {found.kind for found in examiner.examine(store)}
+
+    with closing(examiner):
+        return shrunk(random_store(case.seeds[0]), breaks, effort)
