@@ -1,0 +1,272 @@
+"""Opening from many threads, event loops and processes; interrupted, and a thousand times."""
+
+import asyncio
+import gc
+import multiprocessing
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from random import Random
+from types import FrameType
+from typing import Any, Self
+
+import numpy as np
+import psutil
+import pytest
+import xarray as xr
+
+from zarr_xgroup.tests.builders import Array, Contents, Group, assert_same, build, coordinate
+from zarr_xgroup.tests.documents import STORES, declaring
+from zarr_xgroup.tests.servers import FileServer
+
+NAMES = ("geolocation_test", "roms_test")
+
+#: Seconds after which something counts as hanging.
+SAFEGUARD = 120
+
+pytestmark = [
+    # Warning filters belong to the process: `catch_warnings` in one thread undoes another's.
+    pytest.mark.filterwarnings("ignore::zarr_xgroup.XGroupWarning"),
+    pytest.mark.filterwarnings("ignore::UserWarning"),
+]
+
+
+def small() -> Contents:
+    """Return a store in which one group refers to another."""
+    values = {"external": {"node": "/axes/x"}}
+    cs = {"crs": [{"axes": {"x": {"coordinates": [{"values": values}]}}}]}
+    field = Array(np.arange(3.0), ("x",), declaring("cs", cs=cs))
+    axes = Group({"x": coordinate("x", [10.0, 20.0, 30.0], units="m")})
+    return build(Group({"axes": axes, "g": Group({"a": field})}), consolidated=True)
+
+
+def opened(store: Any) -> xr.DataTree:
+    return xr.open_datatree(store, engine="xgroup")
+
+
+def same(ours: xr.DataTree, expected: xr.DataTree) -> bool:
+    """Return whether trees are the same, values included; else fail."""
+    assert_same(ours, expected)
+    return True
+
+
+# Threads and event loops.
+
+
+def test_sixteen_threads_open_the_same_and_other_stores() -> None:
+    expected = {name: opened(STORES / f"{name}.zarr").load() for name in NAMES}
+
+    def check(number: int) -> bool:
+        name = NAMES[number // 8 % 2]
+        return same(opened(STORES / f"{name}.zarr").load(), expected[name])
+
+    with ThreadPoolExecutor(16) as pool:
+        assert list(pool.map(check, range(32), timeout=SAFEGUARD)) == [True] * 32
+
+
+def test_sixteen_threads_read_what_one_has_opened() -> None:
+    expected = opened(STORES / "geolocation_test.zarr").load()
+    tree = xr.open_datatree(STORES / "geolocation_test.zarr", engine="xgroup", cache=False)
+    with ThreadPoolExecutor(16) as pool:
+        trees = list(pool.map(lambda _n: tree.copy().compute(), range(32), timeout=SAFEGUARD))
+    assert all(same(each, expected) for each in trees)
+
+
+def test_opening_within_a_running_event_loop(http_server: FileServer) -> None:
+    http_server.contents = small()
+    expected = opened(http_server.url).load()
+
+    async def main() -> list[xr.DataTree]:
+        here = opened(http_server.url).load()
+        threads = [asyncio.to_thread(lambda: opened(http_server.url).load()) for _n in range(8)]
+        return [here, *await asyncio.gather(*threads)]
+
+    trees = asyncio.run(main())
+    assert len(trees) == 9
+    assert all(same(tree, expected) for tree in trees)
+
+
+# Processes.
+
+
+def _read(tree: xr.DataTree, store: Any, engine: str, connection: Any) -> None:
+    """Send what is read of a tree that another process opened, and of the store opened here."""
+    warnings.simplefilter("ignore")
+    here = xr.open_datatree(store, engine=engine)
+    connection.send([it["g"].to_dataset()["a"].values.tolist() for it in (tree, here)])
+
+
+def values_in_another_process(method: str, store: Any, engine: str) -> Any:
+    """Return what `_read` sends from a new process, None if it sends nothing."""
+    context: Any = multiprocessing.get_context(method)
+    ours, theirs = context.Pipe(duplex=False)
+    arguments = (xr.open_datatree(store, engine=engine), store, engine, theirs)
+    process = context.Process(target=_read, args=arguments, daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        return ours.recv() if ours.poll(SAFEGUARD) else None
+    except EOFError:
+        return None
+    finally:
+        process.kill()
+        process.join()
+        ours.close()
+
+
+each_method = pytest.mark.parametrize(
+    "method", [it for it in ("fork", "spawn") if it in multiprocessing.get_all_start_methods()]
+)
+# Python says since 3.12 that a process with threads, as zarr starts one, should not fork.
+forking = pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+
+
+@forking
+@each_method
+def test_another_process_reads_and_opens(method: str, tmp_path: Path) -> None:
+    for key, content in small().items():
+        (tmp_path / key).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / key).write_bytes(content)
+    expected = [[0.0, 1.0, 2.0]] * 2
+    assert values_in_another_process(method, tmp_path, "xgroup") == expected
+
+
+@forking
+@each_method
+def test_another_process_reads_and_opens_over_http_as_with_engine_zarr(
+    method: str, http_server: FileServer
+) -> None:
+    http_server.contents = small()
+    theirs = values_in_another_process(method, http_server.url, "zarr")
+    assert values_in_another_process(method, http_server.url, "xgroup") == theirs
+
+
+# Interruption.
+
+
+class Interruption:
+    """Raises KeyboardInterrupt in this thread at some call of a Python function.
+
+    Parameters
+    ----------
+    moment : int
+        How many calls go well.
+    """
+
+    def __init__(self, moment: float) -> None:
+        self._moment = moment
+        self.calls = 0
+
+    def __enter__(self) -> Self:
+        sys.setprofile(self._profile)
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        sys.setprofile(None)
+
+    def _profile(self, _frame: FrameType, event: str, _argument: Any) -> None:
+        if event == "call":
+            self.calls += 1
+            if self.calls == self._moment:
+                raise KeyboardInterrupt
+
+
+@pytest.fixture(params=["local", "http"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    """Return a small store, in a folder and behind a server."""
+    if request.param == "http":
+        server = request.getfixturevalue("http_server")
+        server.contents = small()
+        return server.url
+    for key, content in small().items():
+        (tmp_path / key).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / key).write_bytes(content)
+    return str(tmp_path)
+
+
+# Python tells of what is raised while an object is freed, which nobody can catch.
+unraisable = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+@unraisable
+@pytest.mark.skipif(sys.gettrace() is not None, reason="something else follows the calls")
+def test_an_open_that_was_interrupted_at_any_call(place: Any) -> None:
+    expected = opened(place).load()
+    with Interruption(float("inf")) as whole:
+        opened(place)
+    random, interrupted = Random(0), 0
+    for _time in range(60):
+        try:
+            with Interruption(random.randrange(1, whole.calls * 9 // 10)):
+                opened(place)
+        except KeyboardInterrupt:
+            interrupted += 1
+        assert same(opened(place).load(), expected)
+    assert interrupted > 50
+
+
+@unraisable
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on this system")
+def test_an_open_that_was_interrupted_by_a_signal(place: Any) -> None:
+    expected = opened(place).load()
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    random = Random(0)
+    try:
+        for _time in range(60):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-4, 0.05))
+                try:
+                    opened(place).load()
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                pass
+            assert same(opened(place).load(), expected)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+# A thousand times.
+
+
+def resources() -> dict[str, int]:
+    """Return how many objects, threads and descriptors there are, and bytes of memory."""
+    gc.collect()
+    process = psutil.Process()
+    return {
+        "objects": len(gc.get_objects()),
+        "threads": process.num_threads(),
+        "descriptors": process.num_fds() if os.name == "posix" else process.num_handles(),
+        "memory": process.memory_info().rss,
+    }
+
+
+def close(store: Any) -> None:
+    with opened(store) as tree:
+        tree["g"]["a"].load()
+
+
+def forget(store: Any) -> None:
+    opened(store)["g"]["a"].load()
+
+
+@pytest.mark.parametrize("use", [close, forget], ids=lambda function: function.__name__)
+def test_a_thousand_opens_leave_nothing_behind(
+    place: Any, http_server: FileServer, use: Callable[[Any], None]
+) -> None:
+    for _time in range(50):  # what is made once
+        use(place)
+    http_server.reset()
+    before = resources()
+    for _time in range(500):
+        use(place)
+    http_server.reset()
+    after = resources()
+    assert after["objects"] - before["objects"] < 500
+    assert after["threads"] <= before["threads"] + 2
+    assert after["descriptors"] <= before["descriptors"] + 2
+    assert after["memory"] - before["memory"] < 2**25
