@@ -726,9 +726,7 @@ def assert_same_variable(
     if encoding:
         assert_equal(ours.encoding, theirs.encoding, f"{name} encoding")
     if values:
-        np.testing.assert_array_equal(
-            np.asarray(ours.values), np.asarray(theirs.values), err_msg=name
-        )
+        xr.testing.assert_equal(ours, theirs)
 
 
 def assert_equal(ours: Any, theirs: Any, where: str) -> None:

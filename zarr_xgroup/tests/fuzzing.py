@@ -305,6 +305,10 @@ def _comes_from_zarr(error: Exception) -> bool:
 # Cutting down.
 
 
+#: Without these a document is broken in another way than the one looked for.
+_ALWAYS_THERE = frozenset({"zarr_format", "node_type", "shape", "chunk_shape", "chunks"})
+
+
 def shrunk(store: Documents, breaks: Callable[[Documents], bool], seconds: float) -> Documents:
     """Return the smallest store found that still breaks a law; the search takes some seconds.
 
@@ -327,12 +331,11 @@ def shrunk(store: Documents, breaks: Callable[[Documents], bool], seconds: float
 
 def _steps(store: Documents) -> list[Callable[[Documents], Documents]]:
     """Return what makes a store smaller, what takes away most first."""
-    ways = sorted(_ways(store), key=len)
-    simple: tuple[Json, ...] = (0, "", [], {})
+    ways = [way for way in sorted(_ways(store), key=len) if way[-1] not in _ALWAYS_THERE]
     return [
         *(partial(_without_node, path=path) for path in node_paths(store)),
         *(partial(_without, way=way) for way in ways),
-        *(partial(_with, way=way, value=value) for way in ways for value in simple),
+        *(partial(_simplified, way=way) for way in ways),
     ]
 
 
@@ -355,9 +358,10 @@ def _without(store: Documents, way: tuple[Any, ...]) -> Documents:
     return result
 
 
-def _with(store: Documents, way: tuple[Any, ...], value: Json) -> Documents:
+def _simplified(store: Documents, way: tuple[Any, ...]) -> Documents:
+    """Return a store with an empty value, of the type that it has, at one place."""
     result, container = _copied(store, way)
-    container[way[-1]] = value
+    container[way[-1]] = type(container[way[-1]] or 0)()
     return result
 
 
