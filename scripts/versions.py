@@ -96,13 +96,13 @@ def environments(number: int) -> Iterator[Environment]:
             yield Environment(sys.executable, {package: release})
 
 
-def outcome(environment: Environment, extra: str, arguments: list[str]) -> tuple[str, ...]:
+def outcome(environment: Environment, packages: list[str], arguments: list[str]) -> tuple[str, ...]:
     """Return a row of the table: versions of Python, xarray and zarr, and what came of it."""
     with tempfile.TemporaryDirectory() as folder:
         python = str(Path(folder) / "bin" / "python")
         pins = [f"{package}=={release}" for package, release in environment.pins.items()]
         _run(environment.python, "-m", "venv", folder)
-        installed = _run(python, *_PIP, "-e", f"{REPOSITORY}[{extra}]", *pins)
+        installed = _run(python, *_PIP, "-e", *packages, *pins)
         if installed.returncode:
             wanted = [environment.pins.get(package, "newest") for package in VARIED]
             return (environment.python, *wanted, f"not installed: {_last_line(installed.stderr)}")
@@ -134,11 +134,17 @@ def main() -> None:
     """Print the table, row by row as they come."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--series", type=int, default=4, help="how many minor series of each")
-    parser.add_argument("--extra", default="test", help="the extra that is installed")
+    parser.add_argument(
+        "--with",
+        nargs="+",
+        dest="packages",
+        help="what is installed instead of the extra 'test', for tests that need less",
+    )
     options, arguments = parser.parse_known_args()
+    packages = [str(REPOSITORY), *options.packages] if options.packages else [f"{REPOSITORY}[test]"]
     print(_row("Python", "xarray", "zarr", "outcome"), flush=True)
     for environment in environments(options.series):
-        print(_row(*outcome(environment, options.extra, arguments)), flush=True)
+        print(_row(*outcome(environment, packages, arguments)), flush=True)
 
 
 def _row(python: str, xarray: str, zarr: str, result: str) -> str:

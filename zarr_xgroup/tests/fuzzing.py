@@ -261,10 +261,10 @@ def _lost_in_tree(ours: xr.DataTree, theirs: xr.Dataset) -> Iterator[Violation]:
     A coordinate that a group above has as well is left there by xarray; what does not align
     with the groups above is called otherwise.
     """
-    there = ours.to_dataset().variables
+    there = [*ours.to_dataset(inherit=False).variables.items(), *ours.coords.variables.items()]
     for name, variable in theirs.variables.items():
-        names = [it for it in there if it == name or str(it).startswith(f"{name}_")]
-        if not any(there[it].shape == variable.shape for it in names):
+        shapes = [it.shape for other, it in there if f"{other}_".startswith(f"{name}_")]
+        if variable.shape not in shapes:
             yield Violation("loses a variable", "in a tree", f"{name!r}")
 
 
