@@ -284,22 +284,23 @@ def _different(ours: Any, theirs: Any) -> Iterator[Violation]:
 
 
 def _unreadable(ours: xr.Dataset, theirs: xr.Dataset | None) -> Iterator[Violation]:
-    """Yield the variables that cannot be read, though no chunk and not engine zarr is to blame."""
+    """Yield the variables that cannot be read, but could by engine zarr or are read from no store.
+
+    The others say in their encoding where they are read from.
+    """
     for name, variable in ours.variables.items():
         error = _reading_error(variable)
-        if error is None or _comes_from_zarr(error):
+        if error is None:
             continue
-        if theirs is None or name not in theirs.variables or not _reading_error(theirs[name]):
+        is_stored = "source" in variable.encoding or "preferred_chunks" in variable.encoding
+        their = None if theirs is None else theirs.variables.get(name)
+        if not is_stored or (their is not None and not _reading_error(their)):
             kind = f"{type(error).__name__} in {_place(error)}"
             yield Violation("cannot be read", kind, _told(error))
 
 
 def _reading_error(variable: Any) -> Exception | None:
     return attempt(lambda: variable.values).error if variable.size <= READABLE else None
-
-
-def _comes_from_zarr(error: Exception) -> bool:
-    return "zarr" in Path(traceback.extract_tb(error.__traceback__)[-1].filename).parts
 
 
 # Cutting down.

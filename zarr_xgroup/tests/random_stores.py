@@ -236,7 +236,7 @@ class _Maker:
         elif what == "broken":
             self.break_some(copies)
         else:
-            other = self.any("..", ".", "a//b", "/x", "x/", "a/../b", "", "new", *self.groups)
+            other = self.any("..", ".", "a//b", "/x", "x/", "a/../b", "new", *self.groups)
             name = posixpath.basename(key)
             target = f"{other}/{name}" if name in DOCUMENT_NAMES else other
             copies[target] = copies[key] if what == "twice" else copies.pop(key)
