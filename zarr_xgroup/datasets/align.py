@@ -66,9 +66,9 @@ def align_with_parents(
             names = _new_names(aligned[path], path, reasons, parents, children)
             aligned[path] = rename_dimensions(aligned[path], names)
             findings.append(_finding(f"/{root}{path}" if root else path, names, reasons))
-        hidden = _hidden(aligned[path], parents, identities)
+        hidden = [name for name in parents.coordinates if name in aligned[path].data_vars]
         if hidden:
-            aligned[path] = aligned[path].set_coords(hidden)
+            aligned[path] = aligned[path].set_coords(_by_attached(hidden, parents, identities))
             _leave_indexes_to_xarray(aligned, path, hidden)
         inherited[path] = _passed_on(aligned[path], path, parents)
     return aligned, findings
@@ -180,19 +180,16 @@ def _new_names(
     return names
 
 
-def _hidden(
-    dataset: xr.Dataset, parents: _Inherited, identities: Mapping[str, Mapping[str, Hashable]]
+def _by_attached(
+    hidden: Iterable[str], parents: _Inherited, identities: Mapping[str, Mapping[str, Hashable]]
 ) -> list[str]:
     """Return the data variables that a coordinate attached to a parent would hide.
 
     In a node of a DataTree, what it inherits comes before its own data variables, but after
-    its own coordinates: these variables have to be such.
+    its own coordinates: these variables have to be such. Where the parent's coordinate is an
+    array of its group, the variables are what engine zarr makes of them.
     """
-    return [
-        name
-        for name, owner in parents.coordinates.items()
-        if name in dataset.data_vars and name in identities.get(owner, {})
-    ]
+    return [name for name in hidden if name in identities.get(parents.coordinates[name], {})]
 
 
 def _leave_indexes_to_xarray(
