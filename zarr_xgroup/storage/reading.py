@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from zarr.abc.store import Store
 from zarr.core.buffer import default_buffer_prototype
+from zarr.storage import StorePath
 
 from zarr_xgroup.errors import XGroupStoreError
 from zarr_xgroup.i18n import _
@@ -83,9 +84,15 @@ class StoreReader:
                     for key in keys
                     if key.lstrip("/").startswith(below)
                 }
-            return names
+            return {name for name in names if self._can_be_node(name)}
 
         return await self._attempt(listed, f"/{group}")
+
+    def _can_be_node(self, name: str) -> bool:
+        """Tell whether zarr can ask for what is called so; it may take backslashes for slashes."""
+        if name in (".", ".."):
+            return False
+        return "\\" not in name or StorePath(self._store, name).path == name
 
     async def _value(self, key: str) -> Any:
         """Return what stands at a key, None without anything, or the error in its way."""

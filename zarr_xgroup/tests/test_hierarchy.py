@@ -731,6 +731,17 @@ def test_names_of_nodes_that_are_unusual() -> None:
                 assert dataset.attrs == {"called": name}
 
 
+@each_format
+def test_names_that_zarr_takes_for_others_are_overlooked(zarr_format: ZarrFormat) -> None:
+    group = Group({"a-b": Array([1.0], ("x",)), "v": Array([1.0], ("x",))})
+    contents = build(Group({"g": group}), zarr_format)
+    renamed = {key.replace("a-b", "a\\b"): value for key, value in contents.items()}
+    compare(xr.open_groups, memory_store(renamed))
+    for name in (".", ".."):  # engine zarr opens nothing then
+        renamed = {key.replace("a-b", name): value for key, value in contents.items()}
+        assert set(opened(xr.open_groups, memory_store(renamed))["/g"].variables) == {"v"}
+
+
 def test_what_is_no_node_is_overlooked() -> None:
     contents = {
         **build(SMALL),
