@@ -23,7 +23,7 @@ import xarray as xr
 import zarr
 
 import zarr_xgroup
-from zarr_xgroup import XGroupError, XGroupWarning
+from zarr_xgroup import XGroupError, XGroupNoPrincipalWarning, XGroupWarning
 from zarr_xgroup.tests.builders import (
     Contents,
     Open,
@@ -144,7 +144,7 @@ class _Examined:
         yield from _unreadable(ours.value, theirs.value)
         if theirs.value is not None:
             yield from _lost(ours.value, theirs.value)
-            if not self._declares(path):
+            if not (self._declares(path) or _tells(ours)):
                 yield from _different(ours.value, theirs.value)
         elif self._has_oracle and not self._copies:
             yield from _missing(ours.value, self._alone(path))
@@ -161,7 +161,7 @@ class _Examined:
                 yield from _lost_in_tree(ours.value[path], dataset)
             else:
                 yield Violation("loses a group", "", path)
-        if DECLARATION not in json.dumps(self._documents):
+        if DECLARATION not in json.dumps(self._documents) and not _tells(ours):
             tree = self._opened(xr.open_datatree, "zarr")
             if tree.value is not None:
                 yield from _different(ours.value, tree.value)
@@ -224,6 +224,12 @@ def _all_documents(documents: Documents) -> Iterator[Json]:
         yield document
         for container, key in places(document):
             yield container[key]
+
+
+def _tells(outcome: Outcome[Any]) -> bool:
+    """Return whether anything was told but that arrays declare no principal convention."""
+    told = [item for item in outcome.warnings if isinstance(item, XGroupWarning)]
+    return any(type(item) is not XGroupNoPrincipalWarning for item in told)
 
 
 def _is_huge(document: Json) -> bool:

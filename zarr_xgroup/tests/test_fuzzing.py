@@ -1,0 +1,174 @@
+"""Random stores break no law, nor do those that once did; and whoever breaks one is caught."""
+
+import json
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import xarray as xr
+
+from zarr_xgroup import XGroupStoreError
+from zarr_xgroup.backend import XGroupBackendEntrypoint
+from zarr_xgroup.tests.builders import HAS_INDEX_OPTION
+from zarr_xgroup.tests.documents import array, group
+from zarr_xgroup.tests.fuzzing import Examiner, searched, shrunk, violations
+from zarr_xgroup.tests.random_stores import Documents, contents_of, random_store
+
+#: Each store that was ever found to break a law, cut down to what it takes.
+FOUND: dict[str, Documents] = json.loads(
+    (Path(__file__).parent / "found_stores.json").read_text(encoding="utf-8")
+)
+
+_FAULTS = "what is raised for one variable concerns more than this variable"
+_NODES = "nodes that engine zarr takes are not taken"
+_BUDGET = "there is no limit to what is read or worked out"
+
+#: Those that still break one, and why; some do not by older versions of xarray.
+BROKEN = {
+    "a copy of the root that is an array": _NODES,
+    "a group without node_type": _NODES,
+    "a v3 array called .zgroup": _NODES,
+    "a v2 array called zarr.json": _NODES,
+    "a v3 group called .zarray": _NODES,
+    "a copy of the root with other attributes": _NODES,
+    "texts with a scale factor": _FAULTS,
+    "texts with a scale factor as dimension coordinate": _FAULTS,
+    "a scalar called like a dimension": _FAULTS,
+    "a coordinate of the group above called like a group": _FAULTS,
+    "times that are texts, in a group below what refers to them": _FAULTS,
+    "a dimension twice": _FAULTS,
+    "empty truth values with units of time as dimension coordinate": _FAULTS,
+    "bounds that are a list, of times": _FAULTS,
+    "bounds of times that cannot be decoded": _FAULTS,
+    "a missing value beyond all numbers": _FAULTS,
+    "a scale factor that is a text": _FAULTS,
+    "a coordinate of 2 GB": _BUDGET,
+    "ten milliards of positions": _BUDGET,
+}
+
+
+def broken(reason: str) -> pytest.MarkDecorator:
+    return pytest.mark.xfail(reason=reason, strict=HAS_INDEX_OPTION)
+
+
+#: Seconds that a store may take, on a machine that does much else.
+LIMIT = 30
+
+
+@pytest.fixture(scope="module")
+def examiner() -> Iterator[Examiner]:
+    with closing(Examiner(LIMIT)) as examiner:
+        yield examiner
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=broken(reason=BROKEN[name])) if name in BROKEN else name
+        for name in FOUND
+    ],
+)
+def test_what_was_found_once(examiner: Examiner, name: str) -> None:
+    assert examiner.examine(FOUND[name]) == []
+
+
+@broken(reason="some of these stores are as those of `BROKEN`")
+def test_random_stores_break_no_law() -> None:
+    number, cases = searched(range(150), LIMIT)
+    assert number == 150
+    assert not cases, "\n".join(f"{case.seeds}: {case.violation.kind}" for case in cases)
+
+
+def test_a_seed_stands_for_one_store() -> None:
+    assert [contents_of(random_store(seed)) for seed in range(20)] == [
+        contents_of(random_store(seed)) for seed in range(20)
+    ]
+
+
+# The laws, each broken.
+
+STORE: Documents = {
+    "zarr.json": group({"title": "a"}),
+    "a/zarr.json": array([2], ["x"]),
+    "g/zarr.json": group(),
+    "g/b/zarr.json": array([3], ["y"]),
+}
+
+
+def test_a_store_that_breaks_no_law() -> None:
+    assert violations(STORE) == []
+
+
+def without_arrays(dataset: xr.Dataset) -> xr.Dataset:
+    return dataset.drop_vars(list(dataset.variables))
+
+
+def with_another_title(dataset: xr.Dataset) -> xr.Dataset:
+    return dataset.assign_attrs(title="b")
+
+
+def first_only(dataset: xr.Dataset) -> xr.Dataset:
+    return dataset.isel(dict.fromkeys(dataset.dims, slice(1)))
+
+
+def raising(_dataset: xr.Dataset) -> xr.Dataset:
+    message = "broken"
+    raise ValueError(message)
+
+
+def warning(dataset: xr.Dataset) -> xr.Dataset:
+    warnings.warn("not ours", UserWarning, stacklevel=1)
+    return dataset
+
+
+def refusing(_dataset: xr.Dataset) -> xr.Dataset:
+    raise XGroupStoreError
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        (without_arrays, "loses a variable: "),
+        (with_another_title, "differs: "),
+        (first_only, "changes a shape: "),
+        (raising, "raises: ValueError in "),
+        (warning, "warns: UserWarning"),
+        (refusing, "raises: XGroupStoreError in "),
+    ],
+    ids=lambda item: getattr(item, "__name__", None),
+)
+def test_a_law_that_is_broken(
+    monkeypatch: pytest.MonkeyPatch, change: Callable[[xr.Dataset], xr.Dataset], kind: str
+) -> None:
+    original = XGroupBackendEntrypoint.open_dataset
+
+    def changed(self: Any, store: Any, **options: Any) -> xr.Dataset:
+        return change(original(self, store, **options))
+
+    monkeypatch.setattr(XGroupBackendEntrypoint, "open_dataset", changed)
+    assert any(found.kind.startswith(kind) for found in violations(STORE))
+
+
+def test_a_process_that_takes_too_long_is_ended() -> None:
+    with closing(Examiner(0)) as hasty:
+        assert [found.law for found in hasty.examine(STORE)] == ["hangs"]
+
+
+# Cutting down.
+
+
+def test_a_store_is_cut_down_to_what_it_takes() -> None:
+    store = {**STORE, "g/b/zarr.json": array([3], ["y"], {"units": "m", "cs": {"crs": [1, 2]}})}
+
+    def breaks(candidate: Documents) -> bool:
+        return 2 in candidate.get("g/b/zarr.json", {}).get("attributes", {}).get("cs", {}).get(
+            "crs", []
+        )
+
+    (key, document), *others = shrunk(store, breaks, LIMIT).items()
+    assert not others
+    assert key == "g/b/zarr.json"
+    assert document["attributes"] == {"cs": {"crs": [2]}}
