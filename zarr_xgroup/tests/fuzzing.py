@@ -147,7 +147,7 @@ class _Examined:
             if not (self._declares(path) or _tells(ours)):
                 yield from _different(ours.value, theirs.value)
         elif self._has_oracle and not self._copies:
-            yield from _missing(ours.value, self._alone(path))
+            yield from _missing(ours.value, ours.warnings, self._alone(path), path)
 
     def tree(self) -> Iterator[Violation]:
         """Yield what is wrong with the tree."""
@@ -274,9 +274,14 @@ def _lost_in_tree(ours: xr.DataTree, theirs: xr.Dataset) -> Iterator[Violation]:
             yield Violation("loses a variable", "in a tree", f"{name!r}")
 
 
-def _missing(ours: Any, names: set[str]) -> Iterator[Violation]:
-    for name in sorted(names - set(ours.variables)):
-        yield Violation("loses a variable", "that engine zarr opens alone", f"{name!r}")
+def _missing(
+    ours: xr.Dataset, given: Iterable[Warning], names: set[str], path: str
+) -> Iterator[Violation]:
+    """Yield the arrays that engine zarr opens alone, and that are left out without a word."""
+    told = " ".join(map(str, given))
+    for name in sorted(names - set(map(str, ours.variables))):
+        if f"/{path}/{name}".replace("//", "/") not in told:
+            yield Violation("loses a variable", "that engine zarr opens alone", f"{name!r}")
 
 
 def _different(ours: Any, theirs: Any) -> Iterator[Violation]:
