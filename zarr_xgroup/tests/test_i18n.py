@@ -142,7 +142,7 @@ def test_what_is_not_translated_is_as_it_is(monkeypatch: pytest.MonkeyPatch) -> 
 def test_plural_forms(monkeypatch: pytest.MonkeyPatch, number: int, form: str) -> None:
     monkeypatch.setenv("LANGUAGE", "de")
     warning = without_principal([f"/a{n}" for n in range(number)])
-    assert f": {form}/a0, /a1, /a2 {number - 3}; " in str(warning)
+    assert f": {form}/a0, /a1, /a2 {number - 3}. " in str(warning)
 
 
 @pytest.mark.usefixtures("catalogue")
