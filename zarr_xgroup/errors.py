@@ -22,24 +22,12 @@ Warnings::
     └── XGroupPluginWarning                 a convention plug-in that cannot be used
 """
 
-import struct
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Self
-
-#: What zarr, xarray and numpy raise for metadata that they cannot use.
-METADATA_ERRORS = (
-    ValueError,  # also JSON, Unicode and most of zarr's own
-    TypeError,
-    LookupError,  # a missing key, an unknown codec
-    AttributeError,
-    ArithmeticError,
-    NotImplementedError,
-    AssertionError,
-    ImportError,  # a codec whose package is missing
-    struct.error,  # a fill value of the wrong width
-)
 
 
 #: What stands between those who open a store and the place where they are warned; contextlib, too:
@@ -136,6 +124,25 @@ class XGroupMetadataError(XGroupError, ValueError):
     """
 
     keys: tuple[str, ...] = ()
+
+
+@contextmanager
+def containing() -> Iterator[None]:
+    """Raise whatever others' code raises about one variable as an XGroupMetadataError.
+
+    What xarray, zarr, numpy, pandas or pyproj raise while a variable is made, decoded or indexed
+    concerns that variable, of whatever class it is: who asked for the variable catches
+    XGroupError, says what became of it and goes on with the others. A warning passes: it is
+    raised where the user has made errors of warnings.
+    """
+    try:
+        yield
+    except (XGroupError, Warning):
+        raise
+    except Exception as error:
+        public = (cls.__name__ for cls in type(error).__mro__ if not cls.__name__.startswith("_"))
+        message = f"{next(public)}: {error}"
+        raise XGroupMetadataError(message) from error
 
 
 def retold(error: Exception, message: str) -> XGroupError:

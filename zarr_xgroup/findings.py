@@ -109,6 +109,14 @@ def left_out(node: Node, error: XGroupError) -> Finding:
     return Finding(Kind.METADATA, message, (str(node),), node, error=error)
 
 
+def without_attributes(group: Node, error: XGroupError) -> Finding:
+    """Return the finding of a group whose attributes could not be used."""
+    message = _("Group {path} was opened without {what}: {reason}").format(
+        path=group, what=_("attributes"), reason=error
+    )
+    return Finding(Kind.METADATA, message, (str(group),), group, "/attributes", error)
+
+
 def as_warnings(findings: Iterable[Finding]) -> list[XGroupWarning]:
     """Return the warnings that tell findings: what was wrong first, what was not declared last.
 

@@ -310,10 +310,16 @@ class ArrayView:
             )
 
     def own_dims_of(self, node: Node) -> tuple[str, ...]:
-        """Return an array's own dimension names, ``<array>_dim_<axis>`` for one without a name."""
+        """Return an array's own dimension names, ``<array>_dim_<axis>`` for one without a name.
+
+        A name that an earlier axis has is none: no coordinate has a dimension twice.
+        """
         document = self.document_of(node)
         names = () if document is None else declared_dimensions(document)
-        return tuple(name or f"{node.name}_dim_{axis}" for axis, name in enumerate(names))
+        return tuple(
+            f"{node.name}_dim_{axis}" if name is None or name in names[:axis] else name
+            for axis, name in enumerate(names)
+        )
 
     def shape_of(self, node: Node) -> tuple[int, ...]:
         """Return the shape of another array."""

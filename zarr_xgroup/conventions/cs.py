@@ -38,7 +38,7 @@ from zarr_xgroup.metadata.snapshots import LackingError
 from zarr_xgroup.variables.functions import Regular, RegularBounds
 from zarr_xgroup.variables.sources import Computed, Literal, Offset, Source, Stored
 
-#: The dimension of the two sides of a cell.
+#: What boundaries, and the dimension of the two sides of a cell, are called.
 BOUNDS = "bounds"
 
 _DEGREES = {"degree", "degrees", "deg", "°"} | {
@@ -234,6 +234,11 @@ class _AlongAxis:
         """The number of values along the axis."""
         return self.array.sizes.get(self.name, 1)
 
+    @property
+    def sides(self) -> str:
+        """The dimension of the two sides of a cell, which is another one than that of the axis."""
+        return BOUNDS if self.name != BOUNDS else f"{BOUNDS}_1"
+
     def _coordinate(self, index: int, item: CoordinateSet | Part) -> Coordinate:
         node = self.node
         if isinstance(item, Part):
@@ -406,7 +411,7 @@ class _AlongAxis:
             raise offsets.error(_("gives offsets to values that are no numbers"))
         if self.array.describer.decoded_dtype(source).kind not in "iuf":
             raise offsets.error(_("gives offsets to values that are no numbers"))
-        return Offset(source, below, above, BOUNDS)
+        return Offset(source, below, above, self.sides)
 
     def _computed_bounds(
         self, source: Computed, below: float, above: float, offsets: Fragment
@@ -417,15 +422,15 @@ class _AlongAxis:
             raise offsets.error(_("gives boundaries beyond 64 bits"))
         dtype = np.result_type(np.dtype(source.dtype), type(below), type(above)).str
         bounds = RegularBounds(function, below, above)
-        shape, along = (self.length, 2), (self.name, BOUNDS)
+        shape, along = (self.length, 2), (self.name, self.sides)
         return Computed(bounds, shape, dtype, along, first=source.first)
 
     def _external_bounds(self, reference: Fragment) -> Stored:
         node = self.array.resolver.array(reference, self._are_bounds)
         if not self.is_dimension and self.array.shape_of(node) == (2,):
-            return self.array.stored(Stored(node, (BOUNDS,)), reference)
+            return self.array.stored(Stored(node, (self.sides,)), reference)
         transposed = self._sides_first(node)
-        along = (BOUNDS, self.name) if transposed else (self.name, BOUNDS)
+        along = (self.sides, self.name) if transposed else (self.name, self.sides)
         source = Stored(node, along, first=not self.is_dimension, transposed=transposed)
         return self.array.stored(source, reference)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,8 +15,15 @@ from zarr_xgroup.datasets.comparing import same_values
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.datasets.prefetch import Values, Wishes
 from zarr_xgroup.datasets.renaming import renamed_encoding
-from zarr_xgroup.errors import XGroupError, XGroupStoreError
-from zarr_xgroup.findings import Finding, Kind, coordinate_named, left_out, problem_of
+from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupStoreError
+from zarr_xgroup.findings import (
+    Finding,
+    Kind,
+    coordinate_named,
+    left_out,
+    problem_of,
+    without_attributes,
+)
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import copy_of
 from zarr_xgroup.metadata.nodes import Node
@@ -91,7 +99,11 @@ class Builder:
         contradictions = list(self._contradictions(planned.values()))
         findings.extend(_told(contradictions))
         planned = dict(_without_bounds(planned, {it.own.name for it in contradictions}))
-        attributes = self._group_attributes(plan.node)
+        attributes: dict[str, Any] = {}
+        try:
+            attributes = self._group_attributes(plan.node)
+        except XGroupMetadataError as error:
+            findings.append(without_attributes(plan.node, error))
         return BuiltGroup(
             plan.node, attributes, planned, self.variable, unreadable, tuple(findings)
         )
@@ -118,16 +130,24 @@ class Builder:
         own = planned.get(rival.rival.own) if rival.rival is not None else None
         if own is None or not (self._has_values(own) and self._has_values(rival)):
             return False
-        return same_values(self.variable(own), self.variable(rival))
+        with suppress(XGroupMetadataError):  # told when they are made for the Dataset
+            return same_values(self.variable(own), self.variable(rival))
+        return False
 
     def _contradictions(self, planned: Iterable[PlannedVariable]) -> Iterator[_Contradiction]:
         """Yield the own coordinates for which other values are declared."""
         for own in planned:
             for claim, referrer in own.claims if self._has_values(own) else ():
-                declared = self._maker.variable(claim.coordinate.source)
-                declared.attrs = dict(claim.coordinate.attributes)
-                if not same_values(self.variable(own), declared, claim.tolerance):
+                if self._contradicts(own, claim):
                     yield _Contradiction(own, claim, referrer)
+
+    def _contradicts(self, own: PlannedVariable, claim: Claim) -> bool:
+        """Tell whether other values are declared than a coordinate has."""
+        with suppress(XGroupMetadataError):  # told when it is made for the Dataset
+            declared = self._maker.variable(claim.coordinate.source)
+            declared.attrs = dict(claim.coordinate.attributes)
+            return not same_values(self.variable(own), declared, claim.tolerance)
+        return False
 
     def _has_values(self, planned: PlannedVariable) -> bool:
         """Tell whether all values of a variable were fetched."""

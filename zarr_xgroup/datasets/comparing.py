@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 from xarray.conventions import decode_cf_variable
 
-from zarr_xgroup.errors import METADATA_ERRORS
+from zarr_xgroup.errors import XGroupError, containing
 
 #: By how much of a step numbers may differ that were computed and stored in different ways.
 _OF_A_STEP = 1e-3
@@ -20,8 +20,16 @@ def same_values(mine: xr.Variable, theirs: xr.Variable, tolerance: float | None 
 
     Both are undecoded, and of the same length. Numbers may differ by what types and ways of
     computing make of them, far less than the distance from one value to the next, or by a
-    tolerance that is larger.
+    tolerance that is larger. What cannot be compared is not the same.
     """
+    try:
+        with containing():
+            return _are_same(mine, theirs, tolerance)
+    except XGroupError:
+        return False
+
+
+def _are_same(mine: xr.Variable, theirs: xr.Variable, tolerance: float | None) -> bool:
     one, other = _decoded(mine), _decoded(theirs)
     if one.shape != other.shape:
         return False
@@ -34,8 +42,9 @@ def same_values(mine: xr.Variable, theirs: xr.Variable, tolerance: float | None 
 
 def _decoded(variable: xr.Variable) -> np.ndarray[Any, Any]:
     try:
-        return np.asarray(decode_cf_variable("coordinate", variable).values)
-    except METADATA_ERRORS:  # told when it is decoded for the Dataset
+        with containing():
+            return np.asarray(decode_cf_variable("coordinate", variable).values)
+    except XGroupError:  # told when it is decoded for the Dataset
         return np.asarray(variable.values)
 
 

@@ -6,7 +6,7 @@ only that variable is left undecoded, as far as needed, and a finding says so.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, TypedDict
 
@@ -18,7 +18,7 @@ from xarray.indexes import PandasIndex
 from zarr_xgroup.datasets.build import BuiltGroup
 from zarr_xgroup.datasets.plan import PlannedVariable
 from zarr_xgroup.datasets.store import ResolvedZarrStore
-from zarr_xgroup.errors import METADATA_ERRORS, XGroupError, XGroupMetadataError
+from zarr_xgroup.errors import XGroupError, containing
 from zarr_xgroup.findings import Finding, Kind, left_out
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import STRING_ATTRIBUTES
@@ -54,7 +54,7 @@ _STEPS: tuple[tuple[_Coder, ...], ...] = (
 class _Remedy:
     """How a variable can be opened after all: without some attributes, partly undecoded."""
 
-    error: Exception
+    error: XGroupError
     set_aside: Mapping[str, Any] = field(default_factory=dict)
     switched_off: tuple[_Coder, ...] | None = None
 
@@ -118,17 +118,17 @@ class Decoder:
         remedies = {
             name: _Remedy(error, switched_off=_STEPS[1]) for name, error in group.unreadable.items()
         }
-        shared = self._shared_of(group, remedies)
-        variables = self._made(group, shared, findings)
         try:
-            dataset = self._opened(group, variables, shared, remedies)
-        except METADATA_ERRORS:
-            variables = self._made(group, {}, [])
+            with containing():
+                shared = self._shared_of(group, remedies)
+                variables = self._made(group, shared, findings)
+                dataset = self._opened(group, variables, shared, remedies)
+        except XGroupError:
+            findings.clear()
+            variables = self._made(group, {}, findings)
             readable = {name: item for name, item in variables.items() if name not in remedies}
-            found = dict(_remedies(readable, self._options))
-            if not found:
-                raise
-            remedies |= found
+            remedies |= self._remedies(readable)
+            remedies |= self._misfits(group, variables, remedies)
             dataset = self._opened(group, variables, {}, remedies)
         for name, remedy in remedies.items():
             planned = group.planned[name]
@@ -145,8 +145,9 @@ class Decoder:
             if name in shared:
                 continue
             try:
-                variables[name] = group.make(planned)
-            except XGroupMetadataError as error:
+                with containing():
+                    variables[name] = group.make(planned)
+            except XGroupError as error:
                 findings.append(left_out(group.node.child(name), error))
         return variables
 
@@ -160,6 +161,7 @@ class Decoder:
         """Return a Dataset in which remedies are applied."""
         variables = dict(undecoded)
         options = self._options
+        remedies = {name: remedy for name, remedy in remedies.items() if name in variables}
         for name, remedy in remedies.items():
             if remedy.switched_off is None:
                 del variables[name]
@@ -224,17 +226,77 @@ class Decoder:
     def _share(self, group: BuiltGroup, planned: PlannedVariable) -> _Shared:
         name = planned.name
         try:
-            variable = group.make(planned)
-            if not _RELATIONS.isdisjoint(variable.attrs):
-                return _Shared(None)
-            found, _attributes, _names = decode_cf_variables({name: variable}, {}, **self._options)
-            if name not in found:
-                return _Shared(None)  # not wanted
-            if self._with_indexes and found[name].dims == (name,):
-                return _Shared(*_indexed(name, found[name]))
-        except METADATA_ERRORS:
+            with containing():
+                variable = group.make(planned)
+                if not _RELATIONS.isdisjoint(variable.attrs):
+                    return _Shared(None)
+                return _Shared(*self._alone(name, variable, self._options))
+        except XGroupError:
             return _Shared(None)  # told when it is decoded with the others
-        return _Shared(found[name])
+
+    def _alone(
+        self, name: str, variable: xr.Variable, options: DecodingOptions
+    ) -> tuple[xr.Variable | None, xr.Index | None]:
+        """Return a variable decoded on its own, with its index; None if it is not wanted."""
+        found, _attributes, _names = decode_cf_variables({name: variable}, {}, **options)
+        if name in found and self._with_indexes and found[name].dims == (name,):
+            return _indexed(name, found[name])
+        return found.get(name), None
+
+    def _remedies(self, variables: Mapping[str, xr.Variable]) -> dict[str, _Remedy]:
+        """Return which variables cannot be opened as they are, and how each can be after all."""
+        remedies = {}
+        for name, variable in variables.items():
+            error = self._error_of(name, variable, self._options)
+            if error is not None:
+                remedies[name] = self._remedy(name, variable, error)
+        return remedies
+
+    def _remedy(self, name: str, variable: xr.Variable, error: XGroupError) -> _Remedy:
+        set_aside = {
+            key: value
+            for key, value in variable.attrs.items()
+            if key in STRING_ATTRIBUTES and not isinstance(value, str)
+        }
+        bare = _without_attributes(variable, set_aside)
+        # Without its calendar a time would be another one: it is left undecoded then.
+        for step in _STEPS[1:] if "calendar" in set_aside else _STEPS:
+            options = _switched_off(self._options, {name: step}, [name])
+            if self._error_of(name, bare, options) is None:
+                return _Remedy(error, set_aside, step)
+        return _Remedy(error)
+
+    def _error_of(
+        self, name: str, variable: xr.Variable, options: DecodingOptions
+    ) -> XGroupError | None:
+        """Return what keeps a variable from being decoded or indexed."""
+        return _raised(self._alone, name, variable.copy(deep=False), options)
+
+    def _misfits(
+        self,
+        group: BuiltGroup,
+        variables: Mapping[str, xr.Variable],
+        remedies: Mapping[str, _Remedy],
+    ) -> dict[str, _Remedy]:
+        """Return the variables that cannot be opened together with those before them.
+
+        Tried by halves: mostly there is none.
+        """
+        misfits: dict[str, _Remedy] = {}
+        fitting: dict[str, xr.Variable] = {}
+        pending = [dict(variables)]
+        while pending:
+            part = pending.pop()
+            error = _raised(self._opened, group, {**fitting, **part}, {}, remedies)
+            if error is None:
+                fitting |= part
+            elif len(part) == 1:
+                misfits[next(iter(part))] = _Remedy(error)
+            else:
+                items = list(part.items())
+                middle = len(items) // 2
+                pending += [dict(items[middle:]), dict(items[:middle])]
+        return misfits
 
 
 def _names_coordinates(group: BuiltGroup) -> bool:
@@ -265,33 +327,12 @@ def _indexed(name: str, variable: xr.Variable) -> tuple[xr.Variable, xr.Index]:
     return index.create_variables({name: variable})[name], index
 
 
-def _remedies(
-    variables: Mapping[str, xr.Variable], options: DecodingOptions
-) -> Iterator[tuple[str, _Remedy]]:
-    """Yield the variables that cannot be decoded, and how each can be opened after all."""
-    for name, variable in variables.items():
-        error = _decoding_error(name, variable, options)
-        if error is None:
-            continue
-        set_aside = {
-            key: value
-            for key, value in variable.attrs.items()
-            if key in STRING_ATTRIBUTES and not isinstance(value, str)
-        }
-        bare = _without_attributes(variable, set_aside)
-        # Without its calendar a time would be another one: it is left undecoded then.
-        for step in _STEPS[1:] if "calendar" in set_aside else _STEPS:
-            if _decoding_error(name, bare, _switched_off(options, {name: step}, [name])) is None:
-                yield name, _Remedy(error, set_aside, step)
-                break
-        else:
-            yield name, _Remedy(error)
-
-
-def _decoding_error(name: str, variable: xr.Variable, options: DecodingOptions) -> Exception | None:
+def _raised(function: Callable[..., object], *arguments: Any) -> XGroupError | None:
+    """Return what is raised when a function is called, None if nothing is."""
     try:
-        decode_cf_variables({name: variable.copy(deep=False)}, {}, **options)
-    except METADATA_ERRORS as error:
+        with containing():
+            function(*arguments)
+    except XGroupError as error:
         return error
     return None
 
@@ -325,8 +366,7 @@ def _finding(group: BuiltGroup, planned: PlannedVariable, remedy: _Remedy) -> Fi
     else:
         message = _("Array {path}: its coordinate {name!r}")
         subject = message.format(path=node, name=planned.name)
-    error = remedy.error
-    reason = str(error) if isinstance(error, XGroupError) else f"{type(error).__name__}: {error}"
+    reason = str(remedy.error)
     pointers = ", ".join(f"/attributes/{key}" for key in remedy.set_aside)
     if remedy.switched_off is None:
         message = _("{subject} was left out, xarray cannot decode it: {reason}")
@@ -337,5 +377,4 @@ def _finding(group: BuiltGroup, planned: PlannedVariable, remedy: _Remedy) -> Fi
     else:
         message = _("{subject} was opened with its times undecoded: {reason}")
     text = message.format(subject=subject, pointers=pointers, reason=reason)
-    error = error if isinstance(error, XGroupError) else XGroupMetadataError(reason)
-    return Finding(Kind.METADATA, text, (str(node),), node, error=error)
+    return Finding(Kind.METADATA, text, (str(node),), node, error=remedy.error)

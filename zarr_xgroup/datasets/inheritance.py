@@ -186,10 +186,14 @@ def _companion(
         own = declared_dimensions(document)
         if key in _BOUNDS and (len(own) != 2 or own[0] not in names):
             return None
-        dims = (_meant(it) or it or _nameless(node, n, key) for n, it in enumerate(own))
+        dims = [_meant(it) or it or _nameless(node, n, key) for n, it in enumerate(own)]
         is_same = all(dim == name for dim, name in names.items())
         wanted = node.name if is_same else f"{_prefix(coordinate.group)}_{node.name}"
-        return Coordinate(wanted, Stored(node, tuple(names.get(dim, dim) for dim in dims)))
+        along = (
+            names.get(dim, dim) if dim not in dims[:axis] else f"{node.name}_dim_{axis}"
+            for axis, dim in enumerate(dims)
+        )
+        return Coordinate(wanted, Stored(node, tuple(along)))
     return None
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +18,10 @@ from zarr_xgroup.conventions.model import Claim, Coordinate, GridMapping, Interp
 from zarr_xgroup.conventions.proj import SPATIAL_REF
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable, Rival
-from zarr_xgroup.errors import XGroupMetadataError
+from zarr_xgroup.errors import XGroupError, XGroupMetadataError, containing
 from zarr_xgroup.findings import Finding, Kind, coordinate_named, problem_of
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import with_names
+from zarr_xgroup.metadata.cf import DECODED_BY, with_names
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.variables.sources import (
     Computed,
@@ -74,6 +75,14 @@ class _Variable:
         self.rival: Rival | None = None
         self.bounds_of = ""
         self.rewritten: dict[str, str] = {}
+
+    @property
+    def meaning(self) -> Hashable | None:
+        """What it is to other groups: the same numbers are something else in another unit."""
+        if self.identity is None:
+            return None
+        added = ((key, self.added[key]) for key in sorted(DECODED_BY & self.added.keys()))
+        return self.identity, *(item for item in added if isinstance(item[1], str | int | float))
 
     def rename(self, names: Mapping[str, str]) -> None:
         """Rename dimensions."""
@@ -131,7 +140,8 @@ class _Naming:
         """Return the plan."""
         known: dict[Interpretation, tuple[dict[str, str], list[str]]] = {}
         for array in self._reading.arrays:
-            self._attach(array, known)
+            with self._telling(array):
+                self._attach(array, known)
         self._attach_grid_mappings()
         self._attach_located()
         for array in self._reading.arrays:
@@ -139,12 +149,21 @@ class _Naming:
         variables = tuple(self._planned(name, found) for name, found in self._variables.items())
         return GroupPlan(self._reading, variables, tuple(self._findings))
 
+    @contextmanager
+    def _telling(self, array: ArrayReading) -> Iterator[None]:
+        """Say of an array what is raised on behalf of it."""
+        try:
+            with containing():
+                yield
+        except XGroupError as error:
+            self._findings.append(problem_of(array.node, error))
+
     def _planned(self, name: str, variable: _Variable) -> PlannedVariable:
         return PlannedVariable(
             name,
             variable.source,
             variable.dims,
-            variable.identity,
+            variable.meaning,
             variable.is_own,
             name in self._coordinates,
             variable.added,
@@ -321,7 +340,10 @@ class _Naming:
         source, own = bounds.source, variable.source
         if not isinstance(source, Computed | Offset) or not isinstance(own, Stored):
             return bounds
-        if self._maker.decoded_dtype(own).kind not in "iuf":
+        try:
+            if self._maker.decoded_dtype(own).kind not in "iuf":
+                return None
+        except XGroupMetadataError:  # told when it is decoded for the Dataset
             return None
         distances = source.function if isinstance(source, Computed) else source
         offset = Offset(own, distances.below, distances.above, source.dims[-1])
@@ -374,7 +396,8 @@ class _Naming:
             return None
         if source.dims == (coordinate.name,) != (name,):
             return None  # a dimension coordinate has to be called as its dimension
-        if variable.dims != source.dims:
+        has_one_twice = len(set(variable.dims)) < len(variable.dims)
+        if variable.dims != source.dims and not has_one_twice:
             sizes = self._maker.sizes(source)
             if claimed or not self._fits(sizes, name):
                 return None
@@ -440,6 +463,9 @@ class _Naming:
         is_taken = name in self._variables or name in self._reading.groups
         return "/" not in name and not is_taken
 
+    def _is_free_for_scalar(self, name: str) -> bool:
+        return self._is_free(name) and name not in self._sizes
+
     def _fitting_names(
         self, sizes: Mapping[str, int], name: str, origin: Node, referrer: Node
     ) -> dict[str, str]:
@@ -492,9 +518,10 @@ class _Naming:
             if interpretation in known and variable.attribute("grid_mapping") is None:
                 variable.add({"grid_mapping": known[interpretation]})
                 continue
-            attached = self._add_grid_mapping(variable, mapping, array.node)
-            if attached is not None:
-                known[interpretation] = attached
+            with self._telling(array):
+                attached = self._add_grid_mapping(variable, mapping, array.node)
+                if attached is not None:
+                    known[interpretation] = attached
 
     def _add_grid_mapping(
         self, array: _Variable, mapping: GridMapping, referrer: Node
@@ -535,7 +562,7 @@ class _Naming:
                 if item.crs.is_same(crs) and item.geotransform is None
             )
             fresh = (other for other in _possible_names(crs.variable_name or "crs", ""))
-            chosen = next(known, None) or next(other for other in fresh if self._is_free(other))
+            chosen = next(known, None) or next(it for it in fresh if self._is_free_for_scalar(it))
             self._make_grid_mapping(chosen, mapping)
             self._variables[chosen].add(crs.grid_mapping())
             self._variables[name].add({"grid_mapping": chosen})
@@ -559,9 +586,9 @@ class _Naming:
         return True
 
     def _is_no_grid_mapping(self, name: str) -> bool:
-        """Tell whether a name is that of a variable that cannot stand for a CRS: no scalar."""
+        """Tell whether a name is that of something that cannot stand for a CRS: no scalar."""
         is_variable = name in self._variables and bool(self._variables[name].sizes)
-        return name in self._reading.groups or is_variable
+        return name in self._reading.groups or is_variable or name in self._sizes
 
     def _conflict(self, name: str, mapping: GridMapping) -> str | None:
         """Return what of an existing grid mapping variable is of another CRS."""
@@ -587,7 +614,7 @@ class _Naming:
         return next(
             name
             for name in _possible_names(mapping.crs.variable_name or SPATIAL_REF, "")
-            if self._is_free(name)
+            if self._is_free_for_scalar(name)
         )
 
 

@@ -18,6 +18,12 @@ _GRID_MAPPING = "grid_mapping"
 STRING_ATTRIBUTES = (*_LISTS, *_PAIRS, _GRID_MAPPING, "units", "calendar", "dtype")
 
 
+#: Attributes that say what the numbers of a variable mean, to xarray's decoding.
+DECODED_BY = frozenset(
+    {"units", "calendar", "scale_factor", "add_offset", "_FillValue", "missing_value"}
+    | {"_Unsigned", "_Encoding", "dtype"}
+)
+
 #: Attributes that refer to other variables.
 REFERRING = (*_LISTS, *_PAIRS, _GRID_MAPPING)
 

@@ -34,7 +34,7 @@ def declared_dimensions(document: Mapping[str, Any]) -> tuple[str | None, ...]:
 
 
 def shape_of(document: Mapping[str, Any]) -> Sequence[int]:
-    """Return an array's shape.
+    """Return an array's shape: as zarr has it, one number is a list of one, and ``true`` is 1.
 
     Raises
     ------
@@ -42,10 +42,9 @@ def shape_of(document: Mapping[str, Any]) -> Sequence[int]:
         If it is not a list of lengths.
     """
     shape = document.get("shape")
-    if isinstance(shape, list) and all(
-        isinstance(size, int) and not isinstance(size, bool) and size >= 0 for size in shape
-    ):
-        return shape
+    sizes: Any = [shape] if isinstance(shape, int) else shape
+    if isinstance(sizes, list) and all(isinstance(size, int) and size >= 0 for size in sizes):
+        return [int(size) for size in sizes]
     message = _("'shape' must be a list of lengths, got {shape!r}").format(shape=shape)
     raise XGroupMetadataError(message)
 

@@ -11,12 +11,14 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.dimensions import shape_of
 
 ZarrFormat: TypeAlias = Literal[2, 3]
 
@@ -28,7 +30,13 @@ NODE_KEYS: Mapping[ZarrFormat, tuple[str, ...]] = {
     2: (".zarray", ".zgroup", ".zattrs"),
 }
 CONSOLIDATED_V2 = ".zmetadata"
-METADATA_KEYS = frozenset((*NODE_KEYS[3], *NODE_KEYS[2], CONSOLIDATED_V2))
+#: What stands beside a group's members and is none of them, by format. The keys of the other format
+#: are names like any other.
+GROUP_KEYS: Mapping[ZarrFormat, frozenset[str]] = {
+    3: frozenset(NODE_KEYS[3]),
+    2: frozenset((*NODE_KEYS[2], CONSOLIDATED_V2)),
+}
+METADATA_KEYS = GROUP_KEYS[3] | GROUP_KEYS[2]
 
 #: Where in a document nodes are consolidated, by the key it is found at.
 _CONSOLIDATED = {
@@ -216,6 +224,11 @@ class Document(JsonObject):
         """Return a plain JSON object of the shape of a v3 document as one."""
         return cls(value, JsonObject(value.get("attributes", {})))
 
+    def put(self, key: str, value: Any) -> None:
+        """Put a value in the place of what is written."""
+        self._members[key] = value
+        self._texts.pop(key, None)
+
     def text_without_attributes(self) -> bytes:
         """Return all but the attributes as text: equal for nodes that are described alike."""
         if self._description is None:
@@ -231,9 +244,21 @@ def _decoded(text: bytes | msgspec.Raw, place: str) -> Any:
     ``NaN`` and ``Infinity`` are accepted, which Python's writers leave in attributes.
     """
     try:
-        return json.loads(bytes(text))
+        return _loaded(bytes(text))
     except (ValueError, RecursionError) as error:
         raise _no_json(place, error) from error
+
+
+def _loaded(text: bytes) -> Any:
+    """Return a JSON value, nested as deep as zarr takes it: however deep the caller's stack is.
+
+    Zarr decodes in a thread of its own.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(json.loads, text).result()
 
 
 def _no_json(place: str, reason: Exception) -> XGroupMetadataError:
@@ -323,6 +348,8 @@ def _v3_document(
     if value is None:
         return None, problem
     node_type = JsonObject(value, place, pool).get("node_type")
+    if node_type is None and "shape" not in value:
+        node_type = value["node_type"] = "group"  # as zarr takes it
     if node_type not in ("array", "group"):
         message = _("'node_type' of {place} must be 'array' or 'group', got {value!r}").format(
             place=place, value=node_type
@@ -331,7 +358,7 @@ def _v3_document(
     attributes, problem = _object_at(value, "attributes", place)
     value.pop("consolidated_metadata", None)
     document = Document(value, JsonObject(attributes or {}, place, pool), place, pool)
-    _check_format(document, 3, place)
+    _check(document, 3, place)
     return document, problem
 
 
@@ -346,18 +373,23 @@ def _v2_document(
             attributes, problem = _object_at(found, ".zattrs", place)
             members = {**value, "node_type": node_type}
             document = Document(members, JsonObject(attributes or {}, place, pool), place, pool)
-            _check_format(document, 2, place)
+            _check(document, 2, place)
             return document, problem
     return None, problem
 
 
-def _check_format(document: Document, zarr_format: ZarrFormat, place: str) -> None:
-    """Raise XGroupMetadataError if an array says of itself that it is of another format, or none.
+def _check(document: Document, zarr_format: ZarrFormat, place: str) -> None:
+    """Raise XGroupMetadataError if an array has no shape, or says that it is of another format.
 
     A group is what is in it, whatever it says.
     """
+    if not document.is_array:
+        return
+    shape = shape_of(document)
+    if str(shape) != str(document["shape"]):
+        document.put("shape", shape)
     written = document.get("zarr_format")
-    if document.is_array and written != zarr_format:
+    if written != zarr_format:
         message = _("'zarr_format' of {place} must be {zarr_format}, got {written!r}").format(
             place=place, zarr_format=zarr_format, written=written
         )

@@ -169,11 +169,13 @@ class Snapshot:
         """
         self.consolidated_at = at
         paths = {relative: relative.strip("/") for relative in nodes}
-        unusable = [relative for relative, path in paths.items() if not is_node_path(path)]
+        unusable = [
+            relative for relative, path in paths.items() if not (path and is_node_path(path))
+        ]
         self._undecoded = {
             join_path(at, path): nodes[relative]
             for relative, path in paths.items()
-            if is_node_path(path)
+            if relative not in unusable
         }
         children: defaultdict[str, list[str]] = defaultdict(list)
         for path in self._undecoded:

@@ -6,9 +6,9 @@ Sources: specification, "Cross-store references"; ref convention, ``uri``.
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import Collection, Hashable, Mapping
-from pathlib import Path
 from typing import Any, Protocol, TypedDict
 from urllib.parse import unquote
 
@@ -112,6 +112,10 @@ class ForeignStores:
             return await self._found(uri, referring)
         except XGroupStoreError as error:
             return error
+        except Exception as error:  # noqa: BLE001 - storage libraries raise errors of their own
+            problem = _told(uri, reason_of(error))
+            problem.__cause__ = error
+            return problem
 
     async def _found(self, uri: str, referring: int) -> Node:
         if not is_absolute(uri.rpartition("::")[2]):
@@ -235,7 +239,7 @@ def _lowered(uri: str) -> str:
 def _local_path(uri: str) -> str:
     """Return the path of a ``file://`` URI: literally if it is there, else percent-decoded."""
     path = uri[len("file://") :].rstrip("/") or "/"
-    return path if Path(path).exists() else unquote(path)
+    return path if os.path.exists(path) else unquote(path)
 
 
 def _told(uri: str, reason: str) -> XGroupStoreError:

@@ -20,6 +20,7 @@ from zarr_xgroup.findings import Finding, Kind
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import (
     CONSOLIDATED_V2,
+    GROUP_KEYS,
     METADATA_KEYS,
     NODE_KEYS,
     Found,
@@ -435,7 +436,7 @@ class Library:
             join_path(path, name)
             for path, names in listings.items()
             if isinstance(names, set)
-            for name in names - METADATA_KEYS
+            for name in names - GROUP_KEYS[snapshot.zarr_format]
         ]
         # What groups say of the arrays below them is asked for later.
         parents = [parent for path in groups for parent in ancestor_paths(path)]

@@ -166,6 +166,7 @@ def test_everything_is_caught_only_where_others_code_is_called() -> None:
         "conventions.registry",  # importing a plug-in
         "conventions.lending",  # asking a handler outside of an open; raised after reading
         "datasets.interpretation",  # asking a handler
+        "storage.foreign",  # storage libraries
         "storage.reading",  # storage libraries
         "storage.values",  # storage libraries and codecs
         "demo",  # shows what an engine raises

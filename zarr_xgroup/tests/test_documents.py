@@ -279,7 +279,11 @@ def test_no_node(zarr_format: ZarrFormat, found: Found) -> None:
     [
         (3, {"zarr.json": []}, "'zarr.json' of /a must be a JSON object, got list"),
         (3, {"zarr.json": "x"}, "'zarr.json' of /a must be a JSON object, got str"),
-        (3, {"zarr.json": {}}, "'node_type' of /a must be 'array' or 'group', got None"),
+        (
+            3,
+            {"zarr.json": {"shape": [2]}},
+            "'node_type' of /a must be 'array' or 'group', got None",
+        ),
         (
             3,
             {"zarr.json": {"node_type": "table"}},

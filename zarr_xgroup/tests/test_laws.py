@@ -405,7 +405,7 @@ BROKEN_V2: dict[str, Change] = {
     "unknown order": update(order="Z"),
     "fill value of another type": update(fill_value={"a": 1}),
 }
-BAD_SHAPES = ("nonsense", None, 2, [-1], [1.5], ["2"], [True], {"x": 2})
+BAD_SHAPES = ("nonsense", None, -2, [-1], [1.5], ["2"], {"x": 2})
 
 
 def break_array(
@@ -495,6 +495,16 @@ def test_a_shape_that_is_none(zarr_format: ZarrFormat, shape: Any, consolidated:
     intact, broken = break_array(zarr_format, update(shape=shape), consolidated=consolidated)
     text = f"Node /bad was left out: 'shape' must be a list of lengths, got {shape!r}"
     check_left_out(intact, broken, text)
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize(("values", "shape"), [([1.0, 2.0], 2), ([1.0], True), ([1.0], [True])])
+def test_what_zarr_takes_for_a_shape(
+    zarr_format: ZarrFormat, values: list[float], shape: Any
+) -> None:
+    contents = build(Group({"v": Array(values, ("x",))}), zarr_format)
+    key = f"v/{'zarr.json' if zarr_format == 3 else '.zarray'}"
+    compare(xr.open_dataset, memory_store(edit(contents, key, update(shape=shape))))
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from zarr_xgroup.errors import METADATA_ERRORS
+from zarr_xgroup.errors import XGroupMetadataError, containing
 from zarr_xgroup.findings import Finding, Kind
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
@@ -83,7 +84,7 @@ def plain_fill_value(written: Any, dtype: np.dtype[Any]) -> Any:
     object
         A value that arrays of the type can hold; None if there is none.
     """
-    try:
+    with suppress(XGroupMetadataError), containing():
         if dtype.kind == "f":
             return _plain_float(written, dtype)
         if dtype.kind == "c":
@@ -94,8 +95,6 @@ def plain_fill_value(written: Any, dtype: np.dtype[Any]) -> Any:
             return written.encode() if dtype.kind == "S" else written
         if dtype.kind in "mM" and isinstance(written, int | str) and not isinstance(written, bool):
             return np.array(written, dtype)[()]
-    except METADATA_ERRORS:
-        return None
     return None
 
 

@@ -11,7 +11,7 @@ import xarray as xr
 from xarray.conventions import decode_cf_variable
 from zarr.abc.store import Store
 
-from zarr_xgroup.errors import XGroupMetadataError
+from zarr_xgroup.errors import XGroupMetadataError, containing
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import JsonObject
 from zarr_xgroup.metadata.nodes import Node
@@ -75,8 +75,18 @@ class Maker:
         return {dim: sizes[dim] for dim in source.dims}
 
     def decoded_dtype(self, source: Stored | Literal) -> np.dtype[Any]:
-        """Return the type of the values of a coordinate when it has been decoded."""
-        dtype: np.dtype[Any] = self._decoded(source).dtype
+        """Return the type of the values of a coordinate when it has been decoded.
+
+        Raises
+        ------
+        XGroupMetadataError
+            If it cannot be made, or xarray cannot decode it.
+        """
+        variable = self.variable(source)
+        # Of one value: xarray decodes lazily, and what makes no sense is raised when it is read.
+        one = xr.Variable((), np.zeros((), variable.dtype), variable.attrs, variable.encoding)
+        with containing():
+            dtype: np.dtype[Any] = _decoded(one).values.dtype
         return dtype
 
     def variable(self, source: Source) -> xr.Variable:
@@ -94,7 +104,9 @@ class Maker:
         if isinstance(source, Literal):
             return xr.Variable(source.dims, source.values.copy())
         if isinstance(source, Offset):
-            array = OffsetBounds(self._decoded(source.values), source.below, source.above)
+            with containing():
+                values = _decoded(self.variable(source.values))
+            array = OffsetBounds(values, source.below, source.above)
             return lazy_variable(array, source.dims)
         return _given(source)
 
@@ -111,10 +123,10 @@ class Maker:
             variable = _transposed(variable)
         return variable[0] if source.first else variable
 
-    def _decoded(self, source: Stored | Literal) -> xr.Variable:
-        variable = self.variable(source)
-        decoded: xr.Variable = decode_cf_variable("coordinate", variable, decode_times=False)
-        return decoded
+
+def _decoded(variable: xr.Variable) -> xr.Variable:
+    decoded: xr.Variable = decode_cf_variable("coordinate", variable, decode_times=False)
+    return decoded
 
 
 def _computed(source: Computed) -> xr.Variable:

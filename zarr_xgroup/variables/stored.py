@@ -24,7 +24,7 @@ from zarr.core.group import GroupMetadata
 from zarr.storage import MemoryStore, StorePath
 
 from zarr_xgroup._compat import array_of_metadata
-from zarr_xgroup.errors import METADATA_ERRORS, XGroupMetadataError
+from zarr_xgroup.errors import XGroupMetadataError, containing
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import DIMENSION_KEY
 from zarr_xgroup.metadata.documents import Document, ZarrFormat, copy_of
@@ -186,10 +186,8 @@ def open_array(place: StorePath, document: Mapping[str, Any]) -> zarr.Array[Any]
     if 0 in chunks and 0 not in document.get("shape", ()):
         # Some versions of zarr take it, and divide by it on reading.
         raise XGroupMetadataError(_("its chunks {chunks} have no length").format(chunks=chunks))
-    try:
+    with containing():
         return zarr.Array.from_dict(place, dict(document))
-    except METADATA_ERRORS as error:
-        raise _unusable(error) from error
 
 
 def _chunk_lengths(document: Mapping[str, Any]) -> list[Any]:
@@ -201,11 +199,6 @@ def _chunk_lengths(document: Mapping[str, Any]) -> list[Any]:
     return list(chunks) if isinstance(chunks, list) else []
 
 
-def _unusable(error: Exception) -> XGroupMetadataError:
-    message = _("{kind}: {reason}").format(kind=type(error).__name__, reason=error)
-    return XGroupMetadataError(message)
-
-
 def _template(document: Document, dims: tuple[str, ...]) -> Template:
     """Make a template: open an array with the names, but not the values, of its attributes."""
     names: dict[str, Any] = dict.fromkeys(document.attributes)
@@ -214,10 +207,8 @@ def _template(document: Document, dims: tuple[str, ...]) -> Template:
     plain = {**document, "attributes": names}
     array = open_array(_NOWHERE, with_dimensions(plain, dims))
     zarr_format = array.metadata.zarr_format
-    try:
+    with containing():
         variable, fill_value = _variable_of(array, zarr_format)
-    except METADATA_ERRORS as error:
-        raise _unusable(error) from error
     wrapper = variable._data.array  # type: ignore[union-attr]
     return Template(
         array.metadata,
@@ -240,7 +231,7 @@ def _variable_of(
     written = attributes.pop(FILL)
     either_sign = "_Unsigned" in attributes
     if can_hold(array.dtype, written, either_sign=either_sign):
-        with suppress(*METADATA_ERRORS):
+        with suppress(XGroupMetadataError), containing():
             return _by_zarr_store(array, zarr_format), None
     # xarray expects base64 of floats; GeoZarr and NZ-1.0 write a plain JSON value of the type.
     bare = zarr.Array.from_dict(_NOWHERE, {**array.metadata.to_dict(), "attributes": attributes})
