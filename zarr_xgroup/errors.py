@@ -29,6 +29,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Self
 
+from zarr_xgroup.i18n import _
+
 
 #: What stands between those who open a store and the place where they are warned; contextlib, too:
 #: its frames are between those of functions that a context manager decorates.
@@ -141,7 +143,7 @@ def containing() -> Iterator[None]:
         raise
     except Exception as error:
         public = (cls.__name__ for cls in type(error).__mro__ if not cls.__name__.startswith("_"))
-        message = f"{next(public)}: {error}"
+        message = _("{kind}: {reason}").format(kind=next(public), reason=error)
         raise XGroupMetadataError(message) from error
 
 

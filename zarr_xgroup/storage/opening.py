@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import quote
 from zipfile import BadZipFile
 
+from fsspec.core import url_to_fs
 from zarr.abc.store import Store
 from zarr.storage import (
     FsspecStore,
@@ -25,7 +26,7 @@ from zarr.storage import (
 from zarr_xgroup._compat import make_store_path
 from zarr_xgroup.errors import XGroupStoreError, XGroupStoreNotFoundError
 from zarr_xgroup.i18n import _
-from zarr_xgroup.storage.uris import redact
+from zarr_xgroup.storage.uris import CACHES, links_of, redact
 
 
 def describe_store(store_like: object) -> str:
@@ -59,6 +60,8 @@ async def open_store(store_like: Any, storage_options: dict[str, Any] | None) ->
     try:
         if isinstance(store_like, Path) and store_like.suffix == ".zip" and store_like.is_file():
             return await StorePath.open(ZipStore(store_like, mode="r"), "")
+        if isinstance(store_like, str) and links_of(store_like)[0].scheme in CACHES:
+            return await StorePath.open(_behind_cache(store_like, storage_options), "")
         return await make_store_path(store_like, mode="r", storage_options=storage_options)
     except FileNotFoundError as error:
         message = _("There is no store {store}").format(store=name)
@@ -70,6 +73,19 @@ async def open_store(store_like: Any, storage_options: dict[str, Any] | None) ->
             store=name, reason=redact(str(error))
         )
         raise XGroupStoreError(message) from error
+
+
+def _behind_cache(url: str, storage_options: dict[str, Any] | None) -> FsspecStore:
+    """Return the store at a chained URL that begins with one of fsspec's caches.
+
+    A cache of what is asynchronous passes for asynchronous and is not: its methods run in threads.
+    """
+    # Here, because fsspec has it since 2024.12 only.
+    from fsspec.implementations.asyn_wrapper import AsyncFileSystemWrapper
+
+    filesystem, path = url_to_fs(url, **(storage_options or {}))
+    wrapped = AsyncFileSystemWrapper(filesystem, asynchronous=True)
+    return FsspecStore(wrapped, read_only=True, path=path)
 
 
 def _expanded(location: str | os.PathLike[str]) -> str | Path:

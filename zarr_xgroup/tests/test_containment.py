@@ -1,6 +1,7 @@
 """What is wrong with one variable costs that variable and one sentence, whatever is raised for it."""
 
 import json
+import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,6 +42,7 @@ from zarr_xgroup.tests.builders import (
     write_fsspec_memory,
     write_local,
 )
+from zarr_xgroup.tests.servers import serve_http
 from zarr_xgroup.variables.sources import Literal
 
 TIMES = {"units": "days since 2000-01-01"}
@@ -179,9 +181,11 @@ def test_a_coordinate_of_a_group_below(attrs: dict[str, Any]) -> None:
 
 def test_empty_booleans_that_are_to_be_times() -> None:
     empty = Array(np.zeros(0, bool), ("x",), TIMES)
-    dataset, (told,) = opened_both_ways(build(Group({**SOUND, "x": empty})))
-    assert told.startswith("Array /x was opened with its times undecoded: UnboundLocalError: ")
-    assert dataset["x"].dtype == bool
+    dataset, told = opened_both_ways(build(Group({**SOUND, "x": empty})))
+    assert dataset["x"].shape == (0,)
+    if dataset["x"].dtype == bool:  # some versions of xarray can decode them
+        start = "Array /x was opened with its times undecoded: UnboundLocalError: "
+        assert [text.startswith(start) for text in told] == [True]
 
 
 def test_without_indexes_nothing_is_wrong() -> None:
@@ -494,9 +498,10 @@ def test_nesting_is_not_deeper_for_a_caller_that_is_deep(place: str, frames: int
     )
     nested = nested.replace(b", }", b"}")
     store = memory_store({**contents, key: nested})
-    tree = deeply(frames, lambda: opened(xr.open_datatree, store))
-    node = tree[place or "/"]
-    assert "deep" in node.attrs
+    group = place if place == "g" else None
+    # Not as a tree: xarray before 2025.1 cannot copy such attributes.
+    dataset = deeply(frames, lambda: opened(xr.open_dataset, store, group=group))
+    assert "deep" in (dataset[place].attrs if place in SOUND else dataset.attrs)
 
 
 @pytest.mark.parametrize("place", ["v", "time", "g"])
@@ -533,9 +538,22 @@ def test_a_uri_that_cannot_be_a_path(tmp_path: Path, uri: str) -> None:
 
 
 @pytest.mark.parametrize("cache", ["simplecache", "filecache"])
-def test_a_store_behind_a_cache(cache: str) -> None:
-    url = write_fsspec_memory(build(Group(SOUND)), f"containment_{cache}")
-    check_rest(opened(xr.open_dataset, f"{cache}::{url}"))
+@pytest.mark.parametrize("is_remote", [False, True])
+def test_a_store_behind_a_cache(cache: str, is_remote: bool) -> None:
+    contents = consolidate(build(Group(SOUND)))
+    local = write_fsspec_memory(contents, f"containment_{cache}")
+    with serve_http(contents) as server:
+        location = f"{cache}::{server.url if is_remote else local}"
+        check_rest(opened(xr.open_dataset, location))
+        check_rest(pickle.loads(pickle.dumps(opened(xr.open_dataset, location))))
+
+
+def test_a_reference_to_a_store_behind_a_cache(tmp_path: Path) -> None:
+    other = write_local(build(Group({"x": ints()})), tmp_path / "other.zarr")
+    w = along_x({"external": {"uri": f"simplecache::file://{other}", "node": "x"}})
+    dataset, told = opened_both_ways(build(Group({**SOUND, "w": w})))
+    assert told == []
+    assert dataset["w"].coords["x"].values.tolist() == [1, 2]
 
 
 # Anything else.
