@@ -6,7 +6,7 @@ only that variable is left undecoded, as far as needed, and a finding says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, TypedDict
 
@@ -21,7 +21,7 @@ from zarr_xgroup.datasets.store import ResolvedZarrStore
 from zarr_xgroup.errors import XGroupError, containing
 from zarr_xgroup.findings import Finding, Kind, left_out
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import STRING_ATTRIBUTES
+from zarr_xgroup.metadata.cf import STRING_ATTRIBUTES, referred_names
 from zarr_xgroup.metadata.documents import copy_of
 from zarr_xgroup.variables.sources import Given
 
@@ -230,15 +230,15 @@ class Decoder:
                 variable = group.make(planned)
                 if not _RELATIONS.isdisjoint(variable.attrs):
                     return _Shared(None)
-                return _Shared(*self._alone(name, variable, self._options))
+                return _Shared(*self._alone(name, {name: variable}, self._options))
         except XGroupError:
             return _Shared(None)  # told when it is decoded with the others
 
     def _alone(
-        self, name: str, variable: xr.Variable, options: DecodingOptions
+        self, name: str, variables: Mapping[str, xr.Variable], options: DecodingOptions
     ) -> tuple[xr.Variable | None, xr.Index | None]:
-        """Return a variable decoded on its own, with its index; None if it is not wanted."""
-        found, _attributes, _names = decode_cf_variables({name: variable}, {}, **options)
+        """Return one of some variables decoded, with its index; None if it is not wanted."""
+        found, _attributes, _names = decode_cf_variables(variables, {}, **options)
         if name in found and self._with_indexes and found[name].dims == (name,):
             return _indexed(name, found[name])
         return found.get(name), None
@@ -247,30 +247,24 @@ class Decoder:
         """Return which variables cannot be opened as they are, and how each can be after all."""
         remedies = {}
         for name, variable in variables.items():
-            error = self._error_of(name, variable, self._options)
+            error = self._error_of(name, variable, _AS_IT_IS)
             if error is not None:
-                remedies[name] = self._remedy(name, variable, error)
+                remedies[name] = next(
+                    remedy
+                    for remedy in _possible_remedies(variable, error)
+                    if self._error_of(name, variable, remedy) is None
+                )
         return remedies
 
-    def _remedy(self, name: str, variable: xr.Variable, error: XGroupError) -> _Remedy:
-        set_aside = {
-            key: value
-            for key, value in variable.attrs.items()
-            if key in STRING_ATTRIBUTES and not isinstance(value, str)
-        }
-        bare = _without_attributes(variable, set_aside)
-        # Without its calendar a time would be another one: it is left undecoded then.
-        for step in _STEPS[1:] if "calendar" in set_aside else _STEPS:
-            options = _switched_off(self._options, {name: step}, [name])
-            if self._error_of(name, bare, options) is None:
-                return _Remedy(error, set_aside, step)
-        return _Remedy(error)
-
-    def _error_of(
-        self, name: str, variable: xr.Variable, options: DecodingOptions
-    ) -> XGroupError | None:
-        """Return what keeps a variable from being decoded or indexed."""
-        return _raised(self._alone, name, variable.copy(deep=False), options)
+    def _error_of(self, name: str, variable: xr.Variable, remedy: _Remedy) -> XGroupError | None:
+        """Return what keeps a variable from being decoded or indexed, for all that a remedy does."""
+        if remedy.switched_off is None:
+            return None
+        bare = _without_attributes(variable, remedy.set_aside)
+        # What it names is there, lest xarray warn that it is not.
+        named = {other: xr.Variable((), 0) for other in referred_names(bare.attrs)}
+        options = _switched_off(self._options, {name: remedy.switched_off}, [*named, name])
+        return _raised(self._alone, name, {**named, name: bare}, options)
 
     def _misfits(
         self,
@@ -282,21 +276,47 @@ class Decoder:
 
         Tried by halves: mostly there is none.
         """
-        misfits: dict[str, _Remedy] = {}
+        found: dict[str, _Remedy] = {}
         fitting: dict[str, xr.Variable] = {}
+
+        def error_of(part: Mapping[str, xr.Variable]) -> XGroupError | None:
+            return _raised(self._opened, group, {**fitting, **part}, {}, {**remedies, **found})
+
         pending = [dict(variables)]
         while pending:
             part = pending.pop()
-            error = _raised(self._opened, group, {**fitting, **part}, {}, remedies)
-            if error is None:
-                fitting |= part
-            elif len(part) == 1:
-                misfits[next(iter(part))] = _Remedy(error)
-            else:
-                items = list(part.items())
-                middle = len(items) // 2
+            error = error_of(part)
+            if error is not None and len(part) > 1:
+                items, middle = list(part.items()), len(part) // 2
                 pending += [dict(items[middle:]), dict(items[:middle])]
-        return misfits
+                continue
+            if error is not None:
+                ((name, variable),) = part.items()
+                for remedy in _possible_remedies(variable, error):
+                    found[name] = remedy
+                    if error_of(part) is None:
+                        break
+            fitting |= part
+        return found
+
+
+#: What is done for a variable with which nothing is wrong.
+_AS_IT_IS = _Remedy(XGroupError(), switched_off=())
+
+
+def _possible_remedies(variable: xr.Variable, error: XGroupError) -> Iterator[_Remedy]:
+    """Yield how a variable may be opened after all, by what it loses, least first."""
+    no_text = {
+        key: value
+        for key, value in variable.attrs.items()
+        if key in STRING_ATTRIBUTES and not isinstance(value, str)
+    }
+    relations = {key: value for key, value in variable.attrs.items() if key in _RELATIONS}
+    for set_aside in (no_text, {**no_text, **relations}):
+        # Without its calendar a time would be another one: it is left undecoded then.
+        for step in _STEPS[1:] if "calendar" in set_aside else _STEPS:
+            yield _Remedy(error, set_aside, step)
+    yield _Remedy(error)
 
 
 def _names_coordinates(group: BuiltGroup) -> bool:
@@ -371,7 +391,9 @@ def _finding(group: BuiltGroup, planned: PlannedVariable, remedy: _Remedy) -> Fi
     if remedy.switched_off is None:
         message = _("{subject} was left out, xarray cannot decode it: {reason}")
     elif pointers and not remedy.switched_off:
-        message = _("{subject} was opened without {pointers}, no string: {reason}")
+        message = _("{subject} was opened without {pointers}: {reason}")
+        if not any(isinstance(value, str) for value in remedy.set_aside.values()):
+            message = _("{subject} was opened without {pointers}, no string: {reason}")
     elif "mask_and_scale" in remedy.switched_off:
         message = _("{subject} was left undecoded, xarray cannot decode it: {reason}")
     else:

@@ -188,6 +188,43 @@ def test_empty_booleans_that_are_to_be_times() -> None:
         assert [text.startswith(start) for text in told] == [True]
 
 
+def test_boundaries_that_cannot_be_times_as_their_coordinate() -> None:
+    bounds = Array(np.array([["a", "b"], ["c", "d"]]), ("y", "side"))
+    y = coordinate("y", np.array([1, 2], "i4"), bounds="b", **TIMES)
+    dataset, (told,) = opened_both_ways(build(Group({**SOUND, "y": y, "b": bounds})))
+    assert told.startswith("Array /b was opened with its times undecoded: ValueError: ")
+    assert dataset["b"].values.tolist() == [["a", "b"], ["c", "d"]]
+    assert dataset["y"].dtype.kind == "M"
+
+
+@pytest.mark.parametrize("is_scaled", [False, True])
+def test_relations_that_make_no_sense(is_scaled: bool) -> None:
+    attrs = {
+        "formula_terms": "a b",
+        "coordinates": 5,
+        **({"scale_factor": [1, 2]} if is_scaled else {}),
+    }
+    store = memory_store(build(Group({**SOUND, "x": ints(**attrs)})))
+    dataset, (told,) = opened_with_warnings(xr.open_dataset, store, decode_coords="all")
+    without = "opened without /attributes/coordinates, /attributes/formula_terms"
+    done = "left undecoded" if is_scaled else without
+    assert str(told).startswith(f"Array /x was {done}")
+    assert "no string" not in str(told)
+    assert dataset["x"].values.tolist() == [1, 2]
+    assert dataset["x"].attrs == attrs
+
+
+def test_a_trial_of_one_variable_warns_of_nothing() -> None:
+    members = {
+        **SOUND,
+        "x": ints(scale_factor="two", grid_mapping="crs"),
+        "crs": Array(np.int32(0), ()),
+    }
+    store = memory_store(build(Group(members)))
+    _dataset, told = opened_with_warnings(xr.open_dataset, store, decode_coords="all")
+    assert len(told) == 1
+
+
 def test_without_indexes_nothing_is_wrong() -> None:
     contents = build(Group({**SOUND, "y": Array([1, 2], ("x",), {"scale_factor": "two"})}))
     compare(xr.open_dataset, memory_store(contents), decode_cf=False)
@@ -384,7 +421,10 @@ def test_a_dimension_called_as_a_scalar() -> None:
 
 
 def test_a_coordinate_called_as_a_child_group() -> None:
-    members = {"w": along_x({"regular": [0, 1]}), "x": Group({"q": Array([1.0, 2.0], ("x",))})}
+    members: dict[str, Array | Group] = {
+        "w": along_x({"regular": [0, 1]}),
+        "x": Group({"q": Array([1.0, 2.0], ("x",))}),
+    }
     tree, (told,) = opened_with_warnings(xr.open_datatree, memory_store(build(Group(members))))
     assert "its coordinate 'x' is called 'x_1'" in str(told)
     assert set(tree["w"].coords) == {"x_1"}
@@ -396,7 +436,11 @@ def test_one_array_as_times_and_as_numbers(times_first: bool) -> None:
     times = along_x(external("/data/x"), attributes=TIMES)
     numbers = declaring("ref", it={"node": "/data/x"})
     first, second = (times, numbers) if times_first else (numbers, times)
-    members = {"data": Group({"x": ints()}), "v": first, "below": Group({"w": second})}
+    members: dict[str, Array | Group] = {
+        "data": Group({"x": ints()}),
+        "v": first,
+        "below": Group({"w": second}),
+    }
     store = memory_store(build(Group(members)))
     tree, told = opened_with_warnings(xr.open_datatree, store)
     assert any("'x' -> 'x_below' (other coordinate values than /)" in str(item) for item in told)
@@ -407,7 +451,11 @@ def test_one_array_as_times_and_as_numbers(times_first: bool) -> None:
 
 def test_one_array_as_the_same_times_is_one() -> None:
     times = along_x(external("/data/x"), attributes=TIMES)
-    members = {"data": Group({"y": ints()}), "v": times, "below": Group({"w": times})}
+    members: dict[str, Array | Group] = {
+        "data": Group({"y": ints()}),
+        "v": times,
+        "below": Group({"w": times}),
+    }
     contents = build(Group({**members, "data": Group({"x": ints()})}))
     tree, (told,) = opened_with_warnings(xr.open_datatree, memory_store(contents))
     assert "Group /data does not align" in str(told)
@@ -641,7 +689,8 @@ def test_declared_attributes_at_random(odd: Odd, way: str) -> None:
     elif way == "cs":
         attrs = along_x(external("g/x"), boundaries={"regular": [-1, 1]}).attrs
     else:
-        values = {"explicit": odd.array.data.tolist()}
+        numbers = odd.array.data
+        values = {"explicit": (numbers.real if numbers.dtype.kind == "c" else numbers).tolist()}
         attrs = along_x(values, attributes=odd.attrs, boundaries={"regular": [-1, 1]}).attrs
     contents = build(Group({**members, "w": Array(data, ("x",), attrs)}))
     ours, told = recorded(xr.open_dataset, memory_store(contents), engine="xgroup")
