@@ -267,6 +267,18 @@ class _Naming:
             return False
         return True
 
+    def _identity(self, coordinate: Coordinate) -> Hashable:
+        """Return what a coordinate is: numbers are something else for each time they count from.
+
+        Where an array says itself in what unit it is, that counts and not what is declared.
+        """
+        source, units = coordinate.source, str(coordinate.attributes.get("units"))
+        if not isinstance(source, Stored) or "since" not in units:
+            return coordinate.identity
+        if "units" in self._maker.attributes(source.node):
+            return coordinate.identity
+        return source, units, str(coordinate.attributes.get("calendar"))
+
     def _diverging(self, array: ArrayReading) -> dict[str, str]:
         """Return new names for dimensions that have other coordinate values for other arrays.
 
@@ -277,9 +289,9 @@ class _Naming:
             dim, there = coordinate.name, self._variables.get(coordinate.name)
             if coordinate.source.dims != (dim,) or dim not in array.dims or there is None:
                 continue
-            if there.is_own or there.dims != (dim,) or there.identity == coordinate.identity:
+            if there.is_own or there.dims != (dim,) or there.identity == self._identity(coordinate):
                 continue
-            key = (dim, coordinate.identity)
+            key = (dim, self._identity(coordinate))
             if key not in self._split:
                 size = self._variables[array.node.name].sizes[dim]
                 self._split[key] = self._free_dimension(f"{dim}_{array.node.name}", size)
@@ -363,11 +375,12 @@ class _Naming:
         standing = self._standing(coordinate)
         if standing is not None:
             return self._add_beside(standing, coordinate, referrer)
-        identity = coordinate.identity
+        identity = self._identity(coordinate)
         name = self._names.get(identity)
         if name is None:
             name = self._own_name(coordinate) or self._take_name(coordinate, referrer)
             self._names[identity] = name
+            self._names.setdefault(coordinate.identity, name)
             self._variables[name].identity = identity
         if name not in self._first_class:
             self._coordinates.add(name)

@@ -449,6 +449,28 @@ def test_one_array_as_times_and_as_numbers(times_first: bool) -> None:
     assert tree["below"]["w"].coords["x_below"].dtype.kind == kinds[True]
 
 
+@pytest.mark.parametrize("says_itself", [False, True])
+def test_one_array_as_times_from_two_epochs(says_itself: bool) -> None:
+    def counting(units: str) -> Array:
+        return along_x(external("data/t"), attributes={"units": units})
+
+    own = {"units": "days since 2010-01-01"} if says_itself else {}
+    members: dict[str, Array | Group] = {
+        "data": Group({"t": ints(**own)}),
+        "v": counting("days since 2000-01-01"),
+        "w": counting("days since 2020-01-01"),
+        "z": declaring("ref", it={"node": "data/t"}),
+    }
+    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(Group(members))))
+    years = {name: int(dataset[name].coords[dataset[name].dims[0]].dt.year[0]) for name in "vwz"}
+    if says_itself:
+        assert told == []
+        assert years == {"v": 2010, "w": 2010, "z": 2010}
+    else:
+        assert "Array /w: other arrays of the group have other coordinate values" in str(told[0])
+        assert years == {"v": 2000, "w": 2020, "z": 2000}
+
+
 def test_one_array_as_the_same_times_is_one() -> None:
     times = along_x(external("/data/x"), attributes=TIMES)
     members: dict[str, Array | Group] = {
