@@ -4,8 +4,10 @@ xarray refuses a tree in which a node does not align with its parents (sizes of 
 values of indexed coordinates). Such a dimension is renamed in that node, with a warning.
 """
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import count, islice
 
 import xarray as xr
 
@@ -45,7 +47,7 @@ def align_with_parents(
     datasets : dict of str to xarray.Dataset
         The same, with conflicting dimensions called ``<dimension>_<group>``.
     findings : list of Finding
-        One for each group in which anything was renamed.
+        One for each group whose dimensions, and one for each coordinate that was renamed.
 
     Notes
     -----
@@ -56,6 +58,8 @@ def align_with_parents(
     inherited: dict[str, _Inherited] = {}
     findings = []
     indexes_follow = default_indexes_follow()
+    groups = _by_name(datasets)
+    above = f"/{root}" if root else ""
     for path in datasets:
         parents = inherited.get(_parent(path), _Inherited({}, {}))
         reasons = _size_conflicts(aligned[path], parents)
@@ -65,7 +69,11 @@ def align_with_parents(
             children = {child for child in datasets if _parent(child) == path}
             names = _new_names(aligned[path], path, reasons, parents, children)
             aligned[path] = rename_dimensions(aligned[path], names)
-            findings.append(_finding(f"/{root}{path}" if root else path, names, reasons))
+            findings.append(_finding(f"{above}{path}", names, reasons))
+        for name, group in _called_as_groups(aligned[path], path, groups):
+            new = _free_name(name, {*aligned[path].variables, *aligned[path].sizes, *groups})
+            aligned[path] = aligned[path].drop_indexes(name).rename_vars({name: new})
+            findings.append(_called_otherwise(f"{above}{path}", name, new, f"{above}{group}"))
         hidden = [name for name in parents.coordinates if name in aligned[path].data_vars]
         if hidden:
             aligned[path] = aligned[path].set_coords(_by_attached(hidden, parents, identities))
@@ -97,6 +105,40 @@ def rename_dimensions(dataset: xr.Dataset, names: Mapping[str, str]) -> xr.Datas
                 )
         variable.encoding = encoding
     return renamed
+
+
+def _by_name(paths: Iterable[str]) -> dict[str, list[str]]:
+    """Return the paths of groups by the last segment."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for path in paths:
+        found[path.rpartition("/")[2]].append(path)
+    return found
+
+
+def _called_as_groups(
+    dataset: xr.Dataset, path: str, groups: Mapping[str, Collection[str]]
+) -> Iterator[tuple[str, str]]:
+    """Yield the coordinates that a group below would inherit beside a child of the same name.
+
+    xarray refuses that. What has no index is not inherited.
+    """
+    below = f"{path.rstrip('/')}/"
+    for name in map(str, dataset.xindexes):
+        same = (group for group in groups.get(name, ()) if group.startswith(below))
+        yield from ((name, group) for group in islice(same, 1))
+
+
+def _free_name(wanted: str, taken: Container[Hashable]) -> str:
+    return next(name for n in count(1) if (name := f"{wanted}_{n}") not in taken)
+
+
+def _called_otherwise(path: str, name: str, new: str, group: str) -> Finding:
+    message = _(
+        "Group {path}: its coordinate {name!r} is called {new!r} in a DataTree, because a group "
+        "below it is called {group}. To have it unrenamed use xarray.open_dataset(..., group={path!r}) or "
+        "xarray.open_groups"
+    ).format(path=path, name=name, new=new, group=group)
+    return Finding(Kind.NAME, message, (path,))
 
 
 def _parent(path: str) -> str:

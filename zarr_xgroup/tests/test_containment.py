@@ -20,6 +20,7 @@ from zarr_xgroup.datasets.plan import PlannedVariable
 from zarr_xgroup.errors import containing
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.tests.builders import (
+    HAS_INDEX_OPTION,
     Array,
     Contents,
     Group,
@@ -429,6 +430,31 @@ def test_a_coordinate_called_as_a_child_group() -> None:
     assert "its coordinate 'x' is called 'x_1'" in str(told)
     assert set(tree["w"].coords) == {"x_1"}
     assert tree["x/q"].values.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("place", ["", "a/b"])
+@pytest.mark.parametrize("w", [along_x({"regular": [0, 1]}), Array([1.0, 2.0], ("x",))])
+def test_a_coordinate_called_as_a_group_further_below(w: Array, place: str) -> None:
+    own = {"x": coordinate("x", [0, 1])} if not w.attrs else {}
+    members: dict[str, Array | Group] = {
+        "w": w,
+        **own,
+        "g": Group({"x": Group({"q": Array([1.0, 2.0], ("x",))})}),
+    }
+    whole = Group(members) if not place else Group({"a": Group({"b": Group(members)})})
+    store = memory_store(build(whole))
+    tree, (told,) = opened_with_warnings(xr.open_datatree, store, group=place or None)
+    group = f"/{place}".rstrip("/")
+    assert str(told).startswith(
+        f"Group {group}/: its coordinate 'x' is called 'x_1' in a DataTree, because a group below "
+        f"it is called {group}/g/x. "
+    )
+    assert tree["w"].coords["x_1"].values.tolist() == [0, 1]
+    assert tree["g/x/q"].values.tolist() == [1.0, 2.0]
+    dataset = opened(xr.open_dataset, store, group=place or None)
+    assert set(dataset.xindexes) == {"x"}
+    if HAS_INDEX_OPTION and not w.attrs:
+        compare(xr.open_datatree, store, create_default_indexes=False)
 
 
 @pytest.mark.parametrize("times_first", [False, True])
