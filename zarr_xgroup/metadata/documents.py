@@ -30,13 +30,13 @@ NODE_KEYS: Mapping[ZarrFormat, tuple[str, ...]] = {
     2: (".zarray", ".zgroup", ".zattrs"),
 }
 CONSOLIDATED_V2 = ".zmetadata"
-#: What stands beside a group's members and is none of them, by format. The keys of the other format
-#: are names like any other.
+METADATA_KEYS = frozenset((*NODE_KEYS[3], *NODE_KEYS[2], CONSOLIDATED_V2))
+#: What stands beside a group's members and is none of them. Stores of v3 are often of v2 as well;
+#: in one of v2, ``zarr.json`` is a name like any other.
 GROUP_KEYS: Mapping[ZarrFormat, frozenset[str]] = {
-    3: frozenset(NODE_KEYS[3]),
-    2: frozenset((*NODE_KEYS[2], CONSOLIDATED_V2)),
+    3: METADATA_KEYS,
+    2: METADATA_KEYS - {*NODE_KEYS[3]},
 }
-METADATA_KEYS = GROUP_KEYS[3] | GROUP_KEYS[2]
 
 #: Where in a document nodes are consolidated, by the key it is found at.
 _CONSOLIDATED = {

@@ -39,6 +39,7 @@ from zarr_xgroup.tests.builders import (
     oracle,
     quietly,
     recorded,
+    recording_store,
     to_json,
     update,
     write_fsspec_memory,
@@ -571,16 +572,21 @@ def test_a_v2_array_without_what_zarr_can_do_without(function: Open, key: str) -
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-@pytest.mark.parametrize("zarr_format", [2, 3])
 @pytest.mark.parametrize("kind", ["array", "group"])
-def test_a_node_called_as_a_key_of_the_other_format(
-    function: Open, zarr_format: ZarrFormat, kind: str
-) -> None:
-    name = "zarr.json" if zarr_format == 2 else ".zattrs"
+def test_a_v2_node_called_as_a_key_of_v3(function: Open, kind: str) -> None:
     node = Array([1.0, 2.0], ("time",)) if kind == "array" else Group(SOUND)
-    result = compare(function, memory_store(build(Group({**SOUND, name: node}), zarr_format)))
+    result = compare(function, memory_store(build(Group({**SOUND, "zarr.json": node}), 2)))
     if kind == "array":
-        assert name in root_of(result).variables
+        assert "zarr.json" in root_of(result).variables
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_no_more_is_asked_of_a_store_of_both_formats(zarr_format: ZarrFormat) -> None:
+    of_both = {**build(Group(SOUND), 2), **build(Group(SOUND), 3)}
+    store = recording_store(of_both)
+    opened(xr.open_datatree, store, zarr_format=zarr_format)
+    asked = {key for key in store.gets if key.startswith(".z") and "/" in key}
+    assert asked == set()
 
 
 def test_a_v2_group_that_says_nothing() -> None:
