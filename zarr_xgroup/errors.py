@@ -31,7 +31,6 @@ from typing import Self
 
 from zarr_xgroup.i18n import _
 
-
 #: What stands between those who open a store and the place where they are warned; contextlib, too:
 #: its frames are between those of functions that a context manager decorates.
 _PASSED_OVER = ("zarr_xgroup.backend", "zarr_xgroup.conventions.registry", "xarray", "contextlib")
