@@ -28,23 +28,10 @@ _BUDGET = "there is no limit to what is read or worked out"
 
 #: Those that still break one, and why; some do not by older versions of xarray.
 BROKEN = {
-    "a copy of the root that is an array": _NODES,
-    "a group without node_type": _NODES,
     "a v3 array called .zgroup": _NODES,
-    "a v2 array called zarr.json": _NODES,
     "a v3 group called .zarray": _NODES,
-    "a copy of the root with other attributes": _NODES,
     "texts with a scale factor": _FAULTS,
-    "texts with a scale factor as dimension coordinate": _FAULTS,
-    "a scalar called like a dimension": _FAULTS,
-    "a coordinate of the group above called like a group": _FAULTS,
-    "times that are texts, in a group below what refers to them": _FAULTS,
     "a dimension twice": _FAULTS,
-    "empty truth values with units of time as dimension coordinate": _FAULTS,
-    "bounds that are a list, of times": _FAULTS,
-    "bounds of times that cannot be decoded": _FAULTS,
-    "a missing value beyond all numbers": _FAULTS,
-    "a scale factor that is a text": _FAULTS,
     "a coordinate of 2 GB": _BUDGET,
     "ten milliards of positions": _BUDGET,
 }
