@@ -61,9 +61,9 @@ def ends_of_series(releases: list[str], oldest: str, number: int) -> list[str]:
     return [str(version) for found in last for version in dict.fromkeys((found[0], found[-1]))]
 
 
-def releases(package: str) -> list[str]:
-    """Return the releases of a package that pip finds."""
-    command = [sys.executable, "-m", "pip", "index", "versions", package]
+def releases(package: str, python: str) -> list[str]:
+    """Return the releases of a package that pip finds for a Python."""
+    command = [python, "-m", "pip", "index", "versions", package]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     found = re.search(r"Available versions: (.*)", text)
     return found[1].split(", ") if found else []
@@ -89,11 +89,14 @@ def _runs(command: str) -> bool:
 
 def environments(number: int) -> Iterator[Environment]:
     """Yield all environments, for that many minor series of each package."""
-    for python in pythons():
+    found = pythons()
+    for python in found:
         yield Environment(python)
+    newest = found[-1]  # which the last releases may need
     for package in VARIED:
-        for release in ends_of_series(releases(package), oldest_supported(package), number):
-            yield Environment(sys.executable, {package: release})
+        released = releases(package, newest)
+        for release in ends_of_series(released, oldest_supported(package), number):
+            yield Environment(newest, {package: release})
 
 
 def outcome(environment: Environment, packages: list[str], arguments: list[str]) -> tuple[str, ...]:
