@@ -78,13 +78,18 @@ def oldest_supported(package: str) -> str:
 
 
 def pythons() -> list[str]:
-    """Return the commands of the Pythons that this machine has and that work."""
-    commands = [f"python{version}" for version in PYTHONS]
-    return [command for command in commands if shutil.which(command) and _runs(command)]
+    """Return a command for each Python that this machine has, on the path or by pyenv."""
+    found = []
+    for version in PYTHONS:
+        kept = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
+        commands = [f"python{version}", *map(str, kept)]
+        found += [command for command in commands if _runs(command)][:1]
+    return found
 
 
 def _runs(command: str) -> bool:
-    return subprocess.run([command, "--version"], capture_output=True, check=False).returncode == 0
+    # What pyenv puts on the path only runs if it was chosen.
+    return bool(shutil.which(command)) and not _run(command, "--version").returncode
 
 
 def environments(number: int) -> Iterator[Environment]:
