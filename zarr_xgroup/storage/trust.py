@@ -30,8 +30,22 @@ _CLOUD = frozenset({"s3", "gs", "az", "abfs", "abfss", "adl"})
 _LOCAL = frozenset({"file", "memory"})
 #: fsspec's filesystems that show what is inside of the next link of a chain.
 _ARCHIVES = frozenset({"zip", "tar", "dir", "libarchive"})
+#: What IANA has allocated of IPv6 for the internet. All else is of one network, or means something
+#: else: addresses of IPv4 in one of its spellings, site-local ones, ...
+_ALLOCATED = ipaddress.ip_network("2000::/3")
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")  # RFC 6052
-_LOCAL_NAT64 = ipaddress.ip_network("64:ff9b:1::/48")  # RFC 8215
+#: Networks that lie in what is public, and that a machine or a network of one's own answers at.
+_OWN = tuple(
+    ipaddress.ip_network(text)
+    for text in (
+        "168.63.129.16/32",  # the host of a machine in Azure, with its metadata
+        "192.0.0.0/24",  # RFC 6890: protocol assignments, the metadata of Oracle's cloud
+        "192.88.99.0/24",  # RFC 7526: relays of 6to4, given up
+        "2001::/23",  # RFC 2928: protocol assignments, Teredo
+        "2002::/16",  # RFC 3056: 6to4, which leads to an address of IPv4
+        "3fff::/20",  # RFC 9637: documentation
+    )
+)
 _ENDPOINTS = ("endpoint_url", "endpoint", "aws_endpoint", "aws_endpoint_url", "base_url")
 
 
@@ -94,14 +108,14 @@ def is_public(address: str) -> bool:
     """Tell whether an IP address is of the public internet (IANA special-purpose registries)."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address):
-        inner = ip.ipv4_mapped or ip.sixtofour
-        if inner is not None:
-            ip = inner
+        if ip.ipv4_mapped is not None:
+            ip = ip.ipv4_mapped
         elif ip in _NAT64:
             ip = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
-        elif ip in _LOCAL_NAT64:
+        elif ip not in _ALLOCATED:
             return False
-    return ip.is_global and not ip.is_multicast
+    is_own = any(ip in network for network in _OWN)
+    return ip.is_global and not ip.is_multicast and not is_own
 
 
 async def reach_of_store(store: Store) -> Reach:

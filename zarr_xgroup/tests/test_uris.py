@@ -354,6 +354,14 @@ def test_addresses_of_the_internet(address: str) -> None:
         *("10.0.0.1", "172.16.0.1", "192.168.1.1", "::ffff:10.0.0.1", "64:ff9b::a00:1"),
         *("100.64.0.1", "fc00::1", "fd00:ec2::254", "2002:c0a8:101::", "64:ff9b:1::a00:1"),
         *("224.0.0.1", "255.255.255.255", "ff02::1", "192.0.2.1", "2001:db8::1", "240.0.0.1"),
+        # IPv4 in other spellings: "compatible", "translated", Teredo, 6to4.
+        *("::127.0.0.1", "::8.8.8.8", "::ffff:0:127.0.0.1", "::ffff:0:8.8.8.8"),
+        *("2001:0:7f00:1::1", "2002:a9fe:a9fe::", "2002:808:808::", "192.88.99.1"),
+        # Metadata of clouds: Azure, Oracle, Alibaba.
+        *("168.63.129.16", "::ffff:168.63.129.16", "64:ff9b::a83f:8110"),
+        *("192.0.0.192", "192.0.0.9", "100.100.100.200"),
+        # Site-local, and what nobody was given.
+        *("fec0::1", "feff::1", "4000::1", "5f00::1", "3fff::1", "100::1", "0.1.2.3", "ff0e::1"),
     ],
 )
 def test_other_addresses(address: str) -> None:
