@@ -15,6 +15,8 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
+from zarr_xgroup.conventions.crs_texts import names_no_file
+
 #: The members of a proj object, and of the attributes of `proj`, most explicit first.
 CRS_KEYS = ("proj:projjson", "proj:wkt2", "proj:code", "proj:epsg")
 
@@ -120,14 +122,6 @@ def conflicting_grid_mapping(given: Mapping[str, Any], wanted: Mapping[str, Any]
     return None
 
 
-#: What may be handed to pyproj: PROJJSON, WKT, codes of an authority (also as URN or URL of OGC) and
-#: names. Not the parameters of PROJ, some of which name files that PROJ then opens.
-_HARMLESS = re.compile(
-    r"""\s*( \{ .* | [A-Z][A-Z0-9_]* \s* [\[(] .* | [\w\ .:()/-]+ )""",
-    re.VERBOSE | re.DOTALL | re.IGNORECASE,
-)
-
-
 @cache
 def _pyproj() -> Any:
     # Imported when a CRS is first met: that takes some 45 ms, which opens without one do not need.
@@ -137,7 +131,7 @@ def _pyproj() -> Any:
 @lru_cache
 def _parsed(text: str) -> Any:
     """Return what pyproj makes of a text, None if it does not understand or must not see it."""
-    if _HARMLESS.fullmatch(text) is None:
+    if not names_no_file(text):
         return None
     pyproj = _pyproj()
     try:

@@ -1,15 +1,20 @@
 """Which coordinate reference systems have longitude and latitude."""
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
+import pyproj
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zarr_xgroup.conventions.crs import Crs, is_geographic
+from zarr_xgroup.conventions.crs import Crs, crs_in, is_geographic
+from zarr_xgroup.conventions.crs_texts import names_no_file
 
 _DATUM = (
     'DATUM["World Geodetic System 1984",ELLIPSOID["WGS 84",6378137,298.257223563,'
@@ -233,23 +238,117 @@ def test_nothing_raises(identity: Any, name: Any) -> None:
     assert is_geographic(identity, name) in (True, False)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "+init={file}:key",
-        "init={file}:key",
-        " +proj=longlat +nadgrids={file} +type=crs",
-        "+proj=pipeline +step +proj=hgridshift +grids={file}",
-        "proj=longlat ellps=WGS84",
-        "epsg:4326 +nadgrids={file}",
-    ],
+_WGS84 = (
+    'GEOGCS["WGS 84",DATUM["WGS_1984",SPHEROID["WGS 84",6378137,298.257223563]{extension}],'
+    'PRIMEM["Greenwich",0],UNIT["degree",0.0174532925199433]]'
 )
-def test_no_file_is_opened_for_a_code(text: str, tmp_path: Path) -> None:
-    file = tmp_path / "defs"
-    file.write_text("<key> +proj=longlat +datum=WGS84 +type=crs <>\n")
-    found = Crs("proj:code", text.format(file=file))
+_MERCATOR = (
+    f'PROJCS["m",{_WGS84.format(extension="")},PROJECTION["Mercator_1SP"],'
+    'PARAMETER["central_meridian",0],PARAMETER["scale_factor",1],PARAMETER["false_easting",0],'
+    'PARAMETER["false_northing",0],UNIT["metre",1],EXTENSION["PROJ4","+proj=merc {extension}"]]'
+)
+_METHOD = (
+    'PROJCRS["m",BASEGEOGCRS["WGS 84",DATUM["WGS_1984",ELLIPSOID["WGS 84",6378137,298.25722]]],'
+    'CONVERSION["c",METHOD["{method}"]],CS[Cartesian,2],AXIS["e",east],AXIS["n",north],'
+    'LENGTHUNIT["metre",1]]'
+)
+_BASED = "PROJ-based operation method: +proj=pipeline +step +proj=hgridshift"
+_NULL_GRID = pyproj.CRS("+proj=longlat +ellps=bessel +nadgrids=@null +type=crs")
+
+#: Texts that name a <file>. Which of them PROJ opens differs between its versions.
+NAMING = {
+    "init": "+init=<file>:key",
+    "init without plus": "init=<file>:key",
+    "grids": " +proj=longlat +nadgrids=<file> +type=crs",
+    "pipeline": "+proj=pipeline +step +proj=hgridshift +grids=<file>",
+    "after a code": "epsg:4326 +nadgrids=<file>",
+    "parameters as JSON": '{"proj": "longlat", "nadgrids": "<file>"}',
+    "init as JSON": '{"init": "<file>:key"}',
+    "bound WKT": _NULL_GRID.to_wkt().replace("@null", "<file>"),
+    "bound PROJJSON": _NULL_GRID.to_json().replace("@null", "<file>"),
+    "extension of a datum": _WGS84.format(extension=',EXTENSION["PROJ4_GRIDS","<file>"]'),
+    "extension of a vertical datum": (
+        'VERT_CS["v",VERT_DATUM["d",2005,EXTENSION["PROJ4_GRIDS","<file>"]],UNIT["metre",1],AXIS["Up",UP]]'
+    ),
+    "extension of a projection": _MERCATOR.format(extension="+nadgrids=<file> +wktext"),
+    "extension with init": _MERCATOR.format(extension="+init=<file>:key"),
+    "doubled quotes": _MERCATOR.format(extension='+nadgrids=@null"",<file> +wktext'),
+    "printed quotes": _MERCATOR.format(extension="+nadgrids=@null\u201d,<file> +wktext"),
+    "a space that is none": _MERCATOR.format(extension="+nadgrids=@null\xa0,<file> +wktext"),
+    "an equals sign more": _MERCATOR.format(extension="+nadgrids=@null=,<file> +wktext"),
+    "method": _METHOD.format(method=_BASED + " +grids=<file>"),
+    "method with spaces": _METHOD.format(method=_BASED + " +grids = <file>"),
+    "method that is derived": _METHOD.format(method="PROJ ob_tran o_proj=longlat +init=<file>:key"),
+    "operation": (
+        'COORDINATEOPERATION["t",SOURCECRS[{0}],TARGETCRS[{0}],METHOD["{1} +grids=<file>"]]'.format(
+            'GEOGCRS["a",DATUM["d",ELLIPSOID["e",6378137,298]],CS[ellipsoidal,2],'
+            'AXIS["lat",north],AXIS["lon",east],ANGLEUNIT["degree",0.017]]',
+            _BASED,
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("key", ["proj:code", "proj:wkt2", "crs_wkt"])
+@pytest.mark.parametrize("name", ["/path/to/file", "file", "12"])
+@pytest.mark.parametrize("kind", NAMING)
+def test_pyproj_is_given_no_text_that_names_a_file(
+    kind: str, name: str, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zarr_xgroup.conventions.crs._pyproj", lambda: pytest.fail("handed over"))
+    found = Crs(key, NAMING[kind].replace("<file>", name))
     assert not found.is_understood
-    assert found.grid_mapping() == {"proj:code": found.text}
+    assert found.grid_mapping() == {key: found.text}
+
+
+def test_pyproj_is_given_no_projjson_that_names_a_file() -> None:
+    value = json.loads(NAMING["bound PROJJSON"])
+    (found,) = crs_in({"proj:projjson": value})
+    assert not found.is_understood
+
+
+def test_proj_opens_files_that_wkt_names(tmp_path: Path) -> None:
+    """If this fails, PROJ has become harmless and `names_no_file` can go."""
+    pipe = tmp_path / "grid"
+    os.mkfifo(pipe)
+    text = NAMING["bound WKT"].replace("<file>", str(pipe))
+    script = "import sys, pyproj; pyproj.CRS(sys.argv[1]).to_cf()"
+    with subprocess.Popen([sys.executable, "-W", "ignore", "-c", script, text]) as process:
+        opened: list[int] = []
+        # Opening a pipe waits for who opens its other end.
+        writer = Thread(target=lambda: opened.append(os.open(pipe, os.O_WRONLY)), daemon=True)
+        writer.start()
+        writer.join(60)
+        process.kill()
+    assert opened
+    os.close(opened[0])
+
+
+HARMLESS = {
+    "Mercator of web maps": pyproj.CRS(3857).to_wkt("WKT1_GDAL"),
+    "rotated pole": pyproj.CRS(
+        "+proj=ob_tran +o_proj=longlat +o_lat_p=40 +o_lon_p=0 +lon_0=10 +type=crs"
+    ).to_wkt(),
+    "geostationary": pyproj.CRS(
+        "+proj=geos +h=35786023 +lon_0=-75 +sweep=x +ellps=GRS80 +type=crs"
+    ).to_wkt("WKT1_GDAL"),
+    "shift of a datum": pyproj.CRS("+proj=longlat +ellps=bessel +towgs84=1,2,3,4,5,6,7").to_wkt(),
+    "PROJJSON": pyproj.CRS(32632).to_json(),
+    "ESRI": pyproj.CRS(32632).to_wkt("WKT1_ESRI"),
+    "a name with a number": _WGS84.format(extension="").replace("WGS 84", "sphere (R=6371229)"),
+}
+
+
+@pytest.mark.parametrize("kind", HARMLESS)
+def test_texts_that_name_no_file_are_understood(kind: str) -> None:
+    assert Crs("proj:wkt2", HARMLESS[kind]).is_understood
+
+
+@pytest.mark.parametrize("part", ["a", " ", "=", "a=", "=1", '""', "=.,", "1=1 "])
+@pytest.mark.parametrize("frame", ["{}", 'A["{}"]', '{{"a": {}}}'])
+def test_long_texts_are_judged_at_once(part: str, frame: str) -> None:
+    text = part * 50_000  # compared letter by letter with the rest of it: minutes
+    names_no_file(frame.format(json.dumps(text) if frame.startswith("{{") else text))
 
 
 @pytest.mark.parametrize(
