@@ -1,10 +1,16 @@
 """Paths of nodes in a store: without slashes at the ends, the root is ""."""
 
+import re
 from collections.abc import Iterator
 from itertools import accumulate
+from urllib.parse import unquote
 
 from zarr_xgroup.errors import XGroupPathError
 from zarr_xgroup.i18n import _
+
+_SPECIAL = re.compile(r"[%;/\\]")
+#: How often a name may have been percent-encoded.
+_MOST_ENCODED = 8
 
 
 def normalize_path(path: str | None) -> str:
@@ -13,11 +19,10 @@ def normalize_path(path: str | None) -> str:
     Raises
     ------
     XGroupPathError
-        If a segment is ``.`` or ``..``, which cannot be the name of a node (Zarr v3 core
-        specification, "Node names").
+        If a segment cannot be the name of a node.
     """
     segments = [segment for segment in (path or "").split("/") if segment]
-    if {".", ".."} & set(segments):
+    if not all(map(is_node_name, segments)):
         message = _("{path!r} is not the path of a group: '.' and '..' cannot name one").format(
             path=path
         )
@@ -26,8 +31,34 @@ def normalize_path(path: str | None) -> str:
 
 
 def is_node_path(path: str) -> bool:
-    """Tell whether a path can be that of a node: no segment is empty, ``.`` or ``..``."""
-    return not path or {"", ".", ".."}.isdisjoint(path.split("/"))
+    """Tell whether a path can be that of a node: each of its segments is the name of one."""
+    return not path or all(map(is_node_name, path.split("/")))
+
+
+def is_node_name(segment: str) -> bool:
+    """Tell whether a segment of a path can be the name of a node, on servers of all kinds.
+
+    It is neither empty nor ``.`` nor ``..`` (Zarr v3 core specification, "Node names"), nor
+    anything that a server may take for these: a server decodes what is percent-encoded, one
+    behind another does so again, some take backslashes for slashes, some leave out what follows
+    a semicolon.
+    """
+    if _SPECIAL.search(segment) is None:
+        return segment not in ("", ".", "..")
+    decoded = decoded_to_the_end(segment)
+    parts = (part.partition(";")[0] for part in decoded.split("\\"))
+    has_slash = "/" in decoded or decoded.count("\\") > segment.count("\\")
+    return not has_slash and {".", ".."}.isdisjoint(parts)
+
+
+def decoded_to_the_end(text: str) -> str:
+    """Return a text percent-decoded until nothing changes; ``..`` if that takes long."""
+    for _attempt in range(_MOST_ENCODED):
+        decoded = unquote(text)
+        if decoded == text:
+            return text
+        text = decoded
+    return ".."
 
 
 def join_path(parent: str, name: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from zarr_xgroup.errors import XGroupPathError, XGroupReferenceError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
+from zarr_xgroup.metadata.paths import is_node_name
 
 #: A list index of RFC 6901, section 4, no longer than any list.
 _INDEX = re.compile("0|[1-9][0-9]{0,17}")
@@ -45,7 +46,7 @@ class Reference:
         XGroupMetadataError
             If it is no such object.
         XGroupPathError
-            If the path of the node is empty or has empty segments, or the pointer is
+            If the path of the node is empty or has segments that name none, or the pointer is
             malformed.
         """
         if isinstance(fragment.value, Mapping) and "node" not in fragment.value:
@@ -55,7 +56,7 @@ class Reference:
         if node is None:
             raise fragment.error(_("is no reference: it has no 'node'"))
         path = node.as_text()
-        if not path or "//" in path or "\0" in path:
+        if not _can_be_followed(path):
             reason = _("{path!r} is not the path of a node").format(path=path)
             message = f"{node}: {reason}"
             raise XGroupPathError(message, place=str(node), target=path, reason=reason)
@@ -66,6 +67,13 @@ class Reference:
         """Return the reference in short: ``uri|node#attribute``."""
         store = f"{self.uri}|" if self.uri else ""
         return store + self.node + (f"#{self.attribute}" if self.attribute is not None else "")
+
+
+def _can_be_followed(path: str) -> bool:
+    """Tell whether a path is made of names of nodes, ``.`` and ``..``."""
+    segments = path.removeprefix("/").removesuffix("/").split("/")
+    are_names = all(name in (".", "..") or is_node_name(name) for name in segments)
+    return path == "/" or ("\0" not in path and are_names)
 
 
 def _pointer_in(fragment: Fragment) -> str | None:

@@ -66,6 +66,8 @@ class Snapshot:
         """Tell whether it is known what there is at a path, be it nothing."""
         if path in self._documents or path in self._absent or path in self.problems:
             return True
+        if not is_node_path(path):  # no store is asked for it
+            return True
         return self.is_consolidated(path) or self._is_below_array(path) or self._is_not_listed(path)
 
     def is_consolidated(self, path: str) -> bool:
@@ -92,7 +94,7 @@ class Snapshot:
         Consolidated metadata may be older than the store.
         """
         is_read = path in self._absent or path in self._stale or self._is_below_array(path)
-        return is_read or not self.is_consolidated(path)
+        return is_read or not self.is_consolidated(path) or not is_node_path(path)
 
     def why_absent(self, path: str) -> str:
         """Return why there is no node at a path."""

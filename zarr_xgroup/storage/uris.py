@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from zarr_xgroup.errors import XGroupPathError
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.paths import decoded_to_the_end
 
 #: A URL within a text, where it ends with a space. The length of a scheme is limited, lest a long
 #: text without any be searched from each of its letters on.
@@ -182,6 +183,6 @@ def leads_upwards(links: Iterable[Link]) -> bool:
     """Tell whether a path has ``..`` in it, so that where it leads depends on who reads it."""
     return any(
         link.authority == ".."
-        or any(".." in unquote(segment).split("/") for segment in link.segments)
+        or any(".." in re.split(r"[/\\]", decoded_to_the_end(it)) for it in link.segments)
         for link in links
     )

@@ -24,7 +24,7 @@ from zarr_xgroup import (
 )
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.paths import join_path, normalize_path
+from zarr_xgroup.metadata.paths import is_node_name, join_path, normalize_path
 from zarr_xgroup.metadata.snapshots import LackingError, Lookup, Needs, Snapshot
 from zarr_xgroup.storage.library import Library
 from zarr_xgroup.storage.opening import describe_store, open_store
@@ -77,7 +77,7 @@ SMALL = Group(
 
 names = st.text(
     st.characters(exclude_characters="/", exclude_categories=["Cs"]), min_size=1
-).filter(lambda name: name not in (".", ".."))
+).filter(is_node_name)
 slashes = st.integers(1, 3).map(lambda number: "/" * number)
 
 

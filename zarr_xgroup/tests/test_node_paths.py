@@ -1,0 +1,135 @@
+"""Names that no node has: a server might take them for a way out of the store."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zarr_xgroup import XGroupError, XGroupPathError
+from zarr_xgroup.metadata.paths import is_node_name, is_node_path, normalize_path
+from zarr_xgroup.tests.builders import (
+    Array,
+    Contents,
+    Group,
+    RecordingStore,
+    build,
+    consolidate,
+    edit,
+    opened_with_warnings,
+    recording_store,
+)
+from zarr_xgroup.tests.documents import declaring
+from zarr_xgroup.tests.servers import FileServer
+
+#: Segments that some server takes for ``..``, or that are several to one.
+LEAVING = [
+    *("%2e%2e", "%2E%2E", ".%2e", "%2e.", "%252e%252e", "%25252e%2525252e", "%2e"),
+    *("..%2Fx", "x%2f..", "x%2Fy", "x%252Fy", "..%5Cx", "x%5cy", "..\\x", "x\\..\\y", ".\\."),
+    *("..;", "..;a=b", "%2e%2e;a", "..%3Ba", "%" + "25" * 40 + "2e"),
+]
+
+
+@pytest.mark.parametrize("segment", ["", ".", "..", *LEAVING])
+def test_names_of_no_node(segment: str) -> None:
+    assert not is_node_name(segment)
+    assert not is_node_path(f"a/{segment}")
+    if segment:
+        with pytest.raises(XGroupPathError):
+            normalize_path(f"a/{segment}/b")
+
+
+@pytest.mark.parametrize(
+    "name", ["...", "50%", "%", "%zz", "a%20b", "a\\b", "a;b", "a..", ";", "%2e%2ex"]
+)
+def test_names_of_nodes(name: str) -> None:
+    assert is_node_name(name)
+    assert normalize_path(f"/a/{name}/") == f"a/{name}"
+
+
+@given(st.lists(st.sampled_from([".", "%", "2", "5", "e", "E", "F", "/", "\\", "5c", "a", ";"])))
+def test_a_name_stays_one_however_often_it_is_decoded(parts: list[str]) -> None:
+    name = "".join(parts)
+    if is_node_name(name):
+        for _time in range(20):
+            assert name not in ("", ".", "..")
+            assert "/" not in name
+            name = unquote(name)
+
+
+def leaves(key: str) -> bool:
+    """Tell whether a key can lead out of the store it is asked of."""
+    for _time in range(100):
+        key = unquote(key)
+    segments = key.replace("\\", "/").split("/")
+    return any(segment.partition(";")[0] in ("..", ".") for segment in segments)
+
+
+def stores(segment: str) -> Iterator[tuple[Contents, dict[str, Any]]]:
+    """Yield stores that lead to a node of such a path, and how each is opened."""
+    field = Array([1.0, 2.0], ("x",))
+    for node in (f"/{segment}/x", f"{segment}/x", f"g/{segment}", f"/{segment}", f"../{segment}/x"):
+        axis = {"coordinates": [{"values": {"external": {"node": node}}}]}
+        attrs = declaring("cs", cs={"crs": [{"axes": {"x": axis}}]}, ancillary_variables=node)
+        grid = {"f": Array([1.0, 2.0], ("x",), attrs)}
+        contents = build(Group({"f": grid["f"], "g": Group(grid)}))
+        yield contents, {}
+        yield consolidate(contents), {}
+    plain = build(Group({"x": field, "g": Group({"x": field})}))
+    yield plain, {"group": f"g/{segment}"}
+
+    def lying(document: Any) -> Any:
+        nodes = document["consolidated_metadata"]["metadata"]
+        nodes[f"{segment}/x"] = nodes[f"g/{segment}"] = nodes["x"]
+        return document
+
+    yield edit(consolidate(plain), "zarr.json", lying), {}
+
+
+@pytest.mark.parametrize("segment", LEAVING)
+def test_no_store_is_asked_for_them(segment: str) -> None:
+    for contents, options in stores(segment):
+        for function in (xr.open_dataset, xr.open_datatree):
+            store = recording_store(contents)
+            with suppress(XGroupError):
+                opened, _told = opened_with_warnings(function, store, **options)
+                opened.load()
+            assert store.gets or options
+            assert not [key for key in (*store.gets, *store.listed) if leaves(key)]
+
+
+class Lister(RecordingStore):
+    """A store whose listings have names that are none."""
+
+    async def list_dir(self, prefix: str) -> Any:
+        async for name in super().list_dir(prefix):
+            yield name
+        for name in ("..", "%2e%2e", "..\\x"):
+            yield name
+
+
+def test_names_that_are_listed() -> None:
+    store = Lister(recording_store(build(Group({"x": Array([1.0], ("x",))}))))
+    tree, told = opened_with_warnings(xr.open_datatree, store)
+    assert list(tree.coords) == ["x"]
+    assert told == []
+    assert not [key for key in (*store.gets, *store.listed) if leaves(key)]
+
+
+def test_a_server_is_not_asked_for_what_is_beside_the_store(http_server: FileServer) -> None:
+    axis = {"coordinates": [{"values": {"external": {"node": "/%2e%2e/private.zarr/x"}}}]}
+    attrs = declaring("cs", cs={"crs": [{"axes": {"x": axis}}]})
+    public = consolidate(build(Group({"f": Array([1.0, 2.0], ("x",), attrs)})))
+    private = build(Group({"x": Array([3.0, 4.0], ("x",))}))
+    for name, contents in (("public.zarr", public), ("private.zarr", private)):
+        http_server.contents.update({f"{name}/{key}": it for key, it in contents.items()})
+    url = f"{http_server.url}/public.zarr"
+    _dataset, (warning,) = opened_with_warnings(xr.open_dataset, url)
+    assert "'/%2e%2e/private.zarr/x' is not the path of a node" in str(warning)
+    assert isinstance(warning.error, XGroupPathError)
+    assert all(path.startswith("/public.zarr/") for path in http_server.paths())
+    assert not [path for path in http_server.paths() if leaves(path)]
