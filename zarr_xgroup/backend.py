@@ -21,10 +21,11 @@ from zarr_xgroup.datasets.naming import plan_group
 from zarr_xgroup.datasets.plan import GroupPlan, without_principal
 from zarr_xgroup.datasets.prefetch import Wishes, prefetch
 from zarr_xgroup.datasets.store import ResolvedZarrStore
-from zarr_xgroup.errors import warn_user
+from zarr_xgroup.errors import XGroupError, warn_user
 from zarr_xgroup.findings import Finding, as_warnings
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.redaction import redact_causes, told
 from zarr_xgroup.storage.library import Library, StoreOptions
 
 T = TypeVar("T", StoreOptions, DecodingOptions)
@@ -95,7 +96,9 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
             If the metadata of the group itself cannot be understood.
         """
         with _opening(filename_or_obj, options) as opening:
-            return opening.dataset()
+            dataset = opening.dataset()
+        dataset.encoding.update(_told_source(filename_or_obj))
+        return dataset
 
     def open_groups_as_dict(
         self, filename_or_obj: Any, **options: Unpack[OpenOptions]
@@ -112,6 +115,8 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
         """
         with _opening(filename_or_obj, options) as opening:
             datasets = opening.datasets()
+        for dataset in datasets.values():
+            dataset.encoding.update(_told_source(filename_or_obj))
         if not options.get("group"):
             return datasets
         return {path.strip("/") or ".": dataset for path, dataset in datasets.items()}
@@ -128,7 +133,9 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
             dimensions are called ``<dimension>_<group>``, and a warning says so.
         """
         with _opening(filename_or_obj, options) as opening:
-            return opening.tree()
+            tree = opening.tree()
+        tree.encoding = {**tree.encoding, **_told_source(filename_or_obj)}
+        return tree
 
 
 class _Opening:
@@ -224,17 +231,29 @@ def _opening(store_like: Any, options: OpenOptions) -> Iterator[_Opening]:
             names=", ".join(unknown), options=", ".join(sorted(OpenOptions.__annotations__))
         )
         raise TypeError(message)
-    library, group = Library.open(store_like, _part(StoreOptions, options))
     try:
-        opening = _Opening(library, group, _part(DecodingOptions, options))
-        yield opening
-        for warning in as_warnings([*library.findings, *opening.findings]):
-            warn_user(warning)
-    except BaseException:
-        library.close()
+        library, group = Library.open(store_like, _part(StoreOptions, options))
+        try:
+            opening = _Opening(library, group, _part(DecodingOptions, options))
+            yield opening
+            for warning in as_warnings([*library.findings, *opening.findings]):
+                warn_user(warning)
+        except BaseException:
+            library.close()
+            raise
+        finally:
+            library.release()
+    except XGroupError as error:
+        redact_causes(error)
         raise
-    finally:
-        library.release()
+
+
+def _told_source(store_like: Any) -> dict[str, str]:
+    """Return what xarray would say of where a Dataset is from, if that held credentials."""
+    place = getattr(store_like, "path", store_like)
+    if not isinstance(place, str) or told(place) == place:
+        return {}
+    return {"source": told(place)}
 
 
 def _part(kind: type[T], options: OpenOptions) -> T:

@@ -30,6 +30,7 @@ from types import FrameType
 from typing import Self
 
 from zarr_xgroup.i18n import _
+from zarr_xgroup.redaction import redact, redact_causes
 
 #: What stands between those who open a store and the place where they are warned; contextlib, too:
 #: its frames are between those of functions that a context manager decorates.
@@ -37,7 +38,7 @@ _PASSED_OVER = ("zarr_xgroup.backend", "zarr_xgroup.conventions.registry", "xarr
 
 
 class XGroupError(Exception):
-    """Root of every error this package raises.
+    """Root of every error this package raises. Its texts hold no credentials of URLs.
 
     Parameters
     ----------
@@ -60,10 +61,10 @@ class XGroupError(Exception):
     def __init__(
         self, *arguments: object, place: str = "", target: str = "", reason: str = ""
     ) -> None:
-        super().__init__(*arguments)
-        self.place = place
-        self.target = target
-        self.reason = reason
+        super().__init__(*(redact(it) if isinstance(it, str) else it for it in arguments))
+        self.place = redact(place)
+        self.target = redact(target)
+        self.reason = redact(reason)
 
 
 class XGroupStoreError(XGroupError, OSError):
@@ -86,7 +87,7 @@ class XGroupStoreError(XGroupError, OSError):
 
     def __init__(self, *arguments: object, store: str = "", **known: str) -> None:
         super().__init__(*arguments, **known)
-        self.store = store
+        self.store = redact(store)
 
     @classmethod
     def of(cls, store: str, reason: str, place: str = "", target: str = "") -> Self:
@@ -157,12 +158,12 @@ def retold(error: Exception, message: str) -> XGroupError:
     known = kind(message)
     if isinstance(error, XGroupError):
         known.__dict__.update(error.__dict__)
-    known.reason = known.reason or str(error)
+    known.reason = known.reason or redact(str(error))
     return known
 
 
 class XGroupWarning(UserWarning):
-    """Root of every warning this package gives.
+    """Root of every warning this package gives. Its text holds no credentials of URLs.
 
     Parameters
     ----------
@@ -173,7 +174,7 @@ class XGroupWarning(UserWarning):
     """
 
     def __init__(self, message: str, error: XGroupError | None = None) -> None:
-        super().__init__(message)
+        super().__init__(redact(message))
         self.error = error
 
 
@@ -216,6 +217,8 @@ class XGroupPluginWarning(XGroupWarning):
 
 def warn_user(warning: XGroupWarning) -> None:
     """Give a warning, pointing at the first line outside of this package and xarray."""
+    if warning.error is not None:
+        redact_causes(warning.error)
     warnings.warn(warning, stacklevel=_user_stacklevel())
 
 

@@ -23,6 +23,7 @@ from zarr_xgroup.errors import (
 )
 from zarr_xgroup.i18n import _, ngettext
 from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.redaction import redact
 
 _NAMED_PATHS = 30
 
@@ -85,6 +86,10 @@ class Finding:
     error: XGroupError | None = None
     bare: tuple[str, ...] = ()
     lost: str = ""
+
+    def __post_init__(self) -> None:
+        """Cut credentials of URLs out of the text."""
+        object.__setattr__(self, "text", redact(self.text))
 
 
 def problem_of(array: Node, error: XGroupError, lost: str = "") -> Finding:

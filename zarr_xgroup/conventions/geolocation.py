@@ -13,6 +13,7 @@ from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node
+from zarr_xgroup.redaction import redact
 from zarr_xgroup.variables.sources import Stored
 
 #: What is added to the arrays of each kind; geodetic x is longitude, y is latitude. Planar ones
@@ -171,7 +172,7 @@ def crs_at(array: ArrayView, place: Fragment) -> Crs | None:
 def _is_understood(array: ArrayView, place: Fragment, crs: Crs) -> bool:
     if not crs.is_understood:
         message = _("{place}: {key} is no CRS that pyproj understands: {text!r}")
-        text = message.format(place=place, key=crs.key, text=crs.text[:_SHOWN])
+        text = message.format(place=place, key=crs.key, text=redact(crs.text)[:_SHOWN])
         array.problem(XGroupMetadataError(text), _("the CRS of {key!r}").format(key=crs.key))
     return crs.is_understood
 

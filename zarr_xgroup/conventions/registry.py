@@ -17,6 +17,7 @@ from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.conventions.uom import UomHandler
 from zarr_xgroup.errors import XGroupPluginWarning, warn_user
 from zarr_xgroup.i18n import _
+from zarr_xgroup.redaction import redact
 
 #: How a convention is declared, for messages, and how much of another declaration they show.
 _EXAMPLE = '{"name": "cs"}'
@@ -88,7 +89,7 @@ def _why_no_declaration(item: Any, names: Mapping[str, Handler]) -> str:
     """Return why an item of ``zarr_conventions`` is none of the conventions, if it names one."""
     if not isinstance(item, Mapping):
         return _("{item} in {key} is no object such as {example}").format(
-            item=repr(item)[:_SHOWN], key=CONVENTIONS_KEY, example=_EXAMPLE
+            item=redact(repr(item))[:_SHOWN], key=CONVENTIONS_KEY, example=_EXAMPLE
         )
     name = str(item.get("name")).strip().rstrip(":")
     handler = names.get(name.lower())
@@ -97,7 +98,7 @@ def _why_no_declaration(item: Any, names: Mapping[str, Handler]) -> str:
     key = next(key for key in ("uuid", "schema_url", "spec_url") if isinstance(item.get(key), str))
     right = handler.uuid if key == "uuid" else ", ".join(handler.repositories)
     return _("{name!r} is declared with {key} {value!r}, not with {right}").format(
-        name=name, key=key, value=item[key][:_SHOWN], right=right
+        name=name, key=key, value=redact(item[key])[:_SHOWN], right=right
     )
 
 

@@ -28,6 +28,7 @@ from zarr_xgroup.findings import coordinate_named
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import referred_names
 from zarr_xgroup.metadata.nodes import Fragment, Node
+from zarr_xgroup.redaction import redact
 from zarr_xgroup.variables.functions import Centres, RotatedCentres
 from zarr_xgroup.variables.sources import Computed, Stored
 
@@ -170,7 +171,7 @@ class SpatialHandler(ConventionHandler):
         declared = grid.attribute("dimensions")
         if declared is not None and not _are_two_names(declared.value):
             message = _("must be the names of two dimensions, got {value}")
-            error = declared.error(message.format(value=str(declared.value)[:_SHOWN]))
+            error = declared.error(message.format(value=redact(str(declared.value))[:_SHOWN]))
             array.problem(error, self._all_lost())
             return None
         if grid.dims is None:

@@ -14,12 +14,13 @@ from zarr_xgroup.errors import XGroupPathError, XGroupReferenceError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
 from zarr_xgroup.metadata.paths import is_node_name
+from zarr_xgroup.redaction import told
 
 #: A list index of RFC 6901, section 4, no longer than any list.
 _INDEX = re.compile("0|[1-9][0-9]{0,17}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Reference:
     """A reference as it is written: to a node, or to a part of its document.
 
@@ -57,16 +58,21 @@ class Reference:
             raise fragment.error(_("is no reference: it has no 'node'"))
         path = node.as_text()
         if not _can_be_followed(path):
-            reason = _("{path!r} is not the path of a node").format(path=path)
+            target = told(path)
+            reason = _("{path!r} is not the path of a node").format(path=target)
             message = f"{node}: {reason}"
-            raise XGroupPathError(message, place=str(node), target=path, reason=reason)
+            raise XGroupPathError(message, place=str(node), target=target, reason=reason)
         uri = fragment.get("uri")
         return cls(path, None if uri is None else uri.as_text(), _pointer_in(fragment))
 
     def __str__(self) -> str:
-        """Return the reference in short: ``uri|node#attribute``."""
-        store = f"{self.uri}|" if self.uri else ""
+        """Return the reference in short, ``uri|node#attribute``, without credentials."""
+        store = f"{told(self.uri)}|" if self.uri else ""
         return store + self.node + (f"#{self.attribute}" if self.attribute is not None else "")
+
+    def __repr__(self) -> str:
+        """Return the same, as a call is written."""
+        return f"{type(self).__name__}({str(self)!r})"
 
 
 def _can_be_followed(path: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from zarr_xgroup.errors import XGroupError, XGroupStoreError
@@ -260,7 +260,7 @@ class Needs:
     documents: frozenset[Node] = frozenset()
     members: frozenset[Node] = frozenset()
     doubted: frozenset[Node] = frozenset()
-    foreign: frozenset[tuple[int, str, str]] = frozenset()
+    foreign: frozenset[tuple[int, str, str]] = field(default=frozenset(), repr=False)
 
     def __bool__(self) -> bool:
         """Tell whether anything is lacking."""

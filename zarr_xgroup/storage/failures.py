@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from zarr_xgroup.i18n import _
-from zarr_xgroup.storage.uris import redact
+from zarr_xgroup.redaction import redact
 
 #: Extras of this package, by what they install.
 _EXTRAS = {"s3fs": "s3", "gcsfs": "gcs"}

@@ -17,6 +17,7 @@ from zarr.abc.store import Store
 from zarr_xgroup.errors import XGroupStoreError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.redaction import told
 from zarr_xgroup.storage.failures import reason_of
 from zarr_xgroup.storage.trust import (
     Reach,
@@ -29,11 +30,11 @@ from zarr_xgroup.storage.trust import (
 from zarr_xgroup.storage.uris import (
     Link,
     PrefixedOptions,
+    has_plain_hosts,
     is_absolute,
     leads_upwards,
     links_of,
     place_of,
-    redact,
 )
 
 #: How many seconds an open waits each time that it needs documents of a foreign store, or values.
@@ -118,9 +119,9 @@ class ForeignStores:
             return problem
 
     async def _found(self, uri: str, referring: int) -> Node:
-        if not is_absolute(uri.rpartition("::")[2]):
-            message = _("{uri!r} is not an absolute URI of a store").format(uri=redact(uri))
-            raise XGroupStoreError.of(redact(uri), message)
+        if not is_absolute(uri.rpartition("::")[2]) or not has_plain_hosts(uri):
+            message = _("{uri!r} is not an absolute URI of a store").format(uri=told(uri))
+            raise XGroupStoreError.of(told(uri), message)
         links = links_of(uri)
         if leads_upwards(links):
             raise _told(uri, _("there is '..' in its path"))
@@ -192,7 +193,7 @@ class ForeignStores:
         location = _local_path(uri) if uri.lower().startswith("file://") else _lowered(uri)
         try:
             place.opened = await self._opened.open_foreign(
-                location, options, redact(uri), self._timeout
+                location, options, told(uri), self._timeout
             )
         except (XGroupStoreError, Warning) as error:  # a warning that is to be an error
             place.error = _told(uri, str(error))
@@ -243,12 +244,12 @@ def _local_path(uri: str) -> str:
 
 
 def _told(uri: str, reason: str) -> XGroupStoreError:
-    message = _("store {uri} cannot be opened: {reason}").format(uri=redact(uri), reason=reason)
-    return XGroupStoreError.of(redact(uri), message)
+    message = _("store {uri} cannot be opened: {reason}").format(uri=told(uri), reason=reason)
+    return XGroupStoreError.of(told(uri), message)
 
 
 def _refused(uri: str, reason: str) -> XGroupStoreError:
     message = _(
         "store {uri} was not opened: {reason} (allow it by cross_store_storage_options={example})"
-    ).format(uri=redact(uri), reason=reason, example=f"{{{redact(uri)!r}: {{}}}}")
-    return XGroupStoreError.of(redact(uri), message)
+    ).format(uri=told(uri), reason=reason, example=f"{{{told(uri)!r}: {{}}}}")
+    return XGroupStoreError.of(told(uri), message)

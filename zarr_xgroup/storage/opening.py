@@ -26,7 +26,8 @@ from zarr.storage import (
 from zarr_xgroup._compat import make_store_path
 from zarr_xgroup.errors import XGroupStoreError, XGroupStoreNotFoundError
 from zarr_xgroup.i18n import _
-from zarr_xgroup.storage.uris import CACHES, links_of, redact
+from zarr_xgroup.redaction import redact, told
+from zarr_xgroup.storage.uris import CACHES, has_plain_hosts, links_of
 
 
 def describe_store(store_like: object) -> str:
@@ -35,7 +36,7 @@ def describe_store(store_like: object) -> str:
     A store that has no name of its own is called by its type.
     """
     if isinstance(store_like, str | os.PathLike):
-        return redact(os.fspath(store_like))
+        return told(os.fspath(store_like))
     store = getattr(store_like, "store", store_like)
     return redact(str(store)) if isinstance(store, Store) else type(store_like).__name__
 
@@ -57,6 +58,9 @@ async def open_store(store_like: Any, storage_options: dict[str, Any] | None) ->
     is_location = isinstance(store_like, str | os.PathLike)
     if is_location:
         store_like = _expanded(store_like)
+        if isinstance(store_like, str) and not has_plain_hosts(store_like):
+            message = _("{store} is no URL: behind its host is something that is no port")
+            raise XGroupStoreError(message.format(store=name))
     try:
         if isinstance(store_like, Path) and store_like.suffix == ".zip" and store_like.is_file():
             return await StorePath.open(ZipStore(store_like, mode="r"), "")
@@ -69,9 +73,7 @@ async def open_store(store_like: Any, storage_options: dict[str, Any] | None) ->
     except (ImportError, ValueError, OSError, TypeError, BadZipFile) as error:
         if isinstance(error, TypeError) and not is_location:
             raise
-        message = _("Store {store} cannot be opened: {reason}").format(
-            store=name, reason=redact(str(error))
-        )
+        message = _("Store {store} cannot be opened: {reason}").format(store=name, reason=error)
         raise XGroupStoreError(message) from error
 
 

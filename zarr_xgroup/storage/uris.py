@@ -1,4 +1,4 @@
-"""URIs of stores: compared place by place, and told without credentials.
+"""URIs of stores, compared place by place.
 
 Sources: RFC 3986, sections 3 and 6.2 (syntax, normalization); fsspec, "URL chaining" (links of
 a chain are separated by ``::``, the innermost place comes last).
@@ -15,12 +15,8 @@ from urllib.parse import unquote
 from zarr_xgroup.errors import XGroupPathError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.paths import decoded_to_the_end
+from zarr_xgroup.redaction import told
 
-#: A URL within a text, where it ends with a space. The length of a scheme is limited, lest a long
-#: text without any be searched from each of its letters on.
-_IN_TEXT = re.compile(
-    r"(?P<scheme>[A-Za-z][\w+.-]{0,63})://(?P<authority>[^/?#\s]*)(?P<path>[^?#\s]*)(?:[?#]\S*)?"
-)
 _URI = re.compile(
     r"(?P<scheme>[A-Za-z][\w+.-]*)://(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?:[?#].*)?", re.DOTALL
 )
@@ -33,22 +29,14 @@ _ALIASES = {"gcs": "gs", "s3a": "s3", "local": "file"}
 _CASELESS = frozenset(
     {"http", "https", "ftp", "sftp", "ssh", "s3", "gs", "az", "abfs", "abfss", "adl"}
 )
+#: Schemes whose authority is a host and a port.
+_HOSTED = frozenset({"http", "https", "ftp", "sftp", "ssh"})
+_HOST = re.compile(r"(?:[^\s:\[\]]*|\[[^\s\[\]]*\])(?::[0-9]*)?")
 _DECODED = frozenset({"http", "https", "file"})
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21", "sftp": "22", "ssh": "22"}
 
 #: fsspec's filesystems that keep copies of what the next link of a chain gives, unchanged.
 CACHES = frozenset({"simplecache", "filecache", "blockcache", "cached"})
-
-
-def redact(text: str) -> str:
-    """Return a text with user information, query and fragment cut out of the URLs in it."""
-    return "::".join(_IN_TEXT.sub(_redacted, link) for link in text.split("::"))
-
-
-def _redacted(url: re.Match[str]) -> str:
-    if url["scheme"].lower() == "file":
-        return url[0]
-    return f"{url['scheme']}://{url['authority'].rpartition('@')[2]}{url['path']}"
 
 
 @dataclass(frozen=True)
@@ -110,6 +98,16 @@ def is_absolute(uri: str) -> bool:
     return _parts(uri) is not None
 
 
+def has_plain_hosts(uri: str) -> bool:
+    """Tell whether hosts are followed by nothing but a port, in all links of a URI.
+
+    Else what looks like a host is part of a password that was not percent-encoded, and messages of
+    libraries would show it.
+    """
+    hosted = (link.authority for link in links_of(uri) if link.scheme in _HOSTED)
+    return all(_HOST.fullmatch(authority) for authority in hosted)
+
+
 def _parts(uri: str) -> re.Match[str] | None:
     return _FILE.fullmatch(uri) or _URI.fullmatch(uri)
 
@@ -157,7 +155,7 @@ class PrefixedOptions:
             if not is_absolute(prefix) and not prefix.startswith("/"):
                 message = _(
                     "cross_store_storage_options: {prefix!r} is not the beginning of a URI"
-                ).format(prefix=redact(prefix))
+                ).format(prefix=told(prefix))
                 raise XGroupPathError(message)
             self._options.append((Link.parse(prefix), values))
 

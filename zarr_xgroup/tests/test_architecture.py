@@ -36,7 +36,7 @@ STORES = PACKAGE / "tests" / "stores"
 #: Folders from the top to the bottom: each imports only those that come after it.
 FOLDERS = ("datasets", "conventions", "variables", "storage", "metadata")
 #: What every folder may import.
-COMMON = ("errors", "findings", "i18n", "_compat", "resolver")
+COMMON = ("errors", "findings", "i18n", "redaction", "_compat", "resolver")
 #: The modules of folders that do no I/O, and that know nothing that could.
 PURE = ("metadata.", "conventions.", "variables.sources", "variables.functions", "resolver")
 PURE_OF_DATASETS = ("dimensions", "inheritance", "interpretation", "naming", "plan")

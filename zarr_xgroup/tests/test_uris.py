@@ -13,6 +13,7 @@ from zarr.abc.store import Store
 from zarr.storage import FsspecStore, LocalStore, MemoryStore
 
 from zarr_xgroup import XGroupPathError
+from zarr_xgroup.redaction import redact
 from zarr_xgroup.storage.trust import (
     Reach,
     UnjudgedError,
@@ -30,7 +31,6 @@ from zarr_xgroup.storage.uris import (
     leads_upwards,
     links_of,
     place_of,
-    redact,
 )
 from zarr_xgroup.tests.builders import (
     HAS_OBSTORE,

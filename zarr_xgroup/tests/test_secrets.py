@@ -1,0 +1,349 @@
+"""A secret in a URI is told by nothing that is handed out, raised or warned of."""
+
+from __future__ import annotations
+
+import pickle
+import re
+import traceback
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+import xarray as xr
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from zarr_xgroup import XGroupError, XGroupStoreError, XGroupWarning
+from zarr_xgroup.findings import Finding, Kind
+from zarr_xgroup.metadata.references import Reference
+from zarr_xgroup.redaction import RedactedError, redact, redact_causes, told
+from zarr_xgroup.tests.builders import (
+    Array,
+    Group,
+    build,
+    memory_store,
+    opened_with_warnings,
+    oracle,
+    quietly,
+)
+from zarr_xgroup.tests.documents import declaring
+from zarr_xgroup.tests.servers import Fault, FileServer
+
+SECRET = "S3CRET"
+
+#: A port at which nobody answers.
+HOST = "127.0.0.1:9"
+
+odd = st.text("a1 :@/?#%[]|+&=é'\"\\.", max_size=4)
+#: Where a password that is not percent-encoded has a port or a host in it, and then a path, it is
+#: another URI.
+secrets = st.builds("{}{}{}".format, odd, st.just(SECRET), odd).filter(
+    lambda text: re.search(r"^[0-9]+\W|@.*[/?#]|//", text) is None
+)
+schemes = st.sampled_from(["http", "https", "HTTP", "ftp", "nosuch"])
+users = st.sampled_from(["alice", "", "a.b", "é"])
+
+
+def _with_password(scheme: str, user: str, password: str) -> str:
+    return f"{scheme}://{user}:{password}@{HOST}/store.zarr"
+
+
+def _encoded(uri: str, password: str) -> str:
+    return uri.replace(password, quote(password, safe=""))
+
+
+passwords = st.builds(_with_password, schemes, users, secrets)
+encoded = st.builds(
+    lambda scheme, user, password: _encoded(_with_password(scheme, user, password), password),
+    schemes,
+    users,
+    secrets,
+)
+signed = st.builds(
+    "{}://{}/store.zarr{}sig={}".format, schemes, st.just(HOST), st.sampled_from("?#"), secrets
+)
+tokens = st.just(f"http://{SECRET}@{HOST}/store.zarr")
+simple = st.one_of(passwords, encoded, signed, tokens)
+chained = st.builds(
+    "{}::{}".format,
+    st.sampled_from(["simplecache", "zip://in/side", "zip", "reference", f"http://x:{SECRET}@h"]),
+    simple,
+)
+#: URIs that are none, or another one in disguise.
+bare = st.sampled_from(
+    [
+        f"//alice:{SECRET}@{HOST}/a",
+        f"alice:{SECRET}@host:/a",
+        f"http://alice:{SECRET}%40{HOST}/a",
+        f"http://alice%3A{SECRET}%40{HOST}/a",
+        f"http%3A%2F%2Falice%3A{SECRET}%40{HOST}%2Fa",
+        f"http://{HOST}/proxy/http://alice:{SECRET}@host/a",
+        f"http://alice:{SECRET}::x@{HOST}/a",
+        f"http://alice:::{SECRET}@{HOST}/a",
+    ]
+)
+uris = st.one_of(simple, chained, bare)
+
+
+@given(uris)
+@settings(max_examples=500, deadline=None)
+def test_no_uri_is_told_with_a_secret(uri: str) -> None:
+    assert SECRET not in told(uri)
+    assert told(told(uri)) == told(uri)
+    assert SECRET not in str(Reference("/a", uri))
+    assert SECRET not in repr(Reference("/a", uri))
+
+
+@given(uris)
+@settings(max_examples=500, deadline=None)
+def test_no_text_with_a_uri_shows_a_secret(uri: str) -> None:
+    # Where a URI ends within a text, spaces tell, and bars behind a query.
+    assume("//" in uri or "%2F" in uri)
+    assume(not re.search(r"[?#].*[ |]|@.* .*@", uri))
+    for text in (uri, f"reading '{uri}/zarr.json' failed", f"{uri}: me@home, {uri}"):
+        assert SECRET not in redact(text)
+        assert SECRET not in str(XGroupError(text))
+        assert SECRET not in repr(vars(XGroupStoreError(store=text, place=text, target=text)))
+        assert SECRET not in repr(vars(XGroupError(reason=text)))
+        assert SECRET not in str(XGroupWarning(text))
+        assert SECRET not in repr(Finding(Kind.CHOICE, text))
+
+
+@pytest.mark.parametrize(
+    ("uri", "expected"),
+    [
+        (
+            "s3://arn:aws:s3:eu-west-1:1234:accesspoint/a",
+            "s3://arn:aws:s3:eu-west-1:1234:accesspoint/a",
+        ),
+        ("http://alice:a b@host:80/c d", "http://host:80/c d"),
+        ("http://alice:a::b@host/c", "http://host/c"),
+        ("http://alice:a/b?c#d@host/e", "http://host/e"),
+        ("http://alice:a", "http://alice"),
+        ("http://[::1]:80/a", "http://[::1]:80/a"),
+        ("zip::/data/me@home.zip", "zip::/data/me@home.zip"),
+        ("/data//me@home:a/b", "/data//me@home:a/b"),
+        ("C:\\me@home", "C:\\me@home"),
+        ("http://host/a|b", "http://host/a|b"),
+    ],
+)
+def test_what_is_told_of_a_uri(uri: str, expected: str) -> None:
+    assert told(uri) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http://host:8080: refused, ask me@home",
+        "/g/v#/attributes/x: 'http://host/a|../x#/attributes/y' leads nowhere",
+        "the host of http://host:80, me@home",
+        "see /data//me@home",
+    ],
+)
+def test_texts_without_secrets_are_kept(text: str) -> None:
+    assert redact(text) == text
+
+
+@pytest.mark.parametrize(
+    "part", ["http://", "//a:b ", " //", "http://a:b", "::zip", "|", "@", "%2f%2f"]
+)
+def test_long_texts_are_read_at_once(part: str) -> None:
+    text = part * 20_000  # compared from each place on: minutes
+    assert len(redact(text)) <= len(text)
+    assert len(told(f"http://{text}")) <= len(text) + 7
+
+
+# All that is handed out.
+
+
+def chain_of(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and all that it came from."""
+    pending, seen = [error], set()
+    while pending:
+        link = pending.pop()
+        if link is not None and id(link) not in seen:
+            seen.add(id(link))
+            yield link
+            pending += [link.__cause__, link.__context__]
+            pending += getattr(link, "exceptions", ())
+
+
+def shown_by(error: BaseException) -> Iterator[str]:
+    """Yield all that an error or a warning shows."""
+    yield "".join(traceback.format_exception(error))
+    for link in chain_of(error):
+        yield from (str(link), repr(link), repr(link.args))
+        if isinstance(link, XGroupError | XGroupWarning):
+            yield repr(vars(link))
+            yield str(pickle.dumps(link))
+        if isinstance(link, XGroupWarning) and link.error is not None:
+            yield from shown_by(link.error)
+
+
+def shown_by_dataset(dataset: xr.Dataset, own: Mapping[str, Any]) -> Iterator[str]:
+    """Yield all that a Dataset shows but what stands in the store's own attributes."""
+    yield repr(dataset.encoding)
+    for variable in dataset.variables.values():
+        for mapping in (variable.encoding, variable.attrs):
+            yield repr({key: value for key, value in mapping.items() if key not in own})
+    bare = dataset.drop_attrs() if hasattr(dataset, "drop_attrs") else dataset.copy()
+    for variable in (bare, *bare.variables.values()):
+        variable.attrs = {}
+        variable.encoding = {key: it for key, it in variable.encoding.items() if key not in own}
+    yield repr(bare)
+    yield bare._repr_html_()
+    yield repr([variable._data for variable in bare.variables.values()])
+    yield str(pickle.dumps(quietly(bare.load)))
+
+
+def assert_untold(texts: Iterator[str]) -> None:
+    for text in texts:
+        assert SECRET not in text
+        assert SECRET not in text.replace("%20", " ")
+
+
+#: Conventions that all fields below declare.
+DECLARED = [{"name": it} for it in ("cs", "ref", "geolocation", "proj", "spatial", "uom")]
+
+
+def referring(uri: str) -> Iterator[dict[str, Any]]:
+    """Yield attributes with a URI where a reference has one."""
+    reference = {"uri": uri, "node": "/x"}
+    axis = {"coordinates": [{"values": {"external": reference}}]}
+    yield {"cs": {"crs": [{"axes": {"x": axis}, "id": reference}]}}
+    yield {"cs": reference, "ref": reference, "other": {"ref": {**reference, "attribute": "/a"}}}
+    yield {"geolocation": {"geodetic": {"x": reference, "y": reference}}, "proj:code": reference}
+    yield {"spatial:transform": reference, "spatial:dimensions": reference, "uom": reference}
+
+
+def mistaken(uri: str) -> Iterator[dict[str, Any]]:
+    """Yield attributes with a URI where something else is expected."""
+    yield {"cs": {"crs": [{"axes": {uri: {"name": uri}, "y": {"abbreviation": uri}}, "id": uri}]}}
+    yield {"cs": uri, "geolocation": uri, "coordinates": uri, "grid_mapping": uri, "units": uri}
+    yield {"ref": {"node": uri}, "other": {"ref": {"node": "/x", "attribute": uri}}}
+    yield {"proj:code": uri, "proj:wkt2": uri, "proj:projjson": {"type": uri}}
+    yield {"spatial:transform": uri, "spatial:dimensions": [uri, "x"], "spatial:bbox": uri}
+    yield {"uom": uri, "zarr_conventions": [{"name": "cs", "schema_url": uri}, uri]}
+
+
+def assert_untold_of(attributes: Mapping[str, Any]) -> None:
+    """Open a store with an array of such attributes."""
+    field = Array([[1.0, 2.0]], ("y", "x"), {"zarr_conventions": DECLARED, **attributes})
+    store = memory_store(build(Group({"v": field, "x": Array([1.0, 2.0], ("x",))})))
+    for function in (xr.open_dataset, xr.open_datatree):
+        opened, given_warnings = opened_with_warnings(function, store)
+        dataset = opened if isinstance(opened, xr.Dataset) else opened.to_dataset()
+        assert_untold(shown_by_dataset(dataset, attributes))
+        for warning in given_warnings:
+            assert_untold(shown_by(warning))
+
+
+@given(uris)
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_no_open_tells_a_secret_of_a_reference(uri: str) -> None:
+    for attributes in referring(uri):
+        assert_untold_of(attributes)
+
+
+@given(st.one_of(encoded, tokens, st.just(f"http://{HOST}/a?sig={SECRET}")))
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_no_open_tells_a_secret_of_what_should_be_something_else(uri: str) -> None:
+    for attributes in mistaken(uri):
+        assert_untold_of(attributes)
+
+
+@given(uris)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_no_error_tells_a_secret_of_the_url_of_the_store(uri: str) -> None:
+    assume("%2F" not in uri)  # a local path
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - whatever libraries raise
+        quietly(xr.open_dataset, uri, engine="xgroup")
+    if isinstance(caught.value, XGroupError):
+        assert_untold(shown_by(caught.value))
+
+
+FAULTS = {
+    "none": None,
+    "401": Fault(401),
+    "403": Fault(403),
+    "500": Fault(500),
+    "reset": Fault(reset=True),
+    "no JSON": Fault(body=b"<html>"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_a_store_behind_a_password(http_server: FileServer, fault: Fault | None) -> None:
+    served = build(Group({"x": Array([1.0, 2.0], ("x",))}), consolidated=True)
+    http_server.contents.update({f"a/{key}": content for key, content in served.items()})
+    url = http_server.url.replace("http://", f"http://alice:{SECRET}@") + "/a"
+    plain = f"{http_server.url}/a"
+    if fault is None:
+        for function in (xr.open_dataset, xr.open_datatree):
+            opened, _told = opened_with_warnings(function, url)
+            assert opened.encoding == {**oracle(function, url).encoding, "source": plain}
+            assert opened.encoding == opened_with_warnings(function, plain)[0].encoding
+        groups = quietly(xr.open_groups, url, engine="xgroup")
+        assert {dataset.encoding["source"] for dataset in groups.values()} == {plain}
+        assert_untold(shown_by_dataset(groups["/"], {}))
+        return
+    http_server.faults["*"] = fault
+    with pytest.raises(XGroupError) as caught:
+        quietly(xr.open_dataset, url, engine="xgroup")
+    assert plain in str(caught.value)
+    assert_untold(shown_by(caught.value))
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_another_store_behind_a_password(http_server: FileServer, fault: Fault | None) -> None:
+    served = build(Group({"x": Array([1.0, 2.0], ("x",))}))
+    http_server.contents.update({f"a/{key}": content for key, content in served.items()})
+    if fault is not None:
+        http_server.faults["*"] = fault
+    url = http_server.url.replace("http://", f"http://alice:{SECRET}@") + "/a"
+    for node in ("/x", "/absent", "/"):
+        axis = {"coordinates": [{"values": {"external": {"uri": url, "node": node}}}]}
+        own = declaring("cs", cs={"crs": [{"axes": {"x": axis}}]})
+        store = memory_store(build(Group({"v": Array([3.0, 4.0], ("x",), own)})))
+        dataset, warnings = opened_with_warnings(xr.open_dataset, store)
+        assert len(warnings) == (fault is not None or node != "/x")
+        assert_untold(shown_by_dataset(dataset, own))
+        for warning in warnings:
+            assert f"{http_server.url}/a" in str(warning)
+            assert_untold(shown_by(warning))
+
+
+# Causes.
+
+
+def test_causes_that_show_secrets_are_replaced() -> None:
+    class LibraryError(Exception):
+        pass
+
+    url = f"http://alice:{SECRET}@host/a"
+    innermost = LibraryError(url)
+    inner = PermissionError(13, f"{url} denied", f"{url}/zarr.json")
+    inner.__cause__ = innermost
+    kept = ValueError("no")
+    kept.__cause__ = inner
+    error = XGroupError("failed")
+    error.__cause__ = kept
+    error.__context__ = ExceptionGroup("several", [inner])
+    redact_causes(error)
+    assert_untold(shown_by(error))
+    assert error.__cause__ is kept
+    assert isinstance(kept.__cause__, PermissionError)
+    assert kept.__cause__.errno == 13
+    (stand_in,) = (link for link in chain_of(kept) if isinstance(link, RedactedError))
+    assert str(stand_in) == "LibraryError: http://host/a"
+
+
+def test_headers_of_requests_are_secret() -> None:
+    class ResponseError(Exception):
+        def __repr__(self) -> str:
+            return f"ResponseError(headers={{'Authorization': 'Basic {SECRET}'}})"
+
+    error = XGroupError("failed")
+    error.__cause__ = ResponseError()
+    assert_untold(shown_by(redact_causes(error)))
