@@ -379,7 +379,7 @@ def _v2_document(
 
 
 def _check(document: Document, zarr_format: ZarrFormat, place: str) -> None:
-    """Raise XGroupMetadataError if an array has no shape, or says that it is of another format.
+    """Raise XGroupMetadataError if an array has no shape, another format, or chunks of pickles.
 
     A group is what is in it, whatever it says.
     """
@@ -394,6 +394,21 @@ def _check(document: Document, zarr_format: ZarrFormat, place: str) -> None:
             place=place, zarr_format=zarr_format, written=written
         )
         raise XGroupMetadataError(message)
+    _check_codecs(document, place)
+
+
+def _check_codecs(document: Document, place: str) -> None:
+    """Raise XGroupMetadataError if reading an array would unpickle its chunks.
+
+    Whoever wrote these would have Python do anything: older versions of zarr and numcodecs let them.
+    """
+    for key in ("filters", "compressor", "codecs"):
+        text = document.text(key) or b""
+        if b"\\" in text:  # letters may be written as numbers
+            text = json.dumps(document[key]).encode()
+        if b"pickle" in text.lower():
+            message = _("{key!r} of {place} has the codec 'pickle', which is not safe to read")
+            raise XGroupMetadataError(message.format(key=key, place=place))
 
 
 def _object_at(
