@@ -37,9 +37,10 @@ _USER_IN_TEXT = re.compile(
     |   [^/?\#\s@:\[\]]* : (?! [0-9]{1,5} (?: [/?\#\s'"|\]}>] | [,.;:)](?:\s|$) | $ ) ) (?: (?! // ) . )* @ )""",
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
-#: A URL within a text, and its query. In what references are called, ``|`` ends it.
+#: A URL within a text, of which a path may have been made, and its query. In what references are
+#: called, ``|`` ends it.
 _QUERY_IN_TEXT = re.compile(
-    rf"(?P<url>{_SCHEME}://[^\s?#|]*)(?:[?#](?:(?!::{_SCHEME}(?:://|::))\S)*)?"
+    rf"(?P<url>[A-Za-z]{_SCHEME}://?[^\s?#|]*)(?:[?#](?:(?!::{_SCHEME}(?:://|::))\S)*)?"
 )
 
 
@@ -72,7 +73,7 @@ def _without_user(rest: str, *, is_hosted: bool) -> str:
 
 def redact(text: str) -> str:
     """Return a text with user information, query and fragment cut out of the URLs in it."""
-    if "//" not in text and "%2f%2f" not in text.lower():
+    if ":/" not in text and "//" not in text and "%2f%2f" not in text.lower():
         return text
     return _QUERY_IN_TEXT.sub(_without_query, _USER_IN_TEXT.sub(r"\g<slashes>", text))
 

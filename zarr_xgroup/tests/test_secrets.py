@@ -100,7 +100,7 @@ def test_no_uri_is_told_with_a_secret(uri: str) -> None:
 def test_no_text_with_a_uri_shows_a_secret(uri: str) -> None:
     # Where a URI ends within a text, spaces tell, and bars behind a query.
     assume("//" in uri or "%2F" in uri)
-    assume(not re.search(r"[?#].*[ |]|@.* .*@", uri))
+    assume(not re.search(r"[?#].*([ |]|::)|@.* .*@", uri))
     for text in (uri, f"reading '{uri}/zarr.json' failed", f"{uri}: me@home, {uri}"):
         assert SECRET not in redact(text)
         assert SECRET not in str(XGroupError(text))
@@ -187,8 +187,9 @@ def shown_by_dataset(dataset: xr.Dataset, own: Mapping[str, Any]) -> Iterator[st
     for variable in dataset.variables.values():
         for mapping in (variable.encoding, variable.attrs):
             yield repr({key: value for key, value in mapping.items() if key not in own})
-    bare = dataset.drop_attrs() if hasattr(dataset, "drop_attrs") else dataset.copy()
-    for variable in (bare, *bare.variables.values()):
+    bare = dataset.copy()
+    bare.attrs = {}
+    for variable in bare.variables.values():
         variable.attrs = {}
         variable.encoding = {key: it for key, it in variable.encoding.items() if key not in own}
     yield repr(bare)
@@ -256,7 +257,8 @@ def test_no_open_tells_a_secret_of_what_should_be_something_else(uri: str) -> No
 @given(uris)
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_error_tells_a_secret_of_the_url_of_the_store(uri: str) -> None:
-    assume("%2F" not in uri)  # a local path
+    assume("//" in uri)  # else it is a local path
+    assume(not re.search(r"[?#].* ", uri))  # in texts of libraries, a space ends a query
     with pytest.raises(Exception) as caught:  # noqa: PT011 - whatever libraries raise
         quietly(xr.open_dataset, uri, engine="xgroup")
     if isinstance(caught.value, XGroupError):

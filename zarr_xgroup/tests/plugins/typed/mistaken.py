@@ -1,0 +1,34 @@
+"""Handlers with mistakes that types tell: where `mypy --strict` is to find one, it says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import xarray as xr
+import zarr
+
+from zarr_xgroup import ConventionHandler, XGroupError, register
+from zarr_xgroup.conventions import ArrayView, Coordinate, Interpretation
+
+
+class MistakenHandler(ConventionHandler):
+    """Has all of it wrong."""
+
+    tier = "primary"  # mistake
+    name = 5  # mistake
+
+    def get_variables(  # mistake
+        self, array: zarr.Array[Any], group: zarr.Group, root: zarr.Group
+    ) -> list[xr.Variable]:
+        return [self.resolver.variable({"node": "levels"}, depth="2")]  # mistake
+
+    def interpret(self, array: ArrayView) -> Interpretation:
+        array.problem("what is wrong")  # mistake
+        return array.found(Coordinate("x", "x"))  # mistake
+
+
+def place_of(error: XGroupError) -> int:
+    return error.place  # mistake
+
+
+register(MistakenHandler())  # mistake

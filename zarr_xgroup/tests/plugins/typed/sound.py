@@ -1,0 +1,54 @@
+"""Handlers of a third party, with types: `mypy --strict` finds nothing wrong with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+import zarr
+
+from zarr_xgroup import ConventionHandler, XGroupError, register
+from zarr_xgroup.conventions import ArrayView, AxisNames, Coordinate, Interpretation, Literal
+
+
+@register
+class LevelsHandler(ConventionHandler):
+    """Names what an array refers to, as the specification has it."""
+
+    tier = "principal"
+    name = "typed_levels"
+
+    @classmethod
+    def detect(cls, root: zarr.Group, group: zarr.Group, array: zarr.Array[Any]) -> bool:
+        return "levels" in array.attrs and root.path == "" and group.name != ""
+
+    def get_variables(
+        self, array: zarr.Array[Any], group: zarr.Group, root: zarr.Group
+    ) -> dict[str, xr.Variable]:
+        reference: Any = array.attrs["levels"]
+        try:
+            variable: xr.Variable = self.resolver.variable(reference)
+        except XGroupError as error:
+            place: str = error.place
+            raise XGroupError(place) from error
+        return {"levels": variable}
+
+
+class NumbersHandler(ConventionHandler):
+    """Has numbers in its attributes, and says so as those built in do."""
+
+    tier = "service"
+    name = "typed_numbers"
+    reads = ("numbers",)
+
+    def axis_names(self, array: ArrayView) -> AxisNames:
+        return AxisNames()
+
+    def interpret(self, array: ArrayView) -> Interpretation:
+        numbers = array.attribute("numbers")
+        if numbers is None:
+            return array.found()
+        values = np.array([float(item.value) for item in numbers.items()])
+        dimension: str = array.dims[0]
+        return array.found(Coordinate(dimension, Literal(values, (dimension,)), {"units": "1"}))

@@ -1,0 +1,113 @@
+"""The public API: what it is, that it changes with notice only, and that its types hold.
+
+``python -m zarr_xgroup.tests.test_api`` writes public_api.txt anew.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import zarr_xgroup
+from zarr_xgroup.backend import OpenOptions
+
+#: The modules that others may import; their `__all__` is the public API.
+PUBLIC = ("zarr_xgroup", "zarr_xgroup.conventions")
+
+HERE = Path(__file__).parent
+SNAPSHOT = HERE / "public_api.txt"
+TYPED = HERE / "plugins" / "typed"
+
+
+def public_api() -> str:
+    """Return the options of an open, and the names and signatures of all that is public."""
+    options = sorted(OpenOptions.__annotations__)
+    lines = ["options of an open", *(f"  {option}" for option in options)]
+    for name in PUBLIC:
+        module = importlib.import_module(name)
+        lines.append(f"module {name}")
+        for exported in sorted(module.__all__):
+            value = getattr(module, exported)
+            elsewhere = name != PUBLIC[0] and exported in zarr_xgroup.__all__
+            described = ["(see zarr_xgroup)"] if elsewhere else list(_described(value))
+            lines.append(f"  {exported}{described[0]}")
+            lines += [f"    {line}" for line in described[1:]]
+    return "\n".join(lines) + "\n"
+
+
+def _described(value: Any) -> Iterator[str]:
+    """Yield what follows the name of a public thing, then its members."""
+    if not isinstance(value, type):
+        yield str(inspect.signature(value)) if callable(value) else f": {type(value).__name__}"
+        return
+    bases = ", ".join(base.__name__ for base in value.__bases__)
+    yield f"({bases})"
+    # What other packages give it is not ours to promise.
+    ours = [cls for cls in value.__mro__ if cls.__module__.startswith("zarr_xgroup")]
+    members = {name: member for cls in reversed(ours) for name, member in vars(cls).items()}
+    annotated = {name: text for cls in reversed(ours) for name, text in _annotations(cls)}
+    for name in sorted({*members, *annotated}):
+        if name == "__init__" or not name.startswith("_"):
+            yield name + _member(members.get(name), annotated.get(name))
+
+
+def _annotations(cls: type) -> Iterator[tuple[str, str]]:
+    for name, annotation in inspect.get_annotations(cls).items():
+        yield name, annotation if isinstance(annotation, str) else annotation.__name__
+
+
+def _member(member: Any, annotation: str | None) -> str:
+    if isinstance(member, property):
+        return f" -> {inspect.signature(member.fget).return_annotation}" if member.fget else ""
+    if isinstance(member, classmethod | staticmethod):
+        return f"{inspect.signature(member.__func__)} ({type(member).__name__})"
+    if inspect.isfunction(member):
+        return str(inspect.signature(member))
+    return f": {annotation or type(member).__name__}"
+
+
+def test_the_public_api_is_the_announced_one() -> None:
+    """If it is to change: run this module, and tell of it in the message of the commit."""
+    assert public_api().splitlines() == SNAPSHOT.read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_all_that_is_announced_is_there(name: str) -> None:
+    module = importlib.import_module(name)
+    assert all(hasattr(module, exported) for exported in module.__all__)
+    assert len(set(module.__all__)) == len(module.__all__)
+
+
+def test_types_are_published() -> None:
+    assert (Path(zarr_xgroup.__file__).parent / "py.typed").is_file()
+
+
+def test_a_typed_handler_checks_against_the_published_types(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    root = Path(zarr_xgroup.__file__).parents[1]
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--no-error-summary"]
+    command += ["--follow-imports=silent", f"--cache-dir={root / '.mypy_cache'}"]
+    done = subprocess.run(
+        [*command, str(TYPED / "sound.py"), str(TYPED / "mistaken.py")],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    lines = (TYPED / "mistaken.py").read_text(encoding="utf-8").splitlines()
+    expected = {n for n, line in enumerate(lines, 1) if line.endswith("# mistake")}
+    errors = [line for line in done.stdout.splitlines() if ": error: " in line]
+    places = [line.partition(": error: ")[0].rpartition(":") for line in errors]
+    assert all(file.endswith("mistaken.py") for file, _colon, _line in places), done.stdout
+    assert {int(line) for _file, _colon, line in places} == expected, done.stdout
+
+
+if __name__ == "__main__":
+    SNAPSHOT.write_text(public_api(), encoding="utf-8")
