@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import pytest
 import xarray as xr
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from zarr_xgroup import XGroupError, XGroupStoreError, XGroupWarning
@@ -32,6 +32,8 @@ from zarr_xgroup.tests.servers import Fault, FileServer
 
 SECRET = "S3CRET"
 
+#: To make an example smaller takes longer than to read it.
+BRIEF = (Phase.explicit, Phase.generate)
 #: A port at which nobody answers.
 HOST = "127.0.0.1:9"
 
@@ -241,21 +243,23 @@ def assert_untold_of(attributes: Mapping[str, Any]) -> None:
 
 
 @given(uris)
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=BRIEF)
 def test_no_open_tells_a_secret_of_a_reference(uri: str) -> None:
     for attributes in referring(uri):
         assert_untold_of(attributes)
 
 
 @given(st.one_of(encoded, tokens, st.just(f"http://{HOST}/a?sig={SECRET}")))
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=BRIEF)
 def test_no_open_tells_a_secret_of_what_should_be_something_else(uri: str) -> None:
     for attributes in mistaken(uri):
         assert_untold_of(attributes)
 
 
 @given(uris)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=BRIEF
+)
 def test_no_error_tells_a_secret_of_the_url_of_the_store(uri: str) -> None:
     assume("//" in uri)  # else it is a local path
     assume(not re.search(r"[?#].* ", uri))  # in texts of libraries, a space ends a query
