@@ -216,8 +216,7 @@ def referring(uri: str) -> Iterator[dict[str, Any]]:
     axis = {"coordinates": [{"values": {"external": reference}}]}
     yield {"cs": {"crs": [{"axes": {"x": axis}, "id": reference}]}}
     yield {"cs": reference, "ref": reference, "other": {"ref": {**reference, "attribute": "/a"}}}
-    yield {"geolocation": {"geodetic": {"x": reference, "y": reference}}, "proj:code": reference}
-    yield {"spatial:transform": reference, "spatial:dimensions": reference, "uom": reference}
+    yield {"geolocation": {"geodetic": {"x": reference, "y": reference}}}
 
 
 def mistaken(uri: str) -> Iterator[dict[str, Any]]:
@@ -226,6 +225,7 @@ def mistaken(uri: str) -> Iterator[dict[str, Any]]:
     yield {"cs": uri, "geolocation": uri, "coordinates": uri, "grid_mapping": uri, "units": uri}
     yield {"ref": {"node": uri}, "other": {"ref": {"node": "/x", "attribute": uri}}}
     yield {"proj:code": uri, "proj:wkt2": uri, "proj:projjson": {"type": uri}}
+    yield {"proj:code": {"uri": uri}, "spatial:dimensions": {"uri": uri}, "uom": {"uri": uri}}
     yield {"spatial:transform": uri, "spatial:dimensions": [uri, "x"], "spatial:bbox": uri}
     yield {"uom": uri, "zarr_conventions": [{"name": "cs", "schema_url": uri}, uri]}
 
