@@ -38,10 +38,10 @@ BRIEF = (Phase.explicit, Phase.generate)
 HOST = "127.0.0.1:9"
 
 odd = st.text("a1 :@/?#%[]|+&=é'\"\\.", max_size=4)
-#: Where a password that is not percent-encoded has a port or a host in it, and then a path, it is
-#: another URI.
+#: Where a password that is not percent-encoded has a port or a host in it, and then a path, or a
+#: link of a chain, it is another URI.
 secrets = st.builds("{}{}{}".format, odd, st.just(SECRET), odd).filter(
-    lambda text: re.search(r"^[0-9]+\W|@.*[/?#]|//", text) is None
+    lambda text: re.search(r"^[0-9]+\W|@.*[/?#]|//|(^|:):[A-Za-z][\w+.]*::", text) is None
 )
 schemes = st.sampled_from(["http", "https", "HTTP", "ftp", "nosuch"])
 users = st.sampled_from(["alice", "", "a.b", "é"])
