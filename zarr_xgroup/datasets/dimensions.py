@@ -4,10 +4,10 @@ An axis without a name gets ``phony_dim_N``, numbered as h5netcdf does: in the o
 sizes first appear, one name per size and as many as one array needs.
 """
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, count, permutations
+from itertools import count
 from typing import Any
 
 from zarr_xgroup.conventions.model import AxisNames
@@ -17,6 +17,8 @@ from zarr_xgroup.metadata.dimensions import declared_dimensions, dimension_point
 from zarr_xgroup.metadata.nodes import Node
 
 Names = tuple[str | None, ...]
+#: What a convention calls an axis, with its length where that is known.
+Hint = tuple[str, int | None]
 
 
 @dataclass(frozen=True)
@@ -84,24 +86,54 @@ def _with_hints(
     """Name the axes without a name, if there is exactly one way to do so."""
     if None not in declared:
         return declared
-    axes = [axis for axis, name in enumerate(declared) if name is None]
-    free = [(name, length) for name, length in hints.axes if name not in declared]
-    number = min(len(axes), len(free))
-    ways = {
-        tuple(sorted(zip(places, (name for name, _length in chosen), strict=True)))
-        for places in combinations(axes, number)
-        for chosen in permutations(free, number)
-        if all(
-            length in (None, shape[axis])
-            for axis, (_name, length) in zip(places, chosen, strict=True)
-        )
-    }
-    order = [name for name, _length in free]
-    in_order = {way for way in ways if [name for _axis, name in way] == order}
-    if hints.in_order and in_order:
-        ways = in_order
-    names = dict(ways.pop()) if len(ways) == 1 else {}
+    axes = [(axis, shape[axis]) for axis, name in enumerate(declared) if name is None]
+    free = list(dict.fromkeys(hint for hint in hints.axes if hint[0] not in declared))
+    first = _in_order(axes, free) if hints.in_order else None
+    if first is None:
+        names = _only_way(axes, free)
+    else:
+        is_only_way = first == _in_order(axes[::-1], free[::-1])
+        names = first if is_only_way else {}
     return tuple(names.get(axis, name) for axis, name in enumerate(declared))
+
+
+def _in_order(axes: Iterable[tuple[int, int]], free: Iterable[Hint]) -> dict[int, str] | None:
+    """Give each name to the first axis that fits after the one before, or return None."""
+    left = iter(axes)
+    names = {}
+    for name, length in free:
+        axis = next((axis for axis, size in left if length in (None, size)), None)
+        if axis is None:
+            return None
+        names[axis] = name
+    return names
+
+
+def _only_way(axes: Sequence[tuple[int, int]], free: Sequence[Hint]) -> dict[int, str]:
+    """Return which axis has which name, nothing if there is no way or more than one.
+
+    Either all axes or all names are used. Two axes of one size, or two names of one length, could
+    be exchanged; so could a name without a length and any other, unless one axis is left for it.
+    """
+    by_size, by_length = _grouped(axes), _grouped(free)
+    shared = by_size.keys() & by_length.keys()
+    if any(len(by_size[size]) > 1 or len(by_length[size]) > 1 for size in shared):
+        return {}
+    names: dict[int, str] = {by_size[size][0]: by_length[size][0] for size in shared}
+    left, flexible = [axis for axis, _size in axes if axis not in names], by_length.get(None, [])
+    if len(left) == len(flexible) == 1:
+        names[left[0]] = flexible[0]
+    elif flexible:
+        return {}
+    return names if len(names) == min(len(axes), len(free)) else {}
+
+
+def _grouped(pairs: Iterable[tuple[Any, int | None]]) -> dict[int | None, list[Any]]:
+    """Return what is of each length."""
+    found: defaultdict[int | None, list[Any]] = defaultdict(list)
+    for item, length in pairs:
+        found[length].append(item)
+    return found
 
 
 def _with_phony_names(

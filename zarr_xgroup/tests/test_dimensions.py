@@ -1,6 +1,7 @@
 """The names of dimensions: as they are declared, made up, renamed, and taken from ancestors."""
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
@@ -382,6 +383,53 @@ def test_hints_are_used_where_they_leave_one_way_only(
             f"dimensions are called {list(expected)}"
         )
     ]
+
+
+def ways(shape: list[int], hints: AxisNames) -> set[frozenset[tuple[int, str]]]:
+    """Return all ways to give names to axes, as many as can be given."""
+    number = min(len(shape), len(hints.axes))
+    return {
+        frozenset((axis, name) for axis, (name, _length) in zip(places, chosen, strict=True))
+        for places in combinations(range(len(shape)), number)
+        for chosen in permutations(hints.axes, number)
+        if all(
+            length in (None, shape[axis])
+            for axis, (_name, length) in zip(places, chosen, strict=True)
+        )
+    }
+
+
+@settings(derandomize=True, deadline=None, max_examples=500)
+@given(
+    st.lists(st.integers(1, 4), max_size=4),
+    st.lists(st.integers(1, 4) | st.none(), min_size=1, max_size=4),
+    st.booleans(),
+)
+def test_hints_are_used_as_if_all_ways_had_been_tried(
+    shape: list[int], lengths: list[int | None], in_order: bool
+) -> None:
+    hints = AxisNames(tuple(zip("abcd", lengths, strict=False)), in_order=in_order)
+    found = ways(shape, hints)
+    ordered = {
+        way
+        for way in found
+        if [name for _axis, name in sorted(way)] == [name for name, _length in hints.axes]
+    }
+    if in_order and ordered:
+        found = ordered
+    (settled,) = settle({"v": document(shape)}, {"v": hints})[0].values()
+    named = {(axis, name) for axis, name in enumerate(settled) if not name.startswith("phony")}
+    assert named == (next(iter(found)) if len(found) == 1 else set())
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_axes_that_all_fit_all_names(in_order: bool) -> None:
+    count = 20  # of which there are 10**18 permutations
+    names = tuple(f"x{number}" for number in range(count))
+    hints = AxisNames(tuple((name, None) for name in names), in_order=in_order)
+    settled, _told = settle({"v": document([1] * count)}, {"v": hints})
+    phony = tuple(f"phony_dim_{number}" for number in range(count))
+    assert settled == {"v": names if in_order else phony}
 
 
 def test_hints_do_not_change_what_is_declared() -> None:
