@@ -5,8 +5,8 @@ Pure: readings become a plan.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -107,6 +107,57 @@ class _Variable:
                 self.added.setdefault(key, value)
 
 
+class _Dimensions:
+    """The sizes of the dimensions that a group's variables have."""
+
+    def __init__(self) -> None:
+        self._sizes: dict[str, int] = {}
+        self._users: Counter[str] = Counter()
+
+    def __contains__(self, dim: str) -> bool:
+        """Tell whether a variable has a dimension."""
+        return self._users[dim] > 0
+
+    def add(self, sizes: Mapping[str, int]) -> None:
+        """Take over the dimensions of a variable."""
+        self._sizes.update(sizes)
+        self._users.update(sizes.keys())
+
+    def remove(self, sizes: Mapping[str, int]) -> None:
+        """Forget the dimensions of a variable, but for those that others have too."""
+        self._users.subtract(sizes.keys())
+
+    def can_have(self, dim: str, size: int) -> bool:
+        """Tell whether a dimension of this name and size fits among what there is."""
+        return dim not in self or self._sizes[dim] == size
+
+
+class _Names:
+    """Names for the variables of a group."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def first(self, wanted: str, group: str, can_be: Callable[[str], bool]) -> str:
+        """Return the best name that can be given: design, section "Names".
+
+        Numbers go on where they were: to begin anew for each of many variables of one name would
+        take quadratic time.
+        """
+        longer = wanted.replace("/", "_")
+        if can_be(wanted):
+            return wanted
+        if group:
+            longer = f"{group.replace('/', '_')}_{longer}"
+            if can_be(longer):
+                return longer
+        number = self._numbers.get(longer, 1)
+        while not can_be(f"{longer}_{number}"):
+            number += 1
+        self._numbers[longer] = number
+        return f"{longer}_{number}"
+
+
 class _Naming:
     """The naming of one group's variables."""
 
@@ -133,8 +184,10 @@ class _Naming:
             )
             for array in reading.arrays
         }
-        self._sizes: dict[str, int] = {}
-        self._count_sizes()
+        self._free_names = _Names()
+        self._dimensions = _Dimensions()
+        for variable in self._variables.values():
+            self._dimensions.add(variable.sizes)
 
     def plan(self) -> GroupPlan:
         """Return the plan."""
@@ -302,8 +355,10 @@ class _Naming:
         """Rename dimensions of an array whose coordinates are others than those of the group."""
         if not names:
             return
-        self._variables[array.node.name].rename(names)
-        self._count_sizes()
+        variable = self._variables[array.node.name]
+        self._dimensions.remove(variable.sizes)
+        variable.rename(names)
+        self._dimensions.add(variable.sizes)
         changes = ", ".join(f"{old!r} -> {new!r}" for old, new in names.items())
         message = _(
             "Array {path}: other arrays of the group have other coordinate values along its "
@@ -412,20 +467,20 @@ class _Naming:
         has_one_twice = len(set(variable.dims)) < len(variable.dims)
         if variable.dims != source.dims and not has_one_twice:
             sizes = self._maker.sizes(source)
-            if claimed or not self._fits(sizes, name):
+            if claimed or not self._takes(variable, sizes):
                 return None
             variable.source, variable.dims, variable.sizes = source, source.dims, sizes
-            self._count_sizes()
         return name
 
     def _take_name(self, coordinate: Coordinate, referrer: Node, beside: str = "") -> str:
         source = coordinate.source
         origin = source.node.group if isinstance(source, Stored) else referrer.group
-        name = next(
-            name
-            for name in _possible_names(coordinate.name, origin.path)
-            if self._is_free(name) and (source.dims == (name,) or name not in self._sizes)
-        )
+
+        def can_be(name: str) -> bool:
+            is_dimension = name in self._dimensions
+            return self._is_free(name) and (source.dims == (name,) or not is_dimension)
+
+        name = self._free_names.first(coordinate.name, origin.path, can_be)
         rival = None
         if name != coordinate.name:
             message = _(
@@ -444,7 +499,7 @@ class _Naming:
         variable = _Variable(source, dims, sizes, self._own_attributes(source))
         self._variables[name] = variable
         variable.referrer, variable.rival = referrer, rival
-        self._sizes.update(sizes)
+        self._dimensions.add(sizes)
         return name
 
     def _own_attributes(self, source: Source) -> Mapping[str, Any]:
@@ -455,21 +510,12 @@ class _Naming:
 
     # Dimensions.
 
-    def _count_sizes(self) -> None:
-        self._sizes = self._sizes_but("")
-
-    def _sizes_but(self, but: str) -> dict[str, int]:
-        """Return the sizes of dimensions of all variables but one."""
-        return {
-            dim: size
-            for name, variable in self._variables.items()
-            if name != but
-            for dim, size in variable.sizes.items()
-        }
-
-    def _fits(self, sizes: Mapping[str, int], but: str) -> bool:
-        others = self._sizes_but(but)
-        return all(others.get(dim, size) == size for dim, size in sizes.items())
+    def _takes(self, variable: _Variable, sizes: Mapping[str, int]) -> bool:
+        """Give a variable other dimensions, if these fit those of the others."""
+        self._dimensions.remove(variable.sizes)
+        fits = all(self._dimensions.can_have(dim, size) for dim, size in sizes.items())
+        self._dimensions.add(sizes if fits else variable.sizes)
+        return fits
 
     def _is_free(self, name: str) -> bool:
         # xarray's trees take no name with a slash.
@@ -506,17 +552,17 @@ class _Naming:
         return self._renamed[key]
 
     def _free_dimension(self, wanted: str, size: int) -> str:
-        return next(
-            other
-            for other in _possible_names(wanted, "")
-            if self._can_have(other, size) and other not in self._variables
+        return self._free_names.first(
+            wanted,
+            "",
+            lambda other: self._can_have(other, size) and other not in self._variables,
         )
 
     def _can_have(self, dim: str, size: int) -> bool:
         """Tell whether a dimension of this name and size fits among what there is."""
         if dim in self._variables and not self._variables[dim].sizes:
             return False  # xarray refuses a dimension that is called as a scalar
-        return self._sizes.get(dim, size) == size
+        return self._dimensions.can_have(dim, size)
 
     # Grid mappings.
 
@@ -574,8 +620,9 @@ class _Naming:
                 for other, item in self._crs.items()
                 if item.crs.is_same(crs) and item.geotransform is None
             )
-            fresh = (other for other in _possible_names(crs.variable_name or "crs", ""))
-            chosen = next(known, None) or next(it for it in fresh if self._is_free_for_scalar(it))
+            wanted = crs.variable_name or "crs"
+            is_free = self._is_free_for_scalar
+            chosen = next(known, None) or self._free_names.first(wanted, "", is_free)
             self._make_grid_mapping(chosen, mapping)
             self._variables[chosen].add(crs.grid_mapping())
             self._variables[name].add({"grid_mapping": chosen})
@@ -624,22 +671,5 @@ class _Naming:
             # What the data carry stands; what was made for another array is another one.
             if there is None or there.is_own:
                 return SPATIAL_REF
-        return next(
-            name
-            for name in _possible_names(mapping.crs.variable_name or SPATIAL_REF, "")
-            if self._is_free_for_scalar(name)
-        )
-
-
-def _possible_names(wanted: str, group: str) -> Iterable[str]:
-    """Yield the names a variable may have, best first: design, section "Names"."""
-    yield wanted
-    wanted = wanted.replace("/", "_")
-    prefix = group.replace("/", "_")
-    if prefix:
-        wanted = f"{prefix}_{wanted}"
-        yield wanted
-    number = 1
-    while True:
-        yield f"{wanted}_{number}"
-        number += 1
+        wanted = mapping.crs.variable_name or SPATIAL_REF
+        return self._free_names.first(wanted, "", self._is_free_for_scalar)
