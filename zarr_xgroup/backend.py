@@ -14,6 +14,7 @@ from zarr_xgroup._compat import default_indexes_follow
 from zarr_xgroup.conventions import handlers
 from zarr_xgroup.conventions.lending import Lender
 from zarr_xgroup.datasets.align import align_with_parents
+from zarr_xgroup.datasets.budget import NO_LIMIT, IndexBudget
 from zarr_xgroup.datasets.build import Builder
 from zarr_xgroup.datasets.decode import Decoder, DecodingOptions
 from zarr_xgroup.datasets.interpretation import GroupReading, Interpreter
@@ -186,7 +187,9 @@ class _Opening:
         """Return groups whose members are known as Datasets, by path from the group asked for."""
         with_indexes = default_indexes_follow()
         wishes = Wishes(self._dropped, self._decoding.get("decode_times", True), with_indexes)
-        plans = [plan_group(reading, self._maker) for reading in self._interpreted(paths)]
+        readings = self._interpreted(paths)
+        budget = IndexBudget.of(readings, self._maker) if with_indexes else NO_LIMIT
+        plans = [plan_group(reading, self._maker, budget) for reading in readings]
         values = prefetch(plans, wishes, self._maker, self._library)
         builder = Builder(self._maker, values, wishes)
         decoder = Decoder(self._decoding, with_indexes=with_indexes)

@@ -16,6 +16,7 @@ import numpy as np
 from zarr_xgroup.conventions.crs import Crs, conflicting_grid_mapping
 from zarr_xgroup.conventions.model import Claim, Coordinate, GridMapping, Interpretation
 from zarr_xgroup.conventions.proj import SPATIAL_REF
+from zarr_xgroup.datasets.budget import NO_LIMIT, IndexBudget
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable, Rival
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, containing
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from zarr_xgroup.variables.making import Maker
 
 
-def plan_group(reading: GroupReading, maker: Maker) -> GroupPlan:
+def plan_group(reading: GroupReading, maker: Maker, budget: IndexBudget = NO_LIMIT) -> GroupPlan:
     """Return what the Dataset of a group will hold.
 
     Parameters
@@ -46,8 +47,10 @@ def plan_group(reading: GroupReading, maker: Maker) -> GroupPlan:
         The group, interpreted.
     maker : Maker
         Says what sizes sources have.
+    budget : IndexBudget, optional
+        Which coordinates must not be called as their dimension, lest xarray read them.
     """
-    return _Naming(reading, maker).plan()
+    return _Naming(reading, maker, budget).plan()
 
 
 class _Variable:
@@ -161,9 +164,10 @@ class _Names:
 class _Naming:
     """The naming of one group's variables."""
 
-    def __init__(self, reading: GroupReading, maker: Maker) -> None:
+    def __init__(self, reading: GroupReading, maker: Maker, budget: IndexBudget) -> None:
         self._reading = reading
         self._maker = maker
+        self._budget = budget
         self._findings = list(reading.findings)
         self._coordinates: set[str] = set()
         self._names: dict[Hashable, str] = {}
@@ -467,7 +471,8 @@ class _Naming:
         has_one_twice = len(set(variable.dims)) < len(variable.dims)
         if variable.dims != source.dims and not has_one_twice:
             sizes = self._maker.sizes(source)
-            if claimed or not self._takes(variable, sizes):
+            is_beyond = source.dims == (name,) and self._budget.leaves_out(source)
+            if claimed or is_beyond or not self._takes(variable, sizes):
                 return None
             variable.source, variable.dims, variable.sizes = source, source.dims, sizes
         return name
@@ -475,20 +480,18 @@ class _Naming:
     def _take_name(self, coordinate: Coordinate, referrer: Node, beside: str = "") -> str:
         source = coordinate.source
         origin = source.node.group if isinstance(source, Stored) else referrer.group
+        is_beyond = self._budget.leaves_out(source)
 
         def can_be(name: str) -> bool:
-            is_dimension = name in self._dimensions
-            return self._is_free(name) and (source.dims == (name,) or not is_dimension)
+            if source.dims == (name,):
+                return self._is_free(name) and not is_beyond
+            return self._is_free(name) and name not in self._dimensions
 
         name = self._free_names.first(coordinate.name, origin.path, can_be)
         rival = None
         if name != coordinate.name:
-            message = _(
-                "Array {array}: its coordinate {wanted!r} is called {name!r}, because "
-                "{wanted!r} is something else here or cannot be a name"
-            ).format(array=referrer, wanted=coordinate.name, name=name)
-            finding = Finding(Kind.NAME, message, (str(referrer),), referrer)
-            if beside:
+            finding = self._renaming(coordinate, name, referrer, is_beyond=is_beyond)
+            if beside and not is_beyond:
                 rival = Rival(beside, finding)
             else:
                 self._findings.append(finding)
@@ -501,6 +504,24 @@ class _Naming:
         variable.referrer, variable.rival = referrer, rival
         self._dimensions.add(sizes)
         return name
+
+    def _renaming(
+        self, coordinate: Coordinate, name: str, referrer: Node, *, is_beyond: bool
+    ) -> Finding:
+        """Return the finding of a coordinate that could not have its name."""
+        if is_beyond and coordinate.source.dims == (coordinate.name,):
+            message = _(
+                "Array {array}: its coordinate {wanted!r} of length {length} is called {name!r} and "
+                "has no index, because the open would have to read too much for one"
+            )
+        else:
+            message = _(
+                "Array {array}: its coordinate {wanted!r} is called {name!r}, because {wanted!r} is "
+                "something else here or cannot be a name"
+            )
+        (length, *_others) = (*self._maker.sizes(coordinate.source).values(), 1)
+        text = message.format(array=referrer, wanted=coordinate.name, name=name, length=length)
+        return Finding(Kind.NAME, text, (str(referrer),), referrer)
 
     def _own_attributes(self, source: Source) -> Mapping[str, Any]:
         if isinstance(source, Given):

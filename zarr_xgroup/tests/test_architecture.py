@@ -39,7 +39,7 @@ FOLDERS = ("datasets", "conventions", "variables", "storage", "metadata")
 COMMON = ("errors", "findings", "i18n", "redaction", "_compat", "resolver")
 #: The modules of folders that do no I/O, and that know nothing that could.
 PURE = ("metadata.", "conventions.", "variables.sources", "variables.functions", "resolver")
-PURE_OF_DATASETS = ("dimensions", "inheritance", "interpretation", "naming", "plan")
+PURE_OF_DATASETS = ("budget", "dimensions", "inheritance", "interpretation", "naming", "plan")
 #: The one module of these that lends zarr objects to handlers of third parties.
 ADAPTER = "conventions.lending"
 IMPURE = ("zarr.", "xarray.backends.", "xarray.core.", "asyncio.", "fsspec.", "aiohttp.")

@@ -9,9 +9,17 @@ import pytest
 import xarray as xr
 from zarr.storage import MemoryStore
 
-from zarr_xgroup.datasets import naming
-from zarr_xgroup.tests.builders import memory_store
-from zarr_xgroup.tests.documents import Json, array, declaring, group, opened
+from zarr_xgroup import XGroupNameWarning
+from zarr_xgroup.datasets import budget, naming
+from zarr_xgroup.tests.builders import HAS_INDEX_OPTION, memory_store
+from zarr_xgroup.tests.documents import (
+    Json,
+    RecordingStore,
+    array,
+    declaring,
+    group,
+    opened,
+)
 
 
 def consolidated(documents: Mapping[str, Json]) -> MemoryStore:
@@ -74,3 +82,149 @@ def test_dimensions_are_told_apart_in_linear_time(monkeypatch: pytest.MonkeyPatc
     dataset, _told = opened(xr.open_dataset, consolidated({"": group(), **arrays}))
     assert set(dataset.sizes) == {"x", *(f"x_v{n:03}" for n in range(1, count))}
     assert count < len(looked_at) < 50 * count
+
+
+# Indexes.
+
+
+def external(path: str) -> list[Json]:
+    """Return the coordinates of an axis that are an array elsewhere."""
+    return [{"values": {"external": {"node": path}}}]
+
+
+def long_array(length: int, chunk: int, dim: str = "x") -> Json:
+    document = array([length], [dim])
+    document["chunk_grid"]["configuration"]["chunk_shape"] = [chunk]
+    return document
+
+
+def referring(length: int, chunk: int) -> dict[str, Json]:
+    """Return documents of an array in `data` whose coordinate is a long array in `axes`."""
+    return {
+        "": group(),
+        "axes": group(),
+        "axes/x": long_array(length, chunk),
+        "data": group(),
+        "data/v": array([length], ["x"], along(x=external("/axes/x"))),
+    }
+
+
+def unindexed(name: str, length: int, other: str, path: str) -> str:
+    return (
+        f"Array {path}: its coordinate {name!r} of length {length} is called {other!r} and has no "
+        "index, because the open would have to read too much for one"
+    )
+
+
+@pytest.mark.parametrize(
+    ("length", "chunk"), [(2 * 10**9, 1), (10**15, 10**15), (20_000, 1), (2**25, 2**20)]
+)
+def test_a_coordinate_elsewhere_that_is_too_long_stays_lazy(length: int, chunk: int) -> None:
+    store = RecordingStore(consolidated(referring(length, chunk)))
+    dataset, told = opened(xr.open_dataset, store, group="data")
+    assert dict(dataset.sizes) == {"x": length}
+    assert set(dataset.coords) == {"axes_x"}
+    assert not dataset.xindexes
+    assert store.chunks == []
+    assert [str(warning) for warning in told] == [unindexed("x", length, "axes_x", "/data/v")]
+    assert [type(warning) for warning in told] == [XGroupNameWarning]
+    assert dataset["axes_x"].dims == ("x",)
+    assert dataset["axes_x"][5:7].values.tolist() == [0.0, 0.0]
+    assert len(store.chunks) <= 2
+
+
+@pytest.mark.parametrize(("length", "chunk"), [(5_000, 1), (2**20, 2**10), (10, 10**12)])
+def test_a_coordinate_elsewhere_of_common_length_is_indexed(length: int, chunk: int) -> None:
+    dataset, told = opened(xr.open_dataset, consolidated(referring(length, chunk)), group="data")
+    assert set(dataset.xindexes) == {"x"}
+    assert not told
+
+
+@pytest.mark.parametrize("length", [10**10, 10**15])
+@pytest.mark.parametrize("coordinates", [[{"values": {"regular": [0.5, 2.0]}}], []])
+def test_a_computed_coordinate_that_is_too_long_stays_lazy(
+    length: int, coordinates: list[Json]
+) -> None:
+    documents = {"": group(), "v": array([length], ["x"], along(x=coordinates))}
+    dataset, told = opened(xr.open_dataset, consolidated(documents))
+    assert [str(warning) for warning in told] == [unindexed("x", length, "x_1", "/v")]
+    assert not dataset.xindexes
+    expected = [length - 2, length - 1]
+    if coordinates:
+        expected = [0.5 + 2.0 * position for position in expected]
+    assert dataset["x_1"][-2:].values.tolist() == expected
+
+
+def test_a_grid_that_is_too_wide_stays_lazy() -> None:
+    shape = [10**12, 10**11]
+    attributes = {
+        "zarr_conventions": [{"name": "spatial:"}],
+        "spatial:dimensions": ["y", "x"],
+        "spatial:transform": [2.0, 0.0, 0.0, 0.0, -2.0, 0.0],
+    }
+    documents = {"": group(), "v": array(shape, ["y", "x"], attributes)}
+    tree, told = opened(xr.open_datatree, consolidated(documents))
+    assert set(tree.coords) == {"y_1", "x_1"}
+    assert [str(warning) for warning in told] == [
+        unindexed("y", shape[0], "y_1", "/v"),
+        unindexed("x", shape[1], "x_1", "/v"),
+    ]
+    assert tree["x_1"][:2].values.tolist() == [1.0, 3.0]
+
+
+def test_a_coordinate_that_is_compared_with_the_own_one_is_not_read_if_it_is_too_long() -> None:
+    documents = referring(20_000, 1)
+    store = RecordingStore(consolidated({**documents, "data/x": long_array(20_000, 20_000)}))
+    dataset, told = opened(xr.open_dataset, store, group="data")
+    assert set(dataset.coords) == {"x", "axes_x"}
+    assert [str(warning) for warning in told] == [unindexed("x", 20_000, "axes_x", "/data/v")]
+    assert set(store.chunks) == {"data/x/c/0"}
+
+
+@pytest.mark.skipif(not HAS_INDEX_OPTION, reason="this xarray always builds indexes")
+def test_without_indexes_a_long_coordinate_keeps_its_name() -> None:
+    store = RecordingStore(consolidated(referring(2 * 10**9, 1)))
+    dataset, told = opened(xr.open_dataset, store, group="data", create_default_indexes=False)
+    assert set(dataset.coords) == {"x"}
+    assert (told, store.chunks) == ([], [])
+
+
+def test_the_groups_own_coordinates_are_read_as_by_any_engine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(budget, "MOST_CHUNKS", 0)
+    documents = {"": group(), "x": long_array(20, 1), "v": array([20], ["x"])}
+    dataset, told = opened(xr.open_dataset, consolidated(documents))
+    assert set(dataset.xindexes) == {"x"}
+    assert not told
+
+
+def test_of_many_coordinates_the_shortest_are_indexed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "MOST_CHUNKS", 30)
+    documents = {"": group(), "axes": group()}
+    for length in (40, 8, 1, 20, 9, 21):
+        name = f"x{length}"
+        documents[f"axes/{name}"] = long_array(length, 1, name)
+        documents[f"v{length}"] = array(
+            [length], [name], along(**{name: external(f"/axes/{name}")})
+        )
+    dataset, told = opened(xr.open_dataset, consolidated(documents))
+    # 0, 7 and 8 chunks in addition to the first of each; 19 would be too many.
+    assert set(dataset.xindexes) == {"x1", "x8", "x9"}
+    assert set(dataset.coords) == {"x1", "x8", "x9", "axes_x20", "axes_x21", "axes_x40"}
+    assert len(told) == 3
+
+
+@pytest.mark.parametrize(
+    ("attributes", "is_indexed"),
+    [
+        ({"units": "days since 2000-01-01"}, True),
+        ({"units": "days since 2000-01-01", "calendar": "noleap"}, False),
+    ],
+)
+def test_times_of_other_calendars_take_more(attributes: Json, is_indexed: bool) -> None:
+    documents = referring(10**6, 10**6)
+    documents["axes/x"]["attributes"] = attributes
+    dataset, _told = opened(xr.open_dataset, consolidated(documents), group="data")
+    assert set(dataset.xindexes) == ({"x"} if is_indexed else set())
+    assert ("axes_x" in dataset.coords) is not is_indexed

@@ -1,0 +1,164 @@
+"""How much is read for indexes: what a few lines of metadata declare must not fill the memory.
+
+xarray reads each dimension coordinate as a whole to build its default index. The group's own
+arrays it reads with any engine. What references and computed coordinates add to them is limited
+here: a coordinate beyond the budget stays lazy, under a name that is not its dimension's.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sized
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from zarr_xgroup.conventions.model import Coordinate
+from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
+from zarr_xgroup.errors import XGroupMetadataError
+from zarr_xgroup.variables.sources import Computed, Given, Source, Stored
+
+if TYPE_CHECKING:
+    from zarr_xgroup.variables.making import Maker
+
+#: What all of an open may read for indexes in addition to what each coordinate may.
+MOST_CHUNKS = 10_000
+MOST_BYTES = 2**27
+#: What each coordinate may: then the sum follows from the number of documents.
+FREE_CHUNKS = 1
+FREE_BYTES = 2**17
+#: How much a string or a time of a calendar that numpy has not takes in memory, and, as it takes
+#: as much longer to make, in time.
+_OBJECT_BYTES = 512
+
+_NUMPY_CALENDARS = ("standard", "gregorian", "proleptic_gregorian")
+
+
+@dataclass(frozen=True, order=True)
+class Cost:
+    """What it takes to read a variable as a whole.
+
+    Attributes
+    ----------
+    bytes : int
+        The size of its values in memory.
+    chunks : int
+        How many chunks have to be read.
+    """
+
+    bytes: int
+    chunks: int
+
+    @classmethod
+    def of(cls, shape: Collection[int], item: int, chunks: Iterable[Any]) -> Cost:
+        """Return the cost of an array with items of so many bytes, in chunks of a shape."""
+        return cls(prod(shape) * item, prod(map(_number, shape, chunks)))
+
+
+def _number(size: int, chunk: int | Sized) -> int:
+    """Return how many chunks there are along an axis: of one length, or of these lengths."""
+    return -(-size // max(chunk, 1)) if isinstance(chunk, int) else len(chunk)
+
+
+@dataclass(frozen=True)
+class IndexBudget:
+    """Which coordinates are not read for indexes.
+
+    Attributes
+    ----------
+    beyond : frozenset
+        What tells their values, whichever dimensions they lie along.
+    """
+
+    beyond: frozenset[Hashable] = frozenset()
+
+    @classmethod
+    def of(cls, readings: Iterable[GroupReading], maker: Maker) -> IndexBudget:
+        """Return the budget of all groups of an open: the shortest coordinates come first."""
+        costs: dict[Hashable, Cost] = {}
+        for coordinate in _indexed(readings):
+            cost = _cost(coordinate, maker)
+            if cost is not None:
+                values = _values_of(coordinate.source)
+                costs[values] = max(costs.get(values, cost), cost)
+        spent = Cost(0, 0)
+        beyond = set()
+        for values, cost in sorted(costs.items(), key=lambda item: item[1]):
+            total = Cost(
+                spent.bytes + max(0, cost.bytes - FREE_BYTES),
+                spent.chunks + max(0, cost.chunks - FREE_CHUNKS),
+            )
+            if total.bytes > MOST_BYTES or total.chunks > MOST_CHUNKS:
+                beyond.add(values)
+            else:
+                spent = total
+        return cls(frozenset(beyond))
+
+    def leaves_out(self, source: Source) -> bool:
+        """Tell whether what is read from a source must not be indexed."""
+        return bool(self.beyond) and _values_of(source) in self.beyond
+
+
+#: Where no index is built, or values are read by nobody.
+NO_LIMIT = IndexBudget()
+
+
+def _indexed(readings: Iterable[GroupReading]) -> Iterator[Coordinate]:
+    """Yield the coordinates that xarray would read for indexes, or that are compared with such."""
+    for reading in readings:
+        for array in reading.arrays:
+            for coordinate in _attached(array):
+                yield from _along_themselves(coordinate)
+
+
+def _attached(array: ArrayReading) -> Iterator[Coordinate]:
+    yield from array.interpretation.coordinates
+    yield from (link.coordinate for link in array.interpretation.links)
+    yield from (inherited.coordinate for inherited in array.inherited)
+
+
+def _along_themselves(coordinate: Coordinate) -> Iterator[Coordinate]:
+    """Yield a coordinate and its terms as far as they are called as their dimension."""
+    if coordinate.source.dims == (coordinate.name,):
+        yield coordinate
+    for term in coordinate.formula_terms.values():
+        yield from _along_themselves(term)
+
+
+def _values_of(source: Source) -> Hashable:
+    """Return what tells the values of a source, but not which dimensions they lie along."""
+    if isinstance(source, Stored):
+        return source.node
+    if isinstance(source, Computed):
+        return source.function, source.shape, source.dtype
+    return source
+
+
+def _cost(coordinate: Coordinate, maker: Maker) -> Cost | None:
+    """Return what it takes to read a coordinate, None if its values are there."""
+    source = coordinate.source
+    attributes = coordinate.attributes
+    if isinstance(source, Computed):
+        shape, dtype, chunks = source.shape, np.dtype(source.dtype), source.shape
+    elif isinstance(source, Given):
+        shape, dtype = source.variable.shape, source.variable.dtype
+        chunks = source.variable.encoding.get("chunks") or shape
+    elif isinstance(source, Stored):
+        try:
+            template = maker.template(source.node, source.along)
+        except XGroupMetadataError:
+            return None  # told where it is attached
+        shape, dtype = template.shape, template.dtype
+        chunks = template.encoding.get("chunks") or shape
+        attributes = {**attributes, **maker.attributes(source.node)}
+    else:
+        return None
+    needs_objects = attributes.get("calendar", "standard") not in _NUMPY_CALENDARS
+    return Cost.of(shape, _OBJECT_BYTES if needs_objects else _item_bytes(dtype), chunks)
+
+
+def _item_bytes(dtype: np.dtype[Any]) -> int:
+    return _OBJECT_BYTES if dtype.kind in "OT" else dtype.itemsize
