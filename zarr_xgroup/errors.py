@@ -171,7 +171,14 @@ class XGroupWarning(UserWarning):
         The whole text.
     error : XGroupError, optional
         The error behind the warning, where there is one.
+
+    Attributes
+    ----------
+    paths : tuple of str
+        The absolute paths of all nodes the warning is about, also of those its text leaves out.
     """
+
+    paths: tuple[str, ...] = ()
 
     def __init__(self, message: str, error: XGroupError | None = None) -> None:
         super().__init__(redact(message))
@@ -179,16 +186,7 @@ class XGroupWarning(UserWarning):
 
 
 class XGroupNoPrincipalWarning(XGroupWarning):
-    """Arrays declare no principal convention and came without coordinate resolution.
-
-    Attributes
-    ----------
-    paths : tuple of str
-        The absolute paths of all arrays the warning is about, also of those its text
-        leaves out.
-    """
-
-    paths: tuple[str, ...] = ()
+    """Arrays declare no principal convention and came without coordinate resolution."""
 
 
 class XGroupResolutionWarning(XGroupNoPrincipalWarning):

@@ -31,6 +31,9 @@ _NAMED_PATHS = 30
 _NAMED_LOST = 5
 _LONGEST_LOST = 80
 
+#: How many warnings of one class an open gives.
+_MOST_WARNINGS = 30
+
 #: How many arrays without a principal convention are named, and how long the warning may be.
 _NAMED_EXAMPLES = 3
 _LONGEST = 400
@@ -126,20 +129,41 @@ def as_warnings(findings: Iterable[Finding]) -> list[XGroupWarning]:
     """Return the warnings that tell findings: what was wrong first, what was not declared last.
 
     What is wrong in the same words with several arrays is one warning, and so is all that is
-    wrong with one other store.
+    wrong with one other store. Of each class of warnings there are at most thirty, of which the
+    last counts what the others leave out.
     """
     kinds: defaultdict[Kind, list[Finding]] = defaultdict(list)
     told: list[XGroupWarning] = []
     for finding in findings:
         if finding.kind in _PLAIN:
-            told.append(_PLAIN[finding.kind](finding.text, finding.error))
+            told.append(_about(_PLAIN[finding.kind](finding.text, finding.error), finding.arrays))
         else:
             kinds[finding.kind].append(finding)
     told += _of_problems(kinds[Kind.PROBLEM])
     told += _of_choices(kinds[Kind.CHOICE])
     if kinds[Kind.NO_PRINCIPAL]:
         told.append(_without_principal(kinds[Kind.NO_PRINCIPAL]))
-    return told
+    return list(_limited(told))
+
+
+def _limited(told: Iterable[XGroupWarning]) -> Iterator[XGroupWarning]:
+    """Yield warnings class by class, what is too many of one class as one."""
+    classes: defaultdict[type[XGroupWarning], list[XGroupWarning]] = defaultdict(list)
+    for warning in told:
+        classes[type(warning)].append(warning)
+    for kind, same in classes.items():
+        if len(same) <= _MOST_WARNINGS:
+            yield from same
+            continue
+        yield from same[: _MOST_WARNINGS - 1]
+        rest = same[_MOST_WARNINGS - 1 :]
+        message = ngettext(
+            "{count} more warning of this kind. The first: {text}",
+            "{count} more warnings of this kind. The first: {text}",
+            len(rest),
+        ).format(count=len(rest), text=rest[0])
+        paths = dict.fromkeys(path for warning in rest for path in warning.paths)
+        yield _about(kind(message, rest[0].error), tuple(paths))
 
 
 #: Findings whose text is the whole warning.
@@ -244,7 +268,7 @@ def _shortened(text: str, longest: int) -> str:
     return f"{text[: longest - 3 - half]}...{text[len(text) - half :]}"
 
 
-def _about(warning: XGroupNoPrincipalWarning, paths: tuple[str, ...]) -> XGroupNoPrincipalWarning:
+def _about(warning: XGroupWarning, paths: tuple[str, ...]) -> XGroupWarning:
     warning.paths = paths
     return warning
 

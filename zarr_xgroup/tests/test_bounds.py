@@ -9,7 +9,12 @@ import pytest
 import xarray as xr
 from zarr.storage import MemoryStore
 
-from zarr_xgroup import XGroupNameWarning
+from zarr_xgroup import (
+    XGroupDimensionWarning,
+    XGroupNameWarning,
+    XGroupReferenceError,
+    XGroupResolutionWarning,
+)
 from zarr_xgroup.datasets import budget, naming
 from zarr_xgroup.tests.builders import HAS_INDEX_OPTION, memory_store
 from zarr_xgroup.tests.documents import (
@@ -84,6 +89,40 @@ def test_dimensions_are_told_apart_in_linear_time(monkeypatch: pytest.MonkeyPatc
     assert count < len(looked_at) < 50 * count
 
 
+# Warnings.
+
+
+def broken(count: int) -> dict[str, Json]:
+    """Return documents of arrays each of which refers to another array that is not there."""
+    arrays = {f"v{n:05}": array([2], ["x"], along(x=external(f"/no/x{n}"))) for n in range(count)}
+    return {"": group(), **arrays}
+
+
+@pytest.mark.parametrize("count", [30, 31, 300])
+def test_what_is_too_much_to_tell_is_counted(count: int) -> None:
+    _dataset, told = opened(xr.open_dataset, consolidated(broken(count)))
+    assert len(told) == 30
+    assert {type(warning) for warning in told} == {XGroupResolutionWarning}
+    assert sorted(path for warning in told for path in warning.paths) == [
+        f"/v{n:05}" for n in range(count)
+    ]
+    if count > 30:
+        assert str(told[-1]).startswith(f"{count - 29} more warnings of this kind. The first: /v00")
+        assert "'/no/x29' leads nowhere" in str(told[-1])
+    assert isinstance(told[-1].error, XGroupReferenceError)
+
+
+def test_warnings_of_other_kinds_are_counted_apart() -> None:
+    documents = broken(50)
+    for n in range(40):
+        documents[f"w{n:02}"] = array([3 + n], None)
+    _dataset, told = opened(xr.open_dataset, consolidated(documents))
+    kinds = Counter(type(warning) for warning in told)
+    assert kinds == {XGroupResolutionWarning: 30, XGroupDimensionWarning: 30}
+    paths = {path for warning in told for path in warning.paths}
+    assert paths == {f"/{name}" for name in documents if name}
+
+
 # Indexes.
 
 
@@ -149,7 +188,7 @@ def test_a_computed_coordinate_that_is_too_long_stays_lazy(
     dataset, told = opened(xr.open_dataset, consolidated(documents))
     assert [str(warning) for warning in told] == [unindexed("x", length, "x_1", "/v")]
     assert not dataset.xindexes
-    expected = [length - 2, length - 1]
+    expected: list[float] = [length - 2, length - 1]
     if coordinates:
         expected = [0.5 + 2.0 * position for position in expected]
     assert dataset["x_1"][-2:].values.tolist() == expected
