@@ -7,14 +7,26 @@ template, update a catalogue and compile it.
 """
 
 import gettext
+import os
+from functools import lru_cache
 from pathlib import Path
 
 DOMAIN = "zarr_xgroup"
 LOCALE_DIR = Path(__file__).parent / "locale"
 
 
+#: What `gettext.find` chooses the language by.
+_VARIABLES = ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG")
+
+
 def _catalogue() -> gettext.NullTranslations:
-    return gettext.translation(DOMAIN, LOCALE_DIR, fallback=True)
+    return _looked_up(LOCALE_DIR, tuple(map(os.environ.get, _VARIABLES)))
+
+
+@lru_cache(maxsize=8)
+def _looked_up(folder: Path, _environment: tuple[str | None, ...]) -> gettext.NullTranslations:
+    """Return the catalogue of an environment; looking for its file takes as long as many messages."""
+    return gettext.translation(DOMAIN, folder, fallback=True)
 
 
 def _(message: str) -> str:
