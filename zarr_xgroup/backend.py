@@ -84,6 +84,11 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
             cross_store_timeout : float, optional
                 Seconds to wait for one other store each time that it is needed: for documents,
                 and for values that xarray reads for its indexes. None: any time. Default: 30.
+            cross_store_max_bytes : int, optional
+                How many bytes a metadata document of another store may have. None: any number.
+                Default: 32 MiB.
+            cross_store_max_stores : int, optional
+                How many other stores references are followed to. None: any number. Default: 100.
 
         Raises
         ------

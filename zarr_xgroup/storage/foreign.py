@@ -9,6 +9,7 @@ import asyncio
 import os
 import re
 from collections.abc import Collection, Hashable, Mapping
+from functools import partial
 from typing import Any, Protocol, TypedDict
 from urllib.parse import unquote
 
@@ -18,7 +19,9 @@ from zarr_xgroup.errors import XGroupStoreError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.redaction import told
+from zarr_xgroup.storage.clients import bounded_client, plain_client
 from zarr_xgroup.storage.failures import reason_of
+from zarr_xgroup.storage.limits import ForeignLimits
 from zarr_xgroup.storage.trust import (
     Reach,
     UnjudgedError,
@@ -37,8 +40,8 @@ from zarr_xgroup.storage.uris import (
     place_of,
 )
 
-#: How many seconds an open waits each time that it needs documents of a foreign store, or values.
-DEFAULT_TIMEOUT = 30.0
+#: In place of the stores that are too many: all that is wrong with one is one warning.
+_ALL_OTHERS = "*"
 
 #: Options with which public data is read without credentials.
 _ANONYMOUS: Mapping[str, Mapping[str, Any]] = {"s3": {"anon": True}, "gs": {"token": "anon"}}
@@ -49,6 +52,8 @@ class ForeignOptions(TypedDict, total=False):
 
     cross_store_storage_options: Mapping[str, Mapping[str, Any]] | None
     cross_store_timeout: float | None
+    cross_store_max_bytes: int | None
+    cross_store_max_stores: int | None
 
 
 class Opened(Protocol):
@@ -58,7 +63,7 @@ class Opened(Protocol):
         """Return an open store."""
 
     async def open_foreign(
-        self, location: str, options: dict[str, Any] | None, name: str, timeout: float | None
+        self, location: str, options: dict[str, Any] | None, name: str, limits: ForeignLimits
     ) -> int:
         """Open another store and return its number, or raise XGroupStoreError with the reason."""
 
@@ -95,8 +100,9 @@ class ForeignStores:
         self._opened = opened
         self._place = None if uri is None else place_of(uri)
         self._options = PrefixedOptions(options.get("cross_store_storage_options"))
-        self._timeout = _checked(options.get("cross_store_timeout", DEFAULT_TIMEOUT))
+        self._limits = _limits(options)
         self._places: dict[Hashable, _Place] = {}
+        self._followed: set[tuple[Link, ...]] = set()
         self._reaches: dict[int, Reach] = {}
 
     async def root(self, uri: str, referring: int) -> Node | XGroupStoreError:
@@ -125,9 +131,11 @@ class ForeignStores:
         links = links_of(uri)
         if leads_upwards(links):
             raise _told(uri, _("there is '..' in its path"))
+        inside = self._inside(uri)
+        if inside is None:
+            self._follow(links)
         options = [self._options.of(link) for link in links]
         guarded = await self._check(uri, links, options, referring)
-        inside = self._inside(uri)
         if inside is not None:
             return Node(0, inside)
         place = self._places.setdefault((links, guarded), _Place(uri))
@@ -137,6 +145,18 @@ class ForeignStores:
         if place.opened is None:
             raise place.error or _told(uri, "")
         return Node(place.opened, "")
+
+    def _follow(self, links: tuple[Link, ...]) -> None:
+        """Count a store, before anything is done that takes time: the first ones are followed."""
+        self._followed.add(links)
+        most = self._limits.stores
+        if most is not None and len(self._followed) > most:
+            self._followed.discard(links)
+            message = _(
+                "not followed: an open follows references to {count} other stores, the most that "
+                "cross_store_max_stores allows"
+            )
+            raise XGroupStoreError.of(_ALL_OTHERS, message.format(count=most))
 
     def _inside(self, uri: str) -> str | None:
         """Return the path of a place that lies inside the store opened itself, else None."""
@@ -164,7 +184,7 @@ class ForeignStores:
         reaches = {}
         for link in places_of(links):
             try:
-                async with asyncio.timeout(self._timeout):
+                async with asyncio.timeout(self._limits.timeout):
                     reaches[link] = await reach_of_link(link)
             except UnjudgedError as error:
                 if link not in named:
@@ -193,23 +213,35 @@ class ForeignStores:
         location = _local_path(uri) if uri.lower().startswith("file://") else _lowered(uri)
         try:
             place.opened = await self._opened.open_foreign(
-                location, options, told(uri), self._timeout
+                location, options, told(uri), self._limits
             )
         except (XGroupStoreError, Warning) as error:  # a warning that is to be an error
             place.error = _told(uri, str(error))
             place.error.__cause__ = error
 
 
-def _checked(timeout: Any) -> float | None:
-    """Return a time limit, or raise TypeError or ValueError if it is none."""
-    if timeout is None:
-        return None
-    message = _("cross_store_timeout must be a positive number of seconds or None, got {value!r}")
-    if isinstance(timeout, bool) or not isinstance(timeout, int | float):
-        raise TypeError(message.format(value=timeout))
-    if not timeout > 0:
-        raise ValueError(message.format(value=timeout))
-    return float(timeout)
+def _limits(options: ForeignOptions) -> ForeignLimits:
+    """Return the limits that options set, or raise TypeError or ValueError if one is none."""
+    standard = ForeignLimits()
+    timeout = options.get("cross_store_timeout", standard.timeout)
+    document = options.get("cross_store_max_bytes", standard.document)
+    stores = options.get("cross_store_max_stores", standard.stores)
+    if timeout is not None:
+        message = _("{option} must be a positive number of seconds or None, got {value!r}")
+        _check(message.format(option="cross_store_timeout", value=timeout), timeout, int | float)
+    for option, value in (("cross_store_max_bytes", document), ("cross_store_max_stores", stores)):
+        if value is not None:
+            message = _("{option} must be a positive integer or None, got {value!r}")
+            _check(message.format(option=option, value=value), value, int)
+    return ForeignLimits(None if timeout is None else float(timeout), document, stores)
+
+
+def _check(message: str, value: Any, kind: Any) -> None:
+    """Raise TypeError or ValueError if a value is no positive number."""
+    if isinstance(value, bool) or not isinstance(value, kind):
+        raise TypeError(message)
+    if not value > 0:
+        raise ValueError(message)
 
 
 def _storage_options(
@@ -222,8 +254,9 @@ def _storage_options(
         link = Link.parse(text)
         if options is None:
             options = dict(_ANONYMOUS.get(link.scheme, {}))
-        if link in guarded and link.scheme in ("http", "https"):
-            options.setdefault("get_client", public_client)
+        if link.scheme in ("http", "https"):
+            make = public_client if link in guarded else plain_client
+            options.setdefault("get_client", partial(bounded_client, make))
         if options and link.scheme != "file":
             by_scheme[text.partition("://")[0].lower()] = options
     if len(texts) > 1:

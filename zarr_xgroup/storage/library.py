@@ -43,7 +43,7 @@ from zarr_xgroup.storage.checks import (
 )
 from zarr_xgroup.storage.failures import reason_of
 from zarr_xgroup.storage.foreign import ForeignOptions, ForeignStores
-from zarr_xgroup.storage.limits import request_limit
+from zarr_xgroup.storage.limits import NO_LIMITS, ForeignLimits, request_limit
 from zarr_xgroup.storage.opening import describe_store, open_store, supports_listing, uri_of
 from zarr_xgroup.storage.reading import StoreReader, gather
 from zarr_xgroup.storage.values import ValueRequest, read_values
@@ -77,15 +77,15 @@ class OpenStore:
         Where documents and chunks are read from.
     closes : bool
         Whether it was opened here, so that closing what is handed out closes it.
-    timeout : float or None
-        How many seconds an open may wait for documents, and for values of arrays.
+    limits : ForeignLimits
+        How much an open may ask of it.
     ignores_consolidated : bool
         Whether consolidated metadata is not to be used.
     """
 
     store: Store
     closes: bool
-    timeout: float | None = None
+    limits: ForeignLimits = NO_LIMITS
     ignores_consolidated: bool = False
 
     @cached_property
@@ -98,7 +98,7 @@ class OpenStore:
 
     def reader(self) -> StoreReader:
         """Return what reads documents, the time for which begins now."""
-        return StoreReader(self.store, self.timeout, self.limit)
+        return StoreReader(self.store, self.limits.timeout, self.limit, self.limits.document)
 
 
 class Library:
@@ -217,7 +217,7 @@ class Library:
 
     def timeout(self, number: int) -> float | None:
         """Return how long an open may wait for values of a store, in seconds."""
-        return self._stores[number].timeout
+        return self._stores[number].limits.timeout
 
     @property
     def closer(self) -> Callable[[], None] | None:
@@ -289,7 +289,7 @@ class Library:
                 listing.cancel()
 
     async def open_foreign(
-        self, location: str, options: dict[str, Any] | None, name: str, timeout: float | None
+        self, location: str, options: dict[str, Any] | None, name: str, limits: ForeignLimits
     ) -> int:
         """Open a store that a reference leads to and return its number.
 
@@ -303,7 +303,8 @@ class Library:
         except XGroupStoreError as error:
             raise XGroupStoreError(reason_of(error.__cause__ or error)) from error
         try:
-            found = await _read_ends(StoreReader(place.store, timeout), [], {})
+            reader = StoreReader(place.store, limits.timeout, most=limits.document)
+            found = await _read_ends(reader, [], {})
             snapshot = Snapshot(name, format_of(found[""]) or 3, is_foreign=True)
             for path, values in found.items():
                 snapshot.learn_node(path, values)
@@ -311,7 +312,7 @@ class Library:
         except BaseException:
             place.store.close()
             raise
-        number = self._add(OpenStore(place.store, closes=True, timeout=timeout), snapshot)
+        number = self._add(OpenStore(place.store, closes=True, limits=limits), snapshot)
         self._learn_consolidated(number, found, None)
         return number
 

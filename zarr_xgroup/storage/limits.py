@@ -1,20 +1,77 @@
-"""How many requests to a store may be in flight at once."""
+"""How many requests to a store may be in flight at once, and how much may be read of others."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 import zarr
 from zarr.abc.store import Store
 from zarr.storage import WrapperStore
 
+from zarr_xgroup.i18n import _
+
 #: As many as aiohttp makes connections.
 MANY_REQUESTS = 100
 #: As many new connections as a server holds that is programmed without a thought for it
 #: (``request_queue_size`` of Python's `socketserver`): those beyond wait for a second and more.
 FEW_CONNECTIONS = 5
+
+#: How many bytes what is being read may have; a context for each task that reads.
+_MOST_BYTES: ContextVar[int | None] = ContextVar("most_bytes", default=None)
+
+
+@dataclass(frozen=True)
+class ForeignLimits:
+    """What one open may ask of other stores; None for as much as there is.
+
+    Attributes
+    ----------
+    timeout : float or None
+        How many seconds it waits each time that it needs documents of a store, or values.
+    document : int or None
+        How many bytes a metadata document may have.
+    stores : int or None
+        How many stores it follows references to.
+    """
+
+    timeout: float | None = 30.0
+    document: int | None = 2**25
+    stores: int | None = 100
+
+
+#: Those of the store that the user opens.
+NO_LIMITS = ForeignLimits(None, None, None)
+
+
+class TooLargeError(Exception):
+    """Something in another store is larger than an open reads."""
+
+
+@contextmanager
+def at_most(size: int | None) -> Iterator[None]:
+    """Have all that is read in this context end beyond a size, if the store's client can."""
+    token = _MOST_BYTES.set(size)
+    try:
+        yield
+    finally:
+        _MOST_BYTES.reset(token)
+
+
+def most_bytes() -> int | None:
+    """Return how many bytes what is being read may have, None for any number."""
+    return _MOST_BYTES.get()
+
+
+def check_size(size: int) -> None:
+    """Raise TooLargeError if what is being read is larger than it may be."""
+    most = most_bytes()
+    if most is not None and size > most:
+        raise TooLargeError(_("it has more than {count} bytes").format(count=most))
 
 
 def request_limit(store: Store) -> asyncio.Semaphore:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeVar
 
-from zarr.abc.store import Store
+from zarr.abc.store import RangeByteRequest, Store
 from zarr.core.buffer import default_buffer_prototype
 from zarr.storage import StorePath
 
@@ -14,8 +14,9 @@ from zarr_xgroup.errors import XGroupStoreError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import Found, split_consolidated
 from zarr_xgroup.metadata.paths import is_node_name, join_path
+from zarr_xgroup.storage.clients import is_bounded
 from zarr_xgroup.storage.failures import late, reason_of
-from zarr_xgroup.storage.limits import request_limit
+from zarr_xgroup.storage.limits import TooLargeError, at_most, check_size, request_limit
 
 T = TypeVar("T")
 
@@ -31,6 +32,8 @@ class StoreReader:
         How many seconds requests may last in all, from now on. Default: for ever.
     limit : asyncio.Semaphore, optional
         What requests wait for, shared with whoever else reads the store. Default: one of its own.
+    most : int, optional
+        How many bytes a document may have. Default: any number.
     """
 
     def __init__(
@@ -38,6 +41,7 @@ class StoreReader:
         store: Store,
         timeout: float | None = None,
         limit: asyncio.Semaphore | None = None,
+        most: int | None = None,
     ) -> None:
         self._store = store
         self._deadline = None
@@ -45,6 +49,11 @@ class StoreReader:
             self._deadline = asyncio.get_running_loop().time() + timeout
         self._prototype = default_buffer_prototype()
         self._limit = limit or request_limit(store)
+        self._most = most
+        # One byte more than may be: then it is known that there is more.
+        self._range = None
+        if most is not None and not is_bounded(store):
+            self._range = RangeByteRequest(0, most + 1)
 
     async def node(self, path: str, keys: Iterable[str]) -> Found:
         """Return what stands at the keys of the node at `path`; keys without content miss."""
@@ -98,8 +107,12 @@ class StoreReader:
         """Return what stands at a key, None without anything, or the error in its way."""
 
         async def content() -> bytes | None:
-            buffer = await self._store.get(key, prototype=self._prototype)
-            return None if buffer is None else buffer.to_bytes()
+            with at_most(self._most):
+                buffer = await self._store.get(key, self._prototype, self._range)
+                if buffer is None:
+                    return None
+                check_size(len(buffer))
+                return buffer.to_bytes()
 
         read = await self._attempt(content, f"/{key}")
         if not isinstance(read, bytes):
@@ -124,6 +137,10 @@ class StoreReader:
             reason = reason_of(error)
             if isinstance(error, TimeoutError) and self._is_late():
                 reason = late()
+            if isinstance(error, TooLargeError):
+                reason = _("{reason}, the most that cross_store_max_bytes allows").format(
+                    reason=error
+                )
             message = _("{place} cannot be read: {reason}").format(place=place, reason=reason)
             problem = XGroupStoreError(message)
             problem.__cause__ = error

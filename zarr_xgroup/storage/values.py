@@ -14,6 +14,10 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.snapshots import Snapshot
 from zarr_xgroup.storage.failures import late, reason_of
+from zarr_xgroup.storage.limits import at_most
+
+#: How many bytes a chunk of another store may have that is read while a store is opened.
+MOST_STORED_BYTES = 2**28
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,5 +81,7 @@ async def _values(request: ValueRequest) -> Any:
 async def _part(request: ValueRequest, selection: Any) -> Any:
     """Return a part of an array. Of one in several chunks zarr limits how many it reads at once."""
     reader: zarr.AsyncArray[Any] = request.array._async_array
+    most = MOST_STORED_BYTES if request.snapshot.is_foreign else None
     async with request.limit:
-        return await reader.getitem(selection)
+        with at_most(most):
+            return await reader.getitem(selection)

@@ -95,12 +95,15 @@ class Response:
     headers : dict
     length : int or None
         What Content-Length says; None for the length of the body.
+    endless : bool
+        Whether the body is sent again and again until the client closes the connection.
     """
 
     status: int = 200
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
     length: int | None = None
+    endless: bool = False
 
     @property
     def content_length(self) -> int:
@@ -131,6 +134,8 @@ class Fault:
         How many requests this happens to, before the proper response comes; None for all.
     shown : int
         How many requests it has happened to.
+    endless : bool
+        Whether the body never ends: it is sent again and again.
     """
 
     status: int | None = None
@@ -141,6 +146,7 @@ class Fault:
     reset: bool = False
     times: int | None = None
     shown: int = field(default=0, init=False)
+    endless: bool = False
 
     @property
     def over(self) -> bool:
@@ -210,14 +216,17 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response_only(response.status)
         for name, value in response.headers.items():
             self.send_header(name, value)
-        if response.status not in (204, 304):
+        if response.status not in (204, 304) and not response.endless:
             self.send_header("Content-Length", str(response.content_length))
         is_truncated = len(response.body) < response.content_length
-        if self.command != "HEAD" and is_truncated:
+        if self.command != "HEAD" and (is_truncated or response.endless):
             self.send_header("Connection", "close")  # sets close_connection
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(response.body)
+        while response.endless and self.command != "HEAD":
+            self.wfile.write(response.body)
+            self.server.sent += len(response.body)
 
     do_GET = do_HEAD = do_PUT = do_POST = do_PATCH = do_DELETE = _handle  # noqa: N815
 
@@ -245,6 +254,7 @@ class _Listener(ThreadingHTTPServer):
     def __init__(self, answer: Callable[[Request], Response | None], host: str) -> None:
         super().__init__((host, 0), _Handler)
         self.answer = answer
+        self.sent = 0  # bytes of endless bodies
         self.connections: set[Any] = set()
         self.resetting: set[Any] = set()
 
@@ -311,6 +321,11 @@ class Server(ABC):
     def respond(self, request: Request) -> Response:
         """Return the proper response."""
 
+    @property
+    def endless_bytes(self) -> int:
+        """How many bytes of bodies without an end were sent."""
+        return self._listener.sent
+
     def reset(self) -> None:
         """Forget all requests and faults, and let go of those that are held."""
         released, self._released = self._released, threading.Event()
@@ -337,6 +352,8 @@ class Server(ABC):
             response = self.respond(request)
         else:
             response = Response(fault.status or 200, fault.body or b"", fault.headers)
+        if fault.endless:
+            return replace(response, endless=True)
         if not fault.truncate:
             return response
         part = response.body[: -fault.truncate]

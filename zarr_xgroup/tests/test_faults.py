@@ -886,7 +886,7 @@ def test_stores_of_all_kinds_that_fail_in_all_ways(
     s3_place.server.faults[s3_place.at()] = Fault(403)
     gcs_place.server.faults[gcs_place.at()] = Fault(body=b"{")
     tree, told = opened_in_time(xr.open_datatree, store, cross_store_storage_options=options)
-    about = {warning.paths: str(warning) for warning in told}  # type: ignore[attr-defined]
+    about = {warning.paths: str(warning) for warning in told}
     assert set(about) == {("/other_0",), ("/other_1",)}
     assert "no permission" in about["/other_0",]
     assert "is not valid JSON" in about["/other_1",]

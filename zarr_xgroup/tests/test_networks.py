@@ -22,7 +22,7 @@ from zarr.storage import FsspecStore
 
 from zarr_xgroup import XGroupResolutionWarning, XGroupStoreError, XGroupWarning
 from zarr_xgroup.storage import trust as reach
-from zarr_xgroup.storage.foreign import DEFAULT_TIMEOUT
+from zarr_xgroup.storage.limits import ForeignLimits
 from zarr_xgroup.tests.builders import (
     HAS_ICECHUNK,
     HAS_OBSTORE,
@@ -858,7 +858,7 @@ TIMEOUT = 1.0
 
 
 def test_a_store_that_does_not_answer(http_server: FileServer) -> None:
-    assert DEFAULT_TIMEOUT == 30
+    assert ForeignLimits().timeout == 30
     http_server.faults["*"] = stall()
     with serve_http(build(grid(1))) as other:
         store = memory_store(product(y=http_server.url, x=other.url, lon=http_server.url))
