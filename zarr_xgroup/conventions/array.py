@@ -228,12 +228,21 @@ class ArrayView:
         found: T = self._derived[function]
         return found
 
-    def of_group(self, function: Callable[[ArrayView], T]) -> T:
-        """Return what a function says of the array's group; it is called once for the group."""
-        key = (function, self.node.group)
-        if key not in self.models.of_groups:
-            self.models.of_groups[key] = function(self)
-        found: T = self.models.of_groups[key]
+    def of_groups_above(self, function: Callable[[ArrayView, Node, T], T], start: T) -> T:
+        """Return what a function makes of the groups around the array, from the root downwards.
+
+        It is called once for each group, with what it made of the group above.
+        """
+        known = self.models.of_groups
+        unknown = []
+        found = start
+        for group in self.node.ancestors():
+            if (function, group) in known:
+                found = known[function, group]
+                break
+            unknown.append(group)
+        for group in reversed(unknown):
+            found = known[function, group] = function(self, group, found)
         return found
 
     def note(self, text: str) -> None:

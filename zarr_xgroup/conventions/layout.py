@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.errors import XGroupMetadataError
@@ -68,13 +69,18 @@ class Level:
         return None if part is None else part.at(self.group)
 
 
+#: Groups with their layouts.
+Layouts: TypeAlias = tuple[tuple[Node, Layout], ...]
+
+
 def layout_of(array: ArrayView) -> Level | None:
     """Return the level that an array is of, by the nearest ancestor whose layout has it.
 
     An item is about the array that its ``asset`` names, or about the direct child arrays of
     the group that it names (multiscales convention).
     """
-    for group, layout in array.of_group(layouts_above):
+    nothing: Layouts = ()
+    for group, layout in array.of_groups_above(layouts_above, nothing):
         array.look_around()  # which item is about an array depends on its path
         for error in layout.wrong:
             array.problem(Fragment(group, error.keys, None).error(error.reason))
@@ -85,14 +91,12 @@ def layout_of(array: ArrayView) -> Level | None:
     return None
 
 
-def layouts_above(array: ArrayView) -> tuple[tuple[Node, Layout], ...]:
-    """Return the groups around an array that have a layout, the nearest first."""
-    found = ((group, array.attribute_of(group, "multiscales")) for group in array.node.ancestors())
-    return tuple(
-        (group, array.parsed(Layout.parse, multiscales))
-        for group, multiscales in found
-        if multiscales is not None
-    )
+def layouts_above(array: ArrayView, group: Node, above: Layouts) -> Layouts:
+    """Return the groups from one upwards that have a layout, the nearest first."""
+    multiscales = array.attribute_of(group, "multiscales")
+    if multiscales is None:
+        return above
+    return ((group, array.parsed(Layout.parse, multiscales)), *above)
 
 
 def _relative(node: Node, group: Node) -> str | None:

@@ -60,14 +60,16 @@ def align_with_parents(
     indexes_follow = default_indexes_follow()
     groups = _by_name(datasets)
     above = f"/{root}" if root else ""
+    children: defaultdict[str, set[str]] = defaultdict(set)
+    for path in datasets:
+        children[_parent(path)].add(path.rpartition("/")[2])
     for path in datasets:
         parents = inherited.get(_parent(path), _Inherited({}, {}))
         reasons = _size_conflicts(aligned[path], parents)
         others = _others(identities, path, parents)
         reasons |= _value_conflicts(aligned, path, others, indexes_follow)
         if reasons:
-            children = {child for child in datasets if _parent(child) == path}
-            names = _new_names(aligned[path], path, reasons, parents, children)
+            names = _new_names(aligned[path], path, reasons, parents, children[path])
             aligned[path] = rename_dimensions(aligned[path], names)
             findings.append(_finding(f"{above}{path}", names, reasons))
         for name, group in _called_as_groups(aligned[path], path, groups):
@@ -208,8 +210,7 @@ def _new_names(
     parents: _Inherited,
     children: set[str],
 ) -> dict[str, str]:
-    taken = {*dataset.sizes, *dataset.variables, *parents.sizes}
-    taken |= {child.rpartition("/")[2] for child in children}
+    taken = {*dataset.sizes, *dataset.variables, *parents.sizes, *children}
     names = {}
     for dimension in conflicts:
         name = f"{dimension}_{path.rpartition('/')[2]}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from zarr_xgroup.conventions import lending
@@ -152,7 +153,8 @@ class Interpreter:
         self._complete: dict[Node, GroupReading] = {}
         self._shared: dict[Any, _Shared] = {}
         self._texts: dict[Node, Texts] = {}
-        self._around: dict[Node, Texts] = {}
+        self._surroundings: dict[Node, int] = {}
+        self._numbers: dict[tuple[int, Texts], int] = {}
         reads = [key for handler in handlers for key in handler.reads or ()]
         self._names = frozenset([CONVENTIONS_KEY, *reads])
         self._prefixes = tuple(key for key in self._names if key.endswith(":"))
@@ -267,8 +269,27 @@ class Interpreter:
             view.shape,
             tuple(view.names.items()),
             tuple(view.chunks.items()),
-            self._texts_around(view.node.group),
+            self._surroundings_of(view.node.group),
         )
+
+    def _surroundings_of(self, group: Node) -> int:
+        """Return a number for the texts of a group and of those it is in: equal for equal ones.
+
+        It follows from that of the group above: groups nested deep take no longer than others.
+        """
+        unknown = []
+        number = -1
+        for node in chain([group], group.ancestors()):
+            if node in self._surroundings:
+                number = self._surroundings[node]
+                break
+            unknown.append(node)
+        for node in reversed(unknown):
+            texts = self._texts_of(node)
+            if texts or number >= 0:  # how far up nothing is said makes no difference
+                number = self._numbers.setdefault((number, texts), len(self._numbers))
+            self._surroundings[node] = number
+        return number
 
     def _significant(self, attributes: JsonObject) -> Texts:
         """Return the attributes of an array that its conventions read, as text."""
@@ -284,16 +305,6 @@ class Interpreter:
             return True
         # References are read wherever they stand; an escaped letter may hide one.
         return b'"node"' in text or b"\\u" in text
-
-    def _texts_around(self, group: Node) -> Texts:
-        """Return what conventions read of a group and its ancestors: how far up, and the text."""
-        if group not in self._around:
-            self._around[group] = tuple(
-                (f"{distance}:{key}", text)
-                for distance, node in enumerate((group, *group.ancestors()))
-                for key, text in self._texts_of(node)
-            )
-        return self._around[group]
 
     def _texts_of(self, group: Node) -> Texts:
         """Return the attributes of a group that conventions read of it, as text."""

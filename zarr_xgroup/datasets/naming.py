@@ -544,7 +544,7 @@ class _Naming:
         return "/" not in name and not is_taken
 
     def _is_free_for_scalar(self, name: str) -> bool:
-        return self._is_free(name) and name not in self._sizes
+        return self._is_free(name) and name not in self._dimensions
 
     def _fitting_names(
         self, sizes: Mapping[str, int], name: str, origin: Node, referrer: Node
@@ -669,7 +669,7 @@ class _Naming:
     def _is_no_grid_mapping(self, name: str) -> bool:
         """Tell whether a name is that of something that cannot stand for a CRS: no scalar."""
         is_variable = name in self._variables and bool(self._variables[name].sizes)
-        return name in self._reading.groups or is_variable or name in self._sizes
+        return name in self._reading.groups or is_variable or name in self._dimensions
 
     def _conflict(self, name: str, mapping: GridMapping) -> str | None:
         """Return what of an existing grid mapping variable is of another CRS."""

@@ -8,7 +8,7 @@ that is needed at once and interprets again.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,9 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import Document, Found, Pool, ZarrFormat, node_document
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import ancestor_paths, is_below, is_node_path, join_path
+
+#: How many groups without a document of their own a node may be in, one in the other.
+_MOST_IMPLIED = 100
 
 
 class Snapshot:
@@ -170,21 +173,24 @@ class Snapshot:
             Keys that cannot be those of nodes, which are left out.
         """
         self.consolidated_at = at
-        paths = {relative: relative.strip("/") for relative in nodes}
-        unusable = [
-            relative for relative, path in paths.items() if not (path and is_node_path(path))
-        ]
-        self._undecoded = {
-            join_path(at, path): nodes[relative]
-            for relative, path in paths.items()
-            if relative not in unusable
-        }
+        unusable = []
+        known = {at}
         children: defaultdict[str, list[str]] = defaultdict(list)
-        for path in self._undecoded:
-            if path != at:
+        for relative in sorted(nodes, key=len):  # groups before what is in them
+            path_below = relative.strip("/")
+            place = join_path(at, path_below)
+            is_path = bool(path_below) and is_node_path(path_below)
+            implied = _implied_groups(place, known) if is_path else None
+            if implied is None:
+                unusable.append(relative)
+                continue
+            self._undecoded[place] = nodes[relative]
+            for group in implied:
+                self._documents.setdefault(group, self._implied_group())
+            for path in {place, *implied} - known:
                 parent, _slash, name = path.rpartition("/")
                 children[parent].append(name)
-        self._add_implied_groups(at, children)
+                known.add(path)
         self._children.update(children)
         return unusable
 
@@ -200,23 +206,13 @@ class Snapshot:
             known.clear()
         self._pool = Pool()
 
-    def _add_implied_groups(self, at: str, children: defaultdict[str, list[str]]) -> None:
-        """Add groups that only their members show: documents made by hand leave such out."""
-        pending = [path for path in children if path != at and path not in self._undecoded]
-        while pending:
-            path = pending.pop()
-            implied: dict[str, Any] = {
-                "zarr_format": self.zarr_format,
-                "node_type": "group",
-                "attributes": {},
-            }
-            self._documents.setdefault(path, Document.of(implied))
-            parent, _slash, name = path.rpartition("/")
-            is_new = parent not in children and parent not in self._undecoded
-            if name not in children[parent]:
-                children[parent].append(name)
-            if is_new and parent != at:
-                pending.append(parent)
+    def _implied_group(self) -> Document:
+        group: dict[str, Any] = {
+            "zarr_format": self.zarr_format,
+            "node_type": "group",
+            "attributes": {},
+        }
+        return Document.of(group)
 
     def _members(self, group: str) -> Iterator[tuple[str, Document]]:
         for name in sorted(self._children.get(group, ())):
@@ -239,6 +235,21 @@ class Snapshot:
             (document := self.document(parent)) is not None and document.is_array
             for parent in ancestor_paths(path)
         )
+
+
+def _implied_groups(path: str, known: Container[str]) -> list[str] | None:
+    """Return the groups that only what is in them shows: documents made by hand leave such out.
+
+    None if there are too many: their paths could be far longer than all that is written.
+    """
+    groups: list[str] = []
+    group = path.rpartition("/")[0]
+    while group not in known and path not in known:
+        groups.append(group)
+        if len(groups) > _MOST_IMPLIED:
+            return None
+        group = group.rpartition("/")[0]
+    return groups
 
 
 @dataclass(frozen=True)

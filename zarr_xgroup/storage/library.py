@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from reprlib import Repr
 from typing import Any, Self, TypeVar, cast
 
 from zarr.abc.store import Store
@@ -53,8 +54,10 @@ T = TypeVar("T")
 #: In how many places a store is looked for inside of what is none.
 _LOOKED_AT = 100
 
-#: How many keys a message names.
+#: How many keys a message names, which can be of any length.
 _NAMED = 3
+_IN_SHORT = Repr()
+_IN_SHORT.maxstring = 100
 _FOREIGN_OPTIONS = frozenset(ForeignOptions.__annotations__)
 
 
@@ -422,7 +425,12 @@ class Library:
             await self._read_documents(root.store, [join_path(root.path, path) for path in paths])
 
     async def _read_members(
-        self, number: int, groups: Iterable[str], *, is_tree: bool = False
+        self,
+        number: int,
+        groups: Iterable[str],
+        *,
+        is_tree: bool = False,
+        with_parents: bool = True,
     ) -> None:
         """Read the documents of what is in groups, and in a tree list the groups among that."""
         snapshot, opened = self.snapshots[number], self._stores[number]
@@ -440,7 +448,8 @@ class Library:
             for name in names - GROUP_KEYS[snapshot.zarr_format]
         ]
         # What groups say of the arrays below them is asked for later.
-        parents = [parent for path in groups for parent in ancestor_paths(path)]
+        above = groups if with_parents else []
+        parents = [parent for path in above for parent in ancestor_paths(path)]
         await self._read_documents(number, [*children, *parents], children if is_tree else ())
         for path, names in listings.items():
             self._learn_listing(number, path, names)
@@ -462,7 +471,8 @@ class Library:
         level = [group]
         while level:
             level = [join_path(path, name) for path in level for name in snapshot.groups(path)]
-            await self._read_members(0, level, is_tree=True)
+            # The groups that these are in are known.
+            await self._read_members(0, level, is_tree=True, with_parents=False)
 
 
 def _close(stores: Iterable[Store]) -> None:
@@ -534,7 +544,9 @@ def _left_out(snapshot: Snapshot, at: Node, keys: Sequence[str]) -> Iterator[Fin
     message = _(
         "The consolidated metadata of {store} has {count} keys that cannot be paths of nodes, "
         "which were left out: {keys}"
-    ).format(store=snapshot.name, count=len(keys), keys=", ".join(map(repr, keys[:_NAMED])))
+    ).format(
+        store=snapshot.name, count=len(keys), keys=", ".join(map(_IN_SHORT.repr, keys[:_NAMED]))
+    )
     yield Finding(Kind.METADATA, message, node=at, error=XGroupMetadataError(message))
 
 

@@ -1,6 +1,7 @@
 """What an open costs at most: steps, requests and memory that follow from the metadata's size."""
 
 import json
+import tracemalloc
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +16,9 @@ from zarr_xgroup import (
     XGroupReferenceError,
     XGroupResolutionWarning,
 )
-from zarr_xgroup.datasets import budget, naming
+from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.datasets import align, budget, naming
+from zarr_xgroup.datasets.interpretation import Interpreter
 from zarr_xgroup.tests.builders import HAS_INDEX_OPTION, memory_store
 from zarr_xgroup.tests.documents import (
     Json,
@@ -87,6 +90,70 @@ def test_dimensions_are_told_apart_in_linear_time(monkeypatch: pytest.MonkeyPatc
     dataset, _told = opened(xr.open_dataset, consolidated({"": group(), **arrays}))
     assert set(dataset.sizes) == {"x", *(f"x_v{n:03}" for n in range(1, count))}
     assert count < len(looked_at) < 50 * count
+
+
+# Groups in groups.
+
+
+def nested(depth: int) -> dict[str, Json]:
+    """Return documents of groups each in another, with an array in each."""
+    documents = {"": group()}
+    for level in range(1, depth + 1):
+        path = "/".join(["g"] * level)
+        sets = [{"values": {"explicit": [1.0, 2.0]}}]
+        documents |= {path: group(), f"{path}/v": array([2], ["x"], along(x=sets))}
+    return documents
+
+
+def test_groups_in_groups_take_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    depth = 150
+    store = consolidated(nested(depth))
+    texts = counted(monkeypatch, Interpreter, "_texts_of")
+    documents = counted(monkeypatch, ArrayView, "attribute_of")
+    groups, told = opened(xr.open_groups, store)
+    assert len(groups) == depth + 1
+    assert groups["/" + "/".join(["g"] * depth)]["v"].coords["x"].values.tolist() == [1.0, 2.0]
+    assert not told
+    assert texts["_texts_of"] < 5 * depth
+    assert documents["attribute_of"] < 5 * depth
+
+
+def test_many_groups_that_do_not_fit_their_parents_take_linear_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    count = 100
+    documents = {"": group(), "v": array([2], ["x"])}
+    for n in range(count):
+        documents |= {f"g{n}": group(), f"g{n}/v": array([3], ["x"])}
+    asked = counted(monkeypatch, align, "_parent")
+    tree, _told = opened(xr.open_datatree, consolidated(documents))
+    assert tree["g7"]["v"].dims == ("x_g7",)
+    assert asked["_parent"] < 5 * count
+
+
+@pytest.mark.parametrize("depth", [50, 101])
+def test_groups_that_only_a_key_shows(depth: int) -> None:
+    path = "/".join(["a"] * depth)
+    documents = {"": group(), path: group(), f"{path}/v": array([2], ["x"])}
+    groups, told = opened(xr.open_groups, consolidated(documents))
+    assert set(groups) == {"/", *("/" + "/".join(["a"] * n) for n in range(1, depth + 1))}
+    assert "v" in groups[f"/{path}"]
+    assert not told
+
+
+@pytest.mark.parametrize("depth", [102, 20_000])
+def test_a_key_in_groups_that_only_it_shows_is_left_out(depth: int) -> None:
+    path = "/".join(["a"] * depth)
+    documents = {"": group(), "b": group(), path: group(), f"{path}/v": array([2], ["x"])}
+    tracemalloc.start()
+    groups, told = opened(xr.open_groups, consolidated(documents))
+    _now, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert set(groups) == {"/", "/b"}
+    (warning,) = told
+    assert "has 2 keys that cannot be paths of nodes" in str(warning)
+    assert len(str(warning)) < 600
+    assert peak < 10**7
 
 
 # Warnings.
