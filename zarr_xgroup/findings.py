@@ -32,7 +32,7 @@ _NAMED_LOST = 5
 _LONGEST_LOST = 80
 
 #: How many warnings of one class an open gives.
-_MOST_WARNINGS = 100
+_MOST_WARNINGS = 200
 
 #: How many arrays without a principal convention are named, and how long the warning may be.
 _NAMED_EXAMPLES = 3
@@ -129,7 +129,7 @@ def as_warnings(findings: Iterable[Finding]) -> list[XGroupWarning]:
     """Return the warnings that tell findings: what was wrong first, what was not declared last.
 
     What is wrong in the same words with several arrays is one warning, and so is all that is
-    wrong with one other store. Of each class of warnings there are at most a hundred, of which the
+    wrong with one other store. Of each class of warnings there are at most 200, of which the
     last counts what the others leave out.
     """
     kinds: defaultdict[Kind, list[Finding]] = defaultdict(list)
