@@ -33,7 +33,6 @@ BROKEN = {
     "texts with a scale factor": _FAULTS,
     "a dimension twice": _FAULTS,
     "a coordinate of 2 GB": _BUDGET,
-    "ten milliards of positions": _BUDGET,
 }
 
 
