@@ -76,7 +76,7 @@ def align_with_parents(
             new = _free_name(name, {*aligned[path].variables, *aligned[path].sizes, *groups})
             aligned[path] = aligned[path].drop_indexes(name).rename_vars({name: new})
             findings.append(_called_otherwise(f"{above}{path}", name, new, f"{above}{group}"))
-        hidden = [name for name in parents.coordinates if name in aligned[path].data_vars]
+        hidden = _hidden(aligned[path], parents)
         if hidden:
             aligned[path] = aligned[path].set_coords(_by_attached(hidden, parents, identities))
             _leave_indexes_to_xarray(aligned, path, hidden)
@@ -223,10 +223,19 @@ def _new_names(
     return names
 
 
+def _hidden(dataset: xr.Dataset, parents: _Inherited) -> list[str]:
+    """Return the variables called like a parent's dimension coordinate that are none."""
+    return [
+        name
+        for name in parents.coordinates
+        if name in dataset.variables and not _has_coordinate(dataset, name)
+    ]
+
+
 def _by_attached(
     hidden: Iterable[str], parents: _Inherited, identities: Mapping[str, Mapping[str, Hashable]]
 ) -> list[str]:
-    """Return the data variables that a coordinate attached to a parent would hide.
+    """Return those of hidden variables that a coordinate attached to a parent hides.
 
     In a node of a DataTree, what it inherits comes before its own data variables, but after
     its own coordinates: these variables have to be such. Where the parent's coordinate is an

@@ -229,8 +229,10 @@ def test_groups_are_never_renamed_by_open_groups_nor_open_dataset() -> None:
     compare(xr.open_dataset, store, group="g")
 
 
-def test_an_array_called_like_a_coordinate_above_stays_in_its_group() -> None:
-    group = Group({"x": along("y", 3), "deep": Group({"x": along("y", 3)})})
+@pytest.mark.parametrize("attrs", [{}, {"coordinates": "x"}], ids=["data", "coordinate"])
+def test_an_array_called_like_a_coordinate_above_stays_in_its_group(attrs: Any) -> None:
+    members = {"x": along("y", 3), "v": along("y", 3, attrs=attrs)}
+    group = Group({**members, "deep": Group(members)})
     store = memory_store(build(Group({"x": coordinate("x", [1.0, 2.0]), "g": group})))
     tree = compare(xr.open_datatree, store)
     if HAS_INDEX_OPTION:  # before, xarray hands data variables on without what parents hide
