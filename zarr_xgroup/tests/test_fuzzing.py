@@ -30,6 +30,7 @@ _BUDGET = "there is no limit to what is read or worked out"
 BROKEN = {
     "a v3 array called .zgroup": _NODES,
     "a v3 group called .zarray": _NODES,
+    "a v3 array in a v2 group that does not say its format": _NODES,
     "texts with a scale factor": _FAULTS,
     "a dimension twice": _FAULTS,
     "a coordinate of 2 GB": _BUDGET,
