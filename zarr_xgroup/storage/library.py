@@ -31,7 +31,7 @@ from zarr_xgroup.metadata.documents import (
     node_document,
 )
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.paths import ancestor_paths, join_path, normalize_path
+from zarr_xgroup.metadata.paths import ancestor_paths, is_node_name, join_path, normalize_path
 from zarr_xgroup.metadata.snapshots import Needs, Snapshot, Snapshots
 from zarr_xgroup.storage.checks import (
     check_foreign_root,
@@ -286,7 +286,7 @@ class Library:
             check_not_stale(snapshot, found)
             check_group(snapshot, group)
             if listing is not None and not snapshot.is_listed(group):
-                self._listings[number, group] = await listing
+                self._keep_listing(number, group, await listing)
         finally:
             if listing is not None:
                 listing.cancel()
@@ -407,7 +407,7 @@ class Library:
                 return await reader.node(path, keys)
             values, names = await reader.v2_member(path)
             if names is not None:
-                self._listings[number, path] = names
+                self._keep_listing(number, path, names)
             return values
 
         return await gather(found, paths)
@@ -439,7 +439,7 @@ class Library:
         reader = opened.reader()
         asked = [path for path in unknown if (number, path) not in self._listings]
         for path, names in zip(asked, await gather(reader.names, asked), strict=True):
-            self._listings[number, path] = names
+            self._keep_listing(number, path, names)
         listings = {path: self._listings.pop((number, path)) for path in unknown}
         children = [
             join_path(path, name)
@@ -453,6 +453,15 @@ class Library:
         await self._read_documents(number, [*children, *parents], children if is_tree else ())
         for path, names in listings.items():
             self._learn_listing(number, path, names)
+
+    def _keep_listing(self, number: int, group: str, names: set[str] | XGroupStoreError) -> None:
+        """Keep what is listed in a group until it is learnt, but for what can be no node."""
+        if isinstance(names, set):
+            usable = {name for name in names if is_node_name(name)}
+            unusable = sorted(names - usable - {".", ".."})
+            self.findings.extend(_unlisted(self.snapshots[number], Node(number, group), unusable))
+            names = usable
+        self._listings[number, group] = names
 
     def _learn_listing(self, number: int, group: str, names: set[str] | XGroupStoreError) -> None:
         snapshot = self.snapshots[number]
@@ -519,7 +528,8 @@ async def _why_nothing(
         if other in (format_of(ends[group]), format_of(ends[""])):
             return other_format(group, name, other)
     listed = await reader.names("")
-    names = sorted(listed, key=_likelihood)[:_LOOKED_AT] if isinstance(listed, set) else []
+    usable = filter(is_node_name, listed if isinstance(listed, set) else ())
+    names = sorted(usable, key=_likelihood)[:_LOOKED_AT]
     keys = (*NODE_KEYS[3], *NODE_KEYS[2])
     nodes = zip(names, await gather(lambda path: reader.node(path, keys), names), strict=True)
     inside = [at for at, values in nodes if _is_group(values, f"/{at}")]
@@ -539,15 +549,26 @@ def _is_group(found: Found, place: str) -> bool:
 
 def _left_out(snapshot: Snapshot, at: Node, keys: Sequence[str]) -> Iterator[Finding]:
     """Yield a finding about keys of consolidated metadata that cannot be those of nodes."""
-    if not keys:
-        return
     message = _(
         "The consolidated metadata of {store} has {count} keys that cannot be paths of nodes, "
         "which were left out: {keys}"
-    ).format(
-        store=snapshot.name, count=len(keys), keys=", ".join(map(_IN_SHORT.repr, keys[:_NAMED]))
-    )
-    yield Finding(Kind.METADATA, message, node=at, error=XGroupMetadataError(message))
+    ).format(store=snapshot.name, count=len(keys), keys=_in_short(keys))
+    if keys:
+        yield Finding(Kind.METADATA, message, node=at, error=XGroupMetadataError(message))
+
+
+def _unlisted(snapshot: Snapshot, group: Node, names: Sequence[str]) -> Iterator[Finding]:
+    """Yield a finding about names in a listing that a server could take for other ones."""
+    message = _(
+        "Group {path} of {store} has {count} members whose names a server could take for other "
+        "paths; they were left out: {names}"
+    ).format(path=group, store=snapshot.name, count=len(names), names=_in_short(names))
+    if names:
+        yield Finding(Kind.METADATA, message, node=group, error=XGroupMetadataError(message))
+
+
+def _in_short(texts: Sequence[str]) -> str:
+    return ", ".join(map(_IN_SHORT.repr, texts[:_NAMED]))
 
 
 def _read_node_by_node(snapshot: Snapshot, at: Node, problem: XGroupError) -> Finding:

@@ -13,7 +13,7 @@ from zarr.storage import StorePath
 from zarr_xgroup.errors import XGroupStoreError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import Found, split_consolidated
-from zarr_xgroup.metadata.paths import is_node_name, join_path
+from zarr_xgroup.metadata.paths import join_path
 from zarr_xgroup.storage.clients import is_bounded
 from zarr_xgroup.storage.failures import late, reason_of
 from zarr_xgroup.storage.limits import TooLargeError, at_most, check_size, request_limit
@@ -99,7 +99,7 @@ class StoreReader:
 
     def _can_be_node(self, name: str) -> bool:
         """Tell whether zarr can ask for what is called so; it may take backslashes for slashes."""
-        if not is_node_name(name):
+        if not {".", ".."}.isdisjoint(name.split("\\")):
             return False
         return "\\" not in name or StorePath(self._store, name).path == name
 
