@@ -76,6 +76,7 @@ class Builder:
     def __init__(self, maker: Maker, values: Values, wishes: Wishes) -> None:
         self._maker = maker
         self._values = values
+        self._fetched_arrays = frozenset(node for node, _whole in values)
         self._wishes = wishes
 
     def built(self, plan: GroupPlan) -> BuiltGroup:
@@ -137,7 +138,7 @@ class Builder:
     def _contradictions(self, planned: Iterable[PlannedVariable]) -> Iterator[_Contradiction]:
         """Yield the own coordinates for which other values are declared."""
         for own in planned:
-            for claim, referrer in own.claims if self._has_values(own) else ():
+            for claim, referrer in own.claims if own.claims and self._has_values(own) else ():
                 if self._contradicts(own, claim):
                     yield _Contradiction(own, claim, referrer)
 
@@ -151,8 +152,9 @@ class Builder:
 
     def _has_values(self, planned: PlannedVariable) -> bool:
         """Tell whether all values of a variable were fetched."""
-        found = self._fetched(planned) if self._whole(planned) else None
-        return found is not None and not isinstance(found, XGroupStoreError)
+        found = self._fetched(planned)
+        is_there = found is not None and not isinstance(found, XGroupStoreError)
+        return is_there and bool(self._whole(planned))
 
     def _with_values(self, planned: PlannedVariable, variable: xr.Variable) -> xr.Variable:
         found = self._fetched(planned)
@@ -175,10 +177,10 @@ class Builder:
 
     def _fetched(self, planned: PlannedVariable) -> Any:
         """Return what was fetched of a variable, or why it could not be; None if it was not."""
-        whole = self._whole(planned)
-        if planned.stored is None or whole is None:
+        if planned.stored is None or planned.stored not in self._fetched_arrays:
             return None
-        return self._values.get((planned.stored, whole))
+        whole = self._whole(planned)
+        return None if whole is None else self._values.get((planned.stored, whole))
 
     def _group_attributes(self, group: Node) -> dict[str, Any]:
         # As engine zarr: what NCZarr keeps for itself is not shown.
