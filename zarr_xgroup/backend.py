@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar, TypeVar, Unpack
+from typing import Any, ClassVar, TypedDict, TypeVar, Unpack
 
 import xarray as xr
 from xarray.backends import BackendEntrypoint
@@ -13,6 +13,7 @@ from xarray.backends import BackendEntrypoint
 from zarr_xgroup._compat import default_indexes_follow
 from zarr_xgroup.conventions import handlers
 from zarr_xgroup.conventions.lending import Lender
+from zarr_xgroup.conventions.registry import named_conventions
 from zarr_xgroup.datasets.align import align_with_parents
 from zarr_xgroup.datasets.budget import NO_LIMIT, IndexBudget
 from zarr_xgroup.datasets.build import Builder
@@ -34,7 +35,13 @@ T = TypeVar("T", StoreOptions, DecodingOptions)
 __all__ = ["OpenOptions", "ResolvedZarrStore", "XGroupBackendEntrypoint"]
 
 
-class OpenOptions(StoreOptions, DecodingOptions, total=False):
+class InterpretationOptions(TypedDict, total=False):
+    """The options that say how metadata are understood."""
+
+    assume_conventions: str | Iterable[str] | None
+
+
+class OpenOptions(StoreOptions, InterpretationOptions, DecodingOptions, total=False):
     """All options of an open: what xarray passes to a backend, and what concerns the store."""
 
 
@@ -89,6 +96,9 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
                 Default: 32 MiB.
             cross_store_max_stores : int, optional
                 How many other stores references are followed to. None: any number. Default: 100.
+            assume_conventions : str or iterable of str, optional
+                Names of conventions (``"cf"``, ``"proj"``, ``"spatial"``, ``"cs"``, ...) that
+                count as declared by every array of the store. Default: none.
 
         Raises
         ------
@@ -100,6 +110,8 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
             If `group` cannot be a path, or a URI prefix cannot be one.
         XGroupMetadataError
             If the metadata of the group itself cannot be understood.
+        ValueError
+            If `assume_conventions` names a convention that there is not.
         """
         with _opening(filename_or_obj, options) as opening:
             dataset = opening.dataset()
@@ -147,9 +159,12 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
 class _Opening:
     """One open: read, interpret, plan, build; what was found on the way is told at the end."""
 
-    def __init__(self, library: Library, group: str, decoding: DecodingOptions) -> None:
+    def __init__(
+        self, library: Library, group: str, decoding: DecodingOptions, assumed: frozenset[str]
+    ) -> None:
         self._library = library
         self._group = group
+        self._assumed = assumed
         self._decoding = decoding
         self._maker = Lender(library.snapshots, library.zarr_store)
         self._dropped = frozenset(_names(decoding.get("drop_variables")))
@@ -202,13 +217,17 @@ class _Opening:
             self._relative(plan.node): self._dataset(plan, builder, decoder) for plan in plans
         }
         snapshot = self._library.snapshots[0]
-        self.findings.extend(without_principal(plans, snapshot, is_tree=is_tree))
+        self.findings.extend(
+            without_principal(plans, snapshot, assumed=self._assumed, is_tree=is_tree)
+        )
         return datasets
 
     def _interpreted(self, paths: Iterable[str]) -> list[GroupReading]:
         """Return what is known of groups, after reading all that it depends on."""
         groups = [Node(0, path) for path in paths]
-        interpreter = Interpreter(self._library.snapshots, self._maker, handlers(), self._dropped)
+        interpreter = Interpreter(
+            self._library.snapshots, self._maker, handlers(), self._dropped, self._assumed
+        )
         readings, needs = interpreter.interpret(groups)
         while needs:
             self._library.read(needs)
@@ -239,10 +258,11 @@ def _opening(store_like: Any, options: OpenOptions) -> Iterator[_Opening]:
             names=", ".join(unknown), options=", ".join(sorted(OpenOptions.__annotations__))
         )
         raise TypeError(message)
+    assumed = named_conventions(options.get("assume_conventions"))
     try:
         library, group = Library.open(store_like, _part(StoreOptions, options))
         try:
-            opening = _Opening(library, group, _part(DecodingOptions, options))
+            opening = _Opening(library, group, _part(DecodingOptions, options), assumed)
             yield opening
             for warning in as_warnings([*library.findings, *opening.findings]):
                 warn_user(warning)

@@ -79,6 +79,8 @@ class Finding:
         Of an array without a principal convention: its dimensions without a coordinate.
     lost : str
         What the arrays were opened without, if it was told: else what the place declares.
+    assumable : tuple of str
+        Of such an array: the conventions that its attributes look like.
     """
 
     kind: Kind
@@ -89,6 +91,7 @@ class Finding:
     error: XGroupError | None = None
     bare: tuple[str, ...] = ()
     lost: str = ""
+    assumable: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Cut credentials of URLs out of the text."""
@@ -227,15 +230,31 @@ def _without_principal(findings: Collection[Finding]) -> XGroupWarning:
     paths = tuple(path for finding in findings for path in finding.arrays)
     bare = sum(bool(finding.bare) for finding in findings)
     reason = next((finding.text for finding in findings if finding.text), "")
+    assumable = dict.fromkeys(name for finding in findings for name in finding.assumable)
+    help_ = _help(reason, tuple(assumable))
     message = ""
     for longest in (_LONGEST, 60, 45, 30, 20):
-        message = _told_without_principal(paths, bare, reason, longest)
+        message = _told_without_principal(paths, bare, help_, longest)
         if len(message) <= _LONGEST:
             break
     return _about(XGroupNoPrincipalWarning(_shortened(message, _LONGEST)), paths)
 
 
-def _told_without_principal(paths: tuple[str, ...], bare: int, reason: str, longest: int) -> str:
+def _help(reason: str, assumable: tuple[str, ...]) -> str:
+    """Return why a declaration does not count, or what would help; the option to write comes last."""
+    if not assumable:
+        return reason or _(
+            "'zarr_conventions' of an array or of its group can declare one, which says where "
+            "coordinates are"
+        )
+    names = repr(assumable[0] if len(assumable) == 1 else list(assumable))
+    option = _("To read what their attributes say, open with {option}").format(
+        option=f"assume_conventions={names}"
+    )
+    return f"{reason}. {option}" if reason else option
+
+
+def _told_without_principal(paths: tuple[str, ...], bare: int, help_: str, longest: int) -> str:
     """Return the text of the warning, with paths of at most so many letters."""
     examples = [_shortened(path, longest) for path in paths[:_NAMED_EXAMPLES]]
     arrays = ngettext(
@@ -250,14 +269,7 @@ def _told_without_principal(paths: tuple[str, ...], bare: int, reason: str, long
             bare,
         ).format(count=bare)
         arrays = f"{arrays}; {dimensions}"
-    return f"{arrays}. {reason or _help()}"
-
-
-def _help() -> str:
-    return _(
-        "'zarr_conventions' of an array or of its group can declare one, which says where "
-        "coordinates are"
-    )
+    return f"{arrays}. {help_}"
 
 
 def _shortened(text: str, longest: int) -> str:

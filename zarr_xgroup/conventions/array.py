@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from zarr_xgroup.conventions.crs import Crs
-from zarr_xgroup.conventions.model import AxisNames, Claim, Coordinate, Interpretation
+from zarr_xgroup.conventions.model import AxisNames, Claim, Coordinate, Interpretation, Link
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupStoreError
 from zarr_xgroup.findings import Finding, Kind, problem_of
 from zarr_xgroup.i18n import _
@@ -84,6 +84,8 @@ class ArrayView:
         The chunks that dask should divide the array in, by dimension.
     siblings : mapping, optional
         The sizes of the dimensions of all arrays of its group, by name.
+    assumed : collection of str, optional
+        The names of conventions that count as declared by every array of the store.
 
     Attributes
     ----------
@@ -108,6 +110,7 @@ class ArrayView:
         names: Mapping[str, str] | None = None,
         chunks: Mapping[str, int] | None = None,
         siblings: Mapping[str, Mapping[str, int]] | None = None,
+        assumed: Collection[str] = (),
     ) -> None:
         self.node = node
         self.dims = dims
@@ -116,6 +119,7 @@ class ArrayView:
         self.models = models or Models()
         self.names = names or {}
         self.chunks = chunks or {}
+        self.assumed = assumed
         self.findings: list[Finding] = []
         self.compared: set[Node] = set()
         self.referred: set[Node] = set()
@@ -342,6 +346,7 @@ class ArrayView:
         geotransform: str | None = None,
         attributes: Mapping[str, Any] | None = None,
         claims: tuple[Claim, ...] = (),
+        links: tuple[Link, ...] = (),
     ) -> Interpretation:
         """Return an interpretation with these parts and all that was said to be wrong so far."""
         return Interpretation(
@@ -351,7 +356,8 @@ class ArrayView:
             attributes or {},
             tuple(self.findings),
             frozenset(self.referred),
-            claims=claims,
+            links,
+            claims,
         )
 
 

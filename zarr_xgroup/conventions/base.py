@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from zarr_xgroup.conventions import lending
@@ -74,7 +74,7 @@ class ConventionHandler:
     def applies(cls, array: ArrayView) -> bool:
         """Tell whether this convention applies to an array: it or its group declares it.
 
-        Not asked of a class that has a `detect` of its own.
+        So it does if it is assumed of the whole store. Not asked of a class that has a `detect` of its own.
         """
         return cls.is_declared_by_array(array) or cls.is_declared_by_group(array)
 
@@ -85,9 +85,38 @@ class ConventionHandler:
 
     @classmethod
     def is_declared_by_group(cls, array: ArrayView) -> bool:
-        """Tell whether the group of an array declares this convention."""
+        """Tell whether the group of an array declares this convention, or it is assumed.
+
+        What is assumed of all arrays of a store counts like what a group declares of its arrays.
+        """
+        return cls.name in array.assumed or cls._is_declared_in_group(array)
+
+    @classmethod
+    def is_only_assumed(cls, array: ArrayView) -> bool:
+        """Tell whether this convention is assumed of an array that does not declare it."""
+        is_declared = cls.is_declared_by_array(array) or cls._is_declared_in_group(array)
+        return cls.name in array.assumed and not is_declared
+
+    @classmethod
+    def _is_declared_in_group(cls, array: ArrayView) -> bool:
         group = array.document_of(array.node.group)
         return group is not None and cls.is_declared(group.attributes)
+
+    @classmethod
+    def seems_meant(cls, attributes: Mapping[str, Any], siblings: Collection[str]) -> bool:
+        """Tell whether attributes of a node look like this convention, declared or not.
+
+        By default they do if one is prefixed with its name, or is an object called so.
+
+        Parameters
+        ----------
+        attributes : mapping
+            Those of an array, or of its group.
+        siblings : collection of str
+            The names of the group's arrays.
+        """
+        prefixed = any(key.startswith(f"{cls.name}:") for key in attributes)
+        return prefixed or isinstance(attributes.get(cls.name), Mapping)
 
     @classmethod
     def is_declared(cls, attributes: Mapping[str, Any]) -> bool:

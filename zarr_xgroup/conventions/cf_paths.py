@@ -1,12 +1,14 @@
-"""Paths to arrays of other groups in the CF attributes of an array (CF 1.12, section 2.7).
+"""References to arrays of other groups in the CF attributes of an array (CF 1.12, section 2.7).
 
-Arrays of a principal convention have them resolved, attached and replaced by the flat names of
-what was attached, so that xarray finds these among its variables (specification,
-ResolvedZarrStore).
+They are resolved, attached and replaced by the flat names of what was attached, so that xarray
+finds these among its variables (specification, ResolvedZarrStore): paths for arrays of every
+principal convention, for those of CF itself also names that lead to groups further up, and what
+the attached arrays refer to in turn.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 from zarr_xgroup.conventions.array import ArrayView
@@ -15,36 +17,161 @@ from zarr_xgroup.conventions.model import Coordinate, Link
 from zarr_xgroup.errors import XGroupReferenceError
 from zarr_xgroup.findings import referred_to_by
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import candidate_paths, paths_in
+from zarr_xgroup.metadata.cf import candidate_paths, references_in
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.variables.sources import Stored
 
+#: How many references may follow one another: that to a coordinate, from there to its boundaries,
+#: from these to the terms of their formula.
+_FARTHEST = 3
 
-def links_of(array: ArrayView) -> tuple[Link, ...]:
-    """Return the paths in an array's CF attributes that lead to arrays.
+#: How many references of attached arrays are followed for one array, which has a few as a rule.
+_MOST = 100
+
+#: Attributes of coordinates that name arrays with one dimension more.
+_CELLS = ("bounds", "climatology")
+
+#: The attribute that lists what ``cell_measures`` may name though it is in another file.
+_EXTERNAL = "external_variables"
+
+
+def links_of(array: ArrayView, *, by_name: bool = False) -> tuple[Link, ...]:
+    """Return the references in an array's CF attributes that lead to arrays.
 
     One that leads nowhere stays as it is, and is told.
+
+    Parameters
+    ----------
+    array : ArrayView
+        The array.
+    by_name : bool
+        Whether names without a slash are looked for, too, in the groups above the array's own.
     """
-    found = []
-    for key, path in paths_in(array.attributes):
-        lost = partial(referred_to_by, key)
-        coordinate = array.attempt(_coordinate, array, key, path, lost=lost)
-        if coordinate is not None:
-            found.append(Link(key, path, coordinate))
-    return tuple(found)
+    return Follower(array, by_name=by_name).links()
 
 
-def _coordinate(array: ArrayView, key: str, path: str) -> Coordinate | None:
-    place = Fragment(array.node, ("attributes", key), path)
-    if not path.startswith("/"):
-        array.look_around()
-    nodes = [Node(array.node.store, it) for it in candidate_paths(path, array.node.group.path)]
-    document = array.document_of(nodes[0]) if nodes else None
-    if document is None or not document.is_array:
+class Follower:
+    """Follows the CF references of one array, and of what they lead to.
+
+    Parameters
+    ----------
+    array : ArrayView
+        The array.
+    by_name : bool
+        Whether names are followed, and what is attached is followed further.
+    """
+
+    def __init__(self, array: ArrayView, *, by_name: bool) -> None:
+        self._array = array
+        self._by_name = by_name
+        self._followed: set[Node] = set()
+        self._left = _MOST
+
+    def links(self) -> tuple[Link, ...]:
+        """Return the references of the array itself."""
+        array = self._array
+        found = []
+        for key, name in dict.fromkeys(references_in(array.attributes)):
+            if "/" not in name and not (self._by_name and array.sibling(name) is None):
+                continue
+            lost = partial(referred_to_by, key)
+            coordinate = array.attempt(self._referred, key, name, lost=lost)
+            if coordinate is not None:
+                found.append(Link(key, name, coordinate))
+        return tuple(found)
+
+    def attached(
+        self, node: Node, dims: tuple[str, ...], place: Fragment, links_left: int = _FARTHEST - 1
+    ) -> Coordinate:
+        """Return an array as a coordinate, with what it refers to.
+
+        `place` is what refers to it. Raises XGroupMetadataError if it cannot be opened.
+        """
+        source = self._array.stored(Stored(node, dims), place)
+        is_followed = self._by_name and node.group != self._array.node.group
+        if not is_followed or not links_left or node in self._followed or not self._left:
+            return Coordinate(node.name, source)
+        self._followed.add(node)
+        further = tuple(self._further(source, links_left - 1))
+        return Coordinate(node.name, source, links=further)
+
+    def _referred(self, key: str, name: str) -> Coordinate | None:
+        """Return what a reference of the array leads to; None for itself and what may be missing."""
+        array = self._array
+        place = Fragment(array.node, ("attributes", key), name)
+        node = self._node(place)
+        if node is None or array.is_me(node):
+            return None
+        return self.attached(node, fitting_dims(array, node), place)
+
+    def _further(self, source: Stored, links_left: int) -> Iterator[Link]:
+        """Yield the references of an attached array."""
+        array = self._array
+        document = array.document_of(source.node)
+        attributes = {} if document is None else document.attributes
+        for key, name in dict.fromkeys(references_in(attributes)):
+            place = Fragment(source.node, ("attributes", key), name)
+            if not self._may_follow():
+                return
+            lost = partial(referred_to_by, key)
+            coordinate = array.attempt(
+                self._referred_further, place, source.dims, links_left, lost=lost
+            )
+            if coordinate is not None:
+                yield Link(key, name, coordinate)
+
+    def _may_follow(self) -> bool:
+        """Count a reference of an attached array, and tell when there are too many."""
+        if not self._left:
+            return False
+        self._left -= 1
+        if not self._left:
+            message = _("what it refers to refers to {most} arrays or more; others were left")
+            self._array.note(message.format(most=_MOST))
+        return True
+
+    def _referred_further(
+        self, place: Fragment, along: tuple[str, ...], links_left: int
+    ) -> Coordinate | None:
+        """Return what an attached array refers to; None for what the array does not span.
+
+        The terms of a vertical coordinate are those of arrays that have their dimensions, too.
+        `along` says what the dimensions of the attached array are called.
+        """
+        array, node = self._array, self._node(place)
+        if node is None:
+            return None
+        array.is_me(node)  # a cycle: then this holds for no other array
+        names = dict(zip(array.own_dims_of(place.node), along, strict=True))
+        dims = tuple(names.get(dim, dim) for dim in array.own_dims_of(node))
+        spanned = dict(zip(along, array.shape_of(place.node), strict=True)) | array.sizes
+        sizes = zip(dims, array.shape_of(node), strict=True)
+        if place.keys[-1] not in _CELLS and any(spanned.get(dim) != n for dim, n in sizes):
+            return None
+        return self.attached(node, dims, place, links_left)
+
+    def _node(self, place: Fragment) -> Node | None:
+        """Return the array that a name or path leads to, None for one that may be missing."""
+        array, name = self._array, place.value
+        if not name.startswith("/"):
+            array.look_around()
+        paths = candidate_paths(name, place.node.group.path)
+        nodes = [Node(place.node.store, path) for path in paths]
+        array.lookup.know(nodes)
+        for node in nodes:
+            document = array.document_of(node)
+            if document is not None and document.is_array:
+                return node
+        if self._may_be_missing(place):
+            return None
         tried = ", ".join(map(str, nodes)) or _("nothing: it leads above the root of the store")
         message = _("{place}: {target!r} leads to no array, tried {tried}")
-        raise XGroupReferenceError(message.format(place=place, target=path, tried=tried))
-    if array.is_me(nodes[0]):
-        return None
-    source = array.stored(Stored(nodes[0], fitting_dims(array, nodes[0])), place)
-    return Coordinate(nodes[0].name, source)
+        raise XGroupReferenceError(message.format(place=place, target=name, tried=tried))
+
+    def _may_be_missing(self, place: Fragment) -> bool:
+        """Tell whether a name is that of a dimension, or of an array said to be in another file."""
+        array, name = self._array, place.value
+        if name in array.own_dims_of(place.node):
+            return True  # a dimension without a coordinate, or with one found by another search
+        listed = (array.attribute_of(group, _EXTERNAL) for group in place.node.ancestors())
+        return any(name in str(it.value).split() for it in listed if it is not None)

@@ -23,6 +23,7 @@ from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.errors import XGroupMetadataError, XGroupReferenceError
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.cf import with_names
 from zarr_xgroup.metadata.dimensions import declared_dimensions
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.metadata.snapshots import Lookup
@@ -179,6 +180,8 @@ def variables_of(
     variables: dict[str, xr.Variable] = {}
     for coordinate in interpretation.coordinates:
         _add_complete(variables, coordinate, _lender(library))
+    for link in interpretation.links:
+        _add_complete(variables, link.coordinate, _lender(library))
     return variables
 
 
@@ -246,6 +249,10 @@ def _add_complete(variables: dict[str, xr.Variable], coordinate: Coordinate, mak
             _add_complete(variables, found, maker)
     variable = maker.variable(coordinate.source)
     variable.attrs = {**attributes, **variable.attrs}
+    for link in coordinate.links:
+        _add_complete(variables, link.coordinate, maker)
+        key, names = link.attribute, {link.path: link.coordinate.name}
+        variable.attrs[key] = with_names(key, variable.attrs[key], names)
     variables[coordinate.name] = variable
 
 

@@ -30,6 +30,8 @@ class Coordinate:
         The terms of its parametric vertical coordinate, for ``formula_terms``.
     crs : Crs or None
         The CRS that its values are in, where that is not the CRS of the array's grid.
+    links : tuple of Link
+        What its own CF attributes refer to.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Coordinate:
     bounds: Coordinate | None = None
     formula_terms: Mapping[str, Coordinate] = field(default_factory=dict)
     crs: Crs | None = None
+    links: tuple[Link, ...] = ()
 
     def renamed(self, names: Mapping[str, str]) -> Coordinate:
         """Return the coordinate along dimensions of other names, called by them where it was.
@@ -57,6 +60,7 @@ class Coordinate:
             source=renamed(self.source, names),
             bounds=None if self.bounds is None else self.bounds.renamed(names),
             formula_terms={term: it.renamed(names) for term, it in self.formula_terms.items()},
+            links=tuple(replace(it, coordinate=it.coordinate.renamed(names)) for it in self.links),
         )
 
     @property
@@ -124,14 +128,14 @@ class AxisNames:
 
 @dataclass(frozen=True)
 class Link:
-    """A path in a CF attribute of an array, and what it leads to.
+    """A name or path in a CF attribute of an array, and what it leads to.
 
     Attributes
     ----------
     attribute : str
         The attribute.
     path : str
-        The path, to be replaced by the name of what was attached.
+        The name or path, to be replaced by the name of what was attached.
     coordinate : Coordinate
         What is attached.
     """
@@ -160,7 +164,7 @@ class Interpretation:
     referred : frozenset of Node
         Arrays that it refers to, besides the sources of its coordinates.
     links : tuple of Link
-        Paths in its CF attributes.
+        What its CF attributes refer to.
     claims : tuple of Claim
         What it declares of coordinates that the group has itself.
     """

@@ -33,7 +33,7 @@ class ProjHandler(ConventionHandler):
         "zarr-conventions/geo-proj",
         "zarr-experimental/geo-proj",
     )
-    reads = ("proj:", "cs", "geolocation", "multiscales")
+    reads: ClassVar[tuple[str, ...] | None] = ("proj:", "cs", "geolocation", "multiscales")
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the CRS of the array."""

@@ -32,8 +32,8 @@ class RefHandler(ConventionHandler):
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
-        """Tell whether the array itself declares the convention."""
-        return cls.is_declared_by_array(array)
+        """Tell whether the array itself declares the convention, or it is assumed."""
+        return cls.is_declared_by_array(array) or cls.is_only_assumed(array)
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the arrays referred to outside of other conventions' attributes."""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeAlias
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.cf import CfHandler
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.geolocation import GeolocationHandler
-from zarr_xgroup.conventions.proj import ProjHandler
 from zarr_xgroup.conventions.ref import RefHandler
 from zarr_xgroup.conventions.spatial import SpatialHandler
+from zarr_xgroup.conventions.stac import StacProjHandler
 from zarr_xgroup.conventions.uom import UomHandler
 from zarr_xgroup.errors import XGroupPluginWarning, warn_user
 from zarr_xgroup.i18n import _
@@ -35,7 +36,8 @@ BUILT_IN: Handlers = (
     GeolocationHandler,
     RefHandler,
     UomHandler,
-    ProjHandler,
+    StacProjHandler,
+    CfHandler,
 )
 
 _REGISTERED: list[Handler] = []
@@ -65,6 +67,57 @@ def register(handler: Handler) -> Handler:
 def handlers() -> Handlers:
     """Return all handlers: those built in, of installed plug-ins, and registered ones."""
     return (*_installed(), *_REGISTERED)
+
+
+def named_conventions(names: object) -> frozenset[str]:
+    """Return the conventions that `assume_conventions` names, as their handlers call them.
+
+    Parameters
+    ----------
+    names : str, iterable of str or None
+        Names in any case, with or without a trailing colon.
+
+    Raises
+    ------
+    TypeError
+        If it is something else.
+    ValueError
+        If there is no convention of a name; the error lists those there are.
+    """
+    if isinstance(names, str) or names is None:
+        names = [] if names is None else [names]
+    if not isinstance(names, Iterable) or not all(isinstance(name, str) for name in names):
+        message = _("assume_conventions must be a name or several, got {value!r}")
+        raise TypeError(message.format(value=names))
+    known = {it.name.lower(): it.name for it in handlers()}
+    wanted = {name: known.get(name.strip().rstrip(":").lower()) for name in names}
+    if unknown := [name for name, found in wanted.items() if found is None]:
+        message = _("assume_conventions: there is no convention {names}; there are {known}")
+        text = message.format(
+            names=", ".join(map(repr, unknown)), known=", ".join(sorted(known.values()))
+        )
+        raise ValueError(text)
+    return frozenset(name for name in wanted.values() if name is not None)
+
+
+def seemingly_meant(
+    array: Mapping[str, Any], group: Mapping[str, Any], siblings: Collection[str]
+) -> tuple[str, ...]:
+    """Return the conventions that attributes look like which neither array nor group declares.
+
+    Parameters
+    ----------
+    array, group : mapping
+        The attributes of both.
+    siblings : collection of str
+        The names of the group's arrays.
+    """
+    return tuple(
+        it.name
+        for it in handlers()
+        if not (it.is_declared(array) or it.is_declared(group))
+        if it.seems_meant(array, siblings) or it.seems_meant(group, siblings)
+    )
 
 
 def declares_principal(attributes: Mapping[str, Any]) -> bool:

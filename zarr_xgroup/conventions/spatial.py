@@ -90,6 +90,12 @@ class Transform:
         return bool(self.affine.b != 0 or self.affine.d != 0)
 
     @property
+    def tolerance(self) -> float:
+        """By how much coordinates may be off it."""
+        affine = self.affine
+        return max(abs(n) for n in (affine.a, affine.b, affine.d, affine.e)) * _OF_A_CELL
+
+    @property
     def geotransform(self) -> str:
         """The transform as GDAL writes it, from the outer corner of the first cell."""
         affine, back = self.affine, 0.5 - self.centre
@@ -131,7 +137,7 @@ class SpatialHandler(ConventionHandler):
             return True
         if not cls.is_declared_around(array):
             return False
-        grid = _Grid(array, array.derived(layout_of))
+        grid = Grid(array, array.derived(layout_of))
         return grid.dims is not None or grid.is_malformed
 
     @classmethod
@@ -145,14 +151,14 @@ class SpatialHandler(ConventionHandler):
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the coordinates of cell centres, the CRS, and the transform if they follow from it."""
-        grid = _Grid(array, array.derived(layout_of))
+        grid = Grid(array, array.derived(layout_of))
         crs = array.derived(crs_of)
         dims = self._dims(array, grid)
         if dims is None:
             return array.found(crs=crs)
         dims = grid.as_arrays_say(dims)
         real = {name: grid.is_real(name) for name in dims}
-        lost = partial(_coordinates_along, [name for name in dims if not real[name]])
+        lost = partial(coordinates_along, [name for name in dims if not real[name]])
         transform = None if all(real.values()) else array.attempt(grid.transform, dims, lost=lost)
         if transform is not None:
             transform = grid.as_grid_mapping_says(transform)
@@ -166,7 +172,7 @@ class SpatialHandler(ConventionHandler):
         claims = tuple(grid.claims([name for name in dims if real[name]], dims))
         return array.found(*coordinates, crs=crs, geotransform=geotransform, claims=claims)
 
-    def _dims(self, array: ArrayView, grid: _Grid) -> tuple[str, str] | None:
+    def _dims(self, array: ArrayView, grid: Grid) -> tuple[str, str] | None:
         """Return the array's dimensions along Y and X, or None after saying why not."""
         declared = grid.attribute("dimensions")
         if declared is not None and not _are_two_names(declared.value):
@@ -187,7 +193,7 @@ class SpatialHandler(ConventionHandler):
         """Return the names that an array's Y and X dimensions have, with their lengths if told."""
         if not (self.is_declared_by_array(array) or self.is_declared_around(array)):
             return AxisNames()
-        grid = _Grid(array, array.derived(layout_of))
+        grid = Grid(array, array.derived(layout_of))
         declared, shape = grid.attribute("dimensions"), grid.attribute("shape")
         names = declared.value if declared is not None else None
         if not (isinstance(names, list) and len(names) == 2 and _are_texts(names)):
@@ -199,7 +205,7 @@ class SpatialHandler(ConventionHandler):
 
 
 @dataclass(frozen=True)
-class _Grid:
+class Grid:
     """The spatial attributes of one array."""
 
     array: ArrayView
@@ -461,7 +467,7 @@ class _Grid:
             return False
         written = None if box is None else self.array.quietly(_four_numbers, box)
         if written is not None:
-            return not _spans(written, transform, sizes) and _spans(written, other, sizes)
+            return not spans(written, transform, sizes) and spans(written, other, sizes)
         return self._is_too_wide(transform, sizes)
 
     def _tell_of_gdal(self, transform: Transform, sizes: tuple[int, int]) -> None:
@@ -471,7 +477,7 @@ class _Grid:
         ).format(
             place=self.attribute("transform"),
             numbers=list(transform.affine)[:6],
-            extent=_extent(transform, sizes),
+            extent=extent_of(transform, sizes),
             meant=list(_of_gdal(transform.affine))[:6],
         )
         self.array.note(message)
@@ -480,7 +486,7 @@ class _Grid:
         """Tell whether a grid is wider than the Earth, in the unit of its CRS."""
         units = str(self._axis_attributes()["X"].get("units", ""))
         widest = next((size for unit, size in _WIDEST.items() if units.startswith(unit)), math.inf)
-        left, bottom, right, top = _extent(transform, sizes)
+        left, bottom, right, top = extent_of(transform, sizes)
         return max(right - left, top - bottom) > widest
 
     def _check_shape(self, sizes: tuple[int, int]) -> None:
@@ -500,18 +506,18 @@ class _Grid:
         written = self.array.attempt(_four_numbers, box)
         if written is None:
             return
-        actual = _extent(transform, sizes)
-        if not _spans(written, transform, sizes):
+        actual = extent_of(transform, sizes)
+        if not spans(written, transform, sizes):
             message = _("{place} is {box}, but the transform gives {actual}; the latter was used")
             self.array.note(message.format(place=box, box=list(written), actual=actual))
 
 
-def _coordinates_along(names: list[str]) -> str:
+def coordinates_along(names: list[str]) -> str:
     """Return what is lost with a transform."""
     return _("coordinates along {names}").format(names=", ".join(names))
 
 
-def _extent(transform: Transform, sizes: tuple[int, int]) -> list[float]:
+def extent_of(transform: Transform, sizes: tuple[int, int]) -> list[float]:
     """Return the bounding box of a grid: outer edges, or outermost centres by node registration."""
     affine, (rows, columns) = transform.affine, (size - 1 + 2 * transform.centre for size in sizes)
     ends = [(i, j) for i in (0, rows) for j in (0, columns)]
@@ -520,11 +526,11 @@ def _extent(transform: Transform, sizes: tuple[int, int]) -> list[float]:
     return [min(x), min(y), max(x), max(y)]
 
 
-def _spans(box: list[float], transform: Transform, sizes: tuple[int, int]) -> bool:
+def spans(box: list[float], transform: Transform, sizes: tuple[int, int]) -> bool:
     """Tell whether a bounding box is that of a grid, but for a thousandth of a cell."""
     affine = transform.affine
     cell = max(abs(n) for n in (affine.a, affine.b, affine.d, affine.e))
-    actual = _extent(transform, sizes)
+    actual = extent_of(transform, sizes)
     return all(abs(a - b) <= cell * 1e-3 for a, b in zip(box, actual, strict=True))
 
 
@@ -551,7 +557,8 @@ def _are_two_names(value: Any) -> bool:
     )
 
 
-def _numbers(fragment: Fragment, count: int) -> list[float]:
+def finite_numbers(fragment: Fragment, count: int) -> list[float]:
+    """Return the numbers of a list of so many, or raise XGroupMetadataError."""
     numbers = fragment.as_list()
     if len(numbers) == count and all(is_finite(number) for number in numbers):
         with contextlib.suppress(OverflowError):
@@ -563,15 +570,15 @@ def _numbers(fragment: Fragment, count: int) -> list[float]:
 
 
 def _four_numbers(fragment: Fragment) -> list[float]:
-    return _numbers(fragment, 4)
+    return finite_numbers(fragment, 4)
 
 
 def _affine(fragment: Fragment) -> Affine:
     """Return the transform ``[a, b, c, d, e, f]``, or raise XGroupMetadataError."""
-    return _usable(Affine(*_numbers(fragment, 6)), fragment)
+    return usable(Affine(*finite_numbers(fragment, 6)), fragment)
 
 
-def _usable(affine: Affine, place: Fragment) -> Affine:
+def usable(affine: Affine, place: Fragment) -> Affine:
     """Return a transform if cells have an area by it, else raise XGroupMetadataError."""
     area = affine.a * affine.e - affine.b * affine.d
     if area == 0 or not math.isfinite(area):
@@ -618,15 +625,15 @@ def _of_level(array: ArrayView, level: Level, asset: str, seen: tuple[str, ...])
     if source is None or relation is None:
         return None
     above = _of_level(array, level, source.as_text().strip("/"), (*seen, asset))
-    return None if above is None else _usable(_composed(above, _relation(relation)), relation)
+    return None if above is None else usable(_composed(above, _relation(relation)), relation)
 
 
 def _relation(relation: Fragment) -> Affine:
     """Return how positions of a level are positions of the one that it is derived from."""
     relation.as_object()
     scale, translation = relation.get("scale"), relation.get("translation")
-    rows, columns = (1.0, 1.0) if scale is None else _numbers(scale, 2)
-    down, right = (0.0, 0.0) if translation is None else _numbers(translation, 2)
+    rows, columns = (1.0, 1.0) if scale is None else finite_numbers(scale, 2)
+    down, right = (0.0, 0.0) if translation is None else finite_numbers(translation, 2)
     return Affine(columns, 0.0, right, 0.0, rows, down)
 
 

@@ -99,7 +99,7 @@ class Builder:
             planned[variable.name] = variable
         contradictions = list(self._contradictions(planned.values()))
         findings.extend(_told(contradictions))
-        planned = dict(_without_bounds(planned, {it.own.name for it in contradictions}))
+        planned = dict(_without_contradicted(planned, {it.own.name for it in contradictions}))
         attributes: dict[str, Any] = {}
         try:
             attributes = self._group_attributes(plan.node)
@@ -220,15 +220,18 @@ def _told(contradictions: Iterable[_Contradiction]) -> Iterator[Finding]:
         yield Finding(Kind.CHOICE, message, (str(referrer),), referrer)
 
 
-def _without_bounds(
+def _without_contradicted(
     planned: Mapping[str, PlannedVariable], contradicted: Collection[str]
 ) -> Iterator[tuple[str, PlannedVariable]]:
-    """Yield planned variables without boundaries that were declared for other values."""
+    """Yield planned variables without boundaries and transforms declared for other values."""
     for name, variable in planned.items():
         if variable.bounds_of in contradicted:
             continue
-        if name in contradicted and "bounds" in variable.attributes:
-            kept = {key: value for key, value in variable.attributes.items() if key != "bounds"}
+        dropped = {"bounds"} if name in contradicted else set()
+        if not variable.transform_of.isdisjoint(contradicted):
+            dropped.add("GeoTransform")
+        if dropped & variable.attributes.keys():
+            kept = {key: it for key, it in variable.attributes.items() if key not in dropped}
             variable = replace(variable, attributes=kept)
         yield name, variable
 

@@ -210,8 +210,11 @@ class Decoder:
         if remedies or self._options.get("decode_coords") == "all" or _names_coordinates(group):
             return {}  # xarray looks for what is named among the variables
         shared = {}
+        named = set(_named_by_attributes(group))
         for name, planned in group.planned.items():
-            if planned.is_own or planned.identity is None or isinstance(planned.source, Given):
+            if name in named or planned.is_own or planned.identity is None:
+                continue
+            if isinstance(planned.source, Given):
                 continue  # equal variables of a third party may be described otherwise
             # Numbers of a grid can be the same where its size is not: the source tells.
             key = (name, planned.source, planned.dims, repr(planned.attributes))
@@ -322,6 +325,13 @@ def _possible_remedies(variable: xr.Variable, error: XGroupError) -> Iterator[_R
 def _names_coordinates(group: BuiltGroup) -> bool:
     """Tell whether an array of the group names others as its coordinates."""
     return any(planned.is_own and planned.names_coordinates for planned in group.planned.values())
+
+
+def _named_by_attributes(group: BuiltGroup) -> Iterator[str]:
+    """Yield what attributes name that were found in other groups: boundaries decode with theirs."""
+    for planned in group.planned.values():
+        for text in planned.rewritten.values():
+            yield from text.split()
 
 
 def _own(

@@ -7,17 +7,18 @@ again. What is the same for many arrays is interpreted once.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from zarr_xgroup.conventions import lending
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY, ArrayView, Models
 from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.cf import CfHandler
 from zarr_xgroup.conventions.cf_paths import links_of
-from zarr_xgroup.conventions.model import AxisNames, Interpretation, Link
-from zarr_xgroup.conventions.proj import ProjHandler
+from zarr_xgroup.conventions.model import AxisNames, Interpretation
 from zarr_xgroup.conventions.registry import BUILT_IN, Handler, Handlers
+from zarr_xgroup.conventions.stac import StacProjHandler
 from zarr_xgroup.datasets.dimensions import Assigned, assign_dimensions
 from zarr_xgroup.datasets.inheritance import (
     AncestorCoordinate,
@@ -28,6 +29,7 @@ from zarr_xgroup.errors import XGroupError, XGroupMetadataError, retold
 from zarr_xgroup.findings import Finding, Kind, left_out
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import REFERRING
+from zarr_xgroup.metadata.dimensions import dimension_references
 from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.snapshots import LackingError, Lookup, Needs, Snapshots
@@ -139,15 +141,23 @@ class Interpreter:
         Those of all conventions.
     dropped : collection of str
         Names of arrays to leave alone: what is wrong with them is not told either.
+    assumed : collection of str
+        The names of conventions that count as declared by every array.
     """
 
     def __init__(
-        self, snapshots: Snapshots, maker: Maker, handlers: Handlers, dropped: Collection[str] = ()
+        self,
+        snapshots: Snapshots,
+        maker: Maker,
+        handlers: Handlers,
+        dropped: Collection[str] = (),
+        assumed: Collection[str] = (),
     ) -> None:
         self._snapshots = snapshots
         self._maker = maker
         self._handlers = handlers
         self._dropped = frozenset(dropped)
+        self._assumed = frozenset(assumed)
         self._models = Models()
         self._lookup = Lookup(snapshots)
         self._complete: dict[Node, GroupReading] = {}
@@ -202,7 +212,9 @@ class Interpreter:
 
     def view(self, node: Node, dims: tuple[str, ...], **known: Any) -> ArrayView:
         """Return an array as handlers see it."""
-        return ArrayView(node, dims, self._lookup, self._maker, self._models, **known)
+        return ArrayView(
+            node, dims, self._lookup, self._maker, self._models, assumed=self._assumed, **known
+        )
 
     def axis_names(self, node: Node) -> AxisNames:
         """Return what the conventions of an array whose dimensions have no names say of them."""
@@ -235,7 +247,7 @@ class Interpreter:
     def _applies_to(self, view: ArrayView) -> Callable[[Handler], bool]:
         def applies(handler: Handler) -> bool:
             if _has_own_detect(handler):
-                return lending.detected(handler, view)
+                return handler.is_only_assumed(view) or lending.detected(handler, view)
             return handler.applies(view)
 
         return applies
@@ -248,17 +260,17 @@ class Interpreter:
             for cls in self._handlers
             if (cls in custom if cls in self._custom else _guarded(view, cls, applies))
         ]
-        principals = [cls for cls in active if cls.tier == "principal"]
-        if len(principals) > 1:
-            message = _("it declares the principal conventions {names}; {first} was used")
-            names = ", ".join(cls.name for cls in principals)
-            view.note(message.format(names=names, first=principals[0].name))
+        principals = _principals(view, active)
         asked = [*principals[:1], *(cls for cls in active if cls.tier == "service")]
-        if any(issubclass(cls, BUILT_IN) for cls in asked) and ProjHandler not in asked:
-            asked.append(ProjHandler)  # an array that follows any of these has a CRS
-        found = [_guarded(view, cls, lambda cls: lending.answer_of(cls(), view)) for cls in asked]
-        links = links_of(view) if principals else ()
-        merged = _merged(view, [item for item in found if item is not None], links)
+        if any(issubclass(cls, BUILT_IN) for cls in asked) and StacProjHandler not in asked:
+            asked.append(StacProjHandler)  # an array that follows any of these has a CRS
+        found: list[Interpretation | None] = []
+        for cls in asked:
+            item = _guarded(view, cls, lambda cls: lending.answer_of(cls(), view))
+            found.append(_giving_way(item, found) if cls.name in view.assumed else item)
+        if principals and principals[0] is not CfHandler:  # which says it itself
+            found.append(Interpretation(links=links_of(view, by_name=CfHandler in active)))
+        merged = _merged(view, [item for item in found if item is not None])
         return merged, bool(principals)
 
     def _shared_key(self, view: ArrayView) -> Any:
@@ -270,6 +282,7 @@ class Interpreter:
             tuple(view.names.items()),
             tuple(view.chunks.items()),
             self._surroundings_of(view.node.group),
+            dimension_references(view.document) if CfHandler in self._handlers else (),
         )
 
     def _surroundings_of(self, group: Node) -> int:
@@ -445,9 +458,33 @@ def _guarded(view: ArrayView, handler: Handler, call: Callable[[Handler], T]) ->
         return None
 
 
-def _merged(
-    view: ArrayView, found: Sequence[Interpretation], links: tuple[Link, ...]
-) -> Interpretation:
+def _principals(view: ArrayView, active: Collection[Handler]) -> list[Handler]:
+    """Return the principal conventions of an array, the one that counts first.
+
+    What is declared goes before what is assumed.
+    """
+    principals = [cls for cls in active if cls.tier == "principal"]
+    declared = [cls for cls in principals if not cls.is_only_assumed(view)]
+    rivals = [cls for cls in declared if cls is not CfHandler]  # whose references all may have
+    if len(rivals) > 1:
+        message = _("it declares the principal conventions {names}; {first} was used")
+        names = ", ".join(cls.name for cls in rivals)
+        view.note(message.format(names=names, first=rivals[0].name))
+    return rivals or declared or principals
+
+
+def _giving_way(
+    item: Interpretation | None, before: Collection[Interpretation | None]
+) -> Interpretation | None:
+    """Return what an assumed convention says without what other ones have said before it."""
+    said = {it.name for other in before if other is not None for it in other.coordinates}
+    if item is None or said.isdisjoint(it.name for it in item.coordinates):
+        return item
+    coordinates = tuple(it for it in item.coordinates if it.name not in said)
+    return replace(item, coordinates=coordinates, geotransform=None, claims=())
+
+
+def _merged(view: ArrayView, found: Sequence[Interpretation]) -> Interpretation:
     """Return what several conventions say of an array together, the principal one first."""
     if not found and not view.findings:
         return NOTHING
@@ -460,7 +497,7 @@ def _merged(
         attributes,
         tuple(dict.fromkeys([*findings, *view.findings])),
         frozenset(view.referred).union(*(item.referred for item in found)),
-        links,
+        tuple(link for item in found for link in item.links),
         tuple(claim for item in found for claim in item.claims),
     )
 

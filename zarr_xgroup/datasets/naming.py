@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from zarr_xgroup.conventions.crs import Crs, conflicting_grid_mapping
-from zarr_xgroup.conventions.model import Claim, Coordinate, GridMapping, Interpretation
+from zarr_xgroup.conventions.model import Claim, Coordinate, GridMapping, Interpretation, Link
 from zarr_xgroup.conventions.proj import SPATIAL_REF
 from zarr_xgroup.datasets.budget import NO_LIMIT, IndexBudget
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
@@ -24,6 +24,7 @@ from zarr_xgroup.findings import Finding, Kind, coordinate_named, problem_of
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import DECODED_BY, with_names
 from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.variables.functions import Centres
 from zarr_xgroup.variables.sources import (
     Computed,
     Given,
@@ -77,7 +78,9 @@ class _Variable:
         self.claims: dict[Hashable, tuple[Claim, Node]] = {}
         self.rival: Rival | None = None
         self.bounds_of = ""
+        self.flat_names: defaultdict[str, dict[str, str]] = defaultdict(dict)
         self.rewritten: dict[str, str] = {}
+        self.transform_of: frozenset[str] = frozenset()
 
     @property
     def meaning(self) -> Hashable | None:
@@ -173,6 +176,7 @@ class _Naming:
         self._names: dict[Hashable, str] = {}
         self._crs: dict[str, GridMapping] = {}
         self._complete: set[tuple[str, GridMapping]] = set()
+        self._linked: dict[Interpretation, list[tuple[Link, str]]] = {}
         self._located: dict[str, Crs] = {}
         self._split: dict[tuple[str, Hashable], str] = {}
         self._renamed: dict[tuple[Node, str, int], str] = {}
@@ -232,6 +236,7 @@ class _Naming:
             variable.rival,
             variable.bounds_of,
             variable.rewritten,
+            variable.transform_of,
         )
 
     # Coordinates.
@@ -255,7 +260,12 @@ class _Naming:
         elif known[interpretation][0]:
             self._rename(array, known[interpretation][0])
         attached = known[interpretation][1]
-        self._follow(array)
+        if interpretation not in self._linked:
+            links = interpretation.links
+            self._linked[interpretation] = [
+                (it, self._add(it.coordinate, array.node)) for it in links
+            ]
+        self._link(name, self._linked[interpretation], array.node)
         named = [
             other
             for other in dict.fromkeys(attached)
@@ -270,16 +280,14 @@ class _Naming:
         for other in dict.fromkeys([*attached, *self._attach_inherited(array)]):
             self._users[other].append(array.node)
 
-    def _follow(self, array: ArrayReading) -> None:
-        """Attach what paths in an array's CF attributes lead to, and name it there."""
-        names: defaultdict[str, dict[str, str]] = defaultdict(dict)
-        for link in array.interpretation.links:
-            names[link.attribute][link.path] = self._add(link.coordinate, array.node)
-        variable = self._variables[array.node.name]
-        for key, flat in names.items():
-            variable.rewritten[key] = with_names(variable.own[key], flat)
-            for name in flat.values():
-                self._users[name].append(array.node)
+    def _link(self, name: str, links: Iterable[tuple[Link, str]], referrer: Node) -> None:
+        """Name in a variable's CF attributes what was attached for them."""
+        variable = self._variables[name]
+        for link, attached in links:
+            variable.flat_names[link.attribute][link.path] = attached
+            self._users[attached].append(referrer)
+        for key, names in variable.flat_names.items():
+            variable.rewritten[key] = with_names(key, variable.own[key], names)
 
     def _attach_inherited(self, array: ArrayReading) -> Iterator[str]:
         """Attach the coordinates of dimensions that an array takes from ancestor groups."""
@@ -296,7 +304,7 @@ class _Naming:
                 flat = dict(self._attach_companions(companions, array.node))
                 if flat:
                     variable = self._variables[name]
-                    variable.rewritten[key] = with_names(variable.own[key], flat)
+                    variable.rewritten[key] = with_names(key, variable.own[key], flat)
                 yield from flat.values()
 
     def _attach_companions(
@@ -430,10 +438,20 @@ class _Naming:
         return {"formula_terms": " ".join(f"{term}: {terms[term]}" for term in terms)}
 
     def _add(self, coordinate: Coordinate, referrer: Node) -> str:
-        """Add a coordinate of an array, with its boundaries and terms, and return its name."""
+        """Add a coordinate of an array, with all that belongs to it, and return its name."""
         standing = self._standing(coordinate)
-        if standing is not None:
-            return self._add_beside(standing, coordinate, referrer)
+        if standing is None:
+            name = attached = self._add_alone(coordinate, referrer)
+        else:
+            name = self._add_beside(standing, coordinate, referrer)
+            attached = self._names.get(coordinate.identity, name)
+        if coordinate.links and not self._variables[attached].is_own:
+            links = [(it, self._add(it.coordinate, referrer)) for it in coordinate.links]
+            self._link(attached, links, referrer)
+        return name
+
+    def _add_alone(self, coordinate: Coordinate, referrer: Node) -> str:
+        """Add a coordinate for which the group has none itself, with boundaries and terms."""
         identity = self._identity(coordinate)
         name = self._names.get(identity)
         if name is None:
@@ -602,6 +620,7 @@ class _Naming:
                 attached = self._add_grid_mapping(variable, mapping, array.node)
                 if attached is not None:
                     known[interpretation] = attached
+                    self._variables[attached].transform_of |= _of_transform(interpretation)
 
     def _add_grid_mapping(
         self, array: _Variable, mapping: GridMapping, referrer: Node
@@ -694,3 +713,13 @@ class _Naming:
                 return SPATIAL_REF
         wanted = mapping.crs.variable_name or SPATIAL_REF
         return self._free_names.first(wanted, "", self._is_free_for_scalar)
+
+
+def _of_transform(interpretation: Interpretation) -> frozenset[str]:
+    """Return the coordinates that follow from a transform, or would but for the group's own."""
+    declared = (claim.coordinate for claim in interpretation.claims)
+    return frozenset(
+        it.name
+        for it in (*interpretation.coordinates, *declared)
+        if isinstance(it.source, Computed) and isinstance(it.source.function, Centres)
+    )

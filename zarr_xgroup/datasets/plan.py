@@ -10,7 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from zarr_xgroup.conventions.model import Claim, Coordinate
-from zarr_xgroup.conventions.registry import declares_principal, why_not_declared
+from zarr_xgroup.conventions.registry import (
+    declares_principal,
+    seemingly_meant,
+    why_not_declared,
+)
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.findings import Finding, Kind
 from zarr_xgroup.metadata.cf import candidate_paths, referred_names
@@ -70,6 +74,9 @@ class PlannedVariable:
         about. They are left out if it has other values.
     rewritten : mapping of str to str
         Attributes in which paths were replaced by names.
+    transform_of : frozenset of str
+        Of the variable of a CRS: the coordinates that follow from its ``GeoTransform``, which is
+        left out if one of them has other values.
     rival : Rival or None
         Set for an array that is declared as coordinate of a dimension for which the group has one.
     """
@@ -89,6 +96,7 @@ class PlannedVariable:
     rival: Rival | None = None
     bounds_of: str = ""
     rewritten: Mapping[str, str] = field(default_factory=dict)
+    transform_of: frozenset[str] = frozenset()
 
     @property
     def stored(self) -> Node | None:
@@ -122,12 +130,17 @@ class GroupPlan:
 
 
 def without_principal(
-    plans: Collection[GroupPlan], snapshot: Snapshot, *, is_tree: bool = False
+    plans: Collection[GroupPlan],
+    snapshot: Snapshot,
+    *,
+    assumed: Collection[str] = (),
+    is_tree: bool = False,
 ) -> Iterator[Finding]:
     """Yield a finding for each array of data that declares no principal convention.
 
     Not for coordinates, nor for arrays that others or the group's ``coordinates`` refer to, nor
     for those of a group that declares one. In a tree groups have the coordinates of their parents.
+    What is assumed already would not help.
     """
     found = [(plan, list(_undeclared(plan, snapshot))) for plan in plans]
     if not any(arrays for _plan, arrays in found):
@@ -139,21 +152,31 @@ def without_principal(
             parents = [known[node] for node in plan.node.ancestors() if node in known]
             bare = _without_coordinate(plan, referred, parents)
             others = (it for it in arrays if it.node not in referred)
-            yield from _told(plan, others, bare, why_not_declared(_attributes(plan, snapshot)))
+            yield from _told(plan, others, bare, _attributes(plan, snapshot), assumed)
 
 
 def _told(
     plan: GroupPlan,
     arrays: Iterable[ArrayReading],
     bare: Mapping[Node | None, tuple[str, ...]],
-    of_group: str,
+    group: Mapping[str, Any],
+    assumed: Collection[str],
 ) -> Iterator[Finding]:
-    """Yield the findings of a group's arrays; `of_group` says why what it declares does not count."""
-    for node, why in ((it.node, why_not_declared(it.document.attributes)) for it in arrays):
-        place = node if why else plan.node
-        text = f"{place}: {why or of_group}" if why or of_group else ""
-        dims = bare.get(node, ())
-        yield Finding(Kind.NO_PRINCIPAL, text, (str(node),), node, bare=dims)
+    """Yield the findings of a group's arrays: why what they declare does not count, what helps."""
+    siblings = [array.node.name for array in plan.reading.arrays]
+    of_group = why_not_declared(group)
+    for node, attributes in ((it.node, it.document.attributes) for it in arrays):
+        why = why_not_declared(attributes)
+        text = f"{node if why else plan.node}: {why or of_group}" if why or of_group else ""
+        meant = seemingly_meant(attributes, group, siblings)
+        yield Finding(
+            Kind.NO_PRINCIPAL,
+            text,
+            (str(node),),
+            node,
+            bare=bare.get(node, ()),
+            assumable=tuple(name for name in meant if name not in assumed),
+        )
 
 
 def _without_coordinate(

@@ -28,30 +28,13 @@ DECODED_BY = frozenset(
 REFERRING = (*_LISTS, *_PAIRS, _GRID_MAPPING)
 
 
-def paths_in(attributes: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the paths (names with a slash) in a variable's attributes, each with the attribute."""
-    for key in REFERRING:
-        for word in _words(attributes, key):
-            path = word.rstrip(":")
-            if "/" in path:
-                yield key, path
-
-
-def with_names(text: str, names: Mapping[str, str]) -> str:
-    """Return the text of an attribute with some paths replaced by names.
-
-    Parameters
-    ----------
-    text : str
-        The text.
-    names : mapping of str to str
-        Path to name.
-    """
+def with_names(key: str, text: str, names: Mapping[str, str]) -> str:
+    """Return the text of the attribute `key` with some names and paths replaced by others."""
 
     def renamed(word: str) -> str:
+        if _is_role(key, word):
+            return word
         path = word.rstrip(":")
-        if word.endswith(":") and "/" not in path:
-            return word  # the role of the next name
         return f"{names.get(path, path)}{word.removeprefix(path)}"
 
     return " ".join(map(renamed, text.split()))
@@ -59,9 +42,20 @@ def with_names(text: str, names: Mapping[str, str]) -> str:
 
 def referred_names(attributes: Mapping[str, Any]) -> Iterator[str]:
     """Yield the names and paths of other variables that a variable's attributes hold."""
-    for key in (*_LISTS, *_PAIRS):
-        yield from names_in(attributes, key)
-    yield from (word.rstrip(":") for word in _words(attributes, _GRID_MAPPING))
+    return (name for _key, name in references_in(attributes))
+
+
+def references_in(attributes: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the names and paths in a variable's attributes, each with the attribute."""
+    for key in REFERRING:
+        for word in _words(attributes, key):
+            if not _is_role(key, word):
+                yield key, word.rstrip(":")
+
+
+def _is_role(key: str, word: str) -> bool:
+    """Tell whether a word says what the name after it is for."""
+    return key in _PAIRS and word.endswith(":")
 
 
 def names_in(attributes: Mapping[str, Any], key: str) -> list[str]:

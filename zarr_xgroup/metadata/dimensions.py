@@ -12,7 +12,8 @@ from zarr_xgroup.i18n import _
 
 #: xarray's Zarr encoding: the attribute that names a v2 array's dimensions.
 DIMENSION_KEY = "_ARRAY_DIMENSIONS"
-_NCZARR_KEYS = ("_NCZARR_ARRAY", "_nczarr_array")
+#: Where NCZarr says more of an array than Zarr does.
+NCZARR_KEYS = ("_NCZARR_ARRAY", "_nczarr_array")
 _NCZARR_REFERENCES = ("dimrefs", "dimension_references")
 
 
@@ -60,16 +61,32 @@ def _spellings(document: Mapping[str, Any]) -> Iterator[Any]:
     yield document.get("dimension_names")
     attributes = document["attributes"]
     yield attributes.get(DIMENSION_KEY)
-    for place in (document, attributes):
-        for key in _NCZARR_KEYS:
+    yield from map(_basenames, _nczarr_references(document))
+
+
+def dimension_references(document: Mapping[str, Any]) -> tuple[str | None, ...]:
+    """Return the paths of an array's dimensions in its store, ``/group/name``, as far as told.
+
+    NCZarr tells by these which group defines a dimension.
+    """
+    ndim = len(shape_of(document))
+    for paths in _nczarr_references(document):
+        if len(paths) == ndim:
+            return tuple(
+                path if isinstance(path, str) and path.startswith("/") else None for path in paths
+            )
+    return (None,) * ndim
+
+
+def _nczarr_references(document: Mapping[str, Any]) -> Iterator[list[Any]]:
+    for place in (document, document["attributes"]):
+        for key in NCZARR_KEYS:
             nczarr = place.get(key)
             if isinstance(nczarr, Mapping):
                 for reference in _NCZARR_REFERENCES:
-                    yield _basenames(nczarr.get(reference))
+                    if isinstance(paths := nczarr.get(reference), list):
+                        yield paths
 
 
-def _basenames(names: Any) -> Any:
-    """NCZarr refers to dimensions by their fully qualified names, ``/group/name``."""
-    if not isinstance(names, list):
-        return None
-    return [name.rpartition("/")[2] if isinstance(name, str) else None for name in names]
+def _basenames(paths: list[Any]) -> list[str | None]:
+    return [path.rpartition("/")[2] if isinstance(path, str) else None for path in paths]

@@ -57,6 +57,7 @@ class Snapshot:
         self._absent: set[str] = set()
         self._unlisted: set[str] = set()
         self._stale: dict[str, bool] = {}
+        self._places: defaultdict[str, list[str]] | None = None
 
     def document(self, path: str) -> Document | None:
         """Return the document of a node, or None if there is none, or none is known."""
@@ -136,6 +137,15 @@ class Snapshot:
         """Return the names of all that is known to be directly below a group."""
         return frozenset(self._children.get(group, ()))
 
+    def groups_with(self, name: str) -> list[str]:
+        """Return the paths of the groups that are known to have something of a name, sorted."""
+        if self._places is None:
+            self._places = defaultdict(list)
+            for group in sorted(self._children):
+                for child in self._children[group]:
+                    self._places[child].append(group)
+        return self._places.get(name, [])
+
     def learn_node(self, path: str, found: Found) -> None:
         """Take over what stands at the metadata keys of a node."""
         document, problem = node_document(found, self.zarr_format, f"/{path}", self._pool)
@@ -150,6 +160,7 @@ class Snapshot:
 
     def learn_listing(self, group: str, names: Iterable[str]) -> None:
         """Take over what is listed in a group, of which the documents were read."""
+        self._places = None
         self._listed[group] = frozenset(names)
         self._children[group] = sorted(
             name for name in names if self.document(join_path(group, name)) is not None
@@ -172,6 +183,7 @@ class Snapshot:
         list of str
             Keys that cannot be those of nodes, which are left out.
         """
+        self._places = None
         self.consolidated_at = at
         unusable = []
         known = {at}
@@ -205,6 +217,7 @@ class Snapshot:
         ):
             known.clear()
         self._pool = Pool()
+        self._places = None
 
     def _implied_group(self) -> Document:
         group: dict[str, Any] = {
@@ -368,6 +381,17 @@ class Lookup:
         if not known:
             self.lack(Needs(documents=frozenset([node])))
         return known
+
+    def know(self, nodes: Iterable[Node]) -> None:
+        """Return if the documents of nodes are known, else take down all that are needed.
+
+        Raises
+        ------
+        LackingError
+            If one is not known.
+        """
+        if unknown := [node for node in nodes if not self.knows(node)]:
+            raise self.lack(Needs(documents=frozenset(unknown)))
 
     def members(self, group: Node) -> Snapshot:
         """Return the store of a group whose members are known, or raise LackingError.

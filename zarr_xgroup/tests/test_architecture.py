@@ -17,7 +17,7 @@ from zarr.storage import MemoryStore
 
 import zarr_xgroup
 from zarr_xgroup import _compat
-from zarr_xgroup.conventions import handlers, layout, proj, spatial
+from zarr_xgroup.conventions import handlers, layout, proj, spatial, stac
 from zarr_xgroup.conventions.cs_model import Cs
 from zarr_xgroup.conventions.lending import Lender
 from zarr_xgroup.datasets.interpretation import Interpreter
@@ -226,7 +226,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, name: str, *places: Any) -> Counter
 def test_little_is_looked_up_for_one_array(monkeypatch: pytest.MonkeyPatch) -> None:
     lookups = counted(monkeypatch, "document", Lookup)
     layouts = counted(monkeypatch, "layouts_above", layout)
-    systems = counted(monkeypatch, "crs_of", spatial, proj)
+    systems = counted(monkeypatch, "crs_of", spatial, proj, stac)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         xr.open_dataset(STORES / "spatial_test.zarr", engine="xgroup", group="real")

@@ -6,7 +6,7 @@ import pytest
 import xarray as xr
 
 from zarr_xgroup import XGroupResolutionWarning
-from zarr_xgroup.metadata.cf import paths_in, with_names
+from zarr_xgroup.metadata.cf import references_in, with_names
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
@@ -76,5 +76,11 @@ def test_an_array_without_a_principal_convention_is_left_as_it_is() -> None:
 
 def test_paths_and_names() -> None:
     attributes = {"coordinates": "lon ../lat", "formula_terms": "a: /b/a ps: ps", "bounds": 5}
-    assert list(paths_in(attributes)) == [("coordinates", "../lat"), ("formula_terms", "/b/a")]
-    assert with_names("/c: /x /y", {"/c": "crs", "/x": "x"}) == "crs: x /y"
+    assert list(references_in(attributes)) == [
+        ("coordinates", "lon"),
+        ("coordinates", "../lat"),
+        ("formula_terms", "/b/a"),
+        ("formula_terms", "ps"),
+    ]
+    assert with_names("grid_mapping", "/c: /x /y", {"/c": "crs", "/x": "x"}) == "crs: x /y"
+    assert with_names("cell_measures", "area: area", {"area": "a_1"}) == "area: a_1"

@@ -70,11 +70,15 @@ KNOWN: dict[str, tuple[str, str, tuple[str, ...]]] = {
         "bb9ee930-8c60-4c47-ad6b-8daa558987ed",
         ("R-CF/zarr_convention_geolocation",),
     ),
+    "cf": (
+        "principal",
+        "77c308c7-4db2-4774-8b2d-aa37e9997db6",
+        ("zarr-conventions/CF",),
+    ),
 }
 
 #: Conventions without a handler.
 OTHERS: dict[str, tuple[str, str]] = {
-    "CF": ("77c308c7-4db2-4774-8b2d-aa37e9997db6", "zarr-conventions/CF"),
     "multiscales": ("d35379db-88df-4056-af3a-620245f8e347", "zarr-conventions/multiscales"),
     "NZ-1.0": ("d0a980b5-c644-4dcc-85a1-283799a58f40", "zarr-conventions/nz"),
 }
@@ -110,7 +114,7 @@ def test_the_built_in_handlers() -> None:
         assert (found[name].tier, found[name].uuid) == (tier, uuid)
         assert set(found[name].repositories) == set(repositories)
     principals = [handler.name for handler in handlers() if handler.tier == "principal"]
-    assert principals == ["cs", "spatial"]
+    assert principals == ["cs", "spatial", "cf"]
 
 
 @pytest.mark.parametrize(("name", "_tier", "uuid", "repositories"), EACH)

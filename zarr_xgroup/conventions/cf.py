@@ -1,0 +1,230 @@
+"""The `CF` principal convention: references between the groups of a hierarchy.
+
+Names and paths in the attributes by which arrays refer to others are resolved as CF 1.12 has it,
+section 2.7, and so are the coordinate variables of dimensions: from the group of an array upwards
+to its local apex, the group that defines the dimension, and then from there downwards, breadth
+first. Zarr does not say which group defines a dimension, but NCZarr does. Where it is not said,
+each group above is taken for the apex in turn, the nearest first, as far up as none has another
+dimension of the name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
+
+from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.cf_paths import Follower
+from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
+from zarr_xgroup.errors import XGroupMetadataError
+from zarr_xgroup.findings import coordinate_named
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.cf import REFERRING, referred_names
+from zarr_xgroup.metadata.dimensions import (
+    NCZARR_KEYS,
+    declared_dimensions,
+    dimension_references,
+)
+from zarr_xgroup.metadata.documents import Document
+from zarr_xgroup.metadata.nodes import Fragment, Node
+from zarr_xgroup.metadata.paths import is_below, join_path
+from zarr_xgroup.metadata.snapshots import Needs
+
+__all__ = ["CfHandler"]
+
+
+class CfHandler(ConventionHandler):
+    """Attaches what CF attributes refer to in other groups, and coordinates of dimensions there."""
+
+    tier = "principal"
+    name = "cf"
+    uuid: ClassVar[str | None] = "77c308c7-4db2-4774-8b2d-aa37e9997db6"
+    repositories = ("zarr-conventions/CF",)
+    reads = (*REFERRING, *NCZARR_KEYS, "external_variables")
+
+    @classmethod
+    def seems_meant(cls, attributes: Mapping[str, Any], siblings: Collection[str]) -> bool:
+        """Tell whether attributes refer to arrays that are not in their group."""
+        return not set(referred_names(attributes)) <= set(siblings)
+
+    def interpret(self, array: ArrayView) -> Interpretation:
+        """Return what the array's attributes refer to, and the coordinates of its dimensions."""
+        follower = Follower(array, by_name=True)
+        links = follower.links()
+        found = [
+            coordinate
+            for axis in _axes_without_coordinate(array, links)
+            if (coordinate := _attempted(array, axis, follower)) is not None
+        ]
+        return array.found(*found, links=links)
+
+
+class _Axis(NamedTuple):
+    """A dimension of an array: what is needed to find its coordinate variable.
+
+    Attributes
+    ----------
+    dim : str
+        What the dimension is called in the Dataset.
+    name : str
+        What the array's metadata call it.
+    size : int
+        Its size.
+    reference : str or None
+        Its path in the store, if that is known: that of the group that defines it, and the name.
+    """
+
+    dim: str
+    name: str
+    size: int
+    reference: str | None
+
+    def is_of(self, node: Node, document: Document | None) -> bool:
+        """Tell whether an array is a coordinate variable of the dimension."""
+        if document is None or not _is_coordinate_variable(node, document):
+            return False
+        return self.has(document["shape"][0], dimension_references(document)[0])
+
+    def has(self, size: int, reference: str | None) -> bool:
+        """Tell whether it has this size and path, as far as both paths are known."""
+        return size == self.size and (
+            None in (reference, self.reference) or reference == self.reference
+        )
+
+
+def _is_coordinate_variable(node: Node, document: Document | None) -> bool:
+    """Tell whether an array is along one dimension, by the name of which it is called."""
+    if document is None or not document.is_array:
+        return False
+    try:
+        return declared_dimensions(document) == (node.name,)
+    except XGroupMetadataError:  # told where the array is opened
+        return False
+
+
+def _axes_without_coordinate(array: ArrayView, links: tuple[Link, ...]) -> Iterator[_Axis]:
+    """Yield the named dimensions of an array that neither its group nor its attributes give one."""
+    attached = [link.coordinate for link in links]
+    referred = {it.name for it in attached if it.source.dims == (it.name,)}
+    for axis in _named_axes(array):
+        if axis.dim in referred:
+            continue
+        own = array.sibling(axis.name)
+        node = array.node.group.child(axis.name)
+        if own is None or (_is_coordinate_variable(node, own) and not axis.is_of(node, own)):
+            yield axis
+
+
+def _named_axes(array: ArrayView) -> Iterator[_Axis]:
+    """Yield an array's dimensions, but for those whose names are not as its document has them.
+
+    Such names were made up, or lead with a slash to an ancestor, whose coordinate comes with them.
+    """
+    names = {here: name for name, here in array.names.items()}
+    declared = declared_dimensions(array.document)
+    references = dimension_references(array.document)
+    for dim, name, size, ref in zip(array.dims, declared, array.shape, references, strict=True):
+        if name is not None and name == names.get(dim, dim):
+            yield _Axis(dim, name, size, ref)
+
+
+def _attempted(array: ArrayView, axis: _Axis, follower: Follower) -> Coordinate | None:
+    lost = partial(coordinate_named, axis.dim)
+    return array.attempt(_coordinate, array, axis, follower, lost=lost)
+
+
+def _coordinate(array: ArrayView, axis: _Axis, follower: Follower) -> Coordinate | None:
+    """Return the coordinate of a dimension, or None if no array can be, or several may be."""
+    array.look_around()
+    nodes = _coordinate_variables(array, axis)
+    place = Fragment(array.node, ("dimension_names",), axis.name)
+    if len(nodes) > 1:
+        message = _(
+            "dimension {dim!r} has no coordinate in its group or above it, and {nodes} are equally "
+            "near; none of them was attached"
+        )
+        array.note(message.format(dim=axis.name, nodes=", ".join(map(str, nodes))))
+    if len(nodes) != 1:
+        return None
+    found = follower.attached(nodes[0], (axis.dim,), place)
+    return replace(found, name=axis.dim)
+
+
+def _coordinate_variables(array: ArrayView, axis: _Axis) -> list[Node]:
+    """Return the coordinate variable of a dimension; several if they are equally near."""
+    apexes = _possible_apexes(array, axis)
+    nodes = [apex.child(axis.name) for apex in apexes]
+    array.lookup.know(nodes)
+    for node in nodes:
+        if axis.is_of(node, array.document_of(node)):
+            return [node]
+    for apex in apexes if axis.reference is None else apexes[-1:]:
+        found = _nearest_below(array, axis, apex)
+        if found:
+            return found
+    return []
+
+
+def _possible_apexes(array: ArrayView, axis: _Axis) -> list[Node]:
+    """Return the groups that may define a dimension, from the array's own upwards."""
+    groups = list(array.node.ancestors())
+    if axis.reference is not None:
+        apex = Node(array.node.store, axis.reference.rpartition("/")[0].strip("/"))
+        return [group for group in groups if is_below(group.path, apex.path)] or [apex]
+    nodes = [group.child(axis.name) for group in groups]
+    array.lookup.know(nodes)
+    apexes = groups[:1]
+    for group, node in zip(groups[1:], nodes[1:], strict=True):
+        document = array.document_of(node)
+        if _is_coordinate_variable(node, document) and not axis.is_of(node, document):
+            break  # further up, the name is that of another dimension
+        apexes.append(group)
+    return apexes
+
+
+def _nearest_below(array: ArrayView, axis: _Axis, apex: Node) -> list[Node]:
+    """Return the coordinate variables of a dimension that are the fewest levels below a group."""
+    _list_below(array, apex)
+    levels: dict[int, list[Node]] = {}
+    for node, size, reference in _all_coordinate_variables(array, apex.store, axis.name):
+        if is_below(node.path, apex.path) and axis.has(size, reference):
+            levels.setdefault(node.path.count("/"), []).append(node)
+    return levels[min(levels)] if levels else []
+
+
+def _all_coordinate_variables(
+    array: ArrayView, store: int, name: str
+) -> list[tuple[Node, int, str | None]]:
+    """Return the coordinate variables of a name that are known, with size and dimension."""
+    groups = array.lookup.snapshots[store].groups_with(name)
+    known = array.models.of_groups
+    key = (_all_coordinate_variables, store, name, len(groups))  # more become known, never fewer
+    if key not in known:
+        nodes = [Node(store, join_path(group, name)) for group in groups]
+        found = ((node, array.document_of(node)) for node in nodes)
+        known[key] = [
+            (node, document["shape"][0], dimension_references(document)[0])
+            for node, document in found
+            if document is not None and _is_coordinate_variable(node, document)
+        ]
+    variables: list[tuple[Node, int, str | None]] = known[key]
+    return variables
+
+
+def _list_below(array: ArrayView, group: Node) -> None:
+    """Make sure that the members of all groups below one are known, level by level."""
+    known = array.models.of_groups
+    if (_list_below, group) in known:
+        return
+    snapshot = array.lookup.store_of(group)
+    level = [] if snapshot.is_consolidated(group.path) else [group]
+    while level:
+        listed = {it for it in level if snapshot.is_listed(it.path)}
+        unknown = {it for it in level if not snapshot.is_unlisted(it.path)} - listed
+        if unknown:
+            raise array.lookup.lack(Needs(members=frozenset(unknown)))
+        level = [it.child(name) for it in level for name in snapshot.groups(it.path)]
+    known[_list_below, group] = True

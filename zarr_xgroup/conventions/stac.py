@@ -1,0 +1,108 @@
+"""What the projection extension of STAC writes on arrays, where `proj` is assumed to be meant.
+
+Products of EOPF carry ``proj:transform``, ``proj:shape`` and ``proj:bbox`` on each array. The
+convention `proj` does not know them, and they are often left over from another grid: they count only
+where a user says so, and only for arrays of just that shape.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from affine import Affine
+
+from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.geolocation import horizontal_dims
+from zarr_xgroup.conventions.model import Claim, Interpretation
+from zarr_xgroup.conventions.proj import ProjHandler, crs_of
+from zarr_xgroup.conventions.spatial import (
+    Grid,
+    Transform,
+    coordinates_along,
+    extent_of,
+    finite_numbers,
+    spans,
+    usable,
+)
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.nodes import Fragment
+
+#: The last row of a transform that is written as a whole matrix.
+_LAST_ROW = [0.0, 0.0, 1.0]
+
+#: By pixel registration the centre of a cell is half a cell from its corner.
+_CENTRE = 0.5
+
+
+class StacProjHandler(ProjHandler):
+    """Says which CRS an array has and, where `proj` is assumed, which transform its grid has."""
+
+    reads = (*(ProjHandler.reads or ()), "spatial:")
+
+    def interpret(self, array: ArrayView) -> Interpretation:
+        """Return the CRS, and what follows from ``proj:transform``."""
+        crs = array.derived(crs_of)
+        dims = _dims(array)
+        if self.name not in array.assumed or dims is None:
+            return array.found(crs=crs)
+        lost = partial(coordinates_along, list(dims))
+        transform = array.attempt(_transform, array, dims, lost=lost)
+        grid = Grid(array, None)
+        own = [dim for dim in dims if grid.is_real(dim)]
+        if transform is None or (transform.is_rotated and own):
+            return array.found(crs=crs)
+        declared = list(grid.computed(transform, dims, dict.fromkeys(dims, False)))
+        place = f"{array.node}#/attributes/proj:transform"
+        return array.found(
+            *grid.real_coordinates(own, dims),
+            *(it for it in declared if it.name not in own),
+            crs=crs,
+            geotransform=transform.geotransform,
+            claims=tuple(
+                Claim(it, place, transform.tolerance) for it in declared if it.name in own
+            ),
+        )
+
+
+def _dims(array: ArrayView) -> tuple[str, str] | None:
+    """Return the array's dimensions along Y and X, or None if it has no two."""
+    dims = horizontal_dims(array)
+    if len(dims) != 2 or dims[0] == dims[1]:
+        return None
+    is_turned = (dims[0].lower(), dims[1].lower()) == ("x", "y")
+    return (dims[1], dims[0]) if is_turned else (dims[0], dims[1])
+
+
+def _transform(array: ArrayView, dims: tuple[str, str]) -> Transform | None:
+    """Return the transform of ``proj:transform`` if it is that of the array's grid."""
+    written = array.attribute("proj:transform")
+    if written is None:
+        return None
+    sizes = (array.sizes[dims[0]], array.sizes[dims[1]])
+    shape = array.attribute("proj:shape")
+    if shape is not None and shape.value != list(sizes):
+        if not all(map(Grid(array, None).is_real, dims)):  # then it is not missed
+            message = _("proj:transform is not that of {sizes} cells: proj:shape is {shape}")
+            array.note(message.format(sizes=list(sizes), shape=shape.value))
+        return None
+    transform = Transform(usable(Affine(*_six_numbers(written)), written), _CENTRE)
+    _check_box(array, transform, sizes)
+    return transform
+
+
+def _six_numbers(written: Fragment) -> list[float]:
+    """Return the first two rows of a transform that is written with or without its third."""
+    count = 9 if len(written.as_list()) == 9 else 6
+    numbers = finite_numbers(written, count)
+    if numbers[6:] not in ([], _LAST_ROW):
+        raise written.error(_("is no affine transform: its last row is not 0, 0, 1"))
+    return numbers[:6]
+
+
+def _check_box(array: ArrayView, transform: Transform, sizes: tuple[int, int]) -> None:
+    """Say if ``proj:bbox`` is another one than that of the grid; zeros stand for none."""
+    box = array.attribute("proj:bbox")
+    numbers = None if box is None else array.attempt(finite_numbers, box, 4)
+    if numbers and any(numbers) and not spans(numbers, transform, sizes):
+        message = _("proj:bbox is {box}, but by proj:transform it is {actual}; the latter was used")
+        array.note(message.format(box=numbers, actual=extent_of(transform, sizes)))

@@ -1,0 +1,451 @@
+"""Conventions that a store does not declare and a user assumes: the option `assume_conventions`."""
+
+import importlib.util
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+import zarr
+
+from zarr_xgroup import (
+    ConventionHandler,
+    XGroupNoPrincipalWarning,
+    XGroupResolutionWarning,
+    register,
+)
+from zarr_xgroup.conventions import registry
+from zarr_xgroup.tests.builders import (
+    XARRAY,
+    Array,
+    Group,
+    ZarrFormat,
+    build,
+    coordinate,
+    memory_store,
+    opened,
+    opened_with_warnings,
+    oracle,
+    quietly,
+    recorded,
+    write_local,
+)
+from zarr_xgroup.tests.documents import declaring
+from zarr_xgroup.tests.test_backend_roms import COMMITTED
+
+each_format = pytest.mark.parametrize("zarr_format", [2, 3])
+
+SHARED = Path(__file__).resolve().parents[2].parent / "shared"
+#: The group of a product that is opened.
+RESOLUTION = "measurements/reflectance/r60m"
+PRODUCT = SHARED / "samples" / "products" / "sentinel2_l1c_eopf_v2.json"
+
+WKT1 = (
+    'PROJCS["WGS 84 / UTM zone 32N",GEOGCS["WGS 84",DATUM["WGS_1984",SPHEROID["WGS 84",6378137,'
+    '298.257223563,AUTHORITY["EPSG","7030"]],AUTHORITY["EPSG","6326"]],PRIMEM["Greenwich",0,'
+    'AUTHORITY["EPSG","8901"]],UNIT["degree",0.0174532925199433,AUTHORITY["EPSG","9122"]],'
+    'AUTHORITY["EPSG","4326"]],PROJECTION["Transverse_Mercator"],'
+    'PARAMETER["latitude_of_origin",0],PARAMETER["central_meridian",9],'
+    'PARAMETER["scale_factor",0.9996],PARAMETER["false_easting",500000],'
+    'PARAMETER["false_northing",0],UNIT["metre",1,AUTHORITY["EPSG","9001"]],'
+    'AXIS["Easting",EAST],AXIS["Northing",NORTH],AUTHORITY["EPSG","32632"]]'
+)
+
+#: What a product of EOPF writes on a band of 3 x 4 cells.
+STAC: Mapping[str, Any] = {
+    "proj:epsg": 32632,
+    "proj:wkt2": WKT1,
+    "proj:shape": [3, 4],
+    "proj:transform": [10.0, 0.0, 300000.0, 0.0, -10.0, 5000040.0, 0.0, 0.0, 1.0],
+    "proj:bbox": [300000.0, 5000010.0, 300040.0, 5000040.0],
+}
+X, Y = [300005.0, 300015.0, 300025.0, 300035.0], [5000035.0, 5000025.0, 5000015.0]
+GEOTRANSFORM = "300000.0 10.0 0.0 5000040.0 0.0 -10.0"
+
+
+def band(dims: tuple[str, ...] = ("y", "x"), /, **changed: Any) -> Array:
+    shape = {"x": 4, "y": 3, "t": 2, "band": 2}
+    values = np.ones([shape[dim] for dim in dims], "f4")
+    attributes = {key: value for key, value in {**STAC, **changed}.items() if value is not None}
+    return Array(values, dims, attributes)
+
+
+def grid(**arrays: Array) -> Group:
+    return Group({"x": coordinate("x", X), "y": coordinate("y", Y), **arrays})
+
+
+def assuming(*names: str, root: Group, zarr_format: ZarrFormat = 3, **options: Any) -> Any:
+    store = memory_store(build(root, zarr_format))
+    return opened(xr.open_dataset, store, assume_conventions=names, **options)
+
+
+def told_when_assuming(*names: str, root: Group) -> tuple[xr.Dataset, list[str]]:
+    store = memory_store(build(root))
+    dataset, told = opened_with_warnings(xr.open_dataset, store, assume_conventions=names)
+    assert all(type(warning) is XGroupResolutionWarning for warning in told)
+    return dataset, [str(warning) for warning in told]
+
+
+# The option.
+
+
+@pytest.mark.parametrize("nothing", [None, (), []])
+def test_nothing_is_assumed_by_default(nothing: Any) -> None:
+    store = memory_store(build(grid(b02=band())))
+    theirs = oracle(xr.open_dataset, store)
+    xr.testing.assert_identical(opened(xr.open_dataset, store), theirs)
+    ours = opened(xr.open_dataset, store, assume_conventions=nothing)
+    xr.testing.assert_identical(ours, theirs)
+
+
+@pytest.mark.parametrize("names", ["proj", "proj:", " PROJ", ["cf", "proj"], ("proj",), {"proj"}])
+@pytest.mark.parametrize("function", [xr.open_dataset, xr.open_datatree, xr.open_groups])
+def test_names(names: Any, function: Any) -> None:
+    store = memory_store(build(grid(b02=band())))
+    result = opened(function, store, assume_conventions=names)
+    dataset = result["/"] if isinstance(result, dict) else result
+    assert "spatial_ref" in dataset.coords
+
+
+@pytest.mark.parametrize("names", ["nope", ["proj", "nope"], "multiscales", ""])
+def test_an_unknown_name(names: Any) -> None:
+    with pytest.raises(ValueError, match=r"there is no convention .*; there are cf, cs, geoloc"):
+        xr.open_dataset(COMMITTED, engine="xgroup", assume_conventions=names)
+
+
+@pytest.mark.parametrize("names", [5, [5], {"proj": 1, 2: 3}])
+def test_what_is_no_name(names: Any) -> None:
+    with pytest.raises(TypeError, match="assume_conventions must be a name or several, got"):
+        xr.open_dataset(COMMITTED, engine="xgroup", assume_conventions=names)
+
+
+# Each convention.
+
+
+def test_spatial() -> None:
+    attributes = {
+        "spatial:dimensions": ["y", "x"],
+        "spatial:transform": [10.0, 0.0, 300000.0, 0.0, -10.0, 5000040.0],
+    }
+    members: dict[str, Group | Array] = {
+        "a": Array(np.ones((3, 4)), ("y", "x"), attributes),
+        "b": Group(
+            {"c": Array(np.ones((3, 4)), ("y", "x")), "other": Array([1.0], ("z",))}, attributes
+        ),
+    }
+    for group, name in (("", "a"), ("b", "c")):
+        dataset = assuming("spatial", root=Group(members), group=group)
+        assert dataset[name]["x"].values.tolist() == X
+        assert dataset[name]["y"].values.tolist() == Y
+
+
+def test_cs_applies_to_arrays_that_have_it() -> None:
+    axes = {"x": {"coordinates": [{"values": {"explicit": [3.0, 4.0]}}]}}
+    v = Array([1.0, 2.0], ("x",), {"cs": {"crs": [{"axes": axes}]}})
+    dataset = assuming("cs", root=Group({"v": v, "w": Array([1.0, 2.0], ("x",))}))
+    assert dataset["v"]["x"].values.tolist() == [3.0, 4.0]
+
+
+def test_services() -> None:
+    v = Array(
+        [[1.0]],
+        ("y", "x"),
+        {
+            "geolocation": {"geodetic": {"x": {"node": "p"}, "y": {"node": "q"}}},
+            "more": {"node": "r"},
+        },
+    )
+    located = {name: Array([[2.0]], ("y", "x")) for name in ("p", "q", "r")}
+    dataset = assuming("geolocation", "ref", root=Group({"v": v, **located}))
+    assert set(dataset.coords) == {"p", "q", "r"}
+
+
+def test_what_is_declared_goes_before_what_is_assumed() -> None:
+    axes = {"x": {"coordinates": [{"values": {"explicit": [3.0, 4.0]}}]}}
+    cs = {"cs": {"crs": [{"axes": axes}]}}
+    spatial = {"uuid": "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4"}
+    transform = [1.0, 0.0, 0.0, 0.0, -1.0, 0.0]
+    described = {**cs, "spatial:dimensions": ["y", "x"], "spatial:transform": transform}
+    undecided = Array([[1.0, 2.0]], ("y", "x"), described)
+    decided = Array([[1.0, 2.0]], ("y", "x"), {"zarr_conventions": [spatial], **described})
+    for array, expected in ((undecided, [3.0, 4.0]), (decided, [0.5, 1.5])):
+        dataset = assuming("cs", root=Group({"v": array}))
+        assert dataset["x"].values.tolist() == expected
+
+
+def test_a_convention_of_a_third_party(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Marked(ConventionHandler):
+        tier = "principal"
+        name = "marked"
+
+        @classmethod
+        def detect(cls, root: zarr.Group, group: zarr.Group, array: "zarr.Array[Any]") -> bool:
+            return "marked" in array.attrs
+
+        def get_variables(
+            self, array: "zarr.Array[Any]", group: zarr.Group, root: zarr.Group
+        ) -> dict[str, xr.Variable]:
+            return {"x": xr.Variable(("x",), [7.0, 8.0])}
+
+    monkeypatch.setattr(registry, "_REGISTERED", [])
+    register(Marked)
+    root = Group({"v": Array([1.0, 2.0], ("x",))})
+    assert "x" not in opened(xr.open_dataset, memory_store(build(root))).coords
+    assert assuming("marked", root=root)["x"].values.tolist() == [7.0, 8.0]
+
+
+# What STAC writes on arrays.
+
+
+@each_format
+@pytest.mark.parametrize("numbers", [6, 9])
+def test_crs_and_transform(numbers: int, zarr_format: ZarrFormat) -> None:
+    written = STAC["proj:transform"][:numbers]
+    root = grid(b02=band(**{"proj:transform": written}))
+    dataset = assuming("proj", root=root, zarr_format=zarr_format)
+    assert dataset["b02"].attrs["grid_mapping"] == "spatial_ref"
+    assert dataset["spatial_ref"].attrs["GeoTransform"] == GEOTRANSFORM
+    assert dataset["x"].attrs["standard_name"] == "projection_x_coordinate"
+    assert dataset["b02"].attrs["proj:shape"] == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("proj:epsg", 32632),
+        ("proj:code", "EPSG:32632"),
+        ("proj:wkt2", WKT1),
+        ("proj:projjson", {"$ref": "made below"}),
+    ],
+)
+def test_each_spelling_of_a_crs(key: str, value: Any) -> None:
+    pyproj = pytest.importorskip("pyproj")
+    if key == "proj:projjson":
+        value = pyproj.CRS(32632).to_json_dict()
+    plain = {"proj:epsg": None, "proj:wkt2": None, key: value}
+    dataset = assuming("proj", root=grid(b02=band(**plain)))
+    assert pyproj.CRS(dataset["spatial_ref"].attrs["crs_wkt"]).to_epsg() == 32632
+
+
+@pytest.mark.parametrize("dims", [("y", "x"), ("t", "y", "x"), ("x", "y")])
+def test_coordinates_where_the_group_has_none(dims: tuple[str, ...]) -> None:
+    dataset = assuming("proj", root=Group({"b02": band(dims)}))
+    assert dataset["x"].values.tolist() == X
+    assert dataset["y"].values.tolist() == Y
+    assert dataset["spatial_ref"].attrs["GeoTransform"] == GEOTRANSFORM
+
+
+def test_coordinates_of_the_group_stand() -> None:
+    x = [value + 1e3 for value in X]
+    members = {"x": coordinate("x", x), "y": coordinate("y", Y), "b02": band()}
+    dataset, told = told_when_assuming("proj", root=Group(members))
+    assert dataset["x"].values.tolist() == x
+    assert "GeoTransform" not in dataset["spatial_ref"].attrs
+    assert len(told) == 1
+    assert "proj:transform gives other coordinates than /x; the latter were used" in told[0]
+
+
+def test_a_grid_turned_upside_down_keeps_its_coordinates() -> None:
+    members = {"x": coordinate("x", X), "y": coordinate("y", Y[::-1]), "b02": band()}
+    dataset, told = told_when_assuming("proj", root=Group(members))
+    assert dataset["y"].values.tolist() == Y[::-1]
+    assert "GeoTransform" not in dataset["spatial_ref"].attrs
+    assert len(told) == 1
+
+
+def test_a_rotated_grid() -> None:
+    rotated = {"proj:transform": [8.0, 6.0, 300000.0, 6.0, -8.0, 5000040.0], "proj:bbox": None}
+    dataset = assuming("proj", root=Group({"b02": band(**rotated)}))
+    assert set(dataset["b02"].coords) == {"xc", "yc", "spatial_ref"}
+    with_arrays = assuming("proj", root=grid(b02=band(**rotated)))
+    assert set(with_arrays["b02"].coords) == {"x", "y", "spatial_ref"}
+    assert "GeoTransform" not in with_arrays["spatial_ref"].attrs
+
+
+WRONG = [
+    (
+        {"proj:shape": [30, 40]},
+        "proj:transform is not that of [3, 4] cells: proj:shape is [30, 40]",
+    ),
+    ({"proj:shape": "x"}, "proj:transform is not that of [3, 4] cells: proj:shape is x"),
+    ({"proj:transform": [1.0, 2.0]}, "/proj:transform must be 6 finite numbers, got [1.0, 2.0]"),
+    ({"proj:transform": "x"}, "/proj:transform must be a list, got string"),
+    ({"proj:transform": [0.0] * 6}, "/proj:transform is degenerate"),
+    (
+        {"proj:transform": [*STAC["proj:transform"][:6], 0.0, 0.5, 1.0]},
+        "/proj:transform is no affine transform: its last row is not 0, 0, 1",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changed", "text"), WRONG)
+def test_a_transform_that_cannot_be_used(changed: Mapping[str, Any], text: str) -> None:
+    dataset, told = told_when_assuming("proj", root=Group({"b02": band(**changed)}))
+    assert set(dataset.coords) == {"spatial_ref"}
+    assert "GeoTransform" not in dataset["spatial_ref"].attrs
+    assert len(told) == 1
+    assert text in told[0]
+
+
+@pytest.mark.parametrize(
+    ("box", "text"),
+    [
+        (
+            [0.0, 0.0, 40.0, 30.0],
+            "by proj:transform it is [300000.0, 5000010.0, 300040.0, 5000040.0]",
+        ),
+        ([0.0], "/proj:bbox must be 4 finite numbers, got [0.0]"),
+    ],
+)
+def test_another_box_is_told_once(box: list[float], text: str) -> None:
+    wrong = {"proj:bbox": box}
+    root = Group({"b02": band(**wrong), "b03": band(**wrong)})
+    dataset, told = told_when_assuming("proj", root=root)
+    assert dataset["spatial_ref"].attrs["GeoTransform"] == GEOTRANSFORM
+    assert len({warning.partition(text)[1] for warning in told}) == 1
+    assert text in told[0]
+
+
+def test_a_box_of_zeros_says_nothing() -> None:
+    assuming("proj", root=Group({"b02": band(**{"proj:bbox": [0.0] * 4})}))
+
+
+def test_a_declared_convention_keeps_its_coordinates() -> None:
+    spatial = {
+        "zarr_conventions": [{"uuid": "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4"}],
+        "spatial:dimensions": ["y", "x"],
+        "spatial:transform": [1.0, 0.0, 0.0, 0.0, -1.0, 0.0],
+    }
+    dataset = assuming("proj", root=Group({"b02": band(**spatial)}))
+    assert dataset["x"].values.tolist() == [0.5, 1.5, 2.5, 3.5]
+    assert dataset["spatial_ref"].attrs["GeoTransform"] == "0.0 1.0 0.0 0.0 0.0 -1.0"
+
+
+def test_a_transform_counts_only_where_proj_is_assumed() -> None:
+    attributes = {**STAC, **declaring("proj")}
+    root = Group({"b02": Array(np.ones((3, 4)), ("y", "x"), attributes)})
+    dataset = opened(xr.open_dataset, memory_store(build(root)))
+    assert set(dataset.coords) == {"spatial_ref"}
+    assert "GeoTransform" not in dataset["spatial_ref"].attrs
+
+
+@pytest.mark.skipif(XARRAY.release < (2025, 1), reason="xarray cannot write with this zarr")
+def test_what_was_cut_out_and_written_is_opened_again(tmp_path: Path) -> None:
+    whole = assuming("proj", root=Group({"b02": band()}))
+    part = whole.isel(x=slice(1, 3))
+    part.to_zarr(tmp_path / "part.zarr", consolidated=False)
+    again = opened(xr.open_dataset, tmp_path / "part.zarr", assume_conventions="proj")
+    assert again["x"].values.tolist() == X[1:3]
+
+
+# What is told.
+
+
+def no_principal_warning(store: Any, **options: Any) -> str:
+    _dataset, given = recorded(xr.open_datatree, store, engine="xgroup", **options)
+    (told,) = [item for item in given if type(item) is XGroupNoPrincipalWarning]
+    assert len(str(told)) <= 400
+    return str(told)
+
+
+SPATIAL = {"spatial:dimensions": ["y", "x"], "spatial:bbox": [0.0, 0.0, 4.0, 3.0]}
+
+
+@pytest.mark.parametrize(
+    ("root", "ending"),
+    [
+        (Group({"v": band()}), "assume_conventions='proj'"),
+        (Group({"v": band(**SPATIAL)}), "assume_conventions=['spatial', 'proj']"),
+        (Group({"v": Array(np.ones((3, 4)), ("y", "x"))}, SPATIAL), "assume_conventions='spatial'"),
+        (Group({"v": Array([1.0], ("x",), {"cs": {"crs": []}})}), "assume_conventions='cs'"),
+        (Group({"v": Array([1.0], ("x",), {"coordinates": "/g/x"})}), "assume_conventions='cf'"),
+        (Group({"v": Array([1.0], ("x",), {"coordinates": "lon"})}), "assume_conventions='cf'"),
+    ],
+)
+def test_the_warning_ends_with_the_option(root: Group, ending: str) -> None:
+    assert no_principal_warning(memory_store(build(root))).endswith(f", open with {ending}")
+
+
+def test_the_warning_names_no_option_that_would_not_help() -> None:
+    plain = Group(
+        {"v": Array([1.0], ("x",), {"cs": "x", "coordinates": "lon"}), "lon": coordinate("x", [1])}
+    )
+    store = memory_store(build(plain))
+    assert "assume_conventions" not in no_principal_warning(store)
+    store = memory_store(build(Group({"v": band()})))
+    assert "assume_conventions" not in no_principal_warning(store, assume_conventions="proj")
+
+
+def test_the_warning_stays_short() -> None:
+    long = {f"{'n' * 150}{number}": band() for number in range(9)}
+    warning = no_principal_warning(memory_store(build(Group(long))))
+    assert warning.endswith("open with assume_conventions='proj'")
+
+
+def test_arrays_of_an_assumed_principal_convention_are_none_without_one() -> None:
+    tree, given = recorded(xr.open_datatree, COMMITTED, engine="xgroup", assume_conventions="cf")
+    assert given == []
+    assert "s_rho" in tree["ocean"].coords
+
+
+# A product.
+
+
+@pytest.fixture(scope="module")
+def product(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Rebuild one resolution of a product, with the values of its coordinates."""
+    if not PRODUCT.is_file():
+        pytest.skip("the documents of the products are not beside the repository")
+    document = json.loads(PRODUCT.read_text())
+    path = tmp_path_factory.mktemp("product") / "s2.zarr"
+    tool = SHARED / "tools" / "rebuild_store.py"
+    spec = importlib.util.spec_from_file_location(tool.stem, tool)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.write_node(document, path, document["zarr_format"])
+    group = zarr.open_group(path / RESOLUTION, mode="r+")
+    for name, values in (
+        ("x", 300030 + 60 * np.arange(1830)),
+        ("y", 5000010 - 60 * np.arange(1830)),
+    ):
+        array = group[name]
+        assert isinstance(array, zarr.Array)
+        array[:] = values
+    return path
+
+
+def test_a_product_is_georeferenced(product: Path) -> None:
+    pytest.importorskip("rioxarray")
+    options: dict[str, Any] = {"group": RESOLUTION, "assume_conventions": "proj"}
+    dataset = opened(xr.open_dataset, product, **options)
+    band = dataset["b01"]
+    assert band.rio.crs.to_epsg() == dataset.rio.crs.to_epsg() == 32632
+    # Of the versions of affine, some warn of what rioxarray does.
+    transform = quietly(band.rio.transform)
+    assert tuple(transform)[:6] == (60.0, 0.0, 300000.0, 0.0, -60.0, 5000040.0)
+    assert quietly(band.rio.bounds) == (300000.0, 4890240.0, 409800.0, 5000040.0)
+    small = quietly(band.isel(x=slice(0, 40), y=slice(0, 30)).rio.reproject, "EPSG:4326")
+    assert small.rio.crs.to_epsg() == 4326
+    left, _bottom, right, _top = quietly(small.rio.bounds)
+    assert 6.4 < left < right < 6.6
+
+
+def test_a_product_without_its_coordinates(product: Path, tmp_path: Path) -> None:
+    shutil.copytree(product / RESOLUTION, tmp_path / "r60m")
+    for name in ("x", "y"):
+        shutil.rmtree(tmp_path / "r60m" / name)
+    dataset = opened(xr.open_dataset, tmp_path / "r60m", assume_conventions="proj")
+    assert dataset["x"].values[[0, -1]].tolist() == [300030.0, 409770.0]
+    assert dataset["y"].values[[0, -1]].tolist() == [5000010.0, 4890270.0]
+
+
+def test_a_store_in_a_folder(tmp_path: Path) -> None:
+    path = write_local(build(grid(b02=band())), tmp_path / "a.zarr")
+    dataset = opened(xr.open_dataset, path, assume_conventions="proj", chunks={})
+    assert dataset["b02"].chunks is not None

@@ -1,0 +1,239 @@
+"""CF across groups as cfdm reads it: the same hierarchy as netCDF-4 groups and as Zarr."""
+
+import importlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from zarr_xgroup.metadata.cf import referred_names
+from zarr_xgroup.tests.builders import Array, Group, build, memory_store, opened, quietly
+
+SIZES = {"time": 3, "s": 2, "eta": 2, "xi": 4, "nv": 2}
+
+
+class Variable:
+    """A variable of the hierarchy: its dimensions and attributes; values are made."""
+
+    def __init__(self, *dims: str, **attributes: Any) -> None:
+        self.dims = dims
+        self.attributes = attributes
+
+
+#: Groups by path: the dimensions that each defines, and its variables.
+HIERARCHY: Mapping[str, tuple[Mapping[str, int], Mapping[str, Variable]]] = {
+    "": (SIZES, {"reference": Variable(standard_name="altitude", units="m")}),
+    "grid": (
+        {},
+        {
+            "lon": Variable(
+                "eta", "xi", standard_name="longitude", units="degrees_east", bounds="lon_bnds"
+            ),
+            "lon_bnds": Variable("eta", "xi", "nv"),
+            "lat": Variable("eta", "xi", standard_name="latitude", units="degrees_north"),
+            "area": Variable("eta", "xi", standard_name="cell_area", units="m2"),
+            "crs": Variable(grid_mapping_name="latitude_longitude", earth_radius=6371007.0),
+            "s": Variable(
+                "s",
+                standard_name="ocean_s_coordinate_g2",
+                units="1",
+                formula_terms="s: s C: C_s eta: /ocean/zeta depth: h depth_c: hc",
+            ),
+            "C_s": Variable("s", long_name="stretching", units="1"),
+            "h": Variable("eta", "xi", standard_name="sea_floor_depth", units="m"),
+            "hc": Variable(long_name="critical depth", units="m"),
+        },
+    ),
+    "times": (
+        {},
+        {
+            "time": Variable(
+                "time", standard_name="time", units="days since 2000-01-01", bounds="time_bnds"
+            ),
+            "time_bnds": Variable("time", "nv"),
+        },
+    ),
+    "ocean": (
+        {},
+        {
+            "temp": Variable(
+                "time",
+                "s",
+                "eta",
+                "xi",
+                standard_name="sea_water_temperature",
+                units="K",
+                coordinates="../grid/lon /grid/lat reference",
+                grid_mapping="/grid/crs",
+                cell_measures="area: ../grid/area",
+                ancillary_variables="quality ../flags/flag",
+            ),
+            "quality": Variable("time", long_name="quality"),
+            "zeta": Variable("time", "eta", "xi", long_name="free surface", units="m"),
+        },
+    ),
+    "flags": ({}, {"flag": Variable("time", "s", long_name="flag")}),
+    "ocean/derived": (
+        {"time": 2},
+        {
+            "mixed": Variable(
+                "eta",
+                "xi",
+                standard_name="ocean_mixed_layer_thickness",
+                units="m",
+                coordinates="../../grid/lon",
+                grid_mapping="crs: /grid/lon",
+            ),
+            "crs": Variable(grid_mapping_name="latitude_longitude", earth_radius=6371000.0),
+            "volume": Variable("time", standard_name="sea_water_volume", units="m3"),
+            "below": Variable("s", long_name="below", units="1"),
+        },
+    ),
+    "stations": (
+        {"station": 2},
+        {
+            "height": Variable(standard_name="height", units="m"),
+            "deep/er/y": Variable("station", standard_name="latitude", units="degrees_north"),
+        },
+    ),
+    "stations/deep": (
+        {},
+        {
+            "station": Variable("station", long_name="station", units="1"),
+            "wind": Variable(
+                "station", standard_name="wind_speed", units="m s-1", coordinates="height er/y"
+            ),
+        },
+    ),
+}
+
+
+#: What we attach and cfdm does not: of an array that does not span all terms of the formula of its
+#: vertical coordinate, cfdm leaves all terms out, and we those that it does not span.
+MORE: Mapping[str, set[str]] = {"/ocean/derived/below": {"/grid/C_s", "/grid/hc"}}
+
+
+def values(path: str, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    first = sum(map(ord, path))
+    return np.arange(first, first + int(np.prod(shape)), dtype="f8").reshape(shape)
+
+
+def variables() -> Iterator[tuple[str, str, Variable, tuple[int, ...], tuple[str, ...]]]:
+    """Yield group, name, variable, shape and the paths of the dimensions of all variables."""
+    for group, (_dims, members) in HIERARCHY.items():
+        for written, variable in members.items():
+            holder, _slash, name = absolute(group, written).strip("/").rpartition("/")
+            places = [_place(holder, dim) for dim in variable.dims]
+            sizes = tuple(size for _path, size in places)
+            yield holder, name, variable, sizes, tuple(path for path, _size in places)
+
+
+def _place(group: str, dim: str) -> tuple[str, int]:
+    """Return the path and the size of a dimension, defined where netCDF finds it."""
+    while dim not in HIERARCHY.get(group, ({}, {}))[0]:
+        group = group.rpartition("/")[0]
+    return absolute(group, dim), HIERARCHY[group][0][dim]
+
+
+def absolute(*parts: str) -> str:
+    return f"/{'/'.join(part.strip('/') for part in parts if part.strip('/'))}"
+
+
+def as_netcdf(netcdf: ModuleType, path: Path) -> Path:
+    with netcdf.Dataset(path, "w") as dataset:
+        dataset.Conventions = "CF-1.11"
+        for group, (dims, _members) in HIERARCHY.items():
+            target = dataset.createGroup(group) if group else dataset
+            for dim, size in dims.items():
+                target.createDimension(dim, size)
+        for group, name, variable, shape, _paths in variables():
+            target = dataset.createGroup(group) if group else dataset
+            made = target.createVariable(name, "f8", variable.dims)
+            made.setncatts(variable.attributes)
+            made[...] = values(f"{group}/{name}", shape)
+    return path
+
+
+def as_zarr(*, says_dimensions: bool) -> Any:
+    groups: dict[str, dict[str, Any]] = {"": {}}
+    for group, name, variable, shape, paths in variables():
+        attributes = dict(variable.attributes)
+        if says_dimensions:
+            attributes["_nczarr_array"] = {"dimension_references": list(paths)}
+        array = Array(values(f"{group}/{name}", shape), variable.dims, attributes)
+        groups.setdefault(group, {})[name] = array
+    for group in sorted(groups, reverse=True):
+        if group:
+            parent, _slash, name = group.rpartition("/")
+            while parent not in groups:
+                groups[parent] = {}
+            groups[parent][name] = Group(groups[group])
+    return memory_store(build(Group(groups[""])))
+
+
+@pytest.fixture(scope="module")
+def by_cfdm(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
+    """Return the paths of what belongs to each field, as cfdm reads it."""
+    netcdf = pytest.importorskip("netCDF4")
+    try:
+        cfdm = importlib.import_module("cfdm")
+    except (ImportError, OSError, AssertionError) as error:  # also without the library udunits2
+        pytest.skip(f"cfdm cannot be imported: {error}")
+    path = as_netcdf(netcdf, tmp_path_factory.mktemp("oracle") / "hierarchy.nc")
+    fields = quietly(cfdm.read, str(path))
+    return {field.nc_get_variable(): set(parts_of(field)) for field in fields}
+
+
+def parts_of(field: Any) -> Iterator[str]:
+    constructs = [*field.constructs.filter_by_data().values()]
+    bounds = [it.get_bounds() for it in constructs if getattr(it, "has_bounds", bool)()]
+    for part in (*constructs, *bounds, *field.coordinate_references().values()):
+        if path := part.nc_get_variable(None):
+            yield absolute(path)
+
+
+def by_us(store: Any) -> dict[str, set[str]]:
+    """Return the paths of what belongs to each data variable."""
+    groups = opened(xr.open_groups, store, assume_conventions="cf")
+    return {
+        absolute(path, name): {place_of(path, dataset[other]) for other in names_of(dataset, name)}
+        for path, dataset in groups.items()
+        for name in dataset.data_vars
+    }
+
+
+def names_of(dataset: xr.Dataset, name: str) -> set[str]:
+    """Return what an array's dimensions and attributes name, and what these name in turn."""
+    names = {str(dim) for dim in dataset[name].dims}
+    pending = {name, *names}
+    while pending:
+        array = dataset.variables.get(pending.pop())
+        if array is not None:
+            referred = set(referred_names({**array.attrs, **array.encoding}))
+            pending |= referred - names
+            names |= referred
+    return names & set(map(str, dataset.variables))
+
+
+def place_of(group: str, array: xr.DataArray) -> str:
+    store, _slash, path = array.encoding.get("source", "").removeprefix("memory://").partition("/")
+    return absolute(path) if store else absolute(group, str(array.name))
+
+
+@pytest.mark.parametrize("says_dimensions", [False, True], ids=["names only", "as NCZarr"])
+def test_fields_have_the_same_parts(by_cfdm: dict[str, set[str]], says_dimensions: bool) -> None:
+    ours = by_us(as_zarr(says_dimensions=says_dimensions))
+    assert set(by_cfdm) <= set(ours)
+    # What cfdm makes no field of are arrays that others refer to.
+    assert {path: ours[path] - MORE.get(path, set()) for path in by_cfdm} == by_cfdm
+
+
+@pytest.mark.parametrize("says_dimensions", [False, True])
+def test_the_hierarchy_opens(says_dimensions: bool) -> None:
+    ours = by_us(as_zarr(says_dimensions=says_dimensions))
+    assert ours["/ocean/temp"] >= {"/grid/s", "/times/time_bnds", "/ocean/zeta", "/reference"}
+    assert ours["/ocean/derived/volume"] == set()
