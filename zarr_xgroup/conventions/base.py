@@ -141,6 +141,11 @@ class ConventionHandler:
         name = declaration.get("name")
         return isinstance(name, str) and name.strip().rstrip(":").lower() == cls.name.lower()
 
+    @classmethod
+    def lack(cls) -> str:
+        """Return what an array lacks to which it does not apply though its group declares it."""
+        return _("the convention does not apply to it")
+
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return all that the convention says of an array.
 

@@ -66,6 +66,11 @@ class CsHandler(ConventionHandler):
             return True
         return array.attribute("cs") is not None and cls.is_declared_by_group(array)
 
+    @classmethod
+    def lack(cls) -> str:
+        """Return what an array lacks to which it does not apply though its group declares it."""
+        return _("it has no attribute 'cs'")
+
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the coordinates of all axes of all coordinate reference systems, and the CRS."""
         cs = array.attribute("cs")

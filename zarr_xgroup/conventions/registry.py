@@ -120,9 +120,10 @@ def seemingly_meant(
     )
 
 
-def declares_principal(attributes: Mapping[str, Any]) -> bool:
-    """Tell whether attributes of a node declare a principal convention."""
-    return any(it.is_declared(attributes) for it in handlers() if it.tier == "principal")
+def declared_principal(attributes: Mapping[str, Any]) -> Handler | None:
+    """Return the principal convention that attributes of a node declare, or None."""
+    principals = (it for it in handlers() if it.tier == "principal")
+    return next((it for it in principals if it.is_declared(attributes)), None)
 
 
 def why_not_declared(attributes: Mapping[str, Any]) -> str:

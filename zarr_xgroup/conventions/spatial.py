@@ -141,6 +141,11 @@ class SpatialHandler(ConventionHandler):
         return grid.dims is not None or grid.is_malformed
 
     @classmethod
+    def lack(cls) -> str:
+        """Return what an array lacks to which it does not apply though its group declares it."""
+        return _("spatial:dimensions does not name two of its dimensions")
+
+    @classmethod
     def is_declared_around(cls, array: ArrayView) -> bool:
         """Tell whether the array's group declares the convention, or that of its layout."""
         level = array.derived(layout_of)

@@ -11,12 +11,14 @@ from typing import Any
 
 from zarr_xgroup.conventions.model import Claim, Coordinate
 from zarr_xgroup.conventions.registry import (
-    declares_principal,
+    Handler,
+    declared_principal,
     seemingly_meant,
     why_not_declared,
 )
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.findings import Finding, Kind
+from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import candidate_paths, referred_names
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.snapshots import Snapshot
@@ -138,12 +140,12 @@ def without_principal(
 ) -> Iterator[Finding]:
     """Yield a finding for each array of data that declares no principal convention.
 
-    Not for coordinates, nor for arrays that others or the group's ``coordinates`` refer to, nor
-    for those of a group that declares one. In a tree groups have the coordinates of their parents.
-    What is assumed already would not help.
+    Not for coordinates, nor for arrays that others or the group's ``coordinates`` refer to. Of those
+    of a group that declares one it is told what they lack, if a grid is without coordinates. In a
+    tree groups have the coordinates of their parents. What is assumed already would not help.
     """
-    found = [(plan, list(_undeclared(plan, snapshot))) for plan in plans]
-    if not any(arrays for _plan, arrays in found):
+    found = [(plan, list(_undeclared(plan))) for plan in plans]
+    if not any(arrays for _each, arrays in found):
         return
     referred = {node for plan in plans for node in _referred(plan, snapshot)}
     known = {plan.node: plan for plan in plans} if is_tree else {}
@@ -151,8 +153,27 @@ def without_principal(
         if arrays:
             parents = [known[node] for node in plan.node.ancestors() if node in known]
             bare = _without_coordinate(plan, referred, parents)
-            others = (it for it in arrays if it.node not in referred)
-            yield from _told(plan, others, bare, _attributes(plan, snapshot), assumed)
+            others = [it for it in arrays if it.node not in referred]
+            group = _attributes(plan, snapshot)
+            if principal := declared_principal(group):
+                yield from _lacking(others, bare, principal)
+            else:
+                yield from _told(plan, others, bare, group, assumed)
+
+
+def _lacking(
+    arrays: Iterable[ArrayReading], bare: Mapping[Node | None, tuple[str, ...]], principal: Handler
+) -> Iterator[Finding]:
+    """Yield what grids lack to follow the convention that their group declares."""
+    for array in arrays:
+        if len(array.dims) > 1 and (dims := bare.get(array.node)):
+            message = _(
+                "its group declares {name!r}, but {lack}: it has no coordinates along {dims}"
+            )
+            text = message.format(
+                name=principal.name, lack=principal.lack(), dims=", ".join(map(repr, dims))
+            )
+            yield Finding(Kind.CHOICE, text, (str(array.node),), array.node)
 
 
 def _told(
@@ -208,9 +229,8 @@ def _attributes(plan: GroupPlan, snapshot: Snapshot) -> Mapping[str, Any]:
     return {} if document is None else document.attributes
 
 
-def _undeclared(plan: GroupPlan, snapshot: Snapshot) -> Iterator[ArrayReading]:
-    if declares_principal(_attributes(plan, snapshot)):
-        return
+def _undeclared(plan: GroupPlan) -> Iterator[ArrayReading]:
+    """Yield the arrays of data of a group to which no principal convention applies."""
     coordinates = {
         planned.name
         for planned in plan.variables

@@ -449,3 +449,38 @@ def test_a_store_in_a_folder(tmp_path: Path) -> None:
     path = write_local(build(grid(b02=band())), tmp_path / "a.zarr")
     dataset = opened(xr.open_dataset, path, assume_conventions="proj", chunks={})
     assert dataset["b02"].chunks is not None
+
+
+# What is declared, and does not apply.
+
+
+@pytest.mark.parametrize(
+    ("declared", "lack"),
+    [
+        ({"uuid": "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4"}, "spatial:dimensions does not name two"),
+        ({"name": "cs"}, "it has no attribute 'cs'"),
+    ],
+)
+def test_what_an_array_lacks_whose_group_declares_a_convention(
+    declared: Mapping[str, Any], lack: str
+) -> None:
+    members = {
+        "v": Array(np.ones((3, 4)), ("y", "x")),
+        "w": Array(np.ones((3, 4)), ("y", "x")),
+        "named": coordinate("named", [1.0]),
+        "short": Array([1.0, 2.0], ("n",)),
+    }
+    store = memory_store(build(Group(members, {"zarr_conventions": [declared]})))
+    _dataset, given = recorded(xr.open_dataset, store, engine="xgroup")
+    (told,) = given
+    assert type(told) is XGroupResolutionWarning
+    assert "Arrays /v, /w: its group declares" in str(told)
+    assert lack in str(told)
+    assert str(told).endswith("it has no coordinates along 'y', 'x'")
+
+
+def test_an_array_that_declares_cf_is_none_without_a_principal_convention() -> None:
+    declared = {"zarr_conventions": [{"uuid": "77c308c7-4db2-4774-8b2d-aa37e9997db6"}]}
+    store = memory_store(build(Group({"v": Array(np.ones((3, 4)), ("y", "x"), declared)})))
+    _dataset, given = recorded(xr.open_dataset, store, engine="xgroup")
+    assert given == []
