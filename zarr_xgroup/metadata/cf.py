@@ -7,6 +7,8 @@ the attributes (3.4, 4.3.3, 5, 5.6, 7.1, 7.2, 7.4, appendix A).
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from zarr_xgroup.metadata.paths import relative_path
+
 #: Attributes that are a list of names.
 _LISTS = ("coordinates", "bounds", "climatology", "ancillary_variables")
 #: Attributes that are a list of `role: name` pairs.
@@ -85,18 +87,11 @@ def candidate_paths(name: str, group: str) -> Iterator[str]:
         Paths from the root of the store, without leading slash. None for a relative path
         that leads above the root.
     """
-    if name.startswith("/"):
-        yield name.strip("/")
-    elif "/" in name:
-        segments = group.split("/") if group else []
-        for segment in name.split("/"):
-            if segment == "..":
-                if not segments:
-                    return
-                segments.pop()
-            elif segment not in ("", "."):
-                segments.append(segment)
-        yield "/".join(segments)
+    if "/" in name or name in (".", ".."):
+        segments = [segment for segment in name.split("/") if segment]
+        path = relative_path("" if name.startswith("/") else group, "/".join(segments) or ".")
+        if path is not None:
+            yield path
     else:
         segments = group.split("/") if group else []
         for depth in range(len(segments), -1, -1):

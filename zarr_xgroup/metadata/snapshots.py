@@ -67,7 +67,12 @@ class Snapshot:
         return self._documents.get(path)
 
     def is_known(self, path: str) -> bool:
-        """Tell whether it is known what there is at a path, be it nothing."""
+        """Tell whether it is known what there is at a path, be it nothing.
+
+        There is nothing at what cannot be the path of a node: a store is never asked for it.
+        """
+        if not is_node_path(path) or "\0" in path:
+            return True
         if path in self._documents or path in self._absent or path in self.problems:
             return True
         if not is_node_path(path):  # no store is asked for it

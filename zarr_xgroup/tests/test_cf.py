@@ -468,6 +468,28 @@ def test_attributes_that_refer_to_nothing(key: str, value: Any) -> None:
     assert all(isinstance(warning, XGroupWarning) for warning in told)
 
 
+OUTSIDE = [
+    "..",
+    "../..",
+    "/..",
+    "/../private.zarr/x",
+    "/g/../../private.zarr/x",
+    "../../private.zarr/x",
+]
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_nothing_outside_of_the_store_is_asked_for(name: str) -> None:
+    attributes = {"coordinates": name, "_nczarr_array": {"dimension_references": [name, "/x"]}}
+    for dims in ((name, "x"), ("y", "x")):
+        v = Array(np.ones((2, 2)), dims, attributes)
+        w = Array([1.0, 2.0], (f"/{name}",))
+        root = Group({"w": Array([1.0, 2.0], (name,)), "g": Group({"v": v, "w": w})})
+        store = recording_store(build(root))
+        opened_with_warnings(xr.open_dataset, store, group="g", assume_conventions="cf")
+        assert not [key for key in store.metadata_gets if ".." in key.split("/")]
+
+
 def test_many_that_refer_to_all_others() -> None:
     names = [f"a{number}" for number in range(60)]
     attributes = {"coordinates": " ".join(f"/there/{name}" for name in names)}
