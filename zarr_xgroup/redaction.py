@@ -40,7 +40,7 @@ _USER_IN_TEXT = re.compile(
 #: A URL within a text, of which a path may have been made, and its query. In what references are
 #: called, ``|`` ends it.
 _QUERY_IN_TEXT = re.compile(
-    rf"(?P<url>[A-Za-z]{_SCHEME}://?[^\s?#|]*)(?:[?#](?:(?!::{_SCHEME}(?:://|::))\S)*)?"
+    rf"(?P<url>[A-Za-z][\w+.-]{{1,63}}://?[^\s?#|]*)(?:[?#](?:(?!::{_SCHEME}(?:://|::))\S)*)?"
 )
 
 

@@ -134,6 +134,7 @@ REDACTED = {
     "https://host?token=secret": "https://host",
     "HTTPS://user:secret@HOST/a?secret": "HTTPS://HOST/a",
     "s3://key:secret@bucket/a": "s3://bucket/a",
+    "s3://bucket/a?sig=secret": "s3://bucket/a",
     "https://user:sec@ret@host/a": "https://host/a",
     "abfs+ssl://container@account/a?sig=secret": "abfs+ssl://account/a",
     "simplecache::https://user:secret@host/a?secret": "simplecache::https://host/a",
