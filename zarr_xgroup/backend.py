@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar, TypedDict, TypeVar, Unpack
+from typing import Any, ClassVar, TypedDict, TypeVar, Unpack, cast
 
 import xarray as xr
 from xarray.backends import BackendEntrypoint
@@ -28,6 +28,7 @@ from zarr_xgroup.findings import Finding, as_warnings
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.redaction import redact_causes, told
+from zarr_xgroup.storage.drop_in import EngineZarrOptions, without_engine_zarr
 from zarr_xgroup.storage.library import Library, StoreOptions
 
 T = TypeVar("T", StoreOptions, DecodingOptions)
@@ -41,8 +42,12 @@ class InterpretationOptions(TypedDict, total=False):
     assume_conventions: str | Iterable[str] | None
 
 
-class OpenOptions(StoreOptions, InterpretationOptions, DecodingOptions, total=False):
+class OpenOptions(
+    StoreOptions, EngineZarrOptions, InterpretationOptions, DecodingOptions, total=False
+):
     """All options of an open: what xarray passes to a backend, and what concerns the store."""
+
+    use_zarr_fill_value_as_mask: bool | None
 
 
 class XGroupBackendEntrypoint(BackendEntrypoint):
@@ -85,6 +90,8 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
                 For the fsspec filesystem of a URL.
             zarr_format : {2, 3}, optional
                 Default: whichever the store has, v3 if it has both.
+            use_zarr_fill_value_as_mask : bool, optional
+                Whether the fill value of an array's storage means missing data. Default: in v2.
             cross_store_storage_options : mapping of str to mapping, optional
                 Storage options of other stores that references lead to, by URI prefix; the
                 longest at a path boundary counts. `storage_options` are never used for these.
@@ -160,13 +167,21 @@ class _Opening:
     """One open: read, interpret, plan, build; what was found on the way is told at the end."""
 
     def __init__(
-        self, library: Library, group: str, decoding: DecodingOptions, assumed: frozenset[str]
+        self,
+        library: Library,
+        group: str,
+        decoding: DecodingOptions,
+        *,
+        assumed: frozenset[str],
+        fill_value_masks: bool | None,
     ) -> None:
         self._library = library
         self._group = group
         self._assumed = assumed
         self._decoding = decoding
-        self._maker = Lender(library.snapshots, library.zarr_store)
+        self._maker = Lender(
+            library.snapshots, library.zarr_store, fill_value_masks=fill_value_masks
+        )
         self._dropped = frozenset(_names(decoding.get("drop_variables")))
         self._identities: dict[str, dict[str, Hashable]] = {}
         self.findings: list[Finding] = []
@@ -253,16 +268,19 @@ class _Opening:
 @contextmanager
 def _opening(store_like: Any, options: OpenOptions) -> Iterator[_Opening]:
     """Open a store; at the end tell what was found, or close it if anything was raised."""
-    if unknown := sorted(set(options) - set(OpenOptions.__annotations__)):
+    settled = cast(OpenOptions, without_engine_zarr(options))
+    if unknown := sorted(set(settled) - set(OpenOptions.__annotations__)):
         message = _("engine 'xgroup' has no option {names}; it has {options}").format(
             names=", ".join(unknown), options=", ".join(sorted(OpenOptions.__annotations__))
         )
         raise TypeError(message)
     assumed = named_conventions(options.get("assume_conventions"))
     try:
-        library, group = Library.open(store_like, _part(StoreOptions, options))
+        library, group = Library.open(store_like, _part(StoreOptions, settled))
         try:
-            opening = _Opening(library, group, _part(DecodingOptions, options), assumed)
+            decoding = _part(DecodingOptions, settled)
+            masks = settled.get("use_zarr_fill_value_as_mask")
+            opening = _Opening(library, group, decoding, assumed=assumed, fill_value_masks=masks)
             yield opening
             for warning in as_warnings([*library.findings, *opening.findings]):
                 warn_user(warning)

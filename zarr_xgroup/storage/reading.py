@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from zarr.abc.store import RangeByteRequest, Store
 from zarr.core.buffer import default_buffer_prototype
-from zarr.storage import StorePath
+from zarr.storage import FsspecStore, StorePath
 
 from zarr_xgroup.errors import XGroupStoreError
 from zarr_xgroup.i18n import _
@@ -93,9 +93,27 @@ class StoreReader:
                     for key in keys
                     if key.lstrip("/").startswith(below)
                 }
+            names = names or await self._referred_to(group)
             return {name for name in names if self._can_be_node(name)}
 
         return await self._attempt(listed, f"/{group}")
+
+    async def _referred_to(self, group: str) -> set[str]:
+        """Return what the references of fsspec (as of kerchunk) have directly below a group.
+
+        They find nothing where zarr looks: at the path with a slash in front of it.
+        """
+        if not isinstance(self._store, FsspecStore):
+            return set()
+        filesystem: Any = self._store.fs
+        if not group or getattr(filesystem, "protocol", None) != "reference":
+            return set()
+        path = join_path(self._store.path.strip("/"), group)
+        try:
+            found = await filesystem._ls(path, detail=False)  # as zarr asks
+        except FileNotFoundError:
+            return set()
+        return {name.rpartition("/")[2] for name in found}
 
     def _can_be_node(self, name: str) -> bool:
         """Tell whether zarr can ask for what is called so; it may take backslashes for slashes."""

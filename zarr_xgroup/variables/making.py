@@ -30,12 +30,20 @@ class Maker:
         What is known of the stores.
     zarr_store : callable
         Returns an open store by its number.
+    fill_value_masks : bool, optional
+        Whether the fill value of an array's storage means missing data. Default: in v2.
     """
 
-    def __init__(self, snapshots: Snapshots, zarr_store: Callable[[int], Store]) -> None:
+    def __init__(
+        self,
+        snapshots: Snapshots,
+        zarr_store: Callable[[int], Store],
+        *,
+        fill_value_masks: bool | None = None,
+    ) -> None:
         self._snapshots = snapshots
         self._zarr_store = zarr_store
-        self._templates = Templates()
+        self._templates = Templates(fill_value_masks)
         self._known: dict[tuple[int, str, tuple[str, ...]], Template] = {}
 
     def template(self, node: Node, dims: tuple[str, ...]) -> Template:

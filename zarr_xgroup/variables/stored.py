@@ -27,7 +27,7 @@ from zarr_xgroup._compat import array_of_metadata
 from zarr_xgroup.errors import XGroupMetadataError, containing
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import DIMENSION_KEY
-from zarr_xgroup.metadata.documents import Document, ZarrFormat, copy_of
+from zarr_xgroup.metadata.documents import Document, copy_of
 from zarr_xgroup.variables.fillvalues import (
     FILL,
     UnusableFillValue,
@@ -136,9 +136,16 @@ class Template:
 
 
 class Templates:
-    """The templates of one open, each made once."""
+    """The templates of one open, each made once.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    fill_value_masks : bool, optional
+        Whether the fill value of an array's storage means missing data. Default: in v2.
+    """
+
+    def __init__(self, fill_value_masks: bool | None = None) -> None:
+        self._fill_value_masks = fill_value_masks
         self._known: dict[Any, Template | XGroupMetadataError] = {}
 
     def template(self, document: Document, dims: Sequence[str]) -> Template:
@@ -158,7 +165,7 @@ class Templates:
         )
         if key not in self._known:
             try:
-                self._known[key] = _template(document, tuple(dims))
+                self._known[key] = _template(document, tuple(dims), self._fill_value_masks)
             except XGroupMetadataError as error:
                 self._known[key] = error
         found = self._known[key]
@@ -199,16 +206,17 @@ def _chunk_lengths(document: Mapping[str, Any]) -> list[Any]:
     return list(chunks) if isinstance(chunks, list) else []
 
 
-def _template(document: Document, dims: tuple[str, ...]) -> Template:
+def _template(document: Document, dims: tuple[str, ...], fill_value_masks: bool | None) -> Template:
     """Make a template: open an array with the names, but not the values, of its attributes."""
     names: dict[str, Any] = dict.fromkeys(document.attributes)
     if FILL in names:
         names[FILL] = document.attributes[FILL]
     plain = {**document, "attributes": names}
     array = open_array(_NOWHERE, with_dimensions(plain, dims))
-    zarr_format = array.metadata.zarr_format
+    if fill_value_masks is None:  # as engine zarr decides it
+        fill_value_masks = array.metadata.zarr_format == 2
     with containing():
-        variable, fill_value = _variable_of(array, zarr_format)
+        variable, fill_value = _variable_of(array, masks=fill_value_masks)
     wrapper = variable._data.array  # type: ignore[union-attr]
     return Template(
         array.metadata,
@@ -222,20 +230,23 @@ def _template(document: Document, dims: tuple[str, ...]) -> Template:
 
 
 def _variable_of(
-    array: zarr.Array[Any], zarr_format: ZarrFormat
+    array: zarr.Array[Any], *, masks: bool
 ) -> tuple[xr.Variable, UnusableFillValue | None]:
-    """Return an array as engine zarr does, also if its ``_FillValue`` is not as xarray writes it."""
+    """Return an array as engine zarr does, also if its ``_FillValue`` is not as xarray writes it.
+
+    The latter counts unless the storage's own fill value `masks`.
+    """
     attributes = dict(array.metadata.attributes)
-    if zarr_format == 2 or FILL not in attributes:
-        return _by_zarr_store(array, zarr_format), None
+    if masks or FILL not in attributes:
+        return _by_zarr_store(array, masks=masks), None
     written = attributes.pop(FILL)
     either_sign = "_Unsigned" in attributes
     if can_hold(array.dtype, written, either_sign=either_sign):
         with suppress(XGroupMetadataError), containing():
-            return _by_zarr_store(array, zarr_format), None
+            return _by_zarr_store(array, masks=masks), None
     # xarray expects base64 of floats; GeoZarr and NZ-1.0 write a plain JSON value of the type.
     bare = zarr.Array.from_dict(_NOWHERE, {**array.metadata.to_dict(), "attributes": attributes})
-    variable = _by_zarr_store(bare, zarr_format)
+    variable = _by_zarr_store(bare, masks=masks)
     value = plain_fill_value(written, array.dtype)
     if value is None:
         return variable, UnusableFillValue(written)
@@ -243,13 +254,14 @@ def _variable_of(
     return variable, None
 
 
-def _by_zarr_store(array: zarr.Array[Any], zarr_format: ZarrFormat) -> xr.Variable:
+def _by_zarr_store(array: zarr.Array[Any], *, masks: bool) -> xr.Variable:
     group = _KnownGroup(
-        zarr.AsyncGroup(GroupMetadata(zarr_format=zarr_format), StorePath(_NOWHERE.store, "")),
+        zarr.AsyncGroup(
+            GroupMetadata(zarr_format=array.metadata.zarr_format), StorePath(_NOWHERE.store, "")
+        ),
         {"template": array},
     )
-    # As engine zarr decides it: in v2 the storage's fill value means missing data.
-    store = ZarrStore(group, mode="r", use_zarr_fill_value_as_mask=zarr_format == 2)
+    store = ZarrStore(group, mode="r", use_zarr_fill_value_as_mask=masks)
     variable: xr.Variable = store.open_store_variable("template")  # type: ignore[no-untyped-call]
     return variable
 

@@ -1,0 +1,74 @@
+"""The options of xarray's engine zarr, as far as an open that only reads can honour them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypedDict
+
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.documents import ZarrFormat
+
+
+class EngineZarrOptions(TypedDict, total=False):
+    """Options that scripts for engine zarr may give, beside those that say which store is meant.
+
+    Attributes
+    ----------
+    mode : "r"
+        Nothing is written here.
+    zarr_version : {2, 3} or None
+        What `zarr_format` was called.
+    cache_members : bool
+        Whether the members of a group are listed once; here they always are.
+    stacklevel : int
+        Which line warnings point at; here it is always the one that opens.
+    """
+
+    mode: Literal["r"] | None
+    zarr_version: ZarrFormat | None
+    cache_members: bool
+    stacklevel: int
+
+
+def without_engine_zarr(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options without those of engine zarr, which are honoured or refused.
+
+    Raises
+    ------
+    TypeError
+        If an option is given that cannot be honoured.
+    ValueError
+        If the store is to be opened for writing, or two options name different formats.
+    """
+    refused = _refused()
+    for name in refused:
+        if options.get(name) is not None:
+            raise TypeError(
+                _("engine 'xgroup' does not take {name!r}: {reason}").format(
+                    name=name, reason=refused[name]
+                )
+            )
+    mode = options.get("mode")
+    if mode not in (None, "r"):
+        message = _("engine 'xgroup' only reads: mode must be 'r', got {mode!r}")
+        raise ValueError(message.format(mode=mode))
+    names = {*refused, *EngineZarrOptions.__annotations__}
+    kept = {name: value for name, value in options.items() if name not in names}
+    version = options.get("zarr_version")
+    if version is None:
+        return kept
+    if kept.get("zarr_format") not in (None, version):
+        message = _("zarr_version {version} and zarr_format {format} are not the same")
+        raise ValueError(message.format(version=version, format=kept["zarr_format"]))
+    return {**kept, "zarr_format": version}
+
+
+def _refused() -> dict[str, str]:
+    """Return the options of engine zarr that cannot be honoured, with what can be done instead."""
+    return {
+        "synchronizer": _("it is for writing, and zarr has none any more; leave it out"),
+        "chunk_store": _(
+            "zarr takes no store of chunks beside that of metadata any more; open one that has both"
+        ),
+        "store": _("the store to open is the first argument"),
+    }
