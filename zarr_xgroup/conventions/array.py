@@ -26,6 +26,15 @@ T = TypeVar("T")
 CONVENTIONS_KEY = "zarr_conventions"
 
 
+def is_standing(name: str, dims: tuple[str, ...], attributes: Mapping[str, Any]) -> bool:
+    """Tell whether an array of a group stands where metadata give values for what is called so.
+
+    A coordinate does, whoever wrote it. An array that declares conventions may be data; it is a
+    coordinate all the same where it is called like its only dimension.
+    """
+    return dims == (name,) or CONVENTIONS_KEY not in attributes
+
+
 class Described(Protocol):
     """What follows from an array's document."""
 
@@ -361,4 +370,4 @@ class ArrayView:
         )
 
 
-__all__ = ["CONVENTIONS_KEY", "ArrayView", "AxisNames", "Describer", "Models"]
+__all__ = ["CONVENTIONS_KEY", "ArrayView", "AxisNames", "Describer", "Models", "is_standing"]

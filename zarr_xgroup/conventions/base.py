@@ -10,12 +10,15 @@ from zarr_xgroup.conventions import lending
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY, ArrayView
 from zarr_xgroup.conventions.model import AxisNames, Interpretation
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.nodes import Node
 
 if TYPE_CHECKING:
     import xarray as xr
     import zarr
 
 __all__ = ["ConventionHandler", "declarations"]
+
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 class ConventionHandler:
@@ -99,8 +102,33 @@ class ConventionHandler:
 
     @classmethod
     def _is_declared_in_group(cls, array: ArrayView) -> bool:
-        group = array.document_of(array.node.group)
-        return group is not None and cls.is_declared(group.attributes)
+        """Tell whether the group of an array declares this convention for it.
+
+        What a group further up declares holds for attributes with the prefix of the convention.
+        """
+        group = array.node.group
+        if cls._is_declared_at(array, group):
+            return True
+        return cls._has_prefixed(array.attributes) and cls._is_declared_above(array, group)
+
+    @classmethod
+    def _is_declared_at(cls, array: ArrayView, group: Node) -> bool:
+        """Tell whether a group declares this convention, or has attributes of it below one that does."""
+        document = array.document_of(group)
+        if document is None:
+            return False
+        if cls.is_declared(document.attributes):
+            return True
+        return cls._has_prefixed(document.attributes) and cls._is_declared_above(array, group)
+
+    @classmethod
+    def _has_prefixed(cls, attributes: Mapping[str, Any]) -> bool:
+        return any(key.startswith(f"{cls.name}:") for key in attributes)
+
+    @classmethod
+    def _is_declared_above(cls, array: ArrayView, group: Node) -> bool:
+        documents = (array.document_of(node) for node in group.ancestors())
+        return any(item is not None and cls.is_declared(item.attributes) for item in documents)
 
     @classmethod
     def seems_meant(cls, attributes: Mapping[str, Any], siblings: Collection[str]) -> bool:
@@ -115,8 +143,7 @@ class ConventionHandler:
         siblings : collection of str
             The names of the group's arrays.
         """
-        prefixed = any(key.startswith(f"{cls.name}:") for key in attributes)
-        return prefixed or isinstance(attributes.get(cls.name), Mapping)
+        return cls._has_prefixed(attributes) or isinstance(attributes.get(cls.name), Mapping)
 
     @classmethod
     def is_declared(cls, attributes: Mapping[str, Any]) -> bool:
@@ -206,8 +233,17 @@ class ConventionHandler:
 
 
 def declarations(attributes: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the items of ``zarr_conventions`` that can be declarations."""
+    """Yield the items of ``zarr_conventions`` that can be declarations.
+
+    They are a list, or the members of an object by their uuid (framework 0.1.0).
+    """
     items = attributes.get(CONVENTIONS_KEY)
+    if isinstance(items, Mapping):
+        items = [
+            {**item, "uuid": key}
+            for key, item in items.items()
+            if isinstance(item, Mapping) and _UUID.fullmatch(key)
+        ]
     if isinstance(items, list):
         yield from (item for item in items if isinstance(item, Mapping))
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.array import ArrayView, is_standing
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.crs import is_geographic
 from zarr_xgroup.conventions.cs_model import (
@@ -163,7 +163,7 @@ class _AlongAxis:
 
     def coordinates(self) -> Iterator[Coordinate]:
         """Yield a coordinate for each coordinate set, the positions where there is none."""
-        if not self.is_dimension and self._is_misnamed():
+        if not self.is_dimension and not self._is_own(self.name) and self._is_misnamed():
             return
         if not self.axis.sets and not self.axis.wrong_sets:
             if self.is_dimension:
@@ -279,7 +279,7 @@ class _AlongAxis:
             return self._along(Regular(0, 1), attributes, name)
         if item.values is None:
             raise item.place.at(node).error(_("has no {key!r}").format(key="values"))
-        return Coordinate(name, self._source(item.values, node), attributes)
+        return Coordinate(name, self._source(item.values, node, name), attributes)
 
     # What a coordinate is told to be.
 
@@ -315,36 +315,51 @@ class _AlongAxis:
     def _along(self, function: Regular, attributes: dict[str, Any], name: str) -> Coordinate:
         return Coordinate(name, self._regular(function), attributes)
 
-    def _source(self, values: Values | Wrong, node: Node) -> Source:
+    def _source(self, values: Values | Wrong, node: Node, name: str) -> Source:
+        """Return what the values of a coordinate are.
+
+        Of one that the group has itself they are only compared: there may be any number of them.
+        """
         if isinstance(values, Wrong):
             raise values.at(node)
         value = values.part.at(node)
         if values.kind == "regular":
             return self._regular(_regular(value, self.length))
         if values.kind == "explicit":
-            return self._literal(explicit_values(value, self.length))
-        return self._external(self._referred(value), value)
+            is_compared = bool(value.value) and self._is_own(name)
+            return self._literal(explicit_values(value, None if is_compared else self.length))
+        return self._external(self._referred(value, name), value)
 
-    def _referred(self, reference: Fragment) -> Node:
+    def _referred(self, reference: Fragment, name: str) -> Node:
         """Return the array that a reference leads to.
 
-        Where it leads nowhere, the group's own array that is called like the axis and as long: a
-        reference may be left behind when data are written again with their coordinates.
+        Where it leads nowhere, the group's own coordinate of that name, or its array that is called
+        like the axis and as long: a reference may be left behind when data are written again with
+        their coordinates.
         """
         try:
             return self.array.resolver.array(reference, self._is_along_axis)
         except XGroupReferenceError:
-            if self._own_shape() == [self.length]:
-                return self.array.node.group.child(self.name)
+            is_axis = name == self.name and self._own_shape() == [self.length]
+            if is_axis or self._is_own(name):
+                return self.array.node.group.child(name)
             raise
 
     def _own_shape(self) -> list[int] | None:
         document = self.array.sibling(self.name) if self.is_dimension else None
         return None if document is None else document["shape"]
 
+    def _is_own(self, name: str) -> bool:
+        """Tell whether the group has a coordinate of a name along the axis itself."""
+        document = self.array.sibling(name)
+        along = (self.name,) if self.is_dimension else ()
+        if document is None or tuple(self.array.siblings[name]) != along:
+            return False
+        return is_standing(name, along, document.attributes)
+
     def _has_own_bounds(self) -> bool:
         """Tell whether the group's own coordinate of the axis names its boundaries."""
-        document = self.array.sibling(self.name) if self.is_dimension else None
+        document = self.array.sibling(self.name) if self._is_own(self.name) else None
         return document is not None and document.attributes.get("bounds") is not None
 
     def _regular(self, function: Regular) -> Computed:
@@ -485,7 +500,7 @@ class _AlongAxis:
             return Coordinate(node.name, self._external_term(node, value))
         if kind == "explicit" and len(value.as_list()) == 1 and self.length != 1:
             return Coordinate(name, Literal(explicit_values(value, 1).reshape(()), ()))
-        return Coordinate(name, self._source(Values(kind, value.part), value.node))
+        return Coordinate(name, self._source(Values(kind, value.part), value.node, name))
 
     def _external_term(self, node: Node, reference: Fragment) -> Stored:
         shape, sizes = self.array.shape_of(node), self.array.sizes

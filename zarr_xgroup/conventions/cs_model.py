@@ -101,6 +101,11 @@ class _Parsing:
         return (self.attempt(member.as_object) or {}) if member is not None else {}
 
 
+def _identified_itself(fragment: Fragment) -> Fragment | None:
+    """Return an object that has the members of ``id`` itself, None for another one."""
+    return fragment if any(fragment.get(key) is not None for key in CRS_KEYS) else None
+
+
 def _part(fragment: Fragment | None) -> Part | None:
     return None if fragment is None else fragment.part
 
@@ -279,8 +284,10 @@ class System:
         The name of each axis, and the axis.
     name : object
         Its name.
-    identity, geolocation : Part or None
-        As they are written.
+    identity : Part or None
+        What says which one it is: ``id``, or itself where the members of that stand in it.
+    geolocation : Part or None
+        As it is written.
     wrong : tuple of Wrong
         What is wrong with its parts.
     """
@@ -302,7 +309,7 @@ class System:
         return cls(
             tuple((name, _linked(axis, Axis.parse)) for name, axis in axes or ()),
             None if name is None else name.value,
-            _part(fragment.get("id")),
+            _part(fragment.get("id") or _identified_itself(fragment)),
             _part(fragment.get("geolocation")),
             tuple(parsing.wrong),
         )

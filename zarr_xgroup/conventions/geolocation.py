@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import ClassVar
 
-from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.array import ArrayView, is_standing
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.crs import Crs, crs_in
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
-from zarr_xgroup.errors import XGroupMetadataError
+from zarr_xgroup.errors import XGroupMetadataError, XGroupReferenceError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node
+from zarr_xgroup.metadata.references import Reference
 from zarr_xgroup.redaction import redact
 from zarr_xgroup.variables.sources import Stored
 
@@ -72,7 +73,7 @@ def _is_located(array: ArrayView, geolocation: Fragment) -> bool:
         if (arrays := geolocation.get(kind)) is not None
         and (reference := arrays.get(axis)) is not None
     ]
-    nodes = [array.quietly(array.resolver.array, reference) for reference in references]
+    nodes = [array.quietly(_referred, array, reference) for reference in references]
     found = [node for node in nodes if node is not None]
     if any(array.is_me(node) for node in found):
         return False
@@ -128,7 +129,7 @@ def _coordinate(
     array: ArrayView, arrays: Fragment, kind: tuple[str, str], identity: Fragment | None
 ) -> Coordinate:
     reference = arrays.required(kind[1])
-    node = array.resolver.array(reference)
+    node = _referred(array, reference)
     dims = fitting_dims(array, node)
     if not set(dims) <= set(array.dims):
         message = _(
@@ -139,6 +140,24 @@ def _coordinate(
     source = array.stored(Stored(node, dims), reference)
     attributes = dict(_ATTRIBUTES.get(kind, {}))
     return Coordinate(node.name, source, attributes, crs=_crs(array, arrays, kind[0], identity))
+
+
+def _referred(array: ArrayView, reference: Fragment) -> Node:
+    """Return the array that a reference leads to.
+
+    Where it leads nowhere, the group's own coordinate of that name: a reference may be left behind
+    when data are written again with their coordinates.
+    """
+    try:
+        return array.resolver.array(reference)
+    except XGroupReferenceError:
+        name = Reference.parse(reference).node.rpartition("/")[2]
+        document = array.sibling(name)
+        if document is None:
+            raise
+        if not is_standing(name, tuple(array.siblings[name]), document.attributes):
+            raise
+        return array.node.group.child(name)
 
 
 def _crs(array: ArrayView, arrays: Fragment, kind: str, identity: Fragment | None) -> Crs | None:

@@ -119,7 +119,7 @@ class AxisNames:
     axes : tuple of tuple
         Names, each with the length where that is known.
     in_order : bool
-        Whether, lengths allowing, an array with just these axes has them in this order.
+        Whether, lengths allowing, an array has them in this order, the last axes first of all.
     """
 
     axes: tuple[tuple[str, int | None], ...] = ()

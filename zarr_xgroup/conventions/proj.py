@@ -46,7 +46,8 @@ def crs_of(array: ArrayView) -> Crs | None:
     That of its grid mapping variable (named by its ``grid_mapping``, else ``spatial_ref`` in its
     group), for what the data carry themselves stands. Else from ``proj:*`` of the array, else of
     its group, else of the group whose multiscales layout has it, else ``id`` of its ``cs``, else
-    ``id`` of a CRS there. That of a geolocation is the CRS of its arrays, not of the grid.
+    ``id`` of a CRS there, else ``proj:*`` directly in it. That of a geolocation is the CRS of its
+    arrays, not of the grid.
     """
     own = array.quietly(_of_grid_mapping, array)
     declared = next((crs for place in _places(array) if (crs := crs_at(array, place))), None)
@@ -92,6 +93,7 @@ def _places(array: ArrayView) -> Iterator[Fragment]:
         yield from _members(cs, "id")
         for system in array.derived(systems_of):
             yield from _members(system, "id")
+            yield system
 
 
 def _attributes(array: ArrayView, node: Node) -> Iterator[Fragment]:

@@ -8,7 +8,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeAlias
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
-from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.base import ConventionHandler, declarations
 from zarr_xgroup.conventions.cf import CfHandler
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.geolocation import GeolocationHandler
@@ -131,6 +131,8 @@ def why_not_declared(attributes: Mapping[str, Any]) -> str:
     items = attributes.get(CONVENTIONS_KEY)
     if items is None:
         return ""
+    if isinstance(items, Mapping):
+        items = list(declarations(attributes)) or items
     if not isinstance(items, list):
         return _("{key} is no list of objects such as {example}").format(
             key=CONVENTIONS_KEY, example=_EXAMPLE

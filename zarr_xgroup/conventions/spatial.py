@@ -41,6 +41,9 @@ _CENTRE = {"pixel": 0.5, "node": 0.0}
 #: By how much of a cell coordinate arrays may differ from a transform: they are often rounded.
 _OF_A_CELL = 0.1
 
+#: By how much of a cell numbers differ that are the same but for rounding.
+_ROUNDED = 1e-3
+
 #: The attributes of the convention.
 _KEYS = frozenset(
     f"spatial:{key}"
@@ -151,8 +154,7 @@ class SpatialHandler(ConventionHandler):
         level = array.derived(layout_of)
         if cls.is_declared_by_group(array):
             return True
-        group = None if level is None else array.document_of(level.group)
-        return group is not None and cls.is_declared(group.attributes)
+        return level is not None and cls._is_declared_at(array, level.group)
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the coordinates of cell centres, the CRS, and the transform if they follow from it."""
@@ -428,7 +430,7 @@ class Grid:
         centre = self._centre()
         sizes = (self.array.sizes[dims[0]], self.array.sizes[dims[1]])
         self._check_shape(sizes)
-        affine = self._affine()
+        affine = self._affine(dims)
         box = self._box()
         if affine is None:
             if box is None:
@@ -451,11 +453,11 @@ class Grid:
             raise registration.error(_("must be 'pixel' or 'node', got {name!r}").format(name=name))
         return _CENTRE[name]
 
-    def _affine(self) -> Affine | None:
+    def _affine(self, dims: tuple[str, str]) -> Affine | None:
         written = self.attribute("transform")
         if written is not None:
             return _affine(written)
-        return _derived(self.array, self.level) if self.level is not None else None
+        return _derived(self.array, dims, self.level) if self.level is not None else None
 
     def _is_of_gdal(
         self, transform: Transform, sizes: tuple[int, int], box: Fragment | None
@@ -512,7 +514,8 @@ class Grid:
         if written is None:
             return
         actual = extent_of(transform, sizes)
-        if not spans(written, transform, sizes):
+        # The last cells of a level whose size is rounded up overhang the box of all levels.
+        if not spans(written, transform, sizes, cells=1 + _ROUNDED):
             message = _("{place} is {box}, but the transform gives {actual}; the latter was used")
             self.array.note(message.format(place=box, box=list(written), actual=actual))
 
@@ -531,12 +534,20 @@ def extent_of(transform: Transform, sizes: tuple[int, int]) -> list[float]:
     return [min(x), min(y), max(x), max(y)]
 
 
-def spans(box: list[float], transform: Transform, sizes: tuple[int, int]) -> bool:
-    """Tell whether a bounding box is that of a grid, but for a thousandth of a cell."""
+def spans(
+    box: list[float],
+    transform: Transform,
+    sizes: tuple[int, int],
+    cells: float = _ROUNDED,
+) -> bool:
+    """Tell whether a bounding box is that of a grid, but for so many cells."""
     affine = transform.affine
-    cell = max(abs(n) for n in (affine.a, affine.b, affine.d, affine.e))
+    wide, high = abs(affine.a) + abs(affine.b), abs(affine.d) + abs(affine.e)
     actual = extent_of(transform, sizes)
-    return all(abs(a - b) <= cell * 1e-3 for a, b in zip(box, actual, strict=True))
+    return all(
+        abs(a - b) <= cell * cells
+        for a, b, cell in zip(box, actual, (wide, high, wide, high), strict=True)
+    )
 
 
 def _of_gdal(affine: Affine) -> Affine:
@@ -603,43 +614,74 @@ def _from_box(box: Fragment, sizes: tuple[int, int], centre: float) -> Affine:
     return Affine((right - left) / columns, 0.0, left, 0.0, -(top - bottom) / rows, top)
 
 
-def _derived(array: ArrayView, level: Level) -> Affine | None:
+def _derived(array: ArrayView, dims: tuple[str, str], level: Level) -> Affine | None:
     """Return the transform of a level that follows from that of the level it is derived from."""
     asset = level.item.get("asset")
     name = str(asset.value).strip("/") if asset is not None else ""
-    return _of_level(array, level, name, ())
+    return _Levels(array, dims, level).transform(name, ())
 
 
-def _of_level(array: ArrayView, level: Level, asset: str, seen: tuple[str, ...]) -> Affine | None:
-    item = level.other(asset)
-    if item is None:
-        reason = _("there is no level {asset!r}").format(asset=asset)
-        message, place = f"{level.item}: {reason}", str(level.item)
-        raise XGroupReferenceError(message, place=place, target=asset, reason=reason)
-    if asset in seen:
-        chain = " -> ".join((*seen, asset))
-        reason = _("levels are derived from one another: {chain}").format(chain=chain)
-        message = f"{item}: {reason}"
-        raise XGroupReferenceError(message, place=str(item), target=asset, reason=reason)
-    # What a level says itself is nearest, then its item in the layout.
-    node = level.group.child(asset) if asset else level.group
-    written = array.attribute_of(node, "spatial:transform") or item.get("spatial:transform")
-    if written is not None:
-        return _affine(written)
-    source, relation = item.get("derived_from"), item.get("transform")
-    if source is None or relation is None:
-        return None
-    above = _of_level(array, level, source.as_text().strip("/"), (*seen, asset))
-    return None if above is None else usable(_composed(above, _relation(relation)), relation)
+@dataclass(frozen=True)
+class _Levels:
+    """The levels of a layout, as seen from an array of one of them.
 
+    Attributes
+    ----------
+    array : ArrayView
+        The array.
+    dims : tuple of str
+        Its dimensions along Y and X.
+    level : Level
+        The level that it is of.
+    """
 
-def _relation(relation: Fragment) -> Affine:
-    """Return how positions of a level are positions of the one that it is derived from."""
-    relation.as_object()
-    scale, translation = relation.get("scale"), relation.get("translation")
-    rows, columns = (1.0, 1.0) if scale is None else finite_numbers(scale, 2)
-    down, right = (0.0, 0.0) if translation is None else finite_numbers(translation, 2)
-    return Affine(columns, 0.0, right, 0.0, rows, down)
+    array: ArrayView
+    dims: tuple[str, str]
+    level: Level
+
+    def transform(self, asset: str, seen: tuple[str, ...]) -> Affine | None:
+        """Return the transform of a level; `seen` are those that are derived from it."""
+        item = self.level.other(asset)
+        if item is None:
+            reason = _("there is no level {asset!r}").format(asset=asset)
+            message, place = f"{self.level.item}: {reason}", str(self.level.item)
+            raise XGroupReferenceError(message, place=place, target=asset, reason=reason)
+        if asset in seen:
+            chain = " -> ".join((*seen, asset))
+            reason = _("levels are derived from one another: {chain}").format(chain=chain)
+            message = f"{item}: {reason}"
+            raise XGroupReferenceError(message, place=str(item), target=asset, reason=reason)
+        # What a level says itself is nearest, then its item in the layout.
+        node = self.level.group.child(asset) if asset else self.level.group
+        own = self.array.attribute_of(node, "spatial:transform")
+        written = own or item.get("spatial:transform")
+        if written is not None:
+            return _affine(written)
+        source, relation = item.get("derived_from"), item.get("transform")
+        if source is None or relation is None:
+            return None
+        above = self.transform(source.as_text().strip("/"), (*seen, asset))
+        return (
+            None if above is None else usable(_composed(above, self._relation(relation)), relation)
+        )
+
+    def _relation(self, relation: Fragment) -> Affine:
+        """Return how positions of a level are positions of the one that it is derived from."""
+        relation.as_object()
+        rows, columns = self._along_grid(relation.get("scale"), 1.0)
+        down, right = self._along_grid(relation.get("translation"), 0.0)
+        return Affine(columns, 0.0, right, 0.0, rows, down)
+
+    def _along_grid(self, numbers: Fragment | None, default: float) -> tuple[float, float]:
+        """Return the numbers along Y and X: there are two, or one for each axis of the arrays."""
+        if numbers is None:
+            return default, default
+        count = len(numbers.as_list())
+        arrays = (self.array.dims, *(tuple(sizes) for sizes in self.array.siblings.values()))
+        fitting = (dims for dims in arrays if len(dims) == count and set(dims) >= set(self.dims))
+        dims = next(fitting, self.dims) if count > 2 else self.dims
+        along = dict(zip(dims, finite_numbers(numbers, len(dims)), strict=True))
+        return along[self.dims[0]], along[self.dims[1]]
 
 
 def _composed(outer: Affine, inner: Affine) -> Affine:

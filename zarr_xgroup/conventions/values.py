@@ -42,8 +42,8 @@ def two_numbers(fragment: Fragment) -> tuple[float, float]:
     return numbers[0], numbers[1]
 
 
-def explicit_values(fragment: Fragment, length: int) -> np.ndarray[Any, Any]:
-    """Return the values of a list, of shape (length,).
+def explicit_values(fragment: Fragment, length: int | None) -> np.ndarray[Any, Any]:
+    """Return the values of a list, of shape (length,), or of any length for None.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def explicit_values(fragment: Fragment, length: int) -> np.ndarray[Any, Any]:
         of its numbers exactly.
     """
     values = fragment.as_list()
-    if len(values) != length:
+    if length not in (None, len(values)):
         raise fragment.error(
             _("has {number} values, the axis needs {length}").format(
                 number=len(values), length=length

@@ -227,7 +227,9 @@ def _without_contradicted(
     for name, variable in planned.items():
         if variable.bounds_of in contradicted:
             continue
-        dropped = {"bounds"} if name in contradicted else set()
+        bounds = planned.get(str(variable.attributes.get("bounds")))
+        is_declared = bounds is not None and bounds.bounds_of == name
+        dropped = {"bounds"} if is_declared and name in contradicted else set()
         if not variable.transform_of.isdisjoint(contradicted):
             dropped.add("GeoTransform")
         if dropped & variable.attributes.keys():

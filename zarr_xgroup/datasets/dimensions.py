@@ -83,22 +83,22 @@ def assign_dimensions(
 def _with_hints(
     declared: tuple[str | None, ...], shape: Sequence[int], hints: AxisNames
 ) -> tuple[str | None, ...]:
-    """Name the axes without a name, if there is exactly one way to do so."""
+    """Name the axes without a name, if there is one way to do so, or the names are of the last."""
     if None not in declared:
         return declared
     axes = [(axis, shape[axis]) for axis, name in enumerate(declared) if name is None]
     free = list(dict.fromkeys(hint for hint in hints.axes if hint[0] not in declared))
-    first = _in_order(axes, free) if hints.in_order else None
-    if first is None:
+    names = _in_order(axes[::-1], free[::-1]) if hints.in_order else None
+    if names is None:
         names = _only_way(axes, free)
-    else:
-        is_only_way = first == _in_order(axes[::-1], free[::-1])
-        names = first if is_only_way else {}
     return tuple(names.get(axis, name) for axis, name in enumerate(declared))
 
 
 def _in_order(axes: Iterable[tuple[int, int]], free: Iterable[Hint]) -> dict[int, str] | None:
-    """Give each name to the first axis that fits after the one before, or return None."""
+    """Give each name to the first axis that fits after the one before, or return None.
+
+    With both in reverse, the last axes that fit have the names.
+    """
     left = iter(axes)
     names = {}
     for name, length in free:

@@ -165,7 +165,7 @@ class Interpreter:
         self._texts: dict[Node, Texts] = {}
         self._surroundings: dict[Node, int] = {}
         self._numbers: dict[tuple[int, Texts], int] = {}
-        reads = [key for handler in handlers for key in handler.reads or ()]
+        reads = [key for it in handlers for key in (f"{it.name}:", *(it.reads or ()))]
         self._names = frozenset([CONVENTIONS_KEY, *reads])
         self._prefixes = tuple(key for key in self._names if key.endswith(":"))
         self._custom = tuple(handler for handler in handlers if _is_custom(handler))

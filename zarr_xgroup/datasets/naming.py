@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from zarr_xgroup.conventions.array import is_standing
 from zarr_xgroup.conventions.crs import Crs, conflicting_grid_mapping
 from zarr_xgroup.conventions.model import Claim, Coordinate, GridMapping, Interpretation, Link
 from zarr_xgroup.conventions.proj import SPATIAL_REF
@@ -379,18 +380,21 @@ class _Naming:
         self._findings.append(Finding(Kind.DIMENSION, message, (str(array.node),), array.node))
 
     def _standing(self, coordinate: Coordinate) -> str | None:
-        """Return the group's own coordinate of a dimension for which another one is declared.
+        """Return the group's own coordinate for which another one is declared.
 
-        What the data carry themselves stands.
+        What the data carry themselves stands: the coordinate of a dimension whatever is declared
+        for it, another one where values for it stand in the metadata.
         """
-        source = coordinate.source
-        variable = self._variables.get(coordinate.name)
-        if isinstance(source, Given) or source.dims != (coordinate.name,):
+        name, source = coordinate.name, coordinate.source
+        variable = self._variables.get(name)
+        if isinstance(source, Given) or variable is None or not variable.is_own:
             return None
-        if variable is None or not variable.is_own or variable.dims != source.dims:
+        if sorted(variable.dims) != sorted(source.dims):
             return None
+        if not isinstance(source, Stored):
+            return name if is_standing(name, source.dims, variable.own) else None
         own = variable.source.node if isinstance(variable.source, Stored) else None
-        return None if isinstance(source, Stored) and source.node == own else coordinate.name
+        return name if source.dims == (name,) and source.node != own else None
 
     def _add_beside(self, name: str, coordinate: Coordinate, referrer: Node) -> str:
         """Add to the group's own coordinate what is declared of it and absent."""
@@ -401,7 +405,10 @@ class _Naming:
             bounds = self._of_own_values(variable, coordinate.bounds)
             if bounds is not None:
                 attributes["bounds"] = self._add(bounds, referrer)
-                self._variables[attributes["bounds"]].bounds_of = name
+                if not self._variables[attributes["bounds"]].is_own:
+                    self._variables[attributes["bounds"]].bounds_of = name
+        if variable.dims != (name,):
+            self._coordinates.add(name)
         variable.add({**attributes, **self._terms(coordinate, referrer)})
         if not isinstance(source, Stored):
             variable.claim(Claim(coordinate), referrer)

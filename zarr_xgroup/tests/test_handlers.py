@@ -293,8 +293,9 @@ def test_detect_on_the_group(handler: type[ConventionHandler]) -> None:
     assert Opened({"": {}, "g": declaring(convention), "g/a": array}, "g/a").detects(handler) is (
         expected
     )
-    # Only the group that contains the array.
-    assert not Opened({"": declaring(convention), "g": {}, "g/a": array}, "g/a").detects(handler)
+    # One further up only for attributes that have the prefix of the convention.
+    above = Opened({"": declaring(convention), "g": {}, "g/a": array}, "g/a")
+    assert above.detects(handler) is any(key.startswith(f"{handler.name}:") for key in attributes)
 
 
 def test_a_group_that_declares_cs_speaks_of_arrays_that_have_it() -> None:
