@@ -183,10 +183,16 @@ def _told(
     group: Mapping[str, Any],
     assumed: Collection[str],
 ) -> Iterator[Finding]:
-    """Yield the findings of a group's arrays: why what they declare does not count, what helps."""
+    """Yield the findings of a group's arrays: why what they declare does not count, what helps.
+
+    Where conventions are assumed that give an array its CRS and coordinates, nothing is lacking.
+    """
     siblings = [array.node.name for array in plan.reading.arrays]
     of_group = why_not_declared(group)
-    for node, attributes in ((it.node, it.document.attributes) for it in arrays):
+    for array in arrays:
+        node, attributes = array.node, array.document.attributes
+        if assumed and array.interpretation.crs is not None and not bare.get(node):
+            continue
         why = why_not_declared(attributes)
         text = f"{node if why else plan.node}: {why or of_group}" if why or of_group else ""
         meant = seemingly_meant(attributes, group, siblings)

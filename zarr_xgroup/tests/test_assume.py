@@ -376,8 +376,15 @@ def test_the_warning_names_no_option_that_would_not_help() -> None:
     )
     store = memory_store(build(plain))
     assert "assume_conventions" not in no_principal_warning(store)
-    store = memory_store(build(Group({"v": band()})))
+    store = memory_store(build(Group({"v": band(("t", "y", "x"))})))
     assert "assume_conventions" not in no_principal_warning(store, assume_conventions="proj")
+
+
+def test_nothing_lacks_an_array_whose_grid_is_known_by_what_is_assumed() -> None:
+    store = memory_store(build(Group({"v": band()})))
+    tree, told = recorded(xr.open_datatree, store, engine="xgroup", assume_conventions="proj")
+    assert told == []
+    assert {"x", "y", "spatial_ref"} == set(tree.coords)
 
 
 def test_the_warning_stays_short() -> None:
