@@ -60,6 +60,7 @@ def align_with_parents(
     indexes_follow = default_indexes_follow()
     groups = _by_name(datasets)
     above = f"/{root}" if root else ""
+    hidden: dict[str, list[str]] = {}
     children: defaultdict[str, set[str]] = defaultdict(set)
     for path in datasets:
         children[_parent(path)].add(path.rpartition("/")[2])
@@ -76,11 +77,12 @@ def align_with_parents(
             new = _free_name(name, {*aligned[path].variables, *aligned[path].sizes, *groups})
             aligned[path] = aligned[path].drop_indexes(name).rename_vars({name: new})
             findings.append(_called_otherwise(f"{above}{path}", name, new, f"{above}{group}"))
-        hidden = _hidden(aligned[path], parents)
-        if hidden:
-            aligned[path] = aligned[path].set_coords(_by_attached(hidden, parents, identities))
-            _leave_indexes_to_xarray(aligned, path, hidden)
+        hidden[path] = _hidden(aligned[path], parents)
+        attached = _by_attached(hidden[path], parents, identities)
+        aligned[path] = aligned[path].set_coords(attached)
         inherited[path] = _passed_on(aligned[path], path, parents)
+    for path, names in hidden.items():  # when nothing is compared any more, which takes indexes
+        _leave_indexes_to_xarray(aligned, path, names)
     return aligned, findings
 
 
@@ -245,14 +247,14 @@ def _by_attached(
 
 
 def _leave_indexes_to_xarray(
-    datasets: dict[str, xr.Dataset], path: str, names: Iterable[str]
+    datasets: dict[str, xr.Dataset], path: str, names: Collection[str]
 ) -> None:
     """Drop the indexes of the parents' coordinates that a node has other variables for.
 
     Where xarray builds default indexes for a tree, it gives such a node the parent's
     coordinate if that has its index already, and the node's own if not.
     """
-    if not has_index_option():
+    if not has_index_option() or not names:
         return
     while path := _parent(path):
         indexed = [name for name in names if name in datasets[path].xindexes]
