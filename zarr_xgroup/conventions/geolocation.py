@@ -245,6 +245,7 @@ def _are_dims(array: ArrayView, names: object) -> bool:
     return (
         isinstance(names, list)
         and len(names) == 2
+        and names[0] != names[1]
         and all(isinstance(name, str) and name in array.sizes for name in names)
     )
 

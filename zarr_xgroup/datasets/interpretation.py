@@ -371,8 +371,7 @@ class _GroupInterpretation:
             node = self._group.child(name)
             try:
                 inherited = inherited_dimensions(self._interpreter.lookup, node, document)
-                names = (dim or f"dim_{axis}" for axis, dim in enumerate(inherited.declared))
-                self._interpreter.maker.template(node, tuple(names))
+                self._interpreter.maker.template(node, _each_once(inherited.declared))
             except XGroupMetadataError as error:
                 self._leave_out(name, error)
             else:
@@ -422,6 +421,17 @@ class _GroupInterpretation:
             has_principal,
             self._inherited[name].coordinates,
         )
+
+
+def _each_once(names: Sequence[str | None]) -> tuple[str, ...]:
+    """Return names of dimensions, others in place of None and of those that were there before.
+
+    xarray warns of a dimension that an array has twice. The names that arrays get are settled later.
+    """
+    return tuple(
+        f"dim_{axis}" if name is None or name in names[:axis] else name
+        for axis, name in enumerate(names)
+    )
 
 
 def _is_custom(handler: Handler) -> bool:
