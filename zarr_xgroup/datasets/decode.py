@@ -24,6 +24,7 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import STRING_ATTRIBUTES, referred_names
 from zarr_xgroup.metadata.documents import copy_of
 from zarr_xgroup.variables.sources import Given
+from zarr_xgroup.variables.sources import Literal as Inline
 
 
 class DecodingOptions(TypedDict, total=False):
@@ -64,6 +65,9 @@ _RELATIONS = frozenset(
     {"coordinates", "grid_mapping", "bounds", "cell_measures", "ancillary_variables"}
     | {"formula_terms", "climatology"}
 )
+
+#: The kinds of numpy's types that are numbers.
+_NUMBERS = "biufc"
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +122,7 @@ class Decoder:
         remedies = {
             name: _Remedy(error, switched_off=_STEPS[1]) for name, error in group.unreadable.items()
         }
+        remedies |= self._remedies_of_texts(group)
         try:
             with containing():
                 shared = self._shared_of(group, remedies)
@@ -245,6 +250,28 @@ class Decoder:
         if name in found and self._with_indexes and found[name].dims == (name,):
             return _indexed(name, found[name])
         return found.get(name), None
+
+    def _remedies_of_texts(self, group: BuiltGroup) -> dict[str, _Remedy]:
+        """Return what is done for texts in metadata that are declared to be decoded as numbers are.
+
+        xarray may raise only when they are read.
+        """
+        remedies = {}
+        for name, planned in group.planned.items():
+            source = planned.source
+            if isinstance(source, Inline) and source.values.dtype.kind not in _NUMBERS:
+                error = _raised(self._read, group, planned)
+                if error is not None:
+                    remedies[name] = _Remedy(error, switched_off=_STEPS[-1])
+        return remedies
+
+    def _read(self, group: BuiltGroup, planned: PlannedVariable) -> None:
+        """Read the values of one variable, decoded."""
+        decoded, _index = self._alone(
+            planned.name, {planned.name: group.make(planned)}, self._options
+        )
+        if decoded is not None:
+            decoded.load()
 
     def _remedies(self, variables: Mapping[str, xr.Variable]) -> dict[str, _Remedy]:
         """Return which variables cannot be opened as they are, and how each can be after all."""
