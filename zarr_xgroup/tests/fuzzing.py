@@ -10,10 +10,10 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from math import inf, prod
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -24,7 +24,10 @@ import zarr
 
 import zarr_xgroup
 from zarr_xgroup import XGroupError, XGroupNoPrincipalWarning, XGroupWarning
+from zarr_xgroup.metadata.documents import GROUP_KEYS
+from zarr_xgroup.metadata.paths import is_node_name
 from zarr_xgroup.tests.builders import (
+    HAS_INDEX_OPTION,
     Contents,
     Open,
     assert_same,
@@ -32,6 +35,7 @@ from zarr_xgroup.tests.builders import (
     oracle_with_warnings,
     quietly,
 )
+from zarr_xgroup.tests.documents import array, group
 from zarr_xgroup.tests.random_stores import (
     Documents,
     Json,
@@ -107,6 +111,8 @@ def attempt(function: Callable[..., T], *args: Any, **options: Any) -> Outcome[T
 def violations(store: Documents) -> list[Violation]:
     """Return the laws that are broken when a store is opened, each way to open it."""
     examined = _Examined(store)
+    if examined.has_huge_index and not HAS_INDEX_OPTION:
+        return []  # xarray could not be kept from reading it
     found = [*examined.tree(), *(it for path in examined.groups for it in examined.group(path))]
     return list({violation.kind: violation for violation in found}.values())
 
@@ -124,6 +130,7 @@ class _Examined:
         self._documents = documents
         self._store = memory_store(contents_of(documents))
         self._has_oracle = not any(_is_huge(document) for document in _all_documents(documents))
+        self.has_huge_index = any(_is_huge_index(key, documents) for key in documents)
         self._copies = any("consolidated" in json.dumps(it) for it in documents.values())
         self.groups = [path for path in node_paths(documents) if self._is_group(path)]
 
@@ -142,11 +149,12 @@ class _Examined:
         if ours.value is None:
             return
         yield from _unreadable(ours.value, theirs.value)
-        if theirs.value is not None:
+        if theirs.value is not None and self._is_known(path):
             yield from _lost(ours.value, theirs.value)
-            if not (self._declares(path) or _tells(ours)):
+            is_alike = all(map(_is_taken, theirs.value.variables))
+            if is_alike and not (self._declares(path) or _tells(ours)):
                 yield from _different(ours.value, theirs.value)
-        elif self._has_oracle and not self._copies:
+        elif theirs.value is None and self._has_oracle and not self._copies:
             yield from _missing(ours.value, ours.warnings, self._alone(path), path)
 
     def tree(self) -> Iterator[Violation]:
@@ -156,18 +164,31 @@ class _Examined:
         yield from self._of_any(ours, theirs, "")
         if ours.value is None or theirs.value is None:
             return
-        for path, dataset in theirs.value.items():
+        known = {path: it for path, it in theirs.value.items() if self._is_known(path)}
+        for path, dataset in known.items():
             if path in ours.value.groups:
                 yield from _lost_in_tree(ours.value[path], dataset)
             else:
                 yield Violation("loses a group", "", path)
-        if DECLARATION not in json.dumps(self._documents) and not _tells(ours):
+        added = set(ours.value.groups) - set(theirs.value)
+        if not self._copies:
+            yield from (
+                Violation("adds a group", "", path)
+                for path in added - {f"/{path}" for path in self.groups}
+            )
+        # Older versions of engine zarr leave out groups that they open alone.
+        is_alike = len(known) == len(theirs.value) == len(ours.value.groups) and all(
+            _is_taken(name) for dataset in known.values() for name in dataset.variables
+        )
+        if is_alike and DECLARATION not in json.dumps(self._documents) and not _tells(ours):
             tree = self._opened(xr.open_datatree, "zarr")
             if tree.value is not None:
                 yield from _different(ours.value, tree.value)
 
     def _opened(self, function: Open, engine: str, **options: Any) -> Outcome[Any]:
         if engine == "xgroup":
+            if self.has_huge_index:  # engine zarr would read it as well
+                options["create_default_indexes"] = False
             return attempt(function, self._store, engine=engine, **options)
         if not self._has_oracle:
             return Outcome(None, None, ())
@@ -185,9 +206,36 @@ class _Examined:
                 yield Violation("warns", kind, str(warning))
 
     def _is_broken(self, path: str) -> bool:
-        """Return whether engine zarr cannot open a group itself, whatever is in it."""
-        opened = attempt(zarr.open_group, self._store, path=path, mode="r")
-        return opened.error is not None
+        """Return whether engine zarr cannot open a group itself, or is not to, whatever is in it."""
+        if not all(map(_is_taken, path.split("/") if path else ())):
+            return True
+        alone = attempt(zarr.open_group, self._store, path=path, mode="r")
+        # It asks the root for the group, where copies of documents may say something else.
+        root = attempt(zarr.open_group, self._store, mode="r").value
+        asked = attempt(lambda: root[path] if root and path else root)
+        is_asked = root is not None and root.metadata.consolidated_metadata is not None
+        return alone.error is not None or (is_asked and not isinstance(asked.value, zarr.Group))
+
+    def _is_known(self, path: str) -> bool:
+        """Return whether a group is taken, and engine zarr takes it for what it is."""
+        names = [name for name in path.split("/") if name]
+        if names and self._copies and not asks_root():
+            return False
+        return all(map(_is_taken, names)) and self._says_its_format("/".join(names))
+
+    def _says_its_format(self, path: str) -> bool:
+        """Return whether no group of v2, of those that lead to a path, keeps its format to itself.
+
+        Engine zarr looks in such a group for nodes of v3.
+        """
+        names = path.split("/") if path else []
+        prefixes = ["/".join([*names[:depth], ""]) for depth in range(len(names) + 1)]
+        documents = [
+            self._documents.get(f"{prefix}.zgroup")
+            for prefix in prefixes
+            if f"{prefix}zarr.json" not in self._documents
+        ]
+        return not any(isinstance(it, dict) and "zarr_format" not in it for it in documents)
 
     def _declares(self, path: str) -> bool:
         """Return whether a group, what is in it or a group above declares a convention."""
@@ -219,11 +267,34 @@ class _Examined:
         return opened.value is not None and name in opened.value.variables
 
 
+@cache
+def asks_root() -> bool:
+    """Return whether engine zarr looks for groups in what is consolidated at the root.
+
+    By older versions of xarray it does so at the group.
+    """
+    copies = {"g": group(), "g/a": array([2], ["x"])}
+    inline = {"kind": "inline", "must_understand": False, "metadata": copies}
+    root = {**group(), "consolidated_metadata": inline}
+    store = memory_store(contents_of({"zarr.json": root, "g/zarr.json": group()}))
+    opened = attempt(xr.open_dataset, store, engine="zarr", group="g")
+    return opened.value is not None and "a" in opened.value
+
+
 def _all_documents(documents: Documents) -> Iterator[Json]:
     for document in documents.values():
         yield document
         for container, key in places(document):
             yield container[key]
+
+
+def _is_taken(name: Hashable) -> bool:
+    """Return whether a node of a name is opened at all; the specification says why others are not.
+
+    Servers may take them for other paths; in a group of v3, what is called as a document of v2 is
+    taken for one.
+    """
+    return is_node_name(str(name)) and name not in GROUP_KEYS[2]
 
 
 def _tells(outcome: Outcome[Any]) -> bool:
@@ -236,6 +307,20 @@ def _is_huge(document: Json) -> bool:
     shape = document.get("shape") if isinstance(document, dict) else None
     lengths = [it for it in shape if isinstance(it, int)] if isinstance(shape, list) else []
     return prod(lengths) > READABLE
+
+
+def _is_huge_index(key: str, documents: Documents) -> bool:
+    """Return whether a document is that of a huge coordinate of its own dimension.
+
+    Engine zarr reads all of it.
+    """
+    path, document = posixpath.dirname(key), documents[key]
+    if not _is_huge(document):
+        return False
+    attributes = documents.get(f"{path}/.zattrs")
+    named = attributes.get("_ARRAY_DIMENSIONS") if isinstance(attributes, dict) else None
+    names = document.get("dimension_names", named)
+    return bool(names == [posixpath.basename(path)])
 
 
 def _place(error: BaseException) -> str:
@@ -255,6 +340,8 @@ def _told(error: BaseException) -> str:
 def _lost(ours: xr.Dataset, theirs: xr.Dataset) -> Iterator[Violation]:
     """Yield the variables that only engine zarr gives, or gives in another shape."""
     for name, variable in theirs.variables.items():
+        if not _is_taken(name):
+            continue
         if name not in ours.variables:
             yield Violation("loses a variable", "", f"{name!r}")
         elif ours.variables[name].shape != variable.shape:
@@ -270,7 +357,7 @@ def _lost_in_tree(ours: xr.DataTree, theirs: xr.Dataset) -> Iterator[Violation]:
     there = [*ours.to_dataset(inherit=False).variables.items(), *ours.coords.variables.items()]
     for name, variable in theirs.variables.items():
         shapes = [it.shape for other, it in there if f"{other}_".startswith(f"{name}_")]
-        if variable.shape not in shapes:
+        if _is_taken(name) and variable.shape not in shapes:
             yield Violation("loses a variable", "in a tree", f"{name!r}")
 
 
@@ -279,7 +366,7 @@ def _missing(
 ) -> Iterator[Violation]:
     """Yield the arrays that engine zarr opens alone, and that are left out without a word."""
     told = " ".join(map(str, given))
-    for name in sorted(names - set(map(str, ours.variables))):
+    for name in sorted(filter(_is_taken, names - set(map(str, ours.variables)))):
         if f"/{path}/{name}".replace("//", "/") not in told:
             yield Violation("loses a variable", "that engine zarr opens alone", f"{name!r}")
 

@@ -12,7 +12,6 @@ import xarray as xr
 
 from zarr_xgroup import XGroupStoreError
 from zarr_xgroup.backend import XGroupBackendEntrypoint
-from zarr_xgroup.tests.builders import HAS_INDEX_OPTION
 from zarr_xgroup.tests.documents import array, group
 from zarr_xgroup.tests.fuzzing import Examiner, searched, shrunk, violations
 from zarr_xgroup.tests.random_stores import Documents, contents_of, random_store
@@ -21,25 +20,6 @@ from zarr_xgroup.tests.random_stores import Documents, contents_of, random_store
 FOUND: dict[str, Documents] = json.loads(
     (Path(__file__).parent / "found_stores.json").read_text(encoding="utf-8")
 )
-
-_FAULTS = "what is raised for one variable concerns more than this variable"
-_NODES = "nodes that engine zarr takes are not taken"
-_BUDGET = "there is no limit to what is read or worked out"
-
-#: Those that still break one, and why; some do not by older versions of xarray.
-BROKEN = {
-    "a v3 array called .zgroup": _NODES,
-    "a v3 group called .zarray": _NODES,
-    "a v3 array in a v2 group that does not say its format": _NODES,
-    "texts with a scale factor": _FAULTS,
-    "a dimension twice": _FAULTS,
-    "a coordinate of 2 GB": _BUDGET,
-}
-
-
-def broken(reason: str) -> pytest.MarkDecorator:
-    return pytest.mark.xfail(reason=reason, strict=HAS_INDEX_OPTION)
-
 
 #: Seconds that a store may take, on a machine that does much else.
 LIMIT = 30
@@ -51,18 +31,11 @@ def examiner() -> Iterator[Examiner]:
         yield examiner
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=broken(reason=BROKEN[name])) if name in BROKEN else name
-        for name in FOUND
-    ],
-)
+@pytest.mark.parametrize("name", FOUND)
 def test_what_was_found_once(examiner: Examiner, name: str) -> None:
     assert examiner.examine(FOUND[name]) == []
 
 
-@broken(reason="some of these stores are as those of `BROKEN`")
 def test_random_stores_break_no_law() -> None:
     number, cases = searched(range(150), LIMIT)
     assert number == 150
