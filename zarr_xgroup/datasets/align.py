@@ -81,8 +81,8 @@ def align_with_parents(
         attached = _by_attached(hidden[path], parents, identities)
         aligned[path] = aligned[path].set_coords(attached)
         inherited[path] = _passed_on(aligned[path], path, parents)
-    for path, names in hidden.items():  # when nothing is compared any more, which takes indexes
-        _leave_indexes_to_xarray(aligned, path, names)
+    for path, hiding in hidden.items():  # when nothing is compared any more, which takes indexes
+        _leave_indexes_to_xarray(aligned, path, hiding)
     return aligned, findings
 
 

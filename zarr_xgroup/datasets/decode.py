@@ -24,7 +24,6 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import STRING_ATTRIBUTES, referred_names
 from zarr_xgroup.metadata.documents import copy_of
 from zarr_xgroup.variables.sources import Given
-from zarr_xgroup.variables.sources import Literal as Inline
 
 
 class DecodingOptions(TypedDict, total=False):
@@ -122,12 +121,12 @@ class Decoder:
         remedies = {
             name: _Remedy(error, switched_off=_STEPS[1]) for name, error in group.unreadable.items()
         }
-        remedies |= self._remedies_of_texts(group)
         try:
             with containing():
                 shared = self._shared_of(group, remedies)
                 variables = self._made(group, shared, findings)
                 dataset = self._opened(group, variables, shared, remedies)
+                _read_at_hand(group, variables, dataset)
         except XGroupError:
             findings.clear()
             variables = self._made(group, {}, findings)
@@ -247,31 +246,11 @@ class Decoder:
     ) -> tuple[xr.Variable | None, xr.Index | None]:
         """Return one of some variables decoded, with its index; None if it is not wanted."""
         found, _attributes, _names = decode_cf_variables(variables, {}, **options)
+        if name in found and _is_at_hand(variables[name]):
+            found[name].load()
         if name in found and self._with_indexes and found[name].dims == (name,):
             return _indexed(name, found[name])
         return found.get(name), None
-
-    def _remedies_of_texts(self, group: BuiltGroup) -> dict[str, _Remedy]:
-        """Return what is done for texts in metadata that are declared to be decoded as numbers are.
-
-        xarray may raise only when they are read.
-        """
-        remedies = {}
-        for name, planned in group.planned.items():
-            source = planned.source
-            if isinstance(source, Inline) and source.values.dtype.kind not in _NUMBERS:
-                error = _raised(self._read, group, planned)
-                if error is not None:
-                    remedies[name] = _Remedy(error, switched_off=_STEPS[-1])
-        return remedies
-
-    def _read(self, group: BuiltGroup, planned: PlannedVariable) -> None:
-        """Read the values of one variable, decoded."""
-        decoded, _index = self._alone(
-            planned.name, {planned.name: group.make(planned)}, self._options
-        )
-        if decoded is not None:
-            decoded.load()
 
     def _remedies(self, variables: Mapping[str, xr.Variable]) -> dict[str, _Remedy]:
         """Return which variables cannot be opened as they are, and how each can be after all."""
@@ -347,6 +326,24 @@ def _possible_remedies(variable: xr.Variable, error: XGroupError) -> Iterator[_R
         for step in _STEPS[1:] if "calendar" in set_aside else _STEPS:
             yield _Remedy(error, set_aside, step)
     yield _Remedy(error)
+
+
+def _is_at_hand(variable: xr.Variable) -> bool:
+    """Tell whether values that may not decode are in no store: texts of metadata, or none at all.
+
+    xarray may raise only when they are read.
+    """
+    is_text = isinstance(variable._data, np.ndarray) and variable.dtype.kind not in _NUMBERS
+    return is_text or variable.size == 0
+
+
+def _read_at_hand(
+    group: BuiltGroup, undecoded: Mapping[str, xr.Variable], dataset: xr.Dataset
+) -> None:
+    """Read what is declared of values at hand, or raise what xarray does; nothing is kept."""
+    for name, variable in undecoded.items():
+        if group.planned[name].attributes and name in dataset and _is_at_hand(variable):
+            dataset.variables[name].copy(deep=False).load()
 
 
 def _names_coordinates(group: BuiltGroup) -> bool:

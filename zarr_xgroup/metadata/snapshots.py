@@ -198,7 +198,7 @@ class Snapshot:
             place = join_path(at, path_below)
             is_path = bool(path_below) and is_node_path(path_below)
             implied = _implied_groups(place, known) if is_path else None
-            if implied is None:
+            if implied is None or place in self._undecoded:  # written in two ways
                 unusable.append(relative)
                 continue
             self._undecoded[place] = nodes[relative]
