@@ -22,6 +22,7 @@ from zarr_xgroup.tests.builders import (
     oracle,
     recording_store,
 )
+from zarr_xgroup.tests.documents import declaring
 
 
 def along(dim: str, size: int, **options: Any) -> Array:
@@ -238,6 +239,18 @@ def test_an_array_called_like_a_coordinate_above_stays_in_its_group(attrs: Any) 
     if HAS_INDEX_OPTION:  # before, xarray hands data variables on without what parents hide
         for path in ("g", "g/deep"):
             assert tree[path].to_dataset(inherit=False)["x"].dims == ("y",)
+
+
+def test_an_array_called_like_a_coordinate_attached_above_and_compared_below() -> None:
+    attributes = declaring("ref", x={"node": "/g/deep/lat"})
+    deep = Group({"lat": coordinate("lat", [0.0, 1.0])})
+    group = Group({"lat": Array(np.int16(7), ()), "deep": deep})
+    members = {"v": along("lat", 2, attrs=attributes), "g": group}
+    tree, told = tree_of(Group(members))
+    assert told == []
+    if HAS_INDEX_OPTION:
+        assert tree["g"].to_dataset(inherit=False)["lat"].values == 7
+    assert tree["lat"].values.tolist() == [0.0, 1.0]
 
 
 @pytest.mark.parametrize("chunks", [{}, "auto"], ids=str)

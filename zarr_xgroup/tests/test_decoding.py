@@ -23,6 +23,7 @@ from zarr_xgroup.tests.builders import (
     opened_with_warnings,
     oracle,
 )
+from zarr_xgroup.tests.documents import declaring
 
 BAD_UNITS = {"units": "days since when", "long_name": "bad"}
 TIME = {"units": "days since 2000-01-01"}
@@ -286,3 +287,34 @@ def test_chunks_of_what_was_left_undecoded() -> None:
     ours, _told = opened_with_warnings(xr.open_dataset, store_with(bad=ints(BAD_UNITS)), chunks={})
     assert ours["bad"].chunks == ((2,),)
     assert ours["bad"].compute().values.tolist() == [1, 2]
+
+
+# What xarray raises only when values are read.
+
+
+def with_axis(**axis: Any) -> Any:
+    """Return a store with an array whose only axis has one coordinate, as metadata say."""
+    attributes = declaring("cs", cs={"crs": [{"axes": {"y": axis}}]})
+    return memory_store(build(Group({"a": Array([1.0, 2.0], ("y",), attributes)})))
+
+
+@pytest.mark.parametrize(
+    "attributes", [{"scale_factor": 2}, {"add_offset": 1}, {"units": "days"}], ids=str
+)
+def test_texts_that_are_declared_to_be_numbers(attributes: Mapping[str, Any]) -> None:
+    values = {"values": {"explicit": ["p", "q"]}, "name": "label"}
+    first = {"values": {"regular": [0, 1]}}
+    store = with_axis(coordinates=[first, values], attributes=attributes)
+    ours, told = opened_with_warnings(xr.open_dataset, store, decode_timedelta=True)
+    assert ours["label"].values.tolist() == ["p", "q"]
+    assert ours["y"].dims == ("y",)
+    assert len(told) == 1
+    assert "Array /a: its coordinate 'label' was " in str(told[0])
+    assert "undecoded" in str(told[0])
+
+
+def test_no_times_that_are_declared_of_booleans() -> None:
+    attributes = declaring("uom", uom="days since 2000-01-01")
+    store = memory_store(build(Group({"a": Array(np.zeros(0, bool), ("y",), attributes)})))
+    ours, _told = opened_with_warnings(xr.open_dataset, store)
+    assert ours["a"].values.shape == (0,)

@@ -281,6 +281,20 @@ def test_consolidated_keys_that_are_no_paths_cost_one_warning(key: str) -> None:
     assert f"has 1 keys that cannot be paths of nodes, which were left out: {key!r}" in str(told[0])
 
 
+@pytest.mark.parametrize("key", ["/a", "a/", "a//"])
+def test_a_consolidated_path_that_is_written_in_two_ways(key: str) -> None:
+    contents = build(SMALL, consolidated=True)
+    root = json.loads(contents["zarr.json"])
+    nodes = root["consolidated_metadata"]["metadata"]
+    nodes[key] = {**nodes["a"], "attributes": {"other": True}}
+    contents["zarr.json"] = json.dumps(root).encode()
+    tree, told = opened_with_warnings(xr.open_groups, memory_store(contents))
+    assert set(tree) == {"/", "/a", "/c", "/a/b"}
+    assert "other" not in tree["/a"].attrs
+    assert len(told) == 1
+    assert f"which were left out: {key!r}" in str(told[0])
+
+
 def snapshot_of(library: Library) -> Snapshot:
     """Return what is known of the store that was opened."""
     return library.snapshots[0]
