@@ -245,7 +245,7 @@ def test_an_array_called_like_a_coordinate_attached_above_and_compared_below() -
     attributes = declaring("ref", x={"node": "/g/deep/lat"})
     deep = Group({"lat": coordinate("lat", [0.0, 1.0])})
     group = Group({"lat": Array(np.int16(7), ()), "deep": deep})
-    members = {"v": along("lat", 2, attrs=attributes), "g": group}
+    members: dict[str, Array | Group] = {"v": along("lat", 2, attrs=attributes), "g": group}
     tree, told = tree_of(Group(members))
     assert told == []
     if HAS_INDEX_OPTION:
