@@ -8,7 +8,7 @@ the attached arrays refer to in turn.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import partial
 
 from zarr_xgroup.conventions.array import ArrayView
@@ -17,7 +17,7 @@ from zarr_xgroup.conventions.model import Coordinate, Link
 from zarr_xgroup.errors import XGroupReferenceError
 from zarr_xgroup.findings import referred_to_by
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import candidate_paths, references_in
+from zarr_xgroup.metadata.cf import REFERRING, candidate_paths, references_in
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.variables.sources import Stored
 
@@ -35,7 +35,9 @@ _CELLS = ("bounds", "climatology")
 _EXTERNAL = "external_variables"
 
 
-def links_of(array: ArrayView, *, by_name: bool = False) -> tuple[Link, ...]:
+def links_of(
+    array: ArrayView, *, by_name: bool = False, keys: Collection[str] = REFERRING
+) -> tuple[Link, ...]:
     """Return the references in an array's CF attributes that lead to arrays.
 
     One that leads nowhere stays as it is, and is told.
@@ -46,8 +48,30 @@ def links_of(array: ArrayView, *, by_name: bool = False) -> tuple[Link, ...]:
         The array.
     by_name : bool
         Whether names without a slash are looked for, too, in the groups above the array's own.
+    keys : collection of str
+        The attributes.
     """
-    return Follower(array, by_name=by_name).links()
+    return Follower(array, by_name=by_name).links(keys)
+
+
+def array_named(array: ArrayView, place: Fragment) -> Node | None:
+    """Return the array that a name or path in a CF attribute leads to, or None."""
+    found, _tried = _followed(array, place)
+    return found
+
+
+def _followed(array: ArrayView, place: Fragment) -> tuple[Node | None, list[Node]]:
+    """Return the array that a name or path leads to, and where it was looked for."""
+    if not place.value.startswith("/"):
+        array.look_around()
+    paths = candidate_paths(place.value, place.node.group.path)
+    nodes = [Node(place.node.store, path) for path in paths]
+    array.lookup.know(nodes)
+    for node in nodes:
+        document = array.document_of(node)
+        if document is not None and document.is_array:
+            return node, nodes
+    return None, nodes
 
 
 class Follower:
@@ -67,11 +91,13 @@ class Follower:
         self._followed: set[Node] = set()
         self._left = _MOST
 
-    def links(self) -> tuple[Link, ...]:
+    def links(self, keys: Collection[str] = REFERRING) -> tuple[Link, ...]:
         """Return the references of the array itself."""
         array = self._array
         found = []
         for key, name in dict.fromkeys(references_in(array.attributes)):
+            if key not in keys:
+                continue
             if "/" not in name and not (self._by_name and array.sibling(name) is None):
                 continue
             lost = partial(referred_to_by, key)
@@ -152,21 +178,13 @@ class Follower:
 
     def _node(self, place: Fragment) -> Node | None:
         """Return the array that a name or path leads to, None for one that may be missing."""
-        array, name = self._array, place.value
-        if not name.startswith("/"):
-            array.look_around()
-        paths = candidate_paths(name, place.node.group.path)
-        nodes = [Node(place.node.store, path) for path in paths]
-        array.lookup.know(nodes)
-        for node in nodes:
-            document = array.document_of(node)
-            if document is not None and document.is_array:
-                return node
-        if self._may_be_missing(place):
-            return None
+        node, nodes = _followed(self._array, place)
+        if node is not None or self._may_be_missing(place):
+            return node
         tried = ", ".join(map(str, nodes)) or _("nothing: it leads above the root of the store")
         message = _("{place}: {target!r} leads to no array, tried {tried}")
-        raise XGroupReferenceError(message.format(place=place, target=name, tried=tried))
+        text = message.format(place=place, target=place.value, tried=tried)
+        raise XGroupReferenceError(text)
 
     def _may_be_missing(self, place: Fragment) -> bool:
         """Tell whether a name is that of a dimension, or of an array said to be in another file."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import import_module
@@ -19,6 +19,8 @@ from zarr_xgroup.conventions.crs_texts import names_no_file
 
 #: The members of a proj object, and of the attributes of `proj`, most explicit first.
 CRS_KEYS = ("proj:projjson", "proj:wkt2", "proj:code", "proj:epsg")
+#: Those of GDAL's attribute ``_CRS``, in the order in which GDAL reads them.
+GDAL_KEYS = ("url", "wkt", "projjson")
 
 _HORIZONTAL = ("east", "west", "north", "south")
 
@@ -30,7 +32,7 @@ class Crs:
     Attributes
     ----------
     key : str
-        Where it is written: one of `CRS_KEYS`, or ``name``.
+        Where it is written: one of `CRS_KEYS` or `GDAL_KEYS`, or ``name``.
     text : str
         A code, WKT (also WKT1), PROJJSON or name.
     """
@@ -76,9 +78,9 @@ class Crs:
         return {axis: dict(found) for axis, found in _axis_attributes(self.text).items()}
 
 
-def crs_in(values: Mapping[str, Any]) -> Iterator[Crs]:
-    """Yield the CRSs that the attributes or an object of `proj` give, most explicit first."""
-    for key in CRS_KEYS:
+def crs_in(values: Mapping[str, Any], keys: Iterable[str] = CRS_KEYS) -> Iterator[Crs]:
+    """Yield the CRSs that attributes or an object give under keys, by default those of `proj`."""
+    for key in keys:
         value = values.get(key)
         if isinstance(value, Mapping):
             yield Crs(key, json.dumps(value, sort_keys=True))

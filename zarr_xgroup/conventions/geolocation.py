@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import ClassVar
 
 from zarr_xgroup.conventions.array import ArrayView, is_standing
 from zarr_xgroup.conventions.base import ConventionHandler
-from zarr_xgroup.conventions.crs import Crs, crs_in
+from zarr_xgroup.conventions.crs import CRS_KEYS, Crs, crs_in
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.errors import XGroupMetadataError, XGroupReferenceError
 from zarr_xgroup.i18n import _
@@ -173,14 +173,14 @@ def _crs(array: ArrayView, arrays: Fragment, kind: str, identity: Fragment | Non
     return None
 
 
-def crs_at(array: ArrayView, place: Fragment) -> Crs | None:
-    """Return the CRS that a proj object gives, or None if it gives none.
+def crs_at(array: ArrayView, place: Fragment, keys: Iterable[str] = CRS_KEYS) -> Crs | None:
+    """Return the CRS that an object gives under keys, by default those of `proj`, or None.
 
     What contradicts itself is told; what pyproj does not understand is told and passed over.
     """
     if not isinstance(place.value, Mapping):
         return None
-    found = [crs for crs in crs_in(place.value) if _is_understood(array, place, crs)]
+    found = [crs for crs in crs_in(place.value, keys) if _is_understood(array, place, crs)]
     for other in found[1:]:
         if found[0].differs(other):
             message = _("{place}: {other} is another CRS than {first}, which was used")

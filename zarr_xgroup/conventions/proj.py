@@ -11,12 +11,17 @@ from typing import Any, ClassVar
 
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.base import ConventionHandler
-from zarr_xgroup.conventions.crs import Crs
+from zarr_xgroup.conventions.cf_paths import array_named
+from zarr_xgroup.conventions.crs import GDAL_KEYS, Crs
 from zarr_xgroup.conventions.geolocation import crs_at, systems_of
 from zarr_xgroup.conventions.layout import layout_of
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.cf import names_in
 from zarr_xgroup.metadata.nodes import Fragment, Node
+
+#: The name under which the draft of the GeoZarr standard is assumed.
+GEOZARR = "geozarr"
 
 #: What tools expect the variable of a CRS to be called.
 SPATIAL_REF = "spatial_ref"
@@ -46,11 +51,13 @@ def crs_of(array: ArrayView) -> Crs | None:
     That of its grid mapping variable (named by its ``grid_mapping``, else ``spatial_ref`` in its
     group), for what the data carry themselves stands. Else from ``proj:*`` of the array, else of
     its group, else of the group whose multiscales layout has it, else ``id`` of its ``cs``, else
-    ``id`` of a CRS there, else ``proj:*`` directly in it. That of a geolocation is the CRS of its
-    arrays, not of the grid.
+    ``id`` of a CRS there, else ``proj:*`` directly in it, else GDAL's ``_CRS`` where GeoZarr is
+    assumed. That of a geolocation is the CRS of its arrays, not of the grid.
     """
     own = array.quietly(_of_grid_mapping, array)
     declared = next((crs for place in _places(array) if (crs := crs_at(array, place))), None)
+    if declared is None and GEOZARR in array.assumed:
+        declared = _of_gdal(array)
     if own is not None and declared is not None and own.differs(declared):
         message = _(
             "the CRS ({key}) is another one than that of {name!r} ({conflict}), which was left "
@@ -62,22 +69,46 @@ def crs_of(array: ArrayView) -> Crs | None:
 
 
 def own_grid_mapping(array: ArrayView) -> Mapping[str, Any]:
-    """Return the attributes of the array of the group that serves as grid mapping, if there is one."""
-    named = array.attributes.get("grid_mapping")
-    document = array.sibling(named if isinstance(named, str) else SPATIAL_REF)
+    """Return the attributes of the array that serves as grid mapping, if there is one.
+
+    It is in the group of the array; where GeoZarr is assumed, maybe in one above.
+    """
+    node = grid_mapping_named(array) if GEOZARR in array.assumed else None
+    if node is not None:
+        document = array.document_of(node)
+    else:
+        named = array.attributes.get("grid_mapping")
+        document = array.sibling(named if isinstance(named, str) else SPATIAL_REF)
     if document is None or document.get("shape") != []:
         return {}
     return document.attributes
 
 
+def grid_mapping_named(array: ArrayView) -> Node | None:
+    """Return the array that the attribute ``grid_mapping`` names first (CF 1.12, 2.7 and 5.6)."""
+    names = names_in(array.attributes, "grid_mapping")
+    if not names:
+        return None
+    place = Fragment(array.node, ("attributes", "grid_mapping"), names[0].rstrip(":"))
+    return array_named(array, place)
+
+
 def _of_grid_mapping(array: ArrayView) -> Crs | None:
-    """Return the CRS of the array of the group that serves as grid mapping, if it says one."""
+    """Return the CRS of the array that serves as grid mapping, if it says one."""
     attributes = own_grid_mapping(array)
     for key in ("crs_wkt", "spatial_ref"):
         text = attributes.get(key)
         if isinstance(text, str) and (crs := Crs(key, text)).is_understood:
             return crs
     return None
+
+
+def _of_gdal(array: ArrayView) -> Crs | None:
+    """Return the CRS of ``_CRS``, which GDAL writes on arrays."""
+    written = array.attribute("_CRS")
+    if written is None or array.attempt(written.as_object) is None:
+        return None
+    return crs_at(array, written, GDAL_KEYS)
 
 
 def _places(array: ArrayView) -> Iterator[Fragment]:

@@ -12,6 +12,7 @@ from zarr_xgroup.conventions.base import ConventionHandler, declarations
 from zarr_xgroup.conventions.cf import CfHandler
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.geolocation import GeolocationHandler
+from zarr_xgroup.conventions.geozarr import GeoZarrHandler
 from zarr_xgroup.conventions.ref import RefHandler
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.conventions.stac import StacProjHandler
@@ -37,6 +38,7 @@ BUILT_IN: Handlers = (
     RefHandler,
     UomHandler,
     StacProjHandler,
+    GeoZarrHandler,
     CfHandler,
 )
 

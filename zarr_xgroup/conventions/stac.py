@@ -42,29 +42,50 @@ class StacProjHandler(ProjHandler):
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the CRS, and what follows from ``proj:transform``."""
         crs = array.derived(crs_of)
-        dims = _dims(array)
+        dims = rows_and_columns(array)
         if self.name not in array.assumed or dims is None:
             return array.found(crs=crs)
         lost = partial(coordinates_along, list(dims))
         transform = array.attempt(_transform, array, dims, lost=lost)
-        grid = Grid(array, None)
-        own = [dim for dim in dims if grid.is_real(dim)]
-        if transform is None or (transform.is_rotated and own):
+        if transform is None:
             return array.found(crs=crs)
-        declared = list(grid.computed(transform, dims, dict.fromkeys(dims, False)))
-        place = f"{array.node}#/attributes/proj:transform"
-        return array.found(
-            *grid.real_coordinates(own, dims),
-            *(it for it in declared if it.name not in own),
-            crs=crs,
-            geotransform=transform.geotransform,
-            claims=tuple(
-                Claim(it, place, transform.tolerance) for it in declared if it.name in own
-            ),
-        )
+        return placed(array, dims, transform, f"{array.node}#/attributes/proj:transform")
 
 
-def _dims(array: ArrayView) -> tuple[str, str] | None:
+def placed(
+    array: ArrayView, dims: tuple[str, str], transform: Transform, place: str
+) -> Interpretation:
+    """Return what follows from the transform of an array's grid.
+
+    That is coordinates of the dimensions of which the group has none. Those it has stand, and are
+    compared.
+
+    Parameters
+    ----------
+    array : ArrayView
+        The array.
+    dims : tuple of str
+        Its dimensions along Y and X.
+    transform : Transform
+        The transform.
+    place : str
+        Where it is written.
+    """
+    crs, grid = array.derived(crs_of), Grid(array, None)
+    own = [dim for dim in dims if grid.is_real(dim)]
+    if transform.is_rotated and own:
+        return array.found(crs=crs)
+    declared = list(grid.computed(transform, dims, dict.fromkeys(dims, False)))
+    return array.found(
+        *grid.real_coordinates(own, dims),
+        *(it for it in declared if it.name not in own),
+        crs=crs,
+        geotransform=transform.geotransform,
+        claims=tuple(Claim(it, place, transform.tolerance) for it in declared if it.name in own),
+    )
+
+
+def rows_and_columns(array: ArrayView) -> tuple[str, str] | None:
     """Return the array's dimensions along Y and X, or None if it has no two."""
     dims = horizontal_dims(array)
     if len(dims) != 2 or dims[0] == dims[1]:

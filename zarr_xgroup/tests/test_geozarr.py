@@ -1,14 +1,18 @@
 """NZ-1.0 and the draft of the GeoZarr standard: what a reader makes of stores that follow them."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyproj
 import pytest
 import xarray as xr
 import zarr
 
+from zarr_xgroup import XGroupDimensionWarning
 from zarr_xgroup.tests.builders import (
+    XARRAY,
     Array,
     Group,
     ZarrFormat,
@@ -16,8 +20,13 @@ from zarr_xgroup.tests.builders import (
     coordinate,
     memory_store,
     opened,
+    opened_with_warnings,
+    quietly,
     recorded,
 )
+
+#: Where OGC names CRSs.
+OGC = "http://www.opengis.net/def/crs"
 
 each_format = pytest.mark.parametrize("zarr_format", [2, 3])
 
@@ -80,7 +89,10 @@ def test_nz_beside_a_principal_convention_of_an_array() -> None:
     axes = {"x": {"coordinates": [{"values": {"explicit": [3.0, 4.0]}}]}}
     declared = {"zarr_conventions": [{"name": "cs"}], "cs": {"crs": [{"axes": axes}]}}
     data = Array([1.0, 2.0], ("x",), {"coordinates": "lon", **declared})
-    members = {"lon": Array([5.0, 6.0], ("x",)), "a": Group({"data": data})}
+    members: dict[str, Group | Array] = {
+        "lon": Array([5.0, 6.0], ("x",)),
+        "a": Group({"data": data}),
+    }
     store = memory_store(build(Group(members, {"conventions": "NZ-1.0 CF-1.12"})))
     dataset = opened(xr.open_dataset, store, group="a")
     assert dataset["data"].coords["x"].values.tolist() == [3.0, 4.0]
@@ -119,7 +131,7 @@ def test_a_scalar_array() -> None:
 
 
 def test_coordinates_of_dimensions_follow_from_names_alone() -> None:
-    members = {
+    members: dict[str, Group | Array] = {
         "v": Array(np.ones((2, 3)), ("lat", "lon")),
         "lat": coordinate("lat", [50.0, 51.0]),
         "lon": Array(np.ones((2, 3)), ("lat", "lon")),
@@ -146,3 +158,208 @@ def test_sharded_arrays_are_read() -> None:
     )
     array[:] = np.arange(8)
     assert opened(xr.open_dataset, store)["v"].values.tolist() == list(range(8))
+
+
+# GDAL's attributes, where GeoZarr is assumed.
+
+GEOTRANSFORM = "300000.0 10.0 0.0 5000040.0 0.0 -10.0"
+X, Y = [300005.0, 300015.0, 300025.0, 300035.0], [5000035.0, 5000025.0, 5000015.0]
+UTM = pyproj.CRS(32632).to_wkt()
+CRS = Array(0, (), {"crs_wkt": UTM, "GeoTransform": GEOTRANSFORM})
+
+
+def grid(dims: tuple[str, ...] = ("y", "x"), /, **attributes: Any) -> Array:
+    shape = {"y": 3, "x": 4, "lat": 3, "lon": 4, "band": 2}
+    return Array(np.ones([shape[dim] for dim in dims], "f4"), dims, attributes)
+
+
+def assuming(root: Group, zarr_format: ZarrFormat = 3, /, **options: Any) -> xr.Dataset:
+    store = memory_store(build(root, zarr_format))
+    dataset = opened(xr.open_dataset, store, assume_conventions="geozarr", **options)
+    assert isinstance(dataset, xr.Dataset)
+    return dataset
+
+
+def told_when_assuming(root: Group, **options: Any) -> tuple[xr.Dataset, str]:
+    store = memory_store(build(root))
+    dataset, told = opened_with_warnings(
+        xr.open_dataset, store, assume_conventions="geozarr", **options
+    )
+    (said,) = [str(item) for item in told if not isinstance(item, XGroupDimensionWarning)]
+    return dataset, said
+
+
+@each_format
+@pytest.mark.parametrize(
+    "written", [GEOTRANSFORM, GEOTRANSFORM.replace(" ", ", "), [3e5, 10, 0, 5000040, 0, -10]]
+)
+def test_a_transform_of_the_grid_mapping_variable(written: Any, zarr_format: ZarrFormat) -> None:
+    crs = Array(0, (), {"crs_wkt": UTM, "GeoTransform": written})
+    root = Group({"v": grid(grid_mapping="crs"), "crs": crs})
+    dataset = assuming(root, zarr_format)
+    assert dataset["v"].coords["x"].values.tolist() == X
+    assert dataset["v"].coords["y"].values.tolist() == Y
+    assert dataset["x"].attrs["standard_name"] == "projection_x_coordinate"
+    assert dataset["crs"].attrs["GeoTransform"] == written
+    assert set(dataset.coords) == {"x", "y", "crs"}
+
+
+@pytest.mark.parametrize(
+    "dims", [("y", "x"), ("x", "y"), ("band", "y", "x"), ("y", "x", "band"), ("lon", "lat")]
+)
+def test_a_transform_of_the_array(dims: tuple[str, ...]) -> None:
+    dataset = assuming(Group({"v": grid(dims, GeoTransform=GEOTRANSFORM)}))
+    y, x = ("lat", "lon") if "lat" in dims else ("y", "x")
+    assert dataset["v"].coords[x].values.tolist() == X
+    assert dataset["v"].coords[y].values.tolist() == Y
+
+
+def test_a_transform_of_the_array_is_told_by_its_crs() -> None:
+    written = {"GeoTransform": GEOTRANSFORM, "_CRS": {"url": f"{OGC}/EPSG/0/32632"}}
+    dataset = assuming(Group({"v": grid(**written)}))
+    assert dataset["spatial_ref"].attrs["GeoTransform"] == GEOTRANSFORM
+    assert dataset["v"].attrs["GeoTransform"] == GEOTRANSFORM
+
+
+def test_coordinates_of_the_group_stand() -> None:
+    members = {"v": grid(grid_mapping="crs"), "crs": CRS, "x": coordinate("x", X)}
+    dataset = assuming(Group(members))
+    assert dataset["y"].values.tolist() == Y
+    shifted = [value + 100 for value in X]
+    dataset, told = told_when_assuming(Group({**members, "x": coordinate("x", shifted)}))
+    assert dataset["x"].values.tolist() == shifted
+    assert "/crs#/attributes/GeoTransform gives other coordinates than /x" in told
+
+
+def test_what_a_convention_declares_goes_before_a_transform() -> None:
+    spatial: dict[str, Any] = {
+        "zarr_conventions": [{"name": "spatial"}],
+        "spatial:dimensions": ["y", "x"],
+        "spatial:transform": [1.0, 0.0, 0.0, 0.0, -1.0, 0.0],
+    }
+    dataset = assuming(Group({"v": grid(GeoTransform=GEOTRANSFORM, **spatial)}))
+    assert dataset["x"].values.tolist() == [0.5, 1.5, 2.5, 3.5]
+
+
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        ("1 2 3", "must be 6 finite numbers, got [1.0, 2.0, 3.0]"),
+        ("a b c d e f", "must be 6 finite numbers, got ['a', 'b', 'c', 'd', 'e', 'f']"),
+        ("0 inf 0 0 0 -1", "must be 6 finite numbers, got [0.0, inf, 0.0, 0.0, 0.0, -1.0]"),
+        ("0 1 0 0 0 0", "is degenerate: cells have no area"),
+        (7, "must be a list, got number"),
+        ({"a": 1}, "must be a list, got object"),
+    ],
+)
+def test_a_transform_that_cannot_be_used(written: Any, text: str) -> None:
+    dataset, told = told_when_assuming(Group({"v": grid(GeoTransform=written)}))
+    assert not dataset.coords
+    assert f"/v#/attributes/GeoTransform {text}" in told
+
+
+@pytest.mark.parametrize("dims", [("row", "column"), ("y", "x")])
+def test_a_transform_is_that_of_arrays_of_one_size(dims: tuple[str, str]) -> None:
+    finer = Array(np.ones((6, 8)), dims, {"grid_mapping": "crs"})
+    members = {"v": grid(grid_mapping="crs"), "w": finer, "crs": CRS}
+    dataset, told = told_when_assuming(Group(members))
+    assert set(dataset.coords) <= {"crs"}
+    assert "/crs#/attributes/GeoTransform is the transform of one grid" in told
+
+
+def test_a_transform_counts_only_where_it_is_assumed() -> None:
+    store = memory_store(build(Group({"v": grid(grid_mapping="crs"), "crs": CRS})))
+    for options in ({}, {"assume_conventions": ["cf", "proj"]}):
+        assert "x" not in opened(xr.open_dataset, store, **options).coords
+
+
+@pytest.mark.parametrize("named", ["crs", "/crs", "../../crs", "crs: x y"])
+def test_the_grid_mapping_variable_is_in_a_group_above(named: str) -> None:
+    level = Group({"v": grid(grid_mapping=named)})
+    dataset = assuming(Group({"crs": CRS, "g": Group({"h": level})}), group="g/h")
+    assert dataset["v"].coords["x"].values.tolist() == X
+    assert dataset["crs"].attrs["crs_wkt"] == UTM
+    assert dataset["v"].attrs["grid_mapping"] == named.replace("/", "").replace(".", "")
+
+
+@pytest.mark.parametrize("place", ["/crs", "../0/crs"])
+def test_levels_of_a_pyramid_share_a_crs_but_no_transform(place: str) -> None:
+    levels = {
+        "0": Group({"v": grid(grid_mapping="crs"), "crs": CRS}),
+        "1": Group({"v": Array(np.ones((2, 2)), ("y", "x"), {"grid_mapping": place})}),
+    }
+    root = Group({"crs": CRS, **levels}, {"multiscales": {"resampling_method": "nearest"}})
+    assert assuming(root, group="0")["x"].values.tolist() == X
+    dataset = assuming(root, group="1")
+    assert "x" not in dataset.coords
+    assert dataset["crs"].attrs["crs_wkt"] == UTM
+
+
+def test_a_grid_mapping_that_leads_nowhere_is_told() -> None:
+    root = Group({"g": Group({"v": grid(grid_mapping="../crs")})})
+    _dataset, told = told_when_assuming(root, group="g")
+    assert "'../crs' leads to no array" in told
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"url": f"{OGC}/EPSG/0/32632"},
+        {"wkt": UTM},
+        {"projjson": pyproj.CRS(32632).to_json_dict()},
+        {"url": f"{OGC}/EPSG/0/32632", "wkt": "no WKT at all", "projjson": None},
+    ],
+)
+def test_the_crs_of_gdal(written: Mapping[str, Any]) -> None:
+    attributes = {"_CRS": {key: value for key, value in written.items() if value is not None}}
+    if written.get("wkt") == "no WKT at all":
+        dataset, told = told_when_assuming(Group({"v": grid(**attributes)}))
+        assert "wkt is no CRS that pyproj understands" in told
+    else:
+        dataset = assuming(Group({"v": grid(**attributes)}))
+    assert dataset["v"].attrs["grid_mapping"] == "spatial_ref"
+    assert pyproj.CRS(dataset["spatial_ref"].attrs["crs_wkt"]).to_epsg() == 32632
+
+
+def test_the_url_of_a_crs_goes_before_others() -> None:
+    written = {"wkt": pyproj.CRS(4326).to_wkt(), "url": f"{OGC}/EPSG/0/32632"}
+    dataset, told = told_when_assuming(Group({"v": grid(_CRS=written)}))
+    assert pyproj.CRS(dataset["spatial_ref"].attrs["crs_wkt"]).to_epsg() == 32632
+    assert "wkt is another CRS than url, which was used" in told
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"wkt": "+proj=utm +zone=32 +nadgrids=/etc/passwd"},
+        {"url": "/etc/passwd+init=epsg:4326"},
+        {"wkt": UTM[:-1] + ',PARAMETERFILE["grid","/etc/passwd"]]'},
+        {"projjson": {"proj": "utm", "nadgrids": "/etc/passwd"}},
+        "EPSG:32632",
+    ],
+)
+def test_a_crs_that_pyproj_must_not_see(written: Any) -> None:
+    dataset, told = told_when_assuming(Group({"v": grid(_CRS=written)}))
+    assert "spatial_ref" not in dataset.variables
+    assert "/v#/attributes/_CRS" in told
+
+
+def test_what_was_cut_out_and_written_is_opened_again(tmp_path: Path) -> None:
+    if XARRAY.release < (2025, 1):
+        pytest.skip("xarray cannot write with this zarr")
+    whole = assuming(Group({"v": grid(grid_mapping="crs"), "crs": CRS}))
+    whole.isel(x=slice(1, 3)).to_zarr(tmp_path / "part.zarr", consolidated=False)
+    again = quietly(
+        xr.open_dataset, tmp_path / "part.zarr", engine="xgroup", assume_conventions="geozarr"
+    )
+    assert again["x"].values.tolist() == X[1:3]
+    assert again["y"].values.tolist() == Y
+
+
+def test_a_grid_is_reprojected() -> None:
+    pytest.importorskip("rioxarray")
+    written = {"GeoTransform": GEOTRANSFORM, "_CRS": {"wkt": UTM}}
+    band = assuming(Group({"v": grid(**written)}))["v"]
+    assert band.rio.crs.to_epsg() == 32632
+    assert quietly(band.rio.bounds) == (300000.0, 5000010.0, 300040.0, 5000040.0)
+    assert quietly(band.rio.reproject, "EPSG:4326").rio.crs.to_epsg() == 4326

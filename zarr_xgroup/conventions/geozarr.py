@@ -1,0 +1,136 @@
+"""What the draft of the GeoZarr standard says of grids, where it is assumed to be meant.
+
+The draft has no declaration of its own. It leaves georeferencing to GDAL's ``GeoTransform``, on the
+grid mapping variable or on the array, and grid mapping variables may be in groups above.
+
+Source: GeoZarr Data Model and encodings, draft, 8.1.6, 8.1.8; GDAL, "Raster data model",
+"Affine GeoTransform", and "Zarr driver", "SRS encoding".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from affine import Affine
+
+from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.cf_paths import links_of
+from zarr_xgroup.conventions.model import Interpretation
+from zarr_xgroup.conventions.proj import GEOZARR, crs_of, grid_mapping_named
+from zarr_xgroup.conventions.spatial import (
+    Transform,
+    coordinates_along,
+    finite_numbers,
+    usable,
+)
+from zarr_xgroup.conventions.stac import placed, rows_and_columns
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.nodes import Fragment
+
+#: Names of dimensions along Y and X, wherever they stand (draft, 8.2.1).
+_PAIRS = (("y", "x"), ("lat", "lon"), ("latitude", "longitude"))
+
+#: A GeoTransform starts at the outer corner of the first cell, whatever ``AREA_OR_POINT`` is.
+_CENTRE = 0.5
+
+
+class GeoZarrHandler(ConventionHandler):
+    """Says what follows from GDAL's attributes, and where the grid mapping variable is."""
+
+    tier = "service"
+    name = GEOZARR
+    reads = ("GeoTransform", "_CRS", "multiscales")
+
+    @classmethod
+    def matches(cls, declaration: Mapping[str, Any]) -> bool:
+        """Tell that no item of ``zarr_conventions`` is the draft: it has no identity."""
+        return False
+
+    @classmethod
+    def seems_meant(cls, attributes: Mapping[str, Any], siblings: Collection[str]) -> bool:
+        """Tell whether attributes are those that GDAL writes."""
+        return "GeoTransform" in attributes or isinstance(attributes.get("_CRS"), Mapping)
+
+    def interpret(self, array: ArrayView) -> Interpretation:
+        """Return the grid mapping variable, the CRS, and what follows from a transform."""
+        links = links_of(array, by_name=True, keys=("grid_mapping",))
+        found = self._placed(array) or array.found(crs=array.derived(crs_of))
+        return replace(found, links=links)
+
+    def _placed(self, array: ArrayView) -> Interpretation | None:
+        """Return what follows from the transform of the array's grid, if it has one."""
+        dims = _dims(array)
+        written = array.quietly(_geotransform, array)
+        if dims is None or written is None or _is_of_several(array, dims, written):
+            return None
+        lost = partial(coordinates_along, list(dims))
+        transform = array.attempt(_transform, written, lost=lost)
+        return None if transform is None else placed(array, dims, transform, str(written))
+
+
+def _dims(array: ArrayView) -> tuple[str, str] | None:
+    """Return the array's dimensions along Y and X, by their names or else the last two."""
+    known = {name.lower(): name for name in array.dims}
+    known |= {name.lower(): here for name, here in array.names.items()}
+    for y, x in _PAIRS:
+        if y in known and x in known:
+            return known[y], known[x]
+    return rows_and_columns(array)
+
+
+def _geotransform(array: ArrayView) -> Fragment | None:
+    """Return the nearest ``GeoTransform``: of the array, else of its grid mapping variable.
+
+    The levels of a pyramid may share a variable of another group, but no transform.
+    """
+    own = array.attribute("GeoTransform")
+    variable = None if own is not None else grid_mapping_named(array)
+    if variable is None or (variable.group != array.node.group and _is_in_pyramid(array)):
+        return own
+    return array.attribute_of(variable, "GeoTransform")
+
+
+def _is_in_pyramid(array: ArrayView) -> bool:
+    groups = array.node.ancestors()
+    return any(array.attribute_of(group, "multiscales") is not None for group in groups)
+
+
+def _is_of_several(array: ArrayView, dims: tuple[str, str], written: Fragment) -> bool:
+    """Tell whether grids of several sizes in the group share a transform; then that is told."""
+    if written.node == array.node:
+        return False
+    named = array.attributes.get("grid_mapping")
+    for name, sizes in array.siblings.items():
+        if len(sizes) < 2 or sizes.keys() >= set(dims):
+            continue
+        document = array.sibling(name)
+        if document is not None and document.attributes.get("grid_mapping") == named:
+            message = _(
+                "{place} is the transform of one grid, but arrays of several sizes refer to it; "
+                "it was not used"
+            )
+            array.note(message.format(place=written))
+            return True
+    return False
+
+
+def _transform(written: Fragment) -> Transform:
+    """Return the transform that GDAL writes as ``c a b f d e``, or raise XGroupMetadataError."""
+    value = written.value
+    if isinstance(value, str):
+        value = [_number(word) for word in re.split(r"[\s,]+", value.strip())]
+    numbers = finite_numbers(Fragment(written.node, written.keys, value), 6)
+    c, a, b, f, d, e = numbers
+    return Transform(usable(Affine(a, b, c, d, e, f), written), _CENTRE)
+
+
+def _number(word: str) -> float | str:
+    try:
+        return float(word)
+    except ValueError:
+        return word
