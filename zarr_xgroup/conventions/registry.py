@@ -103,22 +103,22 @@ def named_conventions(names: object) -> frozenset[str]:
 
 
 def seemingly_meant(
-    array: Mapping[str, Any], group: Mapping[str, Any], siblings: Collection[str]
+    places: Collection[Mapping[str, Any]], siblings: Collection[str]
 ) -> tuple[str, ...]:
-    """Return the conventions that attributes look like which neither array nor group declares.
+    """Return the conventions that attributes look like which none of them declare.
 
     Parameters
     ----------
-    array, group : mapping
-        The attributes of both.
+    places : collection of mapping
+        The attributes of an array, of its group, and of what describes its grid.
     siblings : collection of str
         The names of the group's arrays.
     """
     return tuple(
         it.name
         for it in handlers()
-        if not (it.is_declared(array) or it.is_declared(group))
-        if it.seems_meant(array, siblings) or it.seems_meant(group, siblings)
+        if not any(map(it.is_declared, places))
+        if any(it.seems_meant(attributes, siblings) for attributes in places)
     )
 
 

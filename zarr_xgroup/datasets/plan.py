@@ -158,7 +158,7 @@ def without_principal(
             if principal := declared_principal(group):
                 yield from _lacking(others, bare, principal)
             else:
-                yield from _told(plan, others, bare, group, assumed)
+                yield from _told(plan, others, bare, snapshot, assumed)
 
 
 def _lacking(
@@ -180,7 +180,7 @@ def _told(
     plan: GroupPlan,
     arrays: Iterable[ArrayReading],
     bare: Mapping[Node | None, tuple[str, ...]],
-    group: Mapping[str, Any],
+    snapshot: Snapshot,
     assumed: Collection[str],
 ) -> Iterator[Finding]:
     """Yield the findings of a group's arrays: why what they declare does not count, what helps.
@@ -188,6 +188,7 @@ def _told(
     Where conventions are assumed that give an array its CRS and coordinates, nothing is lacking.
     """
     siblings = [array.node.name for array in plan.reading.arrays]
+    group = _attributes(plan, snapshot)
     of_group = why_not_declared(group)
     for array in arrays:
         node, attributes = array.node, array.document.attributes
@@ -195,7 +196,8 @@ def _told(
             continue
         why = why_not_declared(attributes)
         text = f"{node if why else plan.node}: {why or of_group}" if why or of_group else ""
-        meant = seemingly_meant(attributes, group, siblings)
+        grid = _grid_mappings(plan, attributes, snapshot) if bare.get(node) else []
+        meant = seemingly_meant([attributes, group, *grid], siblings)
         yield Finding(
             Kind.NO_PRINCIPAL,
             text,
@@ -233,6 +235,16 @@ def _sizes(plan: GroupPlan) -> dict[str, int]:
 def _attributes(plan: GroupPlan, snapshot: Snapshot) -> Mapping[str, Any]:
     document = snapshot.document(plan.node.path)
     return {} if document is None else document.attributes
+
+
+def _grid_mappings(
+    plan: GroupPlan, attributes: Mapping[str, Any], snapshot: Snapshot
+) -> Iterator[Mapping[str, Any]]:
+    """Yield the attributes of the grid mapping variables of an array, as far as they are known."""
+    for node in _named(plan, {"grid_mapping": attributes.get("grid_mapping")}, snapshot):
+        document = snapshot.document(node.path)
+        if document is not None:
+            yield document.attributes
 
 
 def _undeclared(plan: GroupPlan) -> Iterator[ArrayReading]:

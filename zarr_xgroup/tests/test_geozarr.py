@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 import zarr
 
-from zarr_xgroup import XGroupDimensionWarning
+from zarr_xgroup import XGroupDimensionWarning, XGroupNoPrincipalWarning
 from zarr_xgroup.tests.builders import (
     XARRAY,
     Array,
@@ -363,3 +363,41 @@ def test_a_grid_is_reprojected() -> None:
     assert band.rio.crs.to_epsg() == 32632
     assert quietly(band.rio.bounds) == (300000.0, 5000010.0, 300040.0, 5000040.0)
     assert quietly(band.rio.reproject, "EPSG:4326").rio.crs.to_epsg() == 4326
+
+
+# What is told of stores that declare nothing.
+
+
+def no_principal_warning(root: Group, **options: Any) -> str:
+    _tree, given = recorded(xr.open_datatree, memory_store(build(root)), engine="xgroup", **options)
+    return "".join(str(item) for item in given if isinstance(item, XGroupNoPrincipalWarning))
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"v": grid(GeoTransform=GEOTRANSFORM)},
+        {"v": grid(_CRS={"wkt": UTM})},
+        {"v": grid(grid_mapping="crs"), "crs": CRS},
+    ],
+)
+def test_the_warning_ends_with_the_option(members: Mapping[str, Array]) -> None:
+    warning = no_principal_warning(Group(members))
+    assert warning.endswith(", open with assume_conventions='geozarr'")
+    assert "assume_conventions" not in no_principal_warning(
+        Group(members), assume_conventions="geozarr"
+    )
+
+
+def test_the_warning_names_no_option_for_a_grid_that_has_coordinates() -> None:
+    members = {"v": grid(grid_mapping="crs"), "crs": CRS}
+    own = {"x": coordinate("x", X), "y": coordinate("y", Y)}
+    warning = no_principal_warning(Group({**members, **own}))
+    assert warning
+    assert "assume_conventions" not in warning
+
+
+def test_the_draft_has_no_identity() -> None:
+    declared = {"zarr_conventions": [{"name": "geozarr"}], "GeoTransform": GEOTRANSFORM}
+    root = Group({"v": grid(**declared)})
+    assert not opened(xr.open_dataset, memory_store(build(root))).coords
