@@ -1,5 +1,6 @@
 """NZ-1.0 and the draft of the GeoZarr standard: what a reader makes of stores that follow them."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -158,6 +159,13 @@ def test_sharded_arrays_are_read() -> None:
     )
     array[:] = np.arange(8)
     assert opened(xr.open_dataset, store)["v"].values.tolist() == list(range(8))
+
+
+def test_attributes_stay_what_they_are() -> None:
+    written = {"flag": True, "n": 1, "f": 0.1, "list": ["a", "b"], "more": {"deep": {"er": [1]}}}
+    dataset = opened(xr.open_dataset, memory_store(build(Group({"v": grid(**written)}, NZ))))
+    assert dataset["v"].attrs == written
+    assert [type(value) for value in dataset["v"].attrs.values()] == [bool, int, float, list, dict]
 
 
 # GDAL's attributes, where GeoZarr is assumed.
@@ -401,3 +409,18 @@ def test_the_draft_has_no_identity() -> None:
     declared = {"zarr_conventions": [{"name": "geozarr"}], "GeoTransform": GEOTRANSFORM}
     root = Group({"v": grid(**declared)})
     assert not opened(xr.open_dataset, memory_store(build(root))).coords
+
+
+# The table of the specification.
+
+SPECIFICATION = Path(__file__).parents[2] / "xarray_zarr_xgroup_spec.md"
+
+
+def test_the_tests_that_the_specification_names_exist() -> None:
+    text = SPECIFICATION.read_text(encoding="utf-8")
+    table = text.partition("## 16. ")[2]
+    named = re.findall(r"`(test_\w+\.py)::(test_\w+)`", table)
+    assert len(named) > 20
+    for module, name in named:
+        source = (Path(__file__).parent / module).read_text(encoding="utf-8")
+        assert re.search(rf"^def {name}\(", source, re.MULTILINE), f"{module}::{name}"
