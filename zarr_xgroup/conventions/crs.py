@@ -32,7 +32,7 @@ class Crs:
     Attributes
     ----------
     key : str
-        Where it is written: one of `CRS_KEYS` or `GDAL_KEYS`, or ``name``.
+        Where it is written: one of `CRS_KEYS` or `GDAL_KEYS`, ``name``, or a key of a tile matrix set.
     text : str
         A code, WKT (also WKT1), PROJJSON or name.
     """
@@ -52,6 +52,13 @@ class Crs:
         A rotated pole is not, nor is what cannot be understood.
         """
         return _is_geographic(self.text)
+
+    @property
+    def is_north_first(self) -> bool:
+        """Whether its first axis is known to run north or south, as that of EPSG:4326."""
+        parsed = _parsed(self.text)
+        axes = [] if parsed is None else parsed.axis_info
+        return bool(axes) and axes[0].direction in ("north", "south")
 
     @property
     def variable_name(self) -> str:

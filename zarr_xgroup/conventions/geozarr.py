@@ -1,9 +1,10 @@
 """What the draft of the GeoZarr standard says of grids, where it is assumed to be meant.
 
 The draft has no declaration of its own. It leaves georeferencing to GDAL's ``GeoTransform``, on the
-grid mapping variable or on the array, and grid mapping variables may be in groups above.
+grid mapping variable or on the array, and grid mapping variables may be in groups above. The levels
+of a pyramid may follow a tile matrix set.
 
-Source: GeoZarr Data Model and encodings, draft, 8.1.6, 8.1.8; GDAL, "Raster data model",
+Source: GeoZarr draft, 8.1.6, 8.1.8, 8.2; GDAL, "Raster data model",
 "Affine GeoTransform", and "Zarr driver", "SRS encoding".
 """
 
@@ -23,12 +24,14 @@ from zarr_xgroup.conventions.cf_paths import links_of
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.proj import GEOZARR, crs_of, grid_mapping_named
 from zarr_xgroup.conventions.spatial import (
+    Grid,
     Transform,
     coordinates_along,
     finite_numbers,
     usable,
 )
 from zarr_xgroup.conventions.stac import placed, rows_and_columns
+from zarr_xgroup.conventions.tiles import TileLevel, crs_of_tiles, integer, tile_level_of
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment
 
@@ -53,8 +56,13 @@ class GeoZarrHandler(ConventionHandler):
 
     @classmethod
     def seems_meant(cls, attributes: Mapping[str, Any], siblings: Collection[str]) -> bool:
-        """Tell whether attributes are those that GDAL writes."""
-        return "GeoTransform" in attributes or isinstance(attributes.get("_CRS"), Mapping)
+        """Tell whether attributes are those that GDAL writes, or name a tile matrix set."""
+        multiscales = attributes.get("multiscales")
+        return (
+            "GeoTransform" in attributes
+            or isinstance(attributes.get("_CRS"), Mapping)
+            or (isinstance(multiscales, Mapping) and "tile_matrix_set" in multiscales)
+        )
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the grid mapping variable, the CRS, and what follows from a transform."""
@@ -65,12 +73,25 @@ class GeoZarrHandler(ConventionHandler):
     def _placed(self, array: ArrayView) -> Interpretation | None:
         """Return what follows from the transform of the array's grid, if it has one."""
         dims = _dims(array)
-        written = array.quietly(_geotransform, array)
-        if dims is None or written is None or _is_of_several(array, dims, written):
+        if dims is None:
             return None
         lost = partial(coordinates_along, list(dims))
-        transform = array.attempt(_transform, written, lost=lost)
+        written = array.quietly(_geotransform, array)
+        if written is not None:
+            if _is_of_several(array, dims, written):
+                return None
+            transform = array.attempt(_transform, written, lost=lost)
+        elif (level := array.derived(tile_level_of)) and _has_no_coordinate(array, dims):
+            written = level.matrix
+            transform = array.attempt(_transform_of_tiles, array, dims, level, lost=lost)
+        else:
+            return None
         return None if transform is None else placed(array, dims, transform, str(written))
+
+
+def _has_no_coordinate(array: ArrayView, dims: tuple[str, str]) -> bool:
+    """Tell whether the group has no coordinate of either dimension."""
+    return not any(map(Grid(array, None).is_real, dims))
 
 
 def _dims(array: ArrayView) -> tuple[str, str] | None:
@@ -134,3 +155,49 @@ def _number(word: str) -> float | str:
         return float(word)
     except ValueError:
         return word
+
+
+def _transform_of_tiles(array: ArrayView, dims: tuple[str, str], level: TileLevel) -> Transform:
+    """Return the transform of a level of tiles, or raise XGroupMetadataError."""
+    matrix = level.matrix
+    corner = matrix.get("cornerOfOrigin")
+    if (corner is not None and corner.value != "topLeft") or matrix.get("variableMatrixWidths"):
+        raise matrix.error(_("has a cornerOfOrigin other than topLeft, or variableMatrixWidths"))
+    cell = matrix.required("cellSize")
+    (size,) = finite_numbers(Fragment(cell.node, cell.keys, [cell.value]), 1)
+    if size <= 0:
+        raise cell.error(_("must be a positive number"))
+    x, y = finite_numbers(matrix.required("pointOfOrigin"), 2)
+    if level.is_north_first(crs_of_tiles(array)):
+        x, y = y, x
+    row, column = _first_cell(level, array.sizes[dims[0]], array.sizes[dims[1]])
+    affine = Affine(size, 0.0, x + column * size, 0.0, -size, y - row * size)
+    return Transform(usable(affine, cell), _CENTRE)
+
+
+def _first_cell(level: TileLevel, rows: int, columns: int) -> tuple[int, int]:
+    """Return which row and column of a tile matrix an array begins with.
+
+    It has all tiles, or just those of the limits; of the last ones maybe only a part.
+    """
+    height = integer(level.matrix.required("tileHeight"), 1)
+    width = integer(level.matrix.required("tileWidth"), 1)
+    tiles = -(-rows // height), -(-columns // width)
+    whole = tuple(integer(level.matrix.required(f"matrix{key}"), 1) for key in ("Height", "Width"))
+    if tiles == whole:
+        return 0, 0
+    if level.limits is not None:
+        limits = level.limits
+        top, left = (integer(limits.required(f"min_tile_{key}"), 0) for key in ("row", "col"))
+        bottom, right = (integer(limits.required(f"max_tile_{key}"), 0) for key in ("row", "col"))
+        if tiles == (bottom - top + 1, right - left + 1):
+            return top * height, left * width
+    message = _(
+        "has {whole} tiles of {tile} cells, but an array of {cells} cells has {tiles}: it is not "
+        "its grid"
+    )
+    raise level.matrix.error(
+        message.format(
+            whole=list(whole), tile=[height, width], cells=[rows, columns], tiles=list(tiles)
+        )
+    )

@@ -16,6 +16,7 @@ from zarr_xgroup.conventions.crs import GDAL_KEYS, Crs
 from zarr_xgroup.conventions.geolocation import crs_at, systems_of
 from zarr_xgroup.conventions.layout import layout_of
 from zarr_xgroup.conventions.model import Interpretation
+from zarr_xgroup.conventions.tiles import crs_of_tiles
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import names_in
 from zarr_xgroup.metadata.nodes import Fragment, Node
@@ -51,13 +52,13 @@ def crs_of(array: ArrayView) -> Crs | None:
     That of its grid mapping variable (named by its ``grid_mapping``, else ``spatial_ref`` in its
     group), for what the data carry themselves stands. Else from ``proj:*`` of the array, else of
     its group, else of the group whose multiscales layout has it, else ``id`` of its ``cs``, else
-    ``id`` of a CRS there, else ``proj:*`` directly in it, else GDAL's ``_CRS`` where GeoZarr is
-    assumed. That of a geolocation is the CRS of its arrays, not of the grid.
+    ``id`` of a CRS there, else ``proj:*`` directly in it, else GDAL's ``_CRS`` or that of the tile
+    matrix set where GeoZarr is assumed. That of a geolocation is the CRS of its arrays, not of the grid.
     """
     own = array.quietly(_of_grid_mapping, array)
     declared = next((crs for place in _places(array) if (crs := crs_at(array, place))), None)
     if declared is None and GEOZARR in array.assumed:
-        declared = _of_gdal(array)
+        declared = _of_gdal(array) or (crs_of_tiles(array) if own is None else None)
     if own is not None and declared is not None and own.differs(declared):
         message = _(
             "the CRS ({key}) is another one than that of {name!r} ({conflict}), which was left "

@@ -196,7 +196,7 @@ def _told(
             continue
         why = why_not_declared(attributes)
         text = f"{node if why else plan.node}: {why or of_group}" if why or of_group else ""
-        grid = _grid_mappings(plan, attributes, snapshot) if bare.get(node) else []
+        grid = _of_grid(plan, attributes, snapshot) if bare.get(node) else []
         meant = seemingly_meant([attributes, group, *grid], siblings)
         yield Finding(
             Kind.NO_PRINCIPAL,
@@ -237,10 +237,16 @@ def _attributes(plan: GroupPlan, snapshot: Snapshot) -> Mapping[str, Any]:
     return {} if document is None else document.attributes
 
 
-def _grid_mappings(
+def _of_grid(
     plan: GroupPlan, attributes: Mapping[str, Any], snapshot: Snapshot
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield the attributes of the grid mapping variables of an array, as far as they are known."""
+    """Yield what describes the grid of an array elsewhere, as far as it is known.
+
+    That is the attributes of its grid mapping variables, and ``multiscales`` of the group above.
+    """
+    above = snapshot.document(plan.node.group.path)
+    if above is not None and plan.node.path:
+        yield {"multiscales": above.attributes.get("multiscales")}
     for node in _named(plan, {"grid_mapping": attributes.get("grid_mapping")}, snapshot):
         document = snapshot.document(node.path)
         if document is not None:

@@ -1,6 +1,7 @@
 """NZ-1.0 and the draft of the GeoZarr standard: what a reader makes of stores that follow them."""
 
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -409,6 +410,191 @@ def test_the_draft_has_no_identity() -> None:
     declared = {"zarr_conventions": [{"name": "geozarr"}], "GeoTransform": GEOTRANSFORM}
     root = Group({"v": grid(**declared)})
     assert not opened(xr.open_dataset, memory_store(build(root))).coords
+
+
+# Levels of a tile matrix set.
+
+#: A grid of 3 x 4 cells of 10 m, and one of 2 x 2 cells of 20 m, in tiles of 2 x 3 cells.
+TILES: Mapping[str, Any] = {
+    "id": "scene",
+    "crs": f"{OGC}/EPSG/0/32632",
+    "tileMatrices": [
+        {
+            "id": name,
+            "cellSize": size,
+            "pointOfOrigin": [300000.0, 5000040.0],
+            "tileHeight": 2,
+            "tileWidth": 3,
+            "matrixHeight": rows,
+            "matrixWidth": columns,
+        }
+        for name, size, rows, columns in (("0", 10, 2, 2), ("1", 20, 1, 1))
+    ],
+}
+
+
+def first_matrix(**changed: Any) -> dict[str, Any]:
+    """Return the tile matrix set with a first tile matrix that is changed."""
+    first, *others = TILES["tileMatrices"]
+    matrix = {key: it for key, it in {**first, **changed}.items() if it is not None}
+    return {**TILES, "tileMatrices": [matrix, *others]}
+
+
+def pyramid(tiles: Any, *, limits: Any = None, members: Mapping[str, Array] | None = None) -> Group:
+    """Return a multiscale group of two levels, in a group."""
+    multiscales = {"tile_matrix_set": tiles, "resampling_method": "nearest"}
+    if limits is not None:
+        multiscales["tile_matrix_set_limits"] = limits
+    levels = {
+        "0": Group(members or {"v": grid(), "time": Array([1.0], ("t",))}),
+        "1": Group({"v": Array(np.ones((2, 2)), ("y", "x"))}),
+    }
+    return Group({"p": Group(levels, {"multiscales": multiscales})}, {"sets": {"a/b": TILES}})
+
+
+@each_format
+def test_an_inline_tile_matrix_set(zarr_format: ZarrFormat) -> None:
+    dataset = assuming(pyramid(TILES), zarr_format, group="p/0")
+    assert dataset["v"].coords["x"].values.tolist() == X
+    assert dataset["v"].coords["y"].values.tolist() == Y
+    assert dataset["spatial_ref"].attrs["GeoTransform"] == GEOTRANSFORM
+    assert pyproj.CRS(dataset["spatial_ref"].attrs["crs_wkt"]).to_epsg() == 32632
+    assert "grid_mapping" not in dataset["time"].attrs
+    coarse = assuming(pyramid(TILES), zarr_format, group="p/1")
+    assert coarse["x"].values.tolist() == [300010.0, 300030.0]
+    assert coarse["y"].values.tolist() == [5000030.0, 5000010.0]
+
+
+def test_a_tree_of_levels() -> None:
+    store = memory_store(build(pyramid(TILES)))
+    tree = opened(xr.open_datatree, store, assume_conventions="geozarr")
+    assert tree["p/0"]["x"].values.tolist() == X
+    assert tree["p/1"]["x"].values.tolist() == [300010.0, 300030.0]
+
+
+@pytest.mark.parametrize(
+    "place", ["/#/attributes/sets/a~1b", "..#/attributes/sets/a~1b", "../#/attributes/sets/a~1b"]
+)
+def test_a_tile_matrix_set_elsewhere_in_the_store(place: str) -> None:
+    assert assuming(pyramid(place), group="p/0")["x"].values.tolist() == X
+
+
+def test_a_tile_matrix_set_in_the_group_itself() -> None:
+    root = pyramid("#/attributes/tiles")
+    held = root.members["p"]
+    assert isinstance(held, Group)
+    whole = Group({"p": Group(held.members, {**held.attrs, "tiles": TILES})})
+    assert assuming(whole, group="p/0")["x"].values.tolist() == X
+
+
+@pytest.mark.parametrize(
+    ("crs", "axes", "origin"),
+    [
+        (f"{OGC}/EPSG/0/4326", None, [52.0, 7.0]),
+        (f"{OGC}/EPSG/0/4326", ["Lat", "Lon"], [52.0, 7.0]),
+        (f"{OGC}/EPSG/0/4326", ["Lon", "Lat"], [7.0, 52.0]),
+        ({"uri": f"{OGC}/EPSG/0/4326"}, None, [52.0, 7.0]),
+        ({"wkt": pyproj.CRS(4326).to_json_dict()}, None, [52.0, 7.0]),
+        (f"{OGC}/OGC/1.3/CRS84", None, [7.0, 52.0]),
+    ],
+)
+def test_points_are_in_the_order_of_the_axes(crs: Any, axes: Any, origin: list[float]) -> None:
+    tiles = {**first_matrix(pointOfOrigin=origin, cellSize=0.5), "crs": crs}
+    dataset = assuming(pyramid({**tiles, "orderedAxes": axes} if axes else tiles), group="p/0")
+    assert dataset["x"].values.tolist() == [7.25, 7.75, 8.25, 8.75]
+    assert dataset["y"].values.tolist() == [51.75, 51.25, 50.75]
+    assert dataset["x"].attrs["standard_name"] == "longitude"
+
+
+def test_the_crs_of_the_first_edition() -> None:
+    tiles = {key: value for key, value in TILES.items() if key != "crs"}
+    root = pyramid({**tiles, "supportedCRS": "EPSG:32632"})
+    assert assuming(root, group="p/0")["x"].attrs["standard_name"] == "projection_x_coordinate"
+
+
+def test_tiles_within_limits() -> None:
+    limits = {"min_tile_row": 5, "max_tile_row": 6, "min_tile_col": 7, "max_tile_col": 8}
+    tiles = first_matrix(matrixHeight=90, matrixWidth=80)
+    dataset = assuming(pyramid(tiles, limits={"0": limits}), group="p/0")
+    assert dataset["x"].values.tolist() == [x + 7 * 3 * 10 for x in X]
+    assert dataset["y"].values.tolist() == [y - 5 * 2 * 10 for y in Y]
+
+
+def test_what_a_level_has_goes_before_its_tile_matrix() -> None:
+    members = {"v": grid(grid_mapping="crs"), "crs": Array(0, (), {"crs_wkt": UTM})}
+    own = {"x": coordinate("x", [1.0, 2.0, 3.0, 4.0])}
+    broken = {**TILES, "crs": "EPSG:4326"}
+    dataset = assuming(pyramid(broken, members={**members, **own}), group="p/0")
+    assert set(dataset.coords) == {"x", "crs"}
+    assert dataset["x"].values.tolist() == [1.0, 2.0, 3.0, 4.0]
+    assert dataset["crs"].attrs["crs_wkt"] == UTM
+    transformed = {"v": grid(GeoTransform="0 1 0 0 0 -1")}
+    assert assuming(pyramid(TILES, members=transformed), group="p/0")["x"].values[0] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("tiles", "text"),
+    [
+        (7, "/tile_matrix_set must be an object, got number"),
+        ({}, "/tile_matrix_set has no 'tileMatrices'"),
+        ({**TILES, "tileMatrices": []}, "/tile_matrix_set has no tile matrix '0'"),
+        ("https://example.org/tiles.json", "other documents are not read"),
+        ("tiles.json", "other documents are not read"),
+        ("../../..#/attributes/sets", "leads above the root of the store"),
+        ("/#/attributes/none", "/attributes/none"),
+        (first_matrix(cellSize=None), "has no 'cellSize'"),
+        (first_matrix(cellSize=-1), "/cellSize must be a positive number"),
+        (first_matrix(cellSize="x"), "/cellSize must be 1 finite numbers"),
+        (first_matrix(pointOfOrigin=[0.0]), "/pointOfOrigin must be 2 finite numbers, got [0.0]"),
+        (first_matrix(tileWidth=0), "/tileWidth must be an integer from 1 to"),
+        (first_matrix(tileWidth=True), "/tileWidth must be an integer from 1 to"),
+        (first_matrix(matrixWidth=2**60), "/matrixWidth must be an integer from 1 to"),
+        (first_matrix(cornerOfOrigin="bottomLeft"), "has a cornerOfOrigin other than topLeft"),
+        (first_matrix(variableMatrixWidths=[{"coalesce": 2}]), "or variableMatrixWidths"),
+        (
+            first_matrix(matrixWidth=3),
+            "has [2, 3] tiles of [2, 3] cells, but an array of [3, 4] cells has [2, 2]",
+        ),
+        ({"tileMatrices": TILES["tileMatrices"]}, "says neither by orderedAxes nor by crs"),
+    ],
+)
+def test_a_tile_matrix_set_that_cannot_be_used(tiles: Any, text: str) -> None:
+    dataset, told = told_when_assuming(pyramid(tiles), group="p/0")
+    assert not {"x", "y"} & set(dataset.coords)
+    assert text in told
+
+
+@pytest.mark.parametrize(
+    "named", ["WebMercatorQuad", "http://www.opengis.net/def/tilematrixset/OGC/1.0/WebMercatorQuad"]
+)
+def test_a_tile_matrix_set_with_an_identifier(named: str) -> None:
+    pytest.importorskip("morecantile")
+    levels = {"0": Group({"v": Array(np.ones((256, 256), "i1"), ("y", "x"))})}
+    root = Group(levels, {"multiscales": {"tile_matrix_set": named}})
+    dataset = assuming(root, group="0")
+    half = 20037508.342789244
+    np.testing.assert_allclose(dataset["x"].values[[0, -1]], [-half * 255 / 256, half * 255 / 256])
+    assert pyproj.CRS(dataset["spatial_ref"].attrs["crs_wkt"]).to_epsg() == 3857
+
+
+def test_an_identifier_that_is_not_known() -> None:
+    pytest.importorskip("morecantile")
+    _dataset, told = told_when_assuming(pyramid("NoQuad"), group="p/0")
+    assert "is 'NoQuad', which morecantile does not know" in told
+
+
+def test_without_morecantile_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "morecantile", None)
+    _dataset, told = told_when_assuming(pyramid("NZTM2000Quad"), group="p/0")
+    assert "is 'NZTM2000Quad', which is known to a package that is missing" in told
+    assert "pip install morecantile" in told
+    # Not asked for where there is no identifier.
+    assert assuming(pyramid(TILES), group="p/0")["x"].values.tolist() == X
+
+
+def test_a_tile_matrix_set_is_named_by_the_warning_about_its_levels() -> None:
+    warning = no_principal_warning(pyramid(TILES))
+    assert warning.endswith(", open with assume_conventions='geozarr'")
 
 
 # The table of the specification.

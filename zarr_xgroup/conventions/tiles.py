@@ -1,0 +1,170 @@
+"""Tile matrix sets: the grids of a pyramid's levels, as the draft of the GeoZarr standard has them.
+
+The attribute ``multiscales`` of a group names a tile matrix set or holds it, and the child groups are
+called like its tile matrices. `morecantile` knows the sets that have an identifier; it is imported
+only when one is met.
+
+Source: GeoZarr draft, 8.2; OGC 17-083r4 (Two Dimensional Tile Matrix Set 2.0), 6.2, 7.1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.crs import Crs
+from zarr_xgroup.conventions.geolocation import crs_at
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.nodes import Fragment
+from zarr_xgroup.metadata.paths import relative_path
+
+#: The URIs that OGC gives to tile matrix sets, of which the last segment is the identifier.
+_OGC = re.compile(r"https?://www\.opengis\.net/def/tilematrixset/[\w./-]*?(\w{1,100})/?")
+_IDENTIFIER = re.compile(r"\w{1,100}")
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+
+#: The first of ``orderedAxes``, by which coordinates of points are given as (X, Y) or (Y, X).
+_EAST_FIRST = frozenset({"x", "e", "east", "easting", "lon", "long", "longitude"})
+_NORTH_FIRST = frozenset({"y", "n", "north", "northing", "lat", "latitude"})
+
+#: The greatest number of tiles, or of cells of one: all integers up to it are floats, too.
+_MOST = 2**53
+
+
+@dataclass(frozen=True)
+class TileLevel:
+    """The tile matrix of the level that an array is of.
+
+    Attributes
+    ----------
+    tile_set : Fragment
+        The tile matrix set.
+    matrix : Fragment
+        The tile matrix.
+    limits : Fragment or None
+        Which of its tiles there are.
+    """
+
+    tile_set: Fragment
+    matrix: Fragment
+    limits: Fragment | None
+
+    def is_north_first(self, crs: Crs | None) -> bool:
+        """Tell whether points are given as (Y, X), or raise XGroupMetadataError if that is unknown.
+
+        Parameters
+        ----------
+        crs : Crs or None
+            The CRS of the set.
+        """
+        axes = self.tile_set.get("orderedAxes")
+        names = axes.as_list() if axes is not None else []
+        first = str(names[0]).lower() if names else ""
+        if first in _EAST_FIRST or first in _NORTH_FIRST:
+            return first in _NORTH_FIRST
+        if crs is None:
+            raise self.tile_set.error(
+                _("says neither by orderedAxes nor by crs which axis is first")
+            )
+        return crs.is_north_first
+
+
+def tile_level_of(array: ArrayView) -> TileLevel | None:
+    """Return the tile matrix of an array whose group is a level, or None after saying what is wrong."""
+    group = array.node.group
+    multiscales = array.attribute_of(group.group, "multiscales") if group.path else None
+    written = None if multiscales is None else multiscales.get("tile_matrix_set")
+    if multiscales is None or written is None or len(array.dims) < 2:
+        return None
+    array.look_around()
+    return array.attempt(_level, array, multiscales, written, lost=_lost)
+
+
+def crs_of_tiles(array: ArrayView) -> Crs | None:
+    """Return the CRS of the tile matrix set of an array's level, if it is of one."""
+    level = array.derived(tile_level_of)
+    if level is None:
+        return None
+    crs = level.tile_set.get("crs")
+    if crs is not None and isinstance(crs.value, Mapping):
+        return crs_at(array, crs, ("uri", "wkt"))
+    return crs_at(array, level.tile_set, ("crs", "supportedCRS"))
+
+
+def _lost() -> str:
+    return _("what follows from the tile matrix set")
+
+
+def _level(array: ArrayView, multiscales: Fragment, written: Fragment) -> TileLevel:
+    tile_set = _tile_set(array, written)
+    name = array.node.group.name
+    limits = multiscales.get("tile_matrix_set_limits")
+    for matrix in tile_set.required("tileMatrices").items():
+        if (found := matrix.get("id")) is not None and found.value == name:
+            return TileLevel(tile_set, matrix, None if limits is None else limits.get(name))
+    raise tile_set.error(_("has no tile matrix {name!r}").format(name=name))
+
+
+def _tile_set(array: ArrayView, written: Fragment) -> Fragment:
+    """Return the tile matrix set that is written, or that an identifier or a URI leads to."""
+    if not isinstance(written.value, str):
+        return written
+    text = written.value.strip()
+    known = _OGC.fullmatch(text) or _IDENTIFIER.fullmatch(text)
+    if known is not None:
+        return Fragment(
+            written.node, written.keys, _well_known(known[known.lastindex or 0], written)
+        )
+    path, _hash, pointer = text.partition("#")
+    if not pointer or _SCHEME.match(text):
+        message = _(
+            "is neither an identifier nor a place in the store such as '#/attributes/tiles'; "
+            "other documents are not read"
+        )
+        raise written.error(message)
+    target = path if path.startswith("/") else relative_path(written.node.path, path or ".")
+    if target is None:
+        raise written.error(_("leads above the root of the store"))
+    reference = {"node": f"/{target.lstrip('/')}", "attribute": pointer}
+    return array.resolver.fragment(Fragment(written.node, written.keys, reference))
+
+
+def _well_known(identifier: str, place: Fragment) -> Mapping[str, Any]:
+    """Return the tile matrix set of an identifier, or raise XGroupMetadataError."""
+    try:
+        found = _from_morecantile(identifier)
+    except ImportError as error:
+        message = _(
+            "is {name!r}, which is known to a package that is missing: pip install {package}"
+        )
+        text = message.format(name=identifier, package="morecantile")
+        raise place.error(text) from error
+    if found is None:
+        raise place.error(_("is {name!r}, which morecantile does not know").format(name=identifier))
+    return found
+
+
+@cache
+def _from_morecantile(identifier: str) -> Mapping[str, Any] | None:
+    sets = import_module("morecantile").tms
+    if identifier not in sets.list():
+        return None
+    found: Mapping[str, Any] = sets.get(identifier).model_dump(
+        mode="json", by_alias=True, exclude_none=True
+    )
+    return found
+
+
+def integer(fragment: Fragment, least: int) -> int:
+    """Return an integer that is not less than another one, or raise XGroupMetadataError."""
+    value = fragment.value
+    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= _MOST:
+        return value
+    raise fragment.error(
+        _("must be an integer from {least} to {most}").format(least=least, most=_MOST)
+    )
