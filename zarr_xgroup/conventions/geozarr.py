@@ -11,6 +11,7 @@ Source: GeoZarr draft, 8.1.6, 8.1.8, 8.2; GDAL, "Raster data model",
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
@@ -126,18 +127,29 @@ def _is_of_several(array: ArrayView, dims: tuple[str, str], written: Fragment) -
     if written.node == array.node:
         return False
     named = array.attributes.get("grid_mapping")
-    for name, sizes in array.siblings.items():
-        if len(sizes) < 2 or sizes.keys() >= set(dims):
-            continue
-        document = array.sibling(name)
-        if document is not None and document.attributes.get("grid_mapping") == named:
-            message = _(
-                "{place} is the transform of one grid, but arrays of several sizes refer to it; "
-                "it was not used"
-            )
-            array.note(message.format(place=written))
-            return True
-    return False
+    if all(grid >= set(dims) for grid in _grids(array).get(str(named), ())):
+        return False
+    message = _(
+        "{place} is the transform of one grid, but arrays of several sizes refer to it; it was not "
+        "used"
+    )
+    array.note(message.format(place=written))
+    return True
+
+
+def _grids(array: ArrayView) -> Mapping[str, set[frozenset[str]]]:
+    """Return the dimensions of the grids of a group, by their ``grid_mapping``."""
+    group, siblings = array.node.group, array.siblings
+    known = array.models.of_groups
+    if (_grids, group) not in known:
+        found: defaultdict[str, set[frozenset[str]]] = defaultdict(set)
+        for name, sizes in siblings.items():
+            named = array.attribute_of(group.child(name), "grid_mapping")
+            if named is not None and len(sizes) > 1:
+                found[str(named.value)].add(frozenset(sizes))
+        known[_grids, group] = found
+    grids: Mapping[str, set[frozenset[str]]] = known[_grids, group]
+    return grids
 
 
 def _transform(written: Fragment) -> Transform:
