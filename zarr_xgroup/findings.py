@@ -120,10 +120,10 @@ def left_out(node: Node, error: XGroupError) -> Finding:
     return Finding(Kind.METADATA, message, (str(node),), node, error=error)
 
 
-def without_attributes(group: Node, error: XGroupError) -> Finding:
-    """Return the finding of a group whose attributes could not be used."""
+def group_without(what: str, group: Node, error: XGroupError) -> Finding:
+    """Return the finding of a group whose attributes or members could not be used."""
     message = _("Group {path} was opened without {what}: {reason}").format(
-        path=group, what=_("attributes"), reason=error
+        path=group, what=what, reason=error
     )
     return Finding(Kind.METADATA, message, (str(group),), group, "/attributes", error)
 

@@ -20,9 +20,9 @@ from zarr_xgroup.findings import (
     Finding,
     Kind,
     coordinate_named,
+    group_without,
     left_out,
     problem_of,
-    without_attributes,
 )
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import copy_of
@@ -104,7 +104,7 @@ class Builder:
         try:
             attributes = self._group_attributes(plan.node)
         except XGroupMetadataError as error:
-            findings.append(without_attributes(plan.node, error))
+            findings.append(group_without(_("attributes"), plan.node, error))
         return BuiltGroup(
             plan.node, attributes, planned, self.variable, unreadable, tuple(findings)
         )

@@ -26,7 +26,7 @@ from zarr_xgroup.datasets.inheritance import (
     inherited_dimensions,
 )
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, retold
-from zarr_xgroup.findings import Finding, Kind, left_out
+from zarr_xgroup.findings import Finding, Kind, group_without, left_out
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import REFERRING
 from zarr_xgroup.metadata.dimensions import dimension_references
@@ -523,17 +523,14 @@ def _problems(interpreter: Interpreter, group: Node) -> Iterable[Finding]:
         node = Node(group.store, path)
         document = snapshot.document(path)
         if path == group.path:
-            message = _("Group {path} was opened without {what}: {reason}")
             what = _("attributes") if snapshot.is_listed(path) else _("members")
+            yield group_without(what, node, error)
         elif node.group != group or node.name in interpreter.dropped:
             continue
         elif document is None:
             yield left_out(node, error)
-            continue
-        elif document.is_array:
-            message = _("Array {path} was opened without {what}: {reason}")
-            what = _("attributes")
-        else:
-            continue  # a group tells of itself when it is opened
-        text = message.format(path=node, what=what, reason=error)
-        yield Finding(Kind.METADATA, text, (str(node),), node, "/attributes", error)
+        elif document.is_array:  # a group tells of itself when it is opened
+            text = _("Array {path} was opened without {what}: {reason}").format(
+                path=node, what=_("attributes"), reason=error
+            )
+            yield Finding(Kind.METADATA, text, (str(node),), node, "/attributes", error)
