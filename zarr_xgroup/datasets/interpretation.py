@@ -520,12 +520,14 @@ def _problems(interpreter: Interpreter, group: Node) -> Iterable[Finding]:
     """Yield what is wrong with the group itself and with its arrays' documents."""
     snapshot = interpreter.lookup.snapshots[group.store]
     for path, error in snapshot.problems.items():
+        if group.path not in (path, path.rpartition("/")[0]):
+            continue
         node = Node(group.store, path)
         document = snapshot.document(path)
         if path == group.path:
             what = _("attributes") if snapshot.is_listed(path) else _("members")
             yield group_without(what, node, error)
-        elif node.group != group or node.name in interpreter.dropped:
+        elif node.name in interpreter.dropped:
             continue
         elif document is None:
             yield left_out(node, error)
