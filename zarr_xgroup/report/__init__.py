@@ -1,0 +1,1 @@
+"""What a store says, told: explained, checked against the conventions, and drawn."""

@@ -1,0 +1,266 @@
+"""What was found in a store and what an open makes of it: plain values, made to be shown.
+
+They know neither zarr nor xarray and hold no reference to the store. Places are texts here:
+absolute paths, JSON pointers (RFC 6901), and for other stores their URI without credentials.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, Literal, TypeAlias
+
+JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
+
+#: Raised when a member of `to_dict` changes its meaning or goes; additions leave it.
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in a store.
+
+    Attributes
+    ----------
+    node : str
+        The absolute path of the group or array.
+    pointer : str
+        The JSON pointer into its document, "" for the whole.
+    store : str or None
+        The URI of the store, without credentials, if it is not the one that is explained.
+    """
+
+    node: str
+    pointer: str = ""
+    store: str | None = None
+
+
+@dataclass(frozen=True)
+class FoundReference:
+    """A reference, and where it leads.
+
+    Attributes
+    ----------
+    source : Place
+        Where it is written.
+    target : str
+        What is written there: ``uri#node#pointer`` as far as given.
+    leads_to : Place or None
+        What it leads to, None if nowhere.
+    by_fallback : bool
+        Whether it leads there only by another rule than the first (specification, "Reference paths").
+    text : str
+        Why it leads nowhere, or which choice was made; "" where it leads straight there.
+    arrays : tuple of str
+        The arrays that it is followed for.
+    """
+
+    source: Place
+    target: str
+    leads_to: Place | None
+    by_fallback: bool = False
+    text: str = ""
+    arrays: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class FoundConvention:
+    """A convention that an array follows.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    tier : {"principal", "service"}
+        Its tier.
+    declared_in : str or None
+        The path of the node that declares it; None if it is assumed (`assume_conventions`), or if it
+        applies without a declaration.
+    """
+
+    name: str
+    tier: Literal["principal", "service"]
+    declared_in: str | None
+
+
+@dataclass(frozen=True)
+class FoundCrs:
+    """A coordinate reference system.
+
+    Attributes
+    ----------
+    name : str
+        What pyproj calls it, or the text as written if it is not understood.
+    code : str or None
+        Authority and code, if it has one (``EPSG:32633``).
+    variable : str or None
+        The variable of the group's Dataset that stands for it.
+    """
+
+    name: str
+    code: str | None = None
+    variable: str | None = None
+
+
+@dataclass(frozen=True)
+class FoundCoordinate:
+    """A coordinate that an array, or several of a group, are given.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the group's Dataset.
+    dims : tuple of str
+        Its dimensions.
+    kind : {"own", "stored", "foreign", "computed", "inline", "given"}
+        Where its values are: in an array of the group, in an array of another group, in another
+        store, nowhere (they follow from numbers), in metadata; or a third party's handler gives them.
+    origin : Place or None
+        The array that they are stored in.
+    text : str
+        In words: what it is read or computed from.
+    is_index : bool
+        Whether it is the coordinate of its dimension.
+    bounds : str or None
+        The variable of its cell boundaries.
+    arrays : tuple of str
+        The paths of the arrays that have it.
+    """
+
+    name: str
+    dims: tuple[str, ...]
+    kind: Literal["own", "stored", "foreign", "computed", "inline", "given"]
+    origin: Place | None = None
+    text: str = ""
+    is_index: bool = False
+    bounds: str | None = None
+    arrays: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class FoundProblem:
+    """A finding: what was found, and what was done.
+
+    Attributes
+    ----------
+    kind : str
+        What it is about: a value of `zarr_xgroup.findings.Kind`.
+    text : str
+        What was found.
+    place : Place or None
+        Where.
+    arrays : tuple of str
+        The arrays that it concerns.
+    lost : str
+        What these are opened without, if anything.
+    """
+
+    kind: str
+    text: str
+    place: Place | None = None
+    arrays: tuple[str, ...] = ()
+    lost: str = ""
+
+
+@dataclass(frozen=True)
+class FoundArray:
+    """An array of a group.
+
+    Attributes
+    ----------
+    path : str
+        Its absolute path.
+    dims : tuple of str
+        The names that its dimensions have in the group's Dataset.
+    shape : tuple of int
+        Its shape.
+    dtype : str
+        The type of its stored values, as `numpy.dtype` spells it.
+    is_coordinate : bool
+        Whether it is a coordinate of the group's Dataset.
+    conventions : tuple of FoundConvention
+        Those that it follows, the principal one first.
+    coordinates : tuple of str
+        The names of its coordinates in the group's Dataset.
+    missing : tuple of str
+        Its dimensions along which there is no coordinate.
+    crs : FoundCrs or None
+        Its coordinate reference system.
+    """
+
+    path: str
+    dims: tuple[str, ...]
+    shape: tuple[int, ...]
+    dtype: str
+    is_coordinate: bool = False
+    conventions: tuple[FoundConvention, ...] = ()
+    coordinates: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    crs: FoundCrs | None = None
+
+    @property
+    def name(self) -> str:
+        """The last segment of its path."""
+        return self.path.rpartition("/")[2]
+
+
+@dataclass(frozen=True)
+class FoundGroup:
+    """A group.
+
+    Attributes
+    ----------
+    path : str
+        Its absolute path.
+    arrays : tuple of FoundArray
+        Its arrays, sorted by name.
+    coordinates : tuple of FoundCoordinate
+        The coordinates of its Dataset.
+    """
+
+    path: str
+    arrays: tuple[FoundArray, ...] = ()
+    coordinates: tuple[FoundCoordinate, ...] = ()
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What was found in a store, and what an open makes of it.
+
+    Attributes
+    ----------
+    store : str
+        The store, without credentials.
+    group : str
+        The group that was explained, with all groups below it: "/" for the whole store.
+    zarr_format : {2, 3}
+        The format.
+    is_consolidated : bool
+        Whether it was read from consolidated metadata.
+    groups : tuple of FoundGroup
+        The groups, parents before children.
+    references : tuple of FoundReference
+        The references, each place once.
+    problems : tuple of FoundProblem
+        What the warnings of an open tell, as far as it shows without reading chunks.
+    """
+
+    store: str
+    group: str
+    zarr_format: int
+    is_consolidated: bool
+    groups: tuple[FoundGroup, ...] = ()
+    references: tuple[FoundReference, ...] = ()
+    problems: tuple[FoundProblem, ...] = ()
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """Return it as JSON values, as ``explanation.schema.json`` in this package describes them."""
+        return {"version": VERSION, **as_json(self)}
+
+
+def as_json(value: Any) -> Any:
+    """Return a value made of frozen dataclasses, tuples and texts as JSON values."""
+    if is_dataclass(value):
+        return {field.name: as_json(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, tuple):
+        return [as_json(item) for item in value]
+    return value
