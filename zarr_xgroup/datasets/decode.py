@@ -65,6 +65,9 @@ _RELATIONS = frozenset(
     | {"formula_terms", "climatology"}
 )
 
+#: Under this name xarray writes a variable that is called None, and so it reads it.
+_NAMELESS = "__values__"
+
 #: The kinds of numpy's types that are numbers.
 _NUMBERS = "biufc"
 
@@ -192,8 +195,10 @@ class Decoder:
         undecoded, attributes = store.load()  # type: ignore[no-untyped-call]
         decoded, attributes, names = decode_cf_variables(undecoded, attributes, **options)
         coordinates: dict[str, xr.Variable] = {}
-        data: dict[str, xr.Variable] = {}
+        data: dict[Hashable, xr.Variable] = {}
         indexes: dict[str, xr.Index] = {}
+        if _NAMELESS in group.planned and None in decoded:
+            data[None] = decoded[None]
         for name, planned in group.planned.items():
             known = shared.get(name)
             if known is not None and known.decoded is not None:

@@ -1,5 +1,7 @@
 """Fixtures: servers that stores are put behind."""
 
+import asyncio
+import inspect
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -89,3 +91,13 @@ def fsspec_memory() -> Iterator[None]:
 def _english(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests compare messages: whoever runs them, they are in English."""
     monkeypatch.setenv("LANGUAGE", "en")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run the tests that are coroutines, of which xarray's own has some."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = inspect.signature(pyfuncitem.obj).parameters
+    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
+    return True

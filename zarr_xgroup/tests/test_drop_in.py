@@ -349,3 +349,11 @@ def test_a_mapping_of_fsspec(zarr_format: ZarrFormat, tmp_path: Path) -> None:
 def test_a_dict_of_buffers(zarr_format: ZarrFormat) -> None:
     buffers = memory_store(build(PLAIN, zarr_format))._store_dict
     compare(xr.open_dataset, dict(buffers), group="g", consolidated=False)
+
+
+@both_formats
+@all_functions
+def test_a_variable_without_a_name(function: Any, zarr_format: ZarrFormat) -> None:
+    root = Group({"__values__": Array([1.0, 2.0], ("x",)), "x": Array([0.5, 1.5], ("x",))})
+    found = compare(function, stored(root, zarr_format))
+    assert None in (found["/"] if isinstance(found, dict) else found).variables
