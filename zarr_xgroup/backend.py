@@ -3,51 +3,27 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar, TypedDict, TypeVar, Unpack, cast
+from typing import Any, ClassVar, Unpack
 
 import xarray as xr
 from xarray.backends import BackendEntrypoint
 
 from zarr_xgroup._compat import default_indexes_follow
-from zarr_xgroup.conventions import handlers
-from zarr_xgroup.conventions.lending import Lender
-from zarr_xgroup.conventions.registry import named_conventions
 from zarr_xgroup.datasets.align import align_with_parents
-from zarr_xgroup.datasets.budget import NO_LIMIT, IndexBudget
 from zarr_xgroup.datasets.build import Builder
-from zarr_xgroup.datasets.decode import Decoder, DecodingOptions
-from zarr_xgroup.datasets.interpretation import GroupReading, Interpreter
-from zarr_xgroup.datasets.naming import plan_group
+from zarr_xgroup.datasets.decode import Decoder
 from zarr_xgroup.datasets.plan import GroupPlan, without_principal
+from zarr_xgroup.datasets.planning import OpenOptions, Planning, planning
 from zarr_xgroup.datasets.prefetch import Wishes, prefetch
 from zarr_xgroup.datasets.store import ResolvedZarrStore
-from zarr_xgroup.errors import XGroupError, warn_user
+from zarr_xgroup.errors import warn_user
 from zarr_xgroup.findings import Finding, as_warnings
-from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.redaction import redact_causes, told
-from zarr_xgroup.storage.drop_in import EngineZarrOptions, without_engine_zarr
-from zarr_xgroup.storage.library import Library, StoreOptions
-
-T = TypeVar("T", StoreOptions, DecodingOptions)
+from zarr_xgroup.redaction import told
 
 __all__ = ["OpenOptions", "ResolvedZarrStore", "XGroupBackendEntrypoint"]
-
-
-class InterpretationOptions(TypedDict, total=False):
-    """The options that say how metadata are understood."""
-
-    assume_conventions: str | Iterable[str] | None
-
-
-class OpenOptions(
-    StoreOptions, EngineZarrOptions, InterpretationOptions, DecodingOptions, total=False
-):
-    """All options of an open: what xarray passes to a backend, and what concerns the store."""
-
-    use_zarr_fill_value_as_mask: bool | None
 
 
 class XGroupBackendEntrypoint(BackendEntrypoint):
@@ -164,42 +140,31 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
 
 
 class _Opening:
-    """One open: read, interpret, plan, build; what was found on the way is told at the end."""
+    """One open from plans on: build; what was found on the way is told at the end."""
 
-    def __init__(
-        self,
-        library: Library,
-        group: str,
-        decoding: DecodingOptions,
-        *,
-        assumed: frozenset[str],
-        fill_value_masks: bool | None,
-    ) -> None:
-        self._library = library
-        self._group = group
-        self._assumed = assumed
-        self._decoding = decoding
-        self._maker = Lender(
-            library.snapshots, library.zarr_store, fill_value_masks=fill_value_masks
-        )
-        self._dropped = frozenset(_names(decoding.get("drop_variables")))
+    def __init__(self, planning: Planning) -> None:
+        self._planning = planning
+        self._library = planning.library
         self._identities: dict[str, dict[str, Hashable]] = {}
         self.findings: list[Finding] = []
 
     def dataset(self) -> xr.Dataset:
         """Return the group."""
-        self._library.read_group(self._group)
-        (dataset,) = self._opened([self._group]).values()
+        with_indexes = default_indexes_follow()
+        plans = self._planning.plan_group(with_indexes=with_indexes)
+        (dataset,) = self._built(plans, with_indexes=with_indexes).values()
         return dataset
 
-    def datasets(self) -> dict[str, xr.Dataset]:
+    def datasets(self, *, is_tree: bool = False) -> dict[str, xr.Dataset]:
         """Return the group and all below it, by path from the group (itself "/")."""
-        return self._opened_below(is_tree=False)
+        with_indexes = default_indexes_follow()
+        plans = self._planning.plan_tree(with_indexes=with_indexes)
+        return self._built(plans, with_indexes=with_indexes, is_tree=is_tree)
 
     def tree(self) -> xr.DataTree:
         """Return the group and all below it, fitted together."""
-        datasets = self._opened_below(is_tree=True)
-        datasets, findings = align_with_parents(datasets, self._identities, self._group)
+        datasets = self.datasets(is_tree=True)
+        datasets, findings = align_with_parents(datasets, self._identities, self._planning.group)
         self.findings.extend(findings)
         nodes = {path: xr.DataTree(dataset) for path, dataset in datasets.items()}
         children: defaultdict[str, dict[str, xr.DataTree]] = defaultdict(dict)
@@ -212,42 +177,23 @@ class _Opening:
             nodes[parent].children = named
         return nodes["/"]
 
-    def _opened_below(self, *, is_tree: bool) -> dict[str, xr.Dataset]:
-        """Return the group and all below it, by path from the group asked for."""
-        self._library.read_tree(self._group)
-        paths = list(self._library.snapshots[0].subtree(self._group))
-        return self._opened(paths, is_tree=is_tree)
-
-    def _opened(self, paths: Iterable[str], *, is_tree: bool = False) -> dict[str, xr.Dataset]:
-        """Return groups whose members are known as Datasets, by path from the group asked for."""
-        with_indexes = default_indexes_follow()
-        wishes = Wishes(self._dropped, self._decoding.get("decode_times", True), with_indexes)
-        readings = self._interpreted(paths)
-        budget = IndexBudget.of(readings, self._maker) if with_indexes else NO_LIMIT
-        plans = [plan_group(reading, self._maker, budget) for reading in readings]
-        values = prefetch(plans, wishes, self._maker, self._library)
-        builder = Builder(self._maker, values, wishes)
-        decoder = Decoder(self._decoding, with_indexes=with_indexes)
+    def _built(
+        self, plans: list[GroupPlan], *, with_indexes: bool, is_tree: bool = False
+    ) -> dict[str, xr.Dataset]:
+        """Return planned groups as Datasets, by path from the group asked for."""
+        planning, maker = self._planning, self._planning.maker
+        wishes = Wishes(planning.dropped, planning.decoding.get("decode_times", True), with_indexes)
+        values = prefetch(plans, wishes, maker, self._library)
+        builder = Builder(maker, values, wishes)
+        decoder = Decoder(planning.decoding, with_indexes=with_indexes)
         datasets = {
             self._relative(plan.node): self._dataset(plan, builder, decoder) for plan in plans
         }
         snapshot = self._library.snapshots[0]
         self.findings.extend(
-            without_principal(plans, snapshot, assumed=self._assumed, is_tree=is_tree)
+            without_principal(plans, snapshot, assumed=planning.assumed, is_tree=is_tree)
         )
         return datasets
-
-    def _interpreted(self, paths: Iterable[str]) -> list[GroupReading]:
-        """Return what is known of groups, after reading all that it depends on."""
-        groups = [Node(0, path) for path in paths]
-        interpreter = Interpreter(
-            self._library.snapshots, self._maker, handlers(), self._dropped, self._assumed
-        )
-        readings, needs = interpreter.interpret(groups)
-        while needs:
-            self._library.read(needs)
-            readings, needs = interpreter.interpret(groups)
-        return readings
 
     def _dataset(self, plan: GroupPlan, builder: Builder, decoder: Decoder) -> xr.Dataset:
         built = builder.built(plan)
@@ -262,36 +208,17 @@ class _Opening:
         return dataset
 
     def _relative(self, node: Node) -> str:
-        return f"/{node.path[len(self._group) :].lstrip('/')}"
+        return f"/{node.path[len(self._planning.group) :].lstrip('/')}"
 
 
 @contextmanager
 def _opening(store_like: Any, options: OpenOptions) -> Iterator[_Opening]:
     """Open a store; at the end tell what was found, or close it if anything was raised."""
-    settled = cast(OpenOptions, without_engine_zarr(options))
-    if unknown := sorted(set(settled) - set(OpenOptions.__annotations__)):
-        message = _("engine 'xgroup' has no option {names}; it has {options}").format(
-            names=", ".join(unknown), options=", ".join(sorted(OpenOptions.__annotations__))
-        )
-        raise TypeError(message)
-    assumed = named_conventions(options.get("assume_conventions"))
-    try:
-        library, group = Library.open(store_like, _part(StoreOptions, settled))
-        try:
-            decoding = _part(DecodingOptions, settled)
-            masks = settled.get("use_zarr_fill_value_as_mask")
-            opening = _Opening(library, group, decoding, assumed=assumed, fill_value_masks=masks)
-            yield opening
-            for warning in as_warnings([*library.findings, *opening.findings]):
-                warn_user(warning)
-        except BaseException:
-            library.close()
-            raise
-        finally:
-            library.release()
-    except XGroupError as error:
-        redact_causes(error)
-        raise
+    with planning(store_like, options) as planned:
+        opening = _Opening(planned)
+        yield opening
+        for warning in as_warnings([*planned.library.findings, *opening.findings]):
+            warn_user(warning)
 
 
 def _told_source(store_like: Any) -> dict[str, str]:
@@ -300,14 +227,3 @@ def _told_source(store_like: Any) -> dict[str, str]:
     if not isinstance(place, str) or told(place) == place:
         return {}
     return {"source": told(place)}
-
-
-def _part(kind: type[T], options: OpenOptions) -> T:
-    part: Any = {key: value for key, value in options.items() if key in kind.__annotations__}
-    return kind(**part)
-
-
-def _names(drop_variables: str | Iterable[str] | None) -> set[str]:
-    if isinstance(drop_variables, str):
-        return {drop_variables}
-    return set(drop_variables or ())
