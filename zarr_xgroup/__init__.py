@@ -38,6 +38,7 @@ from zarr_xgroup.errors import (
     XGroupStoreNotFoundError,
     XGroupWarning,
 )
+from zarr_xgroup.report.explaining import explain
 
 __version__ = "0.1.0"
 
@@ -60,5 +61,6 @@ __all__ = [
     "XGroupStoreNotFoundError",
     "XGroupWarning",
     "__version__",
+    "explain",
     "register",
 ]

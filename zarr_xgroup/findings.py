@@ -7,8 +7,8 @@ to show findings; nothing here is of use to warnings alone but `as_warnings`.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from zarr_xgroup.errors import (
@@ -135,18 +135,43 @@ def as_warnings(findings: Iterable[Finding]) -> list[XGroupWarning]:
     wrong with one other store. Of each class of warnings there are at most 200, of which the
     last counts what the others leave out.
     """
+    return list(_limited(map(_warning, summed_up(findings))))
+
+
+def summed_up(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings, those that say the same as one: about all of their arrays, the first place.
+
+    What was wrong comes first, what was not declared last. Each says what was `lost`.
+    """
     kinds: defaultdict[Kind, list[Finding]] = defaultdict(list)
-    told: list[XGroupWarning] = []
+    found: list[Finding] = []
     for finding in findings:
-        if finding.kind in _PLAIN:
-            told.append(_about(_PLAIN[finding.kind](finding.text, finding.error), finding.arrays))
-        else:
-            kinds[finding.kind].append(finding)
-    told += _of_problems(kinds[Kind.PROBLEM])
-    told += _of_choices(kinds[Kind.CHOICE])
+        (found if finding.kind in _PLAIN else kinds[finding.kind]).append(finding)
+    found += _of_problems(kinds[Kind.PROBLEM])
+    found += _of_choices(kinds[Kind.CHOICE])
     if kinds[Kind.NO_PRINCIPAL]:
-        told.append(_without_principal(kinds[Kind.NO_PRINCIPAL]))
-    return list(_limited(told))
+        found.append(_without_principal(kinds[Kind.NO_PRINCIPAL]))
+    return found
+
+
+def _warning(finding: Finding) -> XGroupWarning:
+    """Return the warning that tells of a finding."""
+    if finding.kind is Kind.NO_PRINCIPAL:
+        return _about(XGroupNoPrincipalWarning(finding.text), finding.arrays)
+    if finding.kind in _PLAIN:
+        return _about(_PLAIN[finding.kind](finding.text, finding.error), finding.arrays)
+    names, number = _listed(finding.arrays), len(finding.arrays)
+    if finding.kind is Kind.PROBLEM:
+        message = ngettext(
+            "{error}. Array {names} was opened without {lost}",
+            "{error}. Arrays {names} were opened without {lost}",
+            number,
+        ).format(error=finding.text, names=names, lost=finding.lost)
+    else:
+        message = ngettext("Array {names}: {text}", "Arrays {names}: {text}", number).format(
+            names=names, text=finding.text
+        )
+    return _about(XGroupResolutionWarning(message, finding.error), finding.arrays)
 
 
 def _limited(told: Iterable[XGroupWarning]) -> Iterator[XGroupWarning]:
@@ -177,7 +202,7 @@ _PLAIN: dict[Kind, type[XGroupWarning]] = {
 }
 
 
-def _of_problems(findings: Iterable[Finding]) -> Iterator[XGroupWarning]:
+def _of_problems(findings: Iterable[Finding]) -> Iterator[Finding]:
     met: defaultdict[tuple[str, str], list[Finding]] = defaultdict(list)
     for finding in findings:
         store = finding.error.store if isinstance(finding.error, XGroupStoreError) else ""
@@ -185,12 +210,8 @@ def _of_problems(findings: Iterable[Finding]) -> Iterator[XGroupWarning]:
     for (store, text), same in met.items():
         error = _summary(store, [item.error for item in same]) if store else same[0].error
         paths = tuple(dict.fromkeys(path for item in same for path in item.arrays))
-        message = ngettext(
-            "{error}. Array {names} was opened without {lost}",
-            "{error}. Arrays {names} were opened without {lost}",
-            len(paths),
-        ).format(error=error if store else text, names=_listed(paths), lost=_lost(same))
-        yield _about(XGroupResolutionWarning(message, error), paths)
+        summary = str(error) if store else text
+        yield replace(same[0], text=summary, arrays=paths, error=error, lost=_lost(same))
 
 
 def _lost(findings: Iterable[Finding]) -> str:
@@ -214,19 +235,16 @@ def _declared_by(error: XGroupError | None) -> str:
     return _("what {attribute!r} declares").format(attribute=attribute)
 
 
-def _of_choices(findings: Iterable[Finding]) -> Iterator[XGroupWarning]:
-    met: defaultdict[str, list[str]] = defaultdict(list)
+def _of_choices(findings: Iterable[Finding]) -> Iterator[Finding]:
+    met: defaultdict[str, list[Finding]] = defaultdict(list)
     for finding in findings:
-        met[finding.text].extend(finding.arrays)
-    for text, arrays in met.items():
-        paths = tuple(dict.fromkeys(arrays))
-        message = ngettext("Array {names}: {text}", "Arrays {names}: {text}", len(paths))
-        warning = XGroupResolutionWarning(message.format(names=_listed(paths), text=text))
-        yield _about(warning, paths)
+        met[finding.text].append(finding)
+    for same in met.values():
+        yield replace(same[0], arrays=tuple(dict.fromkeys(p for it in same for p in it.arrays)))
 
 
-def _without_principal(findings: Collection[Finding]) -> XGroupWarning:
-    """Return the one warning about all arrays without a principal convention, never long."""
+def _without_principal(findings: Sequence[Finding]) -> Finding:
+    """Return the one finding about all arrays without a principal convention, never long."""
     paths = tuple(path for finding in findings for path in finding.arrays)
     bare = sum(bool(finding.bare) for finding in findings)
     reason = next((finding.text for finding in findings if finding.text), "")
@@ -237,7 +255,7 @@ def _without_principal(findings: Collection[Finding]) -> XGroupWarning:
         message = _told_without_principal(paths, bare, help_, longest)
         if len(message) <= _LONGEST:
             break
-    return _about(XGroupNoPrincipalWarning(_shortened(message, _LONGEST)), paths)
+    return replace(findings[0], text=_shortened(message, _LONGEST), arrays=paths)
 
 
 def _help(reason: str, assumable: tuple[str, ...]) -> str:

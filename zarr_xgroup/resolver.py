@@ -8,8 +8,8 @@ Rules: specification, "Reference paths"; ref convention; RFC 3986, section 5.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from zarr_xgroup.errors import (
@@ -19,15 +19,19 @@ from zarr_xgroup.errors import (
     XGroupStoreError,
 )
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.nodes import Fragment, Node, kind_of
+from zarr_xgroup.metadata.nodes import Fragment, Keys, Node, kind_of
 from zarr_xgroup.metadata.paths import join_path, relative_path
 from zarr_xgroup.metadata.references import Reference, at_pointer, is_reference
 from zarr_xgroup.metadata.snapshots import Lookup, Needs
+from zarr_xgroup.redaction import redact
 
-__all__ = ["MAX_DEPTH", "Reference", "Resolver", "candidates"]
+__all__ = ["MAX_DEPTH", "Followed", "Reference", "Resolver", "candidates"]
 
 #: How many references may follow one another before that is taken for a mistake.
 MAX_DEPTH = 16
+
+#: How much is shown of what is no reference.
+_SHOWN = 60
 
 T = TypeVar("T")
 
@@ -83,6 +87,60 @@ def _nodes(store: int, paths: list[str | None], reference: Reference) -> list[No
     return nodes
 
 
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A reference that was followed for an array, and where it led.
+
+    Attributes
+    ----------
+    referrer : Node
+        The array.
+    written : Node
+        The node that it is written in.
+    keys : tuple of str
+        The way to it in the document of that node.
+    target : str
+        What is written there, in short.
+    leads_to : Node or None
+        The node that it leads to, None if nowhere.
+    leads_to_keys : tuple of str
+        The way to the value meant in the document of that node.
+    by_fallback : bool
+        Whether a candidate before that one did not fit.
+    text : str
+        Why it leads nowhere, or which choice was made.
+    is_reached : bool
+        Whether another reference led to where it is written.
+    """
+
+    referrer: Node
+    written: Node
+    keys: Keys
+    target: str
+    leads_to: Node | None = None
+    leads_to_keys: Keys = ()
+    by_fallback: bool = False
+    text: str = ""
+    is_reached: bool = False
+
+    def written_for(self, array: Node) -> Node:
+        """Return where it is written for an array that says the same as the referrer.
+
+        What is written in the referrer, or in a group that it is in, is written in the array, or in
+        the group as many levels above it.
+        """
+        if array == self.referrer or self.is_reached:
+            return self.written
+        mine = (array, *array.ancestors())
+        levels = zip((self.referrer, *self.referrer.ancestors()), mine, strict=False)
+        return next((node for other, node in levels if other == self.written), self.written)
+
+    def without_place(self) -> Followed:
+        """Return what is the same of it wherever it is written, and for whichever array."""
+        nowhere = Node(0, "")
+        return replace(self, referrer=nowhere, written=nowhere, is_reached=False)
+
+
 class Resolver:
     """Follows the references of one array.
 
@@ -99,13 +157,40 @@ class Resolver:
     ----------
     depends_on_place : bool
         Whether a reference was followed that means something else in another group.
+    followed : mapping
+        The references that were followed, by node, way to them and target.
     """
 
     def __init__(self, lookup: Lookup, referrer: Node, note: Callable[[str], None]) -> None:
         self.lookup = lookup
         self.referrer = referrer
         self.depends_on_place = False
+        self.followed: dict[tuple[Node, Keys, str], Followed] = {}
+        self._reached: set[Node] = set()
         self._note = note
+
+    def take_down(
+        self,
+        place: Fragment,
+        target: str,
+        leads_to: Node | None = None,
+        *,
+        by_fallback: bool = False,
+        text: str = "",
+    ) -> None:
+        """Take down a reference that is followed for the array, in place of what was known of it."""
+        found = Followed(
+            self.referrer, place.node, place.keys, target, leads_to, (), by_fallback, text
+        )
+        self._add([found])
+
+    def _add(self, references: Iterable[Followed]) -> None:
+        for it in references:
+            is_reached = it.written in self._reached
+            known = replace(it, is_reached=True) if is_reached else it
+            self.followed[it.written, it.keys, it.target] = known
+            if it.leads_to is not None:
+                self._reached.add(it.leads_to)
 
     def array(
         self, fragment: Fragment, fits: Callable[[Node], str | None] = lambda _node: None
@@ -161,7 +246,10 @@ class Resolver:
         found = search.follow(fragment, ())
         self.depends_on_place |= search.depends_on_place
         if isinstance(found.result, XGroupError):
-            raise found.result
+            error = found.result
+            self.take_down(fragment, _written(fragment, error), text=error.reason or str(error))
+            raise error
+        self._add(found.links)
         for note in found.notes:
             self._note(note)
         return found.result
@@ -177,10 +265,16 @@ class _Found(Generic[T]):
         What was accepted, or the error.
     notes : tuple of str
         The choices made on the way.
+    end : tuple of Node and keys, or None
+        Where what was accepted stands.
+    links : tuple of Followed
+        The references on the way.
     """
 
     result: T | XGroupError
     notes: tuple[str, ...] = ()
+    end: tuple[Node, Keys] | None = None
+    links: tuple[Followed, ...] = ()
 
     @property
     def fits(self) -> bool:
@@ -239,12 +333,24 @@ class _Search(Generic[T]):
             *self._not_fitting(outcomes[: fitting[0]]),
             *_fitting_too([outcomes[index] for index in fitting[1:]], chosen),
         ]
-        if not others:
-            return chosen
-        note = _("{place}: {target!r} was taken to be {node}, not {others}").format(
-            place=fragment, target=str(reference), node=node, others=", ".join(others)
+        text = ""
+        notes = chosen.notes
+        if others:
+            text = _("was taken to be {node}, not {others}").format(
+                node=node, others=", ".join(others)
+            )
+            notes = (f"{fragment}: {str(reference)!r} {text}", *notes)
+        end = chosen.end or (node, ())
+        link = Followed(
+            self._referrer,
+            fragment.node,
+            fragment.keys,
+            str(reference),
+            *end,
+            by_fallback=fitting[0] > 0,
+            text=text,
         )
-        return _Found(chosen.result, (note, *chosen.notes))
+        return _Found(chosen.result, notes, end, (link, *chosen.links))
 
     def _candidates(self, fragment: Fragment, reference: Reference) -> list[Node]:
         try:
@@ -266,10 +372,10 @@ class _Search(Generic[T]):
                 problem = self._lookup.store_of(node).problem(node.path)
                 return _Found(problem or _AbsentError(_("not found in store")))
             if reference.attribute is None:
-                return _Found(self._accept(Fragment(node, (), document)))
+                return _Found(self._accept(Fragment(node, (), document)), end=(node, ()))
             found = at_pointer(node, document, reference.attribute)
             if not is_reference(found.value):
-                return _Found(self._accept(found))
+                return _Found(self._accept(found), end=(node, found.keys))
         except XGroupError as error:
             return _Found(error)
         return self.follow(found, chain)
@@ -328,6 +434,14 @@ def _fitting_too(outcomes: Sequence[tuple[Node, _Found[T]]], chosen: _Found[T]) 
         for node, found in outcomes
         if found.result != chosen.result
     ]
+
+
+def _written(fragment: Fragment, error: XGroupError) -> str:
+    """Return in short what is written where a reference should be that leads nowhere."""
+    try:
+        return str(Reference.parse(fragment))
+    except XGroupError:
+        return error.target or redact(str(fragment.value))[:_SHOWN]
 
 
 def _endless(fragment: Fragment, chain: tuple[Fragment, ...]) -> _EndlessError | None:

@@ -16,7 +16,7 @@ from zarr_xgroup.metadata.dimensions import declared_dimensions
 from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.metadata.snapshots import LackingError, Lookup
-from zarr_xgroup.resolver import Resolver
+from zarr_xgroup.resolver import Reference, Resolver
 from zarr_xgroup.variables.fillvalues import UnusableFillValue
 from zarr_xgroup.variables.sources import Literal, Stored
 
@@ -286,10 +286,19 @@ class ArrayView:
 
     def quietly(self, make: Callable[..., T], *arguments: Any) -> T | None:
         """Return what a function gives, or None if that is wrong and told elsewhere."""
-        findings = list(self.findings)
+        findings, followed = list(self.findings), dict(self.resolver.followed)
         found = self.attempt(make, *arguments)
         self.findings[:] = findings
+        self.resolver.followed = followed
         return found
+
+    def instead_of(self, reference: Fragment, name: str) -> Node:
+        """Return the array of its group that is taken where a reference leads nowhere."""
+        node = self.node.group.child(name)
+        text = _("leads nowhere; the group's own {name!r} was taken").format(name=name)
+        target = str(Reference.parse(reference))
+        self.resolver.take_down(reference, target, node, by_fallback=True, text=text)
+        return node
 
     def stored(self, source: Stored, place: Fragment | None = None) -> Stored:
         """Return an array as a source, after making sure that it can be opened.

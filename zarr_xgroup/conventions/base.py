@@ -153,6 +153,11 @@ class ConventionHandler:
         return any(cls.matches(declaration) for declaration in declarations(attributes))
 
     @classmethod
+    def is_declared_of_store(cls, attributes: Mapping[str, Any]) -> bool:
+        """Tell whether attributes of the root declare this convention for the whole store."""
+        return False
+
+    @classmethod
     def matches(cls, declaration: Mapping[str, Any]) -> bool:
         """Tell whether an item of ``zarr_conventions`` is this convention.
 

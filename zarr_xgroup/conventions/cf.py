@@ -27,6 +27,7 @@ from zarr_xgroup.metadata.cf import REFERRING, referred_names
 from zarr_xgroup.metadata.dimensions import (
     NCZARR_KEYS,
     declared_dimensions,
+    dimension_pointer,
     dimension_references,
 )
 from zarr_xgroup.metadata.documents import Document
@@ -55,8 +56,18 @@ class CfHandler(ConventionHandler):
     def _is_declared_in_group(cls, array: ArrayView) -> bool:
         """Tell whether the array's group declares CF, or the root of the store as NZ-1.0 has it."""
         root = array.document_of(Node(array.node.store, ""))
-        is_by_root = root is not None and _is_declared_by_nz(root.attributes)
+        is_by_root = root is not None and cls.is_declared_of_store(root.attributes)
         return is_by_root or super()._is_declared_in_group(array)
+
+    @classmethod
+    def is_declared_of_store(cls, attributes: Mapping[str, Any]) -> bool:
+        """Tell whether attributes of the root name NZ-1.0 and beside it a version of CF.
+
+        Without NZ-1.0 a name of CF declares nothing: most stores that were converted have one.
+        """
+        texts = [text for key in _NAMING if isinstance(text := attributes.get(key), str)]
+        names = re.split(r"[\s,]+", " ".join(texts).lower())  # CF allows commas, NZ-1.0 spaces
+        return _NZ in names and any(map(_CF.fullmatch, names))
 
     @classmethod
     def seems_meant(cls, attributes: Mapping[str, Any], siblings: Collection[str]) -> bool:
@@ -73,16 +84,6 @@ class CfHandler(ConventionHandler):
             if (coordinate := _attempted(array, axis, follower)) is not None
         ]
         return array.found(*found, links=links)
-
-
-def _is_declared_by_nz(attributes: Mapping[str, Any]) -> bool:
-    """Tell whether attributes of a root name NZ-1.0 and beside it a version of CF.
-
-    Without NZ-1.0 a name of CF declares nothing: most stores that were converted have one.
-    """
-    texts = [text for key in _NAMING if isinstance(text := attributes.get(key), str)]
-    names = re.split(r"[\s,]+", " ".join(texts).lower())  # CF allows commas, NZ-1.0 spaces
-    return _NZ in names and any(map(_CF.fullmatch, names))
 
 
 class _Axis(NamedTuple):
@@ -163,7 +164,8 @@ def _coordinate(array: ArrayView, axis: _Axis, follower: Follower) -> Coordinate
     """Return the coordinate of a dimension, or None if no array can be, or several may be."""
     array.look_around()
     nodes = _coordinate_variables(array, axis)
-    place = Fragment(array.node, ("dimension_names",), axis.name)
+    keys = tuple(dimension_pointer(array.document).split("/")[1:])
+    place = Fragment(array.node, keys, axis.name)
     if len(nodes) > 1:
         message = _(
             "dimension {dim!r} has no coordinate in its group or above it, and {nodes} are equally "
@@ -172,6 +174,7 @@ def _coordinate(array: ArrayView, axis: _Axis, follower: Follower) -> Coordinate
         array.note(message.format(dim=axis.name, nodes=", ".join(map(str, nodes))))
     if len(nodes) != 1:
         return None
+    array.resolver.take_down(place, axis.name, nodes[0])
     found = follower.attached(nodes[0], (axis.dim,), place)
     return replace(found, name=axis.dim)
 

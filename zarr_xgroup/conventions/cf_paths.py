@@ -179,12 +179,15 @@ class Follower:
     def _node(self, place: Fragment) -> Node | None:
         """Return the array that a name or path leads to, None for one that may be missing."""
         node, nodes = _followed(self._array, place)
+        if node is not None:
+            self._array.resolver.take_down(place, place.value, node)
         if node is not None or self._may_be_missing(place):
             return node
         tried = ", ".join(map(str, nodes)) or _("nothing: it leads above the root of the store")
-        message = _("{place}: {target!r} leads to no array, tried {tried}")
-        text = message.format(place=place, target=place.value, tried=tried)
-        raise XGroupReferenceError(text)
+        reason = _("leads to no array, tried {tried}").format(tried=tried)
+        self._array.resolver.take_down(place, place.value, text=reason)
+        message = f"{place}: {place.value!r} {reason}"
+        raise XGroupReferenceError(message, place=str(place), target=place.value, reason=reason)
 
     def _may_be_missing(self, place: Fragment) -> bool:
         """Tell whether a name is that of a dimension, or of an array said to be in another file."""

@@ -46,6 +46,19 @@ class Crs:
         return _parsed(self.text) is not None
 
     @property
+    def title(self) -> str:
+        """What pyproj calls it, or the text itself if that is not understood."""
+        parsed = _parsed(self.text)
+        return self.text if parsed is None else str(parsed.name)
+
+    @property
+    def code(self) -> str | None:
+        """Its authority and code (``EPSG:32633``), if it has one."""
+        parsed = _parsed(self.text)
+        authority = None if parsed is None else parsed.to_authority()
+        return None if authority is None else ":".join(authority)
+
+    @property
     def is_geographic(self) -> bool:
         """Whether it is known to be geographic: its axes are longitude and latitude.
 

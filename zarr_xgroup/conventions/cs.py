@@ -342,7 +342,7 @@ class _AlongAxis:
         except XGroupReferenceError:
             is_axis = name == self.name and self._own_shape() == [self.length]
             if is_axis or self._is_own(name):
-                return self.array.node.group.child(name)
+                return self.array.instead_of(reference, name)
             raise
 
     def _own_shape(self) -> list[int] | None:

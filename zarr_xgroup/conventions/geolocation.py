@@ -157,7 +157,7 @@ def _referred(array: ArrayView, reference: Fragment) -> Node:
             raise
         if not is_standing(name, tuple(array.siblings[name]), document.attributes):
             raise
-        return array.node.group.child(name)
+        return array.instead_of(reference, name)
 
 
 def _crs(array: ArrayView, arrays: Fragment, kind: str, identity: Fragment | None) -> Crs | None:

@@ -9,6 +9,7 @@ from typing import Any
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.resolver import Followed
 from zarr_xgroup.variables.sources import Source, Stored, renamed
 
 
@@ -167,6 +168,8 @@ class Interpretation:
         What its CF attributes refer to.
     claims : tuple of Claim
         What it declares of coordinates that the group has itself.
+    references : tuple of Followed
+        The references that were followed.
     """
 
     coordinates: tuple[Coordinate, ...] = ()
@@ -177,6 +180,7 @@ class Interpretation:
     referred: frozenset[Node] = frozenset()
     links: tuple[Link, ...] = ()
     claims: tuple[Claim, ...] = ()
+    references: tuple[Followed, ...] = ()
 
     @property
     def grid_mapping(self) -> GridMapping | None:

@@ -117,7 +117,7 @@ def _indexed(readings: Iterable[GroupReading]) -> Iterator[Coordinate]:
 def _attached(array: ArrayReading) -> Iterator[Coordinate]:
     yield from array.interpretation.coordinates
     yield from (link.coordinate for link in array.interpretation.links)
-    yield from (inherited.coordinate for inherited in array.inherited)
+    yield from (inherited.coordinate for inherited in array.inherited.coordinates)
 
 
 def _along_themselves(coordinate: Coordinate) -> Iterator[Coordinate]:

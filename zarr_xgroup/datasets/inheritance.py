@@ -11,10 +11,11 @@ from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.findings import Finding, Kind
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import candidate_paths, names_in
-from zarr_xgroup.metadata.dimensions import declared_dimensions
+from zarr_xgroup.metadata.dimensions import declared_dimensions, dimension_pointer
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.snapshots import Lookup
+from zarr_xgroup.resolver import Followed
 from zarr_xgroup.variables.sources import Stored
 
 #: Attributes of a coordinate that name the boundaries of its cells.
@@ -60,11 +61,14 @@ class Inherited:
         Those of the dimensions taken from ancestors, as far as these have one.
     findings : tuple of Finding
         Where an ancestor's dimension cannot be the array's, or has another name.
+    references : tuple of Followed
+        Where names with a leading slash lead: to the coordinate, or to the group without one.
     """
 
     declared: tuple[str | None, ...]
     coordinates: tuple[AncestorCoordinate, ...] = ()
     findings: tuple[Finding, ...] = ()
+    references: tuple[Followed, ...] = ()
 
 
 def inherited_dimensions(lookup: Lookup, array: Node, document: Document) -> Inherited:
@@ -88,6 +92,7 @@ def inherited_dimensions(lookup: Lookup, array: Node, document: Document) -> Inh
     names: dict[str | None, str] = {}
     coordinates: list[AncestorCoordinate] = []
     findings: list[Finding] = []
+    references: list[Followed] = []
     for written, size in zip(declared, document["shape"], strict=True):
         dim = _meant(written)
         place = None if dim is None else _nearest_with(lookup, array.group, dim)
@@ -95,14 +100,26 @@ def inherited_dimensions(lookup: Lookup, array: Node, document: Document) -> Inh
             continue
         ancestor, length = place
         if length != size:
-            findings.append(_left(array, written, size, ancestor, length))
+            finding = _left(array, written, size, ancestor, length)
+            findings.append(finding)
+            references.append(_followed(array, document, written, None, finding.text))
             continue
         name = names[written] = _name_of(lookup, array.group, dim, ancestor)
-        coordinates.extend(_coordinate(lookup, ancestor, dim, name))
+        found = list(_coordinate(lookup, ancestor, dim, name))
+        coordinates.extend(found)
+        leads_to = ancestor.child(dim) if found else ancestor
+        references.append(_followed(array, document, written, leads_to))
         if name != dim and array == _first_with(lookup, array.group, written):
             findings.append(_renamed(array, written, ancestor, name))
     resolved = tuple(names.get(written, written) for written in declared)
-    return Inherited(resolved, tuple(coordinates), tuple(findings))
+    return Inherited(resolved, tuple(coordinates), tuple(findings), tuple(references))
+
+
+def _followed(
+    array: Node, document: Document, written: str | None, leads_to: Node | None, text: str = ""
+) -> Followed:
+    keys = tuple(dimension_pointer(document).split("/")[1:])
+    return Followed(array, array, keys, str(written), leads_to, text=text)
 
 
 def _meant(written: str | None) -> str | None:

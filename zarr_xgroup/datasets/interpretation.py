@@ -20,11 +20,7 @@ from zarr_xgroup.conventions.model import AxisNames, Interpretation
 from zarr_xgroup.conventions.registry import BUILT_IN, Handler, Handlers
 from zarr_xgroup.conventions.stac import StacProjHandler
 from zarr_xgroup.datasets.dimensions import Assigned, assign_dimensions
-from zarr_xgroup.datasets.inheritance import (
-    AncestorCoordinate,
-    Inherited,
-    inherited_dimensions,
-)
+from zarr_xgroup.datasets.inheritance import Inherited, inherited_dimensions
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, retold
 from zarr_xgroup.findings import Finding, Kind, group_without, left_out
 from zarr_xgroup.i18n import _
@@ -33,6 +29,7 @@ from zarr_xgroup.metadata.dimensions import dimension_references
 from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.snapshots import LackingError, Lookup, Needs, Snapshots
+from zarr_xgroup.resolver import Followed
 
 if TYPE_CHECKING:
     from zarr_xgroup.variables.making import Maker
@@ -60,10 +57,10 @@ class ArrayReading:
         What follows from its document.
     interpretation : Interpretation
         What the conventions say of it.
-    has_principal : bool
-        Whether it declares a principal convention.
-    inherited : tuple of AncestorCoordinate
-        The coordinates of the dimensions that it takes from ancestor groups.
+    conventions : tuple of handler classes
+        Those that apply to it and were asked, the principal one first.
+    inherited : Inherited
+        The dimensions that it takes from ancestor groups.
     """
 
     node: Node
@@ -71,8 +68,18 @@ class ArrayReading:
     dims: tuple[str, ...]
     template: Template
     interpretation: Interpretation
-    has_principal: bool
-    inherited: tuple[AncestorCoordinate, ...] = ()
+    conventions: Handlers
+    inherited: Inherited
+
+    @property
+    def has_principal(self) -> bool:
+        """Whether it follows a principal convention."""
+        return any(cls.tier == "principal" for cls in self.conventions)
+
+    @property
+    def references(self) -> tuple[Followed, ...]:
+        """The references that were followed for it."""
+        return (*self.inherited.references, *self.interpretation.references)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -110,8 +117,8 @@ class _Shared:
     ----------
     interpretation : Interpretation
         What the conventions say.
-    has_principal : bool
-        Whether a principal convention is declared.
+    conventions : tuple of handler classes
+        Those that apply and were asked.
     but_for : frozenset of Node
         Arrays that it may not be the same for, because they were looked at.
     without : frozenset of str
@@ -119,7 +126,7 @@ class _Shared:
     """
 
     interpretation: Interpretation
-    has_principal: bool
+    conventions: Handlers
     but_for: frozenset[Node]
     without: frozenset[str]
 
@@ -225,24 +232,24 @@ class Interpreter:
                 return names
         return AxisNames()
 
-    def interpretation(self, view: ArrayView) -> tuple[Interpretation, bool]:
-        """Return what the conventions say of an array, and whether it declares a principal one."""
+    def interpretation(self, view: ArrayView) -> tuple[Interpretation, Handlers]:
+        """Return what the conventions say of an array, and which were asked."""
         known = self._shared_key(view)
         custom = [cls for cls in self._custom if _guarded(view, cls, self._applies_to(view))]
         if not custom and not view.findings:
             for place in (None, view.node.group):
                 shared = self._shared.get((known, place))
                 if shared is not None and shared.holds_for(view):
-                    return shared.interpretation, shared.has_principal
+                    return shared.interpretation, shared.conventions
         before = self._lookup.needs
-        interpretation, has_principal = self._asked(view, custom)
+        interpretation, conventions = self._asked(view, custom)
         is_whole = self._lookup.needs is before
         if is_whole and not (custom or view.is_itself or interpretation.findings):
             place = view.node.group if view.depends_on_place else None
             self._shared[known, place] = _Shared(
-                interpretation, has_principal, frozenset(view.compared), frozenset(view.missed)
+                interpretation, conventions, frozenset(view.compared), frozenset(view.missed)
             )
-        return interpretation, has_principal
+        return interpretation, conventions
 
     def _applies_to(self, view: ArrayView) -> Callable[[Handler], bool]:
         def applies(handler: Handler) -> bool:
@@ -252,7 +259,9 @@ class Interpreter:
 
         return applies
 
-    def _asked(self, view: ArrayView, custom: Collection[Handler]) -> tuple[Interpretation, bool]:
+    def _asked(
+        self, view: ArrayView, custom: Collection[Handler]
+    ) -> tuple[Interpretation, Handlers]:
         """Ask the handlers that apply to an array."""
         applies = self._applies_to(view)
         active = [
@@ -262,6 +271,7 @@ class Interpreter:
         ]
         principals = _principals(view, active)
         asked = [*principals[:1], *(cls for cls in active if cls.tier == "service")]
+        conventions = tuple(asked)
         if any(issubclass(cls, BUILT_IN) for cls in asked) and StacProjHandler not in asked:
             asked.append(StacProjHandler)  # an array that follows any of these has a CRS
         found: list[Interpretation | None] = []
@@ -271,7 +281,7 @@ class Interpreter:
         if principals and principals[0] is not CfHandler:  # which says it itself
             found.append(Interpretation(links=links_of(view, by_name=CfHandler in active)))
         merged = _merged(view, [item for item in found if item is not None])
-        return merged, bool(principals)
+        return merged, conventions
 
     def _shared_key(self, view: ArrayView) -> Any:
         """Return what an interpretation depends on besides the place of the array."""
@@ -411,15 +421,15 @@ class _GroupInterpretation:
             chunks=template.encoding.get("preferred_chunks", {}),
             siblings=siblings,
         )
-        interpretation, has_principal = self._interpreter.interpretation(view)
+        interpretation, conventions = self._interpreter.interpretation(view)
         return ArrayReading(
             node,
             self._documents[name],
             dims,
             template,
             interpretation,
-            has_principal,
-            self._inherited[name].coordinates,
+            conventions,
+            self._inherited[name],
         )
 
 
@@ -509,6 +519,7 @@ def _merged(view: ArrayView, found: Sequence[Interpretation]) -> Interpretation:
         frozenset(view.referred).union(*(item.referred for item in found)),
         tuple(link for item in found for link in item.links),
         tuple(claim for item in found for claim in item.claims),
+        tuple(view.resolver.followed.values()),
     )
 
 

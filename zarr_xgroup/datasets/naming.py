@@ -292,7 +292,7 @@ class _Naming:
 
     def _attach_inherited(self, array: ArrayReading) -> Iterator[str]:
         """Attach the coordinates of dimensions that an array takes from ancestor groups."""
-        for inherited in array.inherited:
+        for inherited in array.inherited.coordinates:
             coordinate = inherited.coordinate
             is_there = coordinate.identity in self._names
             if coordinate.name in self._variables and not is_there:

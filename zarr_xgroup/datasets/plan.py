@@ -147,12 +147,12 @@ def without_principal(
     found = [(plan, list(_undeclared(plan))) for plan in plans]
     if not any(arrays for _each, arrays in found):
         return
-    referred = {node for plan in plans for node in _referred(plan, snapshot)}
+    referred = referred_arrays(plans, snapshot)
     known = {plan.node: plan for plan in plans} if is_tree else {}
     for plan, arrays in found:
         if arrays:
             parents = [known[node] for node in plan.node.ancestors() if node in known]
-            bare = _without_coordinate(plan, referred, parents)
+            bare = without_coordinate(plan, referred, parents)
             others = [it for it in arrays if it.node not in referred]
             group = _attributes(plan, snapshot)
             if principal := declared_principal(group):
@@ -208,7 +208,7 @@ def _told(
         )
 
 
-def _without_coordinate(
+def without_coordinate(
     plan: GroupPlan, referred: Collection[Node], parents: Collection[GroupPlan]
 ) -> dict[Node | None, tuple[str, ...]]:
     """Return the dimensions along which there is no coordinate, of each array of a group."""
@@ -265,12 +265,19 @@ def _undeclared(plan: GroupPlan) -> Iterator[ArrayReading]:
             yield array
 
 
+def referred_arrays(plans: Iterable[GroupPlan], snapshot: Snapshot) -> set[Node]:
+    """Return the arrays that groups and their arrays refer to."""
+    return {node for plan in plans for node in _referred(plan, snapshot)}
+
+
 def _referred(plan: GroupPlan, snapshot: Snapshot) -> Iterator[Node]:
     """Yield the arrays that a group and its arrays refer to."""
     yield from _named(plan, _attributes(plan, snapshot), snapshot)
     for array in plan.reading.arrays:
         yield from array.interpretation.referred
-        yield from (source.node for item in array.inherited for source in item.sources())
+        yield from (
+            source.node for item in array.inherited.coordinates for source in item.sources()
+        )
         for coordinate in array.interpretation.coordinates:
             yield from _sources(coordinate)
         yield from _named(plan, array.document.attributes, snapshot)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal, TypeAlias
 
+from zarr_xgroup.report.text import as_text
+
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 
 #: Raised when a member of `to_dict` changes its meaning or goes; additions leave it.
@@ -43,7 +45,7 @@ class FoundReference:
     source : Place
         Where it is written.
     target : str
-        What is written there: ``uri#node#pointer`` as far as given.
+        What is written there: ``uri|node#pointer`` as far as given, or a name or path of CF.
     leads_to : Place or None
         What it leads to, None if nowhere.
     by_fallback : bool
@@ -222,7 +224,7 @@ class FoundGroup:
     coordinates: tuple[FoundCoordinate, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """What was found in a store, and what an open makes of it.
 
@@ -239,7 +241,7 @@ class Explanation:
     groups : tuple of FoundGroup
         The groups, parents before children.
     references : tuple of FoundReference
-        The references, each place once.
+        The references, each once for each thing that it leads to.
     problems : tuple of FoundProblem
         What the warnings of an open tell, as far as it shows without reading chunks.
     """
@@ -251,6 +253,10 @@ class Explanation:
     groups: tuple[FoundGroup, ...] = ()
     references: tuple[FoundReference, ...] = ()
     problems: tuple[FoundProblem, ...] = ()
+
+    def __repr__(self) -> str:
+        """Return what matters of it as text."""
+        return as_text(self)
 
     def to_dict(self) -> dict[str, JsonValue]:
         """Return it as JSON values, as ``explanation.schema.json`` in this package describes them."""

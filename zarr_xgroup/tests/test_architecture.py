@@ -34,7 +34,7 @@ PACKAGE = Path(zarr_xgroup.__file__).parent
 STORES = PACKAGE / "tests" / "stores"
 
 #: Folders from the top to the bottom: each imports only those that come after it.
-FOLDERS = ("datasets", "conventions", "variables", "storage", "metadata")
+FOLDERS = ("report", "datasets", "conventions", "variables", "storage", "metadata")
 #: What every folder may import.
 COMMON = ("errors", "findings", "i18n", "redaction", "_compat", "resolver")
 #: The modules of folders that do no I/O, and that know nothing that could.

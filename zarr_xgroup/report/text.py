@@ -1,0 +1,247 @@
+"""An explanation as plain text: what matters of it, folded to what can be read at once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from textwrap import TextWrapper
+from typing import TYPE_CHECKING, TypeVar
+
+from zarr_xgroup.i18n import _, ngettext
+
+if TYPE_CHECKING:
+    from zarr_xgroup.report.explanation import (
+        Explanation,
+        FoundArray,
+        FoundConvention,
+        FoundCoordinate,
+        FoundCrs,
+        FoundGroup,
+        FoundProblem,
+        FoundReference,
+        Place,
+    )
+
+T = TypeVar("T")
+
+WIDTH = 100
+
+#: How many lines all groups take together.
+_MOST_LINES = 120
+#: How many things are listed of one kind in a group, and of the problems.
+_MOST_IN_GROUP = 12
+_MOST_PROBLEMS = 10
+#: How many lines one of them takes, and how many names are listed in one.
+_MOST_LINES_OF_ONE = 3
+_MOST_NAMES = 4
+
+
+def as_text(explanation: Explanation, width: int = WIDTH) -> str:
+    """Return an explanation as text.
+
+    Parameters
+    ----------
+    explanation : Explanation
+        The explanation.
+    width : int, optional
+        How many letters a line has at most; longer words stay whole.
+    """
+    lines = [*_head(explanation, width), *_groups(explanation.groups, width)]
+    odd = [it for it in explanation.references if is_odd(it)]
+    lines += _section(_("References that do not lead straight"), odd, _reference, width)
+    lines += _section(_("Problems"), explanation.problems, _problem, width)
+    return "\n".join(map(_printable, lines))
+
+
+def is_odd(reference: FoundReference) -> bool:
+    """Tell whether a reference leads nowhere, or not straight where it says."""
+    return reference.leads_to is None or reference.by_fallback or bool(reference.text)
+
+
+def _head(explanation: Explanation, width: int) -> list[str]:
+    arrays = sum(len(group.arrays) for group in explanation.groups)
+    groups, references = len(explanation.groups), len(explanation.references)
+    problems = len(explanation.problems)
+    counts = [
+        ngettext("{count} group", "{count} groups", groups).format(count=groups),
+        ngettext("{count} array", "{count} arrays", arrays).format(count=arrays),
+        ngettext("{count} reference", "{count} references", references).format(count=references),
+        ngettext("{count} problem", "{count} problems", problems).format(count=problems),
+    ]
+    form = _("Zarr v{number}").format(number=explanation.zarr_format)
+    if explanation.is_consolidated:
+        form = _("{form} with consolidated metadata").format(form=form)
+    return _wrapped(f"{explanation.store} ({form}): {', '.join(counts)}", "", width)
+
+
+def _groups(groups: Sequence[FoundGroup], width: int) -> Iterator[str]:
+    """Yield the lines of groups, as many as there may be."""
+    left = _MOST_LINES
+    for index, group in enumerate(groups):
+        lines = list(_group(group, width))
+        if len(lines) > left:
+            yield from _more_groups(groups[index:])
+            return
+        left -= len(lines)
+        yield from lines
+
+
+def _more_groups(groups: Sequence[FoundGroup]) -> Iterator[str]:
+    arrays = sum(len(group.arrays) for group in groups)
+    yield ""
+    yield ngettext(
+        "... and {count} more group, with {arrays} arrays",
+        "... and {count} more groups, with {arrays} arrays",
+        len(groups),
+    ).format(count=len(groups), arrays=arrays)
+
+
+def _group(group: FoundGroup, width: int) -> Iterator[str]:
+    yield ""
+    yield group.path
+    alike: defaultdict[Hashable, list[FoundArray]] = defaultdict(list)
+    for array in group.arrays:
+        if not array.is_coordinate:
+            alike[_description(array)].append(array)
+    yield from _listed(list(alike.values()), _arrays, "  ", width)
+    if group.coordinates:
+        yield "  " + _("coordinates")
+        yield from _listed(group.coordinates, _coordinate, "    ", width)
+
+
+def _listed(
+    items: Collection[T], text_of: Callable[[T], str], indent: str, width: int
+) -> Iterator[str]:
+    """Yield the lines of the first of several things, and how many more there are."""
+    # To say that there is one more takes as much room as to show it.
+    most = _MOST_IN_GROUP if len(items) > _MOST_IN_GROUP + 1 else len(items)
+    for item, _number in zip(items, range(most), strict=False):
+        yield from _wrapped(text_of(item), indent, width)
+    if len(items) > most:
+        yield indent + _("... and {count} more").format(count=len(items) - most)
+
+
+def _description(array: FoundArray) -> str:
+    """Return what is said of an array but for its name."""
+    sizes = ", ".join(f"{dim}: {size}" for dim, size in zip(array.dims, array.shape, strict=True))
+    parts = [f"({sizes}) {array.dtype}", *_conventions(array)]
+    if array.crs is not None:
+        parts.append(_("CRS {crs}").format(crs=_crs(array.crs)))
+    if array.missing:
+        dims = ", ".join(array.missing)
+        parts.append(_("no coordinate along {dims}").format(dims=dims))
+    return "; ".join(parts)
+
+
+def _arrays(arrays: Sequence[FoundArray]) -> str:
+    return f"{names_of([it.name for it in arrays])} {_description(arrays[0])}"
+
+
+def _conventions(array: FoundArray) -> Iterator[str]:
+    """Yield the names of an array's conventions, by who declares them."""
+    declared: defaultdict[str, list[str]] = defaultdict(list)
+    for convention in array.conventions:
+        declared[_declared(array, convention)].append(convention.name)
+    for place, names in declared.items():
+        yield f"{', '.join(names)} {place}".strip()
+
+
+def _declared(array: FoundArray, convention: FoundConvention) -> str:
+    if convention.declared_in == array.path:
+        return ""
+    if convention.declared_in is None:
+        return _("(not declared)")
+    return _("(declared by {path})").format(path=convention.declared_in)
+
+
+def _crs(crs: FoundCrs) -> str:
+    name = f"{crs.name} ({crs.code})" if crs.code not in (None, crs.name) else crs.name
+    return name if crs.variable is None else f"{name}, {crs.variable!r}"
+
+
+def _coordinate(coordinate: FoundCoordinate) -> str:
+    dims = ", ".join(coordinate.dims)
+    where = _where(coordinate)
+    parts = [part for part in (where, coordinate.text) if part]
+    if coordinate.bounds is not None:
+        parts.append(_("bounds {name!r}").format(name=coordinate.bounds))
+    return f"{coordinate.name} ({dims}) {'; '.join(parts)}"
+
+
+def _where(coordinate: FoundCoordinate) -> str:
+    """Return where the values of a coordinate are, "" where its text says it."""
+    if coordinate.kind == "own":
+        return _("array of the group")
+    if coordinate.origin is not None:
+        return _("from {place}").format(place=place_as_text(coordinate.origin))
+    return ""
+
+
+def place_as_text(place: Place) -> str:
+    """Return a place in one word: ``store|node#pointer``."""
+    store = "" if place.store is None else f"{place.store}|"
+    return f"{store}{place.node}{f'#{place.pointer}' if place.pointer else ''}"
+
+
+def _section(
+    title: str, items: Sequence[T], text_of: Callable[[T], str], width: int
+) -> Iterator[str]:
+    if not items:
+        return
+    yield ""
+    yield title
+    for item in items[:_MOST_PROBLEMS]:
+        yield from _wrapped(text_of(item), "  ", width)
+    if len(items) > _MOST_PROBLEMS:
+        yield "  " + _("... and {count} more").format(count=len(items) - _MOST_PROBLEMS)
+
+
+def _reference(reference: FoundReference) -> str:
+    text = reference.text
+    if not text and reference.leads_to is not None:
+        place = place_as_text(reference.leads_to)
+        text = _("leads to {place}, not by the first rule for paths").format(place=place)
+    told = f"{place_as_text(reference.source)}: {reference.target!r} {text}"
+    if len(reference.arrays) > 1:
+        told += f" ({names_of(reference.arrays)})"
+    return told
+
+
+def _problem(problem: FoundProblem) -> str:
+    text = problem.text
+    missing = [path for path in problem.arrays if path not in text]
+    if missing:
+        text = f"{names_of(missing)}: {text}"
+    if problem.lost:
+        text = _("{text}; without {lost}").format(text=text, lost=problem.lost)
+    return text
+
+
+def names_of(names: Sequence[str]) -> str:
+    """Return the first of several names, and how many more there are."""
+    shown = ", ".join(names[:_MOST_NAMES])
+    more = len(names) - _MOST_NAMES
+    if more <= 0:
+        return shown
+    return ngettext("{names} and {count} more", "{names} and {count} more", more).format(
+        names=shown, count=more
+    )
+
+
+def _wrapped(text: str, indent: str, width: int) -> list[str]:
+    """Return a text in lines, the first of which is less indented, as far as there is room."""
+    wrapper = TextWrapper(
+        width,
+        initial_indent=indent,
+        subsequent_indent=f"{indent}    ",
+        break_long_words=False,
+        break_on_hyphens=False,
+        max_lines=_MOST_LINES_OF_ONE,
+        placeholder=" ...",
+    )
+    return wrapper.wrap(text)
+
+
+def _printable(line: str) -> str:
+    """Return a line in which nothing steers a terminal."""
+    return "".join(it if it.isprintable() else repr(it)[1:-1] for it in line)
