@@ -35,7 +35,7 @@ from zarr_xgroup.report.explanation import (
 )
 from zarr_xgroup.report.sources import described, kind_of_source
 from zarr_xgroup.resolver import Followed
-from zarr_xgroup.variables.sources import Stored
+from zarr_xgroup.variables.sources import Literal, Stored
 
 #: How many problems of one kind are told.
 _MOST_PROBLEMS = 200
@@ -175,7 +175,9 @@ class _Explaining:
     ) -> FoundCoordinate:
         source = planned.source
         bounds = (name for key in _BOUNDS for name in self._named(planned, key))
-        texts = [described(source), *roles.get(planned.name, ())]
+        said = roles.get(planned.name, [])
+        is_crs = isinstance(source, Literal) and not planned.dims and bool(said)
+        texts = said if is_crs else [described(source), *said]
         return FoundCoordinate(
             planned.name,
             planned.dims,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from textwrap import TextWrapper
 from typing import TYPE_CHECKING, TypeVar
 
@@ -32,7 +33,7 @@ _MOST_LINES = 120
 _MOST_IN_GROUP = 12
 _MOST_PROBLEMS = 10
 #: How many lines one of them takes, and how many names are listed in one.
-_MOST_LINES_OF_ONE = 3
+_MOST_LINES_OF_ONE = 5
 _MOST_NAMES = 4
 
 
@@ -46,10 +47,15 @@ def as_text(explanation: Explanation, width: int = WIDTH) -> str:
     width : int, optional
         How many letters a line has at most; longer words stay whole.
     """
-    lines = [*_head(explanation, width), *_groups(explanation.groups, width)]
-    odd = [it for it in explanation.references if is_odd(it)]
-    lines += _section(_("References that do not lead straight"), odd, _reference, width)
-    lines += _section(_("Problems"), explanation.problems, _problem, width)
+    told = {it.text for it in explanation.problems}
+    odd = [it for it in explanation.references if is_odd(it) and _sentence(it) not in told]
+    lines = [
+        *_head(explanation, width),
+        "",
+        *_groups(explanation.groups, width),
+        *_section(_("References that do not lead straight"), odd, _reference, width),
+        *_section(_("Problems"), explanation.problems, _problem, width),
+    ]
     return "\n".join(map(_printable, lines))
 
 
@@ -75,38 +81,95 @@ def _head(explanation: Explanation, width: int) -> list[str]:
 
 
 def _groups(groups: Sequence[FoundGroup], width: int) -> Iterator[str]:
-    """Yield the lines of groups, as many as there may be."""
-    left = _MOST_LINES
-    for index, group in enumerate(groups):
-        lines = list(_group(group, width))
-        if len(lines) > left:
-            yield from _more_groups(groups[index:])
-            return
+    """Yield the tree of groups, as many as there is room for."""
+    left, shown = _MOST_LINES, 0
+    for branch in branches(groups):
+        lines = list(_branch(branch, width))
+        if len(lines) > left and shown:
+            break
         left -= len(lines)
+        shown += len(branch.groups)
         yield from lines
+    rest = sorted(groups, key=_place_in_tree)[shown:]
+    if rest:
+        yield ngettext(
+            "... and {count} more group, with {arrays} arrays",
+            "... and {count} more groups, with {arrays} arrays",
+            len(rest),
+        ).format(count=len(rest), arrays=sum(len(group.arrays) for group in rest))
 
 
-def _more_groups(groups: Sequence[FoundGroup]) -> Iterator[str]:
-    arrays = sum(len(group.arrays) for group in groups)
-    yield ""
-    yield ngettext(
-        "... and {count} more group, with {arrays} arrays",
-        "... and {count} more groups, with {arrays} arrays",
-        len(groups),
-    ).format(count=len(groups), arrays=arrays)
+def _place_in_tree(group: FoundGroup) -> list[str]:
+    return group.path.split("/")
 
 
-def _group(group: FoundGroup, width: int) -> Iterator[str]:
-    yield ""
-    yield group.path
+@dataclass(frozen=True)
+class Branch:
+    """A group in a tree, and those above it that hold nothing but it.
+
+    Attributes
+    ----------
+    groups : tuple of FoundGroup
+        The groups, the one with content last.
+    label : str
+        What it is called below the branch that it grows from.
+    guide : str
+        What stands in front of the label: how it is joined to others.
+    below : str
+        What stands in front of its own lines.
+    """
+
+    groups: tuple[FoundGroup, ...]
+    label: str
+    guide: str
+    below: str
+
+
+def branches(groups: Sequence[FoundGroup]) -> Iterator[Branch]:
+    """Yield the branches of a tree of groups from the top, each before those that grow from it."""
+    ordered = sorted(groups, key=_place_in_tree)
+    children: defaultdict[str, list[FoundGroup]] = defaultdict(list)
+    for group in ordered[1:]:
+        children[group.path.rpartition("/")[0] or "/"].append(group)
+    # Not recursive: groups may be nested deeper than Python's stack.
+    pending = [(group, "", "", "") for group in ordered[:1]]
+    while pending:
+        group, above, guide, below = pending.pop()
+        joined = [group]
+        while above and not group.arrays and len(children[group.path]) == 1:
+            (group,) = children[group.path]
+            joined.append(group)
+        label = group.path.removeprefix(above.rstrip("/")).lstrip("/") if above else group.path
+        own = children[group.path]
+        yield Branch(tuple(joined), label, guide, f"{below}{'│' if own else ' '}   ")
+        for child in reversed(own):
+            is_last = child is own[-1]
+            joint, further = ("└─ ", "   ") if is_last else ("├─ ", "│  ")
+            pending.append((child, group.path, f"{below}{joint}", f"{below}{further}"))
+
+
+def _branch(branch: Branch, width: int) -> Iterator[str]:
+    group = branch.groups[-1]
+    yield f"{branch.guide}{branch.label}"
     alike: defaultdict[Hashable, list[FoundArray]] = defaultdict(list)
     for array in group.arrays:
         if not array.is_coordinate:
             alike[_description(array)].append(array)
-    yield from _listed(list(alike.values()), _arrays, "  ", width)
-    if group.coordinates:
-        yield "  " + _("coordinates")
-        yield from _listed(group.coordinates, _coordinate, "    ", width)
+    yield from _listed(list(alike.values()), _arrays, branch.below, width)
+    plain = [it.name for it in group.coordinates if _is_plain(it)]
+    if plain:
+        yield from _wrapped(f"* {', '.join(plain)}", branch.below, width)
+    named = {it.bounds for it in group.coordinates}
+    named |= {array.crs.variable for array in group.arrays if array.crs is not None}
+    others = [it for it in group.coordinates if it.name not in (*plain, *named)]
+    yield from _listed(others, _coordinate, branch.below, width)
+
+
+def _is_plain(coordinate: FoundCoordinate) -> bool:
+    """Tell whether there is nothing to say of a coordinate: it is where everybody looks for it."""
+    is_simple = coordinate.is_index or not coordinate.dims
+    said = coordinate.text or coordinate.bounds
+    return coordinate.kind == "own" and is_simple and not said
 
 
 def _listed(
@@ -151,6 +214,8 @@ def _declared(array: FoundArray, convention: FoundConvention) -> str:
         return ""
     if convention.declared_in is None:
         return _("(not declared)")
+    if convention.declared_in == (array.path.rpartition("/")[0] or "/"):
+        return _("(declared by the group)")
     return _("(declared by {path})").format(path=convention.declared_in)
 
 
@@ -160,12 +225,12 @@ def _crs(crs: FoundCrs) -> str:
 
 
 def _coordinate(coordinate: FoundCoordinate) -> str:
-    dims = ", ".join(coordinate.dims)
+    dims = "" if coordinate.is_index else f" ({', '.join(coordinate.dims)})"
     where = _where(coordinate)
     parts = [part for part in (where, coordinate.text) if part]
     if coordinate.bounds is not None:
         parts.append(_("bounds {name!r}").format(name=coordinate.bounds))
-    return f"{coordinate.name} ({dims}) {'; '.join(parts)}"
+    return f"* {coordinate.name}{dims} {'; '.join(parts)}"
 
 
 def _where(coordinate: FoundCoordinate) -> str:
@@ -197,23 +262,31 @@ def _section(
 
 
 def _reference(reference: FoundReference) -> str:
-    text = reference.text
-    if not text and reference.leads_to is not None:
-        place = place_as_text(reference.leads_to)
-        text = _("leads to {place}, not by the first rule for paths").format(place=place)
-    told = f"{place_as_text(reference.source)}: {reference.target!r} {text}"
+    told = _sentence(reference)
     if len(reference.arrays) > 1:
         told += f" ({names_of(reference.arrays)})"
     return told
 
 
+def _sentence(reference: FoundReference) -> str:
+    """Return in a sentence where a reference leads, as a finding about it has it."""
+    text = reference.text
+    if not text and reference.leads_to is not None:
+        place = place_as_text(reference.leads_to)
+        text = _("leads to {place}, though not as a path from the group of the array").format(
+            place=place
+        )
+    target = repr(reference.target)
+    return f"{place_as_text(reference.source)}: {text if target in text else f'{target} {text}'}"
+
+
 def _problem(problem: FoundProblem) -> str:
     text = problem.text
-    missing = [path for path in problem.arrays if path not in text]
-    if missing:
-        text = f"{names_of(missing)}: {text}"
     if problem.lost:
-        text = _("{text}; without {lost}").format(text=text, lost=problem.lost)
+        text = _("{text}; opened without {lost}").format(text=text, lost=problem.lost)
+    unnamed = [path for path in problem.arrays if path not in text]
+    if unnamed and problem.kind != "no principal convention":
+        text += f" ({names_of(unnamed)})"
     return text
 
 
@@ -228,12 +301,12 @@ def names_of(names: Sequence[str]) -> str:
     )
 
 
-def _wrapped(text: str, indent: str, width: int) -> list[str]:
-    """Return a text in lines, the first of which is less indented, as far as there is room."""
+def _wrapped(text: str, before: str, width: int) -> list[str]:
+    """Return a text in lines, all but the first indented, as far as there is room."""
     wrapper = TextWrapper(
         width,
-        initial_indent=indent,
-        subsequent_indent=f"{indent}    ",
+        initial_indent=before,
+        subsequent_indent=f"{before}    ",
         break_long_words=False,
         break_on_hyphens=False,
         max_lines=_MOST_LINES_OF_ONE,
