@@ -8,16 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from store_tools import (
-    Array,
-    Group,
-    Json,
-    Nodes,
-    below,
-    declaring,
-    run,
-    writer_of,
-)
+from store_tools import below, run, writer_of
+
+from zarr_xgroup.tests.builders import Array, Group, Json, Nodes, declaring
 
 #: How many references follow one another in the chain that is too long.
 CHAIN = 20
@@ -47,7 +40,7 @@ def make_nodes() -> Nodes:
         f"link{CHAIN}": {"axes": {}},
     }
     return {
-        "": Group(declaring("cs", "ref", title="Broken references", crs=shared)),
+        "": Group(attrs=declaring("cs", "ref", title="Broken references", crs=shared)),
         **below("values", {"": Group(), **_sound(), **_values()}),
         **below("systems", {"": Group(), **_sound(), **_systems()}),
         **below("shapes", {"": Group(), **_sound(), **_shapes()}),
@@ -64,16 +57,16 @@ def _cs(*systems: Any, also: tuple[str, ...] = ()) -> Json:
 
 
 def _field(name: str, attributes: Mapping[str, Any]) -> Array:
-    return Array((f"x_{name}", "good"), np.arange(4.0).reshape(2, 2), attributes)
+    return Array(np.arange(4.0).reshape(2, 2), (f"x_{name}", "good"), attributes)
 
 
 def _sound() -> Nodes:
     axis = {"coordinates": [{"values": {"external": {"node": "x"}}}]}
     return {
         "whole": Array(
-            ("x", "good"), [[1.0, 2.0], [3.0, 4.0]], _cs({"axes": {"x": axis, "good": GOOD}})
+            [[1.0, 2.0], [3.0, 4.0]], ("x", "good"), _cs({"axes": {"x": axis, "good": GOOD}})
         ),
-        "x": Array(("x",), [10.0, 20.0]),
+        "x": Array([10.0, 20.0], ("x",)),
     }
 
 
@@ -145,9 +138,9 @@ def _systems() -> Nodes:
 def _shapes() -> Nodes:
     """Return arrays whose values have the wrong length or number of axes."""
     return {
-        "three": Array(("three",), [1.0, 2.0, 3.0]),
-        "table": Array(("two", "three"), np.ones((2, 3))),
-        "scalar": Array((), 1.0),
+        "three": Array([1.0, 2.0, 3.0], ("three",)),
+        "table": Array(np.ones((2, 3)), ("two", "three")),
+        "scalar": Array(1.0, ()),
         **_with_sets(
             {
                 "too_long": {"values": {"external": {"node": "three"}}},
@@ -157,8 +150,8 @@ def _shapes() -> Nodes:
             }
         ),
         "outside": Array(
-            ("good",),
             [1.0, 2.0],
+            ("good",),
             _cs(
                 {
                     "axes": {
@@ -257,7 +250,7 @@ def _parts() -> Nodes:
             }
         ),
         **_with_sets({"boundaries_of_texts": strings}),
-        "three_edges": Array(("three", "nv"), np.ones((3, 2))),
+        "three_edges": Array(np.ones((3, 2)), ("three", "nv")),
     }
 
 
@@ -289,7 +282,7 @@ def _services() -> Nodes:
 
     def field(*services: str, **attributes: Any) -> Array:
         declared = {**_cs(plane, also=("ref", *services)), **attributes}
-        return Array(("x", "good"), np.arange(4.0).reshape(2, 2), declared)
+        return Array(np.arange(4.0).reshape(2, 2), ("x", "good"), declared)
 
     located: dict[str, Any] = {
         "geolocation_text": "geodetic",
@@ -315,10 +308,10 @@ def _services() -> Nodes:
         **{name: field("geolocation", geolocation=item) for name, item in located.items()},
         **{name: field("uom", uom=item) for name, item in uoms.items()},
         **{name: field(related=item) for name, item in referring.items()},
-        "geolocation_in_crs": Array(("x", "good"), np.ones((2, 2)), _cs(in_crs)),
-        "lon": Array(("x", "good"), [[1.0, 2.0], [3.0, 4.0]]),
-        "east": Array(("x", "good"), [[5.0, 6.0], [7.0, 8.0]]),
-        "flag": Array(("x",), np.array([1, 2])),
+        "geolocation_in_crs": Array(np.ones((2, 2)), ("x", "good"), _cs(in_crs)),
+        "lon": Array([[1.0, 2.0], [3.0, 4.0]], ("x", "good")),
+        "east": Array([[5.0, 6.0], [7.0, 8.0]], ("x", "good")),
+        "flag": Array(np.array([1, 2]), ("x",)),
     }
 
 

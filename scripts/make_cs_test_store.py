@@ -8,16 +8,9 @@ Where documents of the conventions of different dates disagree, both spellings o
 from typing import Any
 
 import numpy as np
-from store_tools import (
-    Array,
-    Group,
-    Json,
-    Nodes,
-    below,
-    declaring,
-    run,
-    writer_of,
-)
+from store_tools import below, run, writer_of
+
+from zarr_xgroup.tests.builders import Array, Group, Json, Nodes, declaring
 
 WGS84 = {"proj:code": "EPSG:4326"}
 
@@ -57,9 +50,9 @@ def make_nodes() -> Nodes:
         "month_by_node": {"axes": {"time": _time_at({"node": "../../time"})}},
     }
     return {
-        "": Group(declaring("cs", "ref", title="Coordinate sets of all kinds", crs=shared)),
+        "": Group(attrs=declaring("cs", "ref", title="Coordinate sets of all kinds", crs=shared)),
         # Not a dimension coordinate here: its dimension is called as one writer has it.
-        "time": Array(("time_coord",), [15.5, 45.0, 74.5]),
+        "time": Array([15.5, 45.0, 74.5], ("time_coord",)),
         **below("axes", _axes()),
         **below("values", _values()),
         **below("sets", _sets()),
@@ -74,7 +67,7 @@ def make_nodes() -> Nodes:
         **below("sharing", _sharing()),
         **below("collisions", _collisions()),
         "coarse": Group(),
-        "coarse/grid": Array(("cell", "z"), _numbers(2, 2)),
+        "coarse/grid": Array(_numbers(2, 2), ("cell", "z")),
     }
 
 
@@ -130,12 +123,12 @@ def _axes() -> Nodes:
     keyed = {"lon": _lon(), "lat": _lat()}
     return {
         "": Group(),
-        "keyed": Array(("lat", "lon"), _numbers(4, 5), _cs({"axes": keyed, "id": WGS84})),
+        "keyed": Array(_numbers(4, 5), ("lat", "lon"), _cs({"axes": keyed, "id": WGS84})),
         "listed": Array(
-            ("lat", "lon"), _numbers(4, 5, first=100), _cs({"axes": listed, "name": "WGS 84"})
+            _numbers(4, 5, first=100), ("lat", "lon"), _cs({"axes": listed, "name": "WGS 84"})
         ),
-        "swapped": Array(("lon", "lat"), _numbers(5, 4, first=200), _cs({"axes": keyed}, id=WGS84)),
-        "row": Array(("lon",), _numbers(5), _cs({"axes": {"lon": _lon()}, "id": WGS84})),
+        "swapped": Array(_numbers(5, 4, first=200), ("lon", "lat"), _cs({"axes": keyed}, id=WGS84)),
+        "row": Array(_numbers(5), ("lon",), _cs({"axes": {"lon": _lon()}, "id": WGS84})),
     }
 
 
@@ -158,19 +151,19 @@ def _values() -> Nodes:
         "height": {"external": {"node": "../height"}},
     }
     fields = {
-        f"along_{name}": Array((name,), _numbers(4), _along(name, values))
+        f"along_{name}": Array(_numbers(4), (name,), _along(name, values))
         for name, values in (inline | external).items()
     }
     packed = {"scale_factor": 0.5, "add_offset": 10.0, "units": "km"}
     return {
         "": Group(),
         **fields,
-        "level": Array(("level",), np.array([1000, 850, 500, 200], np.int32), {"units": "hPa"}),
-        "height": Array(("height_coord",), [2.0, 10.0, 50.0, 100.0], {"long_name": "height"}),
+        "level": Array(np.array([1000, 850, 500, 200], np.int32), ("level",), {"units": "hPa"}),
+        "height": Array([2.0, 10.0, 50.0, 100.0], ("height_coord",), {"long_name": "height"}),
         "sources": Group(),
-        "sources/depth": Array(("depth_coord",), [0.5, 1.5, 3.0, 7.0], {"units": "m"}),
-        "sources/age": Array(("age_coord",), np.array([0, 1, 2, 3], np.int16), packed),
-        "sources/code": Array(("anything",), np.array([7, 5, 3, 1])),
+        "sources/depth": Array([0.5, 1.5, 3.0, 7.0], ("depth_coord",), {"units": "m"}),
+        "sources/age": Array(np.array([0, 1, 2, 3], np.int16), ("age_coord",), packed),
+        "sources/code": Array(np.array([7, 5, 3, 1]), ("anything",)),
     }
 
 
@@ -186,10 +179,10 @@ def _sets() -> Nodes:
     ordinal = {"index": {"abbreviation": "X"}, "rank": {"coordinates": []}}
     return {
         "": Group(),
-        "track": Array(("point",), _numbers(3), _cs({"axes": {"point": point}})),
-        "ordinal": Array(("index", "rank"), _numbers(4, 2), _cs({"axes": ordinal})),
+        "track": Array(_numbers(3), ("point",), _cs({"axes": {"point": point}})),
+        "ordinal": Array(_numbers(4, 2), ("index", "rank"), _cs({"axes": ordinal})),
         "sources": Group(),
-        "sources/bottom": Array(("along_track",), [12.0, 30.0, 21.0], {"units": "m"}),
+        "sources/bottom": Array([12.0, 30.0, 21.0], ("along_track",), {"units": "m"}),
     }
 
 
@@ -220,14 +213,14 @@ def _scalars() -> Nodes:
         )
     return {
         "": Group(),
-        "tas": Array(("cell", "realization"), _numbers(3, 1), _cs({"axes": axes})),
+        "tas": Array(_numbers(3, 1), ("cell", "realization"), _cs({"axes": axes})),
         "sources": Group(),
-        "sources/wavelength": Array((), 0.55, {"units": "um"}),
-        "sources/wavelength_edges": Array(("nv",), [0.5, 0.6]),
-        "sources/layer": Array(("one",), [3]),
-        "sources/layer_edges": Array(("one", "nv"), [[2.5, 3.5]]),
-        "sources/band": Array(("one",), [8]),
-        "sources/band_edges": Array(("nv", "one"), [[7.5], [8.5]]),
+        "sources/wavelength": Array(0.55, (), {"units": "um"}),
+        "sources/wavelength_edges": Array([0.5, 0.6], ("nv",)),
+        "sources/layer": Array([3], ("one",)),
+        "sources/layer_edges": Array([[2.5, 3.5]], ("one", "nv")),
+        "sources/band": Array([8], ("one",)),
+        "sources/band_edges": Array([[7.5], [8.5]], ("nv", "one")),
     }
 
 
@@ -250,27 +243,27 @@ def _times() -> Nodes:
     }
     epochs |= {name: {"time": reference} for name, reference in references.items()}
     arrays = {
-        "units": Array((), 1.0, _cs({"axes": _scalar_axes(units, 90)})),
-        "epochs": Array((), 1.0, _cs({"axes": _scalar_axes(epochs, 1)})),
+        "units": Array(1.0, (), _cs({"axes": _scalar_axes(units, 90)})),
+        "epochs": Array(1.0, (), _cs({"axes": _scalar_axes(epochs, 1)})),
     }
     time = {"unit": "days", "epoch": "2000-01-01"}
     for known in (*CALENDARS, None):
         told = time if known is None else {**time, "calendar": known}
         name = known or "none"
         attributes = _along(f"t_{name}", {"regular": [59, 1]}, time=told)
-        arrays[f"calendar_{name}"] = Array((f"t_{name}",), _numbers(3), attributes)
+        arrays[f"calendar_{name}"] = Array(_numbers(3), (f"t_{name}",), attributes)
     for name in ("t_bare", "t_own"):
         values = {"external": {"node": f"sources/{name}"}}
         arrays[f"external_{name}"] = Array(
-            (name,), _numbers(3), _along(name, values, time=time, direction="future")
+            _numbers(3), (name,), _along(name, values, time=time, direction="future")
         )
     own = {"units": "hours since 2001-01-01", "calendar": "standard"}
     return {
         "": Group(),
         **arrays,
         "sources": Group(),
-        "sources/t_bare": Array(("t_coord",), np.array([0, 1, 2])),
-        "sources/t_own": Array(("t_coord",), np.array([0, 1, 2]), own),
+        "sources/t_bare": Array(np.array([0, 1, 2]), ("t_coord",)),
+        "sources/t_own": Array(np.array([0, 1, 2]), ("t_coord",), own),
     }
 
 
@@ -292,8 +285,8 @@ def _bounds() -> Nodes:
     length = {"n2": 3, "twon": 3, "first": 2, "last": 2, "untold": 2}
     fields = {
         f"along_{name}": Array(
-            (name,),
             _numbers(length[name]),
+            (name,),
             _along(name, {"regular": [10, 10]}, boundaries=boundaries),
         )
         for name, boundaries in external.items()
@@ -310,10 +303,10 @@ def _bounds() -> Nodes:
     }
     for name, (values, boundaries) in offsets.items():
         attributes = _along(name, values, boundaries=boundaries)
-        fields[f"along_{name}"] = Array((name,), _numbers(3), attributes)
+        fields[f"along_{name}"] = Array(_numbers(3), (name,), attributes)
     fields["along_day"] = Array(
-        ("day",),
         _numbers(3),
+        ("day",),
         _along("day", {"regular": [0.5, 1]}, boundaries={"regular": [-0.5, 0.5]}, time=time),
     )
     month: Json = {
@@ -321,28 +314,28 @@ def _bounds() -> Nodes:
         "boundaries": {"external": {"node": "month_bnds"}},
         "time": time,
     }
-    fields["along_month"] = Array(("month",), _numbers(3), _along("month", **month))
+    fields["along_month"] = Array(_numbers(3), ("month",), _along("month", **month))
     own: Json = {
         "values": {"external": {"node": "own"}},
         "boundaries": {"external": {"node": "own_edges"}},
     }
-    fields["along_own"] = Array(("own",), _numbers(3), _along("own", **own))
+    fields["along_own"] = Array(_numbers(3), ("own",), _along("own", **own))
     return {
         "": Group(),
         **fields,
-        "own": Array(("own",), [1.0, 2.0, 3.0]),
-        "own_edges": Array(("own", "nv"), [[0.5, 1.5], [1.5, 2.5], [2.5, 3.5]]),
-        "month": Array(("month",), [15.0, 45.0, 75.0]),
-        "month_bnds": Array(("bnds", "month"), [[0.0, 30.0, 60.0], [30.0, 60.0, 90.0]]),
+        "own": Array([1.0, 2.0, 3.0], ("own",)),
+        "own_edges": Array([[0.5, 1.5], [1.5, 2.5], [2.5, 3.5]], ("own", "nv")),
+        "month": Array([15.0, 45.0, 75.0], ("month",)),
+        "month_bnds": Array([[0.0, 30.0, 60.0], [30.0, 60.0, 90.0]], ("bnds", "month")),
         "sources": Group(),
-        "sources/n2_edges": Array(("cell", "nv"), [[5.0, 15.0], [15.0, 25.0], [25.0, 35.0]]),
-        "sources/twon_edges": Array(("nv", "cell"), [[5.0, 15.0, 25.0], [15.0, 25.0, 35.0]]),
-        "sources/first_edges": Array(("first", "nv"), [[5.0, 15.0], [15.0, 25.0]]),
-        "sources/last_edges": Array(("nv", "last"), [[5.0, 15.0], [15.0, 25.0]]),
-        "sources/untold_edges": Array(("a", "b"), [[5.0, 15.0], [15.0, 25.0]]),
+        "sources/n2_edges": Array([[5.0, 15.0], [15.0, 25.0], [25.0, 35.0]], ("cell", "nv")),
+        "sources/twon_edges": Array([[5.0, 15.0, 25.0], [15.0, 25.0, 35.0]], ("nv", "cell")),
+        "sources/first_edges": Array([[5.0, 15.0], [15.0, 25.0]], ("first", "nv")),
+        "sources/last_edges": Array([[5.0, 15.0], [15.0, 25.0]], ("nv", "last")),
+        "sources/untold_edges": Array([[5.0, 15.0], [15.0, 25.0]], ("a", "b")),
         "sources/packed": Array(
-            ("cell",),
             np.array([0, 2, 4], np.int16),
+            ("cell",),
             {"scale_factor": 0.5, "add_offset": 100.0},
         ),
     }
@@ -386,38 +379,38 @@ def _parametric() -> Nodes:
     return {
         "": Group(),
         "grid": Group(),
-        "grid/s_rho": Array(("s_rho",), [-0.8, -0.5, -0.2]),
-        "grid/Cs_r": Array(("s_rho",), [-0.5, -0.2, -0.05]),
+        "grid/s_rho": Array([-0.8, -0.5, -0.2], ("s_rho",)),
+        "grid/Cs_r": Array([-0.5, -0.2, -0.05], ("s_rho",)),
         "grid/h": Array(
-            ("eta_rho", "xi_rho"),
             [[100.0, 200.0], [300.0, 400.0]],
+            ("eta_rho", "xi_rho"),
             {"units": "m", "standard_name": "sea_floor_depth_below_geoid"},
         ),
         "grid/orog": Array(
-            ("eta_rho", "xi_rho"),
             [[0.0, 500.0], [1000.0, 2000.0]],
+            ("eta_rho", "xi_rho"),
             {"units": "m", "standard_name": "surface_altitude"},
         ),
-        "grid/hc": Array((), 250.0, {"units": "m"}),
+        "grid/hc": Array(250.0, (), {"units": "m"}),
         "ocean": Group(),
         "ocean/zeta": Array(
-            dims,
             _numbers(2, 2, 2) / 10,
+            dims,
             {**_cs({"axes": axes}), "standard_name": "sea_surface_height_above_geoid"},
         ),
         "ocean/temp": Array(
-            ("ocean_time", "s_rho", "eta_rho", "xi_rho"),
             _numbers(2, 3, 2, 2),
+            ("ocean_time", "s_rho", "eta_rho", "xi_rho"),
             _cs({"axes": {**axes, "s_rho": _axis("Z", rho, direction="up")}}),
         ),
         "ocean/w": Array(
-            ("ocean_time", "s_w", "eta_rho", "xi_rho"),
             _numbers(2, 2, 2, 2),
+            ("ocean_time", "s_w", "eta_rho", "xi_rho"),
             _cs({"axes": {**axes, "s_w": _axis("Z", w, direction="up")}}),
         ),
         "ocean/wind": Array(
-            ("lev", "eta_rho", "xi_rho"),
             _numbers(3, 2, 2),
+            ("lev", "eta_rho", "xi_rho"),
             _cs({"axes": {**plane, "lev": _axis("Z", positions, direction="up")}}),
         ),
     }
@@ -452,9 +445,9 @@ def _described() -> Nodes:
     own = {"units": "m", "long_name": "its own", "positive": "down"}
     return {
         "": Group(),
-        "field": Array(tuple(axes), _numbers(2, 2, 2, 2), _cs({"axes": axes})),
+        "field": Array(_numbers(2, 2, 2, 2), tuple(axes), _cs({"axes": axes})),
         "sources": Group(),
-        "sources/heights": Array(("heights",), [1.0, 2.0], own),
+        "sources/heights": Array([1.0, 2.0], ("heights",), own),
     }
 
 
@@ -481,13 +474,13 @@ def _references() -> Nodes:
         for name in ("month", "month_by_group", "month_by_node")
     }
     return {
-        "": Group(declaring("cs", "ref", crs=here)),
+        "": Group(attrs=declaring("cs", "ref", crs=here)),
         **{
-            name: Array(("lat", "lon"), _numbers(4, 5), _cs(system, also=("ref",)))
+            name: Array(_numbers(4, 5), ("lat", "lon"), _cs(system, also=("ref",)))
             for name, system in systems.items()
         },
         **{
-            name: Array(("time",), _numbers(3), _cs(system, also=("ref",)))
+            name: Array(_numbers(3), ("time",), _cs(system, also=("ref",)))
             for name, system in months.items()
         },
     }
@@ -513,17 +506,17 @@ def _identified() -> Nodes:
     plane = np.arange(6.0).reshape(2, 3)
     return {
         "": Group(),
-        "by_system": Array(("y1", "x1"), _numbers(4, 5), _cs({"axes": axes(1), "id": WGS84})),
+        "by_system": Array(_numbers(4, 5), ("y1", "x1"), _cs({"axes": axes(1), "id": WGS84})),
         "by_cs": Array(
-            ("y2", "x2"), _numbers(4, 5), _cs({"axes": axes(2), "id": mercator}, id=WGS84)
+            _numbers(4, 5), ("y2", "x2"), _cs({"axes": axes(2), "id": mercator}, id=WGS84)
         ),
         "not_geographic": Array(
-            ("y3", "x3"), _numbers(4, 5), _cs({"axes": axes(3), "id": WGS84}, id=mercator)
+            _numbers(4, 5), ("y3", "x3"), _cs({"axes": axes(3), "id": WGS84}, id=mercator)
         ),
-        "unknown": Array(("y4", "x4"), _numbers(4, 5), _cs({"axes": axes(4)})),
-        "rotated": Array(("rlat", "rlon"), _numbers(2, 3), _cs(rotated)),
-        "lon": Array(("rlat", "rlon"), 8 + 0.5 * plane, {"units": "degrees_east"}),
-        "lat": Array(("rlat", "rlon"), 46 + 0.25 * plane, {"units": "degrees_north"}),
+        "unknown": Array(_numbers(4, 5), ("y4", "x4"), _cs({"axes": axes(4)})),
+        "rotated": Array(_numbers(2, 3), ("rlat", "rlon"), _cs(rotated)),
+        "lon": Array(8 + 0.5 * plane, ("rlat", "rlon"), {"units": "degrees_east"}),
+        "lat": Array(46 + 0.25 * plane, ("rlat", "rlon"), {"units": "degrees_north"}),
     }
 
 
@@ -542,20 +535,20 @@ def _services() -> Nodes:
     kilograms = {"uom": {"ucum": {"unit": "kg", "version": "2.2"}, "description": "mass"}}
     return {
         "": Group(),
-        "flagged": Array(("cell",), _numbers(3), {**_cs(cell, also=("ref",)), **flagged}),
+        "flagged": Array(_numbers(3), ("cell",), {**_cs(cell, also=("ref",)), **flagged}),
         "not_declaring": Array(
-            ("cell",), _numbers(3), {**_cs(cell), "hidden": {"node": "other/hidden"}}
+            _numbers(3), ("cell",), {**_cs(cell), "hidden": {"node": "other/hidden"}}
         ),
-        "quality": Array(("cell",), np.array([0, 1, 2], np.int8)),
-        "mass": Array(("cell",), _numbers(3), {**_cs(cell, also=("uom",)), **kilograms}),
+        "quality": Array(np.array([0, 1, 2], np.int8), ("cell",)),
+        "mass": Array(_numbers(3), ("cell",), {**_cs(cell, also=("uom",)), **kilograms}),
         "grams": Array(
-            ("cell",), _numbers(3), {**_cs(cell, also=("uom",)), **kilograms, "units": "g"}
+            _numbers(3), ("cell",), {**_cs(cell, also=("uom",)), **kilograms, "units": "g"}
         ),
-        "scene": Array(("cell",), _numbers(3), {**_cs(cell, also=("proj",)), **proj}),
+        "scene": Array(_numbers(3), ("cell",), {**_cs(cell, also=("proj",)), **proj}),
         "other": Group(),
-        "other/uncertainty": Array(("cell",), [0.1, 0.2, 0.3]),
-        "other/mask": Array(("cell",), np.array([1, 0, 1], np.int8)),
-        "other/hidden": Array(("cell",), _numbers(3)),
+        "other/uncertainty": Array([0.1, 0.2, 0.3], ("cell",)),
+        "other/mask": Array(np.array([1, 0, 1], np.int8), ("cell",)),
+        "other/hidden": Array(_numbers(3), ("cell",)),
     }
 
 
@@ -575,14 +568,14 @@ def _sharing() -> Nodes:
     return {
         "": Group(),
         "coords": Group(),
-        "coords/level": Array(("level",), [5.0, 20.0, 50.0], {"units": "m"}),
-        "coords/level_bnds": Array(("level", "nv"), edges),
-        "coords/station": Array(("station_coord",), np.array([11, 22])),
+        "coords/level": Array([5.0, 20.0, 50.0], ("level",), {"units": "m"}),
+        "coords/level_bnds": Array(edges, ("level", "nv")),
+        "coords/station": Array(np.array([11, 22]), ("station_coord",)),
         "first": Group(),
-        "first/temp": Array(("level", "station"), _numbers(3, 2), attributes()),
-        "first/salt": Array(("level", "station"), _numbers(3, 2, first=30), attributes()),
+        "first/temp": Array(_numbers(3, 2), ("level", "station"), attributes()),
+        "first/salt": Array(_numbers(3, 2, first=30), ("level", "station"), attributes()),
         "second": Group(),
-        "second/oxygen": Array(("level", "station"), _numbers(3, 2, first=200), attributes()),
+        "second/oxygen": Array(_numbers(3, 2, first=200), ("level", "station"), attributes()),
     }
 
 
@@ -595,19 +588,19 @@ def _collisions() -> Nodes:
     shared = {"external": {"node": "../shared"}}
     return {
         "": Group(),
-        "a": Array(("z",), _numbers(2), _along("z", {"explicit": [1, 2]})),
-        "b": Array(("z",), _numbers(2), _along("z", {"explicit": [3, 4]})),
-        "c": Array(("z",), _numbers(2), _along("z", {"explicit": [5, 6]})),
-        "d": Array(("z",), _numbers(2), _along("z", {"explicit": [1, 2]}, unit="m")),
-        "quality": Array(("cell",), _numbers(3), _cs({"axes": {"cell": {}}})),
-        "referring": Array(("cell",), _numbers(3), refer),
-        "shared": Array(("shared_coord",), [3.0, 4.0]),
+        "a": Array(_numbers(2), ("z",), _along("z", {"explicit": [1, 2]})),
+        "b": Array(_numbers(2), ("z",), _along("z", {"explicit": [3, 4]})),
+        "c": Array(_numbers(2), ("z",), _along("z", {"explicit": [5, 6]})),
+        "d": Array(_numbers(2), ("z",), _along("z", {"explicit": [1, 2]}, unit="m")),
+        "quality": Array(_numbers(3), ("cell",), _cs({"axes": {"cell": {}}})),
+        "referring": Array(_numbers(3), ("cell",), refer),
+        "shared": Array([3.0, 4.0], ("shared_coord",)),
         "ambiguous": Group(),
-        "ambiguous/data": Array(("shared",), _numbers(2), _along("shared", shared)),
-        "ambiguous/shared": Array(("shared",), [1.0, 2.0]),
+        "ambiguous/data": Array(_numbers(2), ("shared",), _along("shared", shared)),
+        "ambiguous/shared": Array([1.0, 2.0], ("shared",)),
         "other": Group(),
-        "other/quality": Array(("cell",), np.array([7, 8, 9], np.int8)),
-        "other/other": Array(("cell",), [0.5, 0.6, 0.7]),
+        "other/quality": Array(np.array([7, 8, 9], np.int8), ("cell",)),
+        "other/other": Array([0.5, 0.6, 0.7], ("cell",)),
     }
 
 

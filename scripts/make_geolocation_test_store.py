@@ -8,16 +8,9 @@ dimensions, on a coarser one, and along a track.
 from typing import Any
 
 import numpy as np
-from store_tools import (
-    Array,
-    Group,
-    Json,
-    Nodes,
-    below,
-    declaring,
-    run,
-    writer_of,
-)
+from store_tools import below, run, writer_of
+
+from zarr_xgroup.tests.builders import Array, Group, Json, Nodes, declaring
 
 WGS84 = {"proj:code": "EPSG:4326"}
 UTM = {"proj:code": "EPSG:32628"}
@@ -28,7 +21,7 @@ N_TIMES, N_Y, N_X = 2, 3, 4
 def make_nodes() -> Nodes:
     """Return all nodes by their paths, groups before their members."""
     return {
-        "": Group({"title": "Geolocation arrays of all kinds"}),
+        "": Group(attrs={"title": "Geolocation arrays of all kinds"}),
         **below("on_array", _on_array()),
         **below("in_crs", _in_crs()),
         **below("on_group", _on_group()),
@@ -75,19 +68,19 @@ def _on_array() -> Nodes:
     return {
         "": Group(),
         "geodetic": Group(),
-        "geodetic/longitude": Array(("y", "x"), longitude, {"units": "degrees_east"}),
+        "geodetic/longitude": Array(longitude, ("y", "x"), {"units": "degrees_east"}),
         "geodetic/latitude": Array(
-            ("y", "x"), latitude, {"units": "degrees_north", "standard_name": "grid_latitude"}
+            latitude, ("y", "x"), {"units": "degrees_north", "standard_name": "grid_latitude"}
         ),
         "planar": Group(),
-        "planar/easting": Array(("y", "x"), 400_000 + 1000.0 * column + 10 * row, {"units": "m"}),
-        "planar/northing": Array(("y", "x"), 7_000_000 - 1000.0 * row, {"units": "m"}),
+        "planar/easting": Array(400_000 + 1000.0 * column + 10 * row, ("y", "x"), {"units": "m"}),
+        "planar/northing": Array(7_000_000 - 1000.0 * row, ("y", "x"), {"units": "m"}),
         "data": Group(),
-        "data/geodetic": Array(("y", "x"), _numbers(N_Y, N_X), _located(_geodetic(*names))),
-        "data/by_node": Array(("y", "x"), _numbers(N_Y, N_X), _located(by_node)),
-        "data/planar": Array(("y", "x"), _numbers(N_Y, N_X), _located(planar)),
-        "data/both": Array(("time", "y", "x"), _numbers(N_TIMES, N_Y, N_X), _located(both)),
-        "data/neither": Array(("time",), _numbers(N_TIMES)),
+        "data/geodetic": Array(_numbers(N_Y, N_X), ("y", "x"), _located(_geodetic(*names))),
+        "data/by_node": Array(_numbers(N_Y, N_X), ("y", "x"), _located(by_node)),
+        "data/planar": Array(_numbers(N_Y, N_X), ("y", "x"), _located(planar)),
+        "data/both": Array(_numbers(N_TIMES, N_Y, N_X), ("time", "y", "x"), _located(both)),
+        "data/neither": Array(_numbers(N_TIMES), ("time",)),
     }
 
 
@@ -113,9 +106,9 @@ def _in_crs() -> Nodes:
     return {
         "": Group(),
         # Not in the order of the geolocation arrays.
-        "tas": Array(("rlon", "time", "rlat"), _numbers(N_X, N_TIMES, N_Y), attributes),
-        "lon": Array(("rlat", "rlon"), longitude),
-        "lat": Array(("rlat", "rlon"), latitude),
+        "tas": Array(_numbers(N_X, N_TIMES, N_Y), ("rlon", "time", "rlat"), attributes),
+        "lon": Array(longitude, ("rlat", "rlon")),
+        "lat": Array(latitude, ("rlat", "rlon")),
     }
 
 
@@ -123,16 +116,16 @@ def _on_group() -> Nodes:
     """Return a group that has geolocation arrays for what has their dimensions."""
     longitude, latitude = _lonlat(N_Y, N_X)
     return {
-        "": Group(_located(_geodetic("lon", "lat"))),
-        "lon": Array(("y", "x"), longitude),
-        "lat": Array(("y", "x"), latitude),
-        "radiance": Array(("y", "x"), _numbers(N_Y, N_X)),
-        "series": Array(("time", "y", "x"), _numbers(N_TIMES, N_Y, N_X)),
-        "profile": Array(("y",), _numbers(N_Y)),
-        "scalar": Array((), 1.0),
+        "": Group(attrs=_located(_geodetic("lon", "lat"))),
+        "lon": Array(longitude, ("y", "x")),
+        "lat": Array(latitude, ("y", "x")),
+        "radiance": Array(_numbers(N_Y, N_X), ("y", "x")),
+        "series": Array(_numbers(N_TIMES, N_Y, N_X), ("time", "y", "x")),
+        "profile": Array(_numbers(N_Y), ("y",)),
+        "scalar": Array(1.0, ()),
         # A group's attributes are for its direct child arrays only.
         "below": Group(),
-        "below/radiance": Array(("y", "x"), _numbers(N_Y, N_X)),
+        "below/radiance": Array(_numbers(N_Y, N_X), ("y", "x")),
     }
 
 
@@ -145,15 +138,15 @@ def _other_names() -> Nodes:
     return {
         "": Group(),
         "grid": Group(),
-        "grid/lon": Array(("nj", "ni"), longitude),
-        "grid/lat": Array(("nj", "ni"), latitude),
+        "grid/lon": Array(longitude, ("nj", "ni")),
+        "grid/lat": Array(latitude, ("nj", "ni")),
         "last": Group(),
-        "last/data": Array(("time", "y", "x"), _numbers(N_TIMES, N_Y, N_X), arrays),
+        "last/data": Array(_numbers(N_TIMES, N_Y, N_X), ("time", "y", "x"), arrays),
         # Which dimensions are horizontal only its axes tell.
         "told": Group(),
         "told/data": Array(
-            ("north", "east", "time"),
             _numbers(N_Y, N_X, N_TIMES),
+            ("north", "east", "time"),
             declaring("cs", "ref", cs={"crs": [in_cs]}),
         ),
     }
@@ -164,9 +157,9 @@ def _tie_points() -> Nodes:
     longitude, latitude = _lonlat(2, 2)
     return {
         "": Group(),
-        "radiance": Array(("y", "x"), _numbers(N_Y, N_X), _located(_geodetic("lon", "lat"))),
-        "lon": Array(("tie_y", "tie_x"), longitude),
-        "lat": Array(("tie_y", "tie_x"), latitude),
+        "radiance": Array(_numbers(N_Y, N_X), ("y", "x"), _located(_geodetic("lon", "lat"))),
+        "lon": Array(longitude, ("tie_y", "tie_x")),
+        "lat": Array(latitude, ("tie_y", "tie_x")),
     }
 
 
@@ -177,10 +170,10 @@ def _wrong_size() -> Nodes:
     return {
         "": Group(),
         "coarse": Group(),
-        "coarse/lon": Array(("y", "x"), longitude),
-        "coarse/lat": Array(("y", "x"), latitude),
+        "coarse/lon": Array(longitude, ("y", "x")),
+        "coarse/lat": Array(latitude, ("y", "x")),
         "fine": Group(),
-        "fine/radiance": Array(("y", "x"), _numbers(N_Y, N_X), arrays),
+        "fine/radiance": Array(_numbers(N_Y, N_X), ("y", "x"), arrays),
     }
 
 
@@ -190,10 +183,10 @@ def _track() -> Nodes:
     attributes = _located(_geodetic("lon", "../lat", key="id"))
     return {
         "": Group(),
-        "height": Array(("along",), _numbers(5), attributes),
-        "profile": Array(("along", "level"), _numbers(5, 2), attributes),
-        "lon": Array(("along",), longitude[0]),
-        "lat": Array(("along",), latitude[0]),
+        "height": Array(_numbers(5), ("along",), attributes),
+        "profile": Array(_numbers(5, 2), ("along", "level"), attributes),
+        "lon": Array(longitude[0], ("along",)),
+        "lat": Array(latitude[0], ("along",)),
     }
 
 

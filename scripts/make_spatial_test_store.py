@@ -10,13 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from store_tools import Array, Group, Json, Nodes, ZarrFormat, below, run, write_store
+from store_tools import below, run, write_store
 
-_UUIDS = {
-    "spatial": "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4",
-    "proj": "f17cb550-5864-4468-aeb7-f3180cfb622f",
-    "multiscales": "d35379db-88df-4056-af3a-620245f8e347",
-}
+from zarr_xgroup.tests.builders import UUIDS, Array, Group, Json, Nodes, ZarrFormat
 
 UTM = "EPSG:32633"
 WGS84 = "EPSG:4326"
@@ -79,7 +75,7 @@ def _remove_dimension_names(folder: Path, zarr_format: ZarrFormat) -> None:
 def make_nodes() -> Nodes:
     """Return all nodes by their paths, groups before their members."""
     return {
-        "": Group({"title": "Gridded imagery of all kinds"}),
+        "": Group(attrs={"title": "Gridded imagery of all kinds"}),
         **below("array_level", _array_level()),
         **below("inherited", _inherited()),
         **below("override", _override()),
@@ -104,7 +100,7 @@ def make_nodes() -> Nodes:
 
 
 def _declaring(*conventions: str, **attributes: Any) -> Json:
-    declared = [{"uuid": _UUIDS[name], "name": f"{name}:"} for name in conventions]
+    declared = [{"uuid": UUIDS[name], "name": f"{name}:"} for name in conventions]
     return {"zarr_conventions": declared, **attributes}
 
 
@@ -141,7 +137,7 @@ def _numbers(*shape: int) -> np.ndarray[Any, Any]:
 
 
 def _image(rows: int = N_Y, columns: int = N_X, attributes: Json | None = None) -> Array:
-    return Array(("y", "x"), _numbers(rows, columns), attributes or {})
+    return Array(_numbers(rows, columns), ("y", "x"), attributes or {})
 
 
 # The groups.
@@ -152,7 +148,7 @@ def _array_level() -> Nodes:
     return {
         "": Group(),
         "image": _image(attributes=_spatial(TRANSFORM)),
-        "series": Array(("time", "y", "x"), _numbers(2, N_Y, N_X), _spatial(TRANSFORM)),
+        "series": Array(_numbers(2, N_Y, N_X), ("time", "y", "x"), _spatial(TRANSFORM)),
         # Its dimensions have coordinates all the same: they are those of the group's images.
         "mask": _image(),
     }
@@ -161,25 +157,25 @@ def _array_level() -> Nodes:
 def _inherited() -> Nodes:
     """Return a group that declares everything for its direct child arrays."""
     return {
-        "": Group(_spatial(THIRDS, ("lat", "lon"), WGS84)),
-        "red": Array(("lat", "lon"), _numbers(N_Y, N_X)),
-        "series": Array(("time", "lat", "lon"), _numbers(2, N_Y, N_X)),
-        "time": Array(("time",), np.array([0, 1]), {"units": "days since 2026-01-01"}),
-        "profile": Array(("lat",), _numbers(N_Y)),
-        "scalar": Array((), np.int16(7)),
+        "": Group(attrs=_spatial(THIRDS, ("lat", "lon"), WGS84)),
+        "red": Array(_numbers(N_Y, N_X), ("lat", "lon")),
+        "series": Array(_numbers(2, N_Y, N_X), ("time", "lat", "lon")),
+        "time": Array(np.array([0, 1]), ("time",), {"units": "days since 2026-01-01"}),
+        "profile": Array(_numbers(N_Y), ("lat",)),
+        "scalar": Array(np.int16(7), ()),
         "below": Group(),
-        "below/red": Array(("lat", "lon"), _numbers(N_Y, N_X)),
+        "below/red": Array(_numbers(N_Y, N_X), ("lat", "lon")),
     }
 
 
 def _override() -> Nodes:
     """Return arrays that have some attributes of their own, and the others of their group."""
     return {
-        "": Group(_spatial(TRANSFORM, registration="node", crs=WGS84)),
+        "": Group(attrs=_spatial(TRANSFORM, registration="node", crs=WGS84)),
         "all_of_group": _image(),
         "own_transform": Array(
-            ("v", "u"),
             _numbers(3, 5),
+            ("v", "u"),
             {
                 "spatial:dimensions": ["v", "u"],
                 "spatial:transform": [20.0, 0.0, 600_000.0, 0.0, -20.0, 4_000_000.0],
@@ -187,8 +183,8 @@ def _override() -> Nodes:
             },
         ),
         "own_registration": Array(
-            ("row", "col"),
             _numbers(2, 3),
+            ("row", "col"),
             {"spatial:dimensions": ["row", "col"], "spatial:registration": "pixel"},
         ),
     }
@@ -198,24 +194,24 @@ def _node() -> Nodes:
     """Return a global grid whose outermost cells are centred on the edges of the world."""
     world = (45.0, 0.0, -180.0, 0.0, -45.0, 90.0)
     return {
-        "": Group(_spatial(world, ("lat", "lon"), WGS84, registration="node")),
-        "height": Array(("lat", "lon"), _numbers(5, 9)),
+        "": Group(attrs=_spatial(world, ("lat", "lon"), WGS84, registration="node")),
+        "height": Array(_numbers(5, 9), ("lat", "lon")),
     }
 
 
 def _rotated() -> Nodes:
     return {
-        "": Group(_spatial(ROTATED)),
+        "": Group(attrs=_spatial(ROTATED)),
         "image": _image(),
-        "series": Array(("time", "y", "x"), _numbers(2, N_Y, N_X)),
+        "series": Array(_numbers(2, N_Y, N_X), ("time", "y", "x")),
     }
 
 
 def _sheared() -> Nodes:
     """Return a sheared grid with node registration, whose first axis is that of columns."""
     return {
-        "": Group(_spatial(SHEARED, registration="node")),
-        "image": Array(("x", "band", "y"), _numbers(N_X, 2, N_Y)),
+        "": Group(attrs=_spatial(SHEARED, registration="node")),
+        "image": Array(_numbers(N_X, 2, N_Y), ("x", "band", "y")),
     }
 
 
@@ -223,11 +219,11 @@ def _orders() -> Nodes:
     """Return arrays of one grid with axes in any order, and further ones."""
     return {
         # Names in another case than the arrays have.
-        "": Group(_spatial(TRANSFORM, ("Y", "X"))),
+        "": Group(attrs=_spatial(TRANSFORM, ("Y", "X"))),
         "straight": _image(),
-        "transposed": Array(("x", "y"), _numbers(N_X, N_Y)),
-        "between": Array(("x", "band", "y"), _numbers(N_X, 2, N_Y)),
-        "cube": Array(("time", "band", "y", "x"), _numbers(3, 2, N_Y, N_X)),
+        "transposed": Array(_numbers(N_X, N_Y), ("x", "y")),
+        "between": Array(_numbers(N_X, 2, N_Y), ("x", "band", "y")),
+        "cube": Array(_numbers(3, 2, N_Y, N_X), ("time", "band", "y", "x")),
     }
 
 
@@ -255,7 +251,7 @@ def _pyramid() -> Nodes:
         for asset, step in steps.items()
     ]
     box = [500_000.0, 4_999_880.0, 500_180.0, 5_000_000.0]
-    nodes: dict[str, Array | Group] = {"": Group(_layout(*items, bbox=box))}
+    nodes: dict[str, Array | Group] = {"": Group(attrs=_layout(*items, bbox=box))}
     for asset, shape in shapes.items():
         nodes |= {asset: Group(), f"{asset}/b02": _image(*shape), f"{asset}/b03": _image(*shape)}
     return nodes
@@ -272,10 +268,10 @@ def _chain() -> Nodes:
         _derived("shifted", "full", (2.0, 4.0), 1.0, 2.0),
         _derived("sixth", "half", (3.0, 3.0)),
     ]
-    nodes: dict[str, Array | Group] = {"": Group(_layout(*items))}
+    nodes: dict[str, Array | Group] = {"": Group(attrs=_layout(*items))}
     for asset, shape in shapes.items():
         # The level that all others come from tells its transform itself.
-        nodes[asset] = Group(_spatial(TRANSFORM) if asset == "full" else {})
+        nodes[asset] = Group(attrs=_spatial(TRANSFORM) if asset == "full" else {})
         nodes[f"{asset}/image"] = _image(*shape)
     return nodes
 
@@ -288,10 +284,10 @@ def _array_assets() -> Nodes:
         _derived("2", "1", (2.0, 2.0)),
     ]
     return {
-        "": Group(_layout(*items)),
+        "": Group(attrs=_layout(*items)),
         "0": _image(4, 8),
-        "1": Array(("y1", "x1"), _numbers(2, 4), {"spatial:dimensions": ["y1", "x1"]}),
-        "2": Array(("y2", "x2"), _numbers(1, 2), {"spatial:dimensions": ["y2", "x2"]}),
+        "1": Array(_numbers(2, 4), ("y1", "x1"), {"spatial:dimensions": ["y1", "x1"]}),
+        "2": Array(_numbers(1, 2), ("y2", "x2"), {"spatial:dimensions": ["y2", "x2"]}),
     }
 
 
@@ -299,8 +295,8 @@ def _bbox() -> Nodes:
     """Return a grid that only its bounding box places: its outer edges."""
     world = [-180.0, -90.0, 180.0, 90.0]
     return {
-        "": Group(_spatial(None, ("lat", "lon"), WGS84, bbox=world)),
-        "height": Array(("lat", "lon"), _numbers(6, 12)),
+        "": Group(attrs=_spatial(None, ("lat", "lon"), WGS84, bbox=world)),
+        "height": Array(_numbers(6, 12), ("lat", "lon")),
     }
 
 
@@ -314,43 +310,43 @@ def _bbox_node() -> Nodes:
         registration="node",
         shape=[5, 9],
     )
-    return {"": Group(), "height": Array(("lat", "lon"), _numbers(5, 9), attributes)}
+    return {"": Group(), "height": Array(_numbers(5, 9), ("lat", "lon"), attributes)}
 
 
 def _placeholder() -> Nodes:
     """Return a box that says nothing beside real coordinates, as products have it."""
     image = {"grid_mapping": "spatial_ref", "proj:epsg": 32633, "proj:wkt2": UTM_WKT1}
     return {
-        "": Group(_spatial(None, bbox=[0.0, 0.0, 0.0, 0.0], registration="pixel")),
+        "": Group(attrs=_spatial(None, bbox=[0.0, 0.0, 0.0, 0.0], registration="pixel")),
         "b02": _image(attributes=image),
-        "x": Array(("x",), 500_005 + 10 * np.arange(N_X)),
-        "y": Array(("y",), 4_999_995 - 10 * np.arange(N_Y)),
-        "spatial_ref": Array((), np.int64(0), {"crs_wkt": UTM_WKT1, "spatial_ref": UTM_WKT1}),
+        "x": Array(500_005 + 10 * np.arange(N_X), ("x",)),
+        "y": Array(4_999_995 - 10 * np.arange(N_Y), ("y",)),
+        "spatial_ref": Array(np.int64(0), (), {"crs_wkt": UTM_WKT1, "spatial_ref": UTM_WKT1}),
     }
 
 
 def _placeholder_bare() -> Nodes:
     """Return the same without coordinates."""
-    return {"": Group(_spatial(None, bbox=[0.0, 0.0, 0.0, 0.0])), "b02": _image()}
+    return {"": Group(attrs=_spatial(None, bbox=[0.0, 0.0, 0.0, 0.0])), "b02": _image()}
 
 
 def _real() -> Nodes:
     """Return coordinate arrays beside a transform that says otherwise."""
     return {
-        "": Group(_spatial(TRANSFORM)),
+        "": Group(attrs=_spatial(TRANSFORM)),
         "image": _image(),
-        "x": Array(("x",), [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]),
-        "y": Array(("y",), [9.0, 7.0, 4.0, 0.0], {"units": "km"}),
+        "x": Array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0], ("x",)),
+        "y": Array([9.0, 7.0, 4.0, 0.0], ("y",), {"units": "km"}),
     }
 
 
 def _unnamed() -> Nodes:
     """Return arrays without names of dimensions: `UNNAMED`."""
     return {
-        "": Group(_spatial(TRANSFORM, shape=[N_Y, N_X])),
+        "": Group(attrs=_spatial(TRANSFORM, shape=[N_Y, N_X])),
         "image": _image(),
-        "transposed": Array(("x", "y"), _numbers(N_X, N_Y)),
-        "series": Array(("time", "y", "x"), _numbers(3, N_Y, N_X)),
+        "transposed": Array(_numbers(N_X, N_Y), ("x", "y")),
+        "series": Array(_numbers(3, N_Y, N_X), ("time", "y", "x")),
     }
 
 
@@ -361,7 +357,7 @@ def _several_crs() -> Nodes:
         "": Group(),
         "projected": _image(attributes=_spatial(TRANSFORM)),
         "geographic": Array(
-            ("lat", "lon"), _numbers(2, 3), _spatial(degrees, ("lat", "lon"), WGS84)
+            _numbers(2, 3), ("lat", "lon"), _spatial(degrees, ("lat", "lon"), WGS84)
         ),
     }
 

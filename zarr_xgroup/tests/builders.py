@@ -2,7 +2,7 @@
 
 `build` turns a description into the keys and bytes of a store (`Contents`); these can be broken
 by `edit` and put behind any backend. Documents are written out here and not by zarr, so that
-they are the same whatever version is installed; zarr encodes the chunks.
+they are the same whatever version is installed, and so are chunks where no codec is asked for.
 """
 
 import asyncio
@@ -37,6 +37,8 @@ T = TypeVar("T")
 
 ZarrFormat: TypeAlias = Literal[2, 3]
 
+Json: TypeAlias = dict[str, Any]
+
 #: A whole store: key -> stored bytes.
 Contents: TypeAlias = dict[str, bytes]
 
@@ -55,6 +57,26 @@ HAS_ICECHUNK = find_spec("icechunk") is not None
 
 #: xarray before 2025.1 fails on the timedeltas of pandas 3, which have other units.
 DECODES_TIMEDELTAS = Version("2025.1") <= XARRAY or Version(version("pandas")) < Version("3")
+
+
+#: The identities of conventions, by the names that they are declared with.
+UUIDS = {
+    "cs": "e4dbf0b7-7a00-4ce6-b23e-484292014ab4",
+    "spatial": "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4",
+    "multiscales": "d35379db-88df-4056-af3a-620245f8e347",
+    "geolocation": "bb9ee930-8c60-4c47-ad6b-8daa558987ed",
+    "ref": "d89b30cf-ed8c-43d5-9a16-b492f0cd8786",
+    "proj": "f17cb550-5864-4468-aeb7-f3180cfb622f",
+    "uom": "3bbe438d-df37-49fe-8e2b-739296d46dfb",
+}
+
+
+def declaring(*conventions: str | Mapping[str, Any], **attributes: Any) -> Json:
+    """Return attributes of a node that declares conventions, by name and uuid or as given."""
+    declared = [
+        {"uuid": UUIDS[it], "name": it} if isinstance(it, str) else dict(it) for it in conventions
+    ]
+    return {"zarr_conventions": declared, **attributes}
 
 
 # What a store holds.
@@ -94,6 +116,12 @@ class Array:
         values = np.asarray(self.values)
         return values.astype(object) if values.dtype.kind == "U" else values
 
+    @property
+    def is_encoded(self) -> bool:
+        """Whether zarr has to write the chunks: several, or encoded, or given in part."""
+        is_one = self.chunks is None or self.chunks == self.data.shape
+        return self.data.dtype.kind == "O" or not is_one or bool(self.v2) or bool(self.v3)
+
 
 @dataclass(frozen=True)
 class Group:
@@ -101,6 +129,12 @@ class Group:
 
     members: Mapping[str, "Group | Array"] = field(default_factory=dict)
     attrs: Mapping[str, Any] = field(default_factory=dict)
+
+
+def stored(values: Any, dims: str | tuple[str, ...] = (), **attrs: Any) -> Array:
+    """Return an array; several dimensions can be given as one text."""
+    names = tuple(dims.split()) if isinstance(dims, str) else dims
+    return Array(np.asarray(values), names, attrs)
 
 
 def coordinate(name: str, values: Any, **attrs: Any) -> Array:
@@ -111,7 +145,7 @@ def coordinate(name: str, values: Any, **attrs: Any) -> Array:
 def _v3_document(array: Array) -> dict[str, Any]:
     data = array.data
     attributes = dict(array.attrs)
-    fill_value: Any = np.zeros((), data.dtype).item()
+    fill_value: Any = False if data.dtype.kind == "b" else 0
     codecs: list[dict[str, Any]] = [{"name": "bytes", "configuration": {"endian": "little"}}]
     data_type = data.dtype.name
     if data.dtype.kind == "O":
@@ -130,7 +164,6 @@ def _v3_document(array: Array) -> dict[str, Any]:
         "fill_value": fill_value,
         "codecs": codecs,
         "attributes": attributes,
-        "storage_transformers": [],
     }
     if array.dims is not None:
         document["dimension_names"] = list(array.dims)
@@ -154,7 +187,6 @@ def _v2_documents(array: Array) -> dict[str, dict[str, Any]]:
         "fill_value": missing,
         "order": "C",
         "filters": [{"id": "vlen-utf8"}] if data.dtype.kind == "O" else None,
-        "dimension_separator": ".",
     }
     return {".zarray": {**document, **array.v2}, ".zattrs": attributes}
 
@@ -172,59 +204,95 @@ def encoded_fill_value(value: Any, dtype: np.dtype[Any]) -> Any:
     return value
 
 
+#: A store: its nodes by path without leading slash, groups before their members. The attributes
+#: of a group can stand for it.
+Nodes: TypeAlias = Mapping[str, Array | Group | Json]
+
+
 def build(
-    root: Group, zarr_format: ZarrFormat = 3, *, consolidated: bool | Sequence[str] = False
+    root: Group | Nodes,
+    zarr_format: ZarrFormat = 3,
+    *,
+    consolidated: bool | Sequence[str] = False,
+    indent: int | None = None,
 ) -> Contents:
     """Return the contents of a store.
 
     Parameters
     ----------
-    root : Group
-        What it holds.
+    root : Group or mapping
+        What it holds: the root with all its members, or all nodes by path.
     zarr_format : {2, 3}
         How it is written.
     consolidated : bool or sequence of str
         Whether the root has consolidated metadata, or which groups have some.
+    indent : int, optional
+        By how much members of documents are indented, each in a line of its own.
     """
-    documents: dict[str, Any] = {}
-    arrays: dict[str, Array] = {}
-    _add_node(documents, arrays, "", root, zarr_format)
-    store = memory_store({key: to_json(value) for key, value in documents.items()})
+    nodes = dict(_nodes({"": root} if isinstance(root, Group) else root))
+    found: Contents = {}
+    for path, node in nodes.items():
+        documents = documents_of(node, zarr_format)
+        files = {key: to_json(value, indent) for key, value in documents.items()}
+        files |= _only_chunk(node, zarr_format)
+        found |= {f"{path}/{key}" if path else key: content for key, content in files.items()}
+    encoded = {path: it for path, it in nodes.items() if isinstance(it, Array) and it.is_encoded}
+    groups = [""] if consolidated is True else list(consolidated or ())
+    if not (encoded or groups):
+        return found
+    store = memory_store(found)
     with warnings.catch_warnings():
         # Consolidated metadata and strings are no part of the v3 specification.
         warnings.simplefilter("ignore")
-        for path, array in arrays.items():
+        for path, array in encoded.items():
             target = zarr.open_array(store, path=path, mode="r+", zarr_format=zarr_format)
             target[...] = array.data
-        for path in [""] if consolidated is True else consolidated or ():
+        for path in groups:
             zarr.consolidate_metadata(store, path=path or None, zarr_format=zarr_format)
     return contents_of(store)
 
 
-def _add_node(
-    documents: dict[str, Any],
-    arrays: dict[str, Array],
-    path: str,
-    node: Group | Array,
-    zarr_format: ZarrFormat,
-) -> None:
-    prefix = f"{path}/" if path else ""
+def _nodes(nodes: Nodes) -> Iterator[tuple[str, Array | Group]]:
+    """Yield all nodes by path, the members of groups after these."""
+    for path, node in nodes.items():
+        if not isinstance(node, Array | Group):
+            yield path, Group(attrs=node)
+            continue
+        yield path, node
+        if isinstance(node, Group):
+            prefix = f"{path}/" if path else ""
+            yield from _nodes({f"{prefix}{name}": it for name, it in node.members.items()})
+
+
+def documents_of(node: Array | Group, zarr_format: ZarrFormat) -> dict[str, dict[str, Any]]:
+    """Return the metadata documents of a node, by the name of their file."""
     if isinstance(node, Array):
-        arrays[path] = node
-        if zarr_format == 3:
-            documents[f"{prefix}zarr.json"] = _v3_document(node)
-        else:
-            documents |= {f"{prefix}{key}": value for key, value in _v2_documents(node).items()}
-        return
+        return {"zarr.json": _v3_document(node)} if zarr_format == 3 else _v2_documents(node)
     attributes = dict(node.attrs)
     if zarr_format == 3:
-        group = {"zarr_format": 3, "node_type": "group", "attributes": attributes}
-        documents[f"{prefix}zarr.json"] = group
-    else:
-        documents[f"{prefix}.zgroup"] = {"zarr_format": 2}
-        documents[f"{prefix}.zattrs"] = attributes
-    for name, member in node.members.items():
-        _add_node(documents, arrays, f"{prefix}{name}", member, zarr_format)
+        return {"zarr.json": {"zarr_format": 3, "node_type": "group", "attributes": attributes}}
+    return {".zgroup": {"zarr_format": 2}, ".zattrs": attributes}
+
+
+def _only_chunk(node: Array | Group, zarr_format: ZarrFormat) -> Contents:
+    """Return the chunk of an array that has one, if its bytes are those of the values."""
+    if isinstance(node, Group) or node.is_encoded or not node.data.size:
+        return {}
+    data = node.data
+    zeros = ["0"] * data.ndim
+    key = "/".join(["c", *zeros]) if zarr_format == 3 else ".".join(zeros) or "0"
+    return {key: data.astype(data.dtype.newbyteorder("<")).tobytes()}
+
+
+def write_store(
+    folder: Path, root: Group | Nodes, zarr_format: ZarrFormat = 3, **options: Any
+) -> Path:
+    """Write a store to a folder, which is returned; for parameters see `build`."""
+    for key, content in build(root, zarr_format, **options).items():
+        target = folder / key
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+    return folder
 
 
 SHARDED: Mapping[str, Any] = {
@@ -308,9 +376,13 @@ SAMPLE_GROUPS = ("", "nothing", "sub", "sub/deep")
 # Contents.
 
 
-def to_json(value: Any) -> bytes:
+def to_json(value: Any, indent: int | None = None) -> bytes:
     """Return a JSON document; bytes are one already, or are not meant to be one."""
-    return value if isinstance(value, bytes) else json.dumps(value).encode()
+    if isinstance(value, bytes):
+        return value
+    if indent is None:
+        return json.dumps(value).encode()
+    return (json.dumps(value, indent=indent, ensure_ascii=False) + "\n").encode()
 
 
 def contents_of(store: MemoryStore) -> Contents:

@@ -1,127 +1,21 @@
-"""Small stores made of JSON documents, and random ones that declare `cs`.
-
-Documents and chunks are written out here byte by byte: no compression, one chunk per array.
-"""
+"""Random stores that declare `cs`, and odd values to put in place of others."""
 
 import copy
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
-from zarr.core.buffer import default_buffer_prototype
-from zarr.storage import MemoryStore
 
-CS = {"uuid": "e4dbf0b7-7a00-4ce6-b23e-484292014ab4"}
-REF = {"uuid": "d89b30cf-ed8c-43d5-9a16-b492f0cd8786"}
-GEOLOCATION = {"uuid": "bb9ee930-8c60-4c47-ad6b-8daa558987ed"}
-UOM = {"uuid": "3bbe438d-df37-49fe-8e2b-739296d46dfb"}
-PROJ = {"uuid": "f17cb550-5864-4468-aeb7-f3180cfb622f"}
+from zarr_xgroup.tests.builders import Array, declaring, stored
 
-ZarrFormat: TypeAlias = Literal[2, 3]
 Json: TypeAlias = Any
-
-
-@dataclass(frozen=True)
-class Stored:
-    """An array of a store: its values, the names of its dimensions, its attributes."""
-
-    values: npt.NDArray[Any]
-    dims: tuple[str, ...] = ()
-    attrs: Mapping[str, Json] = field(default_factory=dict)
-
-
-#: A store: an array, or the attributes of a group, by path.
-Nodes: TypeAlias = Mapping[str, Stored | Mapping[str, Json]]
-
-
-def stored(values: Any, dims: str | tuple[str, ...] = (), **attrs: Json) -> Stored:
-    """Return an array; several dimensions can be given as one text."""
-    names = tuple(dims.split()) if isinstance(dims, str) else dims
-    return Stored(np.asarray(values), names, attrs)
-
-
-def declaring(*conventions: Mapping[str, Json], **attrs: Json) -> dict[str, Json]:
-    """Return attributes that declare conventions."""
-    return {"zarr_conventions": [dict(convention) for convention in conventions], **attrs}
 
 
 def cs_of(*systems: Json, **more: Json) -> dict[str, Json]:
     """Return attributes that declare `cs` with these coordinate reference systems."""
-    return declaring(CS, cs={"crs": list(systems), **more})
-
-
-def contents(nodes: Nodes, zarr_format: ZarrFormat = 3) -> dict[str, bytes]:
-    """Return what a store holds, by key."""
-    found: dict[str, bytes] = {}
-    for path, node in nodes.items():
-        for key, content in _node_contents(node, zarr_format).items():
-            found[f"{path}/{key}" if path else key] = content
-    return found
-
-
-def memory_store(nodes: Nodes, zarr_format: ZarrFormat = 3) -> MemoryStore:
-    """Return a store in memory."""
-    buffer = default_buffer_prototype().buffer
-    return MemoryStore(
-        {key: buffer.from_bytes(value) for key, value in contents(nodes, zarr_format).items()}
-    )
-
-
-def write_store(nodes: Nodes, folder: Path, zarr_format: ZarrFormat = 3) -> Path:
-    """Write a store to a folder, which is returned."""
-    for key, content in contents(nodes, zarr_format).items():
-        target = folder / key
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
-    return folder
-
-
-def _node_contents(node: Stored | Mapping[str, Json], zarr_format: ZarrFormat) -> dict[str, bytes]:
-    if not isinstance(node, Stored):
-        if zarr_format == 3:
-            document = {"zarr_format": 3, "node_type": "group", "attributes": node}
-            return {"zarr.json": _json(document)}
-        return {".zgroup": _json({"zarr_format": 2}), ".zattrs": _json(node)}
-    values = node.values
-    shape, chunks = list(values.shape), [max(1, size) for size in values.shape]
-    zeros = ["0"] * values.ndim
-    little = np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<")).tobytes()
-    if zarr_format == 3:
-        document = {
-            "zarr_format": 3,
-            "node_type": "array",
-            "shape": shape,
-            "data_type": values.dtype.name,
-            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunks}},
-            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-            "fill_value": 0,
-            "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
-            "dimension_names": list(node.dims),
-            "attributes": node.attrs,
-        }
-        return {"zarr.json": _json(document), "/".join(["c", *zeros]): little}
-    document = {
-        "zarr_format": 2,
-        "shape": shape,
-        "chunks": chunks,
-        "dtype": values.dtype.newbyteorder("<").str,
-        "compressor": None,
-        "fill_value": None,
-        "order": "C",
-        "filters": None,
-    }
-    attributes = {"_ARRAY_DIMENSIONS": list(node.dims), **node.attrs}
-    chunk = ".".join(zeros) or "0"
-    return {".zarray": _json(document), ".zattrs": _json(attributes), chunk: little}
-
-
-def _json(value: Json) -> bytes:
-    return json.dumps(value).encode()
+    return declaring("cs", cs={"crs": list(systems), **more})
 
 
 # Random documents that follow the convention.
@@ -157,7 +51,7 @@ class _Builder:
     def __init__(self, draw: st.DrawFn) -> None:
         self._draw = draw
         self._count = 0
-        self.arrays: dict[str, Stored] = {}
+        self.arrays: dict[str, Array] = {}
         self.sizes: dict[str, int] = {}
 
     def any(self, *strategies: Any) -> Any:
@@ -188,7 +82,7 @@ class _Builder:
         attributes: dict[str, Json] = {}
         self.optional(attributes, "units", "units of its own")
         self.optional(attributes, "long_name", "name of its own")
-        self.arrays[f"{group}/{name}"] = Stored(values, dims, attributes)
+        self.arrays[f"{group}/{name}"] = Array(values, dims, attributes)
         paths = {
             # From the group of the array, from the array itself, from the root.
             GROUP: [name, f"./{name}", f"../{name}", f"/{GROUP}/{name}"],
@@ -336,7 +230,7 @@ class _Builder:
 
 
 @st.composite
-def cs_stores(draw: st.DrawFn) -> dict[str, Stored | Mapping[str, Json]]:
+def cs_stores(draw: st.DrawFn) -> dict[str, Array | Mapping[str, Json]]:
     """Return stores in which the array `ARRAY` declares a valid `cs`.
 
     What it refers to is beside it in `GROUP` or in `COORDINATES`. A second array may declare
@@ -366,13 +260,13 @@ def cs_stores(draw: st.DrawFn) -> dict[str, Stored | Mapping[str, Json]]:
     attributes = cs_of(*systems, **more)
     shape = tuple(builder.sizes.values())
     data = np.arange(float(np.prod(shape))).reshape(shape)
-    nodes: dict[str, Stored | Mapping[str, Json]] = {
+    nodes: dict[str, Array | Mapping[str, Json]] = {
         **groups,
-        ARRAY: Stored(data, tuple(dims), attributes),
+        ARRAY: Array(data, tuple(dims), attributes),
         **builder.arrays,
     }
     if builder.chance():
-        nodes[f"{GROUP}/b"] = Stored(data + 1, tuple(dims), copy.deepcopy(attributes))
+        nodes[f"{GROUP}/b"] = Array(data + 1, tuple(dims), copy.deepcopy(attributes))
     nodes[f"{GROUP}/other"] = stored(np.arange(3), "elsewhere", units="m")
     return nodes
 
@@ -450,7 +344,7 @@ def places(value: Json) -> Iterator[tuple[Any, Any]]:
 
 
 @st.composite
-def mutated_stores(draw: st.DrawFn) -> dict[str, Stored | Mapping[str, Json]]:
+def mutated_stores(draw: st.DrawFn) -> dict[str, Array | Mapping[str, Json]]:
     """Return stores of `cs_stores` in whose `cs` and shared CRS anything may be wrong."""
     nodes = copy.deepcopy(draw(cs_stores()))
 
@@ -460,9 +354,9 @@ def mutated_stores(draw: st.DrawFn) -> dict[str, Stored | Mapping[str, Json]]:
     root, group, array = nodes[""], nodes[GROUP], nodes[ARRAY]
     assert isinstance(root, dict)
     assert isinstance(group, dict)
-    assert isinstance(array, Stored)
+    assert isinstance(array, Array)
     attributes = dict(array.attrs)
-    nodes[ARRAY] = Stored(array.values, array.dims, attributes)
+    nodes[ARRAY] = Array(array.values, array.dims, attributes)
     holders = (attributes, group, root)
     parts = [{key: it.pop(key) for key in ("cs", "crs") if key in it} for it in holders]
     for _time in range(draw(st.integers(1, 3))):

@@ -17,19 +17,15 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from zarr_xgroup import XGroupNameWarning, XGroupNoPrincipalWarning, XGroupWarning
+from zarr_xgroup.tests.builders import Array, Nodes, ZarrFormat, build, memory_store, stored
 from zarr_xgroup.tests.strategies import (
     ARRAY,
     GROUP,
     ODD_VALUES,
     Json,
-    Nodes,
-    Stored,
-    ZarrFormat,
     cs_of,
     cs_stores,
-    memory_store,
     mutated_stores,
-    stored,
 )
 
 formats = st.sampled_from([2, 3])
@@ -77,6 +73,11 @@ class Expected:
     terms: dict[str, "Expected"] = field(default_factory=dict)
 
 
+def names_of(array: Array) -> tuple[str, ...]:
+    """Return the names of an array's dimensions, which all have one."""
+    return tuple(map(str, array.dims or ()))
+
+
 @dataclass
 class Reader:
     """Reads the coordinates of the array `ARRAY` from the documents of a store."""
@@ -86,16 +87,16 @@ class Reader:
     @property
     def sizes(self) -> dict[str, int]:
         array = self.stored(ARRAY)
-        return dict(zip(array.dims, array.values.shape, strict=True))
+        return dict(zip(names_of(array), array.values.shape, strict=True))
 
-    def stored(self, path: str) -> Stored:
+    def stored(self, path: str) -> Array:
         node = self.nodes[path]
-        assert isinstance(node, Stored)
+        assert isinstance(node, Array)
         return node
 
     def group(self, path: str) -> Mapping[str, Json]:
         node = self.nodes[path]
-        assert not isinstance(node, Stored)
+        assert isinstance(node, dict)
         return node
 
     def coordinates(self) -> Iterator[Expected]:
@@ -181,9 +182,9 @@ class Reader:
         array = self.stored(path)
         known = all(
             self.sizes.get(dim) == size
-            for dim, size in zip(array.dims, array.values.shape, strict=True)
+            for dim, size in zip(names_of(array), array.values.shape, strict=True)
         )
-        dims = array.dims if known else (axis,)
+        dims = names_of(array) if known else (axis,)
         name = posixpath.basename(path)
         return Expected(name, dims, array.values, dict(array.attrs), source=path)
 
@@ -197,7 +198,7 @@ class Reader:
             array = self.stored(path)
             length, pairs = self.sizes.get(axis, 1), array.values
             if pairs.ndim == 2 and (
-                pairs.shape != (length, 2) or array.dims[0] != axis == array.dims[1]
+                pairs.shape != (length, 2) or names_of(array)[0] != axis == names_of(array)[1]
             ):
                 pairs = pairs.T
             pairs = pairs.reshape(*found.values.shape, 2)
@@ -265,7 +266,7 @@ def opened(
     nodes: Nodes, zarr_format: ZarrFormat, **options: Any
 ) -> tuple[xr.Dataset, list[Warning]]:
     """Open the group by engine xgroup; the warnings without that on missing principals."""
-    store: Any = memory_store(nodes, zarr_format)
+    store: Any = memory_store(build(nodes, zarr_format))
     with warnings.catch_warnings(record=True) as given:
         warnings.simplefilter("always")
         dataset = xr.open_dataset(store, engine="xgroup", group=GROUP, **options)
@@ -276,7 +277,7 @@ def opened(
 def quietly_opened(function: Any, nodes: Nodes, zarr_format: ZarrFormat, **options: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return function(memory_store(nodes, zarr_format), **options)
+        return function(memory_store(build(nodes, zarr_format)), **options)
 
 
 # Documents that follow the convention.
@@ -487,7 +488,7 @@ def store_with(attributes: Mapping[str, Json], shared: Json) -> Nodes:
     return {
         "": {},
         GROUP: {"crs": {"shared": shared}},
-        ARRAY: Stored(np.zeros((2, 3)), ("t", "x"), attributes),
+        ARRAY: Array(np.zeros((2, 3)), ("t", "x"), attributes),
         "g/time": stored([1, 2, 3], "x"),
         "g/time_bnds": stored(np.zeros((2, 3)), "bnds x"),
         "g/ps": stored(np.zeros((2, 3)), "t x"),

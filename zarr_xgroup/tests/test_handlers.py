@@ -21,21 +21,16 @@ from zarr_xgroup.errors import (
     XGroupReferenceError,
     XGroupStoreError,
 )
-from zarr_xgroup.tests.strategies import (
-    CS,
-    GEOLOCATION,
-    PROJ,
-    REF,
-    UOM,
-    Json,
+from zarr_xgroup.tests.builders import (
     Nodes,
     ZarrFormat,
-    cs_of,
+    build,
     declaring,
     memory_store,
     stored,
     write_store,
 )
+from zarr_xgroup.tests.strategies import Json, cs_of
 
 both_formats = pytest.mark.parametrize("zarr_format", [2, 3])
 
@@ -234,7 +229,7 @@ class Opened:
     """A store opened by zarr: its root, and an array of it with its group."""
 
     def __init__(self, nodes: Nodes, path: str, zarr_format: ZarrFormat = 3) -> None:
-        self.root = zarr.open_group(memory_store(nodes, zarr_format), mode="r")
+        self.root = zarr.open_group(memory_store(build(nodes, zarr_format)), mode="r")
         array, parent = self.root[path], path.rpartition("/")[0]
         group = self.root[parent] if parent else self.root
         assert isinstance(array, zarr.Array)
@@ -259,12 +254,12 @@ def assert_variable(variable: xr.Variable, dims: str, values: Any, **attrs: Json
 
 # detect.
 
-DECLARED: dict[type[ConventionHandler], tuple[dict[str, str], dict[str, Json]]] = {
-    CsHandler: (CS, {"cs": {"crs": []}}),
-    GeolocationHandler: (GEOLOCATION, {"geolocation": {}}),
-    RefHandler: (REF, {"it": {"node": "b"}}),
-    UomHandler: (UOM, {"uom": {}}),
-    ProjHandler: (PROJ, {"proj:code": "EPSG:4326"}),
+DECLARED: dict[type[ConventionHandler], tuple[str, dict[str, Json]]] = {
+    CsHandler: ("cs", {"cs": {"crs": []}}),
+    GeolocationHandler: ("geolocation", {"geolocation": {}}),
+    RefHandler: ("ref", {"it": {"node": "b"}}),
+    UomHandler: ("uom", {"uom": {}}),
+    ProjHandler: ("proj", {"proj:code": "EPSG:4326"}),
 }
 
 
@@ -299,15 +294,15 @@ def test_detect_on_the_group(handler: type[ConventionHandler]) -> None:
 
 
 def test_a_group_that_declares_cs_speaks_of_arrays_that_have_it() -> None:
-    nodes: Nodes = {"": declaring(CS), "a": stored([1], "x"), "b": stored([1], "x", cs={})}
+    nodes: Nodes = {"": declaring("cs"), "a": stored([1], "x"), "b": stored([1], "x", cs={})}
     assert not Opened(nodes, "a").detects(CsHandler)
     assert Opened(nodes, "b").detects(CsHandler)
 
 
 def test_geolocation_of_the_group() -> None:
-    nodes: Nodes = {"": declaring(GEOLOCATION, geolocation={}), "a": stored([1], "x")}
+    nodes: Nodes = {"": declaring("geolocation", geolocation={}), "a": stored([1], "x")}
     assert Opened(nodes, "a").detects(GeolocationHandler)
-    nodes = {"": declaring(GEOLOCATION), "a": stored([1], "x")}
+    nodes = {"": declaring("geolocation"), "a": stored([1], "x")}
     assert not Opened(nodes, "a").detects(GeolocationHandler)
 
 
@@ -683,7 +678,7 @@ def test_cs_raises_what_is_wrong(axes: Json, kind: type[XGroupError], text: str)
     ids=str,
 )
 def test_cs_raises_what_is_wrong_above_the_axes(attributes: Json, text: str) -> None:
-    nodes: Nodes = {"": {}, "a": stored([1], "x", **declaring(CS, **attributes))}
+    nodes: Nodes = {"": {}, "a": stored([1], "x", **declaring("cs", **attributes))}
     with pytest.raises(XGroupMetadataError) as raised:
         Opened(nodes, "a").variables(CsHandler)
     assert str(raised.value) == text
@@ -691,7 +686,7 @@ def test_cs_raises_what_is_wrong_above_the_axes(attributes: Json, text: str) -> 
 
 def test_cs_in_another_store(tmp_path: Path) -> None:
     nodes: Nodes = {"": {}, "g": {}, "g/lon": stored([1, 2, 3], "n", units="m")}
-    uri = write_store(nodes, tmp_path / "other").as_uri()
+    uri = write_store(tmp_path / "other", nodes).as_uri()
     axes = x_of({"values": {"external": {"uri": uri, "node": "g/lon"}}})
     assert_variable(cs_variables(axes)["x"], "x", [1, 2, 3], units="m")
     axes = x_of({"values": {"external": {"uri": f"{uri}/absent", "node": "g/lon"}}})
@@ -703,7 +698,7 @@ def test_cs_in_another_store(tmp_path: Path) -> None:
 
 
 def geolocated(geolocation: Json, on_group: bool = False) -> Nodes:
-    attributes = declaring(GEOLOCATION, geolocation=geolocation)
+    attributes = declaring("geolocation", geolocation=geolocation)
     return {
         "": {},
         "g": attributes if on_group else {},
@@ -788,7 +783,7 @@ def referring(**attributes: Json) -> Nodes:
     return {
         "": {},
         "g": {},
-        "g/a": stored([1, 2, 3], "x", **declaring(REF, **attributes)),
+        "g/a": stored([1, 2, 3], "x", **declaring("ref", **attributes)),
         "g/b": stored([4, 5, 6], "x", units="m"),
         "c": {"meaning": {"of": "it"}},
         "c/b2": stored([7, 8, 9], "x"),

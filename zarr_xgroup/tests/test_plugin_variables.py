@@ -17,7 +17,7 @@ from xarray.core import indexing
 from zarr_xgroup import XGroupNoPrincipalWarning, XGroupResolutionWarning
 from zarr_xgroup.conventions import BoundResolver, ConventionHandler, register, registry
 from zarr_xgroup.errors import XGroupError, XGroupReferenceError
-from zarr_xgroup.tests.strategies import Nodes, declaring, memory_store, stored, write_store
+from zarr_xgroup.tests.builders import Nodes, build, declaring, memory_store, stored, write_store
 
 IT = declaring({"name": "it"})
 
@@ -85,7 +85,7 @@ def test_one_array_in_new_wrappers_is_one_variable(
     find: Any, in_memory: bool, tmp_path: Path
 ) -> None:
     handler(get_variables=lambda _self, _array, group, root: {"s": first_three(find(root, group))})
-    store = memory_store(NODES) if in_memory else write_store(NODES, tmp_path / "store")
+    store = memory_store(build(NODES)) if in_memory else write_store(tmp_path / "store", NODES)
     dataset, told = opened(store, group="g")
     assert told == []
     assert set(dataset.coords) == {"s"}
@@ -95,13 +95,13 @@ def test_one_array_in_new_wrappers_is_one_variable(
 
 
 def test_one_array_of_a_store_that_is_opened_each_time_is_one_variable(tmp_path: Path) -> None:
-    elsewhere = write_store(NODES, tmp_path / "elsewhere")
+    elsewhere = write_store(tmp_path / "elsewhere", NODES)
 
     def get_variables(*_arguments: Any) -> Any:
         return {"s": first_three(zarr.open_array(elsewhere / "shared", mode="r"))}
 
     handler(get_variables=get_variables)
-    dataset, told = opened(memory_store(NODES), group="g")
+    dataset, told = opened(memory_store(build(NODES)), group="g")
     assert told == []
     assert set(dataset.coords) == {"s"}
 
@@ -117,7 +117,7 @@ def test_one_array_of_a_dataset_is_one_variable(transposed: bool) -> None:
 
     handler(get_variables=get_variables)
     nodes = {key: value for key, value in NODES.items() if key != "g/b"}
-    dataset, told = opened(memory_store(nodes), group="g")
+    dataset, told = opened(memory_store(build(nodes)), group="g")
     assert told == []
     assert set(dataset.coords) == {"q"}
     assert dataset["q"].shape == ((3, 2) if transposed else (2, 3))
@@ -127,7 +127,7 @@ def test_a_variable_of_the_resolver_is_one_variable() -> None:
     handler(
         get_variables=lambda self, *_arguments: {"s": self.resolver.variable({"node": "/shared"})}
     )
-    dataset, told = opened(memory_store(NODES), group="g")
+    dataset, told = opened(memory_store(build(NODES)), group="g")
     assert told == []
     assert set(dataset.coords) == {"s"}
 
@@ -147,7 +147,7 @@ def test_parts_of_one_array_and_parts_of_others_are_different_things() -> None:
         return {"s": first_three(root[name], start)}
 
     handler(get_variables=get_variables)
-    dataset, _told = opened(memory_store(NODES), group="g")
+    dataset, _told = opened(memory_store(build(NODES)), group="g")
     assert names_of(dataset) == {"s": [7, 8, 9], "g_s": [8, 9, 10], "g_s_1": [1, 2, 3]}
 
 
@@ -158,14 +158,16 @@ def test_parts_of_what_the_resolver_gives_are_different_things() -> None:
 
     nodes = {**NODES, "g/a": stored([1.0, 2.0], "x", **IT), "g/b": stored([1.0, 2.0], "x", **IT)}
     handler(get_variables=get_variables)
-    dataset, _told = opened(memory_store({k: v for k, v in nodes.items() if k != "g/c"}), group="g")
+    dataset, _told = opened(
+        memory_store(build({k: v for k, v in nodes.items() if k != "g/c"})), group="g"
+    )
     assert names_of(dataset) == {"s": [7, 8], "g_s": [8, 9]}
 
 
 @pytest.mark.parametrize("cache", [True, False])
 def test_of_coordinates_from_one_file_none_vanishes(cache: bool) -> None:
     others: Any = memory_store(
-        {"": {}, **{f"v{n}": stored([n, n + 1.0], "x", scale_factor=2.0) for n in range(8)}}
+        build({"": {}, **{f"v{n}": stored([n, n + 1.0], "x", scale_factor=2.0) for n in range(8)}})
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -178,7 +180,7 @@ def test_of_coordinates_from_one_file_none_vanishes(cache: bool) -> None:
 
     handler(get_variables=get_variables)
     nodes: Nodes = {"": {}, **{f"a{n}": stored([1.0, 2.0], "x", **IT) for n in range(8)}}
-    found, _told = opened(memory_store(nodes))
+    found, _told = opened(memory_store(build(nodes)))
     assert len(found.coords) == 8
     values = sorted(tuple(found[name].values.tolist()) for name in found.coords)
     assert values == [(2.0 * n, 2.0 * n + 2) for n in range(8)]
@@ -202,7 +204,7 @@ NO_MAPPING = [(None, "NoneType"), (5, "int"), ("text", "str"), ([1], "list")]
 @pytest.mark.parametrize(("given", "kind"), NO_MAPPING)
 def test_variables_that_are_no_mapping(given: Any, kind: str) -> None:
     handler(get_variables=lambda *_arguments: given)
-    _dataset, told = opened(memory_store(NODES), group="g")
+    _dataset, told = opened(memory_store(build(NODES)), group="g")
     assert one_problem(told) == (
         f"TypeError: 'get_variables' must return a dict of xarray.Variable by name, got {kind}"
     )
@@ -211,10 +213,10 @@ def test_variables_that_are_no_mapping(given: Any, kind: str) -> None:
 @pytest.mark.parametrize(("given", "kind"), [*NO_MAPPING, ({}, "dict")])
 def test_an_interpretation_that_is_none(given: Any, kind: str) -> None:
     it = handler(interpret=lambda *_arguments: given)
-    _dataset, told = opened(memory_store(NODES), group="g")
+    _dataset, told = opened(memory_store(build(NODES)), group="g")
     text = f"'interpret' must return an Interpretation (see array.found), got {kind}"
     assert one_problem(told) == f"TypeError: {text}"
-    root = zarr.open_group(memory_store(NODES), mode="r")
+    root = zarr.open_group(memory_store(build(NODES)), mode="r")
     array: Any = root["g/a"]
     group: Any = root["g"]
     with pytest.raises(TypeError) as raised:
@@ -227,12 +229,12 @@ def test_an_interpretation_that_is_none(given: Any, kind: str) -> None:
 def test_a_reference_that_is_no_mapping(given: Any, method: str) -> None:
     text = f'a reference must be a mapping such as {{"node": "../time"}}, got {given!r}'
     handler(get_variables=lambda self, *_arguments: getattr(self.resolver, method)(given))
-    _dataset, told = opened(memory_store({"": {}, "b": NODES["g/b"]}))
+    _dataset, told = opened(memory_store(build({"": {}, "b": NODES["g/b"]})))
     (warning,) = told
     assert str(warning).startswith(
         f"the handler of convention 'it' (third_party) failed: XGroupReferenceError: /b: {text}."
     )
-    root = zarr.open_group(memory_store(NODES), mode="r")
+    root = zarr.open_group(memory_store(build(NODES)), mode="r")
     array: Any = root["g/a"]
     with pytest.raises(XGroupReferenceError) as raised:
         getattr(BoundResolver.of(array, root), method)(given)
@@ -264,7 +266,7 @@ def test_an_error_of_a_handler_keeps_its_reason(
         raise error
 
     handler(get_variables=fail)
-    _dataset, (warning,) = opened(memory_store({"": {}, "b": NODES["g/b"]}))
+    _dataset, (warning,) = opened(memory_store(build({"": {}, "b": NODES["g/b"]})))
     assert isinstance(warning.error, kind)
     assert warning.error.reason == reason
     assert warning.error.target == getattr(error, "target", "")

@@ -41,14 +41,7 @@ from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.uom import UomHandler
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupReferenceError
-from zarr_xgroup.tests.strategies import (
-    CS,
-    Nodes,
-    declaring,
-    memory_store,
-    stored,
-    write_store,
-)
+from zarr_xgroup.tests.builders import Nodes, build, declaring, memory_store, stored, write_store
 
 PLUGINS = Path(__file__).parent / "plugins"
 
@@ -132,7 +125,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_installed_plugins_are_found_by_their_entry_points(installed: Path, tmp_path: Path) -> None:
-    found = opened_elsewhere(installed, write_store(STORE, tmp_path / "store"))
+    found = opened_elsewhere(installed, write_store(tmp_path / "store", STORE))
     assert found["coords"] == {
         "x": [["x"], [10, 15, 20], {"units": "m"}],
         "quality": [
@@ -190,8 +183,9 @@ def test_broken_plugins_cost_one_warning_each(tmp_path: Path) -> None:
             (folder / f"plugin_{name}.py").write_text(head + code + "\n")
     named = [{"name": name} for name in ("good", "bad_get", "nonsense")]
     cs = {"crs": [{"axes": {"x": {"coordinates": [{"values": {"regular": [1, 2]}}]}}}]}
-    attributes = declaring(CS, *named, cs=cs)
+    attributes = declaring("cs", *named, cs=cs)
     store = write_store(
+        tmp_path / "store",
         {
             "": {},
             "g": {},
@@ -199,7 +193,6 @@ def test_broken_plugins_cost_one_warning_each(tmp_path: Path) -> None:
             "g/b": stored([4, 5, 6], "x", **attributes),
             "g/c": stored([1], "z"),
         },
-        tmp_path / "store",
     )
     found = opened_elsewhere(folder, store)
     assert found["coords"] == {
@@ -408,7 +401,7 @@ def opened(nodes: Nodes, function: Any = xr.open_dataset, **options: Any) -> tup
     """Open by engine xgroup; the warnings but that on missing principal conventions."""
     with warnings.catch_warnings(record=True) as given:
         warnings.simplefilter("always")
-        result = function(memory_store(nodes), engine="xgroup", **options)
+        result = function(memory_store(build(nodes)), engine="xgroup", **options)
     told = [it.message for it in given if type(it.message) is not XGroupNoPrincipalWarning]
     return result, told
 
@@ -427,7 +420,7 @@ DECLARING: Nodes = {
     "a": stored(
         np.arange(6.0).reshape(2, 3),
         "y x",
-        **declaring({"name": "it"}, CS),
+        **declaring({"name": "it"}, "cs"),
         cs={"crs": [{"axes": {"x": {"coordinates": [{"values": {"regular": [1, 2]}}]}}}]},
     ),
     "b": stored([1, 2, 3], "x", **IT),
@@ -703,7 +696,7 @@ def plugin_modules(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def test_a_principal_handler_with_one_array(plugin_modules: dict[str, Any]) -> None:
-    root = zarr.open_group(memory_store(STORE), mode="r")
+    root = zarr.open_group(memory_store(build(STORE)), mode="r")
     array = root["g/a"]
     ticks = plugin_modules["principal"].TicksHandler()
     assert ticks.detect(root, root["g"], array)
@@ -779,7 +772,7 @@ def test_a_service_handler_with_one_array_and_a_dict(plugin_modules: dict[str, A
 
 
 def test_a_service_handler_with_a_store(plugin_modules: dict[str, Any]) -> None:
-    root = zarr.open_group(memory_store(STORE), mode="r")
+    root = zarr.open_group(memory_store(build(STORE)), mode="r")
     array = root["g/a"]
     assert isinstance(array, zarr.Array)
     quality = plugin_modules["service"].QualityHandler()
