@@ -35,6 +35,8 @@ _MOST_PROBLEMS = 10
 #: How many lines one of them takes, and how many names are listed in one.
 _MOST_LINES_OF_ONE = 5
 _MOST_NAMES = 4
+#: How much room a text has at least, however deep its group is nested.
+_NARROWEST = 40
 
 
 def as_text(explanation: Explanation, width: int = WIDTH) -> str:
@@ -304,7 +306,7 @@ def names_of(names: Sequence[str]) -> str:
 def _wrapped(text: str, before: str, width: int) -> list[str]:
     """Return a text in lines, all but the first indented, as far as there is room."""
     wrapper = TextWrapper(
-        width,
+        max(width, len(before) + _NARROWEST),
         initial_indent=before,
         subsequent_indent=f"{before}    ",
         break_long_words=False,

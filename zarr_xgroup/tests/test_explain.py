@@ -1,0 +1,482 @@
+"""Explanations: that they say what an open does, read no chunk, and are what their schema says."""
+
+import json
+import warnings
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import numpy as np
+import pytest
+import xarray as xr
+from zarr.storage import MemoryStore
+
+import zarr_xgroup
+from zarr_xgroup import XGroupGroupError, XGroupStoreNotFoundError, explain
+from zarr_xgroup.findings import Kind
+from zarr_xgroup.report import explanation as values
+from zarr_xgroup.report.explanation import (
+    Explanation,
+    FoundArray,
+    FoundCoordinate,
+    FoundGroup,
+    FoundReference,
+    Place,
+)
+from zarr_xgroup.report.text import as_text
+from zarr_xgroup.tests.builders import Array, Group, build, coordinate, memory_store
+from zarr_xgroup.tests.documents import SAMPLES, STORES, declaring, write
+from zarr_xgroup.tests.documents import array as array_document
+from zarr_xgroup.tests.documents import group as group_document
+from zarr_xgroup.tests.servers import DelayingStore
+from zarr_xgroup.tests.test_products import rebuild_store
+from zarr_xgroup.tests.test_rounds import asked, chunks_read, computed, external
+
+SCHEMA = json.loads(
+    (Path(zarr_xgroup.__file__).parent / "report" / "explanation.schema.json").read_text(
+        encoding="utf-8"
+    )
+)
+PRODUCTS = sorted((SAMPLES.parent / "products").glob("*.json"))
+OWN_STORES = sorted(STORES.glob("*.zarr"))
+
+each_store = pytest.mark.parametrize("path", OWN_STORES, ids=lambda path: path.stem)
+
+
+def explained(root: Group, **options: Any) -> Explanation:
+    """Explain a described store; a warning would be an error."""
+    return explain(memory_store(build(root)), **options)
+
+
+def the_array(explanation: Explanation, path: str) -> FoundArray:
+    found = [it for group in explanation.groups for it in group.arrays if it.path == path]
+    assert len(found) == 1
+    return found[0]
+
+
+def the_group(explanation: Explanation, path: str) -> FoundGroup:
+    return next(group for group in explanation.groups if group.path == path)
+
+
+def the_coordinate(explanation: Explanation, group: str, name: str) -> FoundCoordinate:
+    return next(it for it in the_group(explanation, group).coordinates if it.name == name)
+
+
+def the_reference(explanation: Explanation, node: str) -> FoundReference:
+    (found,) = [it for it in explanation.references if it.source.node == node]
+    return found
+
+
+def quietly_opened(path: Any, **options: Any) -> dict[str, xr.Dataset]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return dict(xr.open_groups(path, engine="xgroup", **options))
+
+
+# It is what an open does.
+
+
+@each_store
+def test_it_tells_the_datasets_of_an_open(path: Path) -> None:
+    datasets = quietly_opened(path, decode_times=False)
+    explanation = explain(path)
+    assert [group.path for group in explanation.groups] == list(datasets)
+    for group in explanation.groups:
+        dataset = datasets[group.path]
+        told = {it.name: it.dims for it in group.coordinates}
+        assert told == {str(name): it.dims for name, it in dataset.coords.items()}
+        for found in group.arrays:
+            opened = dataset[found.name]
+            assert found.dims == opened.dims
+            assert found.shape == opened.shape
+            assert found.is_coordinate == (found.name in dataset.coords)
+            assert set(found.coordinates) == set(opened.coords) - {found.name}
+
+
+@each_store
+def test_it_tells_the_warnings_of_an_open(path: Path) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        xr.open_groups(path, engine="xgroup", decode_cf=False)
+    texts = [problem.text for problem in explain(path).problems]
+    messages = [str(warning.message) for warning in caught]
+    unsaid = [text for text in texts if not any(text in message for message in messages)]
+    # In a tree, groups have the coordinates of their parents.
+    assert all("declare no principal" in text or "declares no principal" in text for text in unsaid)
+
+
+def test_no_chunk_is_read_and_no_more_documents_than_by_an_open() -> None:
+    times = {"units": "days since 2000-01-01"}
+    members: dict[str, Any] = {
+        f"g{n}": Group(
+            {
+                "time": coordinate("time", np.arange(4), **times),
+                "a": Array(np.zeros((4, 2)), ("time", "z"), external("z", "../../axes/z")),
+                "b": Array(np.zeros(4), ("time",), computed("time")),
+            }
+        )
+        for n in range(4)
+    }
+    root = Group({"axes": Group({"z": Array([1.0, 2.0], ("z",))}), **members})
+    for consolidated in (False, True):
+        contents = build(root, consolidated=consolidated)
+        stores = [DelayingStore(memory_store(contents), 0.01) for _ in range(2)]
+        explanation = explain(stores[0])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            opened_tree: Any = xr.open_datatree
+            opened_tree(stores[1], engine="xgroup", decode_times=False)
+        read, opened = (asked(store) for store in stores)
+        opened.pop("chunk", None)
+        assert not chunks_read(stores[0])
+        assert read == opened
+        assert stores[0].rounds <= stores[1].rounds
+        assert explanation.is_consolidated == consolidated
+        assert len(explanation.references) == 4
+
+
+def test_a_group_is_explained_with_those_below_it() -> None:
+    root = Group({"a": Group({"b": Group({"x": coordinate("x", [1.0])})}), "c": Group()})
+    explanation = explained(root, group="a")
+    assert explanation.group == "/a"
+    assert [group.path for group in explanation.groups] == ["/a", "/a/b"]
+
+
+def test_options_are_those_of_an_open() -> None:
+    store = memory_store(build(Group({"x": coordinate("x", [1.0]), "y": Array([1.0], ("x",))})))
+    with pytest.raises(TypeError, match="engine 'xgroup' has no option nonsense"):
+        explain(store, nonsense=1)  # type: ignore[call-arg]
+    with pytest.raises(ValueError, match="there is no convention 'nonsense'"):
+        explain(store, assume_conventions="nonsense")
+    with pytest.raises(XGroupGroupError):
+        explain(store, group="nowhere")
+    with pytest.raises(XGroupStoreNotFoundError):
+        explain(MemoryStore())
+    kept = explain(store, drop_variables="y", decode_times=False)
+    assert [array.path for array in kept.groups[0].arrays] == ["/x"]
+
+
+# References.
+
+
+def test_a_reference_leads_from_its_place_to_its_target() -> None:
+    root = Group(
+        {
+            "axes": Group({"x": Array([1.0, 2.0], ("x",))}),
+            "data": Group({"a": Array([1.0, 2.0], ("x",), external("x", "../axes/x"))}),
+        }
+    )
+    pointer = "/attributes/cs/crs/0/axes/x/coordinates/0/values/external"
+    explanation = explained(root)
+    assert explanation.references == (
+        FoundReference(
+            Place("/data/a", pointer), "../axes/x", Place("/axes/x"), arrays=("/data/a",)
+        ),
+    )
+    found = the_coordinate(explanation, "/data", "x")
+    assert (found.kind, found.origin, found.is_index) == ("stored", Place("/axes/x"), True)
+
+
+def test_a_reference_that_arrays_share_is_told_of_each_that_it_is_written_in() -> None:
+    field = Array([1.0, 2.0], ("x",), external("x", "/axes/x"))
+    groups = {f"g{n}": Group({"a": field, "b": field}) for n in range(3)}
+    root = Group({"axes": Group({"x": Array([1.0, 2.0], ("x",))}), **groups})
+    found = explained(root).references
+    assert [it.source.node for it in found] == [f"/g{n}/{name}" for n in range(3) for name in "ab"]
+    assert all(it.leads_to == Place("/axes/x") for it in found)
+    assert [it.arrays for it in found] == [(it.source.node,) for it in found]
+
+
+def test_a_reference_of_a_group_is_told_once_with_all_arrays() -> None:
+    located = declaring(
+        "geolocation",
+        geolocation={"geodetic": {"x": {"node": "/at/lon"}, "y": {"node": "/at/lat"}}},
+    )
+    grid = Array(np.zeros((2, 3)), ("y", "x"))
+    groups = {f"g{n}": Group({"a": grid, "b": grid}, located) for n in range(2)}
+    explanation = explained(Group({"at": Group({"lon": grid, "lat": grid}), **groups}))
+    found = {(it.source.node, it.target): it.arrays for it in explanation.references}
+    assert found == {
+        (f"/g{n}", target): (f"/g{n}/a", f"/g{n}/b")
+        for n in range(2)
+        for target in ("/at/lon", "/at/lat")
+    }
+
+
+def test_what_a_reference_leads_to_may_refer_further() -> None:
+    shared = {"axes": {"x": {"coordinates": [{"values": {"external": {"node": "/g0/x0"}}}]}}}
+    refers = declaring("cs", cs={"crs": [{"node": "/g0", "attribute": "/attributes/crs"}]})
+    field = Array([1.0, 2.0], ("x",), refers)
+    groups = {f"g{n}": Group({"a": field, "x0": Array([1.0, 2.0], ("n",))}) for n in range(3)}
+    groups["g0"] = replace(groups["g0"], attrs={"crs": shared})
+    explanation = explained(Group(groups))
+    inner = [it for it in explanation.references if it.target == "/g0/x0"]
+    assert [it.source.node for it in inner] == ["/g0"]
+    assert inner[0].arrays == ("/g0/a", "/g1/a", "/g2/a")
+
+
+def test_a_fallback_and_a_choice_are_told() -> None:
+    below = Array([1.0, 2.0], ("x",), external("x", "../x0"))
+    root = Group({"g": Group({"a": below, "x0": Array([1.0, 2.0], ("n",))})})
+    found = the_reference(explained(root), "/g/a")
+    assert (found.leads_to, found.by_fallback, found.text) == (Place("/g/x0"), True, "")
+    both = Group({"x0": Array([1.0, 2.0], ("n",)), **root.members})
+    found = the_reference(explained(both), "/g/a")
+    assert (found.leads_to, found.by_fallback) == (Place("/x0"), False)
+    assert found.text == "was taken to be /x0, not /g/x0 (which fits too)"
+
+
+def test_a_broken_reference_is_told_with_its_reason_and_as_a_problem() -> None:
+    root = Group({"a": Array([1.0, 2.0], ("x",), external("x", "gone"))})
+    explanation = explained(root)
+    found = the_reference(explanation, "/a")
+    assert found.leads_to is None
+    assert found.text.startswith("leads nowhere, tried /gone (not found in store)")
+    (problem,) = explanation.problems
+    assert problem.place == found.source
+    assert problem.arrays == ("/a",)
+    assert problem.lost == "coordinate 'x'"
+    assert the_array(explanation, "/a").missing == ("x",)
+
+
+def test_a_coordinate_of_the_group_instead_of_a_broken_reference_is_told() -> None:
+    located = {"geodetic": {"x": {"node": "gone/lon"}, "y": {"node": "lat"}}}
+    grid = Array(np.zeros((2, 3)), ("y", "x"))
+    attributes = declaring("geolocation", geolocation=located)
+    root = Group({"a": replace(grid, attrs=attributes), "lon": grid, "lat": grid})
+    (found,) = [it for it in explained(root).references if it.target == "gone/lon"]
+    assert (found.leads_to, found.by_fallback) == (Place("/lon"), True)
+    assert "the group's own 'lon' was taken" in found.text
+
+
+def test_paths_of_cf_and_names_of_dimensions_are_references() -> None:
+    grid = np.zeros((2, 3))
+    named = Array(grid, ("time", "x"), {"coordinates": "/at/lon gone/lat"})
+    slashed = Array(grid, ("/time", "x"))
+    root = Group(
+        {
+            "time": coordinate("time", [1.0, 2.0]),
+            "at": Group({"lon": Array(grid, ("time", "x"))}),
+            "g": Group({"a": named}, {"zarr_conventions": [{"name": "CF"}]}),
+            "h": Group({"b": slashed}),
+        }
+    )
+    explanation = explained(root)
+    found = {
+        (it.source.node, it.source.pointer, it.target): it.leads_to for it in explanation.references
+    }
+    assert found == {
+        ("/g/a", "/attributes/coordinates", "/at/lon"): Place("/at/lon"),
+        ("/g/a", "/attributes/coordinates", "gone/lat"): None,
+        ("/g/a", "/dimension_names", "time"): Place("/time"),
+        ("/h/b", "/dimension_names", "/time"): Place("/time"),
+    }
+    assert the_array(explanation, "/g/a").conventions[0].declared_in == "/g"
+
+
+def test_another_store_is_told_by_its_uri_without_credentials(tmp_path: Path) -> None:
+    other = tmp_path / "other.zarr"
+    xr.Dataset({"x": ("x", [1.0, 2.0])}).to_zarr(other, zarr_format=2)
+    uri = f"file://{other}"
+    attributes = external("x", "/x", uri)
+    place = tmp_path / "here.zarr"
+    for key, content in build(Group({"a": Array([1.0, 2.0], ("x",), attributes)})).items():
+        (place / key).parent.mkdir(parents=True, exist_ok=True)
+        (place / key).write_bytes(content)
+    explanation = explain(place)
+    (found,) = explanation.references
+    assert found.leads_to == Place("/x", "", uri)
+    assert found.target == f"{uri}|/x"
+    assert the_coordinate(explanation, "/", "x").kind == "foreign"
+
+
+def test_no_credentials_are_told() -> None:
+    attributes = external("x", "/x", "https://user:secret@localhost:1/x.zarr?token=secret")
+    explanation = explained(Group({"a": Array([1.0, 2.0], ("x",), attributes)}))
+    assert explanation.references[0].leads_to is None
+    assert "secret" not in json.dumps(explanation.to_dict()) + repr(explanation)
+
+
+# Arrays and coordinates.
+
+
+def test_who_declares_a_convention() -> None:
+    array = Array([1.0, 2.0], ("x",))
+    attributes = computed("x")
+    undeclared = {"cs": attributes["cs"]}
+    root = Group(
+        {
+            "itself": replace(array, attrs=attributes),
+            "g": Group({"a": replace(array, attrs=undeclared)}, declaring("cs")),
+            "h": Group({"a": replace(array, attrs=undeclared)}),
+        }
+    )
+    explanation = explained(root, assume_conventions="cs")
+    told = {
+        path: [
+            (it.name, it.tier, it.declared_in) for it in the_array(explanation, path).conventions
+        ]
+        for path in ("/itself", "/g/a", "/h/a")
+    }
+    assert told == {
+        "/itself": [("cs", "principal", "/itself")],
+        "/g/a": [("cs", "principal", "/g")],
+        "/h/a": [("cs", "principal", None)],
+    }
+
+
+def test_what_coordinates_are_computed_from() -> None:
+    store = explain(STORES / "spatial_test.zarr")
+    x = the_coordinate(store, "/bbox", "lon")
+    assert (x.kind, x.text) == ("computed", "affine transform: -180.0 + 30.0 * (i + 0.5)")
+    crs = the_array(store, "/bbox/height").crs
+    assert crs is not None
+    assert (crs.name, crs.code, crs.variable) == ("WGS 84", "EPSG:4326", "spatial_ref")
+    store = explain(STORES / "cs_test.zarr")
+    assert the_coordinate(store, "/axes", "lat").text == "values 50.0, 51.5, 54.0, ..., 60.0"
+    lon = the_coordinate(store, "/axes", "lon")
+    assert (lon.kind, lon.text, lon.bounds) == (
+        "computed",
+        "regular: -10.0 + 5.0 * i",
+        "lon_bounds",
+    )
+    assert the_coordinate(store, "/axes", "lon_bounds").text == (
+        "-10.0 + 5.0 * i; from -2.5 to +2.5 of each value; cell boundaries of 'lon'"
+    )
+
+
+def test_a_coordinate_of_the_parents_is_not_missing() -> None:
+    root = Group(
+        {"x": coordinate("x", [1.0, 2.0]), "g": Group({"a": Array(np.zeros((2, 3)), ("x", "y"))})}
+    )
+    assert the_array(explained(root), "/g/a").missing == ("y",)
+
+
+# As text.
+
+
+def test_text_shows_groups_references_and_problems() -> None:
+    root = Group(
+        {
+            "axes": Group({"x": Array([1.0, 2.0], ("x",))}),
+            "data": Group(
+                {
+                    "a": Array([1.0, 2.0], ("x",), external("x", "../axes/x")),
+                    "b": Array([1.0, 2.0], ("y",), external("y", "gone")),
+                }
+            ),
+        }
+    )
+    assert repr(explained(root)).splitlines()[1:] == [
+        "",
+        "/",
+        "├─ axes",
+        "│      * x",
+        "└─ data",
+        "       a (x: 2) float64; cs",
+        "       b (y: 2) float64; cs; no coordinate along y",
+        "       * x from /axes/x",
+        "",
+        "Problems",
+        "  /data/b#/attributes/cs/crs/0/axes/y/coordinates/0/values/external: 'gone' leads nowhere, tried",
+        "      /data/gone (not found in store), /data/b/gone (not found in store); opened without coordinate",
+        "      'y'",
+    ]
+
+
+def test_text_of_many_things_is_short_and_the_value_complete() -> None:
+    broken = {
+        f"a{n}": Array([1.0, 2.0], (f"x{n}",), external(f"x{n}", f"gone{n}")) for n in range(500)
+    }
+    groups = {f"g{n}": Group({"a": Array([1.0], ("x",))}) for n in range(300)}
+    explanation = explained(Group({"broken": Group(broken), **groups}))
+    text = str(explanation)
+    assert text == repr(explanation) == as_text(explanation)
+    assert len(text.splitlines()) <= 200
+    assert max(map(len, text.splitlines())) <= 100
+    assert "... and 488 more" in text
+    problems = [it for it in explanation.problems if it.kind == "problem"]
+    assert len(problems) == 200
+    assert problems[-1].text.startswith("301 more of this kind. The first: ")
+    assert len({path for it in problems for path in it.arrays}) == 500
+    assert len(explanation.references) == 500
+    assert len(explanation.groups) == 302
+
+
+def test_text_steers_no_terminal() -> None:
+    array = Array([1.0], ("x\x1b[31m\u202e",), {"coordinates": "\x1b]0;title\x07"})
+    text = repr(explained(Group({"a": array})))
+    assert all(line.isprintable() for line in text.splitlines())
+    assert "x\\x1b[31m\\u202e" in text
+
+
+def test_groups_nested_deep_are_drawn() -> None:
+    group = Group({"a": Array([1.0], ("x",))})
+    for _n in range(60):
+        group = Group({"g": group, "h": Group()})
+    text = repr(explained(group))
+    assert len(text.splitlines()) <= 200
+
+
+# As JSON.
+
+
+def records() -> list[type]:
+    """Return the classes of all values."""
+    own = (it for it in vars(values).values() if getattr(it, "__module__", "") == values.__name__)
+    return [it for it in own if isinstance(it, type) and is_dataclass(it)]
+
+
+@pytest.mark.parametrize("record", records(), ids=lambda record: record.__name__)
+def test_the_schema_has_the_members_of_the_values(record: type) -> None:
+    is_top = record is Explanation
+    described = SCHEMA if is_top else SCHEMA["$defs"][record.__name__]
+    names = [field.name for field in fields(record)]
+    assert list(described["properties"]) == (["version", *names] if is_top else names)
+    assert described["required"] == list(described["properties"])
+    for name, member in described["properties"].items():
+        assert member["description"], name
+        choices = get_args(get_type_hints(record).get(name))
+        if member.get("type") == "string" and "enum" in member and name != "kind":
+            assert member["enum"] == list(choices)
+
+
+def test_the_schema_has_all_kinds() -> None:
+    problem = SCHEMA["$defs"]["FoundProblem"]["properties"]["kind"]
+    assert problem["enum"] == [kind.value for kind in Kind]
+    found = SCHEMA["$defs"]["FoundCoordinate"]["properties"]["kind"]
+    assert found["enum"] == list(get_args(get_type_hints(FoundCoordinate)["kind"]))
+
+
+def assert_valid(explanation: Explanation) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    told = json.loads(json.dumps(explanation.to_dict(), allow_nan=False))
+    validator = jsonschema.Draft202012Validator(SCHEMA)
+    assert not [error.message for error in validator.iter_errors(told)]
+    assert told["version"] == values.VERSION
+
+
+@each_store
+def test_own_stores_are_explained_as_the_schema_says(path: Path) -> None:
+    assert_valid(explain(path))
+
+
+@pytest.mark.skipif(not PRODUCTS, reason="the documents are not beside the repository")
+@pytest.mark.parametrize("path", PRODUCTS, ids=lambda path: path.stem)
+def test_products_are_explained_as_the_schema_says(path: Path, tmp_path: Path) -> None:
+    document = json.loads(path.read_text(encoding="utf-8"))
+    rebuild_store().write_node(document, tmp_path / "product.zarr", document["zarr_format"])
+    assert_valid(explain(tmp_path / "product.zarr"))
+
+
+@pytest.mark.skipif(not SAMPLES.is_dir(), reason="the documents are not beside the repository")
+@pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.json")), ids=lambda path: path.stem)
+def test_documents_are_explained_as_the_schema_says(path: Path, tmp_path: Path) -> None:
+    document = json.loads(path.read_text(encoding="utf-8"))
+    documents = {"": document}
+    if document["node_type"] == "array":
+        shape = document.get("shape", [2, 2])
+        documents = {"": group_document(), "a": {**array_document(shape, None), **document}}
+    explanation = explain(write(tmp_path, documents))
+    assert_valid(explanation)
+    assert len(repr(explanation).splitlines()) < 30
