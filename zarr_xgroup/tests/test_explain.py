@@ -24,7 +24,7 @@ from zarr_xgroup.report.explanation import (
     Place,
 )
 from zarr_xgroup.report.text import as_text
-from zarr_xgroup.tests.builders import Array, Group, build, coordinate, memory_store
+from zarr_xgroup.tests.builders import Array, Group, build, coordinate, memory_store, write_local
 from zarr_xgroup.tests.documents import SAMPLES, STORES, declaring, write
 from zarr_xgroup.tests.documents import array as array_document
 from zarr_xgroup.tests.documents import group as group_document
@@ -275,14 +275,11 @@ def test_paths_of_cf_and_names_of_dimensions_are_references() -> None:
 
 
 def test_another_store_is_told_by_its_uri_without_credentials(tmp_path: Path) -> None:
-    other = tmp_path / "other.zarr"
-    xr.Dataset({"x": ("x", [1.0, 2.0])}).to_zarr(other, zarr_format=2)
+    other, place = tmp_path / "other.zarr", tmp_path / "here.zarr"
     uri = f"file://{other}"
+    write_local(build(Group({"x": coordinate("x", [1.0, 2.0])})), other)
     attributes = external("x", "/x", uri)
-    place = tmp_path / "here.zarr"
-    for key, content in build(Group({"a": Array([1.0, 2.0], ("x",), attributes)})).items():
-        (place / key).parent.mkdir(parents=True, exist_ok=True)
-        (place / key).write_bytes(content)
+    write_local(build(Group({"a": Array([1.0, 2.0], ("x",), attributes)})), place)
     explanation = explain(place)
     (found,) = explanation.references
     assert found.leads_to == Place("/x", "", uri)
