@@ -159,11 +159,9 @@ class _Explaining:
         named = set(names_in(attributes, "coordinates"))
         for planned in variables.values():
             named.update(self._named(planned, "coordinates"))
-        found = [
-            it
-            for it in variables.values()
-            if it.is_coordinate or it.dims == (it.name,) or it.name in named
-        ]
+        # What is called as a dimension is a coordinate to xarray, however many it has itself.
+        named.update(dim for planned in variables.values() for dim in planned.dims)
+        found = [it for it in variables.values() if it.is_coordinate or it.name in named]
         return sorted(found, key=lambda it: it.dims != (it.name,))
 
     def _coordinate(

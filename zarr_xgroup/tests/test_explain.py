@@ -342,6 +342,13 @@ def test_what_coordinates_are_computed_from() -> None:
     )
 
 
+def test_what_is_called_as_a_dimension_is_a_coordinate() -> None:
+    store = memory_store(build(Group({"z": Array(np.zeros((2, 3)), ("t", "z"))})))
+    (found,) = explain(store).groups[0].coordinates
+    assert (found.name, found.dims, found.is_index) == ("z", ("t", "z"), False)
+    assert list(quietly_opened(store)["/"].coords) == ["z"]
+
+
 def test_a_coordinate_of_the_parents_is_not_missing() -> None:
     root = Group(
         {"x": coordinate("x", [1.0, 2.0]), "g": Group({"a": Array(np.zeros((2, 3)), ("x", "y"))})}
