@@ -20,6 +20,9 @@ from zarr_xgroup._requirements import check_requirements
 # not by whatever it happens to lack.
 check_requirements()
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from zarr_xgroup.backend import ResolvedZarrStore, XGroupBackendEntrypoint
 from zarr_xgroup.conventions import ConventionHandler, register
 from zarr_xgroup.errors import (
@@ -38,7 +41,9 @@ from zarr_xgroup.errors import (
     XGroupStoreNotFoundError,
     XGroupWarning,
 )
-from zarr_xgroup.report.explaining import explain
+
+if TYPE_CHECKING:
+    from zarr_xgroup.report.explaining import explain
 
 __version__ = "0.1.0"
 
@@ -64,3 +69,19 @@ __all__ = [
     "explain",
     "register",
 ]
+
+#: What opens do without is imported when it is first asked for: from which module, by name.
+_LATER = {"explain": "zarr_xgroup.report.explaining"}
+
+
+def __getattr__(name: str) -> Any:
+    """Return what is imported late."""
+    if name not in _LATER:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    return getattr(import_module(_LATER[name]), name)
+
+
+def __dir__() -> list[str]:
+    """Return all names, those that are imported late as well."""
+    return sorted({*globals(), *_LATER})
