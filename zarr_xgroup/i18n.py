@@ -37,3 +37,8 @@ def _(message: str) -> str:
 def ngettext(singular: str, plural: str, n: int) -> str:
     """Return the form of a message that fits the number `n`, in the user's language."""
     return _catalogue().ngettext(singular, plural, n)
+
+
+def language() -> str:
+    """Return the language of messages as HTML and HTTP name it (BCP 47): ``en``, ``pt-BR``."""
+    return _catalogue().info().get("language", "en").replace("_", "-")

@@ -1,0 +1,1112 @@
+"use strict";
+
+// The page of one explanation. Everything that comes from the store becomes text, never markup:
+// elements are made here, and only `textContent` is given what was read.
+
+(() => {
+  const { explanation, texts, counts } = JSON.parse(byId("data").textContent);
+
+  const language = document.documentElement.lang;
+
+  /** How many rows are unfolded without being asked for. */
+  const ROWS_AT_FIRST = 40;
+  /** How many members of a group, or lines of details, are shown at once. */
+  const BATCH = 50;
+  /** From how many on groups that are alike are folded into one row. */
+  const ALIKE = 4;
+  /** How many letters of a name a row shows. */
+  const LONGEST = 120;
+  /** How many targets are told in the text for the picture. */
+  const TOLD = 20;
+
+  /** What may not show itself as it is: control characters, and those that turn text around. */
+  const INVISIBLE =
+    /[\u0000-\u001f\u007f-\u009f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+
+  // Texts and elements.
+
+  function byId(id) {
+    return document.getElementById(id);
+  }
+
+  /** Return a text of the page with the values of its fields. */
+  function say(key, values = {}) {
+    return texts[key].replace(/\{(\w+)\}/g, (_, name) => visible(values[name]));
+  }
+
+  /** Return a counting text in the form that its number asks for. */
+  function count(key, number) {
+    const { forms, which } = counts[key];
+    const form = which[number < which.length ? number : 100 + (number % 100)];
+    return forms[form].replace("{count}", number.toLocaleString(language));
+  }
+
+  function visible(text) {
+    return String(text).replace(
+      INVISIBLE,
+      (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`,
+    );
+  }
+
+  /** Return a text as it is shown in a row: without the middle if it is too long. */
+  function shortened(text) {
+    const shown = visible(text);
+    const half = LONGEST / 2;
+    return shown.length <= LONGEST ? shown : `${shown.slice(0, half)}\u2026${shown.slice(-half)}`;
+  }
+
+  /** Make an element; texts among what it contains stay text. */
+  function make(name, attributes = {}, ...contents) {
+    return filled(document.createElement(name), attributes, contents);
+  }
+
+  function draw(name, attributes = {}, ...contents) {
+    const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+    return filled(element, attributes, contents);
+  }
+
+  function filled(element, attributes, contents) {
+    for (const [name, value] of Object.entries(attributes)) {
+      if (value !== null) element.setAttribute(name, value);
+    }
+    element.append(...contents.filter((content) => content !== null));
+    return element;
+  }
+
+  function lastSegment(path) {
+    return path.slice(path.lastIndexOf("/") + 1);
+  }
+
+  function parentPath(path) {
+    return path.slice(0, path.lastIndexOf("/")) || "/";
+  }
+
+  function addTo(lists, key, item) {
+    if (!lists.has(key)) lists.set(key, []);
+    lists.get(key).push(item);
+  }
+
+  // What there is: nodes of the store, and those that the page adds to fold others.
+
+  /** A row of the tree. Kinds: group, array, arrays, alike, stores, store, more. */
+  function node(kind, path, name, found = null) {
+    return {
+      kind,
+      path,
+      name,
+      found,
+      parent: null, // the group around it
+      holder: null, // the row that it is folded into
+      groups: [],
+      arrays: [],
+      members: [], // the rows below it, as they are now
+      problems: [],
+      outgoing: [],
+      incoming: [],
+    };
+  }
+
+  const root = node("group", explanation.group, explanation.group);
+  const nodes = new Map([[root.path, root]]);
+  const stores = node("stores", "", texts.otherStores);
+  const allArrays = [];
+  const allGroups = [root];
+
+  function nearest(path) {
+    let known = path;
+    while (!nodes.has(known) && known !== "/" && known !== "") known = parentPath(known);
+    return nodes.get(known) ?? root;
+  }
+
+  function addGroup(found) {
+    if (found.path === root.path) {
+      root.found = found;
+    } else {
+      const added = node("group", found.path, lastSegment(found.path), found);
+      added.parent = nearest(parentPath(found.path));
+      added.parent.groups.push(added);
+      nodes.set(added.path, added);
+      allGroups.push(added);
+    }
+    for (const array of found.arrays) addArray(array, nodes.get(found.path));
+  }
+
+  function addArray(found, group) {
+    const added = node("array", found.path, lastSegment(found.path), found);
+    added.parent = group;
+    group.arrays.push(added);
+    nodes.set(added.path, added);
+    allArrays.push(added);
+  }
+
+  /** Return the node of a place: that of a store if it is in another one. */
+  function nodeAt(place) {
+    return place.store === null ? nearest(place.node) : storeNode(place.store);
+  }
+
+  const storeNodes = new Map();
+
+  function storeNode(uri) {
+    if (!storeNodes.has(uri)) {
+      const added = node("store", uri, uri);
+      added.parent = stores;
+      stores.groups.push(added);
+      storeNodes.set(uri, added);
+    }
+    return storeNodes.get(uri);
+  }
+
+  function addReference(reference) {
+    const from = nodeAt(reference.source);
+    const to = reference.leads_to === null ? null : nodeAt(reference.leads_to);
+    reference.from = from;
+    reference.to = to;
+    const users = new Set([from, ...known(reference.arrays)]);
+    for (const user of users) user.outgoing.push(reference);
+    if (to !== null) to.incoming.push(reference);
+  }
+
+  function addProblem(problem) {
+    const about = new Set(known(problem.arrays));
+    if (about.size === 0) about.add(problem.place === null ? root : nodeAt(problem.place));
+    for (const one of about) one.problems.push(problem);
+  }
+
+  function known(paths) {
+    return paths.filter((path) => nodes.has(path)).map((path) => nodes.get(path));
+  }
+
+  /** Say of each group what it and all below it amount to, and which groups are alike. */
+  function sumUp() {
+    const shapes = new Map();
+    for (const array of allArrays) {
+      array.total = total(array, []);
+      array.shape = likeness(array);
+    }
+    // Parents come before children.
+    for (const group of [...allGroups, ...stores.groups].reverse()) {
+      group.total = total(group, [...group.groups, ...group.arrays]);
+      const shape = JSON.stringify([
+        group.problems.length,
+        brokenOf(group).length,
+        group.arrays.map((array) => [array.name, array.shape]),
+        group.groups.map((below) => [below.name, below.shape]),
+      ]);
+      if (!shapes.has(shape)) shapes.set(shape, shapes.size);
+      group.shape = shapes.get(shape);
+    }
+    stores.total = total(stores, stores.groups);
+  }
+
+  /** Return how many arrays, and which problems, there are in a node and those below it. */
+  function total(item, parts) {
+    const sum = { arrays: item.kind === "array" ? 1 : 0, problems: new Set(item.problems) };
+    for (const part of parts) {
+      sum.arrays += part.total.arrays;
+      for (const problem of part.total.problems) sum.problems.add(problem);
+    }
+    return sum;
+  }
+
+  function brokenOf(item) {
+    return item.outgoing.filter((reference) => reference.to === null);
+  }
+
+  /** Return what makes two arrays alike: all but sizes, places and numbers. */
+  function likeness(array) {
+    const { dims, dtype, conventions, coordinates, missing, crs } = array.found;
+    return [
+      dims,
+      dtype,
+      conventions.map((convention) => convention.name),
+      coordinates,
+      missing,
+      crs === null,
+      array.problems.length,
+      brokenOf(array).length,
+    ];
+  }
+
+  // What is asked for.
+
+  /** Whether there is room for details beside the tree. */
+  const isWide = window.matchMedia("(min-width: 1000px)");
+
+  const flags = {
+    problems: (item) => item.problems.length > 0,
+    broken: (item) => brokenOf(item).length > 0,
+    missing: (item) => item.kind === "array" && item.found.missing.length > 0,
+  };
+  const asked = { words: [], flags: new Set(), convention: "" };
+  const opened = new Set();
+  const limits = new Map();
+  let matching = null; // the nodes that are shown, or null for all
+  let rows = [];
+  let selected = null;
+  let active = root;
+
+  function searchedText(item) {
+    if (item.searched === undefined) {
+      const { dims = [], dtype = "", conventions = [], coordinates = [], crs } = item.found ?? {};
+      const names = item.kind === "array" ? [...dims, dtype, ...coordinates] : [];
+      if (crs) names.push(crs.name, crs.code ?? "");
+      names.push(...conventions.map((convention) => convention.name));
+      item.searched = [item.path, ...names].join("\n").toLowerCase();
+    }
+    return item.searched;
+  }
+
+  function isAskedFor(item) {
+    const names = item.found?.conventions?.map((convention) => convention.name) ?? [];
+    return (
+      asked.words.every((word) => searchedText(item).includes(word)) &&
+      [...asked.flags].every((flag) => flags[flag](item)) &&
+      (asked.convention === "" || names.includes(asked.convention))
+    );
+  }
+
+  function applyFilters() {
+    asked.words = byId("search").value.toLowerCase().split(/\s+/).filter(Boolean);
+    asked.convention = byId("convention").value;
+    const isAsked = asked.words.length + asked.flags.size > 0 || asked.convention !== "";
+    const hits = isAsked ? [...allGroups, ...allArrays, ...stores.groups].filter(isAskedFor) : [];
+    matching = isAsked ? withParents([...hits, ...targetsOf(hits)]) : null;
+    limits.clear();
+    fold();
+    unfold();
+    show();
+    const arrays = isAsked ? hits.filter((item) => item.kind === "array").length : 0;
+    const of = count("arrays", allArrays.length);
+    byId("found").textContent = isAsked ? say("found", { number: arrays, all: of }) : "";
+  }
+
+  /** Return the groups and stores that nodes refer to: without them arrows would lead nowhere. */
+  function targetsOf(items) {
+    const targets = items.flatMap((item) => item.outgoing.map((reference) => reference.to));
+    return targets.filter((item) => item !== null).map(groupOf);
+  }
+
+  function groupOf(item) {
+    return item.kind === "array" ? item.parent : item;
+  }
+
+  function withParents(items) {
+    const all = new Set();
+    for (let item of items) {
+      for (; item !== null && !all.has(item); item = item.parent) all.add(item);
+    }
+    return all;
+  }
+
+  // Folding.
+
+  function isShown(item) {
+    return matching === null || matching.has(item);
+  }
+
+  /** Give each node the rows below it, with groups that are alike, and many arrays, as one row. */
+  function fold() {
+    const before = new Map(pseudo);
+    pseudo.clear();
+    for (const group of allGroups) {
+      const arrays = group.arrays.filter(isShown);
+      const groups = foldedGroups(group, group.groups.filter(isShown), before);
+      const isLong = arrays.length > 5 && groups.length > 0;
+      const first = isLong ? [folded("arrays", group, arrays[0], arrays, before)] : arrays;
+      setMembers(group, [...first, ...groups]);
+    }
+    setMembers(stores, stores.groups.filter(isShown));
+  }
+
+  /** The rows that fold others, by what they fold; unfolded ones stay so while filters change. */
+  const pseudo = new Map();
+
+  function isPseudo(item) {
+    return item.kind === "alike" || item.kind === "arrays";
+  }
+
+  function folded(kind, parent, first, members, before) {
+    const key = `${kind} ${first.path}`;
+    const row = before.get(key) ?? node(kind, key, "");
+    row.parent = parent;
+    pseudo.set(key, row);
+    setMembers(row, members);
+    row.total = total(row, members);
+    return row;
+  }
+
+  function foldedGroups(parent, groups, before) {
+    const byShape = new Map();
+    for (const group of groups) addTo(byShape, group.shape, group);
+    const found = [];
+    for (const group of groups) {
+      const same = byShape.get(group.shape);
+      if (same.length < ALIKE) found.push(group);
+      else if (same[0] === group) found.push(folded("alike", parent, group, same, before));
+    }
+    return found;
+  }
+
+  function setMembers(holder, members) {
+    holder.members = members;
+    for (const member of members) member.holder = holder;
+  }
+
+  /** Unfold from the root down as long as there is room. */
+  function unfold() {
+    let room = ROWS_AT_FIRST;
+    for (const top of topRows()) {
+      const pending = [top];
+      while (pending.length > 0) {
+        const item = pending.shift();
+        if (isPseudo(item) && matching === null) continue;
+        room -= item.members.length;
+        if (room < 0 && item !== root) return;
+        opened.add(item);
+        pending.push(...item.members);
+      }
+    }
+  }
+
+  function topRows() {
+    return stores.members.length > 0 ? [root, stores] : [root];
+  }
+
+  /** Return the rows that are to be seen, from top to bottom. */
+  function visibleRows() {
+    const found = [];
+    const pending = topRows()
+      .map((item, index, all) => ({ item, level: 1, index, of: all.length }))
+      .reverse();
+    while (pending.length > 0) {
+      const row = pending.pop();
+      found.push(row);
+      if (!isOpen(row.item)) continue;
+      const all = row.item.members;
+      const limit = limits.get(row.item) ?? BATCH;
+      const shown = all.slice(0, limit);
+      if (all.length > limit) shown.push(moreOf(row.item, all.length - limit));
+      for (let index = shown.length - 1; index >= 0; index -= 1) {
+        const level = row.level + 1;
+        pending.push({ item: shown[index], level, index, of: shown.length });
+      }
+    }
+    return found;
+  }
+
+  function moreOf(holder, number) {
+    const row = node("more", `more ${holder.path}`, count("more", number));
+    row.holder = holder;
+    row.parent = holder;
+    row.total = total(row, []);
+    return row;
+  }
+
+  function isOpen(item) {
+    return opened.has(item) && item.members.length > 0;
+  }
+
+  // The tree.
+
+  function show() {
+    rows = visibleRows();
+    rows.forEach((row, number) => {
+      row.number = number;
+      row.item.row = row;
+    });
+    if (!rows.some((row) => isSame(row.item, active))) active = nearestRow(active).item;
+    const arrows = arrowsBetween();
+    const lanes = lanesOf(arrows);
+    byId("tree").replaceChildren(...rows.map((row) => rowElement(row, arrows)));
+    drawPicture(arrows, lanes);
+  }
+
+  function isSame(one, other) {
+    return one === other || (one.kind === other.kind && one.path === other.path);
+  }
+
+  /** Return the row of a node, or of what it is folded into. */
+  function nearestRow(item) {
+    let shown = item;
+    while (shown !== null && rows[shown.row?.number]?.item !== shown) {
+      shown = shown.holder ?? shown.parent;
+    }
+    return (shown ?? root).row;
+  }
+
+  function rowElement(row, arrows) {
+    const { item } = row;
+    const foldable = item.members.length > 0;
+    const element = make(
+      "div",
+      {
+        id: `row-${row.number}`,
+        class: `row ${item.kind}`,
+        role: "treeitem",
+        tabindex: isSame(item, active) ? "0" : "-1",
+        "aria-level": row.level,
+        "aria-posinset": row.index + 1,
+        "aria-setsize": row.of,
+        "aria-expanded": foldable ? String(isOpen(item)) : null,
+        "aria-selected": item.kind === "more" ? null : String(item === selected),
+      },
+      make(
+        "div",
+        { class: "card" },
+        make("span", { class: foldable ? "twisty" : "twisty none", "aria-hidden": "true" }),
+        make("span", { class: "name" }, make("bdi", {}, rowName(item))),
+        ...remarks(item),
+        ...badges(item),
+        make("span", { class: "unseen" }, toldArrows(row, arrows)),
+      ),
+    );
+    element.style.setProperty("--level", Math.min(row.level - 1, 12));
+    row.element = element;
+    return element;
+  }
+
+  function rowName(item) {
+    if (item.kind === "alike") {
+      const names = item.members.map((member) => shortened(member.name));
+      return say("range", { first: names[0], last: names[names.length - 1] });
+    }
+    return item.kind === "arrays" ? count("arrays", item.members.length) : shortened(item.name);
+  }
+
+  /** Return what a row says beside its name. */
+  function remarks(item) {
+    const said = [];
+    if (item.kind === "alike") said.push(count("alike", item.members.length));
+    if (item.kind === "array") said.push(sizes(item.found));
+    if (item.kind === "group" || item.kind === "alike") {
+      if (item.total.arrays > 0) said.push(count("arrays", item.total.arrays));
+    }
+    if (item.kind === "stores") said.push(count("stores", item.members.length));
+    const shown = said.map((text) => make("span", { class: "remark" }, shortened(text)));
+    if (item.kind === "array") {
+      shown.push(make("span", { class: "remark dtype" }, shortened(item.found.dtype)));
+      for (const convention of item.found.conventions.slice(0, 3)) {
+        const kind = `chip ${convention.tier === "principal" ? "principal" : "service"}`;
+        shown.push(make("span", { class: kind }, shortened(convention.name)));
+      }
+    }
+    return shown;
+  }
+
+  function sizes(array) {
+    const pairs = array.dims.map((name, index) => `${name} ${array.shape[index] ?? "?"}`);
+    return pairs.length > 0 ? pairs.join(" \u00d7 ") : texts.scalar;
+  }
+
+  function badges(item) {
+    const problems = item.total.problems.size;
+    const bare = item.kind === "array" ? item.found.missing : [];
+    return [
+      problems > 0 ? make("span", { class: "badge problem" }, count("problems", problems)) : null,
+      bare.length > 0 && problems === 0
+        ? make("span", { class: "badge" }, say("without", { names: shortened(bare.join(", ")) }))
+        : null,
+    ];
+  }
+
+  // References as arrows between groups.
+
+  /** Return the row that an arrow begins or ends at: that of an array only if it is selected. */
+  function endOf(item, isExact) {
+    return nearestRow(isExact ? item : groupOf(item));
+  }
+
+  /** Gather all references into arrows between rows, and count them. */
+  function arrowsBetween() {
+    const arrows = new Map();
+    for (const reference of explanation.references) {
+      if (!isShown(reference.from)) continue;
+      if (reference.to !== null && !isShown(groupOf(reference.to))) continue;
+      const isExact = selected !== null && [reference.from, reference.to].includes(selected);
+      const from = endOf(reference.from, isExact);
+      const to = reference.to === null ? null : endOf(reference.to, isExact);
+      const key = `${from.number} ${to === null ? "" : to.number}`;
+      if (!arrows.has(key)) arrows.set(key, { from, to, references: 0, fallbacks: 0 });
+      const arrow = arrows.get(key);
+      arrow.references += 1;
+      arrow.fallbacks += reference.by_fallback ? 1 : 0;
+    }
+    return standingOut([...arrows.values()]);
+  }
+
+  /** Make all arrows faint but those of the selected row, if it has any. */
+  function standingOut(arrows) {
+    const row = selected === null ? null : nearestRow(selected);
+    const isOwn = (arrow) => arrow.from === row || arrow.to === row;
+    const isAny = row !== null && arrows.some(isOwn);
+    for (const arrow of arrows) arrow.weight = isAny && !isOwn(arrow) ? "faint" : "";
+    return arrows;
+  }
+
+  /** Return in words which arrows begin and end at a row. */
+  function toldArrows(row, arrows) {
+    const told = [];
+    for (const arrow of arrows) {
+      const number = count("references", arrow.references);
+      const isInside = arrow.from === row && arrow.to === row;
+      if (isInside) told.push(say("inside", { references: number }));
+      else if (arrow.from === row && arrow.to === null) {
+        told.push(say("nowhere", { references: number }));
+      } else if (arrow.from === row) {
+        told.push(say("to", { references: number, name: fullName(arrow.to.item) }));
+      } else if (arrow.to === row) {
+        told.push(say("from", { references: number, name: fullName(arrow.from.item) }));
+      }
+    }
+    if (told.length > TOLD) told.splice(TOLD, told.length, count("more", told.length - TOLD));
+    return told.map((text) => `; ${text}`).join("");
+  }
+
+  function fullName(item) {
+    return isPseudo(item) || item === stores ? rowName(item) : shortened(item.path);
+  }
+
+  /** Give all arrows to one target a lane, so that lanes of targets do not lie on one another. */
+  function lanesOf(arrows) {
+    const targets = new Map();
+    for (const arrow of arrows) {
+      if (arrow.to !== null && arrow.to !== arrow.from) addTo(targets, arrow.to, arrow);
+    }
+    const lanes = [...targets].map(([to, ending]) => {
+      const numbers = [to.number, ...ending.map((arrow) => arrow.from.number)];
+      return { to, ending, top: Math.min(...numbers), bottom: Math.max(...numbers) };
+    });
+    lanes.sort((one, other) => one.bottom - one.top - (other.bottom - other.top) || one.top - other.top);
+    const taken = [];
+    for (const lane of lanes) {
+      const isFree = (spans) =>
+        spans.every((span) => lane.bottom < span.top || span.bottom < lane.top);
+      let place = taken.findIndex(isFree);
+      if (place < 0) place = taken.push([]) - 1;
+      taken[place].push(lane);
+      lane.place = place;
+    }
+    lanes.width = taken.length;
+    return lanes;
+  }
+
+  const FIRST_LANE = 34;
+  const PORT = 13;
+
+  /** Say at which height each arrow leaves or meets its row, so that none crosses without need. */
+  function setPorts(arrows, lanes) {
+    const ports = new Map();
+    const addPort = (row, port) => addTo(ports, row, port);
+    for (const lane of lanes) {
+      const up = lane.ending.some((arrow) => arrow.from.number < lane.to.number);
+      addPort(lane.to, { lane, order: up ? lane.place : 2000 - lane.place });
+      for (const arrow of lane.ending) {
+        const order = arrow.from.number > lane.to.number ? lane.place : 2000 - lane.place;
+        addPort(arrow.from, { lane, arrow, order });
+      }
+    }
+    for (const arrow of arrows) {
+      if (arrow.to === null) addPort(arrow.from, { arrow, order: 1000 });
+    }
+    for (const [row, all] of ports) {
+      all.sort((one, other) => one.order - other.order);
+      row.element.classList.add("joined");
+      row.element.style.minHeight = `${all.length * PORT + 10}px`;
+    }
+    return ports;
+  }
+
+  function drawPicture(arrows, lanes) {
+    const holder = byId("hierarchy");
+    holder.querySelector("svg")?.remove();
+    const space = Math.max(holder.clientWidth * 0.42, 120) - FIRST_LANE - 10;
+    const between = Math.min(16, Math.max(4, space / Math.max(lanes.width, 1)));
+    const hasArrows = arrows.some((arrow) => arrow.to !== arrow.from);
+    const gutter = hasArrows ? FIRST_LANE + lanes.width * between + 6 : 0;
+    holder.style.setProperty("--gutter", `${gutter}px`);
+    const ports = setPorts(arrows, lanes);
+    for (const row of rows) {
+      row.top = row.element.offsetTop;
+      row.height = row.element.offsetHeight;
+      row.left = row.element.firstChild.offsetLeft;
+    }
+    for (const [row, all] of ports) {
+      all.forEach((port, index) => {
+        port.y = row.top + row.height / 2 + (index - (all.length - 1) / 2) * PORT;
+      });
+    }
+    const width = holder.clientWidth;
+    const height = byId("tree").offsetHeight;
+    const picture = draw(
+      "svg",
+      { width, height, role: "img", "aria-label": pictureText(arrows) },
+      ...branches(),
+      ...drawnArrows(ports, width - gutter, between),
+    );
+    holder.append(picture);
+    byId("legend").hidden = !hasArrows;
+  }
+
+  /** Draw which row is below which. */
+  function branches() {
+    const drawn = [];
+    for (const row of rows) {
+      const last = row.item.members.length > 0 && rows.findLast((below) => holds(row, below));
+      if (!last || !isOpen(row.item)) continue;
+      const x = last.left - 6.5;
+      const middles = rows.filter((below) => holds(row, below)).map(middle);
+      const stems = middles.map((y) => `M${x} ${y - 6}q0 6 6 6h1`);
+      const down = `M${x} ${row.top + row.height - 3}V${middles[middles.length - 1] - 6}`;
+      drawn.push(draw("path", { class: "branch", d: down + stems.join("") }));
+    }
+    return drawn;
+  }
+
+  function holds(row, below) {
+    return below.item.holder === row.item && below.level === row.level + 1;
+  }
+
+  function middle(row) {
+    return Math.round(row.top + row.height / 2) + 0.5;
+  }
+
+  function drawnArrows(ports, start, between) {
+    const lines = [];
+    const marks = [];
+    for (const port of [...ports.values()].flat()) {
+      const { arrow, lane } = port;
+      if (arrow === undefined) {
+        marks.push(arrowHead(port, start));
+      } else if (lane === undefined) {
+        marks.push(deadEnd(port, start));
+        if (arrow.references > 1) marks.push(numberAt(port, start + 28));
+      } else {
+        const end = ports.get(lane.to).find((other) => isEndOf(other, lane));
+        lines.push(arrowLine(port, end, start, FIRST_LANE + lane.place * between));
+        if (arrow.references > 1) marks.push(numberAt(port, start + 9));
+      }
+    }
+    return [...lines, ...marks];
+  }
+
+  function isEndOf(port, lane) {
+    return port.lane === lane && port.arrow === undefined;
+  }
+
+  function arrowLine(port, end, start, distance) {
+    const { weight, fallbacks } = port.arrow;
+    const x = start + distance;
+    const turn = end.y < port.y ? -1 : 1;
+    const radius = Math.min(8, Math.abs(end.y - port.y) / 2);
+    return draw("path", {
+      class: `arrow ${tone(port.lane)} ${weight}${fallbacks > 0 ? " fallback" : ""}`,
+      d:
+        `M${start} ${port.y}H${x - radius}q${radius} 0 ${radius} ${turn * radius}` +
+        `V${end.y - turn * radius}q0 ${turn * radius} ${-radius} ${turn * radius}H${start + 7}`,
+    });
+  }
+
+  function arrowHead(port, start) {
+    const isFaint = port.lane.ending.every((arrow) => arrow.weight === "faint");
+    return draw("path", {
+      class: `head ${tone(port.lane)}${isFaint ? " faint" : ""}`,
+      d: `M${start + 1} ${port.y}l8 -4.5v9z`,
+    });
+  }
+
+  function deadEnd(port, start) {
+    const { weight } = port.arrow;
+    const x = start + 20;
+    const cross = `M${x - 4} ${port.y - 4}l8 8m0 -8l-8 8`;
+    return draw("path", { class: `dead ${weight}`, d: `M${start} ${port.y}H${x - 6}${cross}` });
+  }
+
+  function numberAt(port, x) {
+    const { weight, references } = port.arrow;
+    const place = { class: `number ${weight}`, x, y: port.y + 3.5 };
+    return draw("text", place, references.toLocaleString(language));
+  }
+
+  /** Return one of six colours, so that lanes beside one another differ. */
+  function tone(lane) {
+    return `tone-${lane.place % 6}`;
+  }
+
+  function pictureText(arrows) {
+    const told = arrows
+      .filter((arrow) => arrow.to !== arrow.from)
+      .map((arrow) => {
+        const values = {
+          references: count("references", arrow.references),
+          from: fullName(arrow.from.item),
+          name: arrow.to === null ? "" : fullName(arrow.to.item),
+        };
+        return say(arrow.to === null ? "arrowNowhere" : "arrow", values);
+      });
+    if (told.length > TOLD) told.splice(TOLD, told.length, count("more", told.length - TOLD));
+    return [texts.picture, ...told].join(" ");
+  }
+
+  // Details of what is selected.
+
+  function showDetails() {
+    const details = byId("details");
+    details.replaceChildren(...(selected === null ? [] : detailsOf(selected)));
+    details.hidden = selected === null;
+    document.body.classList.toggle("selected", selected !== null);
+  }
+
+  function detailsOf(item) {
+    const close = make("button", { type: "button", class: "close", "aria-label": texts.close }, "\u00d7");
+    close.addEventListener("click", () => select(null));
+    const title = make("h2", { id: "details-title" }, text(item.path));
+    const kind = make("p", { class: "kind" }, texts[item.kind]);
+    const parts = { array: aboutArray, group: aboutGroup, store: () => [] }[item.kind](item);
+    return [close, kind, title, ...parts, ...aboutReferences(item)];
+  }
+
+  function aboutArray(array) {
+    const { found, parent } = array;
+    const given = parent.found.coordinates.filter(
+      ({ name, arrays }) => arrays.includes(found.path) || found.coordinates.includes(name),
+    );
+    return [
+      section("problems", array.problems, aboutProblem),
+      facts([
+        [texts.dimensions, text(sizes(found))],
+        [texts.type, text(found.dtype)],
+        [texts.crs, found.crs === null ? null : aboutCrs(found.crs)],
+        [texts.missing, found.missing.length === 0 ? null : text(found.missing.join(", "))],
+        [texts.group, link(parent)],
+      ]),
+      section("conventions", found.conventions, aboutConvention),
+      section("coordinates", given, (coordinate) => aboutCoordinate(coordinate)),
+    ];
+  }
+
+  function aboutGroup(group) {
+    const { found, total: all } = group;
+    return [
+      section("problems", [...all.problems], aboutProblem),
+      facts([[texts.arraysBelow, text(all.arrays.toLocaleString(language))]]),
+      section("coordinates", found?.coordinates ?? [], aboutCoordinate),
+      section("arrays", group.arrays, (array) => [link(array), " ", text(sizes(array.found))]),
+      section("groups", group.groups, (below) => [link(below)]),
+    ];
+  }
+
+  function aboutReferences(item) {
+    return [
+      section("references", item.outgoing, aboutReference),
+      section("referredBy", item.incoming, (reference) => [
+        placed(reference.source, reference.from),
+      ]),
+    ];
+  }
+
+  function aboutProblem({ kind, text: told, place, lost }) {
+    return [
+      make("span", { class: "badge problem" }, visible(kind)),
+      " ",
+      text(told),
+      lost === "" ? null : line(say("lost", { lost })),
+      place === null ? null : line(texts.at, " ", placed(place, nodeAt(place))),
+    ];
+  }
+
+  function aboutConvention({ name, tier, declared_in: declaredIn }) {
+    const where = nodes.get(declaredIn);
+    const node = where === undefined ? text(declaredIn ?? "") : link(where);
+    return [
+      make("span", { class: `chip ${tier === "principal" ? "principal" : "service"}` }, text(name)),
+      " ",
+      texts[tier] ?? visible(tier),
+      line(...(declaredIn === null ? [texts.undeclared] : [texts.declaredIn, " ", node])),
+    ];
+  }
+
+  function aboutCrs({ name, code, variable }) {
+    const also = [code, variable].filter((one) => one !== null).join(" \u00b7 ");
+    return make("span", {}, text(name), also === "" ? null : line(also));
+  }
+
+  function aboutCoordinate({ name, dims, kind, origin, text: told, is_index: isIndex, bounds }) {
+    return [
+      make("b", {}, text(name)),
+      " ",
+      text(`(${dims.join(", ")})`),
+      " ",
+      make("span", { class: "chip kind" }, texts[kind] ?? visible(kind)),
+      isIndex ? make("span", { class: "remark" }, texts.index) : null,
+      told === "" ? null : line(text(told)),
+      origin === null ? null : line(texts.storedIn, " ", placed(origin, nodeAt(origin))),
+      bounds === null ? null : line(say("bounds", { name: bounds })),
+    ];
+  }
+
+  function aboutReference({ source, from, target, to, leads_to: leadsTo, by_fallback: second, text: told }) {
+    return [
+      make("code", {}, text(target)),
+      line(texts.at, " ", placed(source, from)),
+      to === null
+        ? line(make("span", { class: "badge problem" }, texts.leadsNowhere))
+        : line(texts.leadsTo, " ", placed(leadsTo, to)),
+      second ? line(make("span", { class: "badge" }, texts.byFallback)) : null,
+      told === "" ? null : line(text(told)),
+    ];
+  }
+
+  /** Make a place: a button that leads to its node, and the pointer into its document. */
+  function placed(place, item) {
+    const isHere = place.store === null && item.path === place.node;
+    const where = place.store === null ? place.node : `${place.store}#${place.node}`;
+    const shown = make("span", { class: "place" }, isHere ? link(item) : text(where));
+    if (place.pointer !== "") shown.append(make("code", {}, text(`#${place.pointer}`)));
+    return shown;
+  }
+
+  function text(shown) {
+    return make("bdi", {}, visible(shown));
+  }
+
+  function line(...contents) {
+    return make("div", { class: "line" }, ...contents);
+  }
+
+  function link(item) {
+    const button = make("button", { type: "button", class: "link" }, text(item.path));
+    button.addEventListener("click", () => reveal(item));
+    return button;
+  }
+
+  function facts(pairs) {
+    const shown = pairs.filter(([, value]) => value !== null);
+    const terms = shown.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]);
+    return make("dl", {}, ...terms);
+  }
+
+  /** Make a list under a heading that counts it, in batches; nothing of an empty one. */
+  function section(key, items, about) {
+    if (items.length === 0) return null;
+    const list = make("ul", {});
+    const heading = make("h3", {}, `${texts[`${key}Title`]} `, make("span", {}, String(items.length)));
+    const shown = make("section", { class: key }, heading, list);
+    const addBatch = (from) => {
+      const next = items.slice(from, from + BATCH);
+      list.append(...next.map((item) => filled(make("li"), {}, about(item))));
+      const left = items.length - from - next.length;
+      if (left > 0) shown.append(moreButton(left, () => addBatch(from + next.length)));
+    };
+    addBatch(0);
+    return shown;
+  }
+
+  function moreButton(left, run) {
+    const button = make("button", { type: "button", class: "more" }, count("more", left));
+    button.addEventListener("click", () => {
+      button.remove();
+      run();
+    });
+    return button;
+  }
+
+  // What users do.
+
+  function select(item) {
+    selected = item;
+    if (item !== null) active = item;
+    show();
+    showDetails();
+    focusActive();
+  }
+
+  /** Unfold all around a node, or show all again if it is filtered out, and select it. */
+  function reveal(item) {
+    if (!isShown(item)) resetFilters();
+    for (let holder = item.holder ?? item.parent; holder !== null; holder = holder.holder) {
+      opened.add(holder);
+    }
+    for (let inner = item; inner.holder !== null; inner = inner.holder) {
+      const needed = inner.holder.members.indexOf(inner) + 1;
+      limits.set(inner.holder, Math.max(needed, limits.get(inner.holder) ?? BATCH));
+    }
+    select(item);
+  }
+
+  /** Do what a row is for: show its details, fold or unfold it, show more. */
+  function activate(item) {
+    if (item.kind === "more") {
+      const shown = limits.get(item.holder) ?? BATCH;
+      active = item.holder.members[shown];
+      limits.set(item.holder, shown + BATCH);
+      show();
+      focusActive();
+    } else if (isPseudo(item) || item === stores || item === selected) {
+      toggle(item);
+    } else {
+      if (item.members.length > 0) opened.add(item);
+      select(item);
+    }
+  }
+
+  function toggle(item) {
+    if (item.members.length === 0) return;
+    if (opened.has(item)) opened.delete(item);
+    else opened.add(item);
+    active = item;
+    show();
+    focusActive();
+  }
+
+  function focusActive() {
+    const { element } = nearestRow(active);
+    element.focus({ preventScroll: true });
+    element.scrollIntoView({ block: "nearest" });
+  }
+
+  function moveTo(number) {
+    const row = rows[Math.max(0, Math.min(number, rows.length - 1))];
+    nearestRow(active).element.tabIndex = -1;
+    active = row.item;
+    row.element.tabIndex = 0;
+    focusActive();
+  }
+
+  function onKey(event) {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    const row = nearestRow(active);
+    const { item, number } = row;
+    const keys = {
+      ArrowDown: () => moveTo(number + 1),
+      ArrowUp: () => moveTo(number - 1),
+      Home: () => moveTo(0),
+      End: () => moveTo(rows.length - 1),
+      ArrowRight: () => {
+        if (isOpen(item)) moveTo(number + 1);
+        else toggle(item);
+      },
+      ArrowLeft: () => {
+        if (isOpen(item)) toggle(item);
+        else if (item.holder !== null) moveTo(nearestRow(item.holder).number);
+      },
+      Enter: () => activate(item),
+      " ": () => activate(item),
+    };
+    const run = keys[event.key] ?? (event.key.length === 1 ? () => moveToName(event.key) : null);
+    if (run === null) return;
+    event.preventDefault();
+    run();
+  }
+
+  /** Go to the next row that begins with a letter. */
+  function moveToName(letter) {
+    const { number } = nearestRow(active);
+    const after = [...rows.slice(number + 1), ...rows.slice(0, number)];
+    const isNamed = (row) => rowName(row.item).toLowerCase().startsWith(letter.toLowerCase());
+    const next = after.find(isNamed);
+    if (next !== undefined) moveTo(next.number);
+  }
+
+  function onClick(event) {
+    const element = event.target.closest("[role=treeitem]");
+    if (element === null) return;
+    const { item } = rows[Number(element.id.slice("row-".length))];
+    if (event.target.closest(".twisty:not(.none)") !== null) toggle(item);
+    else activate(item);
+  }
+
+  function onEscape(event) {
+    if (event.key !== "Escape") return;
+    if (byId("search").value !== "") resetFilters();
+    else if (selected !== null) select(null);
+  }
+
+  function resetFilters() {
+    byId("search").value = "";
+    byId("convention").value = "";
+    asked.flags.clear();
+    for (const button of byId("flags").children) button.setAttribute("aria-pressed", "false");
+    applyFilters();
+  }
+
+  // The parts of the page that stay.
+
+  function makeFlags() {
+    for (const [key, holds] of Object.entries(flags)) {
+      const number = [...allGroups, ...allArrays].filter(holds).length;
+      if (number === 0) continue;
+      const button = make("button", { type: "button", "aria-pressed": "false" }, texts[`${key}Flag`]);
+      button.append(" ", make("span", {}, number.toLocaleString(language)));
+      button.addEventListener("click", () => {
+        const isOn = !asked.flags.delete(key);
+        if (isOn) asked.flags.add(key);
+        button.setAttribute("aria-pressed", String(isOn));
+        applyFilters();
+      });
+      byId("flags").append(button);
+    }
+  }
+
+  function makeConventions() {
+    const names = new Set(
+      allArrays.flatMap((array) => array.found.conventions.map((convention) => convention.name)),
+    );
+    const options = [...names].sort().map((name) => make("option", { value: name }, shortened(name)));
+    byId("convention").append(make("option", { value: "" }, texts.anyConvention), ...options);
+    byId("convention").hidden = names.size === 0;
+  }
+
+  function makeSummary() {
+    const { references, problems } = explanation;
+    const broken = references.filter((reference) => reference.leads_to === null).length;
+    const parts = [
+      say("format", { number: explanation.zarr_format }),
+      explanation.is_consolidated ? texts.consolidated : texts.notConsolidated,
+      count("groups", allGroups.length),
+      count("arrays", allArrays.length),
+      count("references", references.length),
+      broken > 0 ? count("broken", broken) : null,
+      count("problems", problems.length),
+    ];
+    byId("summary").append(
+      ...parts.filter((part) => part !== null).map((part) => make("span", {}, part)),
+    );
+  }
+
+  /** Say what the lines of the picture mean. */
+  function makeLegend() {
+    const lines = {
+      legendTo: [["arrow tone-0", "M1 7H24"], ["head tone-0", "M31 7l-8 -4.5v9z"]],
+      legendFallback: [["arrow tone-0 fallback", "M1 7H24"], ["head tone-0", "M31 7l-8 -4.5v9z"]],
+      legendNowhere: [["dead", "M1 7H18M20 3l8 8m0 -8l-8 8"]],
+    };
+    for (const [key, paths] of Object.entries(lines)) {
+      const drawn = paths.map(([name, d]) => draw("path", { class: name, d }));
+      const sign = draw("svg", { width: 32, height: 14, "aria-hidden": "true" }, ...drawn);
+      byId("legend").append(make("span", {}, sign, texts[key]));
+    }
+  }
+
+  function start() {
+    for (const group of explanation.groups) addGroup(group);
+    for (const reference of explanation.references) addReference(reference);
+    for (const problem of explanation.problems) addProblem(problem);
+    sumUp();
+    makeSummary();
+    makeFlags();
+    makeConventions();
+    makeLegend();
+    byId("tree").addEventListener("keydown", onKey);
+    byId("tree").addEventListener("click", onClick);
+    byId("search").addEventListener("input", applyFilters);
+    byId("convention").addEventListener("change", applyFilters);
+    byId("filters").addEventListener("submit", (event) => event.preventDefault());
+    document.addEventListener("keydown", onEscape);
+    if (isWide.matches) selected = root;
+    applyFilters();
+    showDetails();
+    new ResizeObserver(show).observe(byId("hierarchy"));
+  }
+
+  start();
+})();

@@ -1,0 +1,182 @@
+"""The HTML page of an explanation: one file that needs nothing else.
+
+``page.html``, ``page.css`` and ``page.js`` beside this module are its parts. The explanation is
+put into it as JSON, and the script makes text of that, never markup. The page forbids itself
+anything but its own style and script (Content Security Policy): it asks no network.
+"""
+
+import base64
+import hashlib
+import html
+import json
+from collections.abc import Callable
+from importlib import resources
+from string import Template
+
+from zarr_xgroup.i18n import _, language, ngettext
+from zarr_xgroup.report.explanation import Explanation, JsonValue
+
+#: For how many numbers a text in the plural says which form they take; rules repeat each 100.
+_NUMBERS = 200
+
+
+def page(explanation: Explanation) -> str:
+    """Return an explanation as an HTML page, in the user's language.
+
+    Parameters
+    ----------
+    explanation : Explanation
+        What `explain` returned.
+
+    Returns
+    -------
+    str
+        The file, in ASCII letters only: it means the same in whatever encoding it is written.
+    """
+    style, script = _part("page.css"), _part("page.js")
+    texts = _texts()
+    shown = {
+        "title": _("What {store} says").format(store=explanation.store),
+        "store": explanation.store,
+        "language": language(),
+        **{name: texts.pop(name) for name in _IN_TEMPLATE},
+    }
+    counts: dict[str, JsonValue] = {name: _forms(form) for name, form in _counts().items()}
+    whole = Template(_part("page.html")).substitute(
+        {name: html.escape(text) for name, text in shown.items()},
+        style=style,
+        style_hash=_hash(style),
+        script=script,
+        script_hash=_hash(script),
+        data=_as_json({"explanation": explanation.to_dict(), "texts": dict(texts), "counts": counts}),
+    )
+    return whole.encode("ascii", "xmlcharrefreplace").decode()
+
+
+def _part(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="ascii")
+
+
+def _hash(text: str) -> str:
+    """Return what the Content Security Policy calls a text that it allows."""
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+def _as_json(value: dict[str, JsonValue]) -> str:
+    """Return JSON in which no letter means anything to HTML."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _forms(form: Callable[[int], str]) -> JsonValue:
+    """Return the forms of a text in the plural, and which one each number takes."""
+    chosen = [form(number) for number in range(_NUMBERS)]
+    forms = list(dict.fromkeys(chosen))
+    return {"forms": list(forms), "which": [forms.index(text) for text in chosen]}
+
+
+#: The texts that the template shows; the script is given the others.
+_IN_TEMPLATE = ("convention", "filters", "hierarchy", "no_script", "search", "show_only")
+
+
+def _texts() -> dict[str, str]:
+    """Return the texts of the page by what the template and the script call them."""
+    return {**_of_frame(), **_of_picture(), **_of_details(), **_of_parts()}
+
+
+def _of_frame() -> dict[str, str]:
+    return {
+        "no_script": _("This page needs JavaScript, which this browser does not run."),
+        "filters": _("Search and filter"),
+        "search": _("Search paths, dimensions, coordinates, CRS"),
+        "show_only": _("Show only"),
+        "convention": _("Convention"),
+        "anyConvention": _("Any convention"),
+        "problemsFlag": _("Problems"),
+        "brokenFlag": _("References that lead nowhere"),
+        "missingFlag": _("Without a coordinate"),
+        "found": _("{number} of {all}"),
+        "format": _("Zarr v{number}"),
+        "consolidated": _("consolidated"),
+        "notConsolidated": _("not consolidated"),
+    }
+
+
+def _of_picture() -> dict[str, str]:
+    return {
+        "hierarchy": _("Groups and arrays"),
+        "otherStores": _("Other stores"),
+        "scalar": _("scalar"),
+        "range": _("{first} … {last}"),
+        "without": _("no coordinate {names}"),
+        "legendTo": _("refers to"),
+        "legendFallback": _("refers to, by another rule than the first"),
+        "legendNowhere": _("leads nowhere"),
+        "picture": _("References between groups."),
+        "arrow": _("{references} of {from} to {name}."),
+        "arrowNowhere": _("{references} of {from} to nowhere."),
+        "to": _("{references} to {name}"),
+        "from": _("{references} from {name}"),
+        "inside": _("{references} within"),
+        "nowhere": _("{references} to nowhere"),
+    }
+
+
+def _of_details() -> dict[str, str]:
+    return {
+        "close": _("Close"),
+        "array": _("Array"),
+        "group": _("Group"),
+        "store": _("Other store"),
+        "dimensions": _("Dimensions"),
+        "type": _("Type"),
+        "crs": _("CRS"),
+        "missing": _("No coordinate along"),
+        "arraysBelow": _("Arrays, with those below"),
+        "problemsTitle": _("Problems"),
+        "conventionsTitle": _("Conventions"),
+        "coordinatesTitle": _("Coordinates"),
+        "arraysTitle": _("Arrays"),
+        "groupsTitle": _("Groups"),
+        "referencesTitle": _("References"),
+        "referredByTitle": _("Referred to by"),
+    }
+
+
+def _of_parts() -> dict[str, str]:
+    """Return the words for conventions, coordinates, references and problems."""
+    return {
+        "principal": _("principal"),
+        "service": _("service"),
+        "declaredIn": _("declared in"),
+        "undeclared": _("not declared"),
+        "own": _("array of this group"),
+        "stored": _("array of another group"),
+        "foreign": _("array of another store"),
+        "computed": _("computed"),
+        "inline": _("in metadata"),
+        "given": _("given by a plug-in"),
+        "index": _("index"),
+        "storedIn": _("stored in"),
+        "bounds": _("cell boundaries: {name}"),
+        "leadsTo": _("leads to"),
+        "leadsNowhere": _("leads nowhere"),
+        "byFallback": _("by another rule than the first"),
+        "at": _("at"),
+        "lost": _("opened without {lost}"),
+    }
+
+
+def _counts() -> dict[str, Callable[[int], str]]:
+    """Return the texts that count, by what the script calls them."""
+    return {
+        "arrays": lambda n: ngettext("{count} array", "{count} arrays", n),
+        "groups": lambda n: ngettext("{count} group", "{count} groups", n),
+        "stores": lambda n: ngettext("{count} store", "{count} stores", n),
+        "references": lambda n: ngettext("{count} reference", "{count} references", n),
+        "broken": lambda n: ngettext("{count} leads nowhere", "{count} lead nowhere", n),
+        "problems": lambda n: ngettext("{count} problem", "{count} problems", n),
+        "alike": lambda n: ngettext("{count} group alike", "{count} groups alike", n),
+        "more": lambda n: ngettext("{count} more", "{count} more", n),
+    }
