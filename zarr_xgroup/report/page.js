@@ -12,6 +12,8 @@
   const ROWS_AT_FIRST = 40;
   /** How many members of a group, or lines of details, are shown at once. */
   const BATCH = 50;
+  /** How many arrays a problem names. */
+  const NAMED = 5;
   /** From how many on groups that are alike are folded into one row. */
   const ALIKE = 4;
   /** How many letters of a name a row shows. */
@@ -88,7 +90,7 @@
 
   // What there is: nodes of the store, and those that the page adds to fold others.
 
-  /** A row of the tree. Kinds: group, array, arrays, alike, stores, store, more. */
+  /** A row of the tree. Kinds: group, array, arrays, alike, elsewhere, store, outside, more. */
   function node(kind, path, name, found = null) {
     return {
       kind,
@@ -108,7 +110,7 @@
 
   const root = node("group", explanation.group, explanation.group);
   const nodes = new Map([[root.path, root]]);
-  const stores = node("stores", "", texts.otherStores);
+  const elsewhere = node("elsewhere", "", texts.elsewhere);
   const allArrays = [];
   const allGroups = [root];
 
@@ -139,21 +141,24 @@
     allArrays.push(added);
   }
 
-  /** Return the node of a place: that of a store if it is in another one. */
+  /** Return the node of a place, or that of what is not below the group that is explained. */
   function nodeAt(place) {
-    return place.store === null ? nearest(place.node) : storeNode(place.store);
+    if (place.store !== null) return nodeElsewhere("store", place.store);
+    const isBelow = root.path === "/" || `${place.node}/`.startsWith(`${root.path}/`);
+    return isBelow ? nearest(place.node) : nodeElsewhere("outside", place.node);
   }
 
-  const storeNodes = new Map();
+  const nodesElsewhere = new Map();
 
-  function storeNode(uri) {
-    if (!storeNodes.has(uri)) {
-      const added = node("store", uri, uri);
-      added.parent = stores;
-      stores.groups.push(added);
-      storeNodes.set(uri, added);
+  function nodeElsewhere(kind, path) {
+    const key = `${kind} ${path}`;
+    if (!nodesElsewhere.has(key)) {
+      const added = node(kind, path, path);
+      added.parent = elsewhere;
+      elsewhere.groups.push(added);
+      nodesElsewhere.set(key, added);
     }
-    return storeNodes.get(uri);
+    return nodesElsewhere.get(key);
   }
 
   function addReference(reference) {
@@ -184,7 +189,7 @@
       array.shape = likeness(array);
     }
     // Parents come before children.
-    for (const group of [...allGroups, ...stores.groups].reverse()) {
+    for (const group of [...allGroups, ...elsewhere.groups].reverse()) {
       group.total = total(group, [...group.groups, ...group.arrays]);
       const shape = JSON.stringify([
         group.problems.length,
@@ -195,7 +200,7 @@
       if (!shapes.has(shape)) shapes.set(shape, shapes.size);
       group.shape = shapes.get(shape);
     }
-    stores.total = total(stores, stores.groups);
+    elsewhere.total = total(elsewhere, elsewhere.groups);
   }
 
   /** Return how many arrays, and which problems, there are in a node and those below it. */
@@ -242,6 +247,7 @@
   const limits = new Map();
   let matching = null; // the nodes that are shown, or null for all
   let rows = [];
+  let arrows = [];
   let selected = null;
   let active = root;
 
@@ -269,7 +275,7 @@
     asked.words = byId("search").value.toLowerCase().split(/\s+/).filter(Boolean);
     asked.convention = byId("convention").value;
     const isAsked = asked.words.length + asked.flags.size > 0 || asked.convention !== "";
-    const hits = isAsked ? [...allGroups, ...allArrays, ...stores.groups].filter(isAskedFor) : [];
+    const hits = isAsked ? [...allGroups, ...allArrays, ...elsewhere.groups].filter(isAskedFor) : [];
     matching = isAsked ? withParents([...hits, ...targetsOf(hits)]) : null;
     limits.clear();
     fold();
@@ -280,7 +286,7 @@
     byId("found").textContent = isAsked ? say("found", { number: arrays, all: of }) : "";
   }
 
-  /** Return the groups and stores that nodes refer to: without them arrows would lead nowhere. */
+  /** Return the groups that nodes refer to: without them arrows would lead nowhere. */
   function targetsOf(items) {
     const targets = items.flatMap((item) => item.outgoing.map((reference) => reference.to));
     return targets.filter((item) => item !== null).map(groupOf);
@@ -315,7 +321,7 @@
       const first = isLong ? [folded("arrays", group, arrays[0], arrays, before)] : arrays;
       setMembers(group, [...first, ...groups]);
     }
-    setMembers(stores, stores.groups.filter(isShown));
+    setMembers(elsewhere, elsewhere.groups.filter(isShown));
   }
 
   /** The rows that fold others, by what they fold; unfolded ones stay so while filters change. */
@@ -352,24 +358,29 @@
     for (const member of members) member.holder = holder;
   }
 
-  /** Unfold from the root down as long as there is room. */
+  /** Unfold from the top down as long as there is room; groups of arrays only all or none. */
   function unfold() {
     let room = ROWS_AT_FIRST;
-    for (const top of topRows()) {
-      const pending = [top];
-      while (pending.length > 0) {
-        const item = pending.shift();
-        if (isPseudo(item) && matching === null) continue;
-        room -= item.members.length;
-        if (room < 0 && item !== root) return;
+    const last = [];
+    const pending = topRows();
+    while (pending.length > 0) {
+      const item = pending.shift();
+      const { members } = item;
+      if (isPseudo(item) && matching === null) continue;
+      if (item !== root && members.every((member) => member.kind === "array")) {
+        last.push(item);
+      } else if (item === root || members.length <= room) {
+        room -= members.length;
         opened.add(item);
-        pending.push(...item.members);
+        pending.push(...members);
       }
     }
+    const needed = last.reduce((sum, item) => sum + item.members.length, 0);
+    if (needed <= room) for (const item of last) opened.add(item);
   }
 
   function topRows() {
-    return stores.members.length > 0 ? [root, stores] : [root];
+    return elsewhere.members.length > 0 ? [root, elsewhere] : [root];
   }
 
   /** Return the rows that are to be seen, from top to bottom. */
@@ -415,10 +426,9 @@
       row.item.row = row;
     });
     if (!rows.some((row) => isSame(row.item, active))) active = nearestRow(active).item;
-    const arrows = arrowsBetween();
-    const lanes = lanesOf(arrows);
-    byId("tree").replaceChildren(...rows.map((row) => rowElement(row, arrows)));
-    drawPicture(arrows, lanes);
+    arrows = arrowsBetween();
+    byId("tree").replaceChildren(...rows.map(rowElement));
+    drawPicture();
   }
 
   function isSame(one, other) {
@@ -434,7 +444,7 @@
     return (shown ?? root).row;
   }
 
-  function rowElement(row, arrows) {
+  function rowElement(row) {
     const { item } = row;
     const foldable = item.members.length > 0;
     const element = make(
@@ -457,7 +467,7 @@
         make("span", { class: "name" }, make("bdi", {}, rowName(item))),
         ...remarks(item),
         ...badges(item),
-        make("span", { class: "unseen" }, toldArrows(row, arrows)),
+        make("span", { class: "unseen" }, toldArrows(row)),
       ),
     );
     element.style.setProperty("--level", Math.min(row.level - 1, 12));
@@ -481,7 +491,7 @@
     if (item.kind === "group" || item.kind === "alike") {
       if (item.total.arrays > 0) said.push(count("arrays", item.total.arrays));
     }
-    if (item.kind === "stores") said.push(count("stores", item.members.length));
+    if (item.kind === "elsewhere") said.push(count("places", item.members.length));
     const shown = said.map((text) => make("span", { class: "remark" }, shortened(text)));
     if (item.kind === "array") {
       shown.push(make("span", { class: "remark dtype" }, shortened(item.found.dtype)));
@@ -518,7 +528,7 @@
 
   /** Gather all references into arrows between rows, and count them. */
   function arrowsBetween() {
-    const arrows = new Map();
+    const found = new Map();
     for (const reference of explanation.references) {
       if (!isShown(reference.from)) continue;
       if (reference.to !== null && !isShown(groupOf(reference.to))) continue;
@@ -526,25 +536,25 @@
       const from = endOf(reference.from, isExact);
       const to = reference.to === null ? null : endOf(reference.to, isExact);
       const key = `${from.number} ${to === null ? "" : to.number}`;
-      if (!arrows.has(key)) arrows.set(key, { from, to, references: 0, fallbacks: 0 });
-      const arrow = arrows.get(key);
+      if (!found.has(key)) found.set(key, { from, to, references: 0, fallbacks: 0 });
+      const arrow = found.get(key);
       arrow.references += 1;
       arrow.fallbacks += reference.by_fallback ? 1 : 0;
     }
-    return standingOut([...arrows.values()]);
+    return standingOut([...found.values()]);
   }
 
   /** Make all arrows faint but those of the selected row, if it has any. */
-  function standingOut(arrows) {
+  function standingOut(found) {
     const row = selected === null ? null : nearestRow(selected);
     const isOwn = (arrow) => arrow.from === row || arrow.to === row;
-    const isAny = row !== null && arrows.some(isOwn);
-    for (const arrow of arrows) arrow.weight = isAny && !isOwn(arrow) ? "faint" : "";
-    return arrows;
+    const isAny = row !== null && found.some(isOwn);
+    for (const arrow of found) arrow.weight = isAny && !isOwn(arrow) ? "faint" : "";
+    return found;
   }
 
   /** Return in words which arrows begin and end at a row. */
-  function toldArrows(row, arrows) {
+  function toldArrows(row) {
     const told = [];
     for (const arrow of arrows) {
       const number = count("references", arrow.references);
@@ -563,11 +573,11 @@
   }
 
   function fullName(item) {
-    return isPseudo(item) || item === stores ? rowName(item) : shortened(item.path);
+    return isPseudo(item) || item === elsewhere ? rowName(item) : shortened(item.path);
   }
 
   /** Give all arrows to one target a lane, so that lanes of targets do not lie on one another. */
-  function lanesOf(arrows) {
+  function lanesOf() {
     const targets = new Map();
     for (const arrow of arrows) {
       if (arrow.to !== null && arrow.to !== arrow.from) addTo(targets, arrow.to, arrow);
@@ -590,11 +600,11 @@
     return lanes;
   }
 
-  const FIRST_LANE = 34;
+  /** How far ports of a row are from one another. */
   const PORT = 13;
 
   /** Say at which height each arrow leaves or meets its row, so that none crosses without need. */
-  function setPorts(arrows, lanes) {
+  function setPorts(lanes) {
     const ports = new Map();
     const addPort = (row, port) => addTo(ports, row, port);
     for (const lane of lanes) {
@@ -616,15 +626,27 @@
     return ports;
   }
 
-  function drawPicture(arrows, lanes) {
+  /** Say how far each lane is from the rows, numbers being before the first; return the width. */
+  function spread(lanes, width) {
+    const longest = Math.max(...arrows.map((arrow) => shownNumber(arrow).length));
+    const first = 20 + 7 * longest;
+    const between = Math.min(16, (width * 0.4 - first) / Math.max(lanes.width, 1));
+    for (const lane of lanes) lane.distance = first + lane.place * between;
+    return first + lanes.width * between + 4;
+  }
+
+  function shownNumber(arrow) {
+    return arrow.references.toLocaleString(language);
+  }
+
+  function drawPicture() {
     const holder = byId("hierarchy");
-    holder.querySelector("svg")?.remove();
-    const space = Math.max(holder.clientWidth * 0.42, 120) - FIRST_LANE - 10;
-    const between = Math.min(16, Math.max(4, space / Math.max(lanes.width, 1)));
+    const lanes = lanesOf();
+    for (const before of holder.querySelectorAll("svg")) before.remove();
     const hasArrows = arrows.some((arrow) => arrow.to !== arrow.from);
-    const gutter = hasArrows ? FIRST_LANE + lanes.width * between + 6 : 0;
+    const gutter = hasArrows ? spread(lanes, holder.clientWidth) : 0;
     holder.style.setProperty("--gutter", `${gutter}px`);
-    const ports = setPorts(arrows, lanes);
+    const ports = setPorts(lanes);
     for (const row of rows) {
       row.top = row.element.offsetTop;
       row.height = row.element.offsetHeight;
@@ -635,15 +657,12 @@
         port.y = row.top + row.height / 2 + (index - (all.length - 1) / 2) * PORT;
       });
     }
-    const width = holder.clientWidth;
     const height = byId("tree").offsetHeight;
-    const picture = draw(
-      "svg",
-      { width, height, role: "img", "aria-label": pictureText(arrows) },
-      ...branches(),
-      ...drawnArrows(ports, width - gutter, between),
-    );
-    holder.append(picture);
+    // Each holds on to its side, so that both stay right when the page becomes a printed one.
+    const left = { class: "branches", width: "100%", height, "aria-hidden": "true" };
+    const right = { class: "arrows", width: gutter, height, role: "img", "aria-label": pictureText() };
+    holder.append(draw("svg", left, ...branches()));
+    if (hasArrows) holder.append(draw("svg", right, ...drawnArrows(ports)));
     byId("legend").hidden = !hasArrows;
   }
 
@@ -670,20 +689,20 @@
     return Math.round(row.top + row.height / 2) + 0.5;
   }
 
-  function drawnArrows(ports, start, between) {
+  function drawnArrows(ports) {
     const lines = [];
     const marks = [];
     for (const port of [...ports.values()].flat()) {
       const { arrow, lane } = port;
       if (arrow === undefined) {
-        marks.push(arrowHead(port, start));
+        marks.push(arrowHead(port));
       } else if (lane === undefined) {
-        marks.push(deadEnd(port, start));
-        if (arrow.references > 1) marks.push(numberAt(port, start + 28));
+        marks.push(deadEnd(port));
+        if (arrow.references > 1) marks.push(numberAt(port, 28));
       } else {
         const end = ports.get(lane.to).find((other) => isEndOf(other, lane));
-        lines.push(arrowLine(port, end, start, FIRST_LANE + lane.place * between));
-        if (arrow.references > 1) marks.push(numberAt(port, start + 9));
+        lines.push(arrowLine(port, end));
+        if (arrow.references > 1) marks.push(numberAt(port, 9));
       }
     }
     return [...lines, ...marks];
@@ -693,38 +712,36 @@
     return port.lane === lane && port.arrow === undefined;
   }
 
-  function arrowLine(port, end, start, distance) {
+  function arrowLine(port, end) {
     const { weight, fallbacks } = port.arrow;
-    const x = start + distance;
+    const x = port.lane.distance;
     const turn = end.y < port.y ? -1 : 1;
     const radius = Math.min(8, Math.abs(end.y - port.y) / 2);
     return draw("path", {
       class: `arrow ${tone(port.lane)} ${weight}${fallbacks > 0 ? " fallback" : ""}`,
       d:
-        `M${start} ${port.y}H${x - radius}q${radius} 0 ${radius} ${turn * radius}` +
-        `V${end.y - turn * radius}q0 ${turn * radius} ${-radius} ${turn * radius}H${start + 7}`,
+        `M0 ${port.y}H${x - radius}q${radius} 0 ${radius} ${turn * radius}` +
+        `V${end.y - turn * radius}q0 ${turn * radius} ${-radius} ${turn * radius}H7`,
     });
   }
 
-  function arrowHead(port, start) {
+  function arrowHead(port) {
     const isFaint = port.lane.ending.every((arrow) => arrow.weight === "faint");
     return draw("path", {
       class: `head ${tone(port.lane)}${isFaint ? " faint" : ""}`,
-      d: `M${start + 1} ${port.y}l8 -4.5v9z`,
+      d: `M1 ${port.y}l8 -4.5v9z`,
     });
   }
 
-  function deadEnd(port, start) {
+  function deadEnd(port) {
     const { weight } = port.arrow;
-    const x = start + 20;
-    const cross = `M${x - 4} ${port.y - 4}l8 8m0 -8l-8 8`;
-    return draw("path", { class: `dead ${weight}`, d: `M${start} ${port.y}H${x - 6}${cross}` });
+    const cross = `M16 ${port.y - 4}l8 8m0 -8l-8 8`;
+    return draw("path", { class: `dead ${weight}`, d: `M0 ${port.y}H14${cross}` });
   }
 
   function numberAt(port, x) {
-    const { weight, references } = port.arrow;
-    const place = { class: `number ${weight}`, x, y: port.y + 3.5 };
-    return draw("text", place, references.toLocaleString(language));
+    const place = { class: `number ${port.arrow.weight}`, x, y: port.y + 3.5 };
+    return draw("text", place, shownNumber(port.arrow));
   }
 
   /** Return one of six colours, so that lanes beside one another differ. */
@@ -732,7 +749,7 @@
     return `tone-${lane.place % 6}`;
   }
 
-  function pictureText(arrows) {
+  function pictureText() {
     const told = arrows
       .filter((arrow) => arrow.to !== arrow.from)
       .map((arrow) => {
@@ -751,7 +768,8 @@
 
   function showDetails() {
     const details = byId("details");
-    details.replaceChildren(...(selected === null ? [] : detailsOf(selected)));
+    details.replaceChildren();
+    if (selected !== null) filled(details, {}, detailsOf(selected));
     details.hidden = selected === null;
     document.body.classList.toggle("selected", selected !== null);
   }
@@ -761,7 +779,7 @@
     close.addEventListener("click", () => select(null));
     const title = make("h2", { id: "details-title" }, text(item.path));
     const kind = make("p", { class: "kind" }, texts[item.kind]);
-    const parts = { array: aboutArray, group: aboutGroup, store: () => [] }[item.kind](item);
+    const parts = { array: aboutArray, group: aboutGroup, store: () => [], outside: () => [] }[item.kind](item);
     return [close, kind, title, ...parts, ...aboutReferences(item)];
   }
 
@@ -789,27 +807,47 @@
     return [
       section("problems", [...all.problems], aboutProblem),
       facts([[texts.arraysBelow, text(all.arrays.toLocaleString(language))]]),
+      section("conventions", conventionsOf(group), ([name, arrays]) => [
+        make("span", { class: "chip" }, text(name)),
+        " ",
+        count("arrays", arrays),
+      ]),
       section("coordinates", found?.coordinates ?? [], aboutCoordinate),
       section("arrays", group.arrays, (array) => [link(array), " ", text(sizes(array.found))]),
       section("groups", group.groups, (below) => [link(below)]),
     ];
   }
 
+  /** Return how many arrays of a group follow each convention. */
+  function conventionsOf(group) {
+    const numbers = new Map();
+    for (const { name } of group.arrays.flatMap((array) => array.found.conventions)) {
+      numbers.set(name, (numbers.get(name) ?? 0) + 1);
+    }
+    return [...numbers];
+  }
+
+  /** Tell the references of a node; a group has those of its arrays, too. */
   function aboutReferences(item) {
+    const parts = [item, ...item.arrays];
+    const outgoing = new Set(parts.flatMap((part) => part.outgoing));
+    const incoming = new Set(parts.flatMap((part) => part.incoming));
     return [
-      section("references", item.outgoing, aboutReference),
-      section("referredBy", item.incoming, (reference) => [
-        placed(reference.source, reference.from),
-      ]),
+      section("references", [...outgoing], aboutReference),
+      section("referredBy", [...incoming], ({ source, from }) => [placed(source, from)]),
     ];
   }
 
-  function aboutProblem({ kind, text: told, place, lost }) {
+  function aboutProblem({ kind, text: told, place, lost, arrays }) {
+    const others = known(arrays).filter((array) => array !== selected);
+    const named = others.slice(0, NAMED).flatMap((array) => [" ", link(array)]);
+    const left = others.length > NAMED ? ` ${count("more", others.length - NAMED)}` : "";
     return [
       make("span", { class: "badge problem" }, visible(kind)),
       " ",
       text(told),
       lost === "" ? null : line(say("lost", { lost })),
+      others.length === 0 ? null : line(texts.concerns, ...named, left),
       place === null ? null : line(texts.at, " ", placed(place, nodeAt(place))),
     ];
   }
@@ -941,7 +979,7 @@
       limits.set(item.holder, shown + BATCH);
       show();
       focusActive();
-    } else if (isPseudo(item) || item === stores || item === selected) {
+    } else if (isPseudo(item) || item === elsewhere || item === selected) {
       toggle(item);
     } else {
       if (item.members.length > 0) opened.add(item);
@@ -1075,12 +1113,18 @@
 
   /** Say what the lines of the picture mean. */
   function makeLegend() {
+    const isAny = (holds) => explanation.references.some(holds);
+    const meant = {
+      legendTo: true,
+      legendFallback: isAny((reference) => reference.by_fallback),
+      legendNowhere: isAny((reference) => reference.to === null),
+    };
     const lines = {
       legendTo: [["arrow tone-0", "M1 7H24"], ["head tone-0", "M31 7l-8 -4.5v9z"]],
       legendFallback: [["arrow tone-0 fallback", "M1 7H24"], ["head tone-0", "M31 7l-8 -4.5v9z"]],
       legendNowhere: [["dead", "M1 7H18M20 3l8 8m0 -8l-8 8"]],
     };
-    for (const [key, paths] of Object.entries(lines)) {
+    for (const [key, paths] of Object.entries(lines).filter(([key]) => meant[key])) {
       const drawn = paths.map(([name, d]) => draw("path", { class: name, d }));
       const sign = draw("svg", { width: 32, height: 14, "aria-hidden": "true" }, ...drawn);
       byId("legend").append(make("span", {}, sign, texts[key]));
@@ -1105,7 +1149,12 @@
     if (isWide.matches) selected = root;
     applyFilters();
     showDetails();
-    new ResizeObserver(show).observe(byId("hierarchy"));
+    let { clientWidth: width } = byId("hierarchy");
+    new ResizeObserver(() => {
+      if (byId("hierarchy").clientWidth === width) return;
+      width = byId("hierarchy").clientWidth;
+      drawPicture();
+    }).observe(byId("hierarchy"));
   }
 
   start();

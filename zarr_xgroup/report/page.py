@@ -106,7 +106,7 @@ def _of_frame() -> dict[str, str]:
 def _of_picture() -> dict[str, str]:
     return {
         "hierarchy": _("Groups and arrays"),
-        "otherStores": _("Other stores"),
+        "elsewhere": _("Elsewhere"),
         "scalar": _("scalar"),
         "range": _("{first} … {last}"),
         "without": _("no coordinate {names}"),
@@ -129,6 +129,7 @@ def _of_details() -> dict[str, str]:
         "array": _("Array"),
         "group": _("Group"),
         "store": _("Other store"),
+        "outside": _("Elsewhere in this store"),
         "dimensions": _("Dimensions"),
         "type": _("Type"),
         "crs": _("CRS"),
@@ -164,6 +165,7 @@ def _of_parts() -> dict[str, str]:
         "leadsNowhere": _("leads nowhere"),
         "byFallback": _("by another rule than the first"),
         "at": _("at"),
+        "concerns": _("concerns"),
         "lost": _("opened without {lost}"),
     }
 
@@ -173,7 +175,7 @@ def _counts() -> dict[str, Callable[[int], str]]:
     return {
         "arrays": lambda n: ngettext("{count} array", "{count} arrays", n),
         "groups": lambda n: ngettext("{count} group", "{count} groups", n),
-        "stores": lambda n: ngettext("{count} store", "{count} stores", n),
+        "places": lambda n: ngettext("{count} place", "{count} places", n),
         "references": lambda n: ngettext("{count} reference", "{count} references", n),
         "broken": lambda n: ngettext("{count} leads nowhere", "{count} lead nowhere", n),
         "problems": lambda n: ngettext("{count} problem", "{count} problems", n),
