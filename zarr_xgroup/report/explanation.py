@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal, TypeAlias
 
+from zarr_xgroup.report.notebook import notebook
 from zarr_xgroup.report.text import as_text
 
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
@@ -261,6 +262,10 @@ class Explanation:
     def to_dict(self) -> dict[str, JsonValue]:
         """Return it as JSON values, as ``explanation.schema.json`` in this package describes them."""
         return {"version": VERSION, **as_json(self)}
+
+    def _repr_html_(self) -> str:
+        """Return it as notebooks show it: a tree that folds."""
+        return notebook(self)
 
 
 def as_json(value: Any) -> Any:

@@ -875,6 +875,7 @@
       text(`(${dims.join(", ")})`),
       " ",
       make("span", { class: "chip kind" }, texts[kind] ?? visible(kind)),
+      isIndex ? " " : null,
       isIndex ? make("span", { class: "remark" }, texts.index) : null,
       told === "" ? null : line(text(told)),
       origin === null ? null : line(texts.storedIn, " ", placed(origin, nodeAt(origin))),
@@ -897,7 +898,7 @@
   /** Make a place: a button that leads to its node, and the pointer into its document. */
   function placed(place, item) {
     const isHere = place.store === null && item.path === place.node;
-    const where = place.store === null ? place.node : `${place.store}#${place.node}`;
+    const where = place.store === null ? place.node : `${place.store}|${place.node}`;
     const shown = make("span", { class: "place" }, isHere ? link(item) : text(where));
     if (place.pointer !== "") shown.append(make("code", {}, text(`#${place.pointer}`)));
     return shown;

@@ -48,7 +48,9 @@ def page(explanation: Explanation) -> str:
         style_hash=_hash(style),
         script=script,
         script_hash=_hash(script),
-        data=_as_json({"explanation": explanation.to_dict(), "texts": dict(texts), "counts": counts}),
+        data=_as_json(
+            {"explanation": explanation.to_dict(), "texts": dict(texts), "counts": counts}
+        ),
     )
     return whole.encode("ascii", "xmlcharrefreplace").decode()
 

@@ -18,7 +18,7 @@ UTM = FoundCrs("WGS 84 / UTM zone 33N", "EPSG:32633", "spatial_ref")
 HOSTILE_NAMES = (
     "</script><script>document.title='owned'</script>",
     "<!--<script>",
-    "\"><img src=x onerror=\"document.title='owned'\">",
+    '"><img src=x onerror="document.title=\'owned\'">',
     "'&amp;\\u003c]]>",
     "control\x00\x07\x1b[31m\r\n\u2028",
     "bidi\u202egnp.exe\u2066",
@@ -88,9 +88,7 @@ def small() -> Explanation:
         ),
         references=(
             FoundReference(
-                Place(
-                    field.path, "/attributes/cs/crs/0/axes/time/coordinates/0/values/external"
-                ),
+                Place(field.path, "/attributes/cs/crs/0/axes/time/coordinates/0/values/external"),
                 "/axes/time",
                 Place("/axes/time"),
                 arrays=arrays,

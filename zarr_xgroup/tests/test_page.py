@@ -1,0 +1,451 @@
+"""The HTML page of an explanation: that it is one harmless file, and how it works in a browser."""
+
+import base64
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from zarr_xgroup.report import page as pages
+from zarr_xgroup.report.explanation import Explanation
+from zarr_xgroup.report.page import page
+from zarr_xgroup.tests import explanations
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+EACH = {
+    "small": explanations.small(),
+    "large": explanations.large(),
+    "hostile": explanations.hostile(),
+    "empty": Explanation("memory://", "/", 3, False),
+}
+
+#: What the groups that are alike of the large one are called.
+ALIKE = "scene_000 \u2026 scene_195"
+
+each = pytest.mark.parametrize("explanation", EACH.values(), ids=EACH)
+
+
+class Elements(HTMLParser):
+    """The elements of a page, and the texts of those that are not HTML."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.raw: dict[str, list[str]] = {"script": [], "style": []}
+        self._inside = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        self._inside = tag
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside in self.raw:
+            self.raw[self._inside].append(data)
+
+
+def embedded(text: str) -> Any:
+    return json.loads(Elements(text).raw["script"][0])
+
+
+# The file.
+
+
+@each
+def test_the_page_holds_the_explanation(explanation: Explanation) -> None:
+    expected = json.loads(json.dumps(explanation.to_dict()))
+    assert embedded(page(explanation))["explanation"] == expected
+
+
+@each
+def test_the_page_is_the_same_each_time(explanation: Explanation) -> None:
+    assert page(explanation) == page(explanation)
+
+
+@each
+def test_nothing_of_a_store_is_markup(explanation: Explanation) -> None:
+    def shape(text: str) -> list[tuple[str, list[str]]]:
+        return [(tag, list(attributes)) for tag, attributes in Elements(text).found]
+
+    assert shape(page(explanation)) == shape(page(EACH["empty"]))
+
+
+@each
+def test_the_page_is_ascii(explanation: Explanation) -> None:
+    assert page(explanation).isascii()
+
+
+def test_the_page_loads_nothing() -> None:
+    text = page(EACH["small"])
+    parts = Elements(text)
+    assert not [attributes for _tag, attributes in parts.found if {"src", "href"} & set(attributes)]
+    own = text.replace("http://www.w3.org/2000/svg", "")
+    assert not re.search(r"(https?:)?//[a-z]|url\(|@import|fetch\(|XMLHttp|import\(", own)
+
+
+def test_the_page_allows_its_own_style_and_script_only() -> None:
+    parts = Elements(page(EACH["small"]))
+    policy = next(
+        attributes["content"]
+        for tag, attributes in parts.found
+        if tag == "meta" and attributes.get("http-equiv") == "Content-Security-Policy"
+    )
+
+    def allowed(text: str) -> str:
+        return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+    (style,), (_data, script) = parts.raw["style"], parts.raw["script"]
+    assert policy == (
+        f"default-src 'none'; style-src 'sha256-{allowed(style)}'; "
+        f"script-src 'sha256-{allowed(script)}'; base-uri 'none'; form-action 'none'"
+    )
+
+
+def test_the_script_makes_no_markup_of_texts() -> None:
+    script = pages._part("page.js")
+    forbidden = ("innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval(", "Function(")
+    assert not [name for name in forbidden if name in script]
+
+
+def test_the_page_is_not_much_larger_than_what_it_holds() -> None:
+    explanation = EACH["large"]
+    data = json.dumps(explanation.to_dict(), separators=(",", ":"))
+    assert len(page(explanation)) - len(data) < 80_000
+
+
+def test_the_script_uses_the_texts_that_there_are() -> None:
+    script = pages._part("page.js")
+    dynamic = {
+        *(f"{key}Flag" for key in ("problems", "broken", "missing")),
+        *(f"{key}Title" for key in re.findall(r'section\("(\w+)"', script)),
+        *("legendTo", "legendFallback", "legendNowhere"),
+        *("group", "array", "store", "outside"),
+        *("principal", "service"),
+        *("own", "stored", "foreign", "computed", "inline", "given"),
+    }
+    named = set(re.findall(r'(?:\btexts\.|\bsay\(")(\w+)', script))
+    named |= {"arrow", "arrowNowhere"}
+    assert named | dynamic == set(pages._texts()) - set(pages._IN_TEMPLATE)
+    assert set(re.findall(r'\bcount\("(\w+)"', script)) == set(pages._counts())
+
+
+def test_counts_take_the_form_of_their_number() -> None:
+    forms: Any = pages._forms(pages._counts()["arrays"])
+    assert forms["forms"] == ["{count} arrays", "{count} array"]
+    assert [forms["which"][number] for number in (0, 1, 2, 101)] == [0, 1, 0, 0]
+
+
+# In a browser.
+
+
+def chromium(default: str) -> str | None:
+    """Return the Chromium that there is: one of the system, or playwright's own."""
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    found = next(filter(None, map(shutil.which, names)), None)
+    return found or (default if Path(default).exists() else None)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator["Browser"]:
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        path = chromium(playwright.chromium.executable_path)
+        if path is None:
+            pytest.skip("there is no Chromium")
+        # Chromium has no sandbox for root.
+        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+        with playwright.chromium.launch(executable_path=path, args=arguments) as launched:
+            yield launched
+
+
+@pytest.fixture
+def opened(browser: "Browser", tmp_path: Path) -> Iterator[Callable[..., "Page"]]:
+    """Open the page of an explanation; in the end, it has asked for nothing and met no error."""
+    told: list[str] = []
+    requests: list[str] = []
+    contexts = []
+
+    def open_page(name: str, width: int = 1280, scheme: Any = "light") -> "Page":
+        file = tmp_path / f"{name}.html"
+        file.write_text(page(EACH[name]))
+        size: Any = {"width": width, "height": 900}
+        context = browser.new_context(viewport=size, color_scheme=scheme, reduced_motion="reduce")
+        contexts.append(context)
+        shown = context.new_page()
+        shown.set_default_timeout(10_000)
+        shown.on("console", lambda message: told.append(message.text))
+        shown.on("pageerror", lambda error: told.append(str(error)))
+        shown.on("request", lambda request: requests.append(request.url))
+        shown.goto(file.as_uri())
+        return shown
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not told
+    assert len(requests) == len(contexts)
+
+
+def rows(shown: "Page") -> list[str]:
+    """Return the names of the rows, from top to bottom."""
+    return shown.locator("[role=treeitem] .name").all_inner_texts()
+
+
+def row(shown: "Page", name: str) -> Any:
+    named = shown.locator("[role=treeitem]")
+    return named.filter(has=shown.locator(".name").get_by_text(name, exact=True))
+
+
+def focused(shown: "Page") -> str:
+    text: str = shown.evaluate("document.activeElement.querySelector('.name')?.textContent ?? ''")
+    return text
+
+
+def size(shown: "Page") -> int:
+    number: int = shown.evaluate("document.getElementsByTagName('*').length")
+    return number
+
+
+SMALL = """\
+- main:
+  - region "Groups and arrays":
+    - heading "Groups and arrays" [level=2]
+    - paragraph: refers to leads nowhere
+    - tree "Groups and arrays":
+      - treeitem "/ 3 arrays 1 problem" [expanded] [level=1]
+      - treeitem "axes 2 arrays ; 1 reference from /ocean" [expanded] [level=2]
+      - treeitem "time time 12" [level=3]
+      - treeitem "time_bounds time 12 \xd7 nv 2" [level=3]
+      - treeitem "ocean 1 array 1 problem ; 1 reference to /axes; 1 reference to nowhere" \
+[expanded] [level=2]
+      - treeitem "temperature time 12 \xd7 lat 180 \xd7 lon 360 1 problem" [level=3]
+    - img "References between groups. 1 reference of /ocean to /axes. \
+1 reference of /ocean to nowhere."
+"""
+
+
+def test_what_a_screen_reader_is_told(opened: Callable[..., "Page"]) -> None:
+    shown = opened("small", 480)
+    assert shown.locator("main").aria_snapshot().splitlines() == SMALL.splitlines()
+    row(shown, "temperature").click()
+    details = shown.locator("#details").aria_snapshot().splitlines()
+    assert details[:4] == [
+        '- complementary "/ocean/temperature":',
+        '  - button "Close": \xd7',
+        "  - paragraph: Array",
+        '  - heading "/ocean/temperature" [level=2]',
+    ]
+    assert [line.strip() for line in details if "[level=3]" in line] == [
+        '- heading "Problems 1" [level=3]',
+        '- heading "Conventions 3" [level=3]',
+        '- heading "Coordinates 2" [level=3]',
+        '- heading "References 2" [level=3]',
+    ]
+
+
+def test_an_array_tells_what_was_found(opened: Callable[..., "Page"]) -> None:
+    shown = opened("small")
+    row(shown, "temperature").click()
+    told = shown.locator("#details").inner_text()
+    for text in (
+        "/ocean/temperature",
+        "float32",
+        "declared in /ocean",
+        "EPSG:4326",
+        "180 values from -89.5 in steps of 1.0",
+        "stored in /axes/time",
+        "there is no node /axes/lon, nor /ocean/axes/lon",
+        "opened without coordinate 'lon'",
+    ):
+        assert text in told
+    shown.locator("#details").get_by_role("button", name="/axes/time", exact=True).first.click()
+    assert focused(shown) == "time"
+    assert shown.locator("#details-title").inner_text() == "/axes/time"
+
+
+@pytest.mark.parametrize("width", [480, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_and_lines_stand_out(opened: Callable[..., "Page"], width: int, scheme: str) -> None:
+    shown = opened("small", width, scheme)
+    shown.get_by_role("button", name="Problems").click()
+    row(shown, "temperature").click()
+    assert shown.evaluate(CONTRASTS) == []
+    assert shown.evaluate("document.documentElement.scrollWidth") <= width
+
+
+#: What of the page has less contrast than WCAG 2.2 asks for: texts 4.5, what is drawn 3.
+CONTRASTS = """() => {
+  const numbers = (colour) => colour.match(/[0-9.]+/g).map(Number);
+  const light = (colour) => {
+    const parts = numbers(colour).slice(0, 3).map((part) => part / 255);
+    const linear = parts.map((p) => (p <= 0.04045 ? p / 12.92 : ((p + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+  };
+  const behind = (element) => {
+    for (let one = element; one !== null; one = one.parentElement) {
+      const colour = getComputedStyle(one).backgroundColor;
+      if ((numbers(colour)[3] ?? 1) > 0) return colour;
+    }
+    return 'rgb(255, 255, 255)';
+  };
+  const contrast = (one, other) => {
+    const [less, more] = [light(one), light(other)].sort((a, b) => a - b);
+    return (more + 0.05) / (less + 0.05);
+  };
+  const found = [];
+  const expect = (element, colour, least) => {
+    const given = contrast(colour, behind(element));
+    if (given < least) found.push([element.outerHTML.slice(0, 80), colour, given]);
+  };
+  for (const element of document.body.querySelectorAll('*')) {
+    const hasText = [...element.childNodes].some((n) => n.nodeType === 3 && n.data.trim() !== '');
+    const style = getComputedStyle(element);
+    if (element.matches('path:not(.branch)')) {
+      expect(element, style.fill === 'none' ? style.stroke : style.fill, 3);
+    } else if (hasText && element.checkVisibility() && !element.matches('script, style, text')) {
+      expect(element, style.color, 4.5);
+    }
+  }
+  return found;
+}"""
+
+
+def test_a_thousand_arrays_are_folded(opened: Callable[..., "Page"]) -> None:
+    shown = opened("large")
+    assert size(shown) < 600
+    assert ALIKE in rows(shown)
+    alike = row(shown, ALIKE)
+    assert "196 groups alike" in alike.inner_text()
+    assert "1,960 references to /grids/utm" in alike.text_content()
+    alike.click()
+    assert "scene_049" in rows(shown)
+    assert "scene_050" not in rows(shown)
+    row(shown, "146 more").click()
+    assert focused(shown) == "scene_050"
+    assert size(shown) < 3000
+
+
+def test_arrows_lead_from_groups_to_groups(opened: Callable[..., "Page"]) -> None:
+    shown = opened("large")
+    picture = shown.get_by_role("img", name="References between groups.")
+    text = picture.get_attribute("aria-label") or ""
+    assert "10 references of /scene_196 to /grids/utm." in text
+    assert f"196 references of {ALIKE} to https://example.org/masks.zarr." in text
+    assert picture.locator(".arrow").count() == 6
+    assert picture.locator(".head").count() == 3
+    assert picture.locator(".fallback").count() == 2
+    assert sorted(picture.locator("text").all_text_contents()) == ["1,960", "10", "196", "196"]
+
+
+def test_arrows_touch_their_rows_and_not_the_labels(opened: Callable[..., "Page"]) -> None:
+    shown = opened("large", 480)
+    edges = shown.evaluate(
+        """() => [...document.querySelectorAll('.card')].map((card) => card.getBoundingClientRect())
+             .map((box) => box.right)"""
+    )
+    picture = shown.locator("#hierarchy > .arrows").bounding_box()
+    assert picture is not None
+    assert {round(edge) for edge in edges} == {round(picture["x"])}
+    assert picture["x"] + picture["width"] <= 480
+
+
+def test_searching(opened: Callable[..., "Page"]) -> None:
+    shown = opened("large")
+    shown.get_by_role("searchbox").fill("SCENE_19 b03")
+    assert shown.get_by_role("status").inner_text() == "7 of 1,000 arrays"
+    assert rows(shown).count("B03") == 7
+    assert "utm" in rows(shown)  # what they refer to
+    assert "B01" not in rows(shown)
+    shown.keyboard.press("Escape")
+    assert shown.get_by_role("searchbox").input_value() == ""
+    assert "11 arrays" in rows(shown)
+    shown.get_by_role("searchbox").fill("there is no such thing")
+    assert shown.get_by_role("status").inner_text() == "0 of 1,000 arrays"
+
+
+def test_filtering(opened: Callable[..., "Page"]) -> None:
+    shown = opened("large")
+    problems = shown.get_by_role("button", name="Problems")
+    problems.click()
+    assert problems.get_attribute("aria-pressed") == "true"
+    assert shown.get_by_role("status").inner_text() == "1 of 1,000 arrays"
+    assert "B05" in rows(shown)
+    assert "B04" not in rows(shown)
+    problems.click()
+    shown.get_by_role("combobox").select_option("spatial")
+    assert shown.get_by_role("status").inner_text() == "985 of 1,000 arrays"
+    shown.get_by_role("button", name="Without a coordinate").click()
+    assert shown.get_by_role("status").inner_text() == "0 of 1,000 arrays"
+
+
+def test_links_lead_out_of_a_filter(opened: Callable[..., "Page"]) -> None:
+    shown = opened("large")
+    shown.get_by_role("searchbox").fill("B05")
+    row(shown, "B05").last.click()
+    shown.get_by_role("button", name="/grids/utm/y", exact=True).first.click()
+    assert focused(shown) == "y"
+    assert shown.get_by_role("searchbox").input_value() == ""
+
+
+def test_keys(opened: Callable[..., "Page"]) -> None:
+    shown = opened("small")
+    tabbable = shown.locator("[role=treeitem][tabindex='0']")
+
+    def pressed(key: str) -> str:
+        shown.keyboard.press(key)
+        assert tabbable.count() == 1
+        return focused(shown)
+
+    row(shown, "/").focus()
+    assert pressed("ArrowDown") == "axes"
+    assert pressed("ArrowRight") == "time"
+    assert pressed("ArrowLeft") == "axes"
+    assert pressed("ArrowLeft") == "axes"
+    assert "time" not in rows(shown)
+    assert pressed("ArrowRight") == "axes"
+    assert "time" in rows(shown)
+    assert pressed("End") == "temperature"
+    assert pressed("ArrowDown") == "temperature"
+    assert pressed("ArrowUp") == "ocean"
+    assert pressed("Home") == "/"
+    assert pressed("t") == "time"
+    assert pressed("Enter") == "time"
+    assert shown.locator("#details-title").inner_text() == "/axes/time"
+    assert row(shown, "time").get_attribute("aria-selected") == "true"
+    assert pressed("Escape") == "time"
+    assert shown.locator("#details").is_hidden()
+    assert pressed(" ") == "time"
+    assert shown.locator("#details").is_visible()
+
+
+def test_hostile_names_are_names(opened: Callable[..., "Page"]) -> None:
+    shown = opened("hostile", 480)
+    number = 2 * len(explanations.HOSTILE_NAMES)
+    select = "number => document.getElementById(`row-${number}`).click()"
+    for below in range(1, 1 + number):
+        shown.evaluate(select, below)
+        assert shown.locator("#details-title").count() == 1
+    assert shown.title() == f"What {explanations.HOSTILE_NAMES[0]} says"
+    assert shown.locator("img[src], main script").count() == 0
+    assert shown.evaluate("document.documentElement.scrollWidth") <= 480
+    told = shown.locator("body").inner_text()
+    assert "bidi\\u202egnp.exe\\u2066" in told
+    assert not set("\u202e\u2066\x07\x1b") & set(told)
+
+
+def test_nothing_to_show(opened: Callable[..., "Page"]) -> None:
+    shown = opened("empty")
+    assert rows(shown) == ["/"]
+    assert shown.locator("#hierarchy > .arrows").count() == 0
