@@ -94,7 +94,7 @@ class _Tree:
             place = (problem.place.node,) if problem.place else ()
             for path in self._concerned(problem.arrays or place):
                 self._problems[path].append(problem)
-        self._totals: dict[str, tuple[int, int]] = {}
+        self._totals: dict[str, tuple[int, set[int]]] = {}
         for group in reversed(explanation.groups):
             self._totals[group.path] = self._total(group)
 
@@ -109,15 +109,17 @@ class _Tree:
         """Return those of the paths that are shown, or that of the first group."""
         return dict.fromkeys(path for path in paths if path in self._known) or (self._top,)
 
-    def _total(self, group: FoundGroup) -> tuple[int, int]:
-        """Return how many arrays and problems there are in a group and those below it."""
-        below = [self._totals[inner.path] for inner in self._below[group.path]]
+    def _total(self, group: FoundGroup) -> tuple[int, set[int]]:
+        """Return how many arrays, and which problems, there are in a group and those below it."""
         own = (group.path, *(array.path for array in group.arrays))
-        problems = {id(problem) for path in own for problem in self._problems[path]}
-        return (
-            len(group.arrays) + sum(arrays for arrays, _problems in below),
-            len(problems) + sum(number for _arrays, number in below),
+        arrays, problems = (
+            len(group.arrays),
+            {id(it) for path in own for it in self._problems[path]},
         )
+        for below in self._below[group.path]:
+            arrays += self._totals[below.path][0]
+            problems |= self._totals[below.path][1]
+        return arrays, problems
 
     def drawn(self) -> str:
         """Return the tree."""
@@ -152,7 +154,7 @@ class _Tree:
         if targets:
             yield _note(_("refers to {names}").format(names=_some(list(targets), 3)))
         if problems:
-            yield _problem(_counted_problems(problems))
+            yield _problem(_counted_problems(len(problems)))
 
     def _arrays(self, group: FoundGroup) -> Iterator[str]:
         """Yield the arrays of a group as long as there is room, then how many more there are."""

@@ -510,13 +510,19 @@
 
   function badges(item) {
     const problems = item.total.problems.size;
+    const kind = [...item.total.problems].some(isLoss) ? "badge problem" : "badge";
     const bare = item.kind === "array" ? item.found.missing : [];
     return [
-      problems > 0 ? make("span", { class: "badge problem" }, count("problems", problems)) : null,
+      problems > 0 ? make("span", { class: kind }, count("problems", problems)) : null,
       bare.length > 0 && problems === 0
         ? make("span", { class: "badge" }, say("without", { names: shortened(bare.join(", ")) }))
         : null,
     ];
+  }
+
+  /** Return whether a problem is one that costs something, and no choice or hint. */
+  function isLoss(problem) {
+    return problem.kind === "problem" || problem.kind === "metadata" || problem.lost !== "";
   }
 
   // References as arrows between groups.
@@ -532,7 +538,8 @@
     for (const reference of explanation.references) {
       if (!isShown(reference.from)) continue;
       if (reference.to !== null && !isShown(groupOf(reference.to))) continue;
-      const isExact = selected !== null && [reference.from, reference.to].includes(selected);
+      const isArray = selected?.kind === "array";
+      const isExact = isArray && [reference.from, reference.to].includes(selected);
       const from = endOf(reference.from, isExact);
       const to = reference.to === null ? null : endOf(reference.to, isExact);
       const key = `${from.number} ${to === null ? "" : to.number}`;
@@ -544,9 +551,9 @@
     return standingOut([...found.values()]);
   }
 
-  /** Make all arrows faint but those of the selected row, if it has any. */
+  /** Make all arrows faint but those of the selected row, if it has any; at the root all count. */
   function standingOut(found) {
-    const row = selected === null ? null : nearestRow(selected);
+    const row = selected === null || selected === root ? null : nearestRow(selected);
     const isOwn = (arrow) => arrow.from === row || arrow.to === row;
     const isAny = row !== null && found.some(isOwn);
     for (const arrow of found) arrow.weight = isAny && !isOwn(arrow) ? "faint" : "";
@@ -629,7 +636,9 @@
   /** Say how far each lane is from the rows, numbers being before the first; return the width. */
   function spread(lanes, width) {
     const longest = Math.max(...arrows.map((arrow) => shownNumber(arrow).length));
-    const first = 20 + 7 * longest;
+    const cross = arrows.some((arrow) => arrow.to === null) ? 12 : 0;
+    const first = 20 + 7 * longest + cross;
+    lanes.first = first;
     const between = Math.min(16, (width * 0.4 - first) / Math.max(lanes.width, 1));
     for (const lane of lanes) lane.distance = first + lane.place * between;
     return first + lanes.width * between + 4;
@@ -662,7 +671,7 @@
     const left = { class: "branches", width: "100%", height, "aria-hidden": "true" };
     const right = { class: "arrows", width: gutter, height, role: "img", "aria-label": pictureText() };
     holder.append(draw("svg", left, ...branches()));
-    if (hasArrows) holder.append(draw("svg", right, ...drawnArrows(ports)));
+    if (hasArrows) holder.append(draw("svg", right, ...drawnArrows(ports, lanes.first)));
     byId("legend").hidden = !hasArrows;
   }
 
@@ -689,7 +698,7 @@
     return Math.round(row.top + row.height / 2) + 0.5;
   }
 
-  function drawnArrows(ports) {
+  function drawnArrows(ports, first) {
     const lines = [];
     const marks = [];
     for (const port of [...ports.values()].flat()) {
@@ -697,13 +706,12 @@
       if (arrow === undefined) {
         marks.push(arrowHead(port));
       } else if (lane === undefined) {
-        marks.push(deadEnd(port));
-        if (arrow.references > 1) marks.push(numberAt(port, 28));
+        lines.push(deadEnd(port, first - 16));
       } else {
         const end = ports.get(lane.to).find((other) => isEndOf(other, lane));
         lines.push(arrowLine(port, end));
-        if (arrow.references > 1) marks.push(numberAt(port, 9));
       }
+      if (arrow?.references > 1) marks.push(numberAt(port));
     }
     return [...lines, ...marks];
   }
@@ -733,14 +741,14 @@
     });
   }
 
-  function deadEnd(port) {
+  function deadEnd(port, x) {
     const { weight } = port.arrow;
-    const cross = `M16 ${port.y - 4}l8 8m0 -8l-8 8`;
-    return draw("path", { class: `dead ${weight}`, d: `M0 ${port.y}H14${cross}` });
+    const cross = `M${x} ${port.y - 4}l8 8m0 -8l-8 8`;
+    return draw("path", { class: `dead ${weight}`, d: `M0 ${port.y}H${x - 2}${cross}` });
   }
 
-  function numberAt(port, x) {
-    const place = { class: `number ${port.arrow.weight}`, x, y: port.y + 3.5 };
+  function numberAt(port) {
+    const place = { class: `number ${port.arrow.weight}`, x: 9, y: port.y + 3.5 };
     return draw("text", place, shownNumber(port.arrow));
   }
 
@@ -838,17 +846,19 @@
     ];
   }
 
-  function aboutProblem({ kind, text: told, place, lost, arrays }) {
+  function aboutProblem(problem) {
+    const { kind, text: told, place, lost, arrays } = problem;
+    const isSaid = place === null || (place.pointer === "" && arrays.includes(place.node));
     const others = known(arrays).filter((array) => array !== selected);
     const named = others.slice(0, NAMED).flatMap((array) => [" ", link(array)]);
     const left = others.length > NAMED ? ` ${count("more", others.length - NAMED)}` : "";
     return [
-      make("span", { class: "badge problem" }, visible(kind)),
+      make("span", { class: isLoss(problem) ? "badge problem" : "badge" }, visible(kind)),
       " ",
       text(told),
       lost === "" ? null : line(say("lost", { lost })),
       others.length === 0 ? null : line(texts.concerns, ...named, left),
-      place === null ? null : line(texts.at, " ", placed(place, nodeAt(place))),
+      isSaid ? null : line(texts.at, " ", placed(place, nodeAt(place))),
     ];
   }
 

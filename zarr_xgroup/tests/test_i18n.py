@@ -130,6 +130,17 @@ def test_the_language_can_change_while_running(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.usefixtures("catalogue")
+@pytest.mark.parametrize(
+    ("environment", "expected"), [("de_AT.UTF-8", "de"), ("pt_BR", "pt-BR"), ("xx", "en")]
+)
+def test_the_language_has_a_name(
+    monkeypatch: pytest.MonkeyPatch, environment: str, expected: str
+) -> None:
+    monkeypatch.setenv("LANG", environment)
+    assert i18n.language() == expected
+
+
+@pytest.mark.usefixtures("catalogue")
 def test_what_is_not_translated_is_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LANGUAGE", "de")
     assert i18n._("something else") == "something else"

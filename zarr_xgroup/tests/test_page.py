@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -125,6 +126,20 @@ def test_the_page_is_not_much_larger_than_what_it_holds() -> None:
     assert len(page(explanation)) - len(data) < 80_000
 
 
+@pytest.mark.parametrize("language", ["es", "fr"])
+def test_the_page_says_its_language(monkeypatch: pytest.MonkeyPatch, language: str) -> None:
+    def said() -> str | None:
+        return next(
+            attributes["lang"]
+            for tag, attributes in Elements(page(EACH["small"])).found
+            if tag == "html"
+        )
+
+    assert said() == "en"
+    monkeypatch.setenv("LANGUAGE", language)
+    assert said() == language
+
+
 def test_the_script_uses_the_texts_that_there_are() -> None:
     script = pages._part("page.js")
     dynamic = {
@@ -157,6 +172,12 @@ def chromium(default: str) -> str | None:
     return found or (default if Path(default).exists() else None)
 
 
+@cache
+def made(name: str) -> str:
+    """Return the page of an explanation; to make a large one takes a while."""
+    return page(EACH[name])
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator["Browser"]:
     sync_api = pytest.importorskip("playwright.sync_api")
@@ -179,7 +200,7 @@ def opened(browser: "Browser", tmp_path: Path) -> Iterator[Callable[..., "Page"]
 
     def open_page(name: str, width: int = 1280, scheme: Any = "light") -> "Page":
         file = tmp_path / f"{name}.html"
-        file.write_text(page(EACH[name]))
+        file.write_text(made(name))
         size: Any = {"width": width, "height": 900}
         context = browser.new_context(viewport=size, color_scheme=scheme, reduced_motion="reduce")
         contexts.append(context)
