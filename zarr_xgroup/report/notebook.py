@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING
 
+from zarr_xgroup.findings import Kind
 from zarr_xgroup.i18n import _, ngettext
 from zarr_xgroup.report.text import place_as_text
 
@@ -82,6 +83,7 @@ class _Tree:
         self._below: defaultdict[str, list[FoundGroup]] = defaultdict(list)
         self._references: defaultdict[str, list[FoundReference]] = defaultdict(list)
         self._problems: defaultdict[str, list[FoundProblem]] = defaultdict(list)
+        self._hints: defaultdict[str, list[FoundProblem]] = defaultdict(list)
         for group in explanation.groups:
             if group.path != self._top:
                 self._below[self._around(group.path)].append(group)
@@ -91,12 +93,21 @@ class _Tree:
             for path in self._concerned((reference.source.node, *reference.arrays)):
                 self._references[path].append(reference)
         for problem in explanation.problems:
-            place = (problem.place.node,) if problem.place else ()
-            for path in self._concerned(problem.arrays or place):
-                self._problems[path].append(problem)
+            self._add(problem)
         self._totals: dict[str, tuple[int, set[int]]] = {}
         for group in reversed(explanation.groups):
             self._totals[group.path] = self._total(group)
+
+    def _add(self, problem: FoundProblem) -> None:
+        place = (problem.place.node,) if problem.place else ()
+        if problem.kind == Kind.NO_PRINCIPAL.value:
+            # Told of each array and once of all, for whole stores declare none.
+            self._problems[self._top].append(problem)
+            for path in problem.arrays:
+                self._hints[path].append(problem)
+            return
+        for path in self._concerned(problem.arrays or place):
+            self._problems[path].append(problem)
 
     def _around(self, path: str) -> str:
         """Return the group around a node: there may be none for a part of its path."""
@@ -183,7 +194,7 @@ class _Tree:
             summary.append(_problem(_counted_problems(len(problems))))
         given = [one for one in group.coordinates if array.path in one.arrays]
         about = [
-            *self._list(_("Problems"), map(_of_problem, problems)),
+            *self._list(_("Problems"), map(_of_problem, [*problems, *self._hints[array.path]])),
             *self._list(_("Conventions"), map(_of_convention, array.conventions)),
             *self._list(_("Coordinates"), map(_of_coordinate, given)),
             *self._list(_("No coordinate along"), map(_text, array.missing)),

@@ -12,6 +12,8 @@
   const ROWS_AT_FIRST = 40;
   /** How many members of a group, or lines of details, are shown at once. */
   const BATCH = 50;
+  /** The kind of problem that is a hint: whole stores declare no principal convention. */
+  const UNDECLARED = "no principal convention";
   /** How many arrays a problem names. */
   const NAMED = 5;
   /** From how many on groups that are alike are folded into one row. */
@@ -103,6 +105,7 @@
       arrays: [],
       members: [], // the rows below it, as they are now
       problems: [],
+      hints: [], // told of it alone, and of the root
       outgoing: [],
       incoming: [],
     };
@@ -173,8 +176,17 @@
 
   function addProblem(problem) {
     const about = new Set(known(problem.arrays));
-    if (about.size === 0) about.add(problem.place === null ? root : nodeAt(problem.place));
+    if (problem.kind === UNDECLARED) {
+      for (const array of about) array.hints.push(problem);
+      about.clear();
+    }
+    if (about.size === 0) about.add(placeOf(problem));
     for (const one of about) one.problems.push(problem);
+  }
+
+  /** Return the node that a problem is told of if it is of no array. */
+  function placeOf({ kind, place }) {
+    return place === null || kind === UNDECLARED ? root : nodeAt(place);
   }
 
   function known(paths) {
@@ -797,7 +809,7 @@
       ({ name, arrays }) => arrays.includes(found.path) || found.coordinates.includes(name),
     );
     return [
-      section("problems", array.problems, aboutProblem),
+      section("problems", [...array.problems, ...array.hints], aboutProblem),
       facts([
         [texts.dimensions, text(sizes(found))],
         [texts.type, text(found.dtype)],

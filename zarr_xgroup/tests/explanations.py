@@ -149,6 +149,12 @@ def large(groups: int = 200, arrays: int = 1000) -> Explanation:
         problems=(
             FoundProblem("problem", "no node /grids/utm/z", None, (inside[-1].path,), "'z'"),
             FoundProblem("choice", "two nodes are called 'x'", None, (inside[-1].path,)),
+            FoundProblem(
+                "no principal convention",
+                "some arrays declare no principal convention",
+                Place(rest[0].path),
+                tuple(array.path for array in rest),
+            ),
         ),
     )
 

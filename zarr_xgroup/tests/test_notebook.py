@@ -91,6 +91,12 @@ def test_groups_that_are_alike_are_told_once() -> None:
     assert "scene_100" not in text
 
 
+def test_what_no_array_declares_is_told_of_all_and_of_each() -> None:
+    text = Reader(explanations.large()).text
+    assert "/ 1000 arrays 3 problems" in text
+    assert "extra_000 n 1 uint8 no coordinate n Problems no principal convention" in text
+
+
 def flat(number: int, name: str = "a") -> Explanation:
     """Return an explanation of many arrays in one group."""
     arrays = tuple(FoundArray(f"/{name}{one}", ("x",), (3,), "int8") for one in range(number))

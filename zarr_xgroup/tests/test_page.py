@@ -411,6 +411,16 @@ def test_filtering(opened: Callable[..., "Page"]) -> None:
     assert shown.get_by_role("status").inner_text() == "0 of 1,000 arrays"
 
 
+def test_what_no_array_declares_is_told_of_all_and_of_each(opened: Callable[..., "Page"]) -> None:
+    shown = opened("large")
+    assert row(shown, "/").locator(".badge").inner_text() == "3 problems"
+    row(shown, "11 arrays").click()
+    array = row(shown, "extra_000")
+    assert array.locator(".badge").inner_text() == "no coordinate n"
+    array.click()
+    assert "no principal convention" in shown.locator("#details").inner_text()
+
+
 def test_links_lead_out_of_a_filter(opened: Callable[..., "Page"]) -> None:
     shown = opened("large")
     shown.get_by_role("searchbox").fill("B05")
