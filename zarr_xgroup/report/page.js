@@ -275,7 +275,7 @@
   }
 
   function isAskedFor(item) {
-    const names = item.found?.conventions?.map((convention) => convention.name) ?? [];
+    const names = declared(item).map((convention) => convention.name);
     return (
       asked.words.every((word) => searchedText(item).includes(word)) &&
       [...asked.flags].every((flag) => flags[flag](item)) &&
@@ -287,7 +287,8 @@
     asked.words = byId("search").value.toLowerCase().split(/\s+/).filter(Boolean);
     asked.convention = byId("convention").value;
     const isAsked = asked.words.length + asked.flags.size > 0 || asked.convention !== "";
-    const hits = isAsked ? [...allGroups, ...allArrays, ...elsewhere.groups].filter(isAskedFor) : [];
+    const all = [...allGroups, ...allArrays, ...elsewhere.groups];
+    const hits = isAsked ? all.filter(isAskedFor) : [];
     matching = isAsked ? withParents([...hits, ...targetsOf(hits)]) : null;
     limits.clear();
     fold();
@@ -497,22 +498,35 @@
 
   /** Return what a row says beside its name. */
   function remarks(item) {
-    const said = [];
-    if (item.kind === "alike") said.push(count("alike", item.members.length));
-    if (item.kind === "array") said.push(sizes(item.found));
-    if (item.kind === "group" || item.kind === "alike") {
-      if (item.total.arrays > 0) said.push(count("arrays", item.total.arrays));
-    }
-    if (item.kind === "elsewhere") said.push(count("places", item.members.length));
+    const { kind, found, members, total: all } = item;
+    const arrays = all.arrays > 0 ? [count("arrays", all.arrays)] : [];
+    const said = {
+      array: () => [sizes(found), found.dtype],
+      group: () => arrays,
+      alike: () => [count("alike", members.length), ...arrays],
+      elsewhere: () => [count("places", members.length)],
+    }[kind]?.() ?? [];
     const shown = said.map((text) => make("span", { class: "remark" }, shortened(text)));
-    if (item.kind === "array") {
-      shown.push(make("span", { class: "remark dtype" }, shortened(item.found.dtype)));
-      for (const convention of item.found.conventions.slice(0, 3)) {
-        const kind = `chip ${convention.tier === "principal" ? "principal" : "service"}`;
-        shown.push(make("span", { class: kind }, shortened(convention.name)));
-      }
+    return [...shown, ...conventionsOf(item).slice(0, 3).map(chip)];
+  }
+
+  function chip({ name, tier }) {
+    return make("span", { class: `chip ${tier}` }, make("bdi", {}, shortened(name)));
+  }
+
+  /** Return the conventions that an array, or the arrays of a group, follow, and how many do. */
+  function conventionsOf(item) {
+    const { kind, members } = item;
+    if (kind === "alike") return conventionsOf(members[0]);
+    const found = new Map();
+    for (const { name, tier } of [item, ...item.arrays].flatMap(declared)) {
+      found.set(name, { name, tier, arrays: (found.get(name)?.arrays ?? 0) + 1 });
     }
-    return shown;
+    return [...found.values()];
+  }
+
+  function declared(item) {
+    return item.found?.conventions ?? [];
   }
 
   function sizes(array) {
@@ -605,7 +619,8 @@
       const numbers = [to.number, ...ending.map((arrow) => arrow.from.number)];
       return { to, ending, top: Math.min(...numbers), bottom: Math.max(...numbers) };
     });
-    lanes.sort((one, other) => one.bottom - one.top - (other.bottom - other.top) || one.top - other.top);
+    const height = (lane) => lane.bottom - lane.top;
+    lanes.sort((one, other) => height(one) - height(other) || one.top - other.top);
     const taken = [];
     for (const lane of lanes) {
       const isFree = (spans) =>
@@ -681,7 +696,8 @@
     const height = byId("tree").offsetHeight;
     // Each holds on to its side, so that both stay right when the page becomes a printed one.
     const left = { class: "branches", width: "100%", height, "aria-hidden": "true" };
-    const right = { class: "arrows", width: gutter, height, role: "img", "aria-label": pictureText() };
+    const right = { class: "arrows", width: gutter, height, role: "img" };
+    right["aria-label"] = pictureText();
     holder.append(draw("svg", left, ...branches()));
     if (hasArrows) holder.append(draw("svg", right, ...drawnArrows(ports, lanes.first)));
     byId("legend").hidden = !hasArrows;
@@ -795,12 +811,13 @@
   }
 
   function detailsOf(item) {
-    const close = make("button", { type: "button", class: "close", "aria-label": texts.close }, "\u00d7");
+    const close = make("button", { type: "button", class: "close" }, "\u00d7");
+    close.setAttribute("aria-label", texts.close);
     close.addEventListener("click", () => select(null));
     const title = make("h2", { id: "details-title" }, text(item.path));
     const kind = make("p", { class: "kind" }, texts[item.kind]);
-    const parts = { array: aboutArray, group: aboutGroup, store: () => [], outside: () => [] }[item.kind](item);
-    return [close, kind, title, ...parts, ...aboutReferences(item)];
+    const about = { array: aboutArray, group: aboutGroup }[item.kind];
+    return [close, kind, title, ...(about?.(item) ?? []), ...aboutReferences(item)];
   }
 
   function aboutArray(array) {
@@ -827,24 +844,15 @@
     return [
       section("problems", [...all.problems], aboutProblem),
       facts([[texts.arraysBelow, text(all.arrays.toLocaleString(language))]]),
-      section("conventions", conventionsOf(group), ([name, arrays]) => [
-        make("span", { class: "chip" }, text(name)),
+      section("conventions", conventionsOf(group), (convention) => [
+        chip(convention),
         " ",
-        count("arrays", arrays),
+        count("arrays", convention.arrays),
       ]),
       section("coordinates", found?.coordinates ?? [], aboutCoordinate),
       section("arrays", group.arrays, (array) => [link(array), " ", text(sizes(array.found))]),
       section("groups", group.groups, (below) => [link(below)]),
     ];
-  }
-
-  /** Return how many arrays of a group follow each convention. */
-  function conventionsOf(group) {
-    const numbers = new Map();
-    for (const { name } of group.arrays.flatMap((array) => array.found.conventions)) {
-      numbers.set(name, (numbers.get(name) ?? 0) + 1);
-    }
-    return [...numbers];
   }
 
   /** Tell the references of a node; a group has those of its arrays, too. */
@@ -874,11 +882,12 @@
     ];
   }
 
-  function aboutConvention({ name, tier, declared_in: declaredIn }) {
+  function aboutConvention(convention) {
+    const { tier, declared_in: declaredIn } = convention;
     const where = nodes.get(declaredIn);
     const node = where === undefined ? text(declaredIn ?? "") : link(where);
     return [
-      make("span", { class: `chip ${tier === "principal" ? "principal" : "service"}` }, text(name)),
+      chip(convention),
       " ",
       texts[tier] ?? visible(tier),
       line(...(declaredIn === null ? [texts.undeclared] : [texts.declaredIn, " ", node])),
@@ -905,14 +914,15 @@
     ];
   }
 
-  function aboutReference({ source, from, target, to, leads_to: leadsTo, by_fallback: second, text: told }) {
+  function aboutReference(reference) {
+    const { source, from, target, to, text: told } = reference;
     return [
       make("code", {}, text(target)),
       line(texts.at, " ", placed(source, from)),
       to === null
         ? line(make("span", { class: "badge problem" }, texts.leadsNowhere))
-        : line(texts.leadsTo, " ", placed(leadsTo, to)),
-      second ? line(make("span", { class: "badge" }, texts.byFallback)) : null,
+        : line(texts.leadsTo, " ", placed(reference.leads_to, to)),
+      reference.by_fallback ? line(make("span", { class: "badge" }, texts.byFallback)) : null,
       told === "" ? null : line(text(told)),
     ];
   }
@@ -950,7 +960,8 @@
   function section(key, items, about) {
     if (items.length === 0) return null;
     const list = make("ul", {});
-    const heading = make("h3", {}, `${texts[`${key}Title`]} `, make("span", {}, String(items.length)));
+    const number = make("span", {}, items.length.toLocaleString(language));
+    const heading = make("h3", {}, `${texts[`${key}Title`]} `, number);
     const shown = make("section", { class: key }, heading, list);
     const addBatch = (from) => {
       const next = items.slice(from, from + BATCH);
@@ -1096,8 +1107,8 @@
     for (const [key, holds] of Object.entries(flags)) {
       const number = [...allGroups, ...allArrays].filter(holds).length;
       if (number === 0) continue;
-      const button = make("button", { type: "button", "aria-pressed": "false" }, texts[`${key}Flag`]);
-      button.append(" ", make("span", {}, number.toLocaleString(language)));
+      const button = make("button", { type: "button", "aria-pressed": "false" });
+      button.append(texts[`${key}Flag`], " ", make("span", {}, number.toLocaleString(language)));
       button.addEventListener("click", () => {
         const isOn = !asked.flags.delete(key);
         if (isOn) asked.flags.add(key);
@@ -1110,9 +1121,10 @@
 
   function makeConventions() {
     const names = new Set(
-      allArrays.flatMap((array) => array.found.conventions.map((convention) => convention.name)),
+      allArrays.flatMap(declared).map((convention) => convention.name),
     );
-    const options = [...names].sort().map((name) => make("option", { value: name }, shortened(name)));
+    const option = (name) => make("option", { value: name }, shortened(name));
+    const options = [...names].sort().map(option);
     byId("convention").append(make("option", { value: "" }, texts.anyConvention), ...options);
     byId("convention").hidden = names.size === 0;
   }
