@@ -7,7 +7,6 @@ told once, and what finds no room is counted. The page (`zarr_xgroup.report.page
 from __future__ import annotations
 
 import html
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import resources
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from zarr_xgroup.findings import Kind
 from zarr_xgroup.i18n import _, ngettext
+from zarr_xgroup.report.printable import printable
 from zarr_xgroup.report.text import place_as_text
 
 if TYPE_CHECKING:
@@ -44,11 +44,6 @@ _ALIKE = 4
 #: How deep groups are told in one another, and up to how many of them are unfolded.
 _DEEPEST = 40
 _UNFOLDED = 20
-
-#: What may not show itself as it is: control characters, and those that turn text around.
-_INVISIBLE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
-)
 
 
 def notebook(explanation: Explanation) -> str:
@@ -397,13 +392,9 @@ def _problem(text: str) -> str:
 
 def _text(text: str, longest: int = _LONGEST) -> str:
     """Return a text as HTML that shows it, without its middle if it is too long."""
-    return html.escape(_cut(_INVISIBLE.sub(_escaped, text), longest))
+    return html.escape(_cut(printable(text), longest))
 
 
 def _cut(text: str, longest: int) -> str:
     half = longest // 2
     return text if len(text) <= longest else f"{text[:half]}\u2026{text[-half:]}"
-
-
-def _escaped(letter: re.Match[str]) -> str:
-    return f"\\u{ord(letter.group()):04x}"

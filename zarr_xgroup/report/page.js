@@ -23,9 +23,8 @@
   /** How many targets are told in the text for the picture. */
   const TOLD = 20;
 
-  /** What may not show itself as it is: control characters, and those that turn text around. */
-  const INVISIBLE =
-    /[\u0000-\u001f\u007f-\u009f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+  /** What is not to be seen, or turns text around: control characters, formatting, no letters. */
+  const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
   // Texts and elements.
 
@@ -45,11 +44,13 @@
     return forms[form].replace("{count}", number.toLocaleString(language));
   }
 
+  /** Return a text with all that is not to be seen as escapes, as Python writes them. */
   function visible(text) {
-    return String(text).replace(
-      INVISIBLE,
-      (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`,
-    );
+    return String(text).replace(UNPRINTABLE, (letter) => {
+      const code = letter.codePointAt(0).toString(16);
+      if (code.length <= 2) return `\\x${code.padStart(2, "0")}`;
+      return code.length <= 4 ? `\\u${code.padStart(4, "0")}` : `\\U${code.padStart(8, "0")}`;
+    });
   }
 
   /** Return a text as it is shown in a row: without the middle if it is too long. */

@@ -15,6 +15,7 @@ from string import Template
 
 from zarr_xgroup.i18n import _, language, ngettext
 from zarr_xgroup.report.explanation import Explanation, JsonValue
+from zarr_xgroup.report.printable import printable
 
 #: For how many numbers a text in the plural says which form they take; rules repeat each 100.
 _NUMBERS = 200
@@ -36,8 +37,8 @@ def page(explanation: Explanation) -> str:
     style, script = _part("page.css"), _part("page.js")
     texts = _texts()
     shown = {
-        "title": _("What {store} says").format(store=explanation.store),
-        "store": explanation.store,
+        "title": _("What {store} says").format(store=printable(explanation.store)),
+        "store": printable(explanation.store),
         "language": language(),
         **{name: texts.pop(name) for name in _IN_TEMPLATE},
     }

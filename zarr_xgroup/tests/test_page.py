@@ -83,6 +83,12 @@ def test_nothing_of_a_store_is_markup(explanation: Explanation) -> None:
     assert shape(page(explanation)) == shape(page(EACH["empty"]))
 
 
+def test_the_store_is_named_in_letters_that_show() -> None:
+    text = page(Explanation("\u202e\ud800<b>", "/", 3, False))
+    assert "<h1>\\u202e\\ud800&lt;b&gt;</h1>" in text
+    assert "<title>What \\u202e\\ud800&lt;b&gt; says</title>" in text
+
+
 @each
 def test_the_page_is_ascii(explanation: Explanation) -> None:
     assert page(explanation).isascii()
@@ -472,7 +478,8 @@ def test_hostile_names_are_names(opened: Callable[..., "Page"]) -> None:
     assert shown.locator("img[src], main script").count() == 0
     assert shown.evaluate("document.documentElement.scrollWidth") <= 480
     told = shown.locator("body").inner_text()
-    assert "bidi\\u202egnp.exe\\u2066" in told
+    for shown_as in ("bidi\\u202egnp.exe\\u2066", "lone \\ud800 surrogate", "\\x07\\x1b[31m"):
+        assert shown_as in told
     assert not set("\u202e\u2066\x07\x1b") & set(told)
 
 
