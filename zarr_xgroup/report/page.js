@@ -256,8 +256,10 @@
     missing: (item) => item.kind === "array" && item.found.missing.length > 0,
   };
   const asked = { words: [], flags: new Set(), convention: "" };
+  /** What is unfolded, by path, and how many members of it are shown if more than a batch. */
   const opened = new Set();
   const limits = new Map();
+  let openedBefore = null; // while filters are on: what was unfolded without them
   let matching = null; // the nodes that are shown, or null for all
   let rows = [];
   let arrows = [];
@@ -290,14 +292,22 @@
     const isAsked = asked.words.length + asked.flags.size > 0 || asked.convention !== "";
     const all = [...allGroups, ...allArrays, ...elsewhere.groups];
     const hits = isAsked ? all.filter(isAskedFor) : [];
+    if (matching === null) openedBefore = new Set(opened);
     matching = isAsked ? withParents([...hits, ...targetsOf(hits)]) : null;
-    limits.clear();
     fold();
-    unfold();
+    restoreFolds();
     show();
     const arrays = isAsked ? hits.filter((item) => item.kind === "array").length : 0;
     const of = count("arrays", allArrays.length);
     byId("found").textContent = isAsked ? say("found", { number: arrays, all: of }) : "";
+  }
+
+  /** Unfold what is found; without filters, what was unfolded before them. */
+  function restoreFolds() {
+    limits.clear();
+    opened.clear();
+    if (matching !== null || openedBefore.size === 0) unfold();
+    else for (const path of openedBefore) opened.add(path);
   }
 
   /** Return the groups that nodes refer to: without them arrows would lead nowhere. */
@@ -326,43 +336,36 @@
 
   /** Give each node the rows below it, with groups that are alike, and many arrays, as one row. */
   function fold() {
-    const before = new Map(pseudo);
-    pseudo.clear();
     for (const group of allGroups) {
       const arrays = group.arrays.filter(isShown);
-      const groups = foldedGroups(group, group.groups.filter(isShown), before);
+      const groups = foldedGroups(group, group.groups.filter(isShown));
       const isLong = arrays.length > 5 && groups.length > 0;
-      const first = isLong ? [folded("arrays", group, arrays[0], arrays, before)] : arrays;
+      const first = isLong ? [folded("arrays", group, arrays[0], arrays)] : arrays;
       setMembers(group, [...first, ...groups]);
     }
     setMembers(elsewhere, elsewhere.groups.filter(isShown));
   }
 
-  /** The rows that fold others, by what they fold; unfolded ones stay so while filters change. */
-  const pseudo = new Map();
-
   function isPseudo(item) {
     return item.kind === "alike" || item.kind === "arrays";
   }
 
-  function folded(kind, parent, first, members, before) {
-    const key = `${kind} ${first.path}`;
-    const row = before.get(key) ?? node(kind, key, "");
+  function folded(kind, parent, first, members) {
+    const row = node(kind, `${kind} ${first.path}`, "");
     row.parent = parent;
-    pseudo.set(key, row);
     setMembers(row, members);
     row.total = total(row, members);
     return row;
   }
 
-  function foldedGroups(parent, groups, before) {
+  function foldedGroups(parent, groups) {
     const byShape = new Map();
     for (const group of groups) addTo(byShape, group.shape, group);
     const found = [];
     for (const group of groups) {
       const same = byShape.get(group.shape);
       if (same.length < ALIKE) found.push(group);
-      else if (same[0] === group) found.push(folded("alike", parent, group, same, before));
+      else if (same[0] === group) found.push(folded("alike", parent, group, same));
     }
     return found;
   }
@@ -385,12 +388,12 @@
         last.push(item);
       } else if (item === root || members.length <= room) {
         room -= members.length;
-        opened.add(item);
+        opened.add(item.path);
         pending.push(...members);
       }
     }
     const needed = last.reduce((sum, item) => sum + item.members.length, 0);
-    if (needed <= room) for (const item of last) opened.add(item);
+    if (needed <= room) for (const item of last) opened.add(item.path);
   }
 
   function topRows() {
@@ -408,7 +411,7 @@
       found.push(row);
       if (!isOpen(row.item)) continue;
       const all = row.item.members;
-      const limit = limits.get(row.item) ?? BATCH;
+      const limit = limits.get(row.item.path) ?? BATCH;
       const shown = all.slice(0, limit);
       if (all.length > limit) shown.push(moreOf(row.item, all.length - limit));
       for (let index = shown.length - 1; index >= 0; index -= 1) {
@@ -428,7 +431,7 @@
   }
 
   function isOpen(item) {
-    return opened.has(item) && item.members.length > 0;
+    return opened.has(item.path) && item.members.length > 0;
   }
 
   // The tree.
@@ -997,11 +1000,11 @@
   function reveal(item) {
     if (!isShown(item)) resetFilters();
     for (let holder = item.holder ?? item.parent; holder !== null; holder = holder.holder) {
-      opened.add(holder);
+      opened.add(holder.path);
     }
     for (let inner = item; inner.holder !== null; inner = inner.holder) {
       const needed = inner.holder.members.indexOf(inner) + 1;
-      limits.set(inner.holder, Math.max(needed, limits.get(inner.holder) ?? BATCH));
+      limits.set(inner.holder.path, Math.max(needed, limits.get(inner.holder.path) ?? BATCH));
     }
     select(item);
   }
@@ -1009,23 +1012,23 @@
   /** Do what a row is for: show its details, fold or unfold it, show more. */
   function activate(item) {
     if (item.kind === "more") {
-      const shown = limits.get(item.holder) ?? BATCH;
+      const shown = limits.get(item.holder.path) ?? BATCH;
       active = item.holder.members[shown];
-      limits.set(item.holder, shown + BATCH);
+      limits.set(item.holder.path, shown + BATCH);
       show();
       focusActive();
     } else if (isPseudo(item) || item === elsewhere || item === selected) {
       toggle(item);
     } else {
-      if (item.members.length > 0) opened.add(item);
+      if (item.members.length > 0) opened.add(item.path);
       select(item);
     }
   }
 
   function toggle(item) {
     if (item.members.length === 0) return;
-    if (opened.has(item)) opened.delete(item);
-    else opened.add(item);
+    if (opened.has(item.path)) opened.delete(item.path);
+    else opened.add(item.path);
     active = item;
     show();
     focusActive();
