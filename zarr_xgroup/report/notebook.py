@@ -118,10 +118,8 @@ class _Tree:
     def _total(self, group: FoundGroup) -> tuple[int, set[int]]:
         """Return how many arrays, and which problems, there are in a group and those below it."""
         own = (group.path, *(array.path for array in group.arrays))
-        arrays, problems = (
-            len(group.arrays),
-            {id(it) for path in own for it in self._problems[path]},
-        )
+        arrays = len(group.arrays)
+        problems = {id(problem) for path in own for problem in self._problems[path]}
         for below in self._below[group.path]:
             arrays += self._totals[below.path][0]
             problems |= self._totals[below.path][1]
@@ -181,13 +179,19 @@ class _Tree:
         sizes = " \xd7 ".join(f"{name} {length}" for name, length in pairs)
         problems = self._problems[array.path]
         summary = [_name(array.name), _note(sizes or _("scalar")), _note(array.dtype)]
+        if array.is_coordinate:
+            summary.append(_note(_("coordinate")))
         summary += [_chip(convention.name) for convention in array.conventions[:_LISTED]]
         if array.missing:
             names = _some(array.missing, 3)
             summary.append(_note(_("no coordinate {names}").format(names=names)))
         if problems:
             summary.append(_problem(_counted_problems(len(problems))))
-        given = [one for one in group.coordinates if array.path in one.arrays]
+        given = [
+            one
+            for one in group.coordinates
+            if one.name in array.coordinates or array.path in one.arrays
+        ]
         about = [
             *self._list(_("Problems"), map(_of_problem, [*problems, *self._hints[array.path]])),
             *self._list(_("Conventions"), map(_of_convention, array.conventions)),

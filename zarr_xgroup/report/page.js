@@ -505,7 +505,7 @@
     const { kind, found, members, total: all } = item;
     const arrays = all.arrays > 0 ? [count("arrays", all.arrays)] : [];
     const said = {
-      array: () => [sizes(found), found.dtype],
+      array: () => [sizes(found), found.dtype, ...(found.is_coordinate ? [texts.coordinate] : [])],
       group: () => arrays,
       alike: () => [count("alike", members.length), ...arrays],
       elsewhere: () => [count("places", members.length)],
@@ -827,7 +827,7 @@
   function aboutArray(array) {
     const { found, parent } = array;
     const given = parent.found.coordinates.filter(
-      ({ name, arrays }) => arrays.includes(found.path) || found.coordinates.includes(name),
+      ({ name, arrays }) => found.coordinates.includes(name) || arrays.includes(found.path),
     );
     return [
       section("problems", [...array.problems, ...array.hints], aboutProblem),

@@ -112,6 +112,7 @@ def _of_picture() -> dict[str, str]:
         "elsewhere": _("Elsewhere"),
         "scalar": _("scalar"),
         "range": _("{first} … {last}"),
+        "coordinate": _("coordinate"),
         "without": _("no coordinate {names}"),
         "legendTo": _("refers to"),
         "legendFallback": _("refers to, by another rule than the first"),

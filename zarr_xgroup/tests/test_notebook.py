@@ -53,6 +53,7 @@ def test_it_tells_what_was_found() -> None:
         "temperature time 12 \xd7 lat 180 \xd7 lon 360 float32 cs proj uom no coordinate lon",
         "Conventions cs principal declared in /ocean/temperature proj service declared in /ocean",
         "uom service not declared",
+        "time time 12 int64 coordinate",
         "time (time) array of another group /axes/time",
         "lat (lat) computed 180 values from -89.5 in steps of 1.0",
         "CRS WGS 84 EPSG:4326 spatial_ref",
