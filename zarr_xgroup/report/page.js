@@ -297,9 +297,9 @@
     fold();
     restoreFolds();
     show();
-    const arrays = isAsked ? hits.filter((item) => item.kind === "array").length : 0;
-    const of = count("arrays", allArrays.length);
-    byId("found").textContent = isAsked ? say("found", { number: arrays, all: of }) : "";
+    const number = hits.filter((item) => item.kind === "array").length.toLocaleString(language);
+    const found = say("found", { number, all: count("arrays", allArrays.length) });
+    byId("found").textContent = isAsked ? found : "";
   }
 
   /** Unfold what is found; without filters, what was unfolded before them. */
