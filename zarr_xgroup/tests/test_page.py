@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from zarr_xgroup import explain
 from zarr_xgroup.report import page as pages
 from zarr_xgroup.report.explanation import Explanation
 from zarr_xgroup.report.page import page
@@ -74,6 +75,19 @@ def embedded(text: str) -> Any:
 def test_the_page_holds_the_explanation(name: str) -> None:
     expected = json.loads(json.dumps(EACH[name].to_dict()))
     assert embedded(made(name))["explanation"] == expected
+
+
+STORES = Path(__file__).parent / "stores"
+
+
+@pytest.mark.parametrize("store", sorted(STORES.glob("*.zarr")), ids=lambda store: store.stem)
+def test_stores_are_drawn(store: Path) -> None:
+    explanation = explain(store)
+    assert embedded(page(explanation))["explanation"] == explanation.to_dict()
+    drawn = explanation._repr_html_()
+    assert len(drawn) <= 300_000
+    for group in explanation.groups:
+        assert all(f">{array.name}</bdi>" in drawn for array in group.arrays)
 
 
 @each
