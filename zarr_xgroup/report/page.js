@@ -541,11 +541,11 @@
   function badges(item) {
     const problems = item.total.problems.size;
     const kind = [...item.total.problems].some(isLoss) ? "badge problem" : "badge";
-    const bare = item.kind === "array" ? item.found.missing : [];
+    const bare = item.kind === "array" ? shortened(item.found.missing.join(", ")) : "";
     return [
       problems > 0 ? make("span", { class: kind }, count("problems", problems)) : null,
-      bare.length > 0 && problems === 0
-        ? make("span", { class: "badge" }, say("without", { names: shortened(bare.join(", ")) }))
+      bare !== "" && problems === 0
+        ? make("span", { class: "badge lacking" }, say("without", { names: bare }))
         : null,
     ];
   }
