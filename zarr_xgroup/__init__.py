@@ -77,7 +77,8 @@ _LATER = {"explain": "zarr_xgroup.report.explaining"}
 def __getattr__(name: str) -> Any:
     """Return what is imported late."""
     if name not in _LATER:
-        message = f"module {__name__!r} has no attribute {name!r}"
+        # Not as an f-string, which an older Python cannot parse.
+        message = "module {!r} has no attribute {!r}".format(__name__, name)  # noqa: UP032
         raise AttributeError(message)
     return getattr(import_module(_LATER[name]), name)
 
