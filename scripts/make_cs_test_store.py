@@ -194,10 +194,10 @@ def _scalars() -> Nodes:
         "cell": {},
         "realization": _axis(None, {"values": {"explicit": [7]}}),
         "height": _axis("Z", height, direction="up"),
-        "pressure": _axis("Z", {"values": {"regular": [850, 50]}, "unit": "hPa"}, direction="Down"),
         "member": _axis(None, {"values": {"explicit": ["r1i1p1f1"]}}),
         "reference_time": _axis("T", {"time": time, "values": {"explicit": [1]}}),
     }
+    pressure = _axis("Z", {"values": {"regular": [850, 50]}, "unit": "hPa"}, direction="Down")
     references = {
         "wavelength": ("wavelength", "wavelength_edges"),
         "layer": ("layer", "layer_edges"),
@@ -213,7 +213,11 @@ def _scalars() -> Nodes:
         )
     return {
         "": Group(),
-        "tas": Array(_numbers(3, 1), ("cell", "realization"), _cs({"axes": axes})),
+        "tas": Array(
+            _numbers(3, 1),
+            ("cell", "realization"),
+            _cs({"axes": axes}, {"axes": {"pressure": pressure}}),
+        ),
         "sources": Group(),
         "sources/wavelength": Array(0.55, (), {"units": "um"}),
         "sources/wavelength_edges": Array([0.5, 0.6], ("nv",)),
@@ -243,8 +247,8 @@ def _times() -> Nodes:
     }
     epochs |= {name: {"time": reference} for name, reference in references.items()}
     arrays = {
-        "units": Array(1.0, (), _cs({"axes": _scalar_axes(units, 90)})),
-        "epochs": Array(1.0, (), _cs({"axes": _scalar_axes(epochs, 1)})),
+        "units": Array(1.0, (), _cs(*_scalar_times(units, 90))),
+        "epochs": Array(1.0, (), _cs(*_scalar_times(epochs, 1))),
     }
     time = {"unit": "days", "epoch": "2000-01-01"}
     for known in (*CALENDARS, None):
@@ -267,10 +271,12 @@ def _times() -> Nodes:
     }
 
 
-def _scalar_axes(sets: dict[str, Json], value: int) -> Json:
-    return {
-        name: _axis("T", {**item, "values": {"explicit": [value]}}) for name, item in sets.items()
-    }
+def _scalar_times(sets: dict[str, Json], value: int) -> list[Json]:
+    """Return a CRS for each time: of one there is one axis that is abbreviated T."""
+    return [
+        {"axes": {name: _axis("T", {**item, "values": {"explicit": [value]}})}}
+        for name, item in sets.items()
+    ]
 
 
 def _bounds() -> Nodes:
@@ -432,6 +438,8 @@ def _described() -> Nodes:
         "warmth": _axis(
             None, {"unit": {"uom": {"ucum": {"unit": "K"}}}, "values": {"regular": [273.0, 1.0]}}
         ),
+    }
+    other = {
         "stored": _axis(
             "Z",
             {
@@ -445,7 +453,7 @@ def _described() -> Nodes:
     own = {"units": "m", "long_name": "its own", "positive": "down"}
     return {
         "": Group(),
-        "field": Array(_numbers(2, 2, 2, 2), tuple(axes), _cs({"axes": axes})),
+        "field": Array(_numbers(2, 2, 2, 2), (*axes, *other), _cs({"axes": axes}, {"axes": other})),
         "sources": Group(),
         "sources/heights": Array([1.0, 2.0], ("heights",), own),
     }
