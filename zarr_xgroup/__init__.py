@@ -43,6 +43,7 @@ from zarr_xgroup.errors import (
 )
 
 if TYPE_CHECKING:
+    from zarr_xgroup.report.checking import check
     from zarr_xgroup.report.explaining import explain
 
 __version__ = "0.1.0"
@@ -66,12 +67,16 @@ __all__ = [
     "XGroupStoreNotFoundError",
     "XGroupWarning",
     "__version__",
+    "check",
     "explain",
     "register",
 ]
 
 #: What opens do without is imported when it is first asked for: from which module, by name.
-_LATER = {"explain": "zarr_xgroup.report.explaining"}
+_LATER = {
+    "check": "zarr_xgroup.report.checking",
+    "explain": "zarr_xgroup.report.explaining",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from zarr_xgroup.conventions import lending
@@ -15,6 +15,9 @@ from zarr_xgroup.metadata.nodes import Node
 if TYPE_CHECKING:
     import xarray as xr
     import zarr
+
+    from zarr_xgroup.report.rules.subject import Subject
+    from zarr_xgroup.report.verdict import Mistake
 
 __all__ = ["ConventionHandler", "declarations"]
 
@@ -190,6 +193,24 @@ class ConventionHandler:
             metadata is said to its `problem` and `note`.
         """
         return lending.interpreted(self, array)
+
+    @classmethod
+    def check(cls, subject: Subject) -> Iterable[Mistake]:
+        """Return what a producer should mend in the metadata of a node, for `zarr_xgroup.check`.
+
+        By default nothing. Asked of every group and array, whether or not it declares the convention.
+
+        Parameters
+        ----------
+        subject : zarr_xgroup.report.rules.Subject
+            The node: its attributes, and those of the groups that it is in.
+
+        Returns
+        -------
+        iterable of zarr_xgroup.report.verdict.Mistake
+            As `zarr_xgroup.report.rules.mistake` makes them.
+        """
+        return ()
 
     @classmethod
     def says_something(cls) -> bool:

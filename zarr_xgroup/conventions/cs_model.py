@@ -47,10 +47,13 @@ class Wrong:
         The way to the part.
     reason : str
         What is wrong with it.
+    meant : str
+        Set for a key that is not known: the one that was probably meant.
     """
 
     keys: Keys
     reason: str
+    meant: str = ""
 
     def at(self, node: Node) -> XGroupMetadataError:
         """Return the error of the part as it is written in a node."""
@@ -80,7 +83,7 @@ class _Parsing:
         """Take down keys that were probably meant to be others; `but` that one is told elsewhere."""
         for key, meant in _misspelt(fragment, known).items():
             if meant != but:
-                self.wrong.append(Wrong((*fragment.keys, key), _not_known(meant)))
+                self.wrong.append(Wrong((*fragment.keys, key), _not_known(meant), meant))
 
     def identity(self, fragment: Fragment) -> None:
         """Take down why ``id`` is no proj object, if it is none."""

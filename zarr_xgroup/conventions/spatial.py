@@ -468,14 +468,9 @@ class Grid:
         """
         if self.attribute("transform") is None:
             return False
-        other = Transform(_of_gdal(transform.affine), transform.centre)
-        area = other.affine.a * other.affine.e - other.affine.b * other.affine.d
-        if area == 0 or self._is_too_wide(other, sizes):
-            return False
         written = None if box is None else self.array.quietly(_four_numbers, box)
-        if written is not None:
-            return not spans(written, transform, sizes) and spans(written, other, sizes)
-        return self._is_too_wide(transform, sizes)
+        unit = str(self._axis_attributes()["X"].get("units", ""))
+        return in_order_of_gdal(transform, sizes, written, unit) is not None
 
     def _tell_of_gdal(self, transform: Transform, sizes: tuple[int, int]) -> None:
         message = _(
@@ -488,13 +483,6 @@ class Grid:
             meant=list(_of_gdal(transform.affine))[:6],
         )
         self.array.note(message)
-
-    def _is_too_wide(self, transform: Transform, sizes: tuple[int, int]) -> bool:
-        """Tell whether a grid is wider than the Earth, in the unit of its CRS."""
-        units = str(self._axis_attributes()["X"].get("units", ""))
-        widest = next((size for unit, size in _WIDEST.items() if units.startswith(unit)), math.inf)
-        left, bottom, right, top = extent_of(transform, sizes)
-        return max(right - left, top - bottom) > widest
 
     def _check_shape(self, sizes: tuple[int, int]) -> None:
         shape = self.attribute("shape")
@@ -548,6 +536,43 @@ def spans(
         abs(a - b) <= cell * cells
         for a, b, cell in zip(box, actual, (wide, high, wide, high), strict=True)
     )
+
+
+def is_wider_than_earth(transform: Transform, sizes: tuple[int, int], unit: str) -> bool:
+    """Tell whether a grid is wider than the Earth, in the unit of its CRS ("" if not known)."""
+    widest = next((size for name, size in _WIDEST.items() if unit.startswith(name)), math.inf)
+    left, bottom, right, top = extent_of(transform, sizes)
+    return max(right - left, top - bottom) > widest
+
+
+def in_order_of_gdal(
+    transform: Transform, sizes: tuple[int, int], box: list[float] | None, unit: str
+) -> Transform | None:
+    """Return the transform that is meant where numbers are in the order of GDAL, else None.
+
+    They are if the grid is wider than the Earth, or off its own bounding box, and would not be so in
+    that order.
+
+    Parameters
+    ----------
+    transform : Transform
+        As it is written.
+    sizes : tuple of int
+        The number of rows, and of columns.
+    box : list of float, optional
+        The bounding box.
+    unit : str
+        The unit of the CRS, "" if it is not known.
+    """
+    other = Transform(_of_gdal(transform.affine), transform.centre)
+    area = other.affine.a * other.affine.e - other.affine.b * other.affine.d
+    if area == 0 or is_wider_than_earth(other, sizes, unit):
+        return None
+    if box is not None:
+        is_meant = not spans(box, transform, sizes) and spans(box, other, sizes)
+    else:
+        is_meant = is_wider_than_earth(transform, sizes, unit)
+    return other if is_meant else None
 
 
 def _of_gdal(affine: Affine) -> Affine:

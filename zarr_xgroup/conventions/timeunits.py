@@ -67,6 +67,11 @@ def cf_unit(unit: str) -> str:
     return word if word.removesuffix("s") in _UNITS else unit.strip()
 
 
+def is_unit(unit: str) -> bool:
+    """Tell whether a text is a unit of time that is known."""
+    return cf_unit(unit) in {f"{name}s" for name in _UNITS}
+
+
 def is_epoch(text: str) -> bool:
     """Tell whether a text is a date, or a date and time, as ISO 8601 or CF writes it."""
     text = text.strip()

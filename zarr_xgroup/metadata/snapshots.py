@@ -138,6 +138,11 @@ class Snapshot:
             yield path
             queue.extend(join_path(path, name) for name in self.groups(path))
 
+    def nodes_below(self, group: str) -> Iterator[str]:
+        """Yield the paths of all that is known to be below a group, parents first."""
+        for path in self.subtree(group):
+            yield from (join_path(path, name) for name, _document in self._members(path))
+
     def names(self, group: str) -> frozenset[str]:
         """Return the names of all that is known to be directly below a group."""
         return frozenset(self._children.get(group, ()))

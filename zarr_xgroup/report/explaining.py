@@ -21,6 +21,7 @@ from zarr_xgroup.findings import Finding, Kind, summed_up
 from zarr_xgroup.i18n import _, ngettext
 from zarr_xgroup.metadata.cf import names_in
 from zarr_xgroup.metadata.nodes import Keys, Node, pointer_to
+from zarr_xgroup.metadata.snapshots import Snapshots
 from zarr_xgroup.redaction import redact, told
 from zarr_xgroup.report.explanation import (
     Explanation,
@@ -110,7 +111,7 @@ class _Explaining:
             self._snapshot.zarr_format,
             self._snapshot.is_consolidated(self._planned.group),
             tuple(map(self._group, self._plans)),
-            tuple(self._references()),
+            tuple(found_references(self._plans, self._snapshots)),
             tuple(self._problems()),
         )
 
@@ -267,24 +268,6 @@ class _Explaining:
 
     # References and problems.
 
-    def _references(self) -> Iterator[FoundReference]:
-        users: dict[tuple[Node, Keys, Followed], dict[str, None]] = {}
-        for plan in self._plans:
-            for reading in plan.reading.arrays:
-                for it in reading.references:
-                    key = (it.written_for(reading.node), it.keys, it.without_place())
-                    users.setdefault(key, {})[str(reading.node)] = None
-        for (node, keys, it), arrays in users.items():
-            end = None if it.leads_to is None else self._place(it.leads_to, it.leads_to_keys)
-            yield FoundReference(
-                self._place(node, keys),
-                redact(it.target),
-                end,
-                it.by_fallback,
-                redact(it.text),
-                tuple(arrays),
-            )
-
     def _problems(self) -> Iterator[FoundProblem]:
         found: list[Finding] = list(self._planned.library.findings)
         for plan in self._plans:
@@ -305,8 +288,34 @@ class _Explaining:
         return FoundProblem(finding.kind.value, finding.text, place, finding.arrays, finding.lost)
 
     def _place(self, node: Node, keys: Keys = (), pointer: str = "") -> Place:
-        store = told(self._snapshots[node.store].name) if node.store else None
-        return Place(str(node), pointer or pointer_to(keys), store)
+        return _place(self._snapshots, node, pointer or pointer_to(keys))
+
+
+def found_references(plans: Iterable[GroupPlan], snapshots: Snapshots) -> Iterator[FoundReference]:
+    """Yield the references that were followed for the arrays of groups, each place once."""
+    users: dict[tuple[Node, Keys, Followed], dict[str, None]] = {}
+    for plan in plans:
+        for reading in plan.reading.arrays:
+            for it in reading.references:
+                key = (it.written_for(reading.node), it.keys, it.without_place())
+                users.setdefault(key, {})[str(reading.node)] = None
+    for (node, keys, it), arrays in users.items():
+        end = None
+        if it.leads_to is not None:
+            end = _place(snapshots, it.leads_to, pointer_to(it.leads_to_keys))
+        yield FoundReference(
+            _place(snapshots, node, pointer_to(keys)),
+            redact(it.target),
+            end,
+            it.by_fallback,
+            redact(it.text),
+            tuple(arrays),
+        )
+
+
+def _place(snapshots: Snapshots, node: Node, pointer: str) -> Place:
+    store = told(snapshots[node.store].name) if node.store else None
+    return Place(str(node), pointer, store)
 
 
 def _found_crs(crs: Crs, variable: str | None) -> FoundCrs:

@@ -204,7 +204,22 @@ class Library:
             If the group's own members cannot be listed.
         """
         self._read_group(group, is_tree=True)
-        self.wait(self._read_below(group))
+        self.wait(self._read_below(0, [group]))
+
+    def read_beside_consolidated(self, group: str) -> Snapshot:
+        """Return what nodes' own documents say of a group that is consolidated and all below it.
+
+        All those that are consolidated are read at once; then all others, as far as they can be listed.
+        """
+        known = self.snapshots[0]
+        own = Snapshot(known.name, known.zarr_format)
+        store = OpenStore(self.zarr_store(0), closes=False, ignores_consolidated=True)
+        number = self._add(store, own)
+        nodes = [*known.nodes_below(group)] + [group] * (group != known.consolidated_at)
+        self.wait(self._read_documents(number, nodes))
+        self.wait(self._read_members(number, [group], is_tree=True, with_parents=False))
+        self.wait(self._read_below(number, [group]))
+        return own
 
     def values(self, requests: Iterable[ValueRequest]) -> list[Any]:
         """Return the values of arrays, or what is wrong with them, in the order of the requests."""
@@ -475,13 +490,13 @@ class Library:
         problem.__cause__ = names if isinstance(names, XGroupStoreError) else None
         snapshot.learn_unlisted(group, problem)
 
-    async def _read_below(self, group: str) -> None:
-        snapshot = self.snapshots[0]
-        level = [group]
+    async def _read_below(self, number: int, groups: Iterable[str]) -> None:
+        """Read all that is below groups whose members are known, level by level."""
+        snapshot, level = self.snapshots[number], list(groups)
         while level:
             level = [join_path(path, name) for path in level for name in snapshot.groups(path)]
             # The groups that these are in are known.
-            await self._read_members(0, level, is_tree=True, with_parents=False)
+            await self._read_members(number, level, is_tree=True, with_parents=False)
 
 
 def _close(stores: Iterable[Store]) -> None:

@@ -38,7 +38,10 @@ FOLDERS = ("report", "datasets", "conventions", "variables", "storage", "metadat
 #: What every folder may import.
 COMMON = ("errors", "findings", "i18n", "redaction", "_compat", "resolver")
 #: The modules of folders that do no I/O, and that know nothing that could.
-PURE = ("metadata.", "conventions.", "variables.sources", "variables.functions", "resolver")
+PURE = (
+    *("metadata.", "conventions.", "variables.sources", "variables.functions", "resolver"),
+    "report.rules",
+)
 PURE_OF_DATASETS = ("budget", "dimensions", "inheritance", "interpretation", "naming", "plan")
 #: The one module of these that lends zarr objects to handlers of third parties.
 ADAPTER = "conventions.lending"

@@ -1,0 +1,116 @@
+"""Checking a store against the conventions that it declares."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any, Unpack
+
+from zarr_xgroup.datasets.plan import GroupPlan, without_principal
+from zarr_xgroup.datasets.planning import OpenOptions, Planning, planning
+from zarr_xgroup.findings import Finding
+from zarr_xgroup.i18n import ngettext
+from zarr_xgroup.redaction import told
+from zarr_xgroup.report.explaining import found_references
+from zarr_xgroup.report.explanation import Place
+from zarr_xgroup.report.rules import Checked, consolidated, mistakes_of, opening, references
+from zarr_xgroup.report.verdict import Mistake, Verdict
+
+_NOWHERE = Place("")
+
+#: How many mistakes by one rule are told.
+_MOST = 200
+
+
+def check(store: Any, **options: Unpack[OpenOptions]) -> Verdict:
+    """Check what a store declares against the documents of its conventions.
+
+    Reads metadata documents, and no chunk. If the store has consolidated metadata, the nodes' own
+    documents are read as well, to compare the two.
+
+    Parameters
+    ----------
+    store : str, os.PathLike, zarr.abc.store.Store, zarr.Group, ...
+        The store, as for `xarray.open_datatree` with ``engine="xgroup"``.
+    **options
+        Those of an open: ``group`` (checked with all groups below it), ``consolidated``,
+        ``storage_options``, ...
+
+    Returns
+    -------
+    Verdict
+        What a producer should mend, errors first; empty where nothing is wrong. It prints as text.
+
+    Raises
+    ------
+    XGroupError
+        As an open raises: if there is no such store or group, or it cannot be read.
+
+    Examples
+    --------
+    >>> import zarr_xgroup
+    >>> verdict = zarr_xgroup.check(store)  # doctest: +SKIP
+    >>> verdict.is_clean  # doctest: +SKIP
+    True
+    """
+    with planning(store, options) as planned:
+        mistakes = limited(merged(_mistakes(planned)))
+        order = sorted(mistakes, key=lambda it: (it.severity != "error", it.place.node))
+        name = told(planned.library.snapshots[0].name)
+        verdict = Verdict(name, f"/{planned.group}", tuple(order))
+        planned.library.close()
+    return verdict
+
+
+def merged(mistakes: Iterable[Mistake]) -> list[Mistake]:
+    """Return mistakes, those that say the same in several places as one."""
+    found: dict[Mistake, tuple[Mistake, dict[Place, None]]] = {}
+    for it in mistakes:
+        key = replace(it, place=_NOWHERE, places=())
+        _first, places = found.setdefault(key, (it, {}))
+        places.update(dict.fromkeys(it.places))
+    return [replace(first, places=tuple(places)) for first, places in found.values()]
+
+
+def limited(mistakes: Iterable[Mistake]) -> Iterator[Mistake]:
+    """Yield mistakes, of those by one rule at most 200: the last counts what it stands for."""
+    by_rule: defaultdict[str, list[Mistake]] = defaultdict(list)
+    for it in mistakes:
+        by_rule[it.rule.name].append(it)
+    for same in by_rule.values():
+        kept, rest = same[:_MOST], same[_MOST:]
+        yield from kept[:-1] if rest else kept
+        if rest:
+            rest = [kept[-1], *rest]
+            text = ngettext(
+                "{count} more by this rule. The first: {text}",
+                "{count} more by this rule. The first: {text}",
+                len(rest),
+            ).format(count=len(rest), text=rest[0].text)
+            places = dict.fromkeys(place for it in rest for place in it.places)
+            yield replace(rest[0], text=text, places=tuple(places))
+
+
+def _mistakes(planned: Planning) -> Iterator[Mistake]:
+    """Yield all that is wrong, maybe the same in several places."""
+    library = planned.library
+    plans = planned.plan_tree(with_indexes=True)
+    checked = Checked(library.snapshots, planned.group)
+    found = merged(it for subject in checked.subjects() for it in mistakes_of(subject))
+    followed = found_references(plans, library.snapshots)
+    found = merged([*found, *references.check(followed, found, checked)])
+    yield from found
+    findings = [*library.findings, *_findings(planned, plans)]
+    yield from opening.check(findings, found, checked)
+    snapshot = library.snapshots[0]
+    if snapshot.consolidated_at is not None:
+        own = library.read_beside_consolidated(planned.group)
+        yield from consolidated.check(snapshot, own, planned.group)
+
+
+def _findings(planned: Planning, plans: list[GroupPlan]) -> Iterator[Finding]:
+    for plan in plans:
+        yield from plan.findings
+    snapshot = planned.library.snapshots[0]
+    yield from without_principal(plans, snapshot, assumed=planned.assumed, is_tree=True)

@@ -1,0 +1,110 @@
+"""The rules that stores should follow: one module a convention, each a table and functions.
+
+A rule is a pure function of what is known of a store. It yields mistakes, with the place and what to
+write instead; the same text for the same mistake in other nodes, so that they are told as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from zarr_xgroup.conventions.registry import BUILT_IN, Handler, handlers
+from zarr_xgroup.errors import XGroupError, XGroupPluginWarning, containing, warn_user
+from zarr_xgroup.i18n import _
+from zarr_xgroup.report.rules import (
+    arrays,
+    consolidated,
+    cs,
+    declarations,
+    geolocation,
+    multiscales,
+    opening,
+    proj,
+    ref,
+    references,
+    spatial,
+    times,
+    uom,
+)
+from zarr_xgroup.report.rules.subject import Checked, Subject, mistake
+from zarr_xgroup.report.verdict import Mistake, Rule
+
+__all__ = [
+    "RULES",
+    "Checked",
+    "Subject",
+    "consolidated",
+    "mistake",
+    "mistakes_of",
+    "opening",
+    "references",
+]
+
+#: Those whose rules look at one node, and at what is around it.
+_OF_NODES = (
+    declarations,
+    arrays,
+    cs,
+    spatial,
+    multiscales,
+    proj,
+    geolocation,
+    uom,
+    ref,
+    times,
+)
+
+#: How the attributes begin that these look at, besides declarations and references.
+_READ = ("cs", "crs", "spatial:", "proj:", "geolocation", "uom", "multiscales", "units", "calendar")
+
+#: All rules that are built in.
+RULES: tuple[Rule, ...] = tuple(
+    rule for module in (*_OF_NODES, references, consolidated, opening) for rule in module.RULES
+)
+
+
+def mistakes_of(subject: Subject) -> Iterator[Mistake]:
+    """Yield what is wrong with a node by the rules that look at nodes, third parties' among them."""
+    yield from _of_alike(subject) if subject.is_array else _asked(subject)
+    for handler in handlers():
+        if handler not in BUILT_IN and handler not in subject.store.failed:
+            yield from _of_third_party(handler, subject)
+
+
+def _asked(subject: Subject) -> Iterator[Mistake]:
+    for module in _OF_NODES:
+        yield from module.check(subject)
+
+
+def _of_alike(array: Subject) -> Iterator[Mistake]:
+    """Yield what is wrong with an array: the same as with another of its group that is written alike."""
+    known = array.store.known
+    key = (array.node.group, array.document.text_without_attributes(), *_significant(array))
+    level = spatial.level_of(array)
+    whole = (*key, None if level is None else level[1].keys)
+    first, mistakes = known.get(whole) or (array.node, list(_asked(array)))
+    known[whole] = first, mistakes
+    yield from (it.moved(str(first), str(array.node)) for it in mistakes)
+
+
+def _significant(array: Subject) -> Iterator[tuple[str, bytes]]:
+    """Yield the attributes of an array that rules look at, as text."""
+    for key in array.attributes:
+        text = array.attributes.text(key) or b""
+        is_read = key.startswith(_READ) or "convention" in key.lower()
+        if is_read or b'"node"' in text or b"\\u" in text:
+            yield key, text
+
+
+def _of_third_party(handler: Handler, subject: Subject) -> Iterable[Mistake]:
+    """Return what a third party's handler finds. If it raises anything, that is told once."""
+    try:
+        with containing():
+            return list(handler.check(subject))
+    except XGroupError as error:
+        message = _("the rules of convention {name!r} ({module}) failed: {reason}").format(
+            name=handler.name, module=handler.__module__, reason=error
+        )
+        subject.store.failed.add(handler)
+        warn_user(XGroupPluginWarning(message, error))
+        return []

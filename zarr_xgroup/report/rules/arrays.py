@@ -1,0 +1,96 @@
+"""What documents of Zarr say of dimensions, as far as conventions need it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from zarr_xgroup.conventions.cs import CsHandler
+from zarr_xgroup.conventions.spatial import SpatialHandler
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.dimensions import DIMENSION_KEY, dimension_pointer
+from zarr_xgroup.metadata.nodes import Fragment
+from zarr_xgroup.report.rules.spatial import are_names, nearest
+from zarr_xgroup.report.rules.subject import Subject, mistake, write
+from zarr_xgroup.report.verdict import Mistake, Rule
+
+NZ = "NZ-1.0 convention (zarr-conventions/nz)"
+
+NAMES = Rule("arrays/dimension-names", NZ, "Array: dimension_names")
+SIZES = Rule("arrays/one-size-for-a-dimension", NZ, "Dimension: shared dimension constraint")
+
+RULES = (NAMES, SIZES)
+
+
+def check(subject: Subject) -> Iterator[Mistake]:
+    """Yield arrays without names of dimensions, and dimensions of two sizes."""
+    if subject.is_array:
+        yield from _names(subject)
+    else:
+        yield from _sizes(subject)
+
+
+def _names(subject: Subject) -> Iterator[Mistake]:
+    """Yield that an array whose convention goes by the names of its dimensions has none for some."""
+    if None not in subject.dims or not _goes_by_names(subject):
+        return
+    key = "dimension_names" if subject.document["zarr_format"] == 3 else DIMENSION_KEY
+    keys = tuple(dimension_pointer(subject.document).split("/")[1:])
+    text = _("gives {count} of {ndim} dimensions no name").format(
+        count=subject.dims.count(None), ndim=len(subject.dims)
+    )
+    place = Fragment(subject.node, keys, None)
+    yield mistake(NAMES, place, text, write(key, _likely_names(subject)))
+
+
+def _goes_by_names(subject: Subject) -> bool:
+    has_cs = subject.attribute("cs") is not None and subject.is_declared(CsHandler)
+    has_grid = len(subject.dims) > 1 and nearest(subject, "dimensions") is not None
+    return has_cs or (has_grid and subject.is_declared(SpatialHandler))
+
+
+def _likely_names(subject: Subject) -> list[str]:
+    """Return the names that another array of the group and shape has, else those of the grid."""
+    group, shape = subject.group, list(subject.document["shape"])
+    for other in group.arrays() if group is not None else ():
+        if list(other.document["shape"]) == shape and None not in other.dims:
+            return [str(name) for name in other.dims]
+    declared = nearest(subject, "dimensions")
+    grid = list(declared.value) if declared is not None and are_names(declared.value) else []
+    names = [name or f"dim_{axis}" for axis, name in enumerate(subject.dims)]
+    return [*names[: -len(grid)], *grid] if grid and len(names) > 1 else names
+
+
+def _sizes(group: Subject) -> Iterator[Mistake]:
+    """Yield arrays by which a dimension of the group has another size than by an earlier one."""
+    if not group.store.declares_something:
+        return
+    sizes: dict[str, tuple[int, str]] = {}
+    others: defaultdict[tuple[str, int], list[Subject]] = defaultdict(list)
+    arrays = sorted(group.arrays(), key=lambda it: it.dims != (it.node.name,))
+    for array in arrays:
+        for name, size in array.sizes.items():
+            first, _path = sizes.setdefault(name, (size, str(array.node)))
+            if size != first:
+                others[name, size].append(array)
+    for (name, size), found in others.items():
+        if not name.startswith("/") and any(map(_follows_something, found)):
+            for array in found:
+                yield _other_size(array, name, sizes[name], size)
+
+
+def _follows_something(array: Subject) -> bool:
+    return _goes_by_names(array) or array.attribute("zarr_conventions") is not None
+
+
+def _other_size(array: Subject, name: str, first: tuple[int, str], size: int) -> Mistake:
+    text = _("the dimension {name!r} has {size} positions here, but {first} in {other}").format(
+        name=name, size=size, first=first[0], other=first[1]
+    )
+    key = "dimension_names" if array.document["zarr_format"] == 3 else DIMENSION_KEY
+    renamed = [f"{it}_{size}" if it == name else it for it in array.dims]
+    remedy = _("{write}, or put the arrays of each size into a group of their own").format(
+        write=write(key, renamed)
+    )
+    keys = tuple(dimension_pointer(array.document).split("/")[1:])
+    return mistake(SIZES, Fragment(array.node, keys, None), text, remedy, "warning")

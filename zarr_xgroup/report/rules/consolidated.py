@@ -1,0 +1,78 @@
+"""Consolidated metadata: whether they are what the nodes' own documents say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.documents import Document
+from zarr_xgroup.metadata.nodes import Fragment, Node
+from zarr_xgroup.metadata.snapshots import Snapshot
+from zarr_xgroup.report.rules.subject import mistake
+from zarr_xgroup.report.verdict import Mistake, Rule
+
+DOCUMENT = "Zarr, consolidated metadata"
+
+SAME = Rule("consolidated/same", DOCUMENT, "metadata")
+COMPLETE = Rule("consolidated/complete", DOCUMENT, "metadata")
+THERE = Rule("consolidated/nodes-are-there", DOCUMENT, "metadata")
+
+RULES = (SAME, COMPLETE, THERE)
+
+
+def check(consolidated: Snapshot, own: Snapshot, group: str) -> Iterator[Mistake]:
+    """Yield nodes that consolidated metadata lack, or say something else of than their documents.
+
+    Parameters
+    ----------
+    consolidated : Snapshot
+        What is known from consolidated metadata.
+    own : Snapshot
+        What the nodes' own documents say, as far as they could be read.
+    group : str
+        The path of the group that is checked, with all below it.
+    """
+    at = consolidated.consolidated_at
+    remedy = _("consolidate again: `zarr.consolidate_metadata(store{path})`").format(
+        path=f', path="{at}"' if at else ""
+    )
+    nodes = [*consolidated.nodes_below(group), *own.nodes_below(group)]
+    for path in dict.fromkeys([group, *nodes]):
+        theirs, written = consolidated.document(path), own.document(path)
+        if path == at or path in own.problems:
+            continue
+        place = Fragment(Node(0, path), (), None)
+        if theirs is None and path not in consolidated.problems:
+            text = _("the node is not in the consolidated metadata: an open does not find it")
+            yield mistake(COMPLETE, place, text, remedy)
+        elif written is None and theirs is not None and (theirs.is_array or theirs.attributes):
+            text = _("the node is in the consolidated metadata, but not in the store")
+            yield mistake(THERE, place, text, remedy)
+        elif theirs is not None and written is not None:
+            for keys in _differences(theirs, written):
+                text = _("the consolidated metadata say something else")
+                yield mistake(SAME, Fragment(place.node, keys, None), text, remedy)
+
+
+def _differences(theirs: Document, written: Document) -> Iterator[tuple[str, ...]]:
+    """Yield the ways to the members, and to the attributes, in which two documents differ."""
+    for keys, one, other in (
+        ((), theirs, written),
+        (("attributes",), theirs.attributes, written.attributes),
+    ):
+        for key in sorted({*one, *other}):
+            if key != "attributes" and not _is_same(one, other, key):
+                yield (*keys, key)
+
+
+def _is_same(one: Mapping[str, Any], other: Mapping[str, Any], key: str) -> bool:
+    if (key in one) != (key in other):
+        return one.get(key) is None and other.get(key) is None
+    return _text(one[key]) == _text(other[key])
+
+
+def _text(value: Any) -> str:
+    """Return a value as text: NaN, unlike itself, is NaN there."""
+    return json.dumps(value, sort_keys=True, default=dict)

@@ -1,0 +1,356 @@
+"""How nodes declare conventions: the attribute ``zarr_conventions``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any, ClassVar
+
+from zarr_xgroup.conventions.array import CONVENTIONS_KEY
+from zarr_xgroup.conventions.base import ConventionHandler, declarations
+from zarr_xgroup.conventions.cs import CsHandler
+from zarr_xgroup.conventions.geolocation import GeolocationHandler
+from zarr_xgroup.conventions.proj import ProjHandler
+from zarr_xgroup.conventions.registry import handlers
+from zarr_xgroup.conventions.spatial import SpatialHandler
+from zarr_xgroup.conventions.spelling import misspelt
+from zarr_xgroup.conventions.uom import UomHandler
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.nodes import OBJECT, Fragment
+from zarr_xgroup.report.rules.subject import Severity, Subject, got, mistake, shown
+from zarr_xgroup.report.verdict import Mistake, Rule
+
+FRAMEWORK = "Zarr conventions specification (zarr-conventions/zarr-conventions-spec)"
+
+LIST = Rule("conventions/list-of-objects", FRAMEWORK, "Convention registration")
+IDENTIFIED = Rule("conventions/identified", FRAMEWORK, "Convention identity")
+TEXTS = Rule("conventions/texts", FRAMEWORK, "Convention identity")
+KNOWN = Rule("conventions/counts-for-something", FRAMEWORK, "Convention identity")
+ONCE = Rule("conventions/declared-once", FRAMEWORK, "Convention registration")
+DECLARED = Rule("conventions/declared", FRAMEWORK, "Convention registration")
+USED = Rule("conventions/used", FRAMEWORK, "Convention registration")
+KEY = Rule("conventions/spelling-of-zarr_conventions", FRAMEWORK, "Convention registration")
+SPELLING = Rule("conventions/spelling-of-attributes", FRAMEWORK, "Attribute names and prefixes")
+
+RULES = (LIST, IDENTIFIED, TEXTS, KNOWN, ONCE, DECLARED, USED, KEY, SPELLING)
+
+_IDENTIFIERS = ("uuid", "schema_url", "spec_url")
+_TEXTS = (*_IDENTIFIERS, "name", "description")
+
+#: How much alike two uuids are of which one is a slip of the other.
+_ALIKE = 0.9
+
+#: What only the projection extension of STAC writes: beside these, ``proj:*`` is not the convention.
+_OF_STAC = frozenset(f"proj:{key}" for key in ("epsg", "transform", "shape", "bbox", "centroid"))
+
+_KEYS_OF_PROJ = ("proj:code", "proj:wkt2", "proj:projjson")
+KEYS_OF_SPATIAL = tuple(
+    f"spatial:{key}"
+    for key in ("dimensions", "transform", "transform_type", "registration", "bbox", "shape")
+)
+
+
+class Multiscales(ConventionHandler):
+    """The layout convention `multiscales`, which is read with `spatial`."""
+
+    tier = "service"
+    name = "multiscales"
+    uuid: ClassVar[str | None] = "d35379db-88df-4056-af3a-620245f8e347"
+    repositories = ("zarr-conventions/multiscales",)
+
+
+class _Nz(ConventionHandler):
+    """The structure convention NZ-1.0."""
+
+    tier = "service"
+    name = "NZ-1.0"
+    uuid: ClassVar[str | None] = "d0a980b5-c644-4dcc-85a1-283799a58f40"
+    repositories = ("zarr-conventions/nz",)
+
+
+def conventions() -> list[type[ConventionHandler]]:
+    """Return all conventions that are known by an identity."""
+    known: list[type[ConventionHandler]] = [*handlers(), Multiscales, _Nz]
+    return [it for it in known if it.uuid is not None or it.repositories]
+
+
+def _has_cs(attributes: Mapping[str, Any]) -> list[str]:
+    cs = attributes.get("cs")
+    return ["cs"] if isinstance(cs, OBJECT) and isinstance(cs.get("crs"), list) else []
+
+
+def _has_spatial(attributes: Mapping[str, Any]) -> list[str]:
+    return [key for key in KEYS_OF_SPATIAL if key in attributes]
+
+
+def _has_proj(attributes: Mapping[str, Any]) -> list[str]:
+    if any(key in attributes for key in _OF_STAC):
+        return []
+    return [key for key in _KEYS_OF_PROJ if attributes.get(key) is not None]
+
+
+def _has_geolocation(attributes: Mapping[str, Any]) -> list[str]:
+    written = attributes.get("geolocation")
+    kinds = written.keys() & {"geodetic", "planar"} if isinstance(written, OBJECT) else ()
+    return ["geolocation"] if kinds else []
+
+
+def _has_uom(attributes: Mapping[str, Any]) -> list[str]:
+    uom = attributes.get("uom")
+    return ["uom"] if isinstance(uom, OBJECT) and "ucum" in uom else []
+
+
+def _has_multiscales(attributes: Mapping[str, Any]) -> list[str]:
+    written = attributes.get("multiscales")
+    return ["multiscales"] if isinstance(written, OBJECT) and "layout" in written else []
+
+
+_Has = Callable[[Mapping[str, Any]], list[str]]
+
+#: The attributes that are of a convention beyond doubt, declared or not.
+_UNMISTAKABLE: Mapping[type[ConventionHandler], _Has] = {
+    CsHandler: _has_cs,
+    SpatialHandler: _has_spatial,
+    ProjHandler: _has_proj,
+    GeolocationHandler: _has_geolocation,
+    UomHandler: _has_uom,
+    Multiscales: _has_multiscales,
+}
+
+#: Without a declaration of these nothing is lost: they are read all the same.
+_READ_ALL_THE_SAME = (ProjHandler, Multiscales)
+
+
+def is_meant(subject: Subject, convention: type[ConventionHandler]) -> bool:
+    """Tell whether attributes of a node are to be read by a convention: declared, or beyond doubt."""
+    has = _UNMISTAKABLE[convention]
+    return subject.is_declared(convention) or bool(has(subject.attributes))
+
+
+def check(subject: Subject) -> Iterator[Mistake]:
+    """Yield what is wrong with what a node declares, or does not."""
+    yield from _spelling_of_key(subject)
+    written = subject.attribute(CONVENTIONS_KEY)
+    if written is not None:
+        yield from _items(written)
+        yield from _twice(subject, written)
+    yield from _undeclared(subject)
+    yield from _unused(subject)
+    yield from _spelling(subject)
+
+
+def declaration(convention: type[ConventionHandler]) -> str:
+    """Return how a convention is declared."""
+    if convention.uuid is None:
+        return f'{{"name": "{convention.name}"}}'
+    return f'{{"uuid": "{convention.uuid}", "name": "{convention.name}"}}'
+
+
+def _add(convention: type[ConventionHandler]) -> str:
+    return _('add {item} to the list "{key}" of the node').format(
+        item=declaration(convention), key=CONVENTIONS_KEY
+    )
+
+
+def _spelling_of_key(subject: Subject) -> Iterator[Mistake]:
+    keys = [key for key in subject.attributes if "convention" in key.lower()]
+    others = frozenset({"conventions", "Conventions"})
+    for key in misspelt(keys, [CONVENTIONS_KEY], others):
+        text = _("{key!r} means nothing: no convention is declared by it").format(key=key)
+        remedy = _('call the attribute "{key}"').format(key=CONVENTIONS_KEY)
+        yield mistake(KEY, subject.all_attributes, text, remedy, key=key)
+
+
+def _items(written: Fragment) -> Iterator[Mistake]:
+    if isinstance(written.value, OBJECT):
+        if len(list(declarations({CONVENTIONS_KEY: written.value}))) == len(written.value):
+            return  # framework 0.1.0
+    elif isinstance(written.value, list):
+        for item in written.items():
+            yield from _item(item)
+        return
+    text = got(_("a list of objects"), written.value)
+    example = f'"{CONVENTIONS_KEY}": [{declaration(CsHandler)}]'
+    yield mistake(LIST, written, text, _("write a list such as {example}").format(example=example))
+
+
+def _item(item: Fragment) -> Iterator[Mistake]:
+    """Yield what is wrong with one declaration."""
+    if not isinstance(item.value, OBJECT):
+        remedy = _add_uuid(_named(item.value) or CsHandler)
+        yield mistake(LIST, item, got(_("an object"), item.value), remedy)
+        return
+    for key in _TEXTS:
+        if key in item.value and not isinstance(item.value[key], str):
+            text = got(_("a string"), item.value[key])
+            remedy = _("write a string, or leave {key!r} out").format(key=key)
+            yield mistake(TEXTS, item, text, remedy, key=key)
+    yield from _identity(item)
+
+
+def _identity(item: Fragment) -> Iterator[Mistake]:
+    """Yield that a declaration has no identity, or another one than it is called by."""
+    meant = _meant(item.value)
+    if not any(key in item.value for key in _IDENTIFIERS):
+        text = _("has none of 'uuid', 'schema_url', 'spec_url': it is declared by name only")
+        remedy = _('add "uuid"') if meant is None else _add_uuid(meant)
+        is_lost = meant is not None and not meant.matches(item.value)
+        severity: Severity = "error" if is_lost else "warning"
+        yield mistake(IDENTIFIED, item, text, remedy, severity)
+    elif meant is not None and not meant.matches(item.value):
+        key = next(key for key in _IDENTIFIERS if isinstance(item.value.get(key), str))
+        text = _("{key} {value} is not that of {name!r}, which is not declared by it")
+        text = text.format(key=key, value=shown(item.value[key]), name=meant.name)
+        yield mistake(KNOWN, item, text, _add_uuid(meant), key=key)
+
+
+def _add_uuid(meant: type[ConventionHandler]) -> str:
+    return _("write {item}").format(item=declaration(meant))
+
+
+def _named(name: object) -> type[ConventionHandler] | None:
+    """Return the convention that is called so, or nearly so."""
+    if not isinstance(name, str):
+        return None
+    known = {it.name.lower(): it for it in conventions()}
+    word = name.strip().rstrip(":").lower()
+    close = get_close_matches(word, known, 1, 0.75) if len(word) > 2 else []
+    return known.get(word) or next((known[it] for it in close), None)
+
+
+def _meant(item: Mapping[str, Any]) -> type[ConventionHandler] | None:
+    """Return the convention that a declaration is probably meant to be of.
+
+    That is what it is called, else what it is, else whose URL it has, or nearly whose uuid or name.
+    """
+    known = conventions()
+    urls = ({key: item[key]} for key in _IDENTIFIERS[1:] if key in item)
+    for candidate in ({"name": item.get("name")}, item, *urls):
+        for it in known:
+            if it.matches(candidate):
+                return it
+    if not any(key in item for key in _IDENTIFIERS):
+        return _named(item.get("name"))
+    uuids = {it.uuid: it for it in known if it.uuid is not None}
+    uuid = item.get("uuid")
+    close = get_close_matches(uuid, uuids, 1, _ALIKE) if isinstance(uuid, str) else []
+    return uuids[close[0]] if close else None
+
+
+def _is_meant_by_an_item(subject: Subject, convention: type[ConventionHandler]) -> bool:
+    """Tell whether a declaration of a node was meant to be of a convention: that is told there."""
+    written = subject.attributes.get(CONVENTIONS_KEY)
+    items = written if isinstance(written, list) else []
+    return any(isinstance(it, OBJECT) and _stands_for(it, convention) for it in items)
+
+
+def _stands_for(item: Mapping[str, Any], convention: type[ConventionHandler]) -> bool:
+    meant = _meant(item)
+    return meant is not None and meant.name == convention.name
+
+
+def _twice(subject: Subject, written: Fragment) -> Iterator[Mistake]:
+    found: set[type[ConventionHandler]] = set()
+    if not isinstance(written.value, list):
+        return
+    for item in written.items():
+        if not isinstance(item.value, OBJECT):
+            continue
+        for it in conventions():
+            if it.matches(item.value):
+                if it in found:
+                    text = _("{name!r} is declared a second time").format(name=it.name)
+                    yield mistake(ONCE, item, text, _("leave this item out"), "warning")
+                found.add(it)
+
+
+def _undeclared(subject: Subject) -> Iterator[Mistake]:
+    """Yield attributes that are of a convention that nobody declares for them."""
+    for convention, has in _UNMISTAKABLE.items():
+        keys = has(subject.attributes)
+        if subject.is_array and convention is Multiscales:
+            continue  # it is told that it has no place there
+        if not keys or _is_covered(subject, convention):
+            continue
+        if _is_meant_by_an_item(subject, convention):
+            continue
+        text = _("{keys} of the convention {name!r}, which is not declared").format(
+            keys=", ".join(keys), name=convention.name
+        )
+        severity: Severity = "warning" if convention in _READ_ALL_THE_SAME else "error"
+        place = subject.all_attributes
+        yield mistake(DECLARED, place, text, _add(convention), severity, key=keys[0])
+
+
+def _is_covered(subject: Subject, convention: type[ConventionHandler]) -> bool:
+    """Tell whether a node declares a convention, or its group, or for prefixed attributes any above."""
+    if convention in (SpatialHandler, ProjHandler):
+        return subject.is_declared(convention)
+    around = [subject] if subject.group is None else [subject, subject.group]
+    return any(it.declares(convention) for it in around)
+
+
+def _unused(subject: Subject) -> Iterator[Mistake]:
+    """Yield declarations of a convention of which there is no attribute."""
+    written = subject.attribute(CONVENTIONS_KEY)
+    if written is None or not isinstance(written.value, list):
+        return
+    for item in written.items():
+        for convention, needed in _NEEDED.items():
+            is_it = isinstance(item.value, OBJECT) and convention.matches(item.value)
+            if is_it and _stands_for(item.value, convention) and not _is_used(subject, convention):
+                text = _("{name!r} is declared, but there is no {needed}").format(
+                    name=convention.name, needed=needed
+                )
+                remedy = _("add {needed}, or leave this item out").format(needed=needed)
+                yield mistake(USED, item, text, remedy)
+
+
+#: What there has to be where a convention is declared.
+_NEEDED: Mapping[type[ConventionHandler], str] = {
+    CsHandler: '"cs"',
+    SpatialHandler: '"spatial:dimensions"',
+    ProjHandler: '"proj:code", "proj:wkt2" or "proj:projjson"',
+    GeolocationHandler: '"geolocation"',
+    UomHandler: '"uom"',
+    Multiscales: '"multiscales"',
+}
+
+
+def _is_used(subject: Subject, convention: type[ConventionHandler]) -> bool:
+    """Tell whether there is an attribute of a convention that is declared at a node.
+
+    What a group declares is for what is in it, too; an array may have the attributes of its group.
+    """
+    nodes = [subject] if subject.is_array else [subject, *subject.below()]
+    if convention is SpatialHandler and subject.is_array:
+        nodes += subject.ancestors()
+    return any(_uses(it, convention) for it in nodes)
+
+
+def _uses(subject: Subject, convention: type[ConventionHandler]) -> bool:
+    attributes = subject.attributes
+    if convention is CsHandler:
+        return "cs" in attributes or "crs" in attributes
+    if convention in (ProjHandler, SpatialHandler):
+        quoted = f'"{convention.name}:'.encode()
+        keys = (key for key in attributes if key != CONVENTIONS_KEY)
+        return any(
+            key.startswith(f"{convention.name}:") or quoted in (attributes.text(key) or b"")
+            for key in keys
+        )
+    # In a CRS of cs may be a geolocation, and units.
+    quoted = b'"ucum"' if convention is UomHandler else f'"{convention.name}"'.encode()
+    within = (attributes.text(key) or b"" for key in ("cs", "crs"))
+    return convention.name in attributes or any(quoted in text for text in within)
+
+
+def _spelling(subject: Subject) -> Iterator[Mistake]:
+    """Yield prefixed attributes that were probably meant to be others."""
+    for convention, known in ((SpatialHandler, KEYS_OF_SPATIAL), (ProjHandler, _KEYS_OF_PROJ)):
+        prefix = f"{convention.name}:"
+        keys = [key for key in subject.attributes if key.startswith(prefix)]
+        for key, meant in misspelt(keys, known, _OF_STAC).items():
+            text = _("{key!r} means nothing in {name!r}").format(key=key, name=convention.name)
+            remedy = _('call the attribute "{key}"').format(key=meant)
+            yield mistake(SPELLING, subject.all_attributes, text, remedy, key=key)

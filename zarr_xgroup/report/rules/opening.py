@@ -1,0 +1,147 @@
+"""What an open finds, as far as a producer can mend it and no other rule tells it."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from zarr_xgroup.conventions.array import CONVENTIONS_KEY
+from zarr_xgroup.conventions.registry import declared_principal
+from zarr_xgroup.errors import XGroupReferenceError, XGroupStoreError
+from zarr_xgroup.findings import Finding, Kind
+from zarr_xgroup.i18n import _
+from zarr_xgroup.redaction import redact
+from zarr_xgroup.report.explanation import Place
+from zarr_xgroup.report.rules.subject import Checked, Severity
+from zarr_xgroup.report.verdict import Mistake, Rule
+
+DOCUMENT = "xarray-zarr-xgroup specification"
+
+PROBLEM = Rule("open/nothing-lost", DOCUMENT, "8 Conventions")
+CHOICE = Rule("open/one-meaning", DOCUMENT, "8 Conventions")
+DIMENSION = Rule("open/dimensions", DOCUMENT, "6 Dimensions")
+NAME = Rule("open/names", DOCUMENT, "9 Coordinates and their names")
+METADATA = Rule("open/metadata", DOCUMENT, "5 Variables")
+NO_PRINCIPAL = Rule("open/principal-convention", DOCUMENT, "8.1 Declaration")
+
+RULES = (PROBLEM, CHOICE, DIMENSION, NAME, METADATA, NO_PRINCIPAL)
+
+_DECLARED = f"/attributes/{CONVENTIONS_KEY}/"
+
+#: The place that a text begins with.
+_PLACE = re.compile(r"(?P<node>/[^#]*)#(?P<pointer>/\S*?)(:?\s|:?$)")
+
+_OF_KIND = {
+    Kind.PROBLEM: PROBLEM,
+    Kind.CHOICE: CHOICE,
+    Kind.DIMENSION: DIMENSION,
+    Kind.NAME: NAME,
+    Kind.METADATA: METADATA,
+    Kind.NO_PRINCIPAL: NO_PRINCIPAL,
+}
+
+
+def check(
+    findings: Iterable[Finding], told: Collection[Mistake], checked: Checked
+) -> Iterator[Mistake]:
+    """Yield what an open finds and no other rule has told.
+
+    Parameters
+    ----------
+    findings : iterable of Finding
+        What was found.
+    told : collection of Mistake
+        What other rules tell.
+    checked : Checked
+        The store. Where nothing is declared, names and dimensions may be anything.
+    """
+    pointers: defaultdict[str, set[str]] = defaultdict(set)
+    for place in (place for mistake in told for place in mistake.places):
+        pointers[place.node].add(place.pointer)
+    for finding in findings:
+        is_of_conventions = finding.kind in (Kind.PROBLEM, Kind.CHOICE)
+        if not (checked.declares_something or is_of_conventions):
+            continue
+        if finding.kind is Kind.NO_PRINCIPAL and not _is_forgotten(finding, checked):
+            continue
+        if not _is_told(finding, pointers):
+            yield _mistake(finding)
+
+
+def _is_told(finding: Finding, pointers: Mapping[str, Collection[str]]) -> bool:
+    """Tell whether another rule tells of the place of a finding, of a part of it or the whole."""
+    node, pointer = _place(finding)
+    if any(where.startswith(_DECLARED) for where in pointers.get(node, ())):
+        return True  # it may follow from a declaration that is wrong
+    if finding.kind in (Kind.PROBLEM, Kind.DIMENSION) and pointer:
+        return any(_is_part(pointer, where) for where in pointers.get(node, ()))
+    around = [path.rpartition("/")[0] or "/" for path in (node, *finding.arrays)]
+    told = ((it, where) for it in {node, *around} for where in pointers.get(it, ()) if where)
+    if finding.kind is Kind.NO_PRINCIPAL:
+        return any(where.startswith("/attributes/") for _node, where in told)
+    return any(
+        f"{it}#{where}" in finding.text or repr(where.rpartition("/")[2]) in finding.text
+        for it, where in told
+    )
+
+
+def _is_forgotten(finding: Finding, checked: Checked) -> bool:
+    """Tell whether a grid without coordinates is in a group of which others declare a convention."""
+    node = finding.node
+    group = None if node is None else checked.subject(node.group.path)
+    if node is None or group is None or not finding.bare:
+        return False
+    arrays = {it.node: it for it in group.arrays()}
+    is_grid = node in arrays and len(arrays[node].dims) > 1
+    return is_grid and any(declared_principal(it.attributes) for it in arrays.values())
+
+
+def _is_part(pointer: str, other: str) -> bool:
+    return f"{pointer}/".startswith(f"{other}/") or f"{other}/".startswith(f"{pointer}/")
+
+
+def _place(finding: Finding) -> tuple[str, str]:
+    """Return the node and the pointer that a finding is about."""
+    place = "" if finding.error is None else finding.error.place
+    match = _PLACE.match(place or finding.text)
+    if match is not None:
+        return match["node"], match["pointer"]
+    node = str(finding.node) if finding.node is not None else next(iter(finding.arrays), "/")
+    return node, finding.pointer
+
+
+def _mistake(finding: Finding) -> Mistake:
+    node, pointer = _place(finding)
+    place = Place(node, pointer)
+    places = (place,) if pointer or not finding.arrays else tuple(map(Place, finding.arrays))
+    text = _without_place(finding.text, node, pointer)
+    if finding.lost:
+        text = _("{text}; lost: {what}").format(text=text, what=finding.lost)
+    if finding.kind is Kind.NO_PRINCIPAL:
+        text = _("declares no principal convention, as others of the group do: no coordinates")
+    severity: Severity = "error" if finding.kind in (Kind.PROBLEM, Kind.METADATA) else "warning"
+    return Mistake(_OF_KIND[finding.kind], place, text, _remedy(finding), severity, places)
+
+
+def _without_place(text: str, node: str, pointer: str) -> str:
+    """Return a text without the place that it begins with: what is wrong in many is told once."""
+    return redact(text.removeprefix(f"{node}#{pointer}").lstrip(": "))
+
+
+def _remedy(finding: Finding) -> str:
+    if finding.kind is Kind.NO_PRINCIPAL:
+        return _('write "zarr_conventions", and what it declares, as the others have it')
+    if finding.kind is Kind.DIMENSION:
+        return _("give each dimension of a group one name and one size")
+    if finding.kind is Kind.NAME:
+        return _("give what is referred to a name that nothing else in the group has")
+    if finding.kind is Kind.METADATA:
+        return _("write the document anew, as zarr writes it")
+    if isinstance(finding.error, XGroupStoreError):
+        return _("correct the URI, or make the store readable where it is")
+    if isinstance(finding.error, XGroupReferenceError):
+        return _("refer to an array that is there and has the shape that is needed")
+    if finding.kind is Kind.CHOICE:
+        return _("write it so that all that is declared says the same")
+    return _("write it as the convention has it")

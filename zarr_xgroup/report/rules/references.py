@@ -1,0 +1,94 @@
+"""References: where they lead."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from posixpath import relpath
+
+from zarr_xgroup.i18n import _
+from zarr_xgroup.report.explanation import FoundReference, Place
+from zarr_xgroup.report.rules.subject import Checked, Severity, write
+from zarr_xgroup.report.verdict import Mistake, Rule
+
+DOCUMENT = "ref convention (R-CF/zarr_convention_ref)"
+SPECIFICATION = "xarray-zarr-xgroup specification"
+
+SOMEWHERE = Rule("ref/leads-somewhere", DOCUMENT, "node, attribute")
+FIRST = Rule("ref/first-rule", SPECIFICATION, "7 References")
+OWN = Rule("ref/own-store", DOCUMENT, "uri")
+
+RULES = (SOMEWHERE, FIRST, OWN)
+
+#: How many places that may be meant a remedy names.
+_NAMED = 3
+
+
+def check(
+    references: Iterable[FoundReference], told: Collection[Mistake], checked: Checked
+) -> Iterator[Mistake]:
+    """Yield references that lead nowhere, or only by another rule than the first.
+
+    Parameters
+    ----------
+    references : iterable of FoundReference
+        The references that were followed.
+    told : collection of Mistake
+        What other rules tell: what is no reference at all is among it.
+    checked : Checked
+        The store.
+    """
+    places = {place for mistake in told for place in mistake.places}
+    for it in references:
+        if it.source.store is None and it.source not in places:
+            if it.leads_to is None:
+                text = f"{it.target}: {it.text}"
+                yield _mistake(SOMEWHERE, it, text, _meant(it, checked), "error")
+            elif it.leads_to.store is None:
+                yield from _within(it, it.leads_to)
+
+
+def _within(reference: FoundReference, target: Place) -> Iterator[Mistake]:
+    """Yield what to write otherwise of a reference that leads to a node of the store."""
+    uri, bar, _rest = reference.target.rpartition("|")
+    if bar:
+        text = _("the uri {uri} is that of the store itself").format(uri=uri)
+        remedy = _('leave "uri" out, and {write}').format(write=write("node", target.node))
+        yield _mistake(OWN, reference, text, remedy, "warning")
+    elif reference.by_fallback:
+        text = _(
+            "{target} does not lead there from the group of the array; it was taken to be {node}"
+        ).format(target=reference.target, node=target.node)
+        remedy = write("node", target.node)
+        if reference.arrays == (reference.source.node,):
+            relative = write("node", _relative(reference, target.node))
+            remedy = _("{relative}, or {absolute}").format(relative=relative, absolute=remedy)
+        yield _mistake(FIRST, reference, text, remedy, "warning")
+
+
+def _mistake(
+    rule: Rule, reference: FoundReference, text: str, remedy: str, severity: Severity
+) -> Mistake:
+    return Mistake(rule, reference.source, text, remedy, severity, (reference.source,))
+
+
+def _relative(reference: FoundReference, node: str) -> str:
+    """Return the path of a node as the first rule finds it: from the group of the array."""
+    array = next(iter(reference.arrays), reference.source.node)
+    group = array.rpartition("/")[0] or "/"
+    return relpath(node, group)
+
+
+def _meant(reference: FoundReference, checked: Checked) -> str:
+    """Return what may be meant by a reference that leads nowhere: nodes that are called so."""
+    uri, _bar, target = reference.target.rpartition("|")
+    if uri:
+        return _("correct the URI or the path, or make the store readable where it is")
+    name = target.partition("#")[0].rstrip("/").rpartition("/")[2]
+    tried = reference.text
+    named = checked.by_name.get(name, ()) if name else ()
+    found = [it for it in named if f"{it} (" not in tried and it != reference.source.node]
+    if not found:
+        return _("refer to a node that is there and fits, or leave the reference out")
+    remedy = write("node", _relative(reference, found[0]))
+    others = ", ".join(found[1 : _NAMED + 1])
+    return _("{remedy} (or {others})").format(remedy=remedy, others=others) if others else remedy

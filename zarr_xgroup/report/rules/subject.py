@@ -1,0 +1,226 @@
+"""What rules are given: a node of the store that is checked, and its surroundings."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+from zarr_xgroup.conventions.array import CONVENTIONS_KEY
+from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.errors import XGroupError
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.dimensions import declared_dimensions
+from zarr_xgroup.metadata.documents import Document, JsonObject
+from zarr_xgroup.metadata.nodes import Fragment, Keys, Node, kind_of, pointer_to
+from zarr_xgroup.metadata.snapshots import LackingError, Lookup, Snapshots
+from zarr_xgroup.redaction import redact
+from zarr_xgroup.report.explanation import Place
+from zarr_xgroup.report.verdict import Mistake, Rule
+from zarr_xgroup.resolver import Resolver
+
+Severity: TypeAlias = Literal["error", "warning"]
+
+#: How many letters of a value that is written in a store messages show.
+_SHOWN = 100
+
+
+class Checked:
+    """A store that is checked: all that is known of it.
+
+    Parameters
+    ----------
+    snapshots : Snapshots
+        What is known; number 0 is the store.
+    group : str
+        The path of the group that is checked, with all below it.
+
+    Attributes
+    ----------
+    failed : set of handler classes
+        Third parties' handlers whose rules raised something: they are not asked again.
+    known : dict
+        What is wrong with arrays that were looked at, by what is written in them.
+    """
+
+    def __init__(self, snapshots: Snapshots, group: str) -> None:
+        self.snapshots = snapshots
+        self.snapshot = snapshots[0]
+        self._group = group
+        self.failed: set[type[ConventionHandler]] = set()
+        self.known: dict[Any, tuple[Node, list[Mistake]]] = {}
+        self._subjects: dict[str, Subject | None] = {}
+
+    def subject(self, path: str) -> Subject | None:
+        """Return a node by its path, None where there is none that can be used."""
+        if path not in self._subjects:
+            document = self.snapshot.document(path)
+            found = None if document is None else Subject(self, Node(0, path), document)
+            self._subjects[path] = found
+        return self._subjects[path]
+
+    def subjects(self) -> Iterator[Subject]:
+        """Yield the groups that are checked, parents first, each before its arrays."""
+        for path in self.snapshot.subtree(self._group):
+            group = self.subject(path)
+            if group is not None:
+                yield group
+                yield from group.arrays()
+
+    @cached_property
+    def by_name(self) -> Mapping[str, list[str]]:
+        """The absolute paths of what is checked, by the last segment."""
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for subject in self.subjects():
+            found[subject.node.name].append(str(subject.node))
+        return found
+
+    @cached_property
+    def declares_something(self) -> bool:
+        """Whether any node of what is checked, or a group above it, declares a convention."""
+        root = self.subject(self._group)
+        above = [] if root is None else root.ancestors()
+        return any(CONVENTIONS_KEY in it.attributes for it in (*above, *self.subjects()))
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A node of the store that is checked.
+
+    Attributes
+    ----------
+    store : Checked
+        The store.
+    node : Node
+        The place of the node.
+    document : Document
+        Its metadata, in the shape of a v3 document.
+    """
+
+    store: Checked
+    node: Node
+    document: Document
+
+    @property
+    def is_array(self) -> bool:
+        """Whether it is an array, else it is a group."""
+        return bool(self.document.is_array)
+
+    @property
+    def attributes(self) -> JsonObject:
+        """Its attributes, not to be changed."""
+        return self.document.attributes
+
+    def attribute(self, key: str) -> Fragment | None:
+        """Return one of its attributes, None where there is none or it is null."""
+        value = self.attributes.get(key)
+        return None if value is None else Fragment(self.node, ("attributes", key), value)
+
+    @property
+    def all_attributes(self) -> Fragment:
+        """Its attributes as one value."""
+        return Fragment(self.node, ("attributes",), self.attributes)
+
+    @property
+    def group(self) -> Subject | None:
+        """The group that it is in, None for the root."""
+        return self.store.subject(self.node.group.path) if self.node.path else None
+
+    def ancestors(self) -> Iterator[Subject]:
+        """Yield the groups that it is in, the nearest first."""
+        for node in self.node.ancestors():
+            subject = self.store.subject(node.path)
+            if subject is not None:
+                yield subject
+
+    def arrays(self) -> Iterator[Subject]:
+        """Yield the arrays directly in a group."""
+        for name, document in self.store.snapshot.arrays(self.node.path).items():
+            yield Subject(self.store, self.node.child(name), document)
+
+    def below(self) -> Iterator[Subject]:
+        """Yield all nodes below a group."""
+        for path in self.store.snapshot.subtree(self.node.path):
+            group = self.store.subject(path)
+            if group is not None:
+                if path != self.node.path:
+                    yield group
+                yield from group.arrays()
+
+    @cached_property
+    def dims(self) -> tuple[str | None, ...]:
+        """The names that an array's document gives its dimensions."""
+        return declared_dimensions(self.document)
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """The sizes of those of its dimensions that have a name."""
+        named = zip(self.dims, self.document["shape"], strict=True)
+        return {name: size for name, size in named if name is not None}
+
+    def declares(self, convention: type[ConventionHandler]) -> bool:
+        """Tell whether the node itself declares a convention."""
+        return convention.is_declared(self.attributes)
+
+    def is_declared(self, convention: type[ConventionHandler]) -> bool:
+        """Tell whether the node or a group that it is in declares a convention."""
+        return any(it.declares(convention) for it in (self, *self.ancestors()))
+
+    def follow(self, fragment: Fragment) -> Fragment | None:
+        """Return a value, or what it leads to if it is a reference; None where that is nowhere."""
+        try:
+            lookup = Lookup(self.store.snapshots)
+            return Resolver(lookup, self.node, lambda _text: None).fragment(fragment)
+        except (XGroupError, LackingError):
+            return None
+
+
+def mistake(
+    rule: Rule,
+    place: Fragment,
+    text: str,
+    remedy: str,
+    severity: Severity = "error",
+    *,
+    key: str | None = None,
+) -> Mistake:
+    """Return a mistake at the place of a value, or of a member that it has or should have.
+
+    Parameters
+    ----------
+    rule : Rule
+        The rule that is broken.
+    place : Fragment
+        The value.
+    text : str
+        What is wrong. That of the same mistake in other nodes should be the same.
+    remedy : str
+        What to write instead.
+    severity : {"error", "warning"}
+        Whether an open loses something by it, or can live with it.
+    key : str, optional
+        The member.
+    """
+    keys: Keys = place.keys if key is None else (*place.keys, key)
+    found = Place(str(place.node), pointer_to(keys))
+    return Mistake(rule, found, redact(text), redact(remedy), severity, (found,))
+
+
+def write(key: str, value: Any) -> str:
+    """Return the remedy to write a member of a JSON object."""
+    return _("write {text}").format(text=f"{json.dumps(key)}: {json.dumps(value)}")
+
+
+def shown(value: Any) -> str:
+    """Return a JSON value for messages: as it is written, cut where it is long."""
+    text = redact(json.dumps(value, ensure_ascii=False, default=dict))
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def got(expected: str, value: Any) -> str:
+    """Return what is wrong with a value that is not what it must be."""
+    written = shown(value) if value is None else f"{kind_of(value)} {shown(value)}"
+    return _("must be {expected}, got {value}").format(expected=expected, value=written)

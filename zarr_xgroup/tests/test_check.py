@@ -1,0 +1,1231 @@
+"""`check`: what it objects to, where, what it says to write instead, and what it leaves alone."""
+
+from __future__ import annotations
+
+import copy
+import json
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+import xarray as xr
+import zarr
+from packaging.version import Version
+from zarr.storage import MemoryStore
+
+import zarr_xgroup
+from zarr_xgroup import ConventionHandler
+from zarr_xgroup.conventions import registry
+from zarr_xgroup.errors import XGroupPluginWarning, XGroupStoreNotFoundError
+from zarr_xgroup.report import explanation
+from zarr_xgroup.report import verdict as values
+from zarr_xgroup.report.checking import limited, merged
+from zarr_xgroup.report.explanation import Place
+from zarr_xgroup.report.rules import RULES, Subject, mistake, spatial
+from zarr_xgroup.report.verdict import Mistake, Rule, Verdict
+from zarr_xgroup.tests.builders import XARRAY, ZARR
+from zarr_xgroup.tests.documents import (
+    ALL_FORMS,
+    SAMPLES,
+    STORES,
+    UUIDS,
+    Json,
+    ZarrFormat,
+    array,
+    group,
+    write,
+)
+
+SPATIAL = "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4"
+MULTISCALES = "d35379db-88df-4056-af3a-620245f8e347"
+WKT1 = (
+    'GEOGCS["WGS 84",DATUM["WGS_1984",SPHEROID["WGS 84",6378137,298.257223563]],'
+    'PRIMEM["Greenwich",0],UNIT["degree",0.0174532925199433],AUTHORITY["EPSG","4326"]]'
+)
+
+
+def declared(*names: str) -> list[Json]:
+    """Return declarations of conventions."""
+    uuids = {**UUIDS, "spatial": SPATIAL, "multiscales": MULTISCALES}
+    return [{"uuid": uuids[name], "name": name} for name in names]
+
+
+def sound() -> dict[str, Json]:
+    """Return a store that follows all conventions, and breaks no rule."""
+    lat = {
+        "abbreviation": "Y",
+        "direction": "north",
+        "coordinates": [
+            {
+                "unit": "degrees",
+                "values": {"regular": [10, 1]},
+                "boundaries": {"regular": [-0.5, 0.5]},
+            }
+        ],
+    }
+    lon = {"abbreviation": "X", "coordinates": [{"values": {"explicit": [1.0, 2.0, 3.0, 4.0]}}]}
+    time = {
+        "abbreviation": "T",
+        "coordinates": [
+            {
+                "time": {"unit": "days", "epoch": "2000-01-01", "calendar": "noleap"},
+                "values": {"external": {"node": "days"}},
+            }
+        ],
+    }
+    cs = {
+        "crs": [
+            {
+                "type": "planar",
+                "axes": {"lat": lat, "lon": lon},
+                "id": {"proj:code": "EPSG:4326"},
+            },
+            {"type": "temporal", "axes": {"time": time}},
+        ]
+    }
+    grid = {
+        "zarr_conventions": declared("spatial", "proj"),
+        "spatial:dimensions": ["y", "x"],
+        "spatial:transform": [10.0, 0.0, 500000.0, 0.0, -10.0, 4600000.0],
+        "spatial:shape": [4, 6],
+        "spatial:bbox": [500000.0, 4599960.0, 500060.0, 4600000.0],
+        "spatial:registration": "pixel",
+        "spatial:transform_type": "affine",
+        "proj:code": "EPSG:32633",
+    }
+    levels = {
+        "zarr_conventions": declared("multiscales", "spatial", "proj"),
+        "spatial:dimensions": ["y", "x"],
+        "proj:code": "EPSG:32633",
+        "multiscales": {
+            "layout": [
+                {
+                    "asset": "fine",
+                    "spatial:transform": [10.0, 0.0, 0.0, 0.0, -10.0, 0.0],
+                    "spatial:shape": [4, 4],
+                },
+                {
+                    "asset": "coarse",
+                    "derived_from": "fine",
+                    "transform": {"scale": [2.0, 2.0], "translation": [0.0, 0.0]},
+                },
+            ],
+            "resampling_method": "average",
+        },
+    }
+    located = {"x": {"node": "lon"}, "y": {"node": "lat"}, "crs": {"proj:code": "EPSG:4326"}}
+    return {
+        "": group({"title": "sound"}),
+        "model": group(),
+        "model/tas": array(
+            (2, 3, 4),
+            ("time", "lat", "lon"),
+            {"zarr_conventions": declared("cs", "ref", "proj"), "cs": cs},
+        ),
+        "model/days": array((2,), ("time",), {"units": "days since 2000-01-01"}),
+        "grid": group(grid),
+        "grid/band": array((4, 6), ("y", "x")),
+        "pyramid": group(levels),
+        "pyramid/fine": group(),
+        "pyramid/fine/band": array((4, 4), ("y", "x")),
+        "pyramid/coarse": group(),
+        "pyramid/coarse/band": array((2, 2), ("y", "x")),
+        "swath": group(),
+        "swath/radiance": array(
+            (3, 4),
+            ("row", "column"),
+            {
+                "zarr_conventions": declared("geolocation", "ref", "proj"),
+                "geolocation": {"geodetic": located},
+            },
+        ),
+        "swath/lon": array((3, 4), ("row", "column")),
+        "swath/lat": array((3, 4), ("row", "column")),
+        "mass": array(
+            (),
+            (),
+            {
+                "zarr_conventions": declared("uom"),
+                "uom": {"ucum": {"unit": "kg.m-2", "version": "2.2"}, "description": "mass"},
+            },
+        ),
+    }
+
+
+class Gone:
+    """Stands for a member that is taken away."""
+
+
+GONE = Gone()
+#: Stands for the URI of the store itself.
+HERE = "file://the-store"
+
+
+def edited(documents: dict[str, Json], place: str, value: Any) -> None:
+    """Put a value at a place ``node#pointer``, or take it away, or put a whole node."""
+    node, _hash, pointer = place.partition("#")
+    if not pointer:
+        documents[node.strip("/")] = value
+        return
+    *keys, last = (key.replace("~1", "/") for key in pointer.split("/")[1:])
+    holder: Any = documents[node.strip("/")]
+    for key in keys:
+        holder = holder[int(key)] if isinstance(holder, list) else holder[key]
+    index: Any = int(last) if isinstance(holder, list) and last != "-" else last
+    if value is GONE:
+        del holder[index]
+    elif last == "-":
+        holder.append(value)
+    else:
+        holder[index] = value
+
+
+def broken(edits: Mapping[str, Any]) -> dict[str, Json]:
+    """Return the sound store with edits."""
+    documents = sound()
+    for place, value in edits.items():
+        edited(documents, place, value if value is GONE else copy.deepcopy(value))
+    return documents
+
+
+def places(verdict: Verdict) -> set[tuple[str, str]]:
+    """Return what a verdict objects to: names of rules, and places."""
+    return {
+        (it.rule.name, f"{place.node}#{place.pointer}")
+        for it in verdict.mistakes
+        for place in it.places
+    }
+
+
+def checked(tmp_path: Path, documents: Mapping[str, Json], **options: Any) -> Verdict:
+    store = tmp_path / "store.zarr"
+    text = json.dumps(documents).replace(HERE, store.as_uri())
+    return zarr_xgroup.check(write(store, json.loads(text)), **options)
+
+
+@ALL_FORMS
+def test_a_sound_store_is_clean(tmp_path: Path, form: tuple[ZarrFormat, bool]) -> None:
+    store = write(tmp_path / "store.zarr", sound(), {"model/days": [0, 1]}, form)
+    verdict = zarr_xgroup.check(store)
+    assert verdict.is_clean, verdict
+    assert (verdict.store, verdict.group) == (str(store), "/")
+    assert "Nothing to mend." in repr(verdict)
+
+
+TAS = "/model/tas#/attributes"
+CS = f"{TAS}/cs"
+CRS = f"{CS}/crs/0"
+LAT = f"{CRS}/axes/lat"
+SET = f"{LAT}/coordinates/0"
+TIME = f"{CS}/crs/1/axes/time/coordinates/0/time"
+EXTERNAL = f"{CS}/crs/1/axes/time/coordinates/0/values/external"
+GRID = "/grid#/attributes"
+LAYOUT = "/pyramid#/attributes/multiscales/layout"
+UOM = "/mass#/attributes/uom"
+PLACED = "/swath/radiance#/attributes/geolocation"
+OTHER_UUID = "00000000-0000-0000-0000-000000000000"
+UNNAMED = array((4, 6), None)
+GDAL = [500000.0, 10.0, 0.0, 4600000.0, 0.0, -10.0]
+
+
+#: A rule, where it is broken, how, and a part of what is said to write instead.
+CASES: list[tuple[str, str, dict[str, Any], str]] = [
+    # Declarations.
+    (
+        "conventions/list-of-objects",
+        "/mass#/attributes/zarr_conventions",
+        {"/mass#/attributes/zarr_conventions": "uom"},
+        '"zarr_conventions": [{"uuid": ',
+    ),
+    (
+        "conventions/list-of-objects",
+        "/mass#/attributes/zarr_conventions/0",
+        {"/mass#/attributes/zarr_conventions/0": "uom"},
+        UUIDS["uom"],
+    ),
+    (
+        "conventions/identified",
+        "/mass#/attributes/zarr_conventions/0",
+        {"/mass#/attributes/zarr_conventions/0": {"name": "uom"}},
+        UUIDS["uom"],
+    ),
+    (
+        "conventions/texts",
+        "/mass#/attributes/zarr_conventions/0/description",
+        {"/mass#/attributes/zarr_conventions/0/description": 5},
+        "leave 'description' out",
+    ),
+    (
+        "conventions/counts-for-something",
+        f"{TAS}/zarr_conventions/0/uuid",
+        {f"{TAS}/zarr_conventions/0/uuid": OTHER_UUID},
+        UUIDS["cs"],
+    ),
+    (
+        "conventions/counts-for-something",
+        f"{TAS}/zarr_conventions/0/uuid",
+        {f"{TAS}/zarr_conventions/0": {"uuid": UUIDS["cs"][:-1] + "5"}},
+        UUIDS["cs"],
+    ),
+    (
+        "conventions/declared-once",
+        f"{TAS}/zarr_conventions/3",
+        {f"{TAS}/zarr_conventions/-": {"uuid": UUIDS["cs"]}},
+        "leave this item out",
+    ),
+    ("conventions/declared", CS, {f"{TAS}/zarr_conventions/0": GONE}, UUIDS["cs"]),
+    (
+        "conventions/declared",
+        f"{GRID}/spatial:dimensions",
+        {f"{GRID}/zarr_conventions": GONE},
+        SPATIAL,
+    ),
+    (
+        "conventions/declared",
+        f"{GRID}/proj:code",
+        {f"{GRID}/zarr_conventions/1": GONE},
+        UUIDS["proj"],
+    ),
+    ("conventions/used", f"{TAS}/zarr_conventions/0", {CS: GONE}, 'add "cs"'),
+    ("conventions/used", "/mass#/attributes/zarr_conventions/0", {UOM: GONE}, 'add "uom"'),
+    ("conventions/used", f"{GRID}/zarr_conventions/1", {f"{GRID}/proj:code": GONE}, "proj:code"),
+    (
+        "conventions/spelling-of-zarr_conventions",
+        "/mass#/attributes/zarr_convention",
+        {
+            "/mass#/attributes/zarr_conventions": GONE,
+            "/mass#/attributes/zarr_convention": declared("uom"),
+        },
+        '"zarr_conventions"',
+    ),
+    (
+        "conventions/spelling-of-attributes",
+        f"{GRID}/spatial:transfrom",
+        {
+            f"{GRID}/spatial:transform": GONE,
+            f"{GRID}/spatial:transfrom": [10.0, 0.0, 500000.0, 0.0, -10.0, 4600000.0],
+        },
+        '"spatial:transform"',
+    ),
+    # Zarr.
+    (
+        "arrays/dimension-names",
+        "/grid/other#/dimension_names",
+        {"/grid/other": UNNAMED},
+        'write "dimension_names": ["y", "x"]',
+    ),
+    (
+        "arrays/one-size-for-a-dimension",
+        "/grid/other#/dimension_names",
+        {"/grid/other": array((4, 3), ("y", "x"))},
+        'write "dimension_names": ["y", "x_3"]',
+    ),
+    # cs.
+    ("cs/required", f"{CS}/crs", {f"{CS}/crs": GONE}, '"crs": ['),
+    ("cs/required", f"{CRS}/axes", {f"{CRS}/axes": GONE}, '"axes": {'),
+    ("cs/required", f"{SET}/values", {f"{SET}/values": GONE}, '"values": {"regular"'),
+    ("cs/required", f"{TIME}/epoch", {f"{TIME}/epoch": GONE}, '"epoch": "'),
+    ("cs/form", CS, {CS: []}, '"cs": {"crs"'),
+    ("cs/form", f"{LAT}/coordinates", {f"{LAT}/coordinates": {"values": {}}}, '"coordinates": ['),
+    ("cs/form", f"{TIME}/epoch", {f"{TIME}/epoch": "01.02.2000"}, '"epoch": "2028-02-01T'),
+    (
+        "cs/spelling",
+        f"{SET}/bounds",
+        {f"{SET}/boundaries": GONE, f"{SET}/bounds": {"regular": [-1, 1]}},
+        'call it "boundaries"',
+    ),
+    (
+        "cs/axis-for-every-dimension",
+        f"{CS}/crs",
+        {LAT: GONE},
+        '"lat": {"coordinates": [{"values": {"regular": [first, step]}}]}',
+    ),
+    (
+        "cs/abbreviation",
+        f"{LAT}/abbreviation",
+        {f"{LAT}/abbreviation": "y"},
+        'write "abbreviation": "Y"',
+    ),
+    (
+        "cs/unique-abbreviations",
+        f"{CRS}/axes/lon/abbreviation",
+        {f"{CRS}/axes/lon/abbreviation": "Y"},
+        "X, Z, T",
+    ),
+    (
+        "cs/direction",
+        f"{LAT}/direction",
+        {f"{LAT}/direction": "nroth"},
+        'write "direction": "north"',
+    ),
+    ("cs/type", f"{CRS}/type", {f"{CRS}/type": "planer"}, 'write "type": "planar"'),
+    (
+        "cs/values",
+        f"{SET}/values",
+        {f"{SET}/values": {"regular": [0, 1], "explicit": [1, 2, 3]}},
+        '"values": {"regular"',
+    ),
+    ("cs/values", f"{SET}/values/regular", {f"{SET}/values/regular": [1]}, '"regular": [first'),
+    (
+        "cs/values",
+        f"{SET}/values/external",
+        {f"{SET}/values": {"external": "lat"}},
+        '"external": {"node": "lat"}',
+    ),
+    (
+        "cs/increment",
+        f"{SET}/values/regular",
+        {f"{SET}/values/regular": [10, 0]},
+        '"explicit": [10]',
+    ),
+    (
+        "cs/number-of-values",
+        f"{CRS}/axes/lon/coordinates/0/values/explicit",
+        {f"{CRS}/axes/lon/coordinates/0/values/explicit": [1.0, 2.0]},
+        "write 4 values",
+    ),
+    (
+        "cs/boundaries",
+        f"{SET}/boundaries/regular",
+        {f"{SET}/boundaries/regular": [0.5, 0.5]},
+        '"boundaries": {"regular": [-0.5, 0.5]}',
+    ),
+    # spatial.
+    (
+        "spatial/dimensions",
+        f"{GRID}/spatial:dimensions",
+        {f"{GRID}/spatial:dimensions": "y x"},
+        '"spatial:dimensions": ["y", "x"]',
+    ),
+    (
+        "spatial/dimensions-of-the-array",
+        f"{GRID}/spatial:dimensions",
+        {f"{GRID}/spatial:dimensions": ["lat", "lon"]},
+        'write "spatial:dimensions": ["y", "x"]',
+    ),
+    (
+        "spatial/dimensions-required",
+        "/grid/band#/attributes/spatial:dimensions",
+        {
+            "/grid/band#/attributes/zarr_conventions": declared("spatial"),
+            f"{GRID}/spatial:dimensions": GONE,
+        },
+        'write "spatial:dimensions": ["y", "x"]',
+    ),
+    (
+        "spatial/transform",
+        f"{GRID}/spatial:transform",
+        {f"{GRID}/spatial:transform": [0, 0, 0, 0, 0, 0]},
+        "[a, b, c, d, e, f]",
+    ),
+    (
+        "spatial/order-of-transform",
+        f"{GRID}/spatial:transform",
+        {f"{GRID}/spatial:transform": GDAL},
+        'write "spatial:transform": [10.0, 0.0, 500000.0, 0.0, -10.0, 4600000.0]',
+    ),
+    (
+        "spatial/transform-type",
+        f"{GRID}/spatial:transform_type",
+        {f"{GRID}/spatial:transform_type": 1},
+        '"spatial:transform_type": "affine"',
+    ),
+    (
+        "spatial/registration",
+        f"{GRID}/spatial:registration",
+        {f"{GRID}/spatial:registration": "centre"},
+        '"spatial:registration": "pixel"',
+    ),
+    (
+        "spatial/bbox",
+        f"{GRID}/spatial:bbox",
+        {f"{GRID}/spatial:bbox": [0, 0, 0, 0]},
+        "leave it out",
+    ),
+    (
+        "spatial/bbox-of-the-grid",
+        f"{GRID}/spatial:bbox",
+        {f"{GRID}/spatial:bbox": [0.0, 0.0, 60.0, 40.0]},
+        'write "spatial:bbox": [500000.0, 4599960.0, 500060.0, 4600000.0]',
+    ),
+    (
+        "spatial/shape",
+        f"{GRID}/spatial:shape",
+        {f"{GRID}/spatial:shape": [4.5, 6]},
+        '"spatial:shape": [height, width]',
+    ),
+    (
+        "spatial/shape-of-the-array",
+        f"{GRID}/spatial:shape",
+        {f"{GRID}/spatial:shape": [6, 4]},
+        'write "spatial:shape": [4, 6]',
+    ),
+    (
+        "spatial/shape-of-the-array",
+        f"{LAYOUT}/0/spatial:shape",
+        {f"{LAYOUT}/0/spatial:shape": [40, 40]},
+        'write "spatial:shape": [4, 4]',
+    ),
+    # multiscales.
+    (
+        "multiscales/of-groups",
+        "/grid/band#/attributes/multiscales",
+        {"/grid/band#/attributes/multiscales": {"layout": [{"asset": "a"}]}},
+        "group of the levels",
+    ),
+    ("multiscales/layout", LAYOUT, {LAYOUT: []}, '"layout": [{"asset"'),
+    (
+        "multiscales/asset",
+        f"{LAYOUT}/0/asset",
+        {f"{LAYOUT}/0/asset": "/fine"},
+        'write "asset": "fine"',
+    ),
+    (
+        "multiscales/asset-is-there",
+        f"{LAYOUT}/1/asset",
+        {f"{LAYOUT}/1/asset": "coarser"},
+        'write "asset": "coarse"',
+    ),
+    (
+        "multiscales/derived-from",
+        f"{LAYOUT}/1/derived_from",
+        {f"{LAYOUT}/1/derived_from": "finer"},
+        '["fine", "coarse"]',
+    ),
+    (
+        "multiscales/transform",
+        f"{LAYOUT}/1/transform",
+        {f"{LAYOUT}/1/transform": GONE},
+        '"scale": [2.0, 2.0]',
+    ),
+    (
+        "multiscales/transform",
+        f"{LAYOUT}/1/transform/scale",
+        {f"{LAYOUT}/1/transform/scale": "2"},
+        '"scale": [2.0, 2.0]',
+    ),
+    (
+        "multiscales/resampling-method",
+        "/pyramid#/attributes/multiscales/resampling_method",
+        {"/pyramid#/attributes/multiscales/resampling_method": ["mean"]},
+        '"resampling_method": "average"',
+    ),
+    # proj.
+    (
+        "proj/code",
+        f"{GRID}/proj:code",
+        {f"{GRID}/proj:code": 32633},
+        'write "proj:code": "EPSG:32633"',
+    ),
+    (
+        "proj/code",
+        f"{GRID}/proj:code",
+        {f"{GRID}/proj:code": "32633"},
+        'write "proj:code": "EPSG:32633"',
+    ),
+    (
+        "proj/understood",
+        f"{GRID}/proj:code",
+        {f"{GRID}/proj:code": "EPSG:999999"},
+        "as PROJ lists it",
+    ),
+    (
+        "proj/wkt2",
+        f"{GRID}/proj:wkt2",
+        {f"{GRID}/proj:code": GONE, f"{GRID}/proj:wkt2": WKT1},
+        '"proj:code": "EPSG:4326"',
+    ),
+    (
+        "proj/projjson",
+        f"{GRID}/proj:projjson",
+        {f"{GRID}/proj:code": GONE, f"{GRID}/proj:projjson": "EPSG:4326"},
+        "to_json_dict",
+    ),
+    (
+        "proj/one-crs",
+        f"{GRID}/proj:code",
+        {f"{GRID}/proj:code": "EPSG:32633", f"{GRID}/proj:wkt2": WKT1},
+        "leave one of",
+    ),
+    (
+        "proj/epsg",
+        f"{GRID}/proj:epsg",
+        {f"{GRID}/proj:code": GONE, f"{GRID}/proj:epsg": 32633},
+        'write "proj:code": "EPSG:32633"',
+    ),
+    ("proj/object", f"{CRS}/id", {f"{CRS}/id": "EPSG:4326"}, '{"proj:code": "EPSG:4326"}'),
+    # geolocation.
+    ("geolocation/kinds", PLACED, {PLACED: {"geodesic": {}}}, '"geodetic": {"x"'),
+    (
+        "geolocation/x-and-y",
+        f"{PLACED}/geodetic/y",
+        {f"{PLACED}/geodetic/y": GONE},
+        '"y": {"node": "latitude"}',
+    ),
+    # uom.
+    ("uom/object", UOM, {UOM: "meters"}, '{"ucum": {"unit": "m"}}'),
+    ("uom/ucum", f"{UOM}/ucum", {f"{UOM}/ucum": GONE}, '"ucum": {"unit": "m"}'),
+    ("uom/ucum", f"{UOM}/ucum/unit", {f"{UOM}/ucum/unit": 1}, 'write "unit": "1"'),
+    (
+        "uom/unit",
+        f"{UOM}/ucum/unit",
+        {f"{UOM}/ucum/unit": "kg m-2"},
+        'write "unit": "kg.m-2"',
+    ),
+    ("uom/unit", f"{UOM}/ucum/unit", {f"{UOM}/ucum/unit": "degrees"}, 'write "unit": "deg"'),
+    (
+        "uom/of-arrays",
+        f"{GRID}/uom",
+        {f"{GRID}/uom": {"ucum": {"unit": "m"}}, f"{GRID}/zarr_conventions/-": declared("uom")[0]},
+        "on each array",
+    ),
+    # Times.
+    (
+        "times/calendar",
+        f"{TIME}/calendar",
+        {f"{TIME}/calendar": "no_leap"},
+        '"calendar": "noleap"',
+    ),
+    (
+        "times/calendar",
+        "/model/days#/attributes/calendar",
+        {"/model/days#/attributes/calendar": "maya"},
+        "360_day",
+    ),
+    (
+        "times/unit",
+        f"{TIME}/unit",
+        {f"{TIME}/unit": "fortnights"},
+        "seconds, minutes, hours or days",
+    ),
+    (
+        "times/epoch",
+        "/model/days#/attributes/units",
+        {"/model/days#/attributes/units": "days since 1.2.2000"},
+        '"units": "days since 2028-02-01T00:00:00"',
+    ),
+    # References.
+    (
+        "ref/form",
+        f"{EXTERNAL}/node",
+        {f"{EXTERNAL}/node": "..//model/days"},
+        '"node": "../model/days"',
+    ),
+    (
+        "ref/form",
+        f"{EXTERNAL}/attribute",
+        {f"{EXTERNAL}/attribute": "attributes"},
+        '"attribute": "/attributes"',
+    ),
+    (
+        "ref/leads-somewhere",
+        EXTERNAL,
+        {EXTERNAL: {"node": "dates"}},
+        "a node that is there and fits",
+    ),
+    (
+        "ref/leads-somewhere",
+        EXTERNAL,
+        {EXTERNAL: {"node": "../times/days"}},
+        'write "node": "days"',
+    ),
+    (
+        "ref/leads-somewhere",
+        f"{CS}/crs/1",
+        {
+            f"{CS}/crs/1": {"node": "/", "attribute": "/attributes/crs/a"},
+            "/#/attributes/crs": {"a": {"node": "/", "attribute": "/attributes/crs/a"}},
+        },
+        "refer to a node",
+    ),
+    (
+        "ref/first-rule",
+        EXTERNAL,
+        {EXTERNAL: {"node": "../days"}},
+        'write "node": "days", or write "node": "/model/days"',
+    ),
+    ("ref/own-store", EXTERNAL, {EXTERNAL: {"node": "/model/days", "uri": HERE}}, "/model/days"),
+    # What an open finds.
+    (
+        "open/nothing-lost",
+        f"{SET}/boundaries/name",
+        {f"{SET}/boundaries/name": 7},
+        "as the convention has it",
+    ),
+    (
+        "open/one-meaning",
+        "/grid/band#",
+        {f"{GRID}/spatial:transform": GONE, f"{GRID}/spatial:bbox": GONE},
+        "all that is declared says the same",
+    ),
+    (
+        "open/names",
+        "/swath/radiance#",
+        {
+            f"{PLACED}/geodetic/x": {"node": "../other/lon"},
+            "/other": group(),
+            "/other/lon": array((3, 4), ("row", "column")),
+        },
+        "a name that nothing else",
+    ),
+    (
+        "open/dimensions",
+        "/swath/radiance#",
+        {
+            f"{PLACED}/geodetic/x": {"node": "../other/longitude"},
+            "/other": group(),
+            "/other/longitude": array((5, 4), ("row", "column")),
+        },
+        "one name and one size",
+    ),
+    ("open/metadata", "/grid/band#", {"/grid/band#/data_type": "quaternion"}, "as zarr writes it"),
+    (
+        "open/principal-convention",
+        "/model/pr#",
+        {"/model/pr": array((5, 6), ("row", "column"))},
+        "as the others have it",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("rule", "place", "edits", "remedy"), CASES, ids=[f"{it[0]} {it[1]}" for it in CASES]
+)
+def test_a_broken_store(
+    tmp_path: Path, rule: str, place: str, edits: dict[str, Any], remedy: str
+) -> None:
+    verdict = checked(tmp_path, broken(edits))
+    assert (rule, place) in places(verdict), verdict
+    found = [it for it in verdict.mistakes if it.rule.name == rule]
+    assert any(remedy in it.remedy for it in found), found
+    told = [where for name, where in places(verdict) if where == place]
+    assert len(told) == 1, "one mistake is told once"
+
+
+def test_each_rule_has_a_case() -> None:
+    names = [rule.name for rule in RULES]
+    assert len(names) == len(set(names))
+    elsewhere = {name for name in names if name.startswith("consolidated/")}
+    assert {rule for rule, *_rest in CASES} | elsewhere == set(names)
+
+
+def test_a_rule_says_where_it_is_from() -> None:
+    assert all(rule.document and rule.section for rule in RULES)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["1", "%", "m/s", "/m", "kg.m-2", "10*3/uL", "10^6", "[degF]", "mm[Hg]", "{count}", "(m/s)2"],
+)
+def test_units_of_ucum(tmp_path: Path, unit: str) -> None:
+    assert checked(tmp_path, broken({f"{UOM}/ucum/unit": unit})).is_clean
+
+
+@pytest.mark.parametrize("unit", ["m s-1", "m**2", "m^2", "m/", "(m", "m}", "\u00b0C", "meter", ""])
+def test_what_is_no_unit_of_ucum(tmp_path: Path, unit: str) -> None:
+    assert not checked(tmp_path, broken({f"{UOM}/ucum/unit": unit})).is_clean
+
+
+def test_a_misspelt_attribute_is_told_once(tmp_path: Path) -> None:
+    edits = {f"{GRID}/spatial:registration": GONE, f"{GRID}/spatial:registrations": "pixel"}
+    verdict = checked(tmp_path, broken(edits))
+    assert places(verdict) == {
+        ("conventions/spelling-of-attributes", f"{GRID}/spatial:registrations")
+    }
+
+
+# What is clean, or is not by the letter of a document.
+
+#: What our own stores and real products are told, by rule, though they open as they are meant to.
+#: - arrays/dimension-names: arrays without names, as some products have, below spatial:dimensions;
+#: - spatial/bbox: the box of zeros that products write;
+#: - proj/wkt2: WKT 1 in proj:wkt2, as products have it;
+#: - ref/first-rule, open/*: both readings of a path, and names and dimensions that collide.
+KNOWN = {
+    "cs_test": {"ref/first-rule", "open/one-meaning", "open/dimensions", "open/names"},
+    "geolocation_test": {"ref/first-rule", "open/one-meaning", "open/dimensions"},
+    "roms_test": set[str](),
+    "spatial_test": {
+        "arrays/dimension-names",
+        "spatial/dimensions-of-the-array",
+        "spatial/bbox",
+        "proj/wkt2",
+    },
+}
+
+
+@pytest.mark.parametrize("name", sorted(KNOWN))
+def test_our_own_stores(name: str) -> None:
+    verdict = zarr_xgroup.check(STORES / f"{name}.zarr")
+    assert {it.rule.name for it in verdict.mistakes} == KNOWN[name], verdict
+
+
+def test_the_store_of_broken_references_is_broken_everywhere() -> None:
+    verdict = zarr_xgroup.check(STORES / "broken_refs.zarr")
+    nodes = {place.node for it in verdict.mistakes for place in it.places}
+    assert len(nodes) > 90
+    assert {it.severity for it in verdict.mistakes} == {"error", "warning"}
+
+
+PRODUCTS = {
+    "sentinel1_grd_eopf_v2": set[str](),
+    "sentinel2_l1c_eopf_v2": set[str](),
+    "sentinel2_l1c_geozarr_v3": {"spatial/bbox", "proj/wkt2"},
+}
+with_samples = pytest.mark.skipif(
+    not SAMPLES.is_dir(), reason="the documents are not beside the repository"
+)
+
+
+@with_samples
+@pytest.mark.parametrize("name", sorted(PRODUCTS))
+def test_products(tmp_path: Path, name: str) -> None:
+    product = json.loads((SAMPLES.parent / "products" / f"{name}.json").read_text("utf-8"))
+    documents = dict(_nodes(product, ""))
+    for path, document in documents.items():
+        _write_node(tmp_path / path, document)
+    verdict = zarr_xgroup.check(tmp_path)
+    told = {it.rule.name for it in verdict.mistakes}
+    if Version("3.1") > ZARR:
+        told.discard("open/metadata")  # strings of fixed length, which it does not know
+    assert told == PRODUCTS[name], verdict
+
+
+def _nodes(node: Json, path: str) -> Iterator[tuple[str, Json]]:
+    own = {key: value for key, value in node.items() if key != "members"}
+    yield path, {**own, "node_type": "group" if "members" in node else "array"}
+    for name, member in node.get("members", {}).items():
+        yield from _nodes(member, f"{path}/{name}".strip("/"))
+
+
+def _write_node(folder: Path, document: Json) -> None:
+    """Write the document of a node as a product has it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if document["zarr_format"] == 3:
+        files = {"zarr.json": document}
+    else:
+        attributes, node_type = document.pop("attributes", {}), document.pop("node_type")
+        key = ".zarray" if node_type == "array" else ".zgroup"
+        files = {key: document if key == ".zarray" else {"zarr_format": 2}, ".zattrs": attributes}
+    for name, content in files.items():
+        (folder / name).write_text(json.dumps(content), encoding="utf-8")
+
+
+def sample(name: str) -> Json:
+    """Return a published document; what it leaves out of an array is added."""
+    found: Json = json.loads((SAMPLES / f"{name}.json").read_text(encoding="utf-8"))
+    if found["node_type"] == "group":
+        return found
+    shape = found.get("shape", [4, 6])
+    dims = found.get("dimension_names", found["attributes"].get("spatial:dimensions"))
+    return array(shape, dims, found["attributes"])
+
+
+#: Stores around the published documents: what they refer to, and what they are told.
+PUBLISHED: dict[str, tuple[dict[str, Any], set[str]]] = {
+    "cs_array_refers_to_group": (
+        {"": "cs_group_shared_crs", "a": "", "time": array((1464,), ("time",))},
+        set(),
+    ),
+    "cs_array_refers_to_parent_by_node": (
+        {"": "cs_group_shared_crs", "a": "", "time": array((1464,), ("time",))},
+        set(),
+    ),
+    "cs_cmip6_daily_axes_list": ({"a": ""}, set()),
+    "cs_cmip6_monthly_axes_keyed": (
+        {
+            "a": "",
+            "time": array((1200,), ("time",)),
+            "time_bnds": array((2, 1200), ("bounds", "time")),
+        },
+        set(),
+    ),
+    "cs_cordex_geolocation": (
+        {
+            "a": "",
+            "lat": array((412, 424), ("rlat", "rlon")),
+            "lon": array((412, 424), ("rlat", "rlon")),
+        },
+        set(),
+    ),
+    "geolocation_geodetic_and_planar": (
+        {
+            "data": group(),
+            "data/a": "",
+            "geolocation": group(),
+            "geolocation/geodetic": group(),
+            "geolocation/UTM28N": group(),
+            **{
+                f"geolocation/{name}": array((180, 288), ("y", "x"))
+                for name in (
+                    "geodetic/longitude",
+                    "geodetic/latitude",
+                    "UTM28N/easting",
+                    "UTM28N/northing",
+                )
+            },
+        },
+        set(),
+    ),
+    "proj_wkt2": ({"a": ""}, set()),
+    "spatial_multiscales_group": (
+        {
+            "": "",
+            **{
+                path: document
+                for name, size in (("r10m", 1200), ("r20m", 600), ("r60m", 200))
+                for path, document in (
+                    (name, group()),
+                    (f"{name}/b02", array((size, size), ("Y", "X"))),
+                )
+            },
+        },
+        set(),
+    ),
+}
+
+
+@with_samples
+@pytest.mark.parametrize("name", sorted(PUBLISHED))
+def test_published_documents(tmp_path: Path, name: str) -> None:
+    members, told = PUBLISHED[name]
+    documents = {"": group()}
+    for path, it in members.items():
+        documents[path] = sample(it or name) if isinstance(it, str) else it
+    verdict = checked(tmp_path, documents)
+    assert {it.rule.name for it in verdict.mistakes} == told, verdict
+
+
+def test_what_declares_nothing_may_be_anything(tmp_path: Path) -> None:
+    documents = {
+        "": group(
+            {"Conventions": "CF-1.8", "crs": "EPSG:4326", "multiscales": [{"version": "0.4"}]}
+        ),
+        "a": array((3, 4), None, {"units": "days since then", "geolocation": "here", "cs": 5}),
+        "b": array((3, 5), ("y", "x"), {"uom": "m", "spatial_ref": "", "ref": {"node": "//"}}),
+        "c": array((2, 5), ("y", "x"), {"proj:epsg": 32633, "proj:wkt2": WKT1, "proj:shape": [1]}),
+    }
+    assert checked(tmp_path, documents).is_clean
+
+
+# Consolidated metadata.
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_consolidated_metadata_that_are_stale(tmp_path: Path, zarr_format: ZarrFormat) -> None:
+    store = write(tmp_path / "store.zarr", sound(), form=(zarr_format, True))
+    key = "zarr.json" if zarr_format == 3 else ".zattrs"
+    document = json.loads((store / "grid" / key).read_text(encoding="utf-8"))
+    attributes = document["attributes"] if zarr_format == 3 else document
+    attributes["title"] = "newer"
+    (store / "grid" / key).write_text(json.dumps(document), encoding="utf-8")
+    for path in (store / "mass").iterdir():
+        path.unlink()
+    write(store, {"new": group(), "new/band": array((2,), ("x",))}, form=(zarr_format, False))
+    verdict = zarr_xgroup.check(store)
+    assert places(verdict) == {
+        ("consolidated/same", "/grid#/attributes/title"),
+        ("consolidated/nodes-are-there", "/mass#"),
+        ("consolidated/complete", "/new#"),
+        ("consolidated/complete", "/new/band#"),
+    }
+    assert all("zarr.consolidate_metadata(store)" in it.remedy for it in verdict.mistakes)
+    assert zarr_xgroup.check(store, group="swath").is_clean
+    assert zarr_xgroup.check(store, consolidated=False).is_clean
+
+
+class Counting(MemoryStore):
+    """A store that counts what is asked of it, and may refuse to list."""
+
+    supports_listing: ClassVar[bool] = True  # type: ignore[misc]
+    asked: ClassVar[list[str]] = []
+
+    async def get(self, key: str, *arguments: Any, **options: Any) -> Any:
+        self.asked.append(key)
+        return await super().get(key, *arguments, **options)
+
+
+def in_memory(documents: Mapping[str, Json], folder: Path, *, consolidated: bool) -> Counting:
+    """Return a store in memory with documents."""
+    path = write(folder, documents, form=(3, consolidated))
+    files = {
+        it.relative_to(path).as_posix(): it.read_bytes() for it in path.rglob("*") if it.is_file()
+    }
+    prototype = zarr.core.buffer.default_buffer_prototype()
+    return Counting({key: prototype.buffer.from_bytes(it) for key, it in files.items()})
+
+
+def test_each_document_is_read_once_and_no_chunk(tmp_path: Path) -> None:
+    store = in_memory(sound(), tmp_path / "a", consolidated=True)
+    Counting.asked.clear()
+    assert zarr_xgroup.check(store).is_clean
+    asked = [key for key in Counting.asked if key.endswith("zarr.json")]
+    assert len(asked) == len(set(asked)) == len(sound())
+    assert not [key for key in Counting.asked if "/c/" in key]
+
+
+class Unlistable(MemoryStore):
+    """A store that cannot be listed, as plain HTTP."""
+
+    supports_listing: ClassVar[bool] = False  # type: ignore[misc]
+
+    def list_dir(self, prefix: str) -> Any:
+        raise NotImplementedError
+
+
+def test_a_store_that_cannot_be_listed(tmp_path: Path) -> None:
+    """What is consolidated is compared; what is not is not known."""
+    documents = sound()
+    contents = dict(in_memory(documents, tmp_path / "a", consolidated=True)._store_dict)
+    prototype = zarr.core.buffer.default_buffer_prototype()
+    changed = json.dumps(group({"title": "other"})).encode()
+    contents["swath/zarr.json"] = prototype.buffer.from_bytes(changed)
+    del contents["mass/zarr.json"]
+    assert places(zarr_xgroup.check(Unlistable(contents))) == {
+        ("consolidated/same", "/swath#/attributes/title"),
+        ("consolidated/nodes-are-there", "/mass#"),
+    }
+
+
+def test_references_to_other_stores(tmp_path: Path) -> None:
+    other = write(tmp_path / "other.zarr", {"": group(), "days": array((2,), ("time",))})
+    edits = {EXTERNAL: {"node": "/days", "uri": other.as_uri()}}
+    assert checked(tmp_path, broken(edits)).is_clean
+    gone = {EXTERNAL: {"node": "/days", "uri": (tmp_path / "gone.zarr").as_uri()}}
+    (told,) = checked(tmp_path / "b", broken(gone)).mistakes
+    assert told.rule.name == "ref/leads-somewhere"
+    assert "correct the URI" in told.remedy
+
+
+# Many arrays, and what nobody foresaw.
+
+
+def test_the_same_in_many_arrays_is_one_mistake(tmp_path: Path) -> None:
+    wrong = {"zarr_conventions": declared("uom"), "uom": {"ucum": {"unit": 5}}}
+    documents = {f"a{n:04}": array((), (), wrong) for n in range(1000)}
+    verdict = checked(tmp_path, {"": group(), **documents})
+    (told,) = verdict.mistakes
+    assert [place.node for place in told.places] == [f"/{name}" for name in sorted(documents)]
+    assert len(repr(verdict)) < 1000
+    assert "also at /a0001#/attributes/uom/ucum/unit, /a0002" in repr(verdict)
+    assert "996 more" in repr(verdict)
+
+
+def test_of_one_rule_there_are_200_mistakes() -> None:
+    rule = Rule("a/b", "document", "section")
+    many = [
+        Mistake(rule, Place(f"/{n}"), f"text {n}", "", places=(Place(f"/{n}"),)) for n in range(999)
+    ]
+    told = list(limited(merged(many)))
+    assert len(told) == 200
+    assert told[-1].text == "800 more by this rule. The first: text 199"
+    assert len(told[-1].places) == 800
+
+
+@pytest.mark.parametrize("value", [None, True, 5, -0.5, "text", [], [[]], {}, {"node": 5}, [None]])
+def test_anything_may_be_written_anywhere(tmp_path: Path, value: Any) -> None:
+    """Nothing is raised, whatever stands in the place of a value: each in another tenth of all."""
+    first = len(repr(value)) % 10
+    for number, place in enumerate(list(_all_places(sound()))[first::10]):
+        documents = sound()
+        edited(documents, place, value)
+        store = in_memory(documents, tmp_path / str(number), consolidated=False)
+        told = zarr_xgroup.check(store)
+        assert json.dumps(told.to_dict())
+        assert repr(told)
+
+
+def _all_places(documents: Mapping[str, Json]) -> Iterator[str]:
+    """Yield the places of all members of attributes but for the deepest."""
+    for path, document in documents.items():
+        stack = [((f"/{path}#/attributes"), document["attributes"])]
+        while stack:
+            place, found = stack.pop()
+            if not place.endswith("#/attributes"):
+                yield place
+            pairs: Any = found.items() if isinstance(found, dict) else ()
+            pairs = enumerate(found) if isinstance(found, list) else pairs
+            stack += [(f"{place}/{key}", item) for key, item in pairs if place.count("/") < 8]
+
+
+# The value.
+
+
+def test_a_verdict_prints_as_text(tmp_path: Path) -> None:
+    edits = {f"{GRID}/spatial:shape": [6, 4], f"{GRID}/proj:code": 32633}
+    store = write(tmp_path / "store.zarr", broken(edits))
+    assert repr(zarr_xgroup.check(store, group="grid")).splitlines() == [
+        f"<zarr_xgroup.Verdict {store} /grid> 0 errors, 2 warnings",
+        "",
+        "warning /grid#/attributes/proj:code",
+        "    must be an authority and a code, such as 'EPSG:32633', got number 32633",
+        '    -> write "proj:code": "EPSG:32633"',
+        "    [proj/code] proj convention (zarr-conventions/proj): proj:code",
+        "",
+        "warning /grid#/attributes/spatial:shape",
+        "    [6, 4], but there are [4, 6] cells along y, x",
+        '    -> write "spatial:shape": [4, 6]',
+        f"    [spatial/shape-of-the-array] {spatial.DOCUMENT}: spatial:shape",
+    ]
+
+
+SCHEMA = json.loads(
+    (Path(zarr_xgroup.__file__).parent / "report" / "verdict.schema.json").read_text("utf-8")
+)
+
+
+@pytest.mark.parametrize("name", ["broken_refs", "roms_test"])
+def test_a_verdict_is_what_the_schema_says(name: str) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    found = json.loads(json.dumps(zarr_xgroup.check(STORES / f"{name}.zarr").to_dict()))
+    jsonschema.Draft202012Validator(SCHEMA).validate(found)
+    assert found["version"] == explanation.VERSION
+
+
+@pytest.mark.parametrize("record", [Verdict, values.Mistake, values.Rule, Place])
+def test_the_schema_has_the_members_of_the_values(record: type) -> None:
+    is_top = record is Verdict
+    described = SCHEMA if is_top else SCHEMA["$defs"][record.__name__]
+    names = [field.name for field in fields(record)]
+    assert list(described["properties"]) == (["version", *names] if is_top else names)
+    assert described["required"] == list(described["properties"])
+
+
+def test_options_are_those_of_an_open(tmp_path: Path) -> None:
+    store = write(tmp_path / "store.zarr", broken({f"{GRID}/proj:code": 5}))
+    assert zarr_xgroup.check(store, group="model").is_clean
+    assert not zarr_xgroup.check(store, group="grid").is_clean
+    unknown: Any = {"colour": "red"}
+    with pytest.raises(TypeError, match="engine 'xgroup' has no option colour"):
+        zarr_xgroup.check(store, **unknown)
+    with pytest.raises(XGroupStoreNotFoundError):
+        zarr_xgroup.check(tmp_path / "nothing.zarr")
+
+
+def test_an_open_does_without_the_rules() -> None:
+    code = (
+        "import sys, zarr_xgroup\n"
+        "assert 'zarr_xgroup.report.rules' not in sys.modules\n"
+        "zarr_xgroup.check\n"
+        "assert 'zarr_xgroup.report.rules' in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# Third parties.
+
+
+def test_a_handler_of_a_third_party_has_rules(tmp_path: Path, monkeypatch: Any) -> None:
+    rule = Rule("stripes/colour", "The convention of stripes", "colour")
+
+    class Stripes(ConventionHandler):
+        tier = "service"
+        name = "stripes"
+        reads = ("stripes",)
+
+        @classmethod
+        def check(cls, subject: Subject) -> Iterator[Mistake]:
+            stripes = subject.attribute("stripes")
+            if stripes is not None and cls.is_declared(subject.attributes):
+                yield mistake(rule, stripes, "is no colour", 'write "red"')
+
+        def interpret(self, array: Any) -> Any:
+            return array.found()
+
+    monkeypatch.setattr(registry, "_REGISTERED", [Stripes])
+    attributes = {"zarr_conventions": [{"name": "stripes"}], "stripes": 5}
+    verdict = checked(tmp_path, {"": group(), "a": array((), (), attributes)})
+    assert ("stripes/colour", "/a#/attributes/stripes") in places(verdict)
+    assert list(ConventionHandler.check(None)) == []  # type: ignore[arg-type]
+
+
+def test_rules_of_a_third_party_that_fail(tmp_path: Path, monkeypatch: Any) -> None:
+    class Faulty(ConventionHandler):
+        tier = "service"
+        name = "faulty"
+        reads = ("faulty",)
+
+        @classmethod
+        def check(cls, subject: Subject) -> Iterator[Mistake]:
+            raise ZeroDivisionError
+
+        def interpret(self, array: Any) -> Any:
+            return array.found()
+
+    monkeypatch.setattr(registry, "_REGISTERED", [Faulty])
+    with pytest.warns(XGroupPluginWarning, match="'faulty' .* failed: ZeroDivisionError") as told:
+        verdict = checked(tmp_path, sound())
+    assert verdict.is_clean
+    assert len(told) == 1
+
+
+# As a producer.
+
+
+@pytest.mark.skipif(Version("2025.1") > XARRAY, reason="writes with zarr 3.1")
+def test_a_producer_mends_a_store_by_what_is_said(tmp_path: Path) -> None:
+    """Five typical mistakes, each mended by the text alone, until an open warns of nothing."""
+    store = tmp_path / "scene.zarr"
+    root = zarr.create_group(store, zarr_format=3)
+    image = root.create_array("image", shape=(400, 600), dtype="f4", dimension_names=["y", "x"])
+    image.attrs.update(
+        {
+            # 1. The uuid is that of another convention. 2. GDAL's order of numbers.
+            "zarr_conventions": [{"uuid": UUIDS["cs"], "name": "proj"}, {"name": "spatial"}],
+            "spatial:dimensions": ["y", "x"],
+            "spatial:transform": GDAL,
+            # 3. Width before height.
+            "spatial:shape": [600, 400],
+            # 4. A number where a code belongs.
+            "proj:code": 32633,
+        }
+    )
+    # 5. A coordinate that is somewhere else.
+    times = root.create_group("times")
+    times.create_array("day", shape=(3,), dtype="i4", dimension_names=["day"])
+    level = root.create_array("level", shape=(3,), dtype="f4", dimension_names=["day"])
+    external = {"values": {"external": {"node": "day"}}}
+    level.attrs.update(
+        {
+            "zarr_conventions": [{"uuid": UUIDS["cs"]}, {"uuid": UUIDS["ref"]}],
+            "cs": {"crs": [{"axes": {"day": {"coordinates": [external]}}}]},
+        }
+    )
+    steps = 0
+    while not (verdict := zarr_xgroup.check(store)).is_clean:
+        steps += 1
+        assert steps < 10, verdict
+        for it in verdict.mistakes:
+            _mend(store, it)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tree = xr.open_datatree(store, engine="xgroup")
+    assert tree["image"].coords["x"].values[0] == 500005.0
+    assert tree["level"].coords["day"].shape == (3,)
+    assert str(tree["image"].attrs["proj:code"]) == "EPSG:32633"
+
+
+def _mend(store: Path, mistake: Mistake) -> None:
+    """Do what is said: ``write "key": value``, or an object in the place of another."""
+    head, _space, rest = mistake.remedy.partition(" ")
+    assert head == "write", mistake
+    for place in mistake.places:
+        path = store / place.node.strip("/") / "zarr.json"
+        documents = {"": json.loads(path.read_text(encoding="utf-8"))}
+        if rest.startswith("{"):
+            value = json.loads(rest)
+            pointer = place.pointer.removesuffix("/uuid")
+        else:
+            key, _colon, _value = rest.partition(": ")
+            end = json.JSONDecoder().raw_decode(f"{{{rest.partition(', or ')[0]}}}")[0]
+            value = end[json.loads(key)]
+            own = place.pointer.rpartition("/")[2] == json.loads(key)
+            pointer = place.pointer if own else f"{place.pointer}/{json.loads(key)}"
+        edited(documents, f"#{pointer}", value)
+        path.write_text(json.dumps(documents[""]), encoding="utf-8")
