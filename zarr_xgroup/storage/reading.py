@@ -17,6 +17,7 @@ from zarr_xgroup.metadata.paths import join_path
 from zarr_xgroup.storage.clients import is_bounded
 from zarr_xgroup.storage.failures import late, reason_of
 from zarr_xgroup.storage.limits import TooLargeError, at_most, check_size, request_limit
+from zarr_xgroup.storage.tally import one_document
 
 T = TypeVar("T")
 
@@ -58,7 +59,8 @@ class StoreReader:
     async def node(self, path: str, keys: Iterable[str]) -> Found:
         """Return what stands at the keys of the node at `path`; keys without content miss."""
         keys = tuple(keys)
-        values = await gather(lambda key: self._value(join_path(path, key)), keys)
+        with one_document():
+            values = await gather(lambda key: self._value(join_path(path, key)), keys)
         return {key: value for key, value in zip(keys, values, strict=True) if value is not None}
 
     async def v2_member(self, path: str) -> tuple[Found, set[str] | XGroupStoreError | None]:

@@ -1,0 +1,50 @@
+"""How much of the metadata has been read, for whoever watches while it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+
+class Tally:
+    """How many documents were asked for, and how many of these answered.
+
+    Attributes
+    ----------
+    asked : int
+        Grows while it shows what else is needed.
+    answered : int
+        Those that are read, or found absent.
+    """
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.answered = 0
+
+
+#: Of the thread that opens a store: what it has zarr's thread run begins with its context.
+_TALLY: ContextVar[Tally | None] = ContextVar("_TALLY", default=None)
+
+
+@contextmanager
+def tallied() -> Iterator[Tally]:
+    """Give the tally of what is read meanwhile, which another thread may look at."""
+    tally = Tally()
+    token = _TALLY.set(tally)
+    try:
+        yield tally
+    finally:
+        _TALLY.reset(token)
+
+
+@contextmanager
+def one_document() -> Iterator[None]:
+    """Count a document, first as asked for and then as answered, if anybody watches."""
+    tally = _TALLY.get()
+    if tally is None:
+        yield
+        return
+    tally.asked += 1
+    yield
+    tally.answered += 1
