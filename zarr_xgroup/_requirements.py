@@ -15,6 +15,7 @@ MINIMUM_VERSIONS: Mapping[str, str] = {
     "msgspec": "0.19",
     "pyproj": "3.4",
     "affine": "2.3",
+    "rich": "13",
 }
 
 

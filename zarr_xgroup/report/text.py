@@ -9,6 +9,7 @@ from textwrap import TextWrapper
 from typing import TYPE_CHECKING, TypeVar
 
 from zarr_xgroup.i18n import _, ngettext
+from zarr_xgroup.report.printable import printable
 
 if TYPE_CHECKING:
     from zarr_xgroup.report.explanation import (
@@ -58,7 +59,7 @@ def as_text(explanation: Explanation, width: int = WIDTH) -> str:
         *_section(_("References that do not lead straight"), odd, _reference, width),
         *_section(_("Problems"), explanation.problems, _problem, width),
     ]
-    return "\n".join(map(_printable, lines))
+    return "\n".join(map(printable, lines))
 
 
 def is_odd(reference: FoundReference) -> bool:
@@ -315,8 +316,3 @@ def _wrapped(text: str, before: str, width: int) -> list[str]:
         placeholder=" ...",
     )
     return wrapper.wrap(text)
-
-
-def _printable(line: str) -> str:
-    """Return a line in which nothing steers a terminal."""
-    return "".join(it if it.isprintable() else repr(it)[1:-1] for it in line)

@@ -1,0 +1,539 @@
+"""What is drawn in a terminal, or printed where there is none; rich does it.
+
+What others wrote into a store is never taken for markup or for control sequences: it becomes a
+`rich.text.Text` by way of `said`, and nothing else becomes one.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import TextIO
+
+from rich.console import Console
+from rich.text import Text
+
+from zarr_xgroup.i18n import _, ngettext
+from zarr_xgroup.report.explanation import (
+    Explanation,
+    FoundArray,
+    FoundConvention,
+    FoundCoordinate,
+    FoundCrs,
+    FoundProblem,
+    FoundReference,
+    Place,
+)
+from zarr_xgroup.report.folding import ArrayRow, GroupRow, fold, merged
+from zarr_xgroup.report.printable import printable
+from zarr_xgroup.report.verdict import Mistake, Verdict
+
+#: The narrowest terminal that has room for two columns.
+TWO_COLUMNS = 80
+_NARROWEST = 20
+
+#: How many names of things that are alike are shown, and how many letters of each.
+_MOST_NAMES = 4
+_LONGEST_NAME = 100
+#: How many problems, mistakes, and places of one mistake are shown.
+_MOST_TOLD = 20
+_MOST_PLACES = 3
+
+_KIND_STYLES: Mapping[str, str] = {
+    "stored": "cyan",
+    "foreign": "magenta",
+    "computed": "green",
+    "inline": "green",
+    "given": "blue",
+}
+
+
+class StreamConsole(Console):
+    """The console of a stream: colours only in a terminal that wants them.
+
+    Parameters
+    ----------
+    stream : TextIO
+        Where to draw. If it is no terminal, or ``NO_COLOR`` is set (https://no-color.org), what is
+        drawn has no escape sequences.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        is_drawn = is_for_drawing(stream)
+        super().__init__(
+            file=stream,
+            width=max(shutil.get_terminal_size().columns, _NARROWEST),
+            force_terminal=is_drawn,
+            force_jupyter=False,
+            color_system="auto" if is_drawn else None,
+            no_color=not is_drawn,
+            markup=False,
+            emoji=False,
+            highlight=False,
+        )
+
+    def on_broken_pipe(self) -> None:
+        """Let whoever draws know, where rich would end the process."""
+        raise BrokenPipeError
+
+
+def is_for_drawing(stream: TextIO) -> bool:
+    """Tell whether a stream is a terminal that wants more than text."""
+    return stream.isatty() and not os.environ.get("NO_COLOR")
+
+
+def said(text: str, style: str = "", *, longest: int | None = None) -> Text:
+    """Return a text that may come from a store as one that can be drawn."""
+    shown = printable(text)
+    if longest is not None and len(shown) > longest:
+        half = (longest - 3) // 2
+        shown = f"{shown[: longest - 3 - half]}...{shown[len(shown) - half :]}"
+    # As a span: the style of a whole text would go over to what is added to it.
+    return Text().append(shown, style)
+
+
+# Lines.
+
+
+def wrapped(console: Console, text: Text, width: int, indent: int = 2) -> list[Text]:
+    """Return the lines of a text, none wider than `width`, all but the first indented."""
+    if text.cell_len <= width:
+        return [text]
+    first = text.wrap(console, width, overflow="fold")[0]
+    rest = text[len(first) :]
+    rest = rest[len(rest) - len(rest.plain.lstrip()) :]
+    lines = [first, *rest.wrap(console, max(width - indent, 1), overflow="fold")]
+    for line in lines:
+        line.rstrip()
+    return [lines[0], *(said(" " * indent) + line for line in lines[1:])]
+
+
+def beside(
+    left: Sequence[Text], right: Sequence[Text], width: int, divider: Text
+) -> Iterator[Text]:
+    """Yield the lines of two columns, the first of which is `width` wide."""
+    for one, other in zip_longest(left, right, fillvalue=Text()):
+        if other:
+            line = one.copy()
+            line.pad_right(width - one.cell_len)
+            yield line + divider + other
+        else:
+            yield one
+
+
+def print_lines(console: Console, lines: Iterable[Text]) -> None:
+    """Print lines that are wrapped already."""
+    for line in lines:
+        console.print(line, no_wrap=True, overflow="ignore", crop=False)
+
+
+# A tree, and what is said of its nodes beside it.
+
+
+@dataclass(frozen=True)
+class _Guides:
+    """What leads the eye down a tree."""
+
+    branch: str = "├── "
+    last: str = "└── "
+    down: str = "│   "
+    ellipsis: str = "…"
+    arrow: str = "←"
+    to: str = "→"
+    dot: str = "·"
+
+    @classmethod
+    def of(cls, console: Console) -> _Guides:
+        """Return those that the encoding of a console has."""
+        ascii_only = cls("+-- ", "`-- ", "|   ", "...", "<-", "->", "-")
+        return ascii_only if console.options.ascii_only else cls()
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A node of a tree: its label, what stands beside it, and the guides before these."""
+
+    label: Text
+    beside: Sequence[Text] = ()
+    first: str = ""
+    rest: str = ""
+
+
+def _tree_lines(console: Console, rows: Sequence[_Row]) -> Iterator[Text]:
+    """Yield the lines of a tree: what stands beside nodes comes below them if there is no room."""
+    if console.width < TWO_COLUMNS:
+        for row in rows:
+            yield from _labelled(console, row, console.width)
+            guides = said(_cut(row.rest, console.width), "dim")
+            for text in row.beside:
+                for line in wrapped(console, text, console.width - guides.cell_len - 2):
+                    yield guides + said("  ") + line
+        return
+    width = _left_width(console, rows)
+    for row in rows:
+        left = list(_labelled(console, row, width))
+        right = [
+            line
+            for text in row.beside
+            for line in wrapped(console, text, console.width - width - 2)
+        ]
+        guides = said(_cut(row.rest, width), "dim")
+        left += [guides] * (len(right) - len(left))
+        yield from beside(left, right, width, said("  "))
+
+
+def _left_width(console: Console, rows: Sequence[_Row]) -> int:
+    """Return what the tree takes of the width: nearly a half, more if there is room."""
+    left = max(row.label.cell_len + len(row.first) for row in rows)
+    right = sorted(text.cell_len for row in rows for text in row.beside)
+    most = right[len(right) * 9 // 10] if right else 0  # a few may take several lines
+    room = console.width - most - 2
+    return min(left, max(console.width * 45 // 100, min(room, console.width * 60 // 100)))
+
+
+def _labelled(console: Console, row: _Row, width: int) -> Iterator[Text]:
+    """Yield the lines of a label after its guides."""
+    first, rest = _cut(row.first, width), _cut(row.rest, width)
+    room = width - max(len(first), len(rest))
+    for number, line in enumerate(wrapped(console, row.label, room)):
+        yield said(rest if number else first, "dim") + line
+
+
+def _cut(guides: str, width: int) -> str:
+    """Return the last of the guides, where a tree is deeper than it has room for."""
+    return guides[-(width // 2) :]
+
+
+# Explanations.
+
+
+def print_explanation(
+    console: Console, explanation: Explanation, *, is_whole: bool = False
+) -> None:
+    """Draw what was found in a store: its tree, coordinates and references beside it, problems."""
+    print_lines(console, _Drawing(console, explanation, is_whole=is_whole).lines())
+
+
+class _Drawing:
+    """Draws an explanation."""
+
+    def __init__(self, console: Console, explanation: Explanation, *, is_whole: bool) -> None:
+        self._console = console
+        self._explanation = explanation
+        self._is_whole = is_whole
+        self._guides = _Guides.of(console)
+        self._problems = merged(explanation.problems)
+
+    def lines(self) -> Iterator[Text]:
+        """Yield all lines."""
+        yield from self._wrapped(self._heading())
+        yield Text()
+        root = fold(self._explanation, self._problems, is_whole=self._is_whole)
+        if root is not None:
+            yield from _tree_lines(self._console, list(self._rows(root)))
+            yield Text()
+        yield from self._told()
+        yield from self._wrapped(self._summary())
+
+    def _wrapped(self, text: Text) -> list[Text]:
+        return wrapped(self._console, text, self._console.width)
+
+    def _heading(self) -> Text:
+        found = self._explanation
+        facts = [f"Zarr v{found.zarr_format}"]
+        facts.append(_("consolidated") if found.is_consolidated else _("not consolidated"))
+        dot = f" {self._guides.dot} "
+        return said(found.store, "bold") + said(dot + dot.join(facts), "dim")
+
+    def _summary(self) -> Text:
+        groups = self._explanation.groups
+        counts = Counter(arrays=sum(len(group.arrays) for group in groups), groups=len(groups))
+        counts["references"] = len(self._explanation.references)
+        counts["problems"] = len(self._problems)
+        text = _(
+            "Groups: {groups}. Arrays: {arrays}. References: {references}. Problems: {problems}."
+        )
+        return said(text.format(**counts), "dim")
+
+    # The tree.
+
+    def _rows(self, root: GroupRow) -> Iterator[_Row]:
+        """Yield the rows of the tree from the top to the bottom."""
+        guides = self._guides
+        pending: list[tuple[GroupRow | None, _Row, str, str]] = [
+            (root, self._of_group(root, root.group.path), "", "")
+        ]
+        while pending:
+            group, row, first, rest = pending.pop()
+            inside = [] if group is None else self._inside(group)
+            yield _Row(row.label, row.beside, first, rest + (guides.down if inside else ""))
+            for number, (below, item) in enumerate(reversed(inside)):
+                branch, down = (guides.branch, guides.down) if number else (guides.last, "    ")
+                pending.append((below, item, rest + branch, rest + down))
+
+    def _inside(self, group: GroupRow) -> list[tuple[GroupRow | None, _Row]]:
+        """Return what is in a group: its arrays, and the groups in it."""
+        inside: list[tuple[GroupRow | None, _Row]] = []
+        # A CRS is told of the arrays that have it.
+        systems = {it.crs.variable for it in group.group.arrays if it.crs is not None}
+        known = {it.name: it for it in group.group.coordinates if it.name not in systems}
+        above: set[str] = set()
+        for array in group.arrays:
+            inside.append((None, self._of_array(array, known, above)))
+            if not array.arrays[0].is_coordinate:
+                above.update(array.arrays[0].coordinates)
+        if group.hidden_arrays:
+            inside.append((None, self._hidden(group.hidden_arrays)))
+        for below in group.groups:
+            name = below.group.path.rpartition("/")[2]
+            inside.append((below, self._of_group(below, name)))
+        if group.hidden_groups:
+            text = ngettext("{count} more group", "{count} more groups", group.hidden_groups)
+            inside.append((None, self._more(text, group.hidden_groups)))
+        return inside
+
+    def _hidden(self, count: int) -> _Row:
+        return self._more(ngettext("{count} more array", "{count} more arrays", count), count)
+
+    def _more(self, text: str, count: int) -> _Row:
+        return _Row(said(f"{self._guides.ellipsis} {text.format(count=count)} (--all)", "dim"))
+
+    def _of_group(self, row: GroupRow, name: str) -> _Row:
+        texts = []
+        if row.alike:
+            count = len(row.alike)
+            text = ngettext("{count} group like it: ", "{count} groups like it: ", count)
+            texts.append(said(text.format(count=count), "dim") + self._names(row.alike, ""))
+        texts += self._references(row.references, (), row.problems)
+        texts += self._numbers(row.problems)
+        return _Row(said(name, "bold blue", longest=_LONGEST_NAME), texts)
+
+    def _of_array(
+        self, row: ArrayRow, known: Mapping[str, FoundCoordinate], above: Collection[str]
+    ) -> _Row:
+        array = row.arrays[0]
+        label = self._names([it.name for it in row.arrays], "" if array.is_coordinate else "bold")
+        if len({(it.dims, it.shape, it.dtype) for it in row.arrays}) == 1:
+            label += said(f" ({_sizes(array)}) ") + said(array.dtype, "dim")
+        origins = {known[name].origin for name in array.coordinates if name in known}
+        texts = [
+            *self._about(array),
+            *self._coordinates(array, known, above),
+            *self._missing(array),
+            *self._references(row.references, origins, row.problems),
+            *self._numbers(row.problems),
+        ]
+        return _Row(label, texts)
+
+    def _about(self, array: FoundArray) -> Iterator[Text]:
+        """Yield what an array is, which conventions it follows, and its CRS."""
+        facts = [said(_("coordinate"), "dim")] if array.is_coordinate else []
+        declared: defaultdict[str | None, list[FoundConvention]] = defaultdict(list)
+        for convention in array.conventions:
+            declared[convention.declared_in].append(convention)
+        facts += [_conventions(names, path, array) for path, names in declared.items()]
+        facts += [] if array.crs is None else [_crs(array.crs)]
+        if facts:
+            yield said(f" {self._guides.dot} ").join(facts)
+
+    def _coordinates(
+        self, array: FoundArray, known: Mapping[str, FoundCoordinate], above: Collection[str]
+    ) -> Iterator[Text]:
+        """Yield the coordinates of an array; those of arrays above it are only named."""
+        names = [name for name in array.coordinates if name in known]
+        if array.is_coordinate:
+            return
+        new = [known[name] for name in names if name not in above]
+        for coordinate in new:
+            if coordinate.kind != "own":
+                yield self._coordinate(coordinate)
+        for text, named in (
+            (_("in the group: {names}"), [it.name for it in new if it.kind == "own"]),
+            (_("as above: {names}"), [name for name in names if name in above]),
+        ):
+            if named:
+                yield said(text.format(names=", ".join(named)), "dim")
+
+    def _missing(self, array: FoundArray) -> Iterator[Text]:
+        if array.missing:
+            text = _("no coordinate along {names}").format(names=", ".join(array.missing))
+            yield said(text, "yellow")
+
+    def _coordinate(self, coordinate: FoundCoordinate) -> Text:
+        style = _KIND_STYLES.get(coordinate.kind, "")
+        facts = [said(coordinate.text)] if coordinate.text else []
+        if coordinate.origin is not None:
+            origin = said(_written(coordinate.origin), style)
+            facts.insert(0, said(f"{self._guides.arrow} ", "dim") + origin)
+        if coordinate.bounds is not None:
+            facts.append(said(f"{_('bounds')} {coordinate.bounds}", "dim"))
+        name = said(coordinate.name, style, longest=_LONGEST_NAME)
+        dims = said(f" ({', '.join(coordinate.dims)}) " if coordinate.dims else " ", "dim")
+        return name + dims + said(", ", "dim").join(facts or [said(coordinate.kind)])
+
+    def _references(
+        self,
+        references: Iterable[FoundReference],
+        origins: Collection[Place | None],
+        problems: Collection[int],
+    ) -> Iterator[Text]:
+        """Yield references, but for those that lead straight to where a coordinate is stored."""
+        for it in references:
+            is_straight = it.leads_to is not None and not it.by_fallback
+            if is_straight and it.leads_to in origins and not self._is_whole:
+                continue
+            text = said(_("refers to "), "dim") + said(it.target, "" if it.leads_to else "red")
+            if it.leads_to is not None and it.target != _written(it.leads_to):
+                text += said(f" {self._guides.to} ", "dim")
+                text += said(_written(it.leads_to), "yellow" if it.by_fallback else "cyan")
+            # What is wrong is told among the problems.
+            if it.text and (self._is_whole or not problems):
+                text += said(f": {it.text}")
+            yield text
+
+    def _numbers(self, numbers: Sequence[int]) -> Iterator[Text]:
+        """Yield where problems are told."""
+        shown = [number for number in numbers if self._is_whole or number <= _MOST_TOLD]
+        if shown:
+            names = ", ".join(f"[{number}]" for number in shown)
+            yield said(_("see {names} below").format(names=names), "red")
+        elif numbers:
+            text = ngettext("{count} problem (--all)", "{count} problems (--all)", len(numbers))
+            yield said(text.format(count=len(numbers)), "red")
+
+    def _names(self, names: Sequence[str], style: str) -> Text:
+        most = _MOST_NAMES if len(names) > _MOST_NAMES + 1 else len(names)
+        shown = [said(name, style, longest=_LONGEST_NAME) for name in names[:most]]
+        text = said(", ").join(shown)
+        if more := len(names) - most:
+            text += said(_(" and {count} more").format(count=more))
+        return text
+
+    # Problems.
+
+    def _told(self) -> Iterator[Text]:
+        """Yield the problems, by number."""
+        shown = self._problems if self._is_whole else self._problems[:_MOST_TOLD]
+        for number, problem in enumerate(shown, 1):
+            yield from wrapped(
+                self._console, self._problem(number, problem), self._console.width, 4
+            )
+        if more := len(self._problems) - len(shown):
+            text = ngettext("{count} more problem", "{count} more problems", more)
+            yield said(f"{self._guides.ellipsis} {text.format(count=more)} (--all)", "dim")
+        if shown:
+            yield Text()
+
+    def _problem(self, number: int, problem: FoundProblem) -> Text:
+        text = said(f"[{number}] ", "red") + said(_told_kind(problem.kind), "bold")
+        if problem.text:
+            text += said(f": {problem.text}")
+        if problem.lost:
+            text += said(f". {_('Opened without {what}').format(what=problem.lost)}")
+        nodes = problem.arrays or (() if problem.place is None else (_written(problem.place),))
+        if nodes and nodes[0] not in problem.text:
+            text += said(" (") + self._names(nodes, "dim") + said(")")
+        return text
+
+
+def _sizes(array: FoundArray) -> str:
+    sizes = zip_longest(array.dims, array.shape, fillvalue="?")
+    return ", ".join(f"{dimension}: {size}" for dimension, size in sizes)
+
+
+def _conventions(
+    conventions: Iterable[FoundConvention], path: str | None, array: FoundArray
+) -> Text:
+    """Return the names of conventions, and who declares them if that is not the array."""
+    names = [said(it.name, "bold" if it.tier == "principal" else "") for it in conventions]
+    text = said(", ").join(names)
+    if path in (None, array.path):
+        return text
+    is_near = path == (array.path.rpartition("/")[0] or "/")
+    declarer = _("the group") if is_near else path
+    return text + said(_(" of {path}").format(path=declarer), "dim")
+
+
+def _crs(crs: FoundCrs) -> Text:
+    if crs.code is None:
+        return said(crs.name, longest=_LONGEST_NAME)
+    return said(crs.code) + said(f" {crs.name}", "dim", longest=_LONGEST_NAME)
+
+
+def _written(place: Place) -> str:
+    """Return a place as messages have it."""
+    store = "" if place.store is None else f"{place.store}|"
+    return f"{store}{place.node}{'#' if place.pointer else ''}{place.pointer}"
+
+
+def _told_kind(kind: str) -> str:
+    names = {
+        "problem": _("Problem"),
+        "choice": _("Choice"),
+        "dimension": _("Dimension"),
+        "name": _("Name"),
+        "metadata": _("Metadata"),
+        "no principal convention": _("No principal convention"),
+    }
+    return names.get(kind, kind)
+
+
+# Verdicts.
+
+
+def print_verdict(console: Console, verdict: Verdict, *, is_whole: bool = False) -> None:
+    """Draw what is to be mended in a store."""
+    print_lines(console, _verdict_lines(console, verdict, is_whole=is_whole))
+
+
+def _verdict_lines(console: Console, verdict: Verdict, *, is_whole: bool) -> Iterator[Text]:
+    shown = verdict.mistakes if is_whole else verdict.mistakes[:_MOST_TOLD]
+    for mistake in shown:
+        # In one piece, however long: places are there to be copied.
+        yield from _places(mistake, is_whole=is_whole)
+        for text in _mistake(mistake):
+            yield from wrapped(console, text, console.width, 4)
+        yield Text()
+    if more := len(verdict.mistakes) - len(shown):
+        others = ngettext("{count} more problem", "{count} more problems", more)
+        yield said(f"... {others.format(count=more)} (--all)", "dim")
+        yield Text()
+    yield from wrapped(console, _judgement(verdict), console.width)
+
+
+def _places(mistake: Mistake, *, is_whole: bool) -> Iterator[Text]:
+    """Yield where a mistake is, after how bad it is."""
+    is_error = mistake.severity == "error"
+    severity = said(
+        _("error: ") if is_error else _("warning: "), "bold red" if is_error else "bold yellow"
+    )
+    places = list(dict.fromkeys((mistake.place, *mistake.places)))
+    shown = places if is_whole else places[:_MOST_PLACES]
+    for number, place in enumerate(shown):
+        before = said(" " * severity.cell_len) if number else severity
+        yield before + said(_written(place), "cyan")
+    if more := len(places) - len(shown):
+        text = ngettext("and {count} more place", "and {count} more places", more)
+        yield said(" " * severity.cell_len) + said(text.format(count=more), "dim")
+
+
+def _mistake(mistake: Mistake) -> Iterator[Text]:
+    """Yield what is wrong, what to write instead, and who says so."""
+    yield said("  ") + said(mistake.text)
+    yield said("  ") + said(_("Instead: "), "green") + said(mistake.remedy)
+    rule = mistake.rule
+    yield said(f"  {rule.name} ({rule.document}, {rule.section})", "dim")
+
+
+def _judgement(verdict: Verdict) -> Text:
+    if verdict.is_clean:
+        judgement = said(_("nothing to mend"), "green")
+    else:
+        counts = Counter(mistake.severity for mistake in verdict.mistakes)
+        text = _("errors: {errors}, warnings: {warnings}")
+        judgement = said(text.format(errors=counts["error"], warnings=counts["warning"]))
+    return said(verdict.store, "bold") + said(": ") + judgement

@@ -1,0 +1,393 @@
+"""What is drawn of explanations and verdicts, in terminals and where there is none."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from zarr_xgroup.report.explanation import (
+    Explanation,
+    FoundArray,
+    FoundConvention,
+    FoundCoordinate,
+    FoundCrs,
+    FoundGroup,
+    FoundProblem,
+    FoundReference,
+    Place,
+)
+from zarr_xgroup.report.printable import printable
+from zarr_xgroup.report.terminal import StreamConsole, print_explanation, print_verdict
+from zarr_xgroup.report.verdict import Mistake, Rule, Verdict
+
+AXIS = Place("/sea/sst", "/attributes/cs/crs/0/axes/time/coordinates/0/values/external")
+RULE = Rule("cs/axis-for-every-dimension", "cs 0.1", "Axes")
+
+
+class Stream(io.TextIOWrapper):
+    """Where output goes: a terminal or not, with an encoding."""
+
+    def __init__(self, *, terminal: bool = False, encoding: str = "utf-8") -> None:
+        super().__init__(io.BytesIO(), encoding=encoding)
+        self.terminal = terminal
+
+    def isatty(self) -> bool:
+        return self.terminal
+
+    @property
+    def text(self) -> str:
+        self.flush()
+        content: Any = self.buffer
+        return str(content.getvalue().decode(self.encoding))
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+def drawn(
+    value: Explanation | Verdict, *, is_whole: bool = False, stream: Stream | None = None
+) -> str:
+    stream = stream or Stream()
+    console = StreamConsole(stream)
+    if isinstance(value, Explanation):
+        print_explanation(console, value, is_whole=is_whole)
+    else:
+        print_verdict(console, value, is_whole=is_whole)
+    return stream.text
+
+
+def array(path: str, *sizes: int, **facts: Any) -> FoundArray:
+    dims = ("time", "lat", "lon")[: len(sizes)]
+    return FoundArray(path, dims, sizes, "float32", **facts)
+
+
+def ocean() -> Explanation:
+    """Return what is found where a time axis is in a group, and what refers to it in another."""
+    cs = FoundConvention("cs", "principal", "/sea/sst")
+    crs = FoundCrs("WGS 84", "EPSG:4326", "spatial_ref")
+    names = ("time", "lat", "depth")
+    facts: dict[str, Any] = {"conventions": (cs,), "coordinates": names, "crs": crs}
+    sst = array("/sea/sst", 3, 2, 4, missing=("lon",), **facts)
+    ice = array("/sea/ice", 3, 2, **facts)
+    coordinates = (
+        FoundCoordinate("time", ("time",), "stored", Place("/axes/time"), "an array", True),
+        FoundCoordinate("lat", ("lat",), "computed", None, "44.5, 43.5", True, "lat_bounds"),
+        FoundCoordinate("depth", (), "own", Place("/sea/depth"), ""),
+    )
+    return Explanation(
+        "ocean.zarr",
+        "/",
+        3,
+        is_consolidated=True,
+        groups=(
+            FoundGroup("/"),
+            FoundGroup("/axes", (array("/axes/time", 3, is_coordinate=True),)),
+            FoundGroup("/sea", (ice, sst), coordinates),
+        ),
+        references=(
+            FoundReference(AXIS, "../axes/time", Place("/axes/time"), arrays=("/sea/sst",)),
+            FoundReference(
+                replace(AXIS, pointer="/attributes/m"), "../mask", None, text="tried /mask"
+            ),
+            FoundReference(
+                replace(AXIS, pointer="/attributes/b"), "b", Place("/b"), by_fallback=True
+            ),
+        ),
+        problems=(
+            FoundProblem("problem", "there is no /mask", AXIS, ("/sea/sst",), "what 'm' refers to"),
+        ),
+    )
+
+
+def groups_alike(count: int) -> Explanation:
+    groups = [FoundGroup("/")]
+    for number in range(count):
+        path = f"/tile{number}"
+        arrays = tuple(array(f"{path}/data/b{band}", 10, 10) for band in range(5))
+        groups += [FoundGroup(path), FoundGroup(f"{path}/data", arrays)]
+    return Explanation("tiles.zarr", "/", 3, False, tuple(groups))
+
+
+# Explanations.
+
+
+def test_coordinates_and_references_stand_beside_the_tree() -> None:
+    expected = """\
+ocean.zarr · Zarr v3 · consolidated
+
+/
+├── axes
+│   └── time (time: 3) float32                 coordinate
+└── sea
+    ├── ice (time: 3, lat: 2) float32          cs of /sea/sst · EPSG:4326 WGS 84
+    │                                          time (time) ← /axes/time, an array
+    │                                          lat (lat) 44.5, 43.5, bounds lat_bounds
+    │                                          in the group: depth
+    └── sst (time: 3, lat: 2, lon: 4) float32  cs · EPSG:4326 WGS 84
+                                               as above: time, lat, depth
+                                               no coordinate along lon
+                                               refers to ../mask
+                                               refers to b → /b
+                                               see [1] below
+
+[1] Problem: there is no /mask. Opened without what 'm' refers to (/sea/sst)
+
+Groups: 3. Arrays: 3. References: 3. Problems: 1."""
+    assert drawn(ocean()).splitlines() == expected.splitlines()
+
+
+def test_what_stands_beside_comes_below_where_there_is_no_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = drawn(ocean()).splitlines()
+    at = lines.index("    ├── ice (time: 3, lat: 2) float32")
+    assert lines[at + 2] == "    │     time (time) ← /axes/time, an array"
+
+
+def test_everything_is_shown_if_asked_for() -> None:
+    assert "refers to ../axes/time → /axes/time" not in drawn(ocean())
+    whole = drawn(ocean(), is_whole=True)
+    assert "refers to ../axes/time → /axes/time" in whole
+    assert "refers to ../mask: tried /mask" in whole
+
+
+def test_groups_that_are_alike_are_shown_once() -> None:
+    shown = drawn(groups_alike(1000))
+    assert len(shown.splitlines()) < 12
+    assert "999 groups like it: tile1, tile2, tile3, tile4 and 995 more" in shown
+    assert "b0, b1, b2, b3, b4 (time: 10, lat: 10) float32" in shown
+    whole = drawn(groups_alike(30), is_whole=True)
+    assert len(re.findall(r"b\d", whole)) == 150
+
+
+def test_arrays_that_refer_to_different_places_are_not_alike() -> None:
+    names = ("/a", "/b", "/c")
+    references = tuple(
+        FoundReference(Place(path, "/attributes/m"), target, Place(target))
+        for path, target in zip(names, ("/m", "/m", "/other"), strict=True)
+    )
+    arrays = tuple(array(path, 3) for path in names)
+    shown = drawn(
+        Explanation("a.zarr", "/", 3, False, (FoundGroup("/", arrays),), references)
+    ).splitlines()
+    assert shown[3:5] == [
+        "├── a, b (time: 3) float32  refers to /m",
+        "└── c (time: 3) float32     refers to /other",
+    ]
+
+
+def test_a_group_with_a_problem_is_like_no_other() -> None:
+    problem = FoundProblem("metadata", "broken", Place("/tile700/data/b3"))
+    shown = drawn(replace(groups_alike(1000), problems=(problem,)))
+    assert "── tile700" in shown
+    assert "── b3 (time: 10, lat: 10) float32" in shown
+    assert "see [1] below" in shown
+    assert "998 groups like it" in shown
+
+
+def test_of_many_different_things_those_with_problems_are_shown() -> None:
+    arrays = tuple(array(f"/a{number}", number) for number in range(500))
+    problem = FoundProblem("problem", "broken", None, ("/a400",))
+    explanation = Explanation(
+        "flat.zarr", "/", 2, False, (FoundGroup("/", arrays),), (), (problem,)
+    )
+    shown = drawn(explanation)
+    assert "── a400 (time: 400)" in shown
+    assert "… 488 more arrays (--all)" in shown
+
+
+def test_problems_in_the_same_words_are_told_once() -> None:
+    problems = [FoundProblem("no principal convention", "", None, (f"/a{n}",)) for n in range(50)]
+    problems += [FoundProblem("choice", f"choice {n}") for n in range(30)]
+    shown = drawn(replace(ocean(), problems=tuple(problems)))
+    assert "[1] No principal convention (/a0, /a1, /a2, /a3 and 46 more)" in shown
+    assert "[20] Choice: choice 18" in shown
+    assert "… 11 more problems (--all)" in shown
+
+
+def test_a_tree_can_be_deeper_than_python_calls_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = ["/"]
+    for _level in range(3000):
+        paths.append(f"{paths[-1].rstrip('/')}/g")
+    explanation = Explanation("deep.zarr", "/", 3, False, tuple(map(FoundGroup, paths)))
+    lines = drawn(explanation).splitlines()
+    assert len(lines) > 3000
+    assert max(map(len, lines)) <= 120
+
+
+def test_a_store_of_no_groups() -> None:
+    assert "Groups: 0." in drawn(Explanation("empty.zarr", "/", 3, False))
+
+
+# Where it is drawn.
+
+
+def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = drawn(ocean())
+    assert "\x1b" not in plain
+    coloured = drawn(ocean(), stream=Stream(terminal=True))
+    assert "\x1b[36m" in coloured
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert drawn(ocean(), stream=Stream(terminal=True)) == plain
+    monkeypatch.setenv("NO_COLOR", "")
+    assert drawn(ocean(), stream=Stream(terminal=True)) == coloured
+
+
+def test_nothing_but_the_terminal_asks_for_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b" not in drawn(ocean())
+    monkeypatch.setenv("TERM", "dumb")
+    assert "\x1b" not in drawn(ocean(), stream=Stream(terminal=True))
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+def test_lines_are_drawn_in_letters_that_the_encoding_has(encoding: str) -> None:
+    shown = drawn(ocean(), stream=Stream(encoding=encoding))
+    assert shown.isascii()
+    assert "`-- sea" in shown
+    assert "time (time) <- /axes/time, an array" in shown
+
+
+@pytest.mark.parametrize("width", [20, 40, 79, 80, 100, 200])
+@pytest.mark.parametrize("letter", ["a", "中", "a "], ids=["long", "wide", "words"])
+def test_no_line_is_wider_than_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, width: int, letter: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    for line in drawn(hostile_explanation(letter * 300), is_whole=True).splitlines():
+        assert cell_len(line) <= width
+
+
+# Hostile stores.
+
+
+def hostile_explanation(text: str) -> Explanation:
+    """Return an explanation that has a text wherever one of a store can be."""
+    path, place = f"/{text}/{text}", Place(text, text, text)
+    found = FoundArray(
+        path,
+        (text,),
+        (1,),
+        text,
+        conventions=(FoundConvention(text, "principal", text),),
+        coordinates=(text, f"{text}2"),
+        missing=(text,),
+        crs=FoundCrs(text, text, text),
+    )
+    kinds: Any = ("own", "stored", "foreign", "computed", "inline", "given")
+    coordinates = tuple(
+        FoundCoordinate(f"{text}{kind}", (text,), kind, place, text, bounds=text) for kind in kinds
+    )
+    names = tuple(coordinate.name for coordinate in coordinates)
+    other = replace(found, path=f"{path}2", coordinates=names, crs=FoundCrs(text))
+    group = FoundGroup(f"/{text}", (found, other), coordinates)
+    return Explanation(
+        text,
+        "/",
+        3,
+        is_consolidated=False,
+        groups=(FoundGroup("/"), group, replace(group, path=f"/{text}3")),
+        references=(
+            FoundReference(place, text, None, text=text, arrays=(path,)),
+            FoundReference(
+                place, text, place, by_fallback=True, text=text, arrays=(path, f"/{text}")
+            ),
+        ),
+        problems=(FoundProblem(text, text, place, (path, text), text),),
+    )
+
+
+def hostile_verdict(text: str) -> Verdict:
+    place = Place(text, text, text)
+    mistake = Mistake(Rule(text, text, text), place, text, text, places=(place, Place(f"{text}2")))
+    return Verdict(text, "/", (mistake, replace(mistake, severity="warning")))
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+@given(text=st.text(min_size=1).map(lambda text: text.replace("/", "|")))
+@settings(max_examples=50, deadline=None)
+def test_nothing_in_a_store_is_obeyed(terminal: bool, text: str) -> None:
+    for value in (hostile_explanation(text), hostile_verdict(text)):
+        for is_whole in (False, True):
+            shown = drawn(value, is_whole=is_whole, stream=Stream(terminal=terminal))
+            if terminal:
+                shown = re.sub(r"\x1b\[[0-9;]*m", "", shown)
+            assert printable(shown.replace("\n", "")) == shown.replace("\n", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b]0;title\x07\x1b[2J", r"\x1b]0;title\x07\x1b[2J"),
+        ("\x9b31m", r"\x9b31m"),
+        ("\u202egnp.exe\u2066", r"\u202egnp.exe\u2066"),
+        ("\ud800", r"\ud800"),
+        ("one\r\ntwo\u2028three", r"one\r\ntwo\u2028three"),
+        ("[bold red]name[/] :smile:", "[bold red]name[/] :smile:"),
+        ("température 海面", "température 海面"),
+        ("a\u00a0b\u202f:", "a\u00a0b\u202f:"),
+    ],
+)
+def test_what_is_not_to_be_seen_is_shown_as_escapes(text: str, shown: str) -> None:
+    assert printable(text) == shown
+    problem = FoundProblem("problem", text)
+    assert f"[1] Problem: {shown}\n" in drawn(replace(ocean(), problems=(problem,)))
+
+
+# Verdicts.
+
+
+def test_a_mistake_says_where_it_is_and_what_to_write_instead() -> None:
+    places = tuple(Place(f"/sea/a{number}", "/attributes/cs") for number in range(6))
+    mistake = Mistake(
+        RULE, places[0], "dimension 'lon' has no axis", "an axis 'lon'", places=places
+    )
+    warning = Mistake(RULE, AXIS, "fallback", "../axes/time", "warning")
+    assert drawn(Verdict("ocean.zarr", "/", (mistake, warning))).splitlines() == [
+        "error: /sea/a0#/attributes/cs",
+        "       /sea/a1#/attributes/cs",
+        "       /sea/a2#/attributes/cs",
+        "       and 3 more places",
+        "  dimension 'lon' has no axis",
+        "  Instead: an axis 'lon'",
+        "  cs/axis-for-every-dimension (cs 0.1, Axes)",
+        "",
+        f"warning: /sea/sst#{AXIS.pointer}",
+        "  fallback",
+        "  Instead: ../axes/time",
+        "  cs/axis-for-every-dimension (cs 0.1, Axes)",
+        "",
+        "ocean.zarr: errors: 1, warnings: 1",
+    ]
+
+
+def test_places_stay_in_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    mistake = Mistake(RULE, AXIS, "text " * 30, "remedy " * 30)
+    place, *others = drawn(Verdict("ocean.zarr", "/", (mistake,))).splitlines()
+    assert place == f"error: /sea/sst#{AXIS.pointer}"
+    assert max(map(len, others)) <= 40
+
+
+def test_a_clean_store_is_called_clean() -> None:
+    assert drawn(Verdict("ocean.zarr", "/")) == "ocean.zarr: nothing to mend\n"
+
+
+def test_of_many_mistakes_the_first_are_shown() -> None:
+    mistakes = tuple(Mistake(RULE, AXIS, f"mistake {n}", "") for n in range(25))
+    verdict = Verdict("ocean.zarr", "/", mistakes)
+    assert "... 5 more problems (--all)" in drawn(verdict)
+    assert "  mistake 24\n" in drawn(verdict, is_whole=True)
