@@ -1,34 +1,36 @@
 """The demonstration: one small store, opened with engine zarr and with engine xgroup.
 
-Run it with ``python -m zarr_xgroup demo``. What it shows is the list that `comparisons`
+Run it with ``xgroup demo``. What it shows is the list that `comparisons`
 returns; each needs something in the store that `write_store` writes.
 """
 
-import io
-import os
-import shutil
 import sys
 import tempfile
-import textwrap
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Literal, Self, TextIO, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import xarray as xr
 import zarr
+from rich.console import Console
+from rich.text import Text
 
 from zarr_xgroup.errors import XGroupWarning
 from zarr_xgroup.i18n import _
+from zarr_xgroup.report.terminal import (
+    TWO_COLUMNS,
+    StreamConsole,
+    beside,
+    print_lines,
+    said,
+    wrapped,
+)
 
-Style: TypeAlias = Literal["bold", "dim", "red", "green"]
 Opened: TypeAlias = xr.Dataset | xr.DataTree
 
-_ANSI: Mapping[Style, str] = {"bold": "1", "dim": "2", "red": "31", "green": "32"}
-_SIDE_BY_SIDE = 80
 _WIDEST = 120
 
 
@@ -78,98 +80,14 @@ class Outcome:
     warnings: list[XGroupWarning] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Page:
-    """What can be printed where the output goes.
-
-    Attributes
-    ----------
-    width : int
-        In characters.
-    colours : bool
-        Whether ANSI escape sequences are understood.
-    rule, divider : str
-        One character to draw a line across, and one to draw a line down.
-    """
-
-    width: int
-    colours: bool = False
-    rule: str = "-"
-    divider: str = "|"
-
-    @classmethod
-    def for_stream(cls, stream: TextIO) -> Self:
-        """Return the page that fits a stream (https://no-color.org on colours)."""
-        width = min(shutil.get_terminal_size().columns, _WIDEST)
-        colours = stream.isatty() and not os.environ.get("NO_COLOR")
-        try:
-            "─│".encode(stream.encoding or "ascii")
-        except UnicodeEncodeError:
-            return cls(width, colours)
-        return cls(width, colours, "─", "│")
-
-    def styled(self, text: str, *styles: Style) -> str:
-        """Return a text with its styles, where these can be shown."""
-        if not (self.colours and styles and text):
-            return text
-        codes = ";".join(_ANSI[style] for style in styles)
-        return f"\x1b[{codes}m{text}\x1b[0m"
-
-    def heading(self, text: str) -> Iterator[str]:
-        """Yield a heading with a line below it."""
-        for line in self.paragraph(text):
-            yield self.styled(line, "bold")
-        yield self.styled(self.rule * self.width, "dim")
-
-    def paragraph(self, text: str, first: str = "", indent: str = "") -> list[str]:
-        """Return the lines of a text, the first of them after `first`."""
-        return textwrap.wrap(text, self.width, initial_indent=first, subsequent_indent=indent)
-
-    def columns(self, left: "Column", right: "Column") -> Iterator[str]:
-        """Yield the lines of two columns side by side, or of one below the other."""
-        if self.width < _SIDE_BY_SIDE:
-            for column in (left, right):
-                yield self.styled(column.head, "bold")
-                for line in column.wrapped(self.width - 2):
-                    yield f"  {self.styled(line, *column.styles)}"
-            return
-        width = (self.width - 3) // 2
-        divider = self.styled(f" {self.divider} ", "dim")
-        yield f"{self.styled(left.head.ljust(width), 'bold')}{divider}" + self.styled(
-            right.head, "bold"
-        )
-        for one, other in zip_longest(left.wrapped(width), right.wrapped(width), fillvalue=""):
-            line = self.styled(one.ljust(width), *left.styles) + divider
-            yield line + self.styled(other, *right.styles)
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of a page: its head, and lines that wrap."""
-
-    head: str
-    lines: Sequence[str]
-    styles: tuple[Style, ...] = ()
-
-    def wrapped(self, width: int) -> list[str]:
-        """Return the lines, none wider than `width`."""
-        return [
-            piece
-            for line in self.lines
-            for piece in textwrap.wrap(line, width, subsequent_indent="      ") or [""]
-        ]
-
-
-def main() -> None:
+def main() -> int:
     """Make the store in a temporary folder, compare the engines on it, print what they give."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # Not every encoding has every letter of a translation.
-        sys.stdout.reconfigure(errors="replace")
-    page = Page.for_stream(sys.stdout)
+    console = StreamConsole(sys.stdout)
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "demo.zarr"
         write_store(store)
-        print(*show(store, page), sep="\n")
+        print_lines(console, show(store, console))
+    return 0
 
 
 def write_store(target: Path) -> None:
@@ -275,16 +193,17 @@ def _of_unusual_stores() -> list[Comparison]:
     ]
 
 
-def show(store: Path, page: Page) -> Iterator[str]:
+def show(store: Path, console: Console) -> Iterator[Text]:
     """Yield the lines of the demonstration.
 
     Parameters
     ----------
     store : Path
         What `write_store` wrote.
-    page : Page
-        Where it is printed.
+    console : rich.console.Console
+        Where it is drawn.
     """
+    page = _Page(console)
     compared = comparisons()
     yield from page.paragraph(
         _(
@@ -293,23 +212,62 @@ def show(store: Path, page: Page) -> Iterator[str]:
             "marks a coordinate."
         )
     )
-    yield ""
+    yield Text()
     for number, comparison in enumerate(compared, 1):
         yield from page.heading(f"{number}. {comparison.title}")
         yield from page.paragraph(f'xr.{comparison.function}(store, group="{comparison.group}")')
-        yield ""
+        yield Text()
         theirs = attempt(store, comparison, "zarr")
         ours = attempt(store, comparison, "xgroup")
         yield from page.columns(_column("zarr", theirs), _column("xgroup", ours))
-        yield ""
-        yield from page.paragraph(_verdict(theirs, ours), first="=> ", indent="   ")
-        yield ""
+        yield Text()
+        yield from page.paragraph(f"=> {_verdict(theirs, ours)}", indent=3)
+        yield Text()
     # The whole store comes last: its warnings are about all the others, too.
     yield from page.heading(_("What engine xgroup told of the whole store, in warnings"))
-    yield from _items(page, (f"{type(told).__name__}: {told}" for told in ours.warnings))
-    yield ""
+    yield from page.items(f"{type(told).__name__}: {told}" for told in ours.warnings)
+    yield Text()
     yield from page.heading(_("What is different"))
-    yield from _items(page, (comparison.difference for comparison in compared))
+    yield from page.items(comparison.difference for comparison in compared)
+
+
+@dataclass(frozen=True)
+class _Page:
+    """Lays out what is shown, as wide as a console but never so wide that it is hard to read."""
+
+    console: Console
+
+    @property
+    def width(self) -> int:
+        return min(self.console.width, _WIDEST)
+
+    def paragraph(self, text: str, style: str = "", indent: int = 0) -> list[Text]:
+        return wrapped(self.console, said(text, style), self.width, indent)
+
+    def items(self, texts: Iterable[str]) -> Iterator[Text]:
+        for text in texts:
+            yield from self.paragraph(f"- {text}", indent=2)
+
+    def heading(self, text: str) -> Iterator[Text]:
+        yield from self.paragraph(text, "bold")
+        rule = "-" if self.console.options.ascii_only else "─"
+        yield Text(rule * self.width, "dim")
+
+    def columns(self, left: list[Text], right: list[Text]) -> Iterator[Text]:
+        """Yield the lines of two columns side by side, or of one below the other."""
+        if self.width < TWO_COLUMNS:
+            for head, *texts in (left, right):
+                yield head
+                yield from (Text("  ") + line for line in self._column(texts, self.width - 2))
+            return
+        width = (self.width - 3) // 2
+        bar = "|" if self.console.options.ascii_only else "│"
+        divider = Text(f" {bar} ", "dim")
+        columns = self._column(left, width), self._column(right, width)
+        yield from beside(*columns, width, divider)
+
+    def _column(self, texts: Iterable[Text], width: int) -> list[Text]:
+        return [line for text in texts for line in wrapped(self.console, text, width, 6)]
 
 
 def attempt(store: Path, comparison: Comparison, engine: str) -> Outcome:
@@ -324,10 +282,9 @@ def attempt(store: Path, comparison: Comparison, engine: str) -> Outcome:
     return Outcome(list(_summary(opened)), opened, given)
 
 
-def _column(engine: str, outcome: Outcome) -> Column:
-    return Column(
-        f'engine="{engine}"', outcome.lines, ("red",) if outcome.opened is None else ("green",)
-    )
+def _column(engine: str, outcome: Outcome) -> list[Text]:
+    style = "red" if outcome.opened is None else "green"
+    return [said(f'engine="{engine}"', "bold"), *(said(line, style) for line in outcome.lines)]
 
 
 def _verdict(theirs: Outcome, ours: Outcome) -> str:
@@ -343,11 +300,6 @@ def _verdict(theirs: Outcome, ours: Outcome) -> str:
     if not attached:
         return _("Both open it, with differences.")
     return _("Both open it. Only engine xgroup attaches {names}.").format(names=", ".join(attached))
-
-
-def _items(page: Page, texts: Iterable[str]) -> Iterator[str]:
-    for text in texts:
-        yield from page.paragraph(text, first="- ", indent="  ")
 
 
 def _error_lines(error: BaseException) -> list[str]:

@@ -4,15 +4,16 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import cftime
 import numpy as np
 import pytest
 import xarray as xr
 
-import zarr_xgroup
 from zarr_xgroup import demo
-from zarr_xgroup.__main__ import main
+from zarr_xgroup.cli import main
+from zarr_xgroup.report.terminal import StreamConsole
 
 
 @pytest.fixture
@@ -20,11 +21,6 @@ def store(tmp_path: Path) -> Path:
     target = tmp_path / "demo.zarr"
     demo.write_store(target)
     return target
-
-
-@pytest.fixture
-def english(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LANGUAGE", "en")
 
 
 @pytest.fixture(scope="module")
@@ -141,23 +137,10 @@ def test_warnings_and_differences_end_the_page(shown: str) -> None:
         assert f"- {comparison.difference}" in sentences
 
 
-@pytest.mark.parametrize("width", [40, 60, 79, 80, 120])
-def test_no_line_is_wider_than_the_page(store: Path, width: int) -> None:
-    lines = list(demo.show(store, demo.Page(width)))
-    assert max(map(len, lines)) <= width
-
-
-def test_narrow_page_has_one_column_below_the_other(store: Path, english: None) -> None:
-    lines = list(demo.show(store, demo.Page(60)))
-    assert lines.count('engine="zarr"') == lines.count('engine="xgroup"')
-    assert not any("|" in line for line in lines)
-    assert "    echoes (phony_dim_0: 2, phony_dim_1: 5) int64" in [line[2:] for line in lines]
-
-
 class Stream(io.TextIOWrapper):
     """Where output goes: a terminal or not, with an encoding."""
 
-    def __init__(self, terminal: bool, encoding: str = "utf-8") -> None:
+    def __init__(self, terminal: bool = False, encoding: str = "utf-8") -> None:
         super().__init__(io.BytesIO(), encoding=encoding)
         self.terminal = terminal
 
@@ -165,19 +148,25 @@ class Stream(io.TextIOWrapper):
         return self.terminal
 
 
-@pytest.mark.parametrize(
-    ("terminal", "no_color", "colours"),
-    [(True, None, True), (True, "", True), (True, "1", False), (False, None, False)],
-)
-def test_colours_only_in_a_terminal_that_wants_them(
-    monkeypatch: pytest.MonkeyPatch, terminal: bool, no_color: str | None, colours: bool
+def lines_at(store: Path, monkeypatch: pytest.MonkeyPatch, width: int) -> list[str]:
+    monkeypatch.setenv("COLUMNS", str(width))
+    return [line.plain for line in demo.show(store, StreamConsole(Stream()))]
+
+
+@pytest.mark.parametrize("width", [40, 60, 79, 80, 120])
+def test_no_line_is_wider_than_the_page(
+    store: Path, monkeypatch: pytest.MonkeyPatch, width: int
 ) -> None:
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    if no_color is not None:
-        monkeypatch.setenv("NO_COLOR", no_color)
-    page = demo.Page.for_stream(Stream(terminal))
-    assert page.colours is colours
-    assert page.styled("text", "bold", "red") == ("\x1b[1;31mtext\x1b[0m" if colours else "text")
+    assert max(map(len, lines_at(store, monkeypatch, width))) <= width
+
+
+def test_narrow_page_has_one_column_below_the_other(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = lines_at(store, monkeypatch, 60)
+    assert lines.count('engine="zarr"') == lines.count('engine="xgroup"')
+    assert not any("│" in line for line in lines)
+    assert "    echoes (phony_dim_0: 2, phony_dim_1: 5) int64" in [line[2:] for line in lines]
 
 
 def test_colours_change_nothing_else(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,24 +174,26 @@ def test_colours_change_nothing_else(store: Path, monkeypatch: pytest.MonkeyPatc
         # Which trouble engine zarr tells first is now one, now another.
         return demo.Outcome(["an error"] if engine == "zarr" else ["a Dataset"])
 
+    def shown(*, terminal: bool) -> str:
+        monkeypatch.setattr(sys, "stdout", Stream(terminal))
+        assert main(["demo"]) == 0
+        stream: Any = sys.stdout
+        return str(stream.buffer.getvalue().decode())
+
     monkeypatch.setattr(demo, "attempt", attempt)
-    plain = list(demo.show(store, demo.Page(100)))
-    coloured = list(demo.show(store, demo.Page(100, colours=True)))
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    plain, coloured = shown(terminal=False), shown(terminal=True)
+    assert "\x1b" not in plain
     assert coloured != plain
-    assert [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in coloured] == plain
-
-
-@pytest.mark.parametrize(("encoding", "rule"), [("utf-8", "─"), ("ascii", "-"), ("latin-1", "-")])
-def test_lines_are_drawn_in_characters_that_can_be_printed(encoding: str, rule: str) -> None:
-    assert demo.Page.for_stream(Stream(terminal=False, encoding=encoding)).rule == rule
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
 
 
 @pytest.mark.parametrize(("columns", "width"), [("60", 60), ("100", 100), ("300", 120)])
 def test_page_is_as_wide_as_the_terminal_up_to_a_limit(
-    monkeypatch: pytest.MonkeyPatch, columns: str, width: int
+    store: Path, monkeypatch: pytest.MonkeyPatch, columns: str, width: int
 ) -> None:
-    monkeypatch.setenv("COLUMNS", columns)
-    assert demo.Page.for_stream(Stream(terminal=True)).width == width
+    assert "─" * width in lines_at(store, monkeypatch, int(columns))
 
 
 def test_error_is_shown_with_its_cause_and_without_the_quotes_of_a_key_error() -> None:
@@ -215,22 +206,3 @@ def test_command_prints_the_demonstration(completed: subprocess.CompletedProcess
     assert completed.returncode == 0
     assert completed.stderr == ""
     assert "What is different" in completed.stdout
-
-
-@pytest.mark.usefixtures("english")
-def test_without_a_command_usage_is_printed(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["zarr_xgroup"])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 2
-    assert capsys.readouterr().err.startswith("usage: python -m zarr_xgroup")
-
-
-def test_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(sys, "argv", ["zarr_xgroup", "--version"])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 0
-    assert capsys.readouterr().out.strip() == zarr_xgroup.__version__

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import zarr_xgroup
-from zarr_xgroup import XGroupWarning
+from zarr_xgroup import XGroupWarning, cli
 from zarr_xgroup.conventions import registry
 from zarr_xgroup.storage.library import StoreOptions
 
@@ -60,6 +60,28 @@ def test_python_blocks_run_in_order(
     # Versions of xarray differ in the order of variables.
     (printed,) = re.findall(r"^```text\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     assert sorted(printed.splitlines()) == sorted(shown)
+
+
+@pytest.fixture
+def written(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write the stores of the first block where commands run."""
+    monkeypatch.chdir(tmp_path)
+    (first, *_others) = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    program = tmp_path / "readme.py"
+    program.write_text(first, encoding="utf-8")
+    runpy.run_path(str(program))
+
+
+@pytest.mark.usefixtures("written")
+def test_commands_print_what_it_shows(
+    text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    blocks = re.findall(r"^```console\n\$ xgroup (.*?)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert [command.split()[0] for command, _printed in blocks] == ["explain", "check"]
+    for command, printed in blocks:
+        assert cli.main(command.split()) == 0
+        assert capsys.readouterr().out == printed
 
 
 def test_blocks_that_need_what_is_not_installed_are_left_out() -> None:

@@ -1,0 +1,321 @@
+"""The command line: ``xgroup``, or ``python -m zarr_xgroup``.
+
+Exit status: 0 if all is well, 1 if `check` found something to mend, 2 if the store cannot be
+opened or the command line is wrong; 130 after Ctrl-C, and 141 if nobody reads what is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, NoReturn
+
+import zarr_xgroup
+from zarr_xgroup.conventions.registry import named_conventions
+from zarr_xgroup.errors import XGroupError
+from zarr_xgroup.i18n import _
+from zarr_xgroup.redaction import redact
+from zarr_xgroup.report.github import workflow_commands
+from zarr_xgroup.report.printable import printable
+
+# rich, and what draws with it, is imported when something is drawn.
+
+_CLEAN, _PROBLEMS, _FAILED = 0, 1, 2
+#: As of a process that a signal ended: 128 and the number of the signal.
+_INTERRUPTED, _NOT_READ = 130, 141
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command that the command line names.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Default: those of the process.
+
+    Returns
+    -------
+    int
+        The exit status.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # Not every encoding has every letter of a translation, or of a name.
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        options = _parser().parse_args(arguments)
+        status: int = options.run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_output()
+        return _NOT_READ
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except XGroupError as error:
+        _tell(str(error))
+        return _FAILED
+    except OSError as error:
+        _discard_output()
+        _tell(_("the output cannot be written: {reason}").format(reason=error.strerror or error))
+        return _FAILED
+    return status
+
+
+def _discard_output() -> None:
+    """Let what is left to print go nowhere, which Python would complain of when it ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+def _tell(text: str) -> None:
+    print(f"xgroup: {printable(redact(text))}", file=sys.stderr)
+
+
+# What can be written.
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose complaints quote nothing that is secret."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(printable(redact(message)))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="xgroup",
+        description=_(
+            "See what hierarchical Zarr stores say of their coordinates, and what engine 'xgroup' "
+            "of xarray makes of it."
+        ),
+    )
+    parser.add_argument("--version", action="version", version=zarr_xgroup.__version__)
+    commands = parser.add_subparsers(dest="command", metavar=_("COMMAND"), required=True)
+    _add_explain(commands)
+    _add_check(commands)
+    text = _("open a small store with engine zarr and with engine xgroup and compare")
+    commands.add_parser("demo", help=text, description=_sentence(text)).set_defaults(run=_demo)
+    return parser
+
+
+def _add_explain(commands: Any) -> None:
+    text = _("show what is in a store, and where its arrays get their coordinates from")
+    parser = commands.add_parser("explain", help=text, description=_sentence(text))
+    _add_store(parser)
+    output = parser.add_mutually_exclusive_group()
+    output.add_argument("--json", action="store_true", help=_("print it as JSON"))
+    output.add_argument(
+        "--html", metavar=_("FILE"), type=Path, help=_("write it as an HTML page to a file")
+    )
+    output.add_argument("--all", action="store_true", help=_("show everything, nothing folded"))
+    parser.set_defaults(run=_explain)
+
+
+def _add_check(commands: Any) -> None:
+    text = _("check whether a store follows the conventions that it declares")
+    parser = commands.add_parser(
+        "check",
+        help=text,
+        description=_sentence(text),
+        epilog=_("Exit status: 0 if there is nothing to mend, 1 if there is, 2 without a store."),
+    )
+    _add_store(parser)
+    output = parser.add_mutually_exclusive_group()
+    output.add_argument(
+        "--format",
+        choices=("text", "json", "github"),
+        default="text",
+        help=_("how to print what is to be mended (github: as annotations of a workflow)"),
+    )
+    output.add_argument(
+        "--json", action="store_const", const="json", dest="format", help=_("print it as JSON")
+    )
+    output.add_argument("--all", action="store_true", help=_("show everything, nothing folded"))
+    parser.set_defaults(run=_check)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _add_store(parser: argparse.ArgumentParser) -> None:
+    """Add the store, and the options of an open that say how it is opened and understood."""
+    parser.add_argument("store", metavar=_("STORE"), help=_("a path, a URL, or a chain of URLs"))
+    parser.add_argument(
+        "--group", metavar=_("PATH"), help=_("only this group, with all groups in it")
+    )
+    parser.add_argument(
+        "-o",
+        "--option",
+        metavar=_("KEY=VALUE"),
+        action="append",
+        default=[],
+        type=_setting,
+        dest="storage_options",
+        help=_("an option of the storage, as JSON or as text (-o anon=true); can be repeated"),
+    )
+    parser.add_argument(
+        "--consolidated",
+        action=argparse.BooleanOptionalAction,
+        help=_("use consolidated metadata, or do not; else if there is some"),
+    )
+    parser.add_argument("--zarr-format", type=int, choices=(2, 3), help=_("where a store has both"))
+    parser.add_argument(
+        "--assume",
+        metavar=_("NAME"),
+        action="append",
+        default=[],
+        type=_convention,
+        help=_("a convention that all arrays follow without saying so; can be repeated"),
+    )
+    parser.add_argument(
+        "--cross-store-option",
+        metavar=(_("PREFIX"), _("KEY=VALUE")),
+        nargs=2,
+        action=_CrossStoreOption,
+        default={},
+        help=_("a storage option of other stores, whose URI begins so; can be repeated"),
+    )
+    parser.add_argument(
+        "--cross-store",
+        metavar=_("PREFIX"),
+        action=_CrossStoreOption,
+        dest="cross_store_option",
+        help=_("follow references to stores whose URI begins so wherever that leads"),
+    )
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """Return the name and the value of an option: JSON where it is JSON, else text."""
+    key, separator, value = text.partition("=")
+    if not (key and separator):
+        message = _("an option is written KEY=VALUE")
+        raise argparse.ArgumentTypeError(message)
+    try:
+        return key, json.loads(value)
+    except ValueError:
+        return key, value
+
+
+def _convention(name: str) -> str:
+    try:
+        named_conventions(name)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return name
+
+
+class _CrossStoreOption(argparse.Action):
+    """Gathers storage options by the prefix of the stores they are for."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        prefix, *settings = [values] if isinstance(values, str) else values
+        gathered = {key: dict(value) for key, value in getattr(namespace, self.dest).items()}
+        try:
+            gathered.setdefault(prefix, {}).update(map(_setting, settings))
+        except argparse.ArgumentTypeError as error:
+            raise argparse.ArgumentError(self, str(error)) from error
+        setattr(namespace, self.dest, gathered)
+
+
+def _opening(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of an open that the command line gives."""
+    given = {
+        "group": options.group,
+        "consolidated": options.consolidated,
+        "storage_options": dict(options.storage_options),
+        "zarr_format": options.zarr_format,
+        "cross_store_storage_options": options.cross_store_option,
+        "assume_conventions": options.assume,
+    }
+    return {name: value for name, value in given.items() if value not in (None, {}, [])}
+
+
+# The commands.
+
+
+def _explain(options: argparse.Namespace) -> int:
+    with _reading():
+        explanation = zarr_xgroup.explain(options.store, **_opening(options))
+    if options.json:
+        _print_json(explanation.to_dict())
+    elif options.html is not None:
+        from zarr_xgroup.report.page import page
+
+        return _write(options.html, page(explanation))
+    else:
+        from zarr_xgroup.report.terminal import StreamConsole, print_explanation
+
+        print_explanation(StreamConsole(sys.stdout), explanation, is_whole=options.all)
+    return _CLEAN
+
+
+def _check(options: argparse.Namespace) -> int:
+    with _reading():
+        verdict = zarr_xgroup.check(options.store, **_opening(options))
+    if options.format == "json":
+        _print_json(verdict.to_dict())
+    elif options.format == "github":
+        print(*workflow_commands(verdict), sep="\n", end="\n" if verdict.mistakes else "")
+    else:
+        from zarr_xgroup.report.terminal import StreamConsole, print_verdict
+
+        print_verdict(StreamConsole(sys.stdout), verdict, is_whole=options.all)
+    return _CLEAN if verdict.is_clean else _PROBLEMS
+
+
+def _demo(_options: argparse.Namespace) -> int:
+    from zarr_xgroup import demo
+
+    return demo.main()
+
+
+def _write(path: Path, text: str) -> int:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        _tell(_("{path} cannot be written: {reason}").format(path=path, reason=error.strerror))
+        return _FAILED
+    return _CLEAN
+
+
+def _print_json(value: Any) -> None:
+    """Print JSON in letters of ASCII: no terminal can take it for anything else."""
+    json.dump(value, sys.stdout, indent=2)
+    print()
+
+
+@contextmanager
+def _reading() -> Iterator[None]:
+    """Show in a terminal how far reading is; what is warned of meanwhile is a sentence each."""
+    with warnings.catch_warnings(record=True) as given:
+        try:
+            with _bar():
+                yield
+        finally:
+            for text in dict.fromkeys(str(warning.message) for warning in given):
+                _tell(text)
+
+
+def _bar() -> AbstractContextManager[None]:
+    """Return what shows the bar, where it can be shown."""
+    if not (sys.stdout.isatty() and sys.stderr.isatty()):
+        return nullcontext()
+    from zarr_xgroup.report.bar import reading_bar
+    from zarr_xgroup.report.terminal import StreamConsole, is_for_drawing
+
+    return reading_bar(StreamConsole(sys.stderr)) if is_for_drawing(sys.stderr) else nullcontext()

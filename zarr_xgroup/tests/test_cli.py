@@ -1,0 +1,480 @@
+"""The command line: what it takes, what it prints, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+import warnings
+from collections.abc import Callable
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import pytest
+from zarr.storage import LocalStore
+
+import zarr_xgroup
+from zarr_xgroup import XGroupPluginWarning, cli
+from zarr_xgroup.report import bar
+from zarr_xgroup.report.explanation import Explanation, Place
+from zarr_xgroup.report.github import workflow_commands
+from zarr_xgroup.report.verdict import Mistake, Rule, Verdict
+from zarr_xgroup.storage.tally import tallied
+from zarr_xgroup.tests.builders import Array, Group, build, write_local, write_zip
+from zarr_xgroup.tests.test_terminal import Stream
+
+REPOSITORY = Path(__file__).parents[2]
+RULE = Rule("cs/unique-abbreviations", "cs 0.1", "Axes: abbreviation, unit")
+AXES = Place("/sea/sst", "/attributes/cs/crs/0/axes")
+MISTAKE = Mistake(RULE, AXES, "two axes are called 'X'", "one of 'X', 'Y', 'Z', 'T' for each")
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    """The path of a store."""
+    sea = Group({"sst": Array([1.0, 2.0], ("x",)), "x": Array([10.0, 20.0], ("x",))})
+    return str(write_local(build(Group({"sea": sea})), tmp_path / "ocean.zarr"))
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What the library is asked for, which finds nothing in its stores."""
+    given: dict[str, Any] = {}
+
+    def explain(store: str, **options: Any) -> Explanation:
+        given.update(store=store, **options)
+        return Explanation(store, "/", 3, is_consolidated=False)
+
+    monkeypatch.setattr(zarr_xgroup, "explain", explain)
+    return given
+
+
+def finding(monkeypatch: pytest.MonkeyPatch, *mistakes: Mistake) -> None:
+    """Have `check` find mistakes."""
+
+    def check(store: str, **_options: Any) -> Verdict:
+        return Verdict(store, "/", mistakes)
+
+    monkeypatch.setattr(zarr_xgroup, "check", check, raising=False)
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "LANGUAGE": "en", "COLUMNS": "100", "PYTHONIOENCODING": "utf-8"}
+    return subprocess.run(
+        arguments, capture_output=True, text=True, check=False, env=environment, timeout=300
+    )
+
+
+# Ways in.
+
+
+def test_python_runs_the_package(store: str) -> None:
+    done = run(sys.executable, "-m", "zarr_xgroup", "explain", store)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "├── sst (x: 2) float64" in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_the_console_script_is_installed(store: str) -> None:
+    scripts = {it.name: it.value for it in entry_points(group="console_scripts")}
+    script = Path(sys.executable).parent / "xgroup"
+    if "xgroup" not in scripts or not script.is_file():
+        pytest.skip("installed before there was a script")
+    done = run(str(script), "explain", store, "--json")
+    assert json.loads(done.stdout)["store"] == store
+
+
+@pytest.mark.skipif(
+    not (REPOSITORY / "pyproject.toml").is_file(), reason="installed without pyproject.toml"
+)
+def test_the_console_script_is_this_command() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    module, function = project["scripts"]["xgroup"].split(":")
+    assert getattr(import_module(module), function) is cli.main
+
+
+def test_rich_is_imported_only_to_draw(store: str) -> None:
+    program = (
+        "import sys, zarr_xgroup, zarr_xgroup.cli\n"
+        f"zarr_xgroup.cli.main(['explain', {store!r}, '--json'])\n"
+        "sys.exit('rich' in sys.modules)"
+    )
+    assert run(sys.executable, "-c", program).returncode == 0
+
+
+def test_version_and_help(capsys: Capture) -> None:
+    for arguments, printed in (
+        (["--version"], zarr_xgroup.__version__),
+        (["--help"], "usage: xgroup"),
+        (["explain", "--help"], "a path, a URL, or a chain of URLs"),
+        (["check", "--help"], "Exit status: 0 if there is nothing to mend"),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            cli.main(arguments)
+        assert ended.value.code == 0
+        assert printed in capsys.readouterr().out
+
+
+# What it takes.
+
+
+def test_options_of_an_open_are_passed_on(asked: dict[str, Any]) -> None:
+    arguments = ["explain", "s3://bucket/a.zarr", "--group", "sea", "--no-consolidated"]
+    arguments += ["--zarr-format", "2", "--assume", "cf", "--assume", "Proj"]
+    arguments += ["-o", "anon=true", "-o", "profile=me", "--option", 'client_kwargs={"a": [1]}']
+    arguments += ["--cross-store-option", "s3://b", "anon=false", "--cross-store", "file:///c"]
+    arguments += ["--cross-store-option", "s3://b", "key=a=b"]
+    assert cli.main(arguments) == 0
+    assert asked == {
+        "store": "s3://bucket/a.zarr",
+        "group": "sea",
+        "consolidated": False,
+        "zarr_format": 2,
+        "assume_conventions": ["cf", "Proj"],
+        "storage_options": {"anon": True, "profile": "me", "client_kwargs": {"a": [1]}},
+        "cross_store_storage_options": {"s3://b": {"anon": False, "key": "a=b"}, "file:///c": {}},
+    }
+
+
+def test_options_that_are_not_given_are_left_to_the_open(asked: dict[str, Any]) -> None:
+    for _time in range(2):  # nothing stays from one run to the next
+        cli.main(["explain", "a.zarr", "--cross-store", "s3://b"])
+        asked.clear()
+        cli.main(["explain", "a.zarr"])
+        assert asked == {"store": "a.zarr"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["mend", "a.zarr"],
+        ["explain"],
+        ["explain", "a.zarr", "-o", "SECRET"],
+        ["explain", "a.zarr", "-o", "=SECRET"],
+        ["explain", "a.zarr", "--cross-store-option", "s3://b", "SECRET"],
+        ["explain", "a.zarr", "--assume", "nonsense"],
+        ["explain", "a.zarr", "http://me:SECRET@host/b.zarr"],
+        ["explain", "a.zarr", "--json", "--html", "a.html"],
+        ["explain", "a.zarr", "\x1b[31m"],
+    ],
+    ids=str,
+)
+def test_a_wrong_command_line_is_told_without_what_may_be_secret(
+    asked: dict[str, Any], capsys: Capture, arguments: list[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments)
+    told = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert told.startswith("usage: xgroup")
+    assert "SECRET" not in told
+    assert "\x1b" not in told
+    assert not asked
+
+
+# What it prints.
+
+
+def test_explain_prints_json(store: str, capsys: Capture) -> None:
+    assert cli.main(["explain", store, "--json", "--group", "/sea"]) == 0
+    explanation = json.loads(capsys.readouterr().out)
+    assert [group["path"] for group in explanation["groups"]] == ["/sea"]
+    assert explanation == zarr_xgroup.explain(store, group="sea").to_dict()
+
+
+def test_explain_writes_a_page(store: str, tmp_path: Path, capsys: Capture) -> None:
+    page = tmp_path / "page.html"
+    assert cli.main(["explain", store, "--html", str(page)]) == 0
+    assert "/sea/sst" in page.read_text(encoding="utf-8")
+    assert cli.main(["explain", store, "--html", str(tmp_path / "no" / "page.html")]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.endswith("page.html cannot be written: No such file or directory\n")
+
+
+def test_check_says_by_its_status_whether_there_is_something_to_mend(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    finding(monkeypatch)
+    assert cli.main(["check", "a.zarr"]) == 0
+    assert capsys.readouterr().out == "a.zarr: nothing to mend\n"
+    finding(monkeypatch, MISTAKE)
+    assert cli.main(["check", "a.zarr"]) == 1
+    assert "Instead: one of 'X', 'Y', 'Z', 'T' for each" in capsys.readouterr().out
+    assert cli.main(["check", "a.zarr", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["mistakes"][0]["text"] == MISTAKE.text
+    assert cli.main(["check", "a.zarr", "--format", "github"]) == 1
+    assert capsys.readouterr().out.startswith("::error file=a.zarr/sea/sst,title=cs/unique-")
+    finding(monkeypatch)
+    assert cli.main(["check", "a.zarr", "--format", "github"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_json_is_printed_in_letters_of_ascii(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    finding(monkeypatch, Mistake(RULE, AXES, "\x1b[2J\u202e\ud800é", ""))
+    cli.main(["check", "a.zarr", "--json"])
+    printed = capsys.readouterr().out
+    assert printed.isascii()
+    assert printed.replace("\n", "").isprintable()
+    assert json.loads(printed)["mistakes"][0]["text"] == "\x1b[2J\u202e\ud800é"
+
+
+def test_workflow_commands_name_the_file_and_escape_the_rest(store: str) -> None:
+    odd = Place("/a,b:c%\nd")
+    mistakes = (
+        MISTAKE,
+        Mistake(RULE, odd, "100 %\n::stop-commands::x", "", "warning", (odd, AXES)),
+    )
+    assert list(workflow_commands(Verdict(store, "/", mistakes))) == [
+        (
+            f"::error file={store}/sea/sst/zarr.json,"
+            "title=cs/unique-abbreviations (cs 0.1%2C Axes%3A abbreviation%2C unit)"
+            "::/sea/sst#/attributes/cs/crs/0/axes: two axes are called 'X'. "
+            "Instead: one of 'X', 'Y', 'Z', 'T' for each"
+        ),
+        (
+            f"::warning file={store}/a%2Cb%3Ac%25\\nd,"
+            "title=cs/unique-abbreviations (cs 0.1%2C Axes%3A abbreviation%2C unit)"
+            "::/a,b:c%25\\nd: 100 %25\\n::stop-commands::x. Instead:  (and 1 more place)"
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pointer", "name"), [("/attributes/cs", ".zattrs"), ("/dimension_names", ".zarray")]
+)
+def test_workflow_commands_name_files_of_format_2(tmp_path: Path, pointer: str, name: str) -> None:
+    contents = build(Group({"a": Array([1.0], ("x",), {"b": 1})}), zarr_format=2)
+    store = str(write_local(contents, tmp_path / "two.zarr"))
+    mistake = Mistake(RULE, Place("/a", pointer), "", "")
+    (line,) = workflow_commands(Verdict(store, "/", (mistake,)))
+    assert line.startswith(f"::error file={store}/a/{name},")
+
+
+def test_workflow_commands_name_an_archive_as_a_whole(tmp_path: Path) -> None:
+    archive = str(write_zip(build(Group()), tmp_path / "all.zip"))
+    (line,) = workflow_commands(Verdict(archive, "/", (MISTAKE,)))
+    assert line.startswith(f"::error file={archive},")
+
+
+def test_workflow_commands_of_other_stores_name_the_node() -> None:
+    for verdict, file in (
+        (Verdict("s3://b/a.zarr/", "/", (MISTAKE,)), "s3%3A//b/a.zarr/sea/sst"),
+        (
+            Verdict("a.zarr", "/", (Mistake(RULE, Place("/x", "", "http://h/b.zarr"), "", ""),)),
+            "http%3A//h/b.zarr/x",
+        ),
+    ):
+        (line,) = workflow_commands(verdict)
+        assert line.startswith(f"::error file={file},")
+
+
+# How it ends.
+
+
+@pytest.mark.parametrize("command", ["explain", "check"])
+def test_a_store_that_cannot_be_opened_is_one_sentence(
+    command: str, tmp_path: Path, capsys: Capture
+) -> None:
+    odd = tmp_path / "odd\x1b[31m\nname"
+    for store, options, told in (
+        (str(tmp_path / "no.zarr"), [], "no.zarr"),
+        (str(odd), [], r"odd\x1b[31m\nname"),
+        ("nosuch://me:SECRET@host/a.zarr?sig=SECRET", [], "nosuch"),
+        (str(tmp_path), ["-o", "token=SECRET"], ""),
+        (str(tmp_path), ["--group", "a/../b"], "'a/../b' is not the path of a group"),
+    ):
+        assert cli.main([command, store, *options]) == 2
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert printed.err.startswith("xgroup: ")
+        assert printed.err.count("\n") == 1
+        assert told in printed.err
+        assert "SECRET" not in printed.err
+        assert "\x1b" not in printed.err
+
+
+def test_what_is_warned_of_is_a_sentence(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    def explain(store: str, **_options: Any) -> Explanation:
+        for _time in range(2):
+            warnings.warn(XGroupPluginWarning("odd \x1b[31m\nplug-in"), stacklevel=1)
+        return Explanation(store, "/", 3, is_consolidated=False)
+
+    monkeypatch.setattr(zarr_xgroup, "explain", explain)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert cli.main(["explain", "a.zarr"]) == 0
+    assert capsys.readouterr().err == "xgroup: odd \\x1b[31m\\nplug-in\n"
+
+
+def test_ctrl_c_ends_it_quietly(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    def interrupted(*_arguments: Any, **_options: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(zarr_xgroup, "explain", interrupted)
+    assert cli.main(["explain", "a.zarr"]) == 130
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["explain"], ["explain", "--json"], ["check", "--format=github"], ["check"]]
+)
+def test_it_ends_quietly_when_nobody_reads(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture, asked: dict[str, Any], arguments: list[str]
+) -> None:
+    finding(monkeypatch, MISTAKE)
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w", encoding="utf-8") as stream:
+        monkeypatch.setattr(sys, "stdout", stream)
+        assert cli.main([*arguments, "a.zarr"]) == 141
+        print("what is printed from now on goes nowhere", file=stream, flush=True)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture, asked: dict[str, Any]
+) -> None:
+    with open("/dev/full", "w", encoding="utf-8") as stream:
+        monkeypatch.setattr(sys, "stdout", stream)
+        assert cli.main(["explain", "a.zarr"]) == 2
+    told = capsys.readouterr().err
+    assert told == "xgroup: the output cannot be written: No space left on device\n"
+
+
+def test_what_the_encoding_has_not_is_shown_as_escapes(
+    monkeypatch: pytest.MonkeyPatch, asked: dict[str, Any]
+) -> None:
+    stream = Stream(encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", stream)
+    assert cli.main(["explain", "海.zarr"]) == 0
+    assert r"\u6d77.zarr - Zarr v3" in stream.text
+
+
+# How far it is.
+
+
+class Clock:
+    """A timer that goes off when it is told to."""
+
+    made: list[Clock]
+
+    def __init__(self, seconds: float, function: Callable[[], None]) -> None:
+        self.seconds, self.function = seconds, function
+        self.is_over = False
+        self.daemon = False
+        self.made.append(self)
+
+    def start(self) -> None:
+        pass
+
+    def cancel(self) -> None:
+        self.is_over = True
+
+    def join(self) -> None:
+        assert self.is_over
+
+
+@pytest.fixture
+def clocks(monkeypatch: pytest.MonkeyPatch) -> list[Clock]:
+    """The timers that are set."""
+    monkeypatch.setattr(Clock, "made", [], raising=False)
+    monkeypatch.setattr(bar, "Timer", Clock)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    return Clock.made
+
+
+def going_off(monkeypatch: pytest.MonkeyPatch, clocks: list[Clock], *, at: int) -> None:
+    """Let a second be over when so many documents have been read from local stores."""
+    read: list[str] = []
+    get = LocalStore.get
+
+    async def slow(self: LocalStore, key: str, *arguments: Any, **options: Any) -> Any:
+        found = await get(self, key, *arguments, **options)
+        read.append(key)
+        if len(read) == at:
+            clocks[0].function()
+        return found
+
+    monkeypatch.setattr(LocalStore, "get", slow)
+
+
+def explained(monkeypatch: pytest.MonkeyPatch, store: str, **terminals: bool) -> tuple[str, str]:
+    """Return what is printed, and what is told meanwhile."""
+    out = Stream(terminal=terminals.get("out", True))
+    err = Stream(terminal=terminals.get("err", True))
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(sys, "stderr", err)
+    assert cli.main(["explain", store]) == 0
+    return out.text, err.text
+
+
+def test_a_bar_shows_how_far_reading_is_after_a_second(
+    monkeypatch: pytest.MonkeyPatch, clocks: list[Clock], store: str
+) -> None:
+    going_off(monkeypatch, clocks, at=3)
+    printed, told = explained(monkeypatch, store)
+    assert clocks[0].seconds == 1.0
+    assert "Reading metadata" in told
+    assert " documents" in told
+    assert told.endswith("\x1b[2K")  # it is gone
+    assert "Reading metadata" not in printed
+
+
+def test_nothing_is_shown_of_what_takes_less_than_a_second(
+    monkeypatch: pytest.MonkeyPatch, clocks: list[Clock], store: str
+) -> None:
+    printed, told = explained(monkeypatch, store)
+    assert len(clocks) == 1
+    assert told == ""
+    assert "sst" in printed
+
+
+@pytest.mark.parametrize(
+    "terminals", [{"out": False}, {"err": False}, {"out": False, "err": False}]
+)
+def test_no_bar_where_there_is_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, clocks: list[Clock], store: str, terminals: dict[str, bool]
+) -> None:
+    assert explained(monkeypatch, store, **terminals)[1] == ""
+    assert not clocks
+
+
+def test_no_bar_without_colours(
+    monkeypatch: pytest.MonkeyPatch, clocks: list[Clock], store: str
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert explained(monkeypatch, store)[1] == ""
+    assert not clocks
+
+
+def test_the_bar_goes_when_reading_fails(
+    monkeypatch: pytest.MonkeyPatch, clocks: list[Clock], tmp_path: Path
+) -> None:
+    err = Stream(terminal=True)
+    monkeypatch.setattr(sys, "stdout", Stream(terminal=True))
+    monkeypatch.setattr(sys, "stderr", err)
+    assert cli.main(["explain", str(tmp_path / "no.zarr")]) == 2
+    assert clocks[0].is_over
+    assert err.text.startswith("xgroup: ")
+
+
+def test_documents_are_counted_for_whoever_watches(store: str) -> None:
+    with tallied() as tally:
+        zarr_xgroup.explain(store)
+    assert tally.answered == tally.asked >= 4
+    counted = tally.asked
+    zarr_xgroup.explain(store)
+    assert tally.asked == counted
