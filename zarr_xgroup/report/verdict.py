@@ -9,6 +9,7 @@ from typing import Literal
 
 from zarr_xgroup.i18n import _, ngettext
 from zarr_xgroup.report.explanation import VERSION, JsonValue, Place, as_json
+from zarr_xgroup.report.printable import printable
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ class Verdict:
 
     def __repr__(self) -> str:
         """Return it as text to read: each mistake with its place, what to write, and the rule."""
-        head = f"<zarr_xgroup.Verdict {self.store} {self.group}>"
+        head = printable(f"<zarr_xgroup.Verdict {self.store} {self.group}>")
         if self.is_clean:
             return f"{head}\n{_('Nothing to mend.')}"
         errors = sum(it.severity == "error" for it in self.mistakes)
@@ -114,7 +115,7 @@ class Verdict:
         if left > 0:
             message = ngettext("... and {count} more", "... and {count} more", left)
             shown += ["", message.format(count=left)]
-        return "\n".join([f"{head} {count}", *shown])
+        return "\n".join(map(printable, [f"{head} {count}", *shown]))
 
 
 def _lines(mistake: Mistake) -> Iterator[str]:

@@ -1229,3 +1229,9 @@ def _mend(store: Path, mistake: Mistake) -> None:
             pointer = place.pointer if own else f"{place.pointer}/{json.loads(key)}"
         edited(documents, f"#{pointer}", value)
         path.write_text(json.dumps(documents[""]), encoding="utf-8")
+
+
+def test_what_a_store_says_does_not_move_the_cursor() -> None:
+    found = Mistake(Rule("cs/some", "document", "section"), Place("/a\x1b[2J"), "b\x07", "c\u202e")
+    for verdict in (Verdict("store\r", "/", (found,)), Verdict("store\r", "/")):
+        assert all(map(str.isprintable, repr(verdict).split("\n")))

@@ -61,7 +61,7 @@ def finding(monkeypatch: pytest.MonkeyPatch, *mistakes: Mistake) -> None:
     def check(store: str, **_options: Any) -> Verdict:
         return Verdict(store, "/", mistakes)
 
-    monkeypatch.setattr(zarr_xgroup, "check", check, raising=False)
+    monkeypatch.setattr(zarr_xgroup, "check", check)
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
