@@ -78,13 +78,13 @@ class _Shared:
 
     Attributes
     ----------
-    decoded : xarray.Variable or None
-        None if it must not be shared, for it says something of other variables.
+    decoded : xarray.Variable
+        The coordinate.
     index : xarray.Index or None
         Its default index.
     """
 
-    decoded: xr.Variable | None
+    decoded: xr.Variable
     index: xr.Index | None = None
 
 
@@ -103,7 +103,9 @@ class Decoder:
     def __init__(self, options: DecodingOptions, *, with_indexes: bool) -> None:
         self._options = options
         self._with_indexes = with_indexes
+        self._seen: set[Hashable] = set()
         self._shared: dict[Hashable, _Shared | None] = {}
+        self._datasets: dict[Hashable, xr.Dataset] = {}
 
     def dataset(self, group: BuiltGroup) -> tuple[xr.Dataset, list[Finding]]:
         """Return a group as a Dataset.
@@ -194,24 +196,48 @@ class Decoder:
         """Return a Dataset as xarray's StoreBackendEntrypoint makes it of a store."""
         undecoded, attributes = store.load()  # type: ignore[no-untyped-call]
         decoded, attributes, names = decode_cf_variables(undecoded, attributes, **options)
+        own = {
+            name: decoded[name]
+            for name, planned in group.planned.items()
+            if name in decoded
+            and (planned.is_coordinate or name in names or decoded[name].dims == (name,))
+        }
+        rest = decoded.keys() - own
+        order = (*((None,) if _NAMELESS in group.planned else ()), *group.planned)
+        data = {name: decoded[name] for name in order if name in rest}
+        if own:
+            return self._assembled(group, own, data, shared, attributes)
+        # How variables fit together has to be found out once for groups that have the same.
+        kind = (*((name, it.dims, it.shape) for name, it in data.items()), *shared.items())
+        if kind in self._datasets:
+            return _with_variables(self._datasets[kind], data, shared, attributes)
+        dataset = self._assembled(group, own, data, shared, attributes)
+        if not any(it.index is not None and _is_writeable(it.decoded) for it in shared.values()):
+            self._datasets[kind] = dataset
+        return dataset
+
+    def _assembled(
+        self,
+        group: BuiltGroup,
+        own: Mapping[str, xr.Variable],
+        data: Mapping[Hashable, xr.Variable],
+        shared: Mapping[str, _Shared],
+        attributes: Mapping[str, Any],
+    ) -> xr.Dataset:
+        """Return a Dataset of decoded variables: coordinates of its own, data, shared coordinates."""
         coordinates: dict[str, xr.Variable] = {}
-        data: dict[Hashable, xr.Variable] = {}
         indexes: dict[str, xr.Index] = {}
-        if _NAMELESS in group.planned and None in decoded:
-            data[None] = decoded[None]
-        for name, planned in group.planned.items():
-            known = shared.get(name)
-            if known is not None and known.decoded is not None:
-                coordinates[name], index = _own(name, known.decoded, known.index)
-                indexes |= {} if index is None else {name: index}
-            elif name not in decoded:
+        for name in group.planned:
+            index: xr.Index | None = None
+            if name in shared:
+                coordinates[name], index = _own(name, shared[name])
+            elif name not in own:
                 continue
-            elif not (planned.is_coordinate or name in names or decoded[name].dims == (name,)):
-                data[name] = decoded[name]
-            elif self._with_indexes and decoded[name].dims == (name,):
-                coordinates[name], indexes[name] = _indexed(name, decoded[name])
+            elif self._with_indexes and own[name].dims == (name,):
+                coordinates[name], index = _indexed(name, own[name])
             else:
-                coordinates[name] = decoded[name]
+                coordinates[name] = own[name]
+            indexes |= {} if index is None else {name: index}
         return xr.Dataset(data, xr.Coordinates(coordinates, indexes), attributes)
 
     def _shared_of(self, group: BuiltGroup, remedies: Mapping[str, _Remedy]) -> dict[str, _Shared]:
@@ -227,24 +253,28 @@ class Decoder:
                 continue  # equal variables of a third party may be described otherwise
             # Numbers of a grid can be the same where its size is not: the source tells.
             key = (name, planned.source, planned.dims, repr(planned.attributes))
-            if key not in self._shared:
-                self._shared[key] = None  # worth it from the second group on that has it
+            if key not in self._seen:
+                self._seen.add(key)  # worth it from the second group on that has it
                 continue
-            known = self._shared[key] = self._shared[key] or self._share(group, planned)
-            if known.decoded is not None:
+            if key not in self._shared:
+                self._shared[key] = self._share(group, planned)
+            known = self._shared[key]
+            if known is not None:
                 shared[name] = known
         return shared
 
-    def _share(self, group: BuiltGroup, planned: PlannedVariable) -> _Shared:
+    def _share(self, group: BuiltGroup, planned: PlannedVariable) -> _Shared | None:
+        """Return a coordinate to share; None if it says something of others, or is not wanted."""
         name = planned.name
         try:
             with containing():
                 variable = group.make(planned)
                 if not _RELATIONS.isdisjoint(variable.attrs):
-                    return _Shared(None)
-                return _Shared(*self._alone(name, {name: variable}, self._options))
+                    return None
+                decoded, index = self._alone(name, {name: variable}, self._options)
         except XGroupError:
-            return _Shared(None)  # told when it is decoded with the others
+            return None  # told when it is decoded with the others
+        return None if decoded is None else _Shared(decoded, index)
 
     def _alone(
         self, name: str, variables: Mapping[str, xr.Variable], options: DecodingOptions
@@ -363,22 +393,45 @@ def _named_by_attributes(group: BuiltGroup) -> Iterator[str]:
             yield from text.split()
 
 
-def _own(
-    name: str, variable: xr.Variable, index: xr.Index | None
-) -> tuple[xr.Variable, xr.Index | None]:
-    """Return a shared variable and its index such that nothing can be changed in another one.
+def _is_writeable(variable: xr.Variable) -> bool:
+    """Tell whether the values of an index can be written to, as they can before pandas 3."""
+    return bool(variable.values.flags.writeable)
 
-    Before pandas 3 the values of an index can be written to.
-    """
-    if index is not None and variable.values.flags.writeable:
+
+def _own(name: str, shared: _Shared) -> tuple[xr.Variable, xr.Index | None]:
+    """Return a shared coordinate and its index such that nothing can be changed in another one."""
+    variable, index = shared.decoded, shared.index
+    if index is not None and _is_writeable(variable):
         index = index.copy(deep=True)
         variable = index.create_variables({name: variable})[name]
     own = variable.copy(deep=False)
-    if index is None and isinstance(variable._data, np.ndarray):
-        own.data = variable._data.copy()  # can be written to; values of an index were seen to
-    own.attrs = copy_of(variable.attrs)
-    own.encoding = copy_of(variable.encoding)
+    _make_independent(own, shared)
     return own, index
+
+
+def _make_independent(own: xr.Variable, shared: _Shared) -> None:
+    """Give a copy of a shared coordinate what could be changed in another one."""
+    if shared.index is None and isinstance(shared.decoded._data, np.ndarray):
+        own.data = shared.decoded._data.copy()  # can be written to; values of an index were seen to
+    own.attrs = copy_of(shared.decoded.attrs)
+    own.encoding = copy_of(shared.decoded.encoding)
+
+
+def _with_variables(
+    known: xr.Dataset,
+    data: Mapping[Hashable, xr.Variable],
+    shared: Mapping[str, _Shared],
+    attributes: Mapping[str, Any],
+) -> xr.Dataset:
+    """Return a Dataset like one that has the same coordinates, and data of the same dimensions."""
+    dataset = known.copy(data={name: it._data for name, it in data.items()})
+    dataset.attrs = dict(attributes)
+    for name, variable in data.items():
+        dataset.variables[name].attrs = variable.attrs
+        dataset.variables[name].encoding = variable.encoding
+    for name, it in shared.items():
+        _make_independent(dataset.variables[name], it)
+    return dataset
 
 
 def _indexed(name: str, variable: xr.Variable) -> tuple[xr.Variable, xr.Index]:
