@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -137,7 +138,8 @@ class ArrayView:
         self._siblings = siblings or {}
         self._looked_around = False
         self._derived: dict[Any, Any] = {}
-        self._resolver = Resolver(lookup, node, self.note)
+        # Not `self.note`: in a cycle of objects, all of them would stay until Python looks for such.
+        self._resolver = Resolver(lookup, node, partial(_note, self.findings, node))
         self._documents: dict[Node, Document | None] = {}
         document = self.document_of(node)
         if document is None or not document.is_array:
@@ -260,7 +262,7 @@ class ArrayView:
 
     def note(self, text: str) -> None:
         """Say which choice was made where the array's metadata left one."""
-        self.findings.append(Finding(Kind.CHOICE, text, (str(self.node),), self.node))
+        _note(self.findings, self.node, text)
 
     def problem(self, error: XGroupError, lost: str = "") -> None:
         """Say what keeps the array from being complete, and what it lacks for that.
@@ -377,6 +379,10 @@ class ArrayView:
             links,
             claims,
         )
+
+
+def _note(findings: list[Finding], node: Node, text: str) -> None:
+    findings.append(Finding(Kind.CHOICE, text, (str(node),), node))
 
 
 __all__ = ["CONVENTIONS_KEY", "ArrayView", "AxisNames", "Describer", "Models", "is_standing"]
