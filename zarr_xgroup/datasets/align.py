@@ -78,8 +78,8 @@ def align_with_parents(
             aligned[path] = aligned[path].drop_indexes(name).rename_vars({name: new})
             findings.append(_called_otherwise(f"{above}{path}", name, new, f"{above}{group}"))
         hidden[path] = _hidden(aligned[path], parents)
-        attached = _by_attached(hidden[path], parents, identities)
-        aligned[path] = aligned[path].set_coords(attached)
+        if attached := _by_attached(hidden[path], parents, identities):
+            aligned[path] = aligned[path].set_coords(attached)
         inherited[path] = _passed_on(aligned[path], path, parents)
     for path, hiding in hidden.items():  # when nothing is compared any more, which takes indexes
         _leave_indexes_to_xarray(aligned, path, hiding)
