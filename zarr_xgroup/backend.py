@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, Unpack
@@ -151,14 +151,14 @@ class _Opening:
     def dataset(self) -> xr.Dataset:
         """Return the group."""
         with_indexes = default_indexes_follow()
-        plans = self._planning.plan_group(with_indexes=with_indexes)
+        plans = deque(self._planning.plan_group(with_indexes=with_indexes))
         (dataset,) = self._built(plans, with_indexes=with_indexes).values()
         return dataset
 
     def datasets(self, *, is_tree: bool = False) -> dict[str, xr.Dataset]:
         """Return the group and all below it, by path from the group (itself "/")."""
         with_indexes = default_indexes_follow()
-        plans = self._planning.plan_tree(with_indexes=with_indexes)
+        plans = deque(self._planning.plan_tree(with_indexes=with_indexes))
         return self._built(plans, with_indexes=with_indexes, is_tree=is_tree)
 
     def tree(self) -> xr.DataTree:
@@ -166,7 +166,7 @@ class _Opening:
         datasets = self.datasets(is_tree=True)
         datasets, findings = align_with_parents(datasets, self._identities, self._planning.group)
         self.findings.extend(findings)
-        nodes = {path: xr.DataTree(dataset) for path, dataset in datasets.items()}
+        nodes = {path: xr.DataTree(datasets.pop(path)) for path in list(datasets)}  # which copies
         children: defaultdict[str, dict[str, xr.DataTree]] = defaultdict(dict)
         for path, node in nodes.items():
             node.set_close(self._library.closer)
@@ -178,21 +178,21 @@ class _Opening:
         return nodes["/"]
 
     def _built(
-        self, plans: list[GroupPlan], *, with_indexes: bool, is_tree: bool = False
+        self, plans: deque[GroupPlan], *, with_indexes: bool, is_tree: bool = False
     ) -> dict[str, xr.Dataset]:
-        """Return planned groups as Datasets, by path from the group asked for."""
+        """Return planned groups as Datasets, by path from the group asked for; `plans` is used up."""
         planning, maker = self._planning, self._planning.maker
         wishes = Wishes(planning.dropped, planning.decoding.get("decode_times", True), with_indexes)
         values = prefetch(plans, wishes, maker, self._library)
         builder = Builder(maker, values, wishes)
         decoder = Decoder(planning.decoding, with_indexes=with_indexes)
-        datasets = {
-            self._relative(plan.node): self._dataset(plan, builder, decoder) for plan in plans
-        }
         snapshot = self._library.snapshots[0]
-        self.findings.extend(
-            without_principal(plans, snapshot, assumed=planning.assumed, is_tree=is_tree)
-        )
+        last = list(without_principal(plans, snapshot, assumed=planning.assumed, is_tree=is_tree))
+        datasets = {}
+        while plans:  # thousands of plans take as much memory as what is built of them
+            plan = plans.popleft()
+            datasets[self._relative(plan.node)] = self._dataset(plan, builder, decoder)
+        self.findings.extend(last)
         return datasets
 
     def _dataset(self, plan: GroupPlan, builder: Builder, decoder: Decoder) -> xr.Dataset:
