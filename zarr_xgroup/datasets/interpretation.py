@@ -123,12 +123,15 @@ class _Shared:
         Arrays that it may not be the same for, because they were looked at.
     without : frozenset of str
         Names of arrays that the group must not have, because they were looked for.
+    is_whole : bool
+        Whether nothing was lacking; else what was has been taken down.
     """
 
     interpretation: Interpretation
     conventions: Handlers
     but_for: frozenset[Node]
     without: frozenset[str]
+    is_whole: bool
 
     def holds_for(self, view: ArrayView) -> bool:
         """Tell whether it is the same for an array with the same metadata."""
@@ -183,6 +186,7 @@ class Interpreter:
         As long as anything is lacking, the readings are incomplete.
         """
         self._lookup = Lookup(self._snapshots)
+        self._shared = {key: shared for key, shared in self._shared.items() if shared.is_whole}
         readings = []
         for group in groups:
             if group not in self._complete:
@@ -240,14 +244,21 @@ class Interpreter:
             for place in (None, view.node.group):
                 shared = self._shared.get((known, place))
                 if shared is not None and shared.holds_for(view):
+                    if not shared.is_whole:
+                        self._lookup.lack(Needs())  # no more than was taken down
                     return shared.interpretation, shared.conventions
         before = self._lookup.needs
         interpretation, conventions = self._asked(view, custom)
         is_whole = self._lookup.needs is before
-        if is_whole and not (custom or view.is_itself or interpretation.findings):
-            place = view.node.group if view.depends_on_place else None
+        if not (custom or view.is_itself or interpretation.findings):
+            # What is lacking may be lacking of a reference that depends on the place.
+            place = view.node.group if view.depends_on_place or not is_whole else None
             self._shared[known, place] = _Shared(
-                interpretation, conventions, frozenset(view.compared), frozenset(view.missed)
+                interpretation,
+                conventions,
+                frozenset(view.compared),
+                frozenset(view.missed),
+                is_whole,
             )
         return interpretation, conventions
 

@@ -1,6 +1,7 @@
 """The shape of the code: what may import what, who waits, and what is worked out only once."""
 
 import ast
+import gc
 import importlib
 import pkgutil
 import warnings
@@ -18,12 +19,15 @@ from zarr.storage import MemoryStore
 import zarr_xgroup
 from zarr_xgroup import _compat
 from zarr_xgroup.conventions import handlers, layout, proj, spatial, stac
+from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.cs_model import Cs
 from zarr_xgroup.conventions.lending import Lender
-from zarr_xgroup.datasets.interpretation import Interpreter
+from zarr_xgroup.datasets.interpretation import GroupReading, Interpreter
 from zarr_xgroup.datasets.naming import plan_group
-from zarr_xgroup.datasets.plan import without_principal
+from zarr_xgroup.datasets.plan import GroupPlan, without_principal
 from zarr_xgroup.findings import as_warnings
+from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.snapshots import Lookup
 from zarr_xgroup.storage.library import Library
@@ -249,6 +253,40 @@ def test_the_same_text_is_parsed_once(monkeypatch: pytest.MonkeyPatch, node: str
     tree = xr.open_datatree(store, engine="xgroup")
     assert tree["g39"].coords["x"].values.tolist() == [10.0, 20.0]
     assert parsed["parse"] == 1
+
+
+@pytest.mark.parametrize("node", ["/axes/x", "../axes/x"], ids=["absolute", "relative"])
+def test_what_arrays_of_a_group_lack_alike_is_found_once(
+    monkeypatch: pytest.MonkeyPatch, node: str
+) -> None:
+    axis = {"coordinates": [{"values": {"external": {"node": node}}}]}
+    field = Array([1.0, 2.0], ("x",), declaring("cs", cs={"crs": [{"axes": {"x": axis}}]}))
+    axes = Group({"x": Array([10.0, 20.0], ("x",))})
+    group = Group(dict.fromkeys("abcde", field))
+    store: Any = memory_store(build(Group({"axes": axes, "group": group})))
+    interpreted = counted(monkeypatch, "interpret", CsHandler)
+    dataset = xr.open_dataset(store, engine="xgroup", group="group", consolidated=False)
+    assert dataset.coords["x"].values.tolist() == [10.0, 20.0]
+    assert interpreted["interpret"] == 2  # then the axis is read
+
+
+def test_nothing_is_left_to_the_garbage_collector() -> None:
+    """What is in a cycle of objects stays until Python looks for such: memory would pile up."""
+
+    def number() -> Counter[type]:
+        return Counter(kind for kind in map(type, gc.get_objects()) if kind in kinds)
+
+    kinds = (ArrayView, Document, GroupPlan, GroupReading)
+    gc.collect()
+    before = number()
+    gc.disable()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            xr.open_datatree(STORES / "spatial_test.zarr", engine="xgroup")
+        assert number() == before
+    finally:
+        gc.enable()
 
 
 # What neither xarray nor zarr promises. A test that fails here says that a touch can go.
