@@ -126,7 +126,8 @@ class ConventionHandler:
 
     @classmethod
     def _has_prefixed(cls, attributes: Mapping[str, Any]) -> bool:
-        return any(key.startswith(f"{cls.name}:") for key in attributes)
+        prefix = f"{cls.name}:"
+        return any(key.startswith(prefix) for key in attributes)
 
     @classmethod
     def _is_declared_above(cls, array: ArrayView, group: Node) -> bool:

@@ -204,15 +204,17 @@ class CoordinateSet:
         """Parse an object."""
         parsing = _Parsing()
         parsing.spelling(fragment, _KEYS_OF_SET, but="values")
-        return cls._parse(fragment, parsing)
+        return cls._parse(fragment, parsing, _values(fragment))
 
     @classmethod
     def of_axis(cls, fragment: Fragment) -> CoordinateSet:
-        """Parse what an axis says of its positions."""
-        return cls._parse(fragment, _Parsing())
+        """Parse what an axis says of its positions, which need no values."""
+        return cls._parse(fragment, _Parsing(), None)
 
     @classmethod
-    def _parse(cls, fragment: Fragment, parsing: _Parsing) -> CoordinateSet:
+    def _parse(
+        cls, fragment: Fragment, parsing: _Parsing, values: Values | Wrong | None
+    ) -> CoordinateSet:
         attributes = parsing.object(fragment, "attributes")
         units = parsing.attempt(_units, fragment) or {}
         direction = parsing.text(fragment, "direction")
@@ -222,7 +224,7 @@ class CoordinateSet:
             direction,
             attributes,
             units,
-            _values(fragment),
+            values,
             _part(fragment.get("boundaries")),
             _part(fragment.get("parametric")),
             tuple(parsing.wrong),

@@ -52,11 +52,12 @@ def misspelt(
         Further keys that mean something or may stand there.
     """
     keys = list(given)
+    unknown = [key for key in keys if key not in known and key not in others]
+    if not unknown:
+        return {}
     missing = {key.lower(): key for key in known if key not in keys}
     found: dict[str, str] = {}
-    for key in keys:
-        if key in known or key in others:
-            continue
+    for key in unknown:
         word = _OTHER_WORDS.get(key, key).lower()
         match = _closest(word, tuple(missing))
         if match is not None:
