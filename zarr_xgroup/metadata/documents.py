@@ -127,10 +127,14 @@ class JsonObject(Mapping[str, Any]):
     def __init__(
         self, members: Mapping[str, Any], place: str = "", pool: Pool | None = None
     ) -> None:
-        self._members = dict(members)
-        self._texts: dict[str, bytes] = {}
         self._place = place
         self._pool = pool or Pool()
+        # JSON text, in bytes as no JSON value is: not as a part of a document, which would keep all.
+        self._members = {
+            key: self._pool.text(bytes(value)) if isinstance(value, msgspec.Raw) else value
+            for key, value in members.items()
+        }
+        self._texts: dict[str, bytes] = {}
 
     def __getitem__(self, key: str) -> Any:
         """Return a member's value, shared with everybody: it must not be changed.
@@ -141,9 +145,9 @@ class JsonObject(Mapping[str, Any]):
             If it is nested too deep to be decoded.
         """
         value = self._members[key]
-        if isinstance(value, msgspec.Raw):
-            text = self._texts[key] = self._pool.text(bytes(value))
-            value = self._members[key] = self._pool.value(text, self._place)
+        if isinstance(value, bytes):
+            self._texts[key] = value
+            value = self._members[key] = self._pool.value(value, self._place)
         return value
 
     def __iter__(self) -> Iterator[str]:
@@ -160,13 +164,11 @@ class JsonObject(Mapping[str, Any]):
 
     def text(self, key: str) -> bytes | None:
         """Return a member as JSON text: equal for what is written alike; None without one."""
+        value = self._members.get(key)
+        if value is None or isinstance(value, bytes):
+            return value
         if key not in self._texts:
-            value = self._members.get(key)
-            if value is None:
-                return None
-            raw = isinstance(value, msgspec.Raw)
-            text = bytes(value) if raw else json.dumps(value).encode()
-            self._texts[key] = self._pool.text(text)
+            self._texts[key] = self._pool.text(json.dumps(value).encode())
         return self._texts[key]
 
     def fresh(self) -> dict[str, Any]:
@@ -180,11 +182,10 @@ class JsonObject(Mapping[str, Any]):
         texts = self._texts
         result = {}
         for key, value in self._members.items():
-            if isinstance(value, msgspec.Raw):
-                text = bytes(value)
-                is_nested = text[:1] in (b"{", b"[")
+            if isinstance(value, bytes):
+                is_nested = value[:1] in (b"{", b"[")
                 decode = _decoded if is_nested else self._pool.value
-                result[key] = decode(text, self._place)
+                result[key] = decode(value, self._place)
             elif type(value) in _SCALARS:
                 result[key] = value
             elif key in texts:
@@ -214,8 +215,8 @@ class Document(JsonObject):
         place: str = "",
         pool: Pool | None = None,
     ) -> None:
-        super().__init__(members, place, pool)
-        self._members["attributes"] = self.attributes = attributes
+        super().__init__({**members, "attributes": attributes}, place, pool)
+        self.attributes = attributes
         self._description: bytes | None = None
         self.is_array = self["node_type"] == "array"
 
@@ -347,7 +348,7 @@ def _v3_document(
     value, problem = _object_at(found, "zarr.json", place)
     if value is None:
         return None, problem
-    node_type = JsonObject(value, place, pool).get("node_type")
+    node_type = JsonObject({"node_type": value.get("node_type")}, place, pool)["node_type"]
     if node_type is None and "shape" not in value:
         node_type = value["node_type"] = "group"  # as zarr takes it
     if node_type not in ("array", "group"):
@@ -514,7 +515,7 @@ def _consolidated_v3(found: Found, place: str) -> dict[str, Found] | None:
         raise problem
     if consolidated is None:
         return None
-    kind = JsonObject(consolidated, place).get("kind", "inline")
+    kind = JsonObject({"kind": consolidated.get("kind", "inline")}, place)["kind"]
     if kind != "inline":
         message = _("'consolidated_metadata' of {place} is of the unknown kind {kind!r}").format(
             place=place, kind=kind
