@@ -272,6 +272,8 @@ class Decoder:
                 if not _RELATIONS.isdisjoint(variable.attrs):
                     return None
                 decoded, index = self._alone(name, {name: variable}, self._options)
+                if decoded is not None and isinstance(variable._data, np.ndarray):
+                    decoded.load()  # values of metadata: each group is to have its own
         except XGroupError:
             return None  # told when it is decoded with the others
         return None if decoded is None else _Shared(decoded, index)

@@ -318,3 +318,50 @@ def test_no_times_that_are_declared_of_booleans() -> None:
     store = memory_store(build(Group({"a": Array(np.zeros(0, bool), ("y",), attributes)})))
     ours, _told = opened_with_warnings(xr.open_dataset, store)
     assert ours["a"].values.shape == (0,)
+
+
+# Groups that are alike.
+
+
+def alike_groups(number: int) -> Any:
+    """Return a store whose groups differ in an attribute and the values of their array."""
+    steps = {"values": {"regular": [0, 10]}, "attributes": {"notes": ["of the axis"]}}
+    axes = {"x": {"coordinates": [steps]}, "z": {"coordinates": [external("/axes/z")]}}
+    cs = {"crs": [{"axes": axes, "id": {"proj:code": "EPSG:32632"}}]}
+    groups = {
+        f"g{n}": Group(
+            {"v": Array([1.0 * n, 2.0], ("x",), declaring("cs", cs=cs, notes=[n], units="K"))},
+            {"title": [n]},
+        )
+        for n in range(number)
+    }
+    axes_group = Group({"z": Array(5.0, (), {"notes": ["of a scalar"]})})
+    return memory_store(build(Group({"axes": axes_group, **groups})))
+
+
+def external(node: str) -> Mapping[str, Any]:
+    return {"values": {"external": {"node": node}}}
+
+
+def assert_as_opened_alone(store: Any, groups: Mapping[str, xr.Dataset], number: int) -> None:
+    for n in range(number):
+        assert_same(groups[f"/g{n}"], xr.open_dataset(store, engine="xgroup", group=f"g{n}"))
+
+
+@pytest.mark.parametrize("changed", range(4))
+def test_nothing_of_groups_that_are_alike_can_be_changed_in_another(changed: int) -> None:
+    store = alike_groups(4)
+    groups = xr.open_groups(store, engine="xgroup")
+    assert set(groups["/g0"].coords) == {"x", "z", "spatial_ref"}
+    assert_as_opened_alone(store, groups, 4)
+    dataset = groups[f"/g{changed}"]
+    dataset.attrs["title"].append("changed")
+    dataset.encoding["changed"] = True
+    for variable in dataset.variables.values():
+        variable.attrs.get("notes", []).append("changed")
+        variable.attrs["changed"] = variable.encoding["changed"] = True
+        values = variable.values
+        if values.flags.writeable:
+            values[...] = -1
+    groups[f"/g{changed}"] = xr.open_dataset(store, engine="xgroup", group=f"g{changed}")
+    assert_as_opened_alone(store, groups, 4)
