@@ -25,7 +25,12 @@ from zarr_xgroup.conventions.cs_model import (
     Wrong,
     kind_of_values,
 )
-from zarr_xgroup.conventions.geolocation import all_axes, fitting_dims, geolocation_coordinates
+from zarr_xgroup.conventions.geolocation import (
+    all_axes,
+    fits,
+    fitting_dims,
+    geolocation_coordinates,
+)
 from zarr_xgroup.conventions.model import AxisNames, Coordinate, Interpretation
 from zarr_xgroup.conventions.proj import crs_of
 from zarr_xgroup.conventions.spelling import alike
@@ -33,6 +38,7 @@ from zarr_xgroup.conventions.values import explicit_values, is_representable, tw
 from zarr_xgroup.errors import XGroupError, XGroupReferenceError
 from zarr_xgroup.findings import coordinate_named
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.cf import words_of
 from zarr_xgroup.metadata.nodes import Fragment, Node, Part
 from zarr_xgroup.metadata.snapshots import LackingError
 from zarr_xgroup.variables.functions import Regular, RegularBounds
@@ -163,7 +169,8 @@ class _AlongAxis:
 
     def coordinates(self) -> Iterator[Coordinate]:
         """Yield a coordinate for each coordinate set, the positions where there is none."""
-        if not self.is_dimension and not self._is_own(self.name) and self._is_misnamed():
+        is_bare = not self.is_dimension and not self._is_own(self.name)
+        if is_bare and (self._is_misnamed() or self._is_left_behind()):
             return
         if not self.axis.sets and not self.axis.wrong_sets:
             if self.is_dimension:
@@ -195,6 +202,33 @@ class _AlongAxis:
         error = self._misnaming(free, told if told > 1 else None)
         self.array.problem(error, coordinate_named(self.name))
         return True
+
+    def _is_left_behind(self) -> bool:
+        """Say so if an axis that is no dimension had one, along which the array was reduced.
+
+        The number of regular values is that of the dimension. They are those of a scalar coordinate
+        unless the group has itself the coordinates of the dimensions that the array still has: then
+        it was written with its coordinates, and this is none of them.
+        """
+        axes = {self.array.names.get(name, name) for name, _axis in all_axes(self.array)}
+        dims = self.array.dims
+        bare = [dim for dim in dims if not self._is_stored(dim)]
+        if not axes.isdisjoint(bare) or (dims and len(bare) == len(dims)):
+            return False
+        if all(self._number_of(item) is not None for item in self.axis.sets):
+            return False
+        message = _(
+            "has regular values, but is no dimension of the array ({dims}), whose coordinates are in "
+            "its group; a scalar coordinate has its value in 'explicit'"
+        )
+        error = self.axis.as_set.place.at(self.node).error(message.format(dims=", ".join(dims)))
+        self.array.problem(error, coordinate_named(self.name))
+        return True
+
+    def _is_stored(self, dim: str) -> bool:
+        """Tell whether the group has the coordinate of a dimension itself."""
+        is_there = self.array.sibling(dim) is not None
+        return is_there and tuple(self.array.siblings[dim]) == (dim,)
 
     def _misnaming(self, free: Mapping[str, int], number: int | None) -> XGroupError:
         """Return the error of an axis that is no dimension; `free` are those without an axis."""
@@ -496,11 +530,36 @@ class _AlongAxis:
         kind, value = kind_of_values(values, ("regular", "explicit", "external"))
         name = f"{self.name}_{term}"
         if kind == "external":
-            node = self.array.resolver.array(value)
+            node = self._referred_term(term, value)
             return Coordinate(node.name, self._external_term(node, value))
-        if kind == "explicit" and len(value.as_list()) == 1 and self.length != 1:
+        is_scalar = self.length != 1 or dict(self.array.siblings).get(name) == {}
+        if kind == "explicit" and len(value.as_list()) == 1 and is_scalar:
             return Coordinate(name, Literal(explicit_values(value, 1).reshape(()), ()))
         return Coordinate(name, self._source(Values(kind, value.part), value.node, name))
+
+    def _referred_term(self, term: str, reference: Fragment) -> Node:
+        """Return the array that a reference leads to.
+
+        Where it leads nowhere, or to an array that does not fit, the one that ``formula_terms`` of
+        the group's own coordinate names.
+        """
+        own = self._own_term(term)
+        try:
+            found = self.array.resolver.array(reference)
+        except XGroupReferenceError:
+            if own is None:
+                raise
+            return own
+        return found if own is None or fits(self.array, found) else own
+
+    def _own_term(self, term: str) -> Node | None:
+        """Return the array of the group that its own coordinate of the axis names as a term."""
+        document = self.array.sibling(self.name) if self._is_own(self.name) else None
+        words = [] if document is None else words_of(document.attributes, "formula_terms")
+        name = dict(zip(words[::2], words[1::2], strict=False)).get(f"{term}:")
+        if name is None or self.array.sibling(name) is None:
+            return None
+        return self.array.node.group.child(name)
 
     def _external_term(self, node: Node, reference: Fragment) -> Stored:
         shape, sizes = self.array.shape_of(node), self.array.sizes

@@ -129,7 +129,7 @@ def _coordinate(
     array: ArrayView, arrays: Fragment, kind: tuple[str, str], identity: Fragment | None
 ) -> Coordinate:
     reference = arrays.required(kind[1])
-    node = _referred(array, reference)
+    node = standing_for(array, _referred(array, reference))
     dims = fitting_dims(array, node)
     if not set(dims) <= set(array.dims):
         message = _(
@@ -151,13 +151,38 @@ def _referred(array: ArrayView, reference: Fragment) -> Node:
     try:
         return array.resolver.array(reference)
     except XGroupReferenceError:
-        name = Reference.parse(reference).node.rpartition("/")[2]
-        document = array.sibling(name)
-        if document is None:
+        own = _own_coordinate(array, Reference.parse(reference).node.rpartition("/")[2])
+        if own is None:
             raise
-        if not is_standing(name, tuple(array.siblings[name]), document.attributes):
-            raise
-        return array.instead_of(reference, name)
+        return array.instead_of(reference, own.name)
+
+
+def standing_for(array: ArrayView, node: Node) -> Node:
+    """Return an array that is referred to, or the group's own coordinate of its name in its stead.
+
+    The latter where only that fits: a reference leads to the whole, when a part of it was written
+    again with its coordinates.
+    """
+    if node.group == array.node.group or fits(array, node):
+        return node
+    own = _own_coordinate(array, node.name)
+    return own if own is not None and fits(array, own) else node
+
+
+def _own_coordinate(array: ArrayView, name: str) -> Node | None:
+    """Return the group's own coordinate of a name, if there is one."""
+    document = array.sibling(name)
+    if document is None:
+        return None
+    if not is_standing(name, tuple(array.siblings[name]), document.attributes):
+        return None
+    return array.node.group.child(name)
+
+
+def fits(array: ArrayView, node: Node) -> bool:
+    """Tell whether another array lies along dimensions that an array has."""
+    pairs = zip(fitting_dims(array, node), array.shape_of(node), strict=True)
+    return all(array.sizes.get(name) == size for name, size in pairs)
 
 
 def _crs(array: ArrayView, arrays: Fragment, kind: str, identity: Fragment | None) -> Crs | None:

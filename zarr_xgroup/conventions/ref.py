@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY, ArrayView
 from zarr_xgroup.conventions.base import ConventionHandler
-from zarr_xgroup.conventions.geolocation import fitting_dims
+from zarr_xgroup.conventions.geolocation import fitting_dims, standing_for
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.errors import XGroupReferenceError
 from zarr_xgroup.findings import referred_to_by
@@ -54,6 +54,7 @@ def _coordinate(array: ArrayView, reference: Fragment) -> Coordinate | None:
     node = _array(array, reference)
     if node is None or array.is_me(node):
         return None
+    node = standing_for(array, node)
     source = array.stored(Stored(node, fitting_dims(array, node)), reference)
     return Coordinate(node.name, source)
 

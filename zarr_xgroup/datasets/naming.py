@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable, Rival
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, containing
 from zarr_xgroup.findings import Finding, Kind, coordinate_named, problem_of
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import DECODED_BY, with_names
+from zarr_xgroup.metadata.cf import DECODED_BY, REFERRING, referred_names, with_names
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.variables.functions import Centres
 from zarr_xgroup.variables.sources import (
@@ -178,7 +179,7 @@ class _Naming:
         self._crs: dict[str, GridMapping] = {}
         self._complete: set[tuple[str, GridMapping]] = set()
         self._linked: dict[Interpretation, list[tuple[Link, str]]] = {}
-        self._located: dict[str, Crs] = {}
+        self._located: dict[str, tuple[Crs, Node]] = {}
         self._split: dict[tuple[str, Hashable], str] = {}
         self._renamed: dict[tuple[Node, str, int], str] = {}
         self._users: defaultdict[str, list[Node]] = defaultdict(list)
@@ -462,7 +463,8 @@ class _Naming:
         identity = self._identity(coordinate)
         name = self._names.get(identity)
         if name is None:
-            name = self._own_name(coordinate) or self._take_name(coordinate, referrer)
+            name = self._own_name(coordinate) or self._copy_of(coordinate)
+            name = name or self._take_name(coordinate, referrer)
             self._names[identity] = name
             self._names.setdefault(coordinate.identity, name)
             self._variables[name].identity = identity
@@ -473,7 +475,7 @@ class _Naming:
             attributes["bounds"] = self._add(coordinate.bounds, referrer)
         self._variables[name].add({**attributes, **self._terms(coordinate, referrer)})
         if coordinate.crs is not None:
-            self._located.setdefault(name, coordinate.crs)
+            self._located.setdefault(name, (coordinate.crs, referrer))
         return name
 
     def _own_name(self, coordinate: Coordinate) -> str | None:
@@ -501,6 +503,30 @@ class _Naming:
                 return None
             variable.source, variable.dims, variable.sizes = source, source.dims, sizes
         return name
+
+    def _copy_of(self, coordinate: Coordinate) -> str | None:
+        """Return the group's own copy of an array elsewhere, as it has one where it was written again.
+
+        It is not read to tell. Such an array has the name, the dimensions and the attributes of the
+        other one, and an array of the group names it.
+        """
+        source, name = coordinate.source, coordinate.name
+        own = self._variables.get(name)
+        if not isinstance(source, Stored) or own is None or not own.is_own:
+            return None
+        if name not in self._referred_here or sorted(own.dims) != sorted(source.dims):
+            return None
+        if any(self._maker.sizes(source)[dim] != size for dim, size in own.sizes.items()):
+            return None
+        told = self._own_attributes(source)
+        kept = (key for key in told if key not in DECODED_BY and key not in REFERRING)
+        return name if all(key in own.own and own.own[key] == told[key] for key in kept) else None
+
+    @cached_property
+    def _referred_here(self) -> frozenset[str]:
+        """The names that CF attributes of the group's arrays hold."""
+        arrays = self._reading.arrays
+        return frozenset(name for it in arrays for name in referred_names(it.document.attributes))
 
     def _take_name(self, coordinate: Coordinate, referrer: Node, beside: str = "") -> str:
         source = coordinate.source
@@ -660,19 +686,32 @@ class _Naming:
 
     def _attach_located(self) -> None:
         """Name the CRS of geolocation arrays by their ``grid_mapping``, never as that of the grid."""
-        for name, crs in self._located.items():
+        for name, (crs, referrer) in self._located.items():
             mapping = GridMapping(crs)
-            known = (
-                other
-                for other, item in self._crs.items()
-                if item.crs.is_same(crs) and item.geotransform is None
-            )
-            wanted = crs.variable_name or "crs"
-            is_free = self._is_free_for_scalar
-            chosen = next(known, None) or self._free_names.first(wanted, "", is_free)
+            chosen = self._located_name(self._variables[name], mapping)
             self._make_grid_mapping(chosen, mapping)
-            self._variables[chosen].add(crs.grid_mapping())
+            self._completed(chosen, mapping, referrer)
             self._variables[name].add({"grid_mapping": chosen})
+
+    def _located_name(self, located: _Variable, mapping: GridMapping) -> str:
+        """Return the variable that a geolocation array names, or one of its CRS, or a new name."""
+        named = located.attribute("grid_mapping")
+        if isinstance(named, str) and named.isidentifier() and not self._is_no_grid_mapping(named):
+            return named
+        for name, known in self._crs.items():
+            if known.crs.is_same(mapping.crs) and known.geotransform is None:
+                return name
+        wanted = mapping.crs.variable_name or "crs"
+        if self._is_grid_mapping(wanted) and self._conflict(wanted, mapping) is None:
+            return wanted
+        return self._free_names.first(wanted, "", self._is_free_for_scalar)
+
+    def _is_grid_mapping(self, name: str) -> bool:
+        """Tell whether the group has a scalar array of a name that stands for a CRS."""
+        there = self._variables.get(name)
+        if there is None or not there.is_own or there.sizes:
+            return False
+        return not {"grid_mapping_name", "crs_wkt", "spatial_ref"}.isdisjoint(there.own)
 
     def _completed(self, name: str, mapping: GridMapping, referrer: Node) -> bool:
         """Complete a grid mapping variable, unless it is of another CRS: then that is told."""

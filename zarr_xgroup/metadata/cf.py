@@ -50,7 +50,7 @@ def referred_names(attributes: Mapping[str, Any]) -> Iterator[str]:
 def references_in(attributes: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the names and paths in a variable's attributes, each with the attribute."""
     for key in REFERRING:
-        for word in _words(attributes, key):
+        for word in words_of(attributes, key):
             if not _is_role(key, word):
                 yield key, word.rstrip(":")
 
@@ -62,11 +62,12 @@ def _is_role(key: str, word: str) -> bool:
 
 def names_in(attributes: Mapping[str, Any], key: str) -> list[str]:
     """Return the names and paths in one attribute that is a list of names, or of roles and names."""
-    words = _words(attributes, key)
+    words = words_of(attributes, key)
     return [word for word in words if not word.endswith(":")] if key in _PAIRS else words
 
 
-def _words(attributes: Mapping[str, Any], key: str) -> list[str]:
+def words_of(attributes: Mapping[str, Any], key: str) -> list[str]:
+    """Return the words of an attribute: names, and the roles of those after them."""
     value = attributes.get(key)
     return value.split() if isinstance(value, str) else []
 

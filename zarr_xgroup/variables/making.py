@@ -125,10 +125,9 @@ class Maker:
         document = snapshot.document(node.path)
         if document is None:
             raise XGroupMetadataError(_("there is no array {node}").format(node=node))
-        variable = template.variable(self._zarr_store(node.store), node.path, document)
+        store = self._zarr_store(node.store)
+        variable = template.variable(store, node.path, document, transposed=source.transposed)
         variable.encoding["source"] = f"{snapshot.name.rstrip('/')}{node}"
-        if source.transposed:
-            variable = _transposed(variable)
         return variable[0] if source.first else variable
 
 
@@ -153,12 +152,3 @@ def _given(source: Given) -> xr.Variable:
     own.attrs = deepcopy(dict(variable.attrs))  # there may be arrays among them
     own.encoding = dict(variable.encoding)
     return own
-
-
-def _transposed(variable: xr.Variable) -> xr.Variable:
-    """Return a lazy variable with its axes the other way round, in its encoding as well."""
-    result = variable.transpose()
-    for key in ("chunks", "shards"):
-        if isinstance(variable.encoding.get(key), tuple):
-            result.encoding[key] = variable.encoding[key][::-1]
-    return result

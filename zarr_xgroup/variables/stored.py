@@ -7,6 +7,7 @@ metadata of one array, never what else is known of the store.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -82,6 +83,38 @@ class StoredArray(BackendArray):
         return StoredArray, (self.store, self.path, self.template)
 
 
+class TransposedArray(BackendArray):
+    """A lazy array with its axes in reverse order.
+
+    What xarray makes of a lazy array by transposing it cannot be indexed with integers.
+
+    Parameters
+    ----------
+    array : BackendArray
+        The array as it is stored.
+    """
+
+    def __init__(self, array: BackendArray) -> None:
+        self.array = array
+        self.shape = array.shape[::-1]
+        self.dtype = array.dtype
+
+    def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
+        """Return the values at a key of any of xarray's kinds."""
+        return indexing.explicit_indexing_adapter(
+            key, self.shape, indexing.IndexingSupport.OUTER, self._read
+        )
+
+    async def async_getitem(self, key: indexing.ExplicitIndexer) -> Any:
+        """Return the values at a key (for `xarray.Dataset.load_async`)."""
+        return await asyncio.to_thread(self.__getitem__, key)
+
+    def _read(self, key: tuple[Any, ...]) -> Any:
+        is_basic = not any(isinstance(part, np.ndarray) for part in key)
+        kind = indexing.BasicIndexer if is_basic else indexing.OuterIndexer
+        return np.transpose(self.array[kind(key[::-1])])
+
+
 @dataclass(frozen=True, eq=False)
 class Template:
     """What arrays that are described alike have in common as variables.
@@ -113,8 +146,21 @@ class Template:
     encoding: Mapping[str, Any]
     fill_value: UnusableFillValue | None = None
 
-    def variable(self, store: Store, path: str, document: Document) -> xr.Variable:
+    def variable(
+        self, store: Store, path: str, document: Document, *, transposed: bool = False
+    ) -> xr.Variable:
         """Return an array as a variable, lazy and undecoded, that shares nothing mutable.
+
+        Parameters
+        ----------
+        store : zarr.abc.store.Store
+            What holds the array.
+        path : str
+            Where in it.
+        document : Document
+            Its document.
+        transposed : bool
+            Whether its axes are to be the other way round.
 
         Raises
         ------
@@ -126,9 +172,15 @@ class Template:
             key: value if key == FILL or key not in written else written[key]
             for key, value in self.attributes.items()
         }
-        data = indexing.LazilyIndexedArray(StoredArray(store, path, self))
-        encoding = copy_of(self.encoding)
-        return xr.Variable(self.dims, data, attributes, encoding, fastpath=True)
+        array: BackendArray = StoredArray(store, path, self)
+        dims, encoding = self.dims, copy_of(self.encoding)
+        if transposed:
+            array, dims = TransposedArray(array), dims[::-1]
+            for key in ("chunks", "shards"):
+                if isinstance(encoding.get(key), tuple):
+                    encoding[key] = encoding[key][::-1]
+        data = indexing.LazilyIndexedArray(array)
+        return xr.Variable(dims, data, attributes, encoding, fastpath=True)
 
     def zarr_array(self, store: Store, path: str) -> zarr.Array[Any]:
         """Return the zarr array at a path, without reading anything."""
