@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from zarr_xgroup.backend import ResolvedZarrStore, XGroupBackendEntrypoint
 from zarr_xgroup.conventions import ConventionHandler, register
+from zarr_xgroup.datasets.attributes import drop_conventions
 from zarr_xgroup.errors import (
     XGroupDimensionWarning,
     XGroupError,
@@ -68,6 +69,7 @@ __all__ = [
     "XGroupWarning",
     "__version__",
     "check",
+    "drop_conventions",
     "explain",
     "register",
 ]

@@ -12,6 +12,7 @@ from xarray.backends import BackendEntrypoint
 
 from zarr_xgroup._compat import default_indexes_follow
 from zarr_xgroup.datasets.align import align_with_parents
+from zarr_xgroup.datasets.attributes import settle
 from zarr_xgroup.datasets.build import Builder
 from zarr_xgroup.datasets.decode import Decoder
 from zarr_xgroup.datasets.plan import GroupPlan, without_principal
@@ -82,6 +83,10 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
             assume_conventions : str or iterable of str, optional
                 Names of conventions (``"cf"``, ``"proj"``, ``"spatial"``, ``"cs"``, ...) that
                 count as declared by every array of the store. Default: none.
+            convention_attrs : {"keep", "drop", "json"}, optional
+                What becomes of the attributes of conventions once they are resolved: they stay, are
+                dropped as `drop_conventions` does it, or, as all attributes that netCDF cannot
+                hold, become JSON text. Default: "keep".
 
         Raises
         ------
@@ -94,7 +99,8 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
         XGroupMetadataError
             If the metadata of the group itself cannot be understood.
         ValueError
-            If `assume_conventions` names a convention that there is not.
+            If `assume_conventions` names a convention that there is not, or `convention_attrs` is
+            none of its values.
         """
         with _opening(filename_or_obj, options) as opening:
             dataset = opening.dataset()
@@ -192,6 +198,9 @@ class _Opening:
         while plans:  # thousands of plans take as much memory as what is built of them
             plan = plans.popleft()
             datasets[self._relative(plan.node)] = self._dataset(plan, builder, decoder)
+        above = (snapshot.document(it.path) for it in Node(0, planning.group).ancestors())
+        attributes = [document.attributes for document in above if document is not None]
+        settle(datasets.values(), planning.convention_attrs, attributes, planning.assumed)
         self.findings.extend(last)
         return datasets
 

@@ -178,6 +178,20 @@ class ConventionHandler:
         return isinstance(name, str) and name.strip().rstrip(":").lower() == cls.name.lower()
 
     @classmethod
+    def owned(cls, attributes: Mapping[str, Any]) -> Iterator[str]:
+        """Yield the attributes of a node that say nothing to who does not know this convention.
+
+        They can be dropped once coordinates say it (``convention_attrs="drop"``). By default those
+        that are prefixed with its name and a colon, and the one that is called so.
+
+        Parameters
+        ----------
+        attributes : mapping
+            Those of an array or a group that follows the convention.
+        """
+        return (key for key in attributes if key == cls.name or key.startswith(f"{cls.name}:"))
+
+    @classmethod
     def lack(cls) -> str:
         """Return what an array lacks to which it does not apply though its group declares it."""
         return _("the convention does not apply to it")

@@ -73,6 +73,13 @@ class CsHandler(ConventionHandler):
         return array.attribute("cs") is not None and cls.is_declared_by_group(array)
 
     @classmethod
+    def owned(cls, attributes: Mapping[str, Any]) -> Iterator[str]:
+        """Yield ``cs`` of an array, and ``crs`` of a group that holds what arrays refer to."""
+        yield from super().owned(attributes)
+        if isinstance(attributes.get("crs"), Mapping):
+            yield "crs"
+
+    @classmethod
     def lack(cls) -> str:
         """Return what an array lacks to which it does not apply though its group declares it."""
         return _("it has no attribute 'cs'")

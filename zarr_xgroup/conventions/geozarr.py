@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -64,6 +64,11 @@ class GeoZarrHandler(ConventionHandler):
             or isinstance(attributes.get("_CRS"), Mapping)
             or (isinstance(multiscales, Mapping) and "tile_matrix_set" in multiscales)
         )
+
+    @classmethod
+    def owned(cls, attributes: Mapping[str, Any]) -> Iterator[str]:
+        """Yield what GDAL and the draft write as objects; of ``GeoTransform`` other readers know."""
+        return (key for key in ("_CRS", "multiscales") if key in attributes)
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the grid mapping variable, the CRS, and what follows from a transform."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY, ArrayView
 from zarr_xgroup.conventions.base import ConventionHandler
@@ -35,11 +36,21 @@ class RefHandler(ConventionHandler):
         """Tell whether the array itself declares the convention, or it is assumed."""
         return cls.is_declared_by_array(array) or cls.is_only_assumed(array)
 
+    @classmethod
+    def owned(cls, attributes: Mapping[str, Any]) -> Iterator[str]:
+        """Yield the attributes outside of other conventions that hold references."""
+        for key, value in attributes.items():
+            if not _is_of_others(key):
+                # Of what it is an attribute does not matter: nothing is resolved.
+                references = references_in(Fragment(Node(0, ""), ("attributes", key), value))
+                if next(references, None) is not None:
+                    yield key
+
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the arrays referred to outside of other conventions' attributes."""
         coordinates = []
         for key in array.attributes:
-            if key in _OTHERS or key.startswith(_OTHER_PREFIXES):
+            if _is_of_others(key):
                 continue
             attribute = array.attribute(key)
             for reference in references_in(attribute) if attribute is not None else ():
@@ -48,6 +59,11 @@ class RefHandler(ConventionHandler):
                 if coordinate is not None:
                     coordinates.append(coordinate)
         return array.found(*coordinates)
+
+
+def _is_of_others(key: str) -> bool:
+    """Tell whether the references of an attribute belong to other conventions."""
+    return key in _OTHERS or key.startswith(_OTHER_PREFIXES)
 
 
 def _coordinate(array: ArrayView, reference: Fragment) -> Coordinate | None:

@@ -9,6 +9,7 @@ from typing import Any, TypedDict, TypeVar, cast
 from zarr_xgroup.conventions import handlers
 from zarr_xgroup.conventions.lending import Lender
 from zarr_xgroup.conventions.registry import named_conventions
+from zarr_xgroup.datasets.attributes import ConventionAttrs, convention_attrs_of
 from zarr_xgroup.datasets.budget import NO_LIMIT, IndexBudget
 from zarr_xgroup.datasets.decode import DecodingOptions
 from zarr_xgroup.datasets.interpretation import GroupReading, Interpreter
@@ -36,6 +37,7 @@ class OpenOptions(
     """All options of an open: what xarray passes to a backend, and what concerns the store."""
 
     use_zarr_fill_value_as_mask: bool | None
+    convention_attrs: ConventionAttrs | None
 
 
 class Planning:
@@ -60,6 +62,8 @@ class Planning:
         The names of variables that are not wanted.
     assumed : frozenset of str
         The names of conventions that count as declared by every array.
+    convention_attrs : {"keep", "drop", "json"}
+        What becomes of the attributes of conventions.
     """
 
     def __init__(self, library: Library, group: str, options: OpenOptions) -> None:
@@ -68,6 +72,7 @@ class Planning:
         self.decoding = _part(DecodingOptions, options)
         self.dropped = frozenset(_names(options.get("drop_variables")))
         self.assumed = named_conventions(options.get("assume_conventions"))
+        self.convention_attrs = convention_attrs_of(options.get("convention_attrs"))
         masks = options.get("use_zarr_fill_value_as_mask")
         self.maker = Lender(library.snapshots, library.zarr_store, fill_value_masks=masks)
 
@@ -109,7 +114,8 @@ def planning(store_like: Any, options: OpenOptions) -> Iterator[Planning]:
     TypeError
         If there is no such option.
     ValueError
-        If `assume_conventions` names a convention that there is not.
+        If `assume_conventions` names a convention that there is not, or `convention_attrs` is none
+        of its values.
     XGroupError
         If the store cannot be opened, see `Library.open`.
     """
@@ -120,6 +126,7 @@ def planning(store_like: Any, options: OpenOptions) -> Iterator[Planning]:
         )
         raise TypeError(message)
     named_conventions(options.get("assume_conventions"))  # before anything is read
+    convention_attrs_of(options.get("convention_attrs"))
     try:
         library, group = Library.open(store_like, _part(StoreOptions, settled))
         try:

@@ -90,11 +90,11 @@ class TransposedArray(BackendArray):
 
     Parameters
     ----------
-    array : BackendArray
+    array : StoredArray
         The array as it is stored.
     """
 
-    def __init__(self, array: BackendArray) -> None:
+    def __init__(self, array: StoredArray) -> None:
         self.array = array
         self.shape = array.shape[::-1]
         self.dtype = array.dtype
@@ -172,14 +172,14 @@ class Template:
             key: value if key == FILL or key not in written else written[key]
             for key, value in self.attributes.items()
         }
-        array: BackendArray = StoredArray(store, path, self)
+        array = StoredArray(store, path, self)
+        data = indexing.LazilyIndexedArray(TransposedArray(array) if transposed else array)
         dims, encoding = self.dims, copy_of(self.encoding)
         if transposed:
-            array, dims = TransposedArray(array), dims[::-1]
+            dims = dims[::-1]
             for key in ("chunks", "shards"):
                 if isinstance(encoding.get(key), tuple):
                     encoding[key] = encoding[key][::-1]
-        data = indexing.LazilyIndexedArray(array)
         return xr.Variable(dims, data, attributes, encoding, fastpath=True)
 
     def zarr_array(self, store: Store, path: str) -> zarr.Array[Any]:

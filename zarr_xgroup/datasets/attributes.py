@@ -1,0 +1,212 @@
+"""What becomes of the attributes of conventions, once coordinates say what they declared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from types import NoneType
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+
+import xarray as xr
+
+from zarr_xgroup.conventions.array import CONVENTIONS_KEY
+from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.registry import Handler, handlers, named_conventions
+from zarr_xgroup.i18n import _
+
+T = TypeVar("T", xr.Dataset, xr.DataArray, xr.DataTree)
+
+ConventionAttrs: TypeAlias = Literal["keep", "drop", "json"]
+
+_CHOICES = ("keep", "drop", "json")
+
+#: The integers that an attribute in a netCDF file can hold.
+_LEAST, _MOST = -(2**63), 2**63 - 1
+
+
+class _Multiscales(ConventionHandler):
+    """The convention that says which groups are levels: a layout, with coordinates of `spatial`."""
+
+    tier = "service"
+    name = "multiscales"
+    uuid: ClassVar[str | None] = "d35379db-88df-4056-af3a-620245f8e347"
+    repositories = ("zarr-conventions/multiscales",)
+
+
+def convention_attrs_of(how: Any) -> ConventionAttrs:
+    """Return the option `convention_attrs`, or raise ValueError if it is none of its values."""
+    if how is None:
+        return "keep"
+    if how not in _CHOICES:
+        message = _("convention_attrs must be {choices}, got {value!r}")
+        raise ValueError(message.format(choices=", ".join(map(repr, _CHOICES)), value=how))
+    chosen: ConventionAttrs = how
+    return chosen
+
+
+def drop_conventions(data: T, *, assume_conventions: str | Iterable[str] | None = None) -> T:
+    """Return data without the attributes of conventions, of which the coordinates are left.
+
+    As the option ``convention_attrs="drop"`` of an open does it: to be used where data were opened
+    with all attributes, and are now to be written as netCDF, or after they were subset. Removed are
+    ``cs``, ``geolocation``, ``uom``, ``multiscales``, attributes that begin with ``spatial:`` or
+    ``proj:``, those with references of `ref`, ``crs`` of a group if it is an object, what plug-ins
+    own, and their items of ``zarr_conventions``: each if the variable, its Dataset (the group), or,
+    in a tree, any of its parents as far as prefixes are concerned, declares the convention.
+
+    Parameters
+    ----------
+    data : xarray.Dataset, xarray.DataArray or xarray.DataTree
+        Left as it is. A DataArray no longer knows what its group declared.
+    assume_conventions : str or iterable of str, optional
+        Names of conventions that count as declared: those that the data were opened with, or that a
+        group declared which is no longer there.
+
+    Returns
+    -------
+    xarray.Dataset, xarray.DataArray or xarray.DataTree
+        With the same variables, which share their values with those given.
+
+    Raises
+    ------
+    TypeError
+        If `data` is something else.
+    ValueError
+        If `assume_conventions` names a convention that there is not.
+
+    Examples
+    --------
+    >>> ds = xr.Dataset(attrs={"title": "a grid", "zarr_conventions": [{"name": "proj"}]})
+    >>> drop_conventions(ds.assign_attrs({"proj:code": "EPSG:4326"})).attrs
+    {'title': 'a grid'}
+    """
+    assumed = named_conventions(assume_conventions)
+    copied: Any = data.copy(deep=False)
+    if isinstance(copied, xr.DataTree):
+        _drop_in_tree(copied, assumed)
+    elif isinstance(copied, xr.Dataset):
+        settle([copied], "drop", [], assumed)
+    elif isinstance(copied, xr.DataArray):
+        _drop_in_variables(
+            [copied.variable, *(it.variable for it in copied.coords.values())],
+            {it for it in _known() if it.name in assumed},
+            set(),
+        )
+    else:
+        message = _("must be a Dataset, a DataArray or a DataTree, got {kind}")
+        raise TypeError(message.format(kind=type(data).__name__))
+    return copied  # type: ignore[no-any-return]
+
+
+def settle(
+    datasets: Collection[xr.Dataset],
+    how: ConventionAttrs,
+    above: Collection[Mapping[str, Any]],
+    assumed: Collection[str] = (),
+) -> None:
+    """Do with the attributes of Datasets what `convention_attrs` says.
+
+    Parameters
+    ----------
+    datasets : collection of xarray.Dataset
+        Those of one open, changed in place.
+    how : {"keep", "drop", "json"}
+        What to do.
+    above : collection of mapping
+        The attributes of groups above them.
+    assumed : collection of str
+        The names of conventions that count as declared.
+    """
+    if how == "drop":
+        groups = [*above, *(dataset.attrs for dataset in datasets)]
+        upwards = {it for it in _known() if any(map(it.is_declared, groups))}
+        used = {
+            handler
+            for dataset in datasets
+            for variable in dataset.variables.values()
+            for handler in _declared(variable.attrs)
+        }
+        for dataset in datasets:
+            near = {it for it in _known() if it.name in assumed} | _declared(dataset.attrs)
+            _drop_in_variables(dataset.variables.values(), near, upwards)
+            dataset.attrs = _without(dataset.attrs, near | used, upwards)
+    elif how == "json":
+        for dataset in datasets:
+            dataset.attrs = dict(_as_json(dataset.attrs))
+            for variable in dataset.variables.values():
+                variable.attrs = dict(_as_json(variable.attrs))
+
+
+def _drop_in_tree(tree: xr.DataTree, assumed: Collection[str]) -> None:
+    """Drop the attributes of all nodes of a tree that is nobody else's."""
+    datasets = {node.path: node.to_dataset(inherit=False) for node in tree.subtree}
+    above: list[Any] = [parent.attrs for parent in tree.parents]
+    settle(list(datasets.values()), "drop", above, assumed)
+    for node in tree.subtree:
+        node.dataset = datasets[node.path]
+
+
+def _drop_in_variables(
+    variables: Iterable[xr.Variable], near: set[Handler], above: set[Handler]
+) -> None:
+    for variable in variables:
+        variable.attrs = _without(variable.attrs, near | _declared(variable.attrs), above)
+
+
+def _known() -> tuple[Handler, ...]:
+    return (*handlers(), _Multiscales)
+
+
+def _declared(attributes: Mapping[str, Any]) -> set[Handler]:
+    """Return the conventions that attributes declare."""
+    if CONVENTIONS_KEY not in attributes:
+        return set()
+    return {it for it in _known() if it.is_declared(attributes)}
+
+
+def _without(
+    attributes: Mapping[str, Any], near: Collection[Handler], above: Collection[Handler]
+) -> dict[str, Any]:
+    """Return attributes without those of conventions that are declared here, or above."""
+    owned = {key for it in near for key in it.owned(attributes)}
+    owned |= {key for it in above for key in attributes if key.startswith(f"{it.name}:")}
+    kept = {key: value for key, value in attributes.items() if key not in owned}
+    if near and CONVENTIONS_KEY in kept:
+        kept[CONVENTIONS_KEY] = _without_declarations(kept[CONVENTIONS_KEY], near)
+        if not kept[CONVENTIONS_KEY]:
+            del kept[CONVENTIONS_KEY]
+    return kept
+
+
+def _without_declarations(written: Any, dropped: Collection[Handler]) -> Any:
+    """Return what ``zarr_conventions`` declares besides some conventions, in the form it has."""
+
+    def is_other(item: Any, uuid: str | None = None) -> bool:
+        if not isinstance(item, Mapping):
+            return True
+        declaration = item if uuid is None else {**item, "uuid": uuid}
+        return not any(it.matches(declaration) for it in dropped)
+
+    if isinstance(written, Mapping):
+        return {key: item for key, item in written.items() if is_other(item, key)}
+    return [item for item in written if is_other(item)] if isinstance(written, list) else written
+
+
+def _as_json(attributes: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield attributes as netCDF can hold them: what it cannot as JSON text."""
+    for key, value in attributes.items():
+        yield key, value if _fits_netcdf(value) else json.dumps(value, default=str)
+
+
+def _fits_netcdf(value: Any) -> bool:
+    """Tell whether every kind of netCDF file can hold a value: a text, or numbers."""
+    if isinstance(value, list | tuple):
+        return bool(value) and all(_is_number(item) for item in value)
+    # What is not of JSON comes from decoding or from plug-ins.
+    return _is_number(value) or not isinstance(value, bool | int | Mapping | NoneType)
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, float) or (isinstance(value, int) and _LEAST <= value <= _MOST)
