@@ -50,7 +50,7 @@ def crs_of(array: ArrayView) -> Crs | None:
     """Return the CRS of an array.
 
     That of its grid mapping variable (named by its ``grid_mapping``, else ``spatial_ref`` in its
-    group), for what the data carry themselves stands. Else from ``proj:*`` of the array, else of
+    group, unless other arrays there name that one), for what the data carry themselves stands. Else from ``proj:*`` of the array, else of
     its group, else of the group whose multiscales layout has it, else ``id`` of its ``cs``, else
     ``id`` of a CRS there, else ``proj:*`` directly in it, else GDAL's ``_CRS`` or that of the tile
     matrix set where GeoZarr is assumed. That of a geolocation is the CRS of its arrays, not of the grid.
@@ -80,9 +80,27 @@ def own_grid_mapping(array: ArrayView) -> Mapping[str, Any]:
     else:
         named = array.attributes.get("grid_mapping")
         document = array.sibling(named if isinstance(named, str) else SPATIAL_REF)
+        if document is not None and not isinstance(named, str) and _is_named(array):
+            return {}  # where arrays name their CRS, this one has none
     if document is None or document.get("shape") != []:
         return {}
     return document.attributes
+
+
+def _is_named(array: ArrayView) -> bool:
+    """Tell whether arrays of the group name its ``spatial_ref`` by their ``grid_mapping``."""
+    key, known = (_is_named, array.node.group), array.models.of_groups
+    if key not in known:
+        siblings = (array.sibling(name) for name in array.siblings)
+        known[key] = any(
+            SPATIAL_REF in mappings_in(it.attributes) for it in siblings if it is not None
+        )
+    return bool(known[key])
+
+
+def mappings_in(attributes: Mapping[str, Any]) -> list[str]:
+    """Return the names in the attribute ``grid_mapping``, those of coordinates included."""
+    return [name.rstrip(":") for name in names_in(attributes, "grid_mapping")]
 
 
 def grid_mapping_named(array: ArrayView) -> Node | None:

@@ -17,7 +17,7 @@ import numpy as np
 from zarr_xgroup.conventions.array import is_standing
 from zarr_xgroup.conventions.crs import Crs, conflicting_grid_mapping
 from zarr_xgroup.conventions.model import Claim, Coordinate, GridMapping, Interpretation, Link
-from zarr_xgroup.conventions.proj import SPATIAL_REF
+from zarr_xgroup.conventions.proj import SPATIAL_REF, mappings_in
 from zarr_xgroup.datasets.budget import NO_LIMIT, IndexBudget
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable, Rival
@@ -755,10 +755,16 @@ class _Naming:
         if not self._is_no_grid_mapping(SPATIAL_REF):
             there = self._variables.get(SPATIAL_REF)
             # What the data carry stands; what was made for another array is another one.
-            if there is None or there.is_own:
+            if there is None or (there.is_own and not self._is_of_others(mapping)):
                 return SPATIAL_REF
         wanted = mapping.crs.variable_name or SPATIAL_REF
         return self._free_names.first(wanted, "", self._is_free_for_scalar)
+
+    def _is_of_others(self, mapping: GridMapping) -> bool:
+        """Tell whether the group's ``spatial_ref`` is another CRS, and that of arrays that name it."""
+        attributes = (array.document.attributes for array in self._reading.arrays)
+        is_named = any(SPATIAL_REF in mappings_in(it) for it in attributes)
+        return is_named and self._conflict(SPATIAL_REF, mapping) is not None
 
 
 def _of_transform(interpretation: Interpretation) -> frozenset[str]:
