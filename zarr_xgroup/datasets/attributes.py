@@ -81,21 +81,19 @@ def drop_conventions(data: T, *, assume_conventions: str | Iterable[str] | None 
     {'title': 'a grid'}
     """
     assumed = named_conventions(assume_conventions)
+    if not isinstance(data, xr.Dataset | xr.DataArray | xr.DataTree):
+        message = _("must be a Dataset, a DataArray or a DataTree, got {kind}")
+        raise TypeError(message.format(kind=type(data).__name__))
     copied: Any = data.copy(deep=False)
     if isinstance(copied, xr.DataTree):
         _drop_in_tree(copied, assumed)
     elif isinstance(copied, xr.Dataset):
         settle([copied], "drop", [], assumed)
-    elif isinstance(copied, xr.DataArray):
-        _drop_in_variables(
-            [copied.variable, *(it.variable for it in copied.coords.values())],
-            {it for it in _known() if it.name in assumed},
-            set(),
-        )
     else:
-        message = _("must be a Dataset, a DataArray or a DataTree, got {kind}")
-        raise TypeError(message.format(kind=type(data).__name__))
-    return copied  # type: ignore[no-any-return]
+        variables = [copied.variable, *(it.variable for it in copied.coords.values())]
+        _drop_in_variables(variables, {it for it in _known() if it.name in assumed}, set())
+    result: T = copied
+    return result
 
 
 def settle(

@@ -24,7 +24,13 @@ from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable, Rival
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, containing
 from zarr_xgroup.findings import Finding, Kind, coordinate_named, problem_of
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import DECODED_BY, REFERRING, referred_names, with_names
+from zarr_xgroup.metadata.cf import (
+    DECODED_BY,
+    REFERRING,
+    names_in,
+    referred_names,
+    with_names,
+)
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.variables.functions import Centres
 from zarr_xgroup.variables.sources import (
@@ -644,7 +650,7 @@ class _Naming:
         for array in self._reading.arrays:
             name, interpretation = array.node.name, array.interpretation
             mapping, variable = interpretation.grid_mapping, self._variables[array.node.name]
-            if mapping is None or name in self._coordinates or variable.dims == (name,):
+            if mapping is None or self._is_coordinate(name):
                 continue
             if interpretation in known and variable.attribute("grid_mapping") is None:
                 variable.add({"grid_mapping": known[interpretation]})
@@ -654,6 +660,19 @@ class _Naming:
                 if attached is not None:
                     known[interpretation] = attached
                     self._variables[attached].transform_of |= _of_transform(interpretation)
+
+    def _is_coordinate(self, name: str) -> bool:
+        """Tell whether a variable is a coordinate, also if only another array says so."""
+        if name in self._coordinates or self._variables[name].dims == (name,):
+            return True
+        return name in self._named_coordinates and name not in self._first_class
+
+    @cached_property
+    def _named_coordinates(self) -> frozenset[str]:
+        """The names in ``coordinates`` and ``bounds`` of the group's arrays."""
+        attributes = [array.document.attributes for array in self._reading.arrays]
+        keys = ("coordinates", "bounds")
+        return frozenset(name for it in attributes for key in keys for name in names_in(it, key))
 
     def _add_grid_mapping(
         self, array: _Variable, mapping: GridMapping, referrer: Node

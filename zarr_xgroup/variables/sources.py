@@ -7,7 +7,7 @@ zarr nor xarray, hold no data that could be read, and can be made from metadata 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -65,7 +65,8 @@ class Computed:
     first : bool
         Whether only the first element along the first axis is meant.
     chunks : tuple of tuple
-        Name and length of the chunks in which dask should compute it, by dimension.
+        Name and length of the chunks in which dask should compute it, by dimension. They are no
+        part of what it is: arrays of other chunks have the same coordinates.
     """
 
     function: Any
@@ -73,7 +74,7 @@ class Computed:
     dtype: str
     along: tuple[str, ...]
     first: bool = False
-    chunks: tuple[tuple[str, int], ...] = ()
+    chunks: tuple[tuple[str, int], ...] = field(default=(), compare=False)
 
     @property
     def dims(self) -> tuple[str, ...]:
