@@ -166,8 +166,9 @@ def _without(
     attributes: Mapping[str, Any], near: Collection[Handler], above: Collection[Handler]
 ) -> dict[str, Any]:
     """Return attributes without those of conventions that are declared here, or above."""
-    owned = {key for it in near for key in it.owned(attributes)}
-    owned |= {key for it in above for key in attributes if key.startswith(f"{it.name}:")}
+    named = {key: value for key, value in attributes.items() if isinstance(key, str)}
+    owned = {key for it in near for key in it.owned(named)}
+    owned |= {key for it in above for key in named if key.startswith(f"{it.name}:")}
     kept = {key: value for key, value in attributes.items() if key not in owned}
     if near and CONVENTIONS_KEY in kept:
         kept[CONVENTIONS_KEY] = _without_declarations(kept[CONVENTIONS_KEY], near)

@@ -185,6 +185,7 @@ class _Naming:
         self._crs: dict[str, GridMapping] = {}
         self._complete: set[tuple[str, GridMapping]] = set()
         self._linked: dict[Interpretation, list[tuple[Link, str]]] = {}
+        self._copies: set[str] = set()
         self._located: dict[str, tuple[Crs, Node]] = {}
         self._split: dict[tuple[str, Hashable], str] = {}
         self._renamed: dict[tuple[Node, str, int], str] = {}
@@ -469,11 +470,13 @@ class _Naming:
         identity = self._identity(coordinate)
         name = self._names.get(identity)
         if name is None:
-            name = self._own_name(coordinate) or self._copy_of(coordinate)
-            name = name or self._take_name(coordinate, referrer)
+            copied = self._copy_of(coordinate)
+            name = copied or self._own_name(coordinate) or self._take_name(coordinate, referrer)
             self._names[identity] = name
             self._names.setdefault(coordinate.identity, name)
-            self._variables[name].identity = identity
+            variable = self._variables[name]
+            # A copy is read itself: to other groups it is not what it was copied from.
+            variable.identity = variable.source if name == copied else identity
         if name not in self._first_class:
             self._coordinates.add(name)
         attributes = dict(coordinate.attributes)
@@ -513,20 +516,30 @@ class _Naming:
     def _copy_of(self, coordinate: Coordinate) -> str | None:
         """Return the group's own copy of an array elsewhere, as it has one where it was written again.
 
-        It is not read to tell. Such an array has the name, the dimensions and the attributes of the
-        other one, and an array of the group names it.
+        It is not read to tell. Such an array has the name that the other one is, or would be, attached
+        by, its dimensions and its attributes; an array of the group names it; and it is a copy of
+        one array alone.
         """
-        source, name = coordinate.source, coordinate.name
+        source = coordinate.source
+        if not isinstance(source, Stored) or source.node.group == self._reading.node:
+            return None
+        longer = f"{source.node.group.path}/{coordinate.name}".replace("/", "_")
+        for name in (coordinate.name, longer):
+            if name in self._referred_here and self._is_copy(name, source):
+                self._copies.add(name)
+                return name
+        return None
+
+    def _is_copy(self, name: str, source: Stored) -> bool:
+        """Tell whether an array of the group is described as another one, and no other's copy."""
         own = self._variables.get(name)
-        if not isinstance(source, Stored) or own is None or not own.is_own:
-            return None
-        if name not in self._referred_here or sorted(own.dims) != sorted(source.dims):
-            return None
-        if any(self._maker.sizes(source)[dim] != size for dim, size in own.sizes.items()):
-            return None
+        if own is None or not own.is_own or name in self._copies:
+            return False
+        if own.sizes != self._maker.sizes(source):
+            return False
         told = self._own_attributes(source)
         kept = (key for key in told if key not in DECODED_BY and key not in REFERRING)
-        return name if all(key in own.own and own.own[key] == told[key] for key in kept) else None
+        return all(key in own.own and own.own[key] == told[key] for key in kept)
 
     @cached_property
     def _referred_here(self) -> frozenset[str]:

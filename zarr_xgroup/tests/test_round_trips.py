@@ -253,6 +253,33 @@ def test_an_array_that_is_described_otherwise_is_another_one() -> None:
     assert [type(it) for it in told] == [XGroupNameWarning]
 
 
+def test_a_copy_is_that_of_one_array(place: Path) -> None:
+    other = Group({**GEO.members, "lat": Array(-np.asarray(LAT.values), LAT.dims, LAT.attrs)})
+    references = declaring("ref", up={"node": "/geo/lat"}, down={"node": "/other/lat"})
+    data = Group({"v": Array(np.ones((2, 3)), ("y", "x"), references)})
+    store = memory_store(build(Group({"geo": GEO, "other": other, "data": data})))
+    before, told = opened_with_warnings(xr.open_datatree, store)
+    assert [type(it) for it in told] == [XGroupNameWarning]
+    assert set(before["data"].coords) == {"lat", "other_lat"}
+    quietly(before.to_zarr, place / "s.zarr", consolidated=False)
+    again, told = opened_with_warnings(xr.open_datatree, place / "s.zarr")
+    assert told == []
+    xr.testing.assert_equal(again, before)
+
+
+def test_a_copy_is_read_itself() -> None:
+    radiance = swath().members["radiance"]
+    assert isinstance(radiance, Array)
+    named = Array(radiance.values, radiance.dims, {**radiance.attrs, "coordinates": "lat"})
+    own = Array(np.asarray(LAT.values) + 100, LAT.dims, LAT.attrs)
+    data = Group({"radiance": named, "lat": own})
+    store = memory_store(build(Group({"data": data, "geo": GEO})))
+    tree, told = opened_with_warnings(xr.open_datatree, store)
+    assert told == []
+    np.testing.assert_array_equal(tree["data/lat"].values, own.values)
+    np.testing.assert_array_equal(tree["geo/lat"].values, LAT.values)
+
+
 @pytest.mark.parametrize(
     "change",
     [
