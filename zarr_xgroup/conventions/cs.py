@@ -556,7 +556,7 @@ class _AlongAxis:
         except XGroupReferenceError:
             if own is None:
                 raise
-            return own
+            return self.array.instead_of(reference, own.name)
         return found if own is None or fits(self.array, found) else own
 
     def _own_term(self, term: str) -> Node | None:
