@@ -1,0 +1,197 @@
+"""The pages of the documentation as programs: their blocks run in order, what they show is compared.
+
+In a page, README.md among them,
+
+- a block ``python`` is run, in one program with all others of the page; one that imports what is
+  not installed is left out. A block ``py`` is only to be read: it needs a network, say;
+- a line ``python -m scripts...`` or ``xgroup ...`` of a block ``sh`` is run there, too; other lines,
+  such as those that install something, are not;
+- a block ``text`` right after one of these is what it prints, warnings of this package included;
+  ``...`` stands for anything, and white space is as in prose. A block that prints something is
+  followed by one;
+- an image right after a block is the figure that it leaves open. `scripts/make_pictures.py` saves it.
+"""
+
+import ast
+import doctest
+import importlib.util
+import io
+import os
+import re
+import runpy
+import shlex
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import chdir, redirect_stdout
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from zarr_xgroup import XGroupWarning
+
+REPOSITORY = Path(__file__).parents[2]
+DOCS = REPOSITORY / "docs"
+
+#: Pages whose blocks are parts of the code, no programs.
+_NO_PROGRAMS = ("design.md",)
+
+_BLOCK = re.compile(
+    r"^```(?P<language>\w+)\n(?P<text>.*?)^```$"
+    r"(?:\n+^```text\n(?P<shown>.*?)^```$)?"
+    r"(?:\n+^!\[[^]]*\]\((?P<image>[^)]+)\)$)?",
+    re.MULTILINE | re.DOTALL,
+)
+_RUN_IN_SHELL = re.compile(r"^(python -m scripts\.\S.*|xgroup .*)$", re.MULTILINE)
+_SAME = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def page_paths() -> list[Path]:
+    """Return README.md and the pages of the documentation; none if there is no repository."""
+    if not DOCS.is_dir():
+        return []
+    pages = sorted(path for path in DOCS.rglob("*.md") if path.name not in _NO_PROGRAMS)
+    return [REPOSITORY / "README.md", *pages]
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of a page that can be run.
+
+    Attributes
+    ----------
+    language : str
+        ``python`` or ``sh``.
+    text : str
+        What is in it.
+    start : int
+        The number of its first line in the page, from 0.
+    shown : str or None
+        What the page shows as its output.
+    image : str or None
+        The figure that the page shows after it, relative to the page.
+    """
+
+    language: str
+    text: str
+    start: int
+    shown: str | None = None
+    image: str | None = None
+
+    def missing(self) -> list[str]:
+        """Return the packages that it imports and that are not installed."""
+        if self.language != "python":
+            return []
+        found: list[str] = []
+        for node in ast.parse(self.text).body:
+            if isinstance(node, ast.Import):
+                found += [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                found.append(node.module)
+        packages = {name.partition(".")[0] for name in found}
+        return sorted(name for name in packages if importlib.util.find_spec(name) is None)
+
+    def code(self) -> list[str]:
+        """Return lines of Python that run it."""
+        if self.language == "python":
+            return self.text.splitlines()
+        return [f"_run_in_shell({line!r})" for line in self.text.splitlines()]
+
+
+def blocks_of(text: str) -> list[Block]:
+    """Return the blocks of a page that can be run, in order."""
+    found = []
+    for match in _BLOCK.finditer(text):
+        code = match["text"]
+        if match["language"] == "sh":
+            code = "".join(f"{line}\n" for line in _RUN_IN_SHELL.findall(code))
+        if match["language"] in ("python", "sh") and code:
+            start = text.count("\n", 0, match.start("text"))
+            found.append(Block(match["language"], code, start, match["shown"], match["image"]))
+    return found
+
+
+@dataclass
+class Run:
+    """What came of a page that was run.
+
+    Attributes
+    ----------
+    printed : list of tuple
+        Each block, and what it printed.
+    left_out : set of str
+        Packages that were missing for some of its blocks.
+    """
+
+    printed: list[tuple[Block, str]] = field(default_factory=list)
+    left_out: set[str] = field(default_factory=set)
+
+    def differences(self) -> Iterator[str]:
+        """Yield where a page shows something else than was printed."""
+        for block, printed in self.printed:
+            shown = block.shown or ""
+            if not doctest.OutputChecker().check_output(shown, printed, _SAME):
+                yield f"line {block.start}: the page shows\n{shown}\nand this was printed\n{printed}"
+
+
+def run_page(text: str, folder: Path, ended: Callable[[Block], None] = lambda _block: None) -> Run:
+    """Run the blocks of a page in order, as one program whose lines are where the page has them.
+
+    Parameters
+    ----------
+    text : str
+        The page.
+    folder : Path
+        Where it is run.
+    ended : callable
+        Called after each block.
+    """
+    run = Run()
+    output = io.StringIO()
+    lines = [""] * (text.count("\n") + 1)
+    blocks = []
+    for block in blocks_of(text):
+        if missing := block.missing():
+            run.left_out.update(missing)
+            continue
+        code = [*block.code(), f"_block_ended({len(blocks)})"]
+        lines[block.start : block.start + len(code)] = code
+        blocks.append(block)
+
+    def block_ended(number: int) -> None:
+        run.printed.append((blocks[number], output.getvalue()))
+        output.seek(0)
+        output.truncate()
+        ended(blocks[number])
+
+    program = folder / "page.py"
+    program.write_text("\n".join(lines), encoding="utf-8")
+    names = {"_block_ended": block_ended, "_run_in_shell": _run_in_shell}
+    with chdir(folder), redirect_stdout(output), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("always", XGroupWarning)
+        warnings.showwarning = _print_warning
+        runpy.run_path(str(program), init_globals=names)
+    return run
+
+
+def _print_warning(message: Warning | str, category: type[Warning], *_where: Any) -> None:
+    print(f"{category.__name__}: {message}")
+
+
+def _run_in_shell(line: str) -> None:
+    """Run a command of the repository or of the package, and print what it prints."""
+    program, *arguments = shlex.split(line)
+    if program == "xgroup":
+        arguments = ["-m", "zarr_xgroup", *arguments]
+    path = os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=True,
+    )
+    print(done.stdout, end="")
