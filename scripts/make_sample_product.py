@@ -144,7 +144,7 @@ def _write_sea(group: zarr.Group, height: Values) -> None:
     geodetic = {"x": {"node": "places/longitude"}, "y": {"node": "places/latitude"}}
     system = {"axes": {"line": {}, "pixel": {}}, "geolocation": {"geodetic": geodetic}}
     attributes = declaring("cs", cs={"crs": [system]}, units="K")
-    attributes |= {"standard_name": "sea_surface_temperature", "_FillValue": "NaN"}
+    attributes["standard_name"] = "sea_surface_temperature"
     _write_array(group, "sst", sst, ("line", "pixel"), attributes)
     for name, values, unit in (
         ("latitude", latitude, "degrees_north"),
@@ -165,7 +165,7 @@ def _write_weather(group: zarr.Group) -> None:
         "lon": {"abbreviation": "X", "coordinates": [_degrees("degrees_east", -19.0, 0.25)]},
     }
     hour, row, column = np.mgrid[0:3, 0:7, 0:9]
-    celsius = 17.0 + 1.5 * hour + 0.5 * row - 0.2 * column + 0.1 * row * column
+    celsius = 17.0 + 1.5 * hour + 0.5 * row - 0.7 * column + 0.09 * column**2 + 0.06 * row**2
     cs = {"crs": [{"axes": axes, "id": {"proj:code": "EPSG:4326"}}]}
     attributes = declaring("cs", cs=cs, units="degC", standard_name="air_temperature")
     _write_array(group, "air_temperature", celsius.round(2), ("time", "lat", "lon"), attributes)

@@ -170,6 +170,8 @@ def run_page(text: str, folder: Path, ended: Callable[[Block], None] = lambda _b
     names = {"_block_ended": block_ended, "_run_in_shell": _run_in_shell}
     with chdir(folder), redirect_stdout(output), warnings.catch_warnings():
         warnings.simplefilter("error")
+        # As Python itself by default: about code of other packages that calls that of others.
+        warnings.simplefilter("ignore", PendingDeprecationWarning)
         warnings.simplefilter("always", XGroupWarning)
         warnings.showwarning = _print_warning
         runpy.run_path(str(program), init_globals=names)
