@@ -99,9 +99,7 @@ def _draw_after(axes: Any, groups: Mapping[str, xr.Dataset]) -> None:
     scene, sea, weather = groups.values()
     is_land = scene.nir > scene.red
     land = scene[["red", "green", "blue"]].where(is_land).rio.reproject("EPSG:4326")
-    sea.sst.plot(
-        x="longitude", y="latitude", cmap="viridis", ax=axes, cbar_kwargs={"shrink": 0.8}
-    )
+    sea.sst.plot(x="longitude", y="latitude", cmap="viridis", ax=axes, cbar_kwargs={"shrink": 0.8})
     _colours(land).plot.imshow(rgb="band", robust=True, zorder=2, ax=axes)
     air = weather.air_temperature.isel(time=2)
     lines = air.plot.contour(levels=12, colors="black", linewidths=0.7, zorder=3, ax=axes)

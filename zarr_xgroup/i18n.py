@@ -2,7 +2,7 @@
 
 The language is chosen by the usual environment variables (``LANGUAGE``, ``LC_ALL``,
 ``LC_MESSAGES``, ``LANG``), read each time a message is made. Catalogues live in
-``zarr_xgroup/locale``; README.md ("Translations") gives the commands that extract the
+``zarr_xgroup/locale``; docs/development.md ("Translations") gives the commands that extract the
 template, update a catalogue and compile it.
 """
 

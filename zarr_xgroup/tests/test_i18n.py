@@ -43,7 +43,7 @@ def no_language(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def extracted() -> set[Id]:
-    """Return the ids of all messages of the package, as README's command extracts them."""
+    """Return the ids of all messages of the package, as the command of docs/development.md extracts them."""
     found = extract.extract_from_dir(
         str(PACKAGE), directory_filter=lambda path: Path(path).name != "tests"
     )
