@@ -1,5 +1,7 @@
 """xarray backend for hierarchical Zarr stores whose arrays refer to one another.
 
+Examples
+--------
 >>> import xarray as xr
 >>> ds = xr.open_dataset(store, engine="xgroup", group="/ocean")  # doctest: +SKIP
 >>> dt = xr.open_datatree(store, engine="xgroup")  # doctest: +SKIP

@@ -80,7 +80,7 @@ class Block:
     image: str | None = None
 
     def missing(self) -> list[str]:
-        """Return the packages that it imports and that are not installed."""
+        """Return the packages that it needs, one to draw a figure among them, and that are not there."""
         if self.language != "python":
             return []
         found: list[str] = []
@@ -90,6 +90,8 @@ class Block:
             elif isinstance(node, ast.ImportFrom) and node.module:
                 found.append(node.module)
         packages = {name.partition(".")[0] for name in found}
+        if self.image is not None:
+            packages.add("matplotlib")
         return sorted(name for name in packages if importlib.util.find_spec(name) is None)
 
     def code(self) -> list[str]:
