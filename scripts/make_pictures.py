@@ -102,9 +102,9 @@ def _draw_after(axes: Any, groups: Mapping[str, xr.Dataset]) -> None:
     sea.sst.plot(x="longitude", y="latitude", cmap="viridis", ax=axes, cbar_kwargs={"shrink": 0.8})
     _colours(land).plot.imshow(rgb="band", robust=True, zorder=2, ax=axes)
     air = weather.air_temperature.isel(time=2)
-    lines = air.plot.contour(levels=12, colors="black", linewidths=0.7, zorder=3, ax=axes)
-    axes.clabel(lines, inline=False, fmt="%.1f °C", fontsize=7)
+    lines = air.plot.contour(levels=12, colors="white", linewidths=0.8, zorder=3, ax=axes)
     axes.set(xlim=(-18.38, -17.64), ylim=(28.42, 29.12), aspect=1.14)
+    axes.clabel(lines, fmt="%.1f °C", fontsize=8)
     axes.set_title(f"{scene.rio.crs} and degrees, {air.time.dt.strftime('%d %B %Y, %H:%M').item()}")
 
 

@@ -161,10 +161,10 @@ def _write_weather(group: zarr.Group) -> None:
     }
     axes = {
         "time": {"abbreviation": "T", "coordinates": [times]},
-        "lat": {"abbreviation": "Y", "coordinates": [_degrees("degrees_north", 29.5, -0.25)]},
-        "lon": {"abbreviation": "X", "coordinates": [_degrees("degrees_east", -19.0, 0.25)]},
+        "lat": {"abbreviation": "Y", "coordinates": [_degrees("degrees_north", 29.5, -0.125)]},
+        "lon": {"abbreviation": "X", "coordinates": [_degrees("degrees_east", -19.0, 0.125)]},
     }
-    hour, row, column = np.mgrid[0:3, 0:7, 0:9]
+    hour, row, column = np.mgrid[0:3, 0:6.5:0.5, 0:8.5:0.5]
     celsius = 17.0 + 1.5 * hour + 0.5 * row - 0.7 * column + 0.09 * column**2 + 0.06 * row**2
     cs = {"crs": [{"axes": axes, "id": {"proj:code": "EPSG:4326"}}]}
     attributes = declaring("cs", cs=cs, units="degC", standard_name="air_temperature")
