@@ -3,7 +3,7 @@
 Those of the pages are the figures that the code of the pages makes. The one of README.md shows a
 made-up product by the coordinates that engine zarr and engine xgroup give its arrays.
 
-Run it as ``python -m scripts.make_pictures``; it needs the extra ``docs``.
+It needs the extra ``docs``.
 """
 
 import io
@@ -15,14 +15,14 @@ from typing import Any
 import matplotlib.pyplot as plt
 import rioxarray  # noqa: F401 - gives arrays their `rio`
 import xarray as xr
+from make_sample_product import write
 from PIL import Image
 
-from scripts.make_sample_product import write
 from zarr_xgroup.tests.pages import DOCS, Block, page_paths, run_page
 
 IMAGES = DOCS / "images"
 
-STYLE: Mapping[str, Any] = {
+STYLE: Any = {
     "axes.edgecolor": "#888888",
     "axes.labelcolor": "#444444",
     "axes.titlesize": "medium",
@@ -41,7 +41,7 @@ def main() -> None:
     """Draw all pictures anew."""
     plt.switch_backend("agg")
     IMAGES.mkdir(exist_ok=True)
-    with plt.rc_context(dict(STYLE)), tempfile.TemporaryDirectory() as folder:
+    with plt.rc_context(STYLE), tempfile.TemporaryDirectory() as folder:
         for path in page_paths():
             if "](" in (text := path.read_text(encoding="utf-8")):
                 draw_page(path, text, Path(folder))
@@ -62,7 +62,7 @@ def draw_page(path: Path, text: str, folder: Path) -> None:
 def draw_comparison(target: Path, store: Path) -> None:
     """Draw three arrays of a product: by row and column, and at their coordinates."""
     write(store)
-    figure = plt.figure(figsize=(8.6, 4.4), layout="constrained")
+    figure: Any = plt.figure(figsize=(8.6, 4.4), layout="constrained")
     before, after = figure.subfigures(1, 2, width_ratios=(1, 1.15))
     before.suptitle('engine="zarr": dimensions without coordinates')
     after.suptitle('engine="xgroup": coordinates, CRS, times')

@@ -4,7 +4,7 @@ In a page, README.md among them,
 
 - a block ``python`` is run, in one program with all others of the page; one that imports what is
   not installed is left out. A block ``py`` is only to be read: it needs a network, say;
-- a line ``python -m scripts...`` or ``xgroup ...`` of a block ``sh`` is run there, too; other lines,
+- a line ``python scripts/make_...`` or ``xgroup ...`` of a block ``sh`` is run there, too; other lines,
   such as those that install something, are not;
 - a block ``text`` right after one of these is what it prints, warnings of this package included;
   ``...`` stands for anything, and white space is as in prose. A block that prints something is
@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterator
 from contextlib import chdir, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TextIO
 
 from zarr_xgroup import XGroupWarning
 
@@ -43,7 +43,7 @@ _BLOCK = re.compile(
     r"(?:\n+^!\[[^]]*\]\((?P<image>[^)]+)\)$)?",
     re.MULTILINE | re.DOTALL,
 )
-_RUN_IN_SHELL = re.compile(r"^(python -m scripts\.\S.*|xgroup .*)$", re.MULTILINE)
+_RUN_IN_SHELL = re.compile(r"^(python scripts/make_.*|xgroup .*)$", re.MULTILINE)
 _SAME = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -152,7 +152,7 @@ def run_page(text: str, folder: Path, ended: Callable[[Block], None] = lambda _b
     run = Run()
     output = io.StringIO()
     lines = [""] * (text.count("\n") + 1)
-    blocks = []
+    blocks: list[Block] = []
     for block in blocks_of(text):
         if missing := block.missing():
             run.left_out.update(missing)
@@ -180,7 +180,14 @@ def run_page(text: str, folder: Path, ended: Callable[[Block], None] = lambda _b
     return run
 
 
-def _print_warning(message: Warning | str, category: type[Warning], *_where: Any) -> None:
+def _print_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
     print(f"{category.__name__}: {message}")
 
 
@@ -189,6 +196,8 @@ def _run_in_shell(line: str) -> None:
     program, *arguments = shlex.split(line)
     if program == "xgroup":
         arguments = ["-m", "zarr_xgroup", *arguments]
+    else:
+        arguments[0] = str(REPOSITORY / arguments[0])
     path = os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         [sys.executable, *arguments],
