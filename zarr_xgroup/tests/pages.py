@@ -23,9 +23,9 @@ import shlex
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import chdir, redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
@@ -114,20 +114,20 @@ def blocks_of(text: str) -> list[Block]:
     return found
 
 
-@dataclass
+@dataclass(frozen=True)
 class Run:
     """What came of a page that was run.
 
     Attributes
     ----------
-    printed : list of tuple
+    printed : tuple of tuple
         Each block, and what it printed.
-    left_out : set of str
+    left_out : frozenset of str
         Packages that were missing for some of its blocks.
     """
 
-    printed: list[tuple[Block, str]] = field(default_factory=list)
-    left_out: set[str] = field(default_factory=set)
+    printed: tuple[tuple[Block, str], ...]
+    left_out: frozenset[str]
 
     def differences(self) -> Iterator[str]:
         """Yield where a page shows something else than was printed."""
@@ -138,7 +138,7 @@ class Run:
 
 
 def run_page(text: str, folder: Path, ended: Callable[[Block], None] = lambda _block: None) -> Run:
-    """Run the blocks of a page in order, as one program whose lines are where the page has them.
+    """Run the blocks of a page in order.
 
     Parameters
     ----------
@@ -149,26 +149,19 @@ def run_page(text: str, folder: Path, ended: Callable[[Block], None] = lambda _b
     ended : callable
         Called after each block.
     """
-    run = Run()
+    blocks = blocks_of(text)
+    runnable = [block for block in blocks if not block.missing()]
+    printed: list[tuple[Block, str]] = []
     output = io.StringIO()
-    lines = [""] * (text.count("\n") + 1)
-    blocks: list[Block] = []
-    for block in blocks_of(text):
-        if missing := block.missing():
-            run.left_out.update(missing)
-            continue
-        code = [*block.code(), f"_block_ended({len(blocks)})"]
-        lines[block.start : block.start + len(code)] = code
-        blocks.append(block)
 
     def block_ended(number: int) -> None:
-        run.printed.append((blocks[number], output.getvalue()))
+        printed.append((runnable[number], output.getvalue()))
         output.seek(0)
         output.truncate()
-        ended(blocks[number])
+        ended(runnable[number])
 
     program = folder / "page.py"
-    program.write_text("\n".join(lines), encoding="utf-8")
+    program.write_text(_program(runnable), encoding="utf-8")
     names = {"_block_ended": block_ended, "_run_in_shell": _run_in_shell}
     with chdir(folder), redirect_stdout(output), warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -177,7 +170,16 @@ def run_page(text: str, folder: Path, ended: Callable[[Block], None] = lambda _b
         warnings.simplefilter("always", XGroupWarning)
         warnings.showwarning = _print_warning
         runpy.run_path(str(program), init_globals=names)
-    return run
+    return Run(tuple(printed), frozenset(name for block in blocks for name in block.missing()))
+
+
+def _program(blocks: Iterable[Block]) -> str:
+    """Return the program of blocks, whose lines are where the page has them."""
+    lines: list[str] = []
+    for number, block in enumerate(blocks):
+        lines += [""] * (block.start - len(lines))
+        lines += [*block.code(), f"_block_ended({number})"]
+    return "\n".join(lines)
 
 
 def _print_warning(
@@ -205,6 +207,9 @@ def _run_in_shell(line: str) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        check=True,
+        check=False,
     )
     print(done.stdout, end="")
+    # `xgroup check` ends with 1 if there is something to mend.
+    if done.returncode not in ((0, 1) if program == "xgroup" else (0,)):
+        raise subprocess.CalledProcessError(done.returncode, line, done.stdout)

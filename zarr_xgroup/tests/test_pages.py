@@ -1,11 +1,13 @@
 """The pages of the documentation are true: their blocks run and print what the pages show."""
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from zarr_xgroup import __version__
 from zarr_xgroup.conventions import registry
 from zarr_xgroup.tests.builders import XARRAY
 from zarr_xgroup.tests.pages import (
@@ -106,9 +108,7 @@ xgroup --version
 
 
 def test_what_a_block_prints_is_compared(tmp_path: Path) -> None:
-    import zarr_xgroup
-
-    run = run_page(PAGE.format(version=zarr_xgroup.__version__), tmp_path)
+    run = run_page(PAGE.format(version=__version__), tmp_path)
     assert not list(run.differences())
     assert run.left_out == {"no_such_package"}
     (difference,) = run_page(PAGE.format(version="another"), tmp_path).differences()
@@ -136,6 +136,11 @@ def test_warnings_are_shown(code: str, shown: str, tmp_path: Path) -> None:
 def test_other_warnings_are_errors(tmp_path: Path) -> None:
     with pytest.raises(UserWarning, match="not ours"):
         run_page("```python\nimport warnings\nwarnings.warn('not ours')\n```\n", tmp_path)
+
+
+def test_a_command_that_fails_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(subprocess.CalledProcessError):
+        run_page("```sh\npython scripts/make_nothing.py\n```\n", tmp_path)
 
 
 def test_lines_are_those_of_the_page(tmp_path: Path) -> None:
