@@ -370,7 +370,8 @@ class _Drawing:
             origin = said(_written(coordinate.origin), style)
             facts.insert(0, said(f"{self._guides.arrow} ", "dim") + origin)
         if coordinate.bounds is not None:
-            facts.append(said(f"{_('bounds')} {coordinate.bounds}", "dim"))
+            text = _("bounds {name}").format(name=coordinate.bounds)
+            facts.append(said(text, "dim"))
         name = said(coordinate.name, style, longest=_LONGEST_NAME)
         dims = said(f" ({', '.join(coordinate.dims)}) " if coordinate.dims else " ", "dim")
         return name + dims + said(", ", "dim").join(facts or [said(coordinate.kind)])
@@ -433,7 +434,8 @@ class _Drawing:
         if problem.text:
             text += said(f": {problem.text}")
         if problem.lost:
-            text += said(f". {_('Opened without {what}').format(what=problem.lost)}")
+            lost = _("Opened without {what}").format(what=problem.lost)
+            text += said(f". {lost}")
         nodes = problem.arrays or (() if problem.place is None else (_written(problem.place),))
         if nodes and nodes[0] not in problem.text:
             text += said(" (") + self._names(nodes, "dim") + said(")")

@@ -184,7 +184,7 @@ def _listed(
     for item, _number in zip(items, range(most), strict=False):
         yield from _wrapped(text_of(item), indent, width)
     if len(items) > most:
-        yield indent + _("... and {count} more").format(count=len(items) - most)
+        yield indent + _and_more(len(items) - most)
 
 
 def _description(array: FoundArray) -> str:
@@ -261,7 +261,11 @@ def _section(
     for item in items[:_MOST_PROBLEMS]:
         yield from _wrapped(text_of(item), "  ", width)
     if len(items) > _MOST_PROBLEMS:
-        yield "  " + _("... and {count} more").format(count=len(items) - _MOST_PROBLEMS)
+        yield "  " + _and_more(len(items) - _MOST_PROBLEMS)
+
+
+def _and_more(count: int) -> str:
+    return ngettext("... and {count} more", "... and {count} more", count).format(count=count)
 
 
 def _reference(reference: FoundReference) -> str:

@@ -105,7 +105,7 @@ class Verdict:
         """Return it as text to read: each mistake with its place, what to write, and the rule."""
         head = printable(f"<zarr_xgroup.Verdict {self.store} {self.group}>")
         if self.is_clean:
-            return f"{head}\n{_('Nothing to mend.')}"
+            return "\n".join([head, _("Nothing to mend.")])
         errors = sum(it.severity == "error" for it in self.mistakes)
         count = _("{errors} errors, {warnings} warnings").format(
             errors=errors, warnings=len(self.mistakes) - errors
@@ -126,8 +126,10 @@ def _lines(mistake: Mistake) -> Iterator[str]:
     others = [_place(place) for place in mistake.places if place != mistake.place]
     if others:
         left = len(others) - _SHOWN_PLACES
-        more = [_("{count} more").format(count=left)] if left > 0 else []
-        places = ", ".join([*others[:_SHOWN_PLACES], *more])
+        shown = others[:_SHOWN_PLACES]
+        if left > 0:
+            shown.append(ngettext("{count} more", "{count} more", left).format(count=left))
+        places = ", ".join(shown)
         yield from _folded(_("also at {places}").format(places=places))
     yield from _folded(mistake.text)
     yield from _folded(f"-> {mistake.remedy}")

@@ -1,5 +1,6 @@
 """Messages in the user's language: how it is chosen, and that every message is translated."""
 
+import ast
 import gettext
 import io
 import string
@@ -48,6 +49,22 @@ def extracted() -> set[Id]:
         str(PACKAGE), directory_filter=lambda path: Path(path).name != "tests"
     )
     return {message for _file, _line, message, _comments, _context in found}
+
+
+def looked_up() -> set[Id]:
+    """Return the ids of all messages that the package looks up, wherever a call stands."""
+    found: set[Id] = set()
+    for path in PACKAGE.rglob("*.py"):
+        if "tests" in path.relative_to(PACKAGE).parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                texts = [str(it.value) for it in node.args if isinstance(it, ast.Constant)]
+                if node.func.id == "_":
+                    found.add(texts[0])
+                elif node.func.id == "ngettext" and texts:
+                    found.add((texts[0], texts[1]))
+    return found
 
 
 def without_principal(paths: list[str]) -> XGroupWarning:
@@ -176,6 +193,11 @@ def test_all_messages_are_in_the_template() -> None:
     missing = sorted(map(str, messages - template))
     assert not missing, f"not in zarr_xgroup.pot: {missing}"
     assert not sorted(map(str, template - messages)), "no longer in the package"
+
+
+def test_all_messages_are_extracted() -> None:
+    """Before Python 3.12 Babel sees no call within an f-string."""
+    assert looked_up() == extracted()
 
 
 def test_the_languages_there_are() -> None:
