@@ -765,6 +765,17 @@ def test_our_own_stores(name: str) -> None:
     assert {it.rule.name for it in verdict.mistakes} == KNOWN[name], verdict
 
 
+@pytest.mark.parametrize("language", ["en", "es", "fr"])
+def test_what_an_open_finds_is_told_without_its_place(
+    monkeypatch: pytest.MonkeyPatch, language: str
+) -> None:
+    monkeypatch.setenv("LANGUAGE", language)
+    verdict = zarr_xgroup.check(STORES / "geolocation_test.zarr")
+    told = [it.text for it in verdict.mistakes if it.rule.name == "open/one-meaning"]
+    assert any(" /tie_points/lon " in text for text in told)
+    assert [text for text in told if not text[0].isalnum()] == []
+
+
 def test_the_store_of_broken_references_is_broken_everywhere() -> None:
     verdict = zarr_xgroup.check(STORES / "broken_refs.zarr")
     nodes = {place.node for it in verdict.mistakes for place in it.places}

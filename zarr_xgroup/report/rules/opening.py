@@ -126,7 +126,8 @@ def _mistake(finding: Finding) -> Mistake:
 
 def _without_place(text: str, node: str, pointer: str) -> str:
     """Return a text without the place that it begins with: what is wrong in many is told once."""
-    return redact(text.removeprefix(f"{node}#{pointer}").lstrip(": "))
+    # French has a no-break space before a colon.
+    return redact(text.removeprefix(f"{node}#{pointer}").lstrip(":\u00a0 "))
 
 
 def _remedy(finding: Finding) -> str:
