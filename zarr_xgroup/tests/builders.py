@@ -45,6 +45,9 @@ Contents: TypeAlias = dict[str, bytes]
 ZARR = Version(zarr.__version__)
 XARRAY = Version(xr.__version__)
 
+#: Whether engine zarr opens several groups at once.
+OPENS_GROUPS = Version("2024.11") <= XARRAY
+
 #: Whether xarray has the option `create_default_indexes`.
 HAS_INDEX_OPTION = Version("2025.11") <= XARRAY
 
@@ -707,7 +710,7 @@ def oracle(function: Open, store: Any, **options: Any) -> Any:
 
 
 def oracle_with_warnings(function: Open, store: Any, **options: Any) -> Any:
-    if Version("2024.11") <= XARRAY or function not in (xr.open_groups, xr.open_datatree):
+    if OPENS_GROUPS or function not in (xr.open_groups, xr.open_datatree):
         return function(store, engine="zarr", **options)
     options.pop("decode_cf", None)  # these two functions pay no heed to it
     asked = options.pop("group", None) or ""

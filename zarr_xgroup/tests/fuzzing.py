@@ -11,7 +11,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from math import inf, prod
@@ -28,6 +28,7 @@ from zarr_xgroup.metadata.documents import GROUP_KEYS
 from zarr_xgroup.metadata.paths import is_node_name
 from zarr_xgroup.tests.builders import (
     HAS_INDEX_OPTION,
+    OPENS_GROUPS,
     Contents,
     Open,
     assert_same,
@@ -37,6 +38,7 @@ from zarr_xgroup.tests.builders import (
 )
 from zarr_xgroup.tests.documents import array, group
 from zarr_xgroup.tests.random_stores import (
+    ASSUMED,
     Documents,
     Json,
     contents_of,
@@ -52,14 +54,17 @@ T = TypeVar("T")
 
 PACKAGE = Path(zarr_xgroup.__file__).parent
 
-#: What declares a convention, as the documents write it.
-DECLARATION = "zarr_conventions"
+#: What declares conventions, as documents write it, in small letters.
+DECLARATIONS = ("zarr_conventions", "nz-1.0")
 
 #: More elements than this nobody reads, engine zarr neither.
 READABLE = 1_000_000
 
 #: What numpy and xarray warn of what is written, in whichever engine; engine zarr may not get there.
 _OF_DOCUMENTS = ("overflow encountered in cast", "Duplicate dimension names present")
+
+#: Frames that engine zarr needs for no hierarchy met here, but for copies of groups in themselves.
+FRAMES = 500
 
 #: By how many bytes a process may grow for one store, and how large it may become.
 MEMORY, ADDRESS_SPACE = 2**28, 2**33
@@ -123,19 +128,24 @@ def violations(store: Documents) -> list[Violation]:
 class _Examined:
     """A store, opened by both engines.
 
+    Engine zarr opens its groups at once where it can, and else each alone.
+
     Parameters
     ----------
-    documents : dict
+    store : dict
         The store.
     """
 
-    def __init__(self, documents: Documents) -> None:
+    def __init__(self, store: Documents) -> None:
+        documents = {key: value for key, value in store.items() if key != ASSUMED}
         self._documents = documents
+        self._assumed = store.get(ASSUMED)
         self._store = memory_store(contents_of(documents))
         self._has_oracle = not any(_is_huge(document) for document in _all_documents(documents))
         self.has_huge_index = any(_is_huge_index(key, documents) for key in documents)
         self._copies = any("consolidated" in json.dumps(it) for it in documents.values())
         self.groups = [path for path in node_paths(documents) if self._is_group(path)]
+        self._theirs = self._by_engine_zarr(xr.open_groups)
 
     def _is_group(self, path: str) -> bool:
         prefix = f"{path}/" if path else ""
@@ -146,8 +156,8 @@ class _Examined:
 
     def group(self, path: str) -> Iterator[Violation]:
         """Yield what is wrong with one group, opened alone."""
-        ours = self._opened(xr.open_dataset, "xgroup", group=path)
-        theirs = self._opened(xr.open_dataset, "zarr", group=path)
+        ours = self._by_us(xr.open_dataset, group=path)
+        theirs = self._their_group(path)
         yield from self._of_any(ours, theirs, path)
         if ours.value is None:
             return
@@ -163,8 +173,7 @@ class _Examined:
 
     def tree(self) -> Iterator[Violation]:
         """Yield what is wrong with the tree."""
-        ours = self._opened(xr.open_datatree, "xgroup")
-        theirs = self._opened(xr.open_groups, "zarr")
+        ours, theirs = self._by_us(xr.open_datatree), self._theirs
         yield from self._of_any(ours, theirs, "")
         if ours.value is None or theirs.value is None:
             return
@@ -188,19 +197,30 @@ class _Examined:
         is_alike = len(known) == len(theirs.value) == len(ours.value.groups) and all(
             len(known[path].variables) == len(it.variables) for path, it in theirs.value.items()
         )
-        if is_alike and DECLARATION not in json.dumps(self._documents) and not _tells(ours):
-            tree = self._opened(xr.open_datatree, "zarr")
+        is_declared = self._assumed is not None or _declares(self._documents.values())
+        if is_alike and not is_declared and not _tells(ours):
+            tree = attempt(xr.DataTree.from_dict, theirs.value)
             if tree.value is not None:
                 yield from _different(ours.value, tree.value)
 
-    def _opened(self, function: Open, engine: str, **options: Any) -> Outcome[Any]:
-        if engine == "xgroup":
-            if self.has_huge_index:  # engine zarr would read it as well
-                options["create_default_indexes"] = False
-            return attempt(function, self._store, engine=engine, **options)
+    def _by_us(self, function: Open, **options: Any) -> Outcome[Any]:
+        if self.has_huge_index:  # engine zarr would read it as well
+            options["create_default_indexes"] = False
+        if self._assumed is not None:
+            options["assume_conventions"] = self._assumed
+        return attempt(function, self._store, engine="xgroup", **options)
+
+    def _by_engine_zarr(self, function: Open, **options: Any) -> Outcome[Any]:
         if not self._has_oracle:
             return Outcome(None, None, ())
-        return attempt(oracle_with_warnings, function, self._store, **options)
+        with _few_frames():
+            return attempt(oracle_with_warnings, function, self._store, **options)
+
+    def _their_group(self, path: str) -> Outcome[Any]:
+        """Return what engine zarr makes of a group; it is the same alone and among all."""
+        if OPENS_GROUPS and self._theirs.value is not None and f"/{path}" in self._theirs.value:
+            return Outcome(self._theirs.value[f"/{path}"], None, self._theirs.warnings)
+        return self._by_engine_zarr(xr.open_dataset, group=path)
 
     def _of_any(self, ours: Outcome[Any], theirs: Outcome[Any], path: str) -> Iterator[Violation]:
         """Yield errors and warnings that are not to be."""
@@ -249,8 +269,8 @@ class _Examined:
     def _declares(self, path: str) -> bool:
         """Return whether a group, what is in it or a group above declares a convention."""
         above = ["", *(path[: match.start()] for match in re.finditer("/", path)), path]
-        return any(
-            DECLARATION in json.dumps(document)
+        return self._assumed is not None or _declares(
+            document
             for key, document in self._documents.items()
             if posixpath.dirname(key) in above
             or posixpath.dirname(posixpath.dirname(key)) == path
@@ -288,6 +308,23 @@ def asks_root() -> bool:
     store = memory_store(contents_of({"zarr.json": root, "g/zarr.json": group()}))
     opened = attempt(xr.open_dataset, store, engine="zarr", group="g")
     return opened.value is not None and "a" in opened.value
+
+
+@contextmanager
+def _few_frames() -> Iterator[None]:
+    """Keep what goes round in circles from doing so for a second."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(FRAMES)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def _declares(documents: Iterable[Json]) -> bool:
+    """Return whether any of documents declares a convention."""
+    texts = (json.dumps(document).lower() for document in documents)
+    return any(declaration in text for text in texts for declaration in DECLARATIONS)
 
 
 def _all_documents(documents: Documents) -> Iterator[Json]:

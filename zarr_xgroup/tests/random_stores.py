@@ -1,7 +1,8 @@
 """Random stores: hierarchies with documents of every convention, as they should be or gone wrong.
 
 A store is a dict of JSON values by key, so that it can be printed, kept and cut down. A text
-stands for the bytes of its characters: a chunk, or a document that is no JSON.
+stands for the bytes of its characters: a chunk, or a document that is no JSON. One key is no part
+of the store: `ASSUMED`, which says how it is to be opened.
 """
 
 import copy
@@ -24,6 +25,11 @@ Documents: TypeAlias = dict[str, Json]
 
 DOCUMENT_NAMES = ("zarr.json", ".zgroup", ".zarray", ".zattrs", ".zmetadata")
 
+#: The key at which a store says which conventions are assumed when it is opened.
+ASSUMED = "assume_conventions"
+
+_NAMES = ("cs", "spatial", "geolocation", "ref", "uom", "proj", "geozarr", "CF")
+
 _CONVENTIONS = {
     **UUIDS,
     "spatial": "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4",
@@ -31,7 +37,7 @@ _CONVENTIONS = {
     "multiscales": "d35379db-88df-4056-af3a-620245f8e347",
 }
 
-_DIMENSIONS = ("x", "y", "t", "z", "time", "lat")
+_DIMENSIONS = ("x", "y", "t", "z", "time", "lat", "X")
 _ARRAYS = ("x", "y", "t", "z", "time", "lat", "lon", "a", "b", "data", "x_bounds")
 _GROUPS = ("g", "h", "coords", "x", "1")
 _ODD_NAMES = (
@@ -48,6 +54,23 @@ _DTYPES = ("float64", "float64", "float64", "float32", "int64", "int32", "int16"
 _UNITS = ("m", "degrees_east", "degrees_north", "K", "1", "days", "days since 2000-01-01", "hPa")
 _CODES = ("EPSG:4326", "EPSG:32632", "EPSG:4979", "OGC:CRS84", "EPSG:999999", "nonsense", "", None)
 _CALENDARS = ("standard", "noleap", "360_day", "proleptic_gregorian", "mayan", "")
+_ROOTS = ("NZ-1.0 CF-1.12", "CF-1.8, nz-1.0", "NZ-1.0", "CF-1.12", ["NZ-1.0", "CF-1.12"], 5)
+_TILE_SETS = (
+    *("WebMercatorQuad", "http://www.opengis.net/def/tilematrixset/OGC/1.0/WorldCRS84Quad"),
+    *("#/attributes/tiles", "..#/attributes/tiles", "g#/attributes", "nowhere", "a:b#/c", "", 5),
+)
+#: Spellings of keys that authors take for others.
+_MISSPELT = {
+    "boundaries": "bounds",
+    "coordinates": "coords",
+    "unit": "units",
+    "spatial:transform": "spatial:affine",
+    "spatial:bbox": "spatial:bounds",
+    "spatial:dimensions": "spatial:dims",
+    "proj:code": "code",
+    "proj:wkt2": "proj:wkt",
+    "abbreviation": "abreviation",
+}
 _EPOCHS = ("2000-01-01", "1850-01-01T00:00:00Z", "2026-02-30", "01.02.2028", "0000-01-01", "now")
 
 
@@ -98,6 +121,8 @@ class _Maker:
         self.groups: list[str] = []
         self.arrays: dict[str, _Array] = {}
         self.declares = self.chance(0.75)
+        self.by_gdal = self.chance(0.2)
+        self.misspells = self.chance(0.05)
         self.oddness = self.any(0.0, 0.0, 0.05, 0.2)
 
     def any(self, *options: Any) -> Any:
@@ -139,8 +164,20 @@ class _Maker:
                 store |= self.chunks(prefix, self.arrays[path], form)
         # Each node with documents of its own, which those of its copies are not.
         store = copy.deepcopy(store)
+        if self.misspells:
+            self.misspell(store)
         self.break_some(store)
-        return self.consolidated(store, zarr_format) if self.chance(0.3) else store
+        if self.chance(0.3):
+            store = self.consolidated(store, zarr_format)
+        if self.chance(0.8 if self.by_gdal else 0.15):
+            store[ASSUMED] = self.assumed()
+        return store
+
+    def assumed(self) -> list[str]:
+        """Return the conventions that are assumed of a store."""
+        if self.by_gdal:
+            return ["geozarr", *self.random.sample(_NAMES, self.any(0, 0, 1))]
+        return self.random.sample(_NAMES, self.any(1, 1, 2, len(_NAMES)))
 
     def add_group(self, path: str, depth: int) -> None:
         self.groups.append(path)
@@ -195,6 +232,12 @@ class _Maker:
 
     # What goes wrong.
 
+    def misspell(self, store: Documents) -> None:
+        """Call some members of documents as authors call them who are wrong."""
+        for container, key in [place for value in store.values() for place in places(value)]:
+            if key in _MISSPELT and self.chance(0.5):
+                container[_MISSPELT[key]] = container.pop(key)
+
     def break_some(self, store: Documents) -> None:
         """Change some members of documents, anywhere or in attributes."""
         for _time in range(self.any(0, 0, 0, 1, 1, 2, 4)):
@@ -244,12 +287,18 @@ class _Maker:
     # Attributes.
 
     def of_group(self, path: str) -> Json:
+        attributes: Json = {}
+        if self.by_gdal and self.chance(0.6):
+            attributes |= self.any(self.tiles, self.as_stac)(path, None)
+        if not path and self.chance(0.1):
+            attributes[self.any("conventions", "Conventions")] = self.any(*_ROOTS)
         if self.declares and self.chance(0.5):
             conventions = ("cs", "spatial", "proj", "geolocation", "multiscales")
-            return self.declaring(self.random.sample(conventions, 2), path, None)
+            declared = self.declaring(self.random.sample(conventions, 2), path, None)
+            return {**attributes, **declared}
         if self.chance(0.3):
-            return self.any({"title": "a"}, {"coordinates": "x lat"}, {"Conventions": "CF-1.8"})
-        return {}
+            attributes |= self.any({"title": "a"}, {"coordinates": "x lat"}, {"Conventions": "CF-1.8"})
+        return attributes
 
     def of_array(self, path: str, layout: _Array) -> Json:
         attributes: Json = {}
@@ -259,6 +308,8 @@ class _Maker:
             conventions = ("cs", "cs", "spatial", "proj", "ref", "uom", "geolocation", "CF")
             chosen = self.random.sample(conventions, self.any(1, 1, 2))
             attributes |= self.declaring(chosen, path, layout)
+        if self.by_gdal and self.chance(0.6):
+            attributes |= self.any(self.as_gdal, self.as_gdal, self.as_stac)(path, layout)
         return attributes
 
     def declaring(self, conventions: list[str], path: str, layout: _Array | None) -> Json:
@@ -343,6 +394,67 @@ class _Maker:
         derived = {"asset": self.any(*assets), "derived_from": level["asset"]}
         relative = {"scale": self.any([2, 2], [0, 1]), "translation": self.numbers(2)}
         return {"multiscales": {"layout": [level, {**derived, "transform": relative}]}}
+
+    # What is meant without a declaration.
+
+    def as_gdal(self, path: str, _layout: _Array | None) -> Json:
+        """Return attributes that GDAL writes on arrays and on grid mapping variables."""
+        transform = self.any([5, 1, 0, 9, 0, -1], [0, 2, 1, 0, 1, 2], self.numbers(6), [1, 2])
+        text = self.any(" ", ",", ", ").join(map(str, transform))
+        attributes: Json = {"GeoTransform": self.any(transform, text, text, "1 b 0 0 0 1")}
+        if self.chance(0.4):
+            code = self.any(*_CODES)
+            url = f"http://www.opengis.net/def/crs/{str(code).replace(':', '/0/')}"
+            attributes["_CRS"] = self.any(
+                {"url": url}, {"wkt": "GEOGCS[]"}, {"projjson": {"type": "GeographicCRS"}}, code
+            )
+        if self.chance(0.4):
+            attributes["grid_mapping"] = self.any(self.path(path), "spatial_ref", "crs: x y")
+        return attributes if self.chance(0.8) else self.without_one(attributes)
+
+    def without_one(self, attributes: Json) -> Json:
+        left_out = self.any(*attributes)
+        return {key: value for key, value in attributes.items() if key != left_out}
+
+    def as_stac(self, path: str, layout: _Array | None) -> Json:
+        """Return what the projection extension of STAC says of a grid."""
+        matrix = self.any([1, 0, 5, 0, -1, 9], [2, 1, 0, 1, 2, 0], self.numbers(6))
+        shape = list(layout.shape[-2:]) if layout else [3, 2]
+        written = {
+            "proj:transform": self.any(matrix, [*matrix, 0, 0, 1], [*matrix, *self.numbers(3)]),
+            "proj:shape": self.any(shape, shape, shape[::-1], [3, 2]),
+            "proj:bbox": self.any([0, 0, 0, 0], self.numbers(4)),
+        }
+        kept = {key: value for key, value in written.items() if self.chance(0.7)}
+        return {**kept, **self.as_proj(path, layout)}
+
+    def tiles(self, path: str, _layout: _Array | None) -> Json:
+        """Return attributes of a pyramid whose levels follow a tile matrix set."""
+        prefix = f"{path}/" if path else ""
+        below = {group.removeprefix(prefix).partition("/")[0] for group in self.groups} | {*_GROUPS}
+        matrices = [self.tile_matrix(name) for name in sorted(below) if self.chance(0.8)]
+        tile_set = {"id": "a", "tileMatrices": matrices, "orderedAxes": self.any(["X", "Y"], ["lat"])}
+        tile_set |= self.any({}, {"crs": self.any(*_CODES)}, {"crs": {"wkt": "GEOGCRS[]"}})
+        if self.chance(0.2):
+            tile_set = self.without_one(tile_set)
+        named = {"tile_matrix_set": self.any(tile_set, tile_set, *_TILE_SETS)}
+        rows = {"min_tile_row": 0, "max_tile_row": self.any(0, 1, -1, 2**60)}
+        columns = {"min_tile_col": self.any(0, 1), "max_tile_col": self.any(0, 1, 2)}
+        limits = {name: {**rows, **columns} for name in _GROUPS if self.chance(0.5)}
+        more = self.any({}, {}, {"tile_matrix_set_limits": limits})
+        beside = {"tiles": tile_set} if self.chance(0.3) else {}
+        return {"multiscales": {**named, **more}, **beside}
+
+    def tile_matrix(self, name: str) -> Json:
+        matrix = {
+            "id": name,
+            "cellSize": self.any(1, 0.5, 0, self.number()),
+            "pointOfOrigin": self.any([0, 9], [-180, 90], self.numbers(2)),
+            **{key: self.any(1, 2, 3, 4, 256) for key in ("tileWidth", "tileHeight")},
+            **{key: self.any(1, 1, 2, 3) for key in ("matrixWidth", "matrixHeight")},
+        }
+        matrix |= self.any({}, {}, {"cornerOfOrigin": self.any("topLeft", "bottomLeft")})
+        return matrix if self.chance(0.9) else self.without_one(matrix)
 
     def as_geolocation(self, path: str, _layout: _Array | None) -> Json:
         found = {}
