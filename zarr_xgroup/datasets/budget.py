@@ -1,18 +1,21 @@
-"""How much is read for indexes: what a few lines of metadata declare must not fill the memory.
+"""How much is read while a store is opened: a few lines of metadata must not fill the memory.
 
 xarray reads each dimension coordinate as a whole to build its default index. The group's own
 arrays it reads with any engine. What references and computed coordinates add to them is limited
 here: a coordinate beyond the budget stays lazy, under a name that is not its dimension's.
+
+Of other times xarray reads the first and the last value to find out how they decode, and with each
+of these a whole chunk: times beyond the budget are left undecoded.
 
 Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sized
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -24,12 +27,17 @@ from zarr_xgroup.variables.sources import Computed, Given, Source, Stored
 if TYPE_CHECKING:
     from zarr_xgroup.variables.making import Maker
 
-#: What all of an open may read for indexes in addition to what each coordinate may.
+T = TypeVar("T", bound=Hashable)
+
+#: What all of an open may read for indexes in addition to what each coordinate may, and of times.
 MOST_CHUNKS = 10_000
 MOST_BYTES = 2**27
 #: What each coordinate may: then the sum follows from the number of documents.
 FREE_CHUNKS = 1
 FREE_BYTES = 2**17
+#: What the first and the last value of one of the group's own arrays may take. Up to it they are
+#: read as by any engine; no compressor of Zarr makes chunks that long.
+MOST_OWN_BYTES = 2**31
 #: How much a string or a time of a calendar that numpy has not takes in memory, and, as it takes
 #: as much longer to make, in time.
 _OBJECT_BYTES = 512
@@ -55,12 +63,41 @@ class Cost:
     @classmethod
     def of(cls, shape: Collection[int], item: int, chunks: Iterable[Any]) -> Cost:
         """Return the cost of an array with items of so many bytes, in chunks of a shape."""
-        return cls(prod(shape) * item, prod(map(_number, shape, chunks)))
+        lengths = list(chunks)
+        size = max(prod(shape), prod(map(_longest, lengths)))
+        return cls(size * item, prod(map(_number, shape, lengths)))
+
+    @classmethod
+    def of_ends(cls, shape: Collection[int], item: int, chunks: Iterable[Any]) -> Cost:
+        """Return the cost of the first and the last value, which come in chunks."""
+        lengths = list(chunks)
+        count = min(2, prod(map(_number, shape, lengths)))
+        return cls(count * prod(map(_longest, lengths)) * item, count)
 
 
 def _number(size: int, chunk: int | Sized) -> int:
     """Return how many chunks there are along an axis: of one length, or of these lengths."""
     return -(-size // max(chunk, 1)) if isinstance(chunk, int) else len(chunk)
+
+
+def _longest(chunk: int | Collection[int]) -> int:
+    return chunk if isinstance(chunk, int) else max(chunk, default=0)
+
+
+def beyond_budget(costs: Mapping[T, Cost]) -> frozenset[T]:
+    """Return what one open does not read of what costs so much: the cheapest comes first."""
+    spent = Cost(0, 0)
+    beyond = set()
+    for key, cost in sorted(costs.items(), key=lambda item: item[1]):
+        total = Cost(
+            spent.bytes + max(0, cost.bytes - FREE_BYTES),
+            spent.chunks + max(0, cost.chunks - FREE_CHUNKS),
+        )
+        if total.bytes > MOST_BYTES or total.chunks > MOST_CHUNKS:
+            beyond.add(key)
+        else:
+            spent = total
+    return frozenset(beyond)
 
 
 @dataclass(frozen=True)
@@ -84,18 +121,7 @@ class IndexBudget:
             if cost is not None:
                 values = _values_of(coordinate.source)
                 costs[values] = max(costs.get(values, cost), cost)
-        spent = Cost(0, 0)
-        beyond = set()
-        for values, cost in sorted(costs.items(), key=lambda item: item[1]):
-            total = Cost(
-                spent.bytes + max(0, cost.bytes - FREE_BYTES),
-                spent.chunks + max(0, cost.chunks - FREE_CHUNKS),
-            )
-            if total.bytes > MOST_BYTES or total.chunks > MOST_CHUNKS:
-                beyond.add(values)
-            else:
-                spent = total
-        return cls(frozenset(beyond))
+        return cls(beyond_budget(costs))
 
     def leaves_out(self, source: Source) -> bool:
         """Tell whether what is read from a source must not be indexed."""

@@ -169,11 +169,7 @@ class Builder:
         return fetched
 
     def _whole(self, planned: PlannedVariable) -> bool | None:
-        if planned.stored is None:
-            return None
-        attributes = self._maker.attributes(planned.stored)
-        units = attributes.get("units", planned.attributes.get("units"))
-        return self._wishes.whole(planned, units)
+        return self._wishes.whole(planned)
 
     def _fetched(self, planned: PlannedVariable) -> Any:
         """Return what was fetched of a variable, or why it could not be; None if it was not."""

@@ -216,8 +216,10 @@ class _Naming:
         self._attach_located()
         for array in self._reading.arrays:
             self._findings.extend(array.interpretation.findings)
-        variables = tuple(self._planned(name, found) for name, found in self._variables.items())
-        return GroupPlan(self._reading, variables, tuple(self._findings))
+        times = frozenset(self._times())
+        variables = (self._planned(name, found) for name, found in self._variables.items())
+        marked = tuple(replace(it, is_time=it.name in times) for it in variables)
+        return GroupPlan(self._reading, marked, tuple(self._findings))
 
     @contextmanager
     def _telling(self, array: ArrayReading) -> Iterator[None]:
@@ -227,6 +229,15 @@ class _Naming:
                 yield
         except XGroupError as error:
             self._findings.append(problem_of(array.node, error))
+
+    def _times(self) -> Iterator[str]:
+        """Yield what xarray decodes as times, and their boundaries that have no units of their own."""
+        for name, variable in self._variables.items():
+            if "since" in str(variable.attribute("units")):
+                yield name
+                bounds = self._variables.get(str(variable.attribute("bounds")))
+                if bounds is not None and bounds.attribute("units") is None:
+                    yield str(variable.attribute("bounds"))
 
     def _planned(self, name: str, variable: _Variable) -> PlannedVariable:
         return PlannedVariable(

@@ -76,6 +76,8 @@ class PlannedVariable:
         about. They are left out if it has other values.
     rewritten : mapping of str to str
         Attributes in which paths were replaced by names.
+    is_time : bool
+        Whether xarray decodes it as times: because of its units, or of those of what it bounds.
     transform_of : frozenset of str
         Of the variable of a CRS: the coordinates that follow from its ``GeoTransform``, which is
         left out if one of them has other values.
@@ -99,6 +101,7 @@ class PlannedVariable:
     bounds_of: str = ""
     rewritten: Mapping[str, str] = field(default_factory=dict)
     transform_of: frozenset[str] = frozenset()
+    is_time: bool = False
 
     @property
     def stored(self) -> Node | None:

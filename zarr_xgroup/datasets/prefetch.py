@@ -7,13 +7,17 @@ Here they are all requested at once, each array once however many groups have it
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
 
+from zarr_xgroup.datasets.budget import MOST_OWN_BYTES, Cost, beyond_budget
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
+from zarr_xgroup.errors import XGroupStoreError
+from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.metadata.snapshots import Snapshot
 from zarr_xgroup.storage.library import Library
 from zarr_xgroup.storage.values import ValueRequest
 from zarr_xgroup.variables.making import Maker
@@ -42,7 +46,7 @@ class Wishes:
     decode_times: Any
     for_indexes: bool
 
-    def whole(self, planned: PlannedVariable, units: object) -> bool | None:
+    def whole(self, planned: PlannedVariable) -> bool | None:
         """Return whether all of a variable will be read, or its ends; None if nothing will."""
         if planned.name in self.dropped or planned.stored is None:
             return None
@@ -51,39 +55,87 @@ class Wishes:
             return True
         by_name = isinstance(self.decode_times, Mapping)
         times = self.decode_times.get(planned.name, True) if by_name else self.decode_times
-        return False if times is not False and "since" in str(units) else None
+        return False if times is not False and planned.is_time else None
 
 
 def prefetch(
     plans: Collection[GroupPlan], wishes: Wishes, maker: Maker, library: Library
 ) -> Values:
-    """Return the values that xarray will read of planned groups."""
+    """Return the values that xarray will read of planned groups.
+
+    Of the group's own times it may read some itself, one after the other, as with any engine.
+    """
+    wanted = [item for plan in plans for item in _wanted(plan, wishes, maker)]
+    ends = _Ends.of((planned for planned, whole in wanted if not whole), maker)
+    values: dict[tuple[Node, bool], Any] = {
+        (node, False): _too_long(node, library.snapshots[node.store]) for node in ends.refused
+    }
     requests: dict[tuple[Node, bool], ValueRequest] = {}
-    for planned, whole in (item for plan in plans for item in _wanted(plan, wishes, maker)):
+    for planned, whole in wanted:
         node = planned.stored
-        if node is not None and (node, whole) not in requests:
-            template = _template(planned, maker)
-            requests[node, whole] = ValueRequest(
-                node,
-                template.zarr_array(library.zarr_store(node.store), node.path),
-                whole,
-                library.snapshots[node.store],
-                library.limit(node.store),
-                library.timeout(node.store),
-            )
-    if not requests:
-        return {}
-    return dict(zip(requests, library.values(requests.values()), strict=True))
+        if node is None or (node, whole) in requests or (not whole and node in ends.beyond):
+            continue
+        template = _template(planned, maker)
+        requests[node, whole] = ValueRequest(
+            node,
+            template.zarr_array(library.zarr_store(node.store), node.path),
+            whole,
+            library.snapshots[node.store],
+            library.limit(node.store),
+            library.timeout(node.store),
+        )
+    if requests:
+        values |= zip(requests, library.values(requests.values()), strict=True)
+    return values
+
+
+@dataclass(frozen=True)
+class _Ends:
+    """Arrays whose first and last values are in chunks too long to be read all at once.
+
+    Attributes
+    ----------
+    beyond : frozenset of Node
+        All of them.
+    refused : frozenset of Node
+        Those that must not be read by xarray either.
+    """
+
+    beyond: frozenset[Node]
+    refused: frozenset[Node]
+
+    @classmethod
+    def of(cls, wanted: Iterable[PlannedVariable], maker: Maker) -> _Ends:
+        """Choose among variables of which the first and the last value are wanted."""
+        costs: dict[Node, Cost] = {}
+        own: set[Node] = set()
+        for planned in wanted:
+            if planned.stored is not None:
+                template = _template(planned, maker)
+                chunks = template.encoding.get("chunks") or template.shape
+                costs[planned.stored] = Cost.of_ends(
+                    template.shape, template.dtype.itemsize, chunks
+                )
+                own |= {planned.stored} if planned.is_own else set()
+        beyond = beyond_budget(costs)
+        return cls(
+            beyond,
+            frozenset(
+                node for node in beyond if node not in own or costs[node].bytes > MOST_OWN_BYTES
+            ),
+        )
+
+
+def _too_long(node: Node, snapshot: Snapshot) -> XGroupStoreError:
+    message = _("{node} was not read, its chunks are too long to be read for one value")
+    return snapshot.read_problem(message.format(node=node))
 
 
 def _wanted(
     plan: GroupPlan, wishes: Wishes, maker: Maker
 ) -> Iterator[tuple[PlannedVariable, bool]]:
     for planned in plan.variables:
-        if planned.stored is None:
-            continue
-        units = maker.attributes(planned.stored).get("units", planned.attributes.get("units"))
-        whole = wishes.whole(planned, units)
+        whole = wishes.whole(planned)
         if whole or (whole is False and prod(_template(planned, maker).shape)):
             yield planned, whole
 

@@ -1,6 +1,7 @@
 """The laws that hold for every store whatever, and how a store that breaks one is cut down."""
 
 import copy
+import gc
 import json
 import logging
 import multiprocessing
@@ -590,6 +591,8 @@ def _examine_all(connection: Connection) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # zarr leaves errors behind
     violations(random_store(0))  # what is loaded once is no time and no memory of a store
+    gc.freeze()  # none of it is garbage: collections need not look at it again
+    gc.set_threshold(20_000, 50, 50)
     connection.send("ready")
     while True:
         try:

@@ -297,7 +297,9 @@ class _Maker:
             declared = self.declaring(self.random.sample(conventions, 2), path, None)
             return {**attributes, **declared}
         if self.chance(0.3):
-            attributes |= self.any({"title": "a"}, {"coordinates": "x lat"}, {"Conventions": "CF-1.8"})
+            attributes |= self.any(
+                {"title": "a"}, {"coordinates": "x lat"}, {"Conventions": "CF-1.8"}
+            )
         return attributes
 
     def of_array(self, path: str, layout: _Array) -> Json:
@@ -433,7 +435,11 @@ class _Maker:
         prefix = f"{path}/" if path else ""
         below = {group.removeprefix(prefix).partition("/")[0] for group in self.groups} | {*_GROUPS}
         matrices = [self.tile_matrix(name) for name in sorted(below) if self.chance(0.8)]
-        tile_set = {"id": "a", "tileMatrices": matrices, "orderedAxes": self.any(["X", "Y"], ["lat"])}
+        tile_set = {
+            "id": "a",
+            "tileMatrices": matrices,
+            "orderedAxes": self.any(["X", "Y"], ["lat"]),
+        }
         tile_set |= self.any({}, {"crs": self.any(*_CODES)}, {"crs": {"wkt": "GEOGCRS[]"}})
         if self.chance(0.2):
             tile_set = self.without_one(tile_set)

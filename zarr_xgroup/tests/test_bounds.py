@@ -225,7 +225,8 @@ def unindexed(name: str, length: int, other: str, path: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("length", "chunk"), [(2 * 10**9, 1), (10**15, 10**15), (20_000, 1), (2**25, 2**20)]
+    ("length", "chunk"),
+    [(2 * 10**9, 1), (10**15, 10**15), (20_000, 1), (2**25, 2**20), (10, 10**12)],
 )
 def test_a_coordinate_elsewhere_that_is_too_long_stays_lazy(length: int, chunk: int) -> None:
     store = RecordingStore(consolidated(referring(length, chunk)))
@@ -241,7 +242,7 @@ def test_a_coordinate_elsewhere_that_is_too_long_stays_lazy(length: int, chunk: 
     assert len(store.chunks) <= 2
 
 
-@pytest.mark.parametrize(("length", "chunk"), [(5_000, 1), (2**20, 2**10), (10, 10**12)])
+@pytest.mark.parametrize(("length", "chunk"), [(5_000, 1), (2**20, 2**10), (10, 2**24)])
 def test_a_coordinate_elsewhere_of_common_length_is_indexed(length: int, chunk: int) -> None:
     dataset, told = opened(xr.open_dataset, consolidated(referring(length, chunk)), group="data")
     assert set(dataset.xindexes) == {"x"}
@@ -305,6 +306,74 @@ def test_the_groups_own_coordinates_are_read_as_by_any_engine(
     dataset, told = opened(xr.open_dataset, consolidated(documents))
     assert set(dataset.xindexes) == {"x"}
     assert not told
+
+
+TIME = {"units": "days since 2000-01-01"}
+
+
+def undecoded(subject: str, node: str) -> str:
+    return (
+        f"Array {subject} was opened with its times undecoded: {node} was not read, its chunks are "
+        "too long to be read for one value"
+    )
+
+
+@pytest.mark.parametrize("shape", [[10**10], [3]])
+def test_times_in_a_chunk_that_is_too_long_are_left_undecoded(shape: list[int]) -> None:
+    times = array(shape, ["n"], TIME)
+    times["chunk_grid"]["configuration"]["chunk_shape"] = [10**10]
+    store = RecordingStore(consolidated({"": group(), "t": times}))
+    dataset, told = opened(xr.open_dataset, store)
+    assert dataset["t"].attrs == TIME
+    assert [str(warning) for warning in told] == [undecoded("/t", "/t")]
+    assert store.chunks == []
+
+
+def test_times_elsewhere_in_long_chunks_are_left_undecoded() -> None:
+    documents: dict[str, Json] = {"": group(), "axes": group()}
+    for length in (2**25, 2**20):
+        documents[f"axes/t{length}"] = array([length], ["n"], TIME)
+        dim = f"x{length}"
+        documents[f"v{length}"] = array(
+            [length], [dim], along(**{dim: external(f"/axes/t{length}")})
+        )
+    store = RecordingStore(consolidated(documents))
+    dataset, told = opened(xr.open_dataset, store)
+    assert {len(it): it.dtype.kind for it in dataset.coords.values()} == {2**20: "M", 2**25: "f"}
+    assert [str(warning) for warning in told] == [
+        unindexed(f"x{2**25}", 2**25, f"axes_x{2**25}", f"/v{2**25}"),
+        f"/axes/t{2**25} was not read, its chunks are too long to be read for one value. "
+        f"Array /v{2**25} was opened without the decoded times of 'axes_x{2**25}'",
+    ]
+    assert set(store.chunks) == {f"axes/t{2**20}/c/0"}
+
+
+@pytest.mark.skipif(not HAS_INDEX_OPTION, reason="this xarray always builds indexes")
+def test_times_and_their_boundaries_without_indexes() -> None:
+    times = array([2**31], ["time"], {**TIME, "bounds": "b"})
+    documents = {"": group(), "time": times, "b": array([2**31, 2], ["time", "two"])}
+    store = RecordingStore(consolidated(documents))
+    dataset, told = opened(xr.open_dataset, store, create_default_indexes=False)
+    assert {name: it.dtype.kind for name, it in dataset.variables.items()} == {
+        "time": "f",
+        "b": "f",
+    }
+    assert [str(warning) for warning in told] == [
+        undecoded("/b", "/b"),
+        undecoded("/time", "/time"),
+    ]
+    assert store.chunks == []
+
+
+def test_long_chunks_of_own_times_are_read_as_by_any_engine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(budget, "MOST_BYTES", 0)
+    documents = {"": group(), "t": array([2**17], ["n"], TIME)}
+    store = RecordingStore(consolidated(documents))
+    dataset, told = opened(xr.open_dataset, store)
+    assert dataset["t"].dtype.kind == "M"
+    assert (told, set(store.chunks)) == ([], {"t/c/0"})
 
 
 def test_of_many_coordinates_the_shortest_are_indexed(monkeypatch: pytest.MonkeyPatch) -> None:
