@@ -1,5 +1,6 @@
 """Paths of nodes in a store: without slashes at the ends, the root is ""."""
 
+import os
 import re
 from collections.abc import Iterator
 from itertools import accumulate
@@ -8,31 +9,57 @@ from urllib.parse import unquote
 from zarr_xgroup.errors import XGroupPathError
 from zarr_xgroup.i18n import _
 
+_SEPARATORS = re.compile(f"[/{re.escape(os.sep)}]")
 _SPECIAL = re.compile(r"[%;/\\]")
 #: How often a name may have been percent-encoded.
 _MOST_ENCODED = 8
 
 
-def normalize_path(path: str | None) -> str:
+def normalize_path(path: str | None, *, is_served: bool = True) -> str:
     """Return a node's path without leading, trailing or doubled slashes (the root is "").
+
+    Parameters
+    ----------
+    path : str or None
+        As a user writes it.
+    is_served : bool
+        Whether a server may be asked for it, or else it is taken as it is.
 
     Raises
     ------
     XGroupPathError
         If a segment cannot be the name of a node.
     """
-    segments = [segment for segment in (path or "").split("/") if segment]
-    if not all(map(is_node_name, segments)):
+    normalized = "/".join(segment for segment in (path or "").split("/") if segment)
+    if not is_node_path(normalized, is_served=is_served):
         message = _("{path!r} is not the path of a group: '.' and '..' cannot name one").format(
             path=path
         )
         raise XGroupPathError(message)
-    return "/".join(segments)
+    return normalized
 
 
-def is_node_path(path: str) -> bool:
-    """Tell whether a path can be that of a node: each of its segments is the name of one."""
-    return not path or all(map(is_node_name, path.split("/")))
+def is_node_path(path: str, *, is_served: bool = True) -> bool:
+    """Tell whether a path can be that of a node: each of its segments is the name of one.
+
+    Parameters
+    ----------
+    path : str
+        The path.
+    is_served : bool
+        Whether a server may be asked for it, or else it is taken as it is.
+    """
+    is_name = is_node_name if is_served else is_plain_name
+    return not path or all(map(is_name, path.split("/")))
+
+
+def is_plain_name(segment: str) -> bool:
+    """Tell whether a segment of a path can be the name of a node where names are taken as they are.
+
+    It is neither empty nor ``.`` nor ``..`` (Zarr v3 core specification, "Node names"), nor
+    several segments to this machine.
+    """
+    return {"", ".", ".."}.isdisjoint(_SEPARATORS.split(segment))
 
 
 def is_node_name(segment: str) -> bool:

@@ -33,6 +33,8 @@ class Snapshot:
         The format of all nodes.
     is_foreign : bool
         Whether a reference led here.
+    is_served : bool
+        Whether a server may be asked for its nodes, which may take some names for other paths.
 
     Attributes
     ----------
@@ -43,10 +45,18 @@ class Snapshot:
         without attributes if only these cannot be understood, or (a group) no children.
     """
 
-    def __init__(self, name: str, zarr_format: ZarrFormat, *, is_foreign: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        zarr_format: ZarrFormat,
+        *,
+        is_foreign: bool = False,
+        is_served: bool = True,
+    ) -> None:
         self.name = name
         self.zarr_format = zarr_format
         self.is_foreign = is_foreign
+        self.is_served = is_served
         self.consolidated_at: str | None = None
         self.problems: dict[str, XGroupError] = {}
         self._pool = Pool()
@@ -66,16 +76,18 @@ class Snapshot:
             self.learn_node(path, found)
         return self._documents.get(path)
 
+    def can_have(self, path: str) -> bool:
+        """Tell whether a path can be that of a node of this store."""
+        return is_node_path(path, is_served=self.is_served)
+
     def is_known(self, path: str) -> bool:
         """Tell whether it is known what there is at a path, be it nothing.
 
         There is nothing at what cannot be the path of a node: a store is never asked for it.
         """
-        if not is_node_path(path) or "\0" in path:
+        if not self.can_have(path) or "\0" in path:
             return True
         if path in self._documents or path in self._absent or path in self.problems:
-            return True
-        if not is_node_path(path):  # no store is asked for it
             return True
         return self.is_consolidated(path) or self._is_below_array(path) or self._is_not_listed(path)
 
@@ -103,7 +115,7 @@ class Snapshot:
         Consolidated metadata may be older than the store.
         """
         is_read = path in self._absent or path in self._stale or self._is_below_array(path)
-        return is_read or not self.is_consolidated(path) or not is_node_path(path)
+        return is_read or not self.is_consolidated(path) or not self.can_have(path)
 
     def why_absent(self, path: str) -> str:
         """Return why there is no node at a path."""
@@ -201,7 +213,7 @@ class Snapshot:
         for relative in sorted(nodes, key=len):  # groups before what is in them
             path_below = relative.strip("/")
             place = join_path(at, path_below)
-            is_path = bool(path_below) and is_node_path(path_below)
+            is_path = bool(path_below) and self.can_have(path_below)
             implied = _implied_groups(place, known) if is_path else None
             if implied is None or place in self._undecoded:  # written in two ways
                 unusable.append(relative)

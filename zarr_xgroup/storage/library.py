@@ -45,7 +45,13 @@ from zarr_xgroup.storage.checks import (
 from zarr_xgroup.storage.failures import reason_of
 from zarr_xgroup.storage.foreign import ForeignOptions, ForeignStores
 from zarr_xgroup.storage.limits import NO_LIMITS, ForeignLimits, request_limit
-from zarr_xgroup.storage.opening import describe_store, open_store, supports_listing, uri_of
+from zarr_xgroup.storage.opening import (
+    describe_store,
+    is_served,
+    open_store,
+    supports_listing,
+    uri_of,
+)
 from zarr_xgroup.storage.reading import StoreReader, gather
 from zarr_xgroup.storage.values import ValueRequest, read_values
 
@@ -162,7 +168,7 @@ class Library:
     def around(cls, store: Store, zarr_format: ZarrFormat) -> Self:
         """Return the library of a store that somebody has open, of which nothing is known yet."""
         library = cls()
-        snapshot = Snapshot(describe_store(store), zarr_format)
+        snapshot = Snapshot(describe_store(store), zarr_format, is_served=is_served(store))
         library._add(OpenStore(store, closes=False), snapshot)
         library._foreign = ForeignStores(library, uri_of(store), {})
         return library
@@ -265,11 +271,11 @@ class Library:
 
     async def _open(self, store_like: Any, options: StoreOptions) -> str:
         # As zarr has it: a backslash in the path of a group is a slash.
-        asked = normalize_path((options.get("group") or "").replace("\\", "/"))
+        asked = normalize_path((options.get("group") or "").replace("\\", "/"), is_served=False)
         place = await open_store(store_like, options.get("storage_options"))
-        group = join_path(place.path, asked)
         closes = place.store is not getattr(store_like, "store", store_like)
         try:
+            group = join_path(place.path, normalize_path(asked, is_served=is_served(place.store)))
             self._foreign = ForeignStores(self, uri_of(store_like), _foreign_options(options))
             await self._open_at(place.store, describe_store(store_like), group, closes, options)
         except BaseException:
@@ -292,7 +298,7 @@ class Library:
             zarr_format = format_of(found[group]) or format_of(found[""])
             if zarr_format is None:
                 raise await _why_nothing(StoreReader(store), found, group, name, options)
-            snapshot = Snapshot(name, zarr_format)
+            snapshot = Snapshot(name, zarr_format, is_served=is_served(store))
             ignores = consolidated is False
             number = self._add(OpenStore(store, closes, ignores_consolidated=ignores), snapshot)
             for path, values in found.items():
@@ -323,7 +329,12 @@ class Library:
         try:
             reader = StoreReader(place.store, limits.timeout, most=limits.document)
             found = await _read_ends(reader, [], {})
-            snapshot = Snapshot(name, format_of(found[""]) or 3, is_foreign=True)
+            snapshot = Snapshot(
+                name,
+                format_of(found[""]) or 3,
+                is_foreign=True,
+                is_served=is_served(place.store),
+            )
             for path, values in found.items():
                 snapshot.learn_node(path, values)
             check_foreign_root(snapshot, found[""])
@@ -472,9 +483,10 @@ class Library:
     def _keep_listing(self, number: int, group: str, names: set[str] | XGroupStoreError) -> None:
         """Keep what is listed in a group until it is learnt, but for what can be no node."""
         if isinstance(names, set):
-            usable = {name for name in names if is_node_name(name)}
+            snapshot = self.snapshots[number]
+            usable = {name for name in names if name and snapshot.can_have(name)}
             unusable = sorted(names - usable - {".", ".."})
-            self.findings.extend(_unlisted(self.snapshots[number], Node(number, group), unusable))
+            self.findings.extend(_unlisted(snapshot, Node(number, group), unusable))
             names = usable
         self._listings[number, group] = names
 

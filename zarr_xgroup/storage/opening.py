@@ -29,6 +29,9 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.redaction import redact, told
 from zarr_xgroup.storage.uris import CACHES, has_plain_hosts, links_of
 
+#: Schemes of fsspec's filesystems that take names as they are.
+_LITERAL = frozenset({"file", "memory", "zip"})
+
 
 def describe_store(store_like: object) -> str:
     """Return a name for messages, without the credentials that a URL may hold.
@@ -134,6 +137,21 @@ def supports_listing(store: Store) -> bool:
     """
     is_near = type(store) in (LocalStore, MemoryStore, ZipStore)
     return bool(store.supports_listing) and not is_near
+
+
+def is_served(store: Store) -> bool:
+    """Tell whether a server may be asked for a store's keys, and take some for others.
+
+    Not for files, memory and archives of this machine, nor for what wraps a store of these. A store of
+    which nothing is known may be.
+    """
+    inner = getattr(store, "_store", None)
+    if isinstance(store, WrapperStore) and isinstance(inner, Store):
+        return is_served(inner)
+    if isinstance(store, FsspecStore):
+        named = getattr(store.fs, "sync_fs", store.fs).protocol
+        return _LITERAL.isdisjoint([named] if isinstance(named, str) else named)
+    return not isinstance(store, LocalStore | MemoryStore | ZipStore)
 
 
 def _file_uri(path: Path) -> str:

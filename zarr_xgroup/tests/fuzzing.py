@@ -26,7 +26,7 @@ import zarr
 import zarr_xgroup
 from zarr_xgroup import XGroupError, XGroupNoPrincipalWarning, XGroupWarning
 from zarr_xgroup.metadata.documents import GROUP_KEYS
-from zarr_xgroup.metadata.paths import is_node_name
+from zarr_xgroup.metadata.paths import is_plain_name
 from zarr_xgroup.tests.builders import (
     HAS_INDEX_OPTION,
     OPENS_GROUPS,
@@ -163,13 +163,15 @@ class _Examined:
         if ours.value is None:
             return
         yield from _unreadable(ours.value, theirs.value)
-        if theirs.value is not None and self._is_known(path):
+        if not self._is_known(path):
+            return
+        if theirs.value is not None:
             comparable = _comparable(theirs.value, ours, f"/{path}".rstrip("/"))
             yield from _lost(ours.value, comparable)
             is_alike = len(comparable.variables) == len(theirs.value.variables)
             if is_alike and not (self._declares(path) or _tells(ours)):
                 yield from _different(ours.value, theirs.value)
-        elif theirs.value is None and self._has_oracle and not self._copies:
+        elif self._has_oracle and not self._copies:
             yield from _missing(ours.value, ours.warnings, self._alone(path), path)
 
     def tree(self) -> Iterator[Violation]:
@@ -338,10 +340,9 @@ def _all_documents(documents: Documents) -> Iterator[Json]:
 def _is_taken(name: Hashable) -> bool:
     """Return whether a node of a name is opened at all; the specification says why others are not.
 
-    Servers may take them for other paths; in a group of v3, what is called as a document of v2 is
-    taken for one.
+    They lead elsewhere; in a group of v3, what is called as a document of v2 is taken for one.
     """
-    return is_node_name(str(name)) and name not in GROUP_KEYS[2]
+    return is_plain_name(str(name)) and name not in GROUP_KEYS[2]
 
 
 def _tells(outcome: Outcome[Any]) -> bool:

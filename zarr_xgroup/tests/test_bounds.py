@@ -342,8 +342,10 @@ def test_times_elsewhere_in_long_chunks_are_left_undecoded() -> None:
     assert {len(it): it.dtype.kind for it in dataset.coords.values()} == {2**20: "M", 2**25: "f"}
     assert [str(warning) for warning in told] == [
         unindexed(f"x{2**25}", 2**25, f"axes_x{2**25}", f"/v{2**25}"),
-        f"/axes/t{2**25} was not read, its chunks are too long to be read for one value. "
-        f"Array /v{2**25} was opened without the decoded times of 'axes_x{2**25}'",
+        (
+            f"/axes/t{2**25} was not read, its chunks are too long to be read for one value. "
+            f"Array /v{2**25} was opened without the decoded times of 'axes_x{2**25}'"
+        ),
     ]
     assert set(store.chunks) == {f"axes/t{2**20}/c/0"}
 

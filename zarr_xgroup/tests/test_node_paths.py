@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -9,24 +10,32 @@ import pytest
 import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
+from zarr.storage import ZipStore
 
 from zarr_xgroup import XGroupError, XGroupPathError
 from zarr_xgroup.metadata.paths import is_node_name, is_node_path, normalize_path
+from zarr_xgroup.storage import library
 from zarr_xgroup.tests.builders import (
+    HAS_SYNC_FSSPEC,
     Array,
     Contents,
     Group,
     RecordingStore,
     build,
+    compare,
     consolidate,
     edit,
+    memory_store,
     opened_with_warnings,
     recording_store,
+    write_fsspec_memory,
+    write_local,
+    write_zip,
 )
 from zarr_xgroup.tests.documents import declaring
 from zarr_xgroup.tests.servers import FileServer
 
-#: Segments that some server takes for ``..``, or that are several to one.
+#: Segments that some server takes for ``..``, or that are several to one, but to no disk.
 LEAVING = [
     *("%2e%2e", "%2E%2E", ".%2e", "%2e.", "%252e%252e", "%25252e%2525252e", "%2e"),
     *("..%2Fx", "x%2f..", "x%2Fy", "x%252Fy", "..%5Cx", "x%5cy", "..\\x", "x\\..\\y", ".\\."),
@@ -90,6 +99,13 @@ def stores(segment: str) -> Iterator[tuple[Contents, dict[str, Any]]]:
     yield edit(consolidate(plain), "zarr.json", lying), {}
 
 
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have stores in memory pass for such of a server."""
+    monkeypatch.setattr(library, "is_served", lambda _store: True)
+
+
+@pytest.mark.usefixtures("served")
 @pytest.mark.parametrize("segment", LEAVING)
 def test_no_store_is_asked_for_them(segment: str) -> None:
     for contents, options in stores(segment):
@@ -112,6 +128,7 @@ class Lister(RecordingStore):
             yield name
 
 
+@pytest.mark.usefixtures("served")
 def test_names_that_are_listed() -> None:
     store = Lister(recording_store(build(Group({"x": Array([1.0], ("x",))}))))
     tree, (warning,) = opened_with_warnings(xr.open_datatree, store)
@@ -119,6 +136,34 @@ def test_names_that_are_listed() -> None:
     assert "a server could take for other paths" in str(warning)
     assert "'%2e%2e'" in str(warning)
     assert not [key for key in (*store.gets, *store.listed) if leaves(key)]
+
+
+#: Names that only a server takes for others.
+PLAIN = ["%2e%2e", "a%2Fb", "x%5cy", "..;", ".%2e", "%252e"]
+
+
+@pytest.mark.parametrize("is_consolidated", [False, True])
+@pytest.mark.parametrize("name", PLAIN)
+def test_names_that_no_server_sees(tmp_path: Path, name: str, is_consolidated: bool) -> None:
+    contents = build(Group({name: Array([1.0], ("x",)), "g": Group({name: Group()})}))
+    if is_consolidated:
+        contents = consolidate(contents)
+    for store in (
+        memory_store(contents),
+        recording_store(contents),
+        write_local(contents, tmp_path / "local.zarr"),
+        ZipStore(write_zip(contents, tmp_path / "store.zip"), mode="r"),
+        *([write_fsspec_memory(contents, f"names{is_consolidated}")] if HAS_SYNC_FSSPEC else []),
+    ):
+        compare(xr.open_datatree, store)
+        compare(xr.open_dataset, store, group=f"g/{name}")
+
+
+def test_such_names_of_a_server(http_server: FileServer) -> None:
+    http_server.contents.update(build(Group({"a%2Fb": Group(), "a": Group()})))
+    with pytest.raises(XGroupPathError, match="is not the path of a group"):
+        xr.open_dataset(http_server.url, engine="xgroup", group="a%2Fb")
+    assert not [path for path in http_server.paths() if "%2" in path]
 
 
 def test_a_server_is_not_asked_for_what_is_beside_the_store(http_server: FileServer) -> None:
