@@ -62,7 +62,12 @@ DECLARATIONS = ("zarr_conventions", "nz-1.0")
 READABLE = 1_000_000
 
 #: What numpy and xarray warn of what is written, in whichever engine; engine zarr may not get there.
-_OF_DOCUMENTS = ("overflow encountered in cast", "Duplicate dimension names present")
+_OF_DOCUMENTS = (
+    "overflow encountered in cast",
+    "Duplicate dimension names present",
+    "NumPy will stop allowing conversion of out-of-bound Python integers",  # older xarray: fill values
+    "Conversion of an array with ndim > 0 to a scalar is deprecated",  # older zarr: the same
+)
 
 #: Frames that engine zarr needs for no hierarchy met here, but for copies of groups in themselves.
 FRAMES = 500
@@ -162,8 +167,9 @@ class _Examined:
         yield from self._of_any(ours, theirs, path)
         if ours.value is None:
             return
-        yield from _unreadable(ours.value, theirs.value)
-        if not self._is_known(path):
+        is_known = self._is_known(path)
+        yield from _unreadable(ours.value, theirs.value if is_known else None)
+        if not is_known:
             return
         if theirs.value is not None:
             comparable = _comparable(theirs.value, ours, f"/{path}".rstrip("/"))
