@@ -132,11 +132,12 @@ class Decoder:
                 variables = self._made(group, shared, findings)
                 dataset = self._opened(group, variables, shared, remedies)
                 _read_at_hand(group, variables, dataset)
+                self._try_texts(group, variables)
         except XGroupError:
             findings.clear()
             variables = self._made(group, {}, findings)
             readable = {name: item for name, item in variables.items() if name not in remedies}
-            remedies |= self._remedies(readable)
+            remedies |= self._remedies(group, readable)
             remedies |= self._misfits(group, variables, remedies)
             dataset = self._opened(group, variables, {}, remedies)
         for name, remedy in remedies.items():
@@ -271,6 +272,7 @@ class Decoder:
                 variable = group.make(planned)
                 if not _RELATIONS.isdisjoint(variable.attrs):
                     return None
+                self._try_texts(group, {name: variable})
                 decoded, index = self._alone(name, {name: variable}, self._options)
                 if decoded is not None and isinstance(variable._data, np.ndarray):
                     decoded.load()  # values of metadata: each group is to have its own
@@ -289,10 +291,21 @@ class Decoder:
             return _indexed(name, found[name])
         return found.get(name), None
 
-    def _remedies(self, variables: Mapping[str, xr.Variable]) -> dict[str, _Remedy]:
+    def _try_texts(self, group: BuiltGroup, variables: Mapping[str, xr.Variable]) -> None:
+        """Raise what xarray would only raise when stored texts are read, because of what is declared."""
+        for name, variable in variables.items():
+            trial = _trial(group.planned[name], variable)
+            error = None if trial is variable else self._error_of(name, trial, _AS_IT_IS)
+            if error is not None:
+                raise error
+
+    def _remedies(
+        self, group: BuiltGroup, variables: Mapping[str, xr.Variable]
+    ) -> dict[str, _Remedy]:
         """Return which variables cannot be opened as they are, and how each can be after all."""
         remedies = {}
-        for name, variable in variables.items():
+        for name, stored in variables.items():
+            variable = _trial(group.planned[name], stored)
             error = self._error_of(name, variable, _AS_IT_IS)
             if error is not None:
                 remedies[name] = next(
@@ -372,6 +385,17 @@ def _is_at_hand(variable: xr.Variable) -> bool:
     """
     is_text = isinstance(variable._data, np.ndarray) and variable.dtype.kind not in _NUMBERS
     return is_text or variable.size == 0
+
+
+def _trial(planned: PlannedVariable, variable: xr.Variable) -> xr.Variable:
+    """Return a variable as it is, or of stored texts for which something is declared only one."""
+    is_number = variable.dtype.kind in _NUMBERS
+    if is_number or not planned.attributes or _is_at_hand(variable):
+        return variable
+    one = np.zeros((1,) * variable.ndim, variable.dtype)
+    if one.dtype.kind == "O":
+        one.fill("")
+    return xr.Variable(variable.dims, one, variable.attrs, variable.encoding)
 
 
 def _read_at_hand(

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from hypothesis import given, settings
+from packaging.version import Version
 
 from zarr_xgroup import XGroupMetadataError, XGroupMetadataWarning, XGroupWarning
 from zarr_xgroup.datasets.build import BuiltGroup
@@ -21,6 +22,7 @@ from zarr_xgroup.errors import containing
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.tests.builders import (
     HAS_INDEX_OPTION,
+    XARRAY,
     Array,
     Contents,
     Group,
@@ -226,6 +228,50 @@ def test_relations_that_make_no_sense(is_scaled: bool) -> None:
     assert "no string" not in str(told)
     assert dataset["x"].values.tolist() == [1, 2]
     assert dataset["x"].attrs == attrs
+
+
+def labelled(attributes: Mapping[str, Any], *groups: str) -> Contents:
+    """Return a store whose groups attach the texts at /axes/label, with attributes for them."""
+    label = {
+        "name": "label",
+        "values": {"external": {"node": "/axes/label"}},
+        "attributes": attributes,
+    }
+    declared = {
+        "zarr_conventions": [{"name": "cs"}],
+        "cs": {"crs": [{"axes": {"x": {"coordinates": [{"values": {"regular": [0, 1]}}, label]}}}]},
+    }
+    members = {name: Group({"v": Array([1.0, 2.0], ("x",), declared)}) for name in groups}
+    return build(Group({"axes": Group({"label": Array(["a", "b"], ("x",))}), **members}))
+
+
+@pytest.mark.parametrize("key", ["scale_factor", "add_offset"])
+def test_stored_texts_that_are_declared_to_be_packed(key: str) -> None:
+    tree, told = opened_with_warnings(
+        xr.open_datatree, memory_store(labelled({key: 2.0}, "a", "b", "c"))
+    )
+    assert len(told) == 3
+    for path, warning in zip(("/a/v", "/b/v", "/c/v"), told, strict=True):
+        start = f"Array {path}: its coordinate 'label' was left undecoded, xarray cannot decode it"
+        assert str(warning).startswith(start)
+        label = tree[path].coords["label"]
+        assert label.values.tolist() == ["a", "b"]
+        assert label.attrs[key] == 2.0
+
+
+def test_stored_texts_that_are_declared_to_be_something_harmless() -> None:
+    store = recording_store(labelled({"long_name": "name"}, "a", "b"))
+    tree = opened(xr.open_datatree, store)
+    if Version("2025.1") <= XARRAY:  # those before read texts to find out that they are some
+        assert not store.chunk_gets
+    assert tree["/b/v"].coords["label"].values.tolist() == ["a", "b"]
+
+
+def test_own_texts_that_say_to_be_packed_are_opened_as_by_engine_zarr() -> None:
+    texts = Array(["a", "b"], ("x",), {"scale_factor": 2.0})
+    dataset = opened(xr.open_dataset, memory_store(build(Group({**SOUND, "y": texts}))))
+    with pytest.raises(Exception, match=r"ufunc|multiply|str"):
+        dataset["y"].load()
 
 
 def test_a_trial_of_one_variable_warns_of_nothing() -> None:
