@@ -21,7 +21,7 @@ from zarr_xgroup.datasets.store import ResolvedZarrStore
 from zarr_xgroup.errors import XGroupError, containing
 from zarr_xgroup.findings import Finding, Kind, left_out
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import STRING_ATTRIBUTES, referred_names
+from zarr_xgroup.metadata.cf import DECODED_BY, STRING_ATTRIBUTES, referred_names
 from zarr_xgroup.metadata.documents import copy_of
 from zarr_xgroup.variables.sources import Given
 
@@ -70,6 +70,9 @@ _NAMELESS = "__values__"
 
 #: The kinds of numpy's types that are numbers.
 _NUMBERS = "biufc"
+
+#: Attributes that xarray heeds when values are read; by units of time it looks at some at once.
+_AT_READING = DECODED_BY - {"units", "calendar"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +135,7 @@ class Decoder:
                 variables = self._made(group, shared, findings)
                 dataset = self._opened(group, variables, shared, remedies)
                 _read_at_hand(group, variables, dataset)
-                self._try_texts(group, variables)
+                self._try_decoding(group, variables)
         except XGroupError:
             findings.clear()
             variables = self._made(group, {}, findings)
@@ -272,7 +275,7 @@ class Decoder:
                 variable = group.make(planned)
                 if not _RELATIONS.isdisjoint(variable.attrs):
                     return None
-                self._try_texts(group, {name: variable})
+                self._try_decoding(group, {name: variable})
                 decoded, index = self._alone(name, {name: variable}, self._options)
                 if decoded is not None and isinstance(variable._data, np.ndarray):
                     decoded.load()  # values of metadata: each group is to have its own
@@ -291,8 +294,8 @@ class Decoder:
             return _indexed(name, found[name])
         return found.get(name), None
 
-    def _try_texts(self, group: BuiltGroup, variables: Mapping[str, xr.Variable]) -> None:
-        """Raise what xarray would only raise when stored texts are read, because of what is declared."""
+    def _try_decoding(self, group: BuiltGroup, variables: Mapping[str, xr.Variable]) -> None:
+        """Raise what xarray would only raise on reading, because of what is declared."""
         for name, variable in variables.items():
             trial = _trial(group.planned[name], variable)
             error = None if trial is variable else self._error_of(name, trial, _AS_IT_IS)
@@ -338,8 +341,13 @@ class Decoder:
         found: dict[str, _Remedy] = {}
         fitting: dict[str, xr.Variable] = {}
 
+        def opened_with(part: Mapping[str, xr.Variable]) -> None:
+            together = {**fitting, **part}
+            dataset = self._opened(group, together, {}, {**remedies, **found})
+            _read_at_hand(group, together, dataset)
+
         def error_of(part: Mapping[str, xr.Variable]) -> XGroupError | None:
-            return _raised(self._opened, group, {**fitting, **part}, {}, {**remedies, **found})
+            return _raised(opened_with, part)
 
         pending = [dict(variables)]
         while pending:
@@ -379,18 +387,23 @@ def _possible_remedies(variable: xr.Variable, error: XGroupError) -> Iterator[_R
 
 
 def _is_at_hand(variable: xr.Variable) -> bool:
-    """Tell whether values that may not decode are in no store: texts of metadata, or none at all.
+    """Tell whether values that may not decode are in no store: of metadata, or none at all.
 
-    xarray may raise only when they are read.
+    xarray may raise only when they are read. Of numbers one is enough to see it.
     """
-    is_text = isinstance(variable._data, np.ndarray) and variable.dtype.kind not in _NUMBERS
-    return is_text or variable.size == 0
+    is_in_memory = isinstance(variable._data, np.ndarray)
+    is_small = variable.dtype.kind not in _NUMBERS or variable.size == 1
+    return (is_in_memory and is_small) or variable.size == 0
 
 
 def _trial(planned: PlannedVariable, variable: xr.Variable) -> xr.Variable:
-    """Return a variable as it is, or of stored texts for which something is declared only one."""
+    """Return a variable as it is, or with one value if it is only lazily found not to decode.
+
+    That may be so of stored texts, and of numbers that are declared to be packed.
+    """
     is_number = variable.dtype.kind in _NUMBERS
-    if is_number or not planned.attributes or _is_at_hand(variable):
+    is_sound = is_number and _AT_READING.isdisjoint(planned.attributes)
+    if is_sound or not planned.has_declared_decoding or _is_at_hand(variable):
         return variable
     one = np.zeros((1,) * variable.ndim, variable.dtype)
     if one.dtype.kind == "O":
@@ -403,7 +416,8 @@ def _read_at_hand(
 ) -> None:
     """Read what is declared of values at hand, or raise what xarray does; nothing is kept."""
     for name, variable in undecoded.items():
-        if group.planned[name].attributes and name in dataset and _is_at_hand(variable):
+        is_declared = group.planned[name].has_declared_decoding
+        if is_declared and name in dataset and _is_at_hand(variable):
             dataset.variables[name].copy(deep=False).load()
 
 

@@ -216,9 +216,17 @@ class _Naming:
         self._attach_located()
         for array in self._reading.arrays:
             self._findings.extend(array.interpretation.findings)
-        times = frozenset(self._times())
+        times = dict(self._times())
         variables = (self._planned(name, found) for name, found in self._variables.items())
-        marked = tuple(replace(it, is_time=it.name in times) for it in variables)
+        marked = tuple(
+            replace(
+                it,
+                is_time=it.name in times,
+                has_declared_decoding=times.get(it.name, False)
+                or not DECODED_BY.isdisjoint(it.attributes),
+            )
+            for it in variables
+        )
         return GroupPlan(self._reading, marked, tuple(self._findings))
 
     @contextmanager
@@ -230,14 +238,18 @@ class _Naming:
         except XGroupError as error:
             self._findings.append(problem_of(array.node, error))
 
-    def _times(self) -> Iterator[str]:
-        """Yield what xarray decodes as times, and their boundaries that have no units of their own."""
+    def _times(self) -> Iterator[tuple[str, bool]]:
+        """Yield what xarray decodes as times, and whether their units are not their own.
+
+        So it does boundaries of times that have no units.
+        """
         for name, variable in self._variables.items():
             if "since" in str(variable.attribute("units")):
-                yield name
+                is_declared = "units" not in variable.own
+                yield name, is_declared
                 bounds = self._variables.get(str(variable.attribute("bounds")))
                 if bounds is not None and bounds.attribute("units") is None:
-                    yield str(variable.attribute("bounds"))
+                    yield str(variable.attribute("bounds")), is_declared
 
     def _planned(self, name: str, variable: _Variable) -> PlannedVariable:
         return PlannedVariable(

@@ -78,6 +78,8 @@ class PlannedVariable:
         Attributes in which paths were replaced by names.
     is_time : bool
         Whether xarray decodes it as times: because of its units, or of those of what it bounds.
+    has_declared_decoding : bool
+        Whether attributes that it has not itself have a say in how xarray decodes it.
     transform_of : frozenset of str
         Of the variable of a CRS: the coordinates that follow from its ``GeoTransform``, which is
         left out if one of them has other values.
@@ -102,6 +104,7 @@ class PlannedVariable:
     rewritten: Mapping[str, str] = field(default_factory=dict)
     transform_of: frozenset[str] = frozenset()
     is_time: bool = False
+    has_declared_decoding: bool = False
 
     @property
     def stored(self) -> Node | None:

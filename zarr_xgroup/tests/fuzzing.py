@@ -40,6 +40,7 @@ from zarr_xgroup.tests.builders import (
 from zarr_xgroup.tests.documents import array, group
 from zarr_xgroup.tests.random_stores import (
     ASSUMED,
+    DOCUMENT_NAMES,
     Documents,
     Json,
     contents_of,
@@ -259,7 +260,23 @@ class _Examined:
         names = [name for name in path.split("/") if name]
         if names and self._copies and not asks_root():
             return False
-        return all(map(_is_taken, names)) and self._says_its_format("/".join(names))
+        normalized = "/".join(names)
+        return (
+            all(map(_is_taken, names))
+            and self._says_its_format(normalized)
+            and not (len(names) > 1 and self._is_bare_copy(normalized))
+        )
+
+    def _is_bare_copy(self, path: str) -> bool:
+        """Return whether the root has a copy of a group, but of nothing that is in it.
+
+        Engine zarr lists such a group in the store, if it is not directly in the root.
+        """
+        keys = list(_copies(self._documents))
+        is_there = {path, f"{path}/.zgroup"}.intersection(keys)
+        inside = (key for key in keys if posixpath.basename(key) not in DOCUMENT_NAMES[1:4])
+        of_v2 = (posixpath.dirname(key) for key in keys)
+        return bool(is_there) and not any(it.startswith(f"{path}/") for it in (*inside, *of_v2))
 
     def _says_its_format(self, path: str) -> bool:
         """Return whether no group of v2, of those that lead to a path, keeps its format to itself.
@@ -330,6 +347,16 @@ def _few_frames() -> Iterator[None]:
         sys.setrecursionlimit(limit)
 
 
+def _copies(documents: Documents) -> Iterator[str]:
+    """Yield the keys of what is consolidated at the root."""
+    for key, outer in (("zarr.json", "consolidated_metadata"), (".zmetadata", None)):
+        document = documents.get(key)
+        holder = document.get(outer) if isinstance(document, dict) and outer else document
+        copies = holder.get("metadata") if isinstance(holder, dict) else None
+        if isinstance(copies, dict):
+            yield from copies
+
+
 def _declares(documents: Iterable[Json]) -> bool:
     """Return whether any of documents declares a convention."""
     texts = (json.dumps(document).lower() for document in documents)
@@ -358,9 +385,13 @@ def _tells(outcome: Outcome[Any]) -> bool:
 
 
 def _tells_of_shape(outcome: Outcome[Any], path: str) -> bool:
-    """Return whether a node was told to have no shape, which engine zarr makes something of."""
-    start = f"Node {path} was left out: 'shape' must be"
-    return any(str(item).startswith(start) for item in outcome.warnings)
+    """Return whether a node was told to have no shape, or chunks of no length.
+
+    Engine zarr makes something of the former, and of the latter what raises when it is read.
+    """
+    reasons = ("'shape' must be", "its chunks [")
+    starts = tuple(f"Node {path} was left out: {reason}" for reason in reasons)
+    return any(str(item).startswith(starts) for item in outcome.warnings)
 
 
 def _comparable(theirs: xr.Dataset, ours: Outcome[Any], path: str) -> xr.Dataset:
