@@ -150,7 +150,10 @@ class _Examined:
         self._store = memory_store(contents_of(documents))
         self._has_oracle = not any(_is_huge(document) for document in _all_documents(documents))
         self.has_huge_index = any(_is_huge_index(key, documents) for key in documents)
-        self._copies = any("consolidated" in json.dumps(it) for it in documents.values())
+        self._copies = any(
+            posixpath.basename(key) == ".zmetadata" or "consolidated" in json.dumps(document)
+            for key, document in documents.items()
+        )
         self.groups = [path for path in node_paths(documents) if self._is_group(path)]
         self._theirs = self._by_engine_zarr(xr.open_groups)
 
