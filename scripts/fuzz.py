@@ -5,6 +5,14 @@ engine and by engine zarr, and prints a table of what breaks the laws of
 `zarr_xgroup.tests.fuzzing`: how often, the first seeds, and the first store cut down to what it
 takes, as JSON. That JSON, with a name, goes into `zarr_xgroup/tests/found_stores.json`, which the
 tests open for ever after. Stores depend on nothing but their seed.
+
+To search for long, choose seeds that nobody had (the tests have those from 0), give each core a worker
+(``--workers 2``), leave the cores to others (``nice -n 19``), and raise ``--limit`` where the machine
+does much else: ``--seconds 3600`` ends the search, ``--effort 0`` only names what is found. Search from
+a copy of the repository, lest an edit be met half-way: a worker that had to be ended reads the code
+again. A core opens 15 to 30 stores a second, each by both engines as a tree and group by group. To look
+into a seed: ``--seed 4711 --number 1``. A warning, an error or a hang may be due to the installed
+versions: what breaks a law is the difference from engine zarr.
 """
 
 import argparse
