@@ -71,6 +71,9 @@ _NAMELESS = "__values__"
 #: The kinds of numpy's types that are numbers.
 _NUMBERS = "biufc"
 
+#: How many numbers are read to see whether any can be.
+_FEW = 2
+
 #: Attributes that xarray heeds when values are read; by units of time it looks at some at once.
 _AT_READING = DECODED_BY - {"units", "calendar"}
 
@@ -389,26 +392,28 @@ def _possible_remedies(variable: xr.Variable, error: XGroupError) -> Iterator[_R
 def _is_at_hand(variable: xr.Variable) -> bool:
     """Tell whether values that may not decode are in no store: of metadata, or none at all.
 
-    xarray may raise only when they are read. Of numbers one is enough to see it.
+    xarray may raise only when they are read. Of numbers few are enough to see it.
     """
     is_in_memory = isinstance(variable._data, np.ndarray)
-    is_small = variable.dtype.kind not in _NUMBERS or variable.size == 1
+    is_small = variable.dtype.kind not in _NUMBERS or variable.size <= _FEW
     return (is_in_memory and is_small) or variable.size == 0
 
 
 def _trial(planned: PlannedVariable, variable: xr.Variable) -> xr.Variable:
-    """Return a variable as it is, or with one value if it is only lazily found not to decode.
+    """Return a variable as it is, or with few values if it is only lazily found not to decode.
 
-    That may be so of stored texts, and of numbers that are declared to be packed.
+    That may be so of stored texts and truth values, and of numbers that are declared to be packed.
     """
-    is_number = variable.dtype.kind in _NUMBERS
+    is_number = variable.dtype.kind in _NUMBERS and variable.dtype.kind != "b"
     is_sound = is_number and _AT_READING.isdisjoint(planned.attributes)
     if is_sound or not planned.has_declared_decoding or _is_at_hand(variable):
         return variable
-    one = np.zeros((1,) * variable.ndim, variable.dtype)
-    if one.dtype.kind == "O":
-        one.fill("")
-    return xr.Variable(variable.dims, one, variable.attrs, variable.encoding)
+    few = np.zeros((_FEW, *(1,) * variable.ndim)[: variable.ndim], variable.dtype)
+    if few.dtype.kind == "O":
+        few.fill("")
+    elif few.dtype.kind == "b":
+        few[1:] = True  # in case that the other one means missing data
+    return xr.Variable(variable.dims, few, variable.attrs, variable.encoding)
 
 
 def _read_at_hand(
