@@ -412,7 +412,7 @@ def _trial(planned: PlannedVariable, variable: xr.Variable) -> xr.Variable:
     if few.dtype.kind == "O":
         few.fill("")
     elif few.dtype.kind == "b":
-        few[1:] = True  # in case that the other one means missing data
+        few.flat[-1:] = True  # in case that the other one means missing data
     return xr.Variable(variable.dims, few, variable.attrs, variable.encoding)
 
 
