@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, Literal, TypeAlias, TypedDict
 
 import numpy as np
@@ -73,6 +74,8 @@ _NUMBERS = "biufc"
 
 #: How many numbers are read to see whether any can be.
 _FEW = 2
+#: What numpy makes arrays of, also such without elements: the product of lengths but for 0.
+_LONGEST = 2**31
 
 #: Attributes that xarray heeds when values are read; by units of time it looks at some at once.
 _AT_READING = DECODED_BY - {"units", "calendar"}
@@ -396,7 +399,8 @@ def _is_at_hand(variable: xr.Variable) -> bool:
     """
     is_in_memory = isinstance(variable._data, np.ndarray)
     is_small = variable.dtype.kind not in _NUMBERS or variable.size <= _FEW
-    return (is_in_memory and is_small) or variable.size == 0
+    is_empty = variable.size == 0 and prod(filter(None, variable.shape)) < _LONGEST
+    return (is_in_memory and is_small) or is_empty
 
 
 def _trial(planned: PlannedVariable, variable: xr.Variable) -> xr.Variable:

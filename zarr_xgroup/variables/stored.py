@@ -242,7 +242,7 @@ def open_array(place: StorePath, document: Mapping[str, Any]) -> zarr.Array[Any]
         If zarr cannot use the document.
     """
     chunks = _chunk_lengths(document)
-    if 0 in chunks and 0 not in document.get("shape", ()):
+    if any(chunk == 0 < size for chunk, size in zip(chunks, document["shape"], strict=False)):
         # Some versions of zarr take it, and divide by it on reading.
         raise XGroupMetadataError(_("its chunks {chunks} have no length").format(chunks=chunks))
     with containing():
