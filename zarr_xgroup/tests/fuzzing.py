@@ -180,7 +180,7 @@ class _Examined:
             yield from _lost(ours.value, comparable)
             is_alike = len(comparable.variables) == len(theirs.value.variables)
             if is_alike and not (self._declares(path) or _tells(ours)):
-                yield from _different(ours.value, theirs.value)
+                yield from differences(ours.value, theirs.value)
         elif self._has_oracle and not self._copies:
             yield from _missing(ours.value, ours.warnings, self._alone(path), path)
 
@@ -214,7 +214,7 @@ class _Examined:
         if is_alike and not is_declared and not _tells(ours):
             tree = attempt(xr.DataTree.from_dict, theirs.value)
             if tree.value is not None:
-                yield from _different(ours.value, tree.value)
+                yield from differences(ours.value, tree.value)
 
     def _by_us(self, function: Open, **options: Any) -> Outcome[Any]:
         if self.has_huge_index:  # engine zarr would read it as well
@@ -487,7 +487,7 @@ def _missing(
             yield Violation("loses a variable", "that engine zarr opens alone", f"{name!r}")
 
 
-def _different(ours: Any, theirs: Any) -> Iterator[Violation]:
+def differences(ours: Any, theirs: Any) -> Iterator[Violation]:
     """Yield how what was opened differs, values included where they can be read."""
     readable = attempt(lambda: theirs.copy().load()).error is None
     try:

@@ -12,9 +12,10 @@ import xarray as xr
 
 from zarr_xgroup import XGroupStoreError
 from zarr_xgroup.backend import XGroupBackendEntrypoint
+from zarr_xgroup.tests.builders import OPENS_GROUPS, memory_store, oracle
 from zarr_xgroup.tests.documents import array, group
-from zarr_xgroup.tests.fuzzing import Examiner, searched, shrunk, violations
-from zarr_xgroup.tests.random_stores import Documents, contents_of, random_store
+from zarr_xgroup.tests.fuzzing import Examiner, attempt, differences, searched, shrunk, violations
+from zarr_xgroup.tests.random_stores import ASSUMED, Documents, contents_of, random_store
 
 #: Each store that was ever found to break a law, cut down to what it takes.
 FOUND: dict[str, Documents] = json.loads(
@@ -40,6 +41,22 @@ def test_random_stores_break_no_law() -> None:
     number, cases = searched(range(150), LIMIT)
     assert number == 150
     assert not cases, "\n".join(f"{case.seeds}: {case.violation.kind}" for case in cases)
+
+
+@pytest.mark.skipif(not OPENS_GROUPS, reason="this engine zarr opens one group at a time")
+def test_engine_zarr_makes_the_same_of_a_group_alone() -> None:
+    count = 0
+    for seed in range(40):
+        store = {key: it for key, it in random_store(seed).items() if key != ASSUMED}
+        memory = memory_store(contents_of(store))
+        groups = attempt(oracle, xr.open_groups, memory).value or {}
+        for path, dataset in groups.items():
+            assert not list(differences(dataset, oracle(xr.open_dataset, memory, group=path)))
+            count += 1
+        tree = attempt(xr.DataTree.from_dict, groups).value
+        if groups and tree is not None:
+            assert not list(differences(tree, oracle(xr.open_datatree, memory)))
+    assert count > 20
 
 
 def test_a_seed_stands_for_one_store() -> None:
