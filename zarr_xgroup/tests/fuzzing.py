@@ -416,9 +416,17 @@ def _comparable(theirs: xr.Dataset, ours: Outcome[Any], path: str) -> xr.Dataset
     """Return what engine zarr gives without what is rightly left out."""
     return theirs.drop_vars(
         name
-        for name in theirs.variables
-        if not _is_taken(name) or _tells_of_shape(ours, f"{path}/{name}")
+        for name, variable in theirs.variables.items()
+        if not _is_taken(name)
+        or _tells_of_shape(ours, f"{path}/{name}")
+        or (_tells_of_reading(ours, f"{path}/{name}") and _reading_error(variable))
     )
+
+
+def _tells_of_reading(outcome: Outcome[Any], path: str) -> bool:
+    """Return whether an array was told not to be readable, which became a dimension's coordinate."""
+    start = f"Node {path} was left out: {path} cannot be read"
+    return any(str(item).startswith(start) for item in outcome.warnings)
 
 
 def _is_huge(document: Json) -> bool:
