@@ -222,7 +222,11 @@ class Decoder:
         if kind in self._datasets:
             return _with_variables(self._datasets[kind], data, shared, attributes)
         dataset = self._assembled(group, own, data, shared, attributes)
-        if not any(it.index is not None and _is_writeable(it.decoded) for it in shared.values()):
+        # xarray may make a coordinate of what is called as one of its dimensions.
+        is_data = dataset.data_vars.keys() == data.keys()
+        if is_data and not any(
+            it.index is not None and _is_writeable(it.decoded) for it in shared.values()
+        ):
             self._datasets[kind] = dataset
         return dataset
 
