@@ -155,8 +155,10 @@ def test_names_that_no_server_sees(tmp_path: Path, name: str, is_consolidated: b
         ZipStore(write_zip(contents, tmp_path / "store.zip"), mode="r"),
         *([write_fsspec_memory(contents, f"names{is_consolidated}")] if HAS_SYNC_FSSPEC else []),
     ):
-        compare(xr.open_datatree, store)
+        assert name in compare(xr.open_dataset, store).variables
         compare(xr.open_dataset, store, group=f"g/{name}")
+        tree = opened_with_warnings(xr.open_datatree, store)[0]
+        assert f"/g/{name}" in tree.groups
 
 
 def test_such_names_of_a_server(http_server: FileServer) -> None:
