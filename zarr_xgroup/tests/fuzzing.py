@@ -501,12 +501,20 @@ def _missing(
             yield Violation("loses a variable", "that engine zarr opens alone", f"{name!r}")
 
 
+def _datasets_of(opened: Any) -> list[xr.Dataset]:
+    """Return a Dataset, or those of the nodes of a tree with what these hide from it."""
+    if isinstance(opened, xr.Dataset):
+        return [opened]
+    return [node.to_dataset(inherit=False) for node in opened.subtree]
+
+
 def differences(ours: Any, theirs: Any) -> Iterator[Violation]:
     """Yield how what was opened differs, values included where they can be read.
 
     What only engine zarr can read is found group by group.
     """
-    readable = not any(attempt(lambda it=it: it.copy().load()).error for it in (ours, theirs))
+    datasets = [dataset for opened in (ours, theirs) for dataset in _datasets_of(opened)]
+    readable = not any(attempt(dataset.copy().load).error for dataset in datasets)
     try:
         quietly(assert_same, ours, theirs, values=readable)
     except AssertionError as error:
