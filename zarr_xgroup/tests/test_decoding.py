@@ -365,3 +365,15 @@ def test_nothing_of_groups_that_are_alike_can_be_changed_in_another(changed: int
             values[...] = -1
     groups[f"/g{changed}"] = xr.open_dataset(store, engine="xgroup", group=f"g{changed}")
     assert_as_opened_alone(store, groups, 4)
+
+
+def test_groups_that_are_alike_with_data_that_xarray_makes_coordinates() -> None:
+    group = Group(
+        {"a": Array(np.zeros((2, 3)), ("y", "x")), "x": Array(np.zeros((3, 2)), ("x", "y"))}
+    )
+    store: Any = memory_store(build(Group({f"g{n}": group for n in range(3)})))
+    groups, _told = opened_with_warnings(xr.open_groups, store)
+    assert "x" in groups["/g2"].coords
+    for n in range(3):
+        alone = oracle(xr.open_dataset, store, group=f"g{n}")
+        assert_same(groups[f"/g{n}"], alone)
