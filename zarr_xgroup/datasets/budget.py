@@ -135,6 +135,8 @@ NO_LIMIT = IndexBudget()
 def _indexed(readings: Iterable[GroupReading]) -> Iterator[Coordinate]:
     """Yield the coordinates that xarray would read for indexes, or that are compared with such."""
     for reading in readings:
+        if reading.like is not None:
+            continue  # it has the same ones
         for array in reading.arrays:
             for coordinate in _attached(array):
                 yield from _along_themselves(coordinate)

@@ -70,6 +70,11 @@ class Inherited:
     findings: tuple[Finding, ...] = ()
     references: tuple[Followed, ...] = ()
 
+    @property
+    def is_own(self) -> bool:
+        """Whether no ancestor was looked at for them."""
+        return not self.references and all(_meant(written) is None for written in self.declared)
+
 
 def inherited_dimensions(lookup: Lookup, array: Node, document: Document) -> Inherited:
     """Return the names of an array's dimensions, those of ancestors resolved.

@@ -6,7 +6,7 @@ again. What is the same for many arrays is interpreted once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -101,17 +101,20 @@ class GroupReading:
         The names of its child groups.
     findings : tuple of Finding
         What was found about the group and its arrays, besides what interpretations say.
+    like : GroupReading or None
+        The reading of another group that differs from this one in nothing but where it is.
     """
 
     node: Node
     arrays: tuple[ArrayReading, ...]
     groups: frozenset[str]
     findings: tuple[Finding, ...]
+    like: GroupReading | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class _Shared:
-    """An interpretation for all arrays that it is the same for.
+class _Answer:
+    """What the conventions say of an array, and for which other arrays that is the same.
 
     Attributes
     ----------
@@ -125,6 +128,8 @@ class _Shared:
         Names of arrays that the group must not have, because they were looked for.
     is_whole : bool
         Whether nothing was lacking; else what was has been taken down.
+    is_anywhere : bool
+        Whether it may be the same for arrays of other groups.
     """
 
     interpretation: Interpretation
@@ -132,10 +137,43 @@ class _Shared:
     but_for: frozenset[Node]
     without: frozenset[str]
     is_whole: bool
+    is_anywhere: bool
 
     def holds_for(self, view: ArrayView) -> bool:
         """Tell whether it is the same for an array with the same metadata."""
         return view.node not in self.but_for and view.has_none_of(self.without)
+
+
+@dataclass(frozen=True, eq=False)
+class _Pattern:
+    """The reading of a group of which nothing depends on where the group is.
+
+    Attributes
+    ----------
+    reading : GroupReading
+        What is known of the group.
+    but_for : frozenset of Node
+        Groups that it may not be the same for, because arrays of them were looked at.
+    """
+
+    reading: GroupReading
+    but_for: frozenset[Node]
+
+    def moved(self, group: Node, documents: Mapping[str, Document]) -> GroupReading:
+        """Return the reading of a group with the same contents."""
+        arrays = tuple(
+            ArrayReading(
+                group.child(name),
+                document,
+                array.dims,
+                array.template,
+                array.interpretation,
+                array.conventions,
+                array.inherited,
+            )
+            for array, (name, document) in zip(self.reading.arrays, documents.items(), strict=True)
+        )
+        return GroupReading(group, arrays, self.reading.groups, (), like=self.reading)
 
 
 class Interpreter:
@@ -171,7 +209,8 @@ class Interpreter:
         self._models = Models()
         self._lookup = Lookup(snapshots)
         self._complete: dict[Node, GroupReading] = {}
-        self._shared: dict[Any, _Shared] = {}
+        self._shared: dict[Any, _Answer] = {}
+        self._patterns: dict[Hashable, _Pattern] = {}
         self._texts: dict[Node, Texts] = {}
         self._surroundings: dict[Node, int] = {}
         self._numbers: dict[tuple[int, Texts], int] = {}
@@ -200,9 +239,23 @@ class Interpreter:
 
     def _group(self, group: Node) -> GroupReading | None:
         try:
-            return _GroupInterpretation(self, group).reading()
+            return self._alike(_GroupInterpretation(self, group))
         except LackingError:
             return None
+
+    def _alike(self, group: _GroupInterpretation) -> GroupReading:
+        """Return the reading of a group: that of one with the same contents, if there is one."""
+        if self._custom:  # nobody knows what these look at
+            return group.reading()
+        contents = group.contents()
+        pattern = self._patterns.get(contents)
+        if pattern is not None and group.node not in pattern.but_for and not group.findings:
+            return pattern.moved(group.node, group.documents)
+        reading = group.reading()
+        pattern = group.pattern(reading)
+        if pattern is not None:
+            self._patterns.setdefault(contents, pattern)
+        return reading
 
     # What one group's interpretation needs of all.
 
@@ -236,7 +289,7 @@ class Interpreter:
                 return names
         return AxisNames()
 
-    def interpretation(self, view: ArrayView) -> tuple[Interpretation, Handlers]:
+    def answer(self, view: ArrayView) -> _Answer:
         """Return what the conventions say of an array, and which were asked."""
         known = self._shared_key(view)
         custom = [cls for cls in self._custom if _guarded(view, cls, self._applies_to(view))]
@@ -246,21 +299,18 @@ class Interpreter:
                 if shared is not None and shared.holds_for(view):
                     if not shared.is_whole:
                         self._lookup.lack(Needs())  # no more than was taken down
-                    return shared.interpretation, shared.conventions
+                    return shared
         before = self._lookup.needs
         interpretation, conventions = self._asked(view, custom)
         is_whole = self._lookup.needs is before
-        if not (custom or view.is_itself or interpretation.findings):
-            # What is lacking may be lacking of a reference that depends on the place.
-            place = view.node.group if view.depends_on_place or not is_whole else None
-            self._shared[known, place] = _Shared(
-                interpretation,
-                conventions,
-                frozenset(view.compared),
-                frozenset(view.missed),
-                is_whole,
-            )
-        return interpretation, conventions
+        is_shared = not (custom or view.is_itself or interpretation.findings)
+        # What is lacking may be lacking of a reference that depends on the place.
+        is_anywhere = is_shared and is_whole and not view.depends_on_place
+        compared, missed = frozenset(view.compared), frozenset(view.missed)
+        answer = _Answer(interpretation, conventions, compared, missed, is_whole, is_anywhere)
+        if is_shared:
+            self._shared[known, None if is_anywhere else view.node.group] = answer
+        return answer
 
     def _applies_to(self, view: ArrayView) -> Callable[[Handler], bool]:
         def applies(handler: Handler) -> bool:
@@ -302,11 +352,11 @@ class Interpreter:
             view.shape,
             tuple(view.names.items()),
             tuple(view.chunks.items()),
-            self._surroundings_of(view.node.group),
+            self.surroundings_of(view.node.group),
             dimension_references(view.document) if CfHandler in self._handlers else (),
         )
 
-    def _surroundings_of(self, group: Node) -> int:
+    def surroundings_of(self, group: Node) -> int:
         """Return a number for the texts of a group and of those it is in: equal for equal ones.
 
         It follows from that of the group above: groups nested deep take no longer than others.
@@ -353,22 +403,37 @@ class _GroupInterpretation:
 
     def __init__(self, interpreter: Interpreter, group: Node) -> None:
         self._interpreter = interpreter
-        self._group = group
+        self.node = group
         self._snapshot = interpreter.lookup.snapshots[group.store]
-        self._documents = self._snapshot.arrays(group.path)
+        self.documents = self._snapshot.arrays(group.path)
         for name in interpreter.dropped:
-            self._documents.pop(name, None)
+            self.documents.pop(name, None)
         self._inherited: dict[str, Inherited] = {}
-        self._findings = list(_problems(interpreter, group))
+        self._answers: list[_Answer] = []
+        self.findings = list(_problems(interpreter, group))
+
+    def contents(self) -> Hashable:
+        """Return all that the reading follows from but for where the group is."""
+        documents = tuple((name, it.written()) for name, it in self.documents.items())
+        groups = tuple(self._snapshot.groups(self.node.path))
+        return documents, groups, self._interpreter.surroundings_of(self.node)
+
+    def pattern(self, reading: GroupReading) -> _Pattern | None:
+        """Return the group's reading for groups with the same contents, None if it is for no other."""
+        is_own = all(array.inherited.is_own for array in reading.arrays)
+        if self.findings or not is_own or not all(it.is_anywhere for it in self._answers):
+            return None
+        looked_at = (node for answer in self._answers for node in answer.but_for)
+        return _Pattern(reading, frozenset(node.group for node in looked_at))
 
     def reading(self) -> GroupReading:
         """Return what is known of the group."""
         self._leave_out_unusable()
         assigned = self._assigned()
         templates = {}
-        for name in list(self._documents):
+        for name in list(self.documents):
             try:
-                node = self._group.child(name)
+                node = self.node.child(name)
                 templates[name] = self._interpreter.maker.template(node, assigned.dims[name])
             except XGroupMetadataError as error:
                 self._leave_out(name, error)
@@ -379,17 +444,17 @@ class _GroupInterpretation:
         arrays = [
             self._array(name, template, assigned, siblings) for name, template in templates.items()
         ]
-        groups = frozenset(self._snapshot.groups(self._group.path))
-        return GroupReading(self._group, tuple(arrays), groups, tuple(self._findings))
+        groups = frozenset(self._snapshot.groups(self.node.path))
+        return GroupReading(self.node, tuple(arrays), groups, tuple(self.findings))
 
     def _leave_out(self, name: str, error: XGroupError) -> None:
-        self._findings.append(left_out(self._group.child(name), error))
-        del self._documents[name]
+        self.findings.append(left_out(self.node.child(name), error))
+        del self.documents[name]
 
     def _leave_out_unusable(self) -> None:
         """Leave out arrays that cannot be opened: they have no say in what dimensions are called."""
-        for name, document in list(self._documents.items()):
-            node = self._group.child(name)
+        for name, document in list(self.documents.items()):
+            node = self.node.child(name)
             try:
                 inherited = inherited_dimensions(self._interpreter.lookup, node, document)
                 self._interpreter.maker.template(node, _each_once(inherited.declared))
@@ -397,21 +462,21 @@ class _GroupInterpretation:
                 self._leave_out(name, error)
             else:
                 self._inherited[name] = inherited
-                self._findings.extend(inherited.findings)
+                self.findings.extend(inherited.findings)
 
     def _assigned(self) -> Assigned:
-        declared = {name: self._inherited[name].declared for name in self._documents}
+        declared = {name: self._inherited[name].declared for name in self.documents}
         hints = {
-            name: self._interpreter.axis_names(self._group.child(name))
+            name: self._interpreter.axis_names(self.node.child(name))
             for name, names in declared.items()
             if None in names
         }
-        assigned = assign_dimensions(self._documents, self._group, hints, declared)
-        self._findings.extend(
+        assigned = assign_dimensions(self.documents, self.node, hints, declared)
+        self.findings.extend(
             finding
             for name, finding in assigned.findings.items()
             # Without its attributes a v2 array has no names either, and that was told.
-            if self._group.child(name).path not in self._snapshot.problems
+            if self.node.child(name).path not in self._snapshot.problems
         )
         return assigned
 
@@ -422,9 +487,9 @@ class _GroupInterpretation:
         assigned: Assigned,
         siblings: Mapping[str, Mapping[str, int]],
     ) -> ArrayReading:
-        node, dims = self._group.child(name), assigned.dims[name]
+        node, dims = self.node.child(name), assigned.dims[name]
         if template.fill_value is not None:
-            self._findings.append(template.fill_value.finding(node))
+            self.findings.append(template.fill_value.finding(node))
         view = self._interpreter.view(
             node,
             dims,
@@ -432,14 +497,15 @@ class _GroupInterpretation:
             chunks=template.encoding.get("preferred_chunks", {}),
             siblings=siblings,
         )
-        interpretation, conventions = self._interpreter.interpretation(view)
+        answer = self._interpreter.answer(view)
+        self._answers.append(answer)
         return ArrayReading(
             node,
-            self._documents[name],
+            self.documents[name],
             dims,
             template,
-            interpretation,
-            conventions,
+            answer.interpretation,
+            answer.conventions,
             self._inherited[name],
         )
 

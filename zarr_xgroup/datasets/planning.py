@@ -13,7 +13,7 @@ from zarr_xgroup.datasets.attributes import ConventionAttrs, convention_attrs_of
 from zarr_xgroup.datasets.budget import NO_LIMIT, IndexBudget
 from zarr_xgroup.datasets.decode import DecodingOptions
 from zarr_xgroup.datasets.interpretation import GroupReading, Interpreter
-from zarr_xgroup.datasets.naming import plan_group
+from zarr_xgroup.datasets.moving import plan_groups
 from zarr_xgroup.datasets.plan import GroupPlan
 from zarr_xgroup.errors import XGroupError
 from zarr_xgroup.i18n import _
@@ -90,7 +90,7 @@ class Planning:
     def _plans(self, paths: Iterable[str], *, with_indexes: bool) -> list[GroupPlan]:
         readings = self._interpreted(paths)
         budget = IndexBudget.of(readings, self.maker) if with_indexes else NO_LIMIT
-        return [plan_group(reading, self.maker, budget) for reading in readings]
+        return plan_groups(readings, self.maker, budget)
 
     def _interpreted(self, paths: Iterable[str]) -> list[GroupReading]:
         """Return what is known of groups, after reading all that it depends on."""

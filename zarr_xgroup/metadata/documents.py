@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal, TypeAlias
 
@@ -237,6 +237,12 @@ class Document(JsonObject):
             texts = (self.text(key) or b"null" for key in self._members if key != "attributes")
             self._description = self._pool.text(b"\0".join((names, *texts)))
         return self._description
+
+    def written(self) -> Hashable:
+        """Return all that is written: equal for nodes whose documents say the same."""
+        attributes = self.attributes
+        texts = tuple(map(attributes.text, attributes))
+        return self.text_without_attributes(), tuple(attributes), texts
 
 
 def _decoded(text: bytes | msgspec.Raw, place: str) -> Any:

@@ -24,7 +24,7 @@ from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.cs_model import Cs
 from zarr_xgroup.conventions.lending import Lender
 from zarr_xgroup.datasets.interpretation import GroupReading, Interpreter
-from zarr_xgroup.datasets.naming import plan_group
+from zarr_xgroup.datasets.moving import plan_groups
 from zarr_xgroup.datasets.plan import GroupPlan, without_principal
 from zarr_xgroup.findings import as_warnings
 from zarr_xgroup.metadata.documents import Document
@@ -205,7 +205,7 @@ def test_interpreting_planning_and_telling_ask_no_store(path: Path) -> None:
     while needs:
         library.read(needs)
         readings, needs = interpreter.interpret(groups)
-    plans = [plan_group(reading, maker) for reading in readings]
+    plans = plan_groups(readings, maker)
     assert [plan.node for plan in plans] == groups
     findings = [finding for plan in plans for finding in plan.findings]
     told = as_warnings([*findings, *without_principal(plans, snapshots[0])])
