@@ -22,7 +22,7 @@ from zarr_xgroup.tests.pages import (
 #: The first xarray whose Datasets look like those in the pages.
 LOOKS_ALIKE = (2025, 9)
 #: Pages about what an older xarray has not.
-NEEDED = {"large-trees.md": (2025, 6)}
+NEEDED = {"large-trees.md": (2025, 6), "writing.md": (2025, 1)}
 
 PAGES = pytest.mark.parametrize(
     "path", page_paths(), ids=lambda path: str(path.relative_to(REPOSITORY))
