@@ -10,16 +10,13 @@ from typing import Any
 import numpy as np
 from store_tools import below, run, writer_of
 
-from zarr_xgroup.tests.builders import Array, Group, Json, Nodes, declaring
+from zarr_xgroup.tests.builders import UUIDS, Array, Group, Json, Nodes, declaring
 
 #: How many references follow one another in the chain that is too long.
 CHAIN = 20
 
 #: Identifies a principal convention that nobody but a test handles.
 OTHER_PRINCIPAL = "00000000-0000-4000-8000-000000000001"
-
-#: Identifies the principal convention `spatial`.
-SPATIAL = "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4"
 
 GOOD = {"coordinates": [{"values": {"regular": [0, 1]}}]}
 
@@ -326,7 +323,7 @@ def _principals() -> Nodes:
     spatial = {"spatial:dimensions": ["x_spatial", "good"], "spatial:transform": [1, 0, 0, 0, 1, 0]}
     return {
         "two": field("two", {"uuid": OTHER_PRINCIPAL, "name": "other"}),
-        "spatial": field("spatial", {"uuid": SPATIAL, "name": "spatial"}, **spatial),
+        "spatial": field("spatial", {"uuid": UUIDS["spatial"], "name": "spatial"}, **spatial),
     }
 
 

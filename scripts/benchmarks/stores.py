@@ -16,6 +16,8 @@ import zarr
 from zarr.core.buffer import Buffer, default_buffer_prototype
 from zarr.storage import MemoryStore
 
+from zarr_xgroup.tests.builders import declaring
+
 Kind: TypeAlias = Literal["refs", "refs+ref", "inline", "worst", "plain"]
 
 SIZES = {"time": 8, "y": 16, "x": 20}
@@ -32,9 +34,6 @@ LARGE_SHAPE = (8, 512, 512)
 
 #: Documents of real products, and the script that makes stores of them. Not in the repository.
 SHARED = Path(__file__).resolve().parents[3] / "shared"
-
-_CS = {"name": "cs", "uuid": "e4dbf0b7-7a00-4ce6-b23e-484292014ab4"}
-_REF = {"name": "ref", "uuid": "d89b30cf-ed8c-43d5-9a16-b492f0cd8786"}
 
 
 def group_path(number: int) -> str:
@@ -188,7 +187,7 @@ def _field(kind: Kind, number: int) -> dict[str, Any]:
         dimensions = ("time", f"y{number % 5}", f"x{number % 5}") if offset else dimensions
         attributes |= _declarations(dimensions, offset)
     if kind == "refs+ref":
-        attributes["zarr_conventions"] = [_CS, _REF]
+        attributes |= declaring("cs", "ref")
         attributes["auxiliary"] = {"node": "/shared/longitude"}
     if kind == "inline":
         attributes["coordinates"] = "longitude latitude"
@@ -213,7 +212,7 @@ def _declarations(dimensions: tuple[str, ...], offset: int) -> dict[str, Any]:
     system = {"axes": axes, "id": {"proj:code": "EPSG:32632"}}
     if not offset:  # one longitude in a group: it cannot lie along the axes of several fields
         system["geolocation"] = {"geodetic": geodetic}
-    return {"zarr_conventions": [_CS], "cs": {"crs": [system]}}
+    return declaring("cs", cs={"crs": [system]})
 
 
 def _axis(abbreviation: str, coordinates: dict[str, Any]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from packaging.version import Version
 from zarr.abc.store import ByteRequest, Store
 from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 from zarr.core.sync import sync
-from zarr.storage import MemoryStore, WrapperStore
+from zarr.storage import LocalStore, MemoryStore, WrapperStore
 
 from zarr_xgroup import XGroupNoPrincipalWarning, XGroupWarning
 from zarr_xgroup.metadata.documents import METADATA_KEYS
@@ -71,6 +71,7 @@ UUIDS = {
     "ref": "d89b30cf-ed8c-43d5-9a16-b492f0cd8786",
     "proj": "f17cb550-5864-4468-aeb7-f3180cfb622f",
     "uom": "3bbe438d-df37-49fe-8e2b-739296d46dfb",
+    "CF": "77c308c7-4db2-4774-8b2d-aa37e9997db6",
 }
 
 
@@ -656,6 +657,11 @@ class RecordingStore(WrapperStore[Store]):
 def recording_store(contents: Contents) -> RecordingStore:
     """Return a recording store in memory."""
     return RecordingStore(memory_store(contents))
+
+
+def recording_folder(folder: Path) -> RecordingStore:
+    """Return a recording store of the files in a folder."""
+    return RecordingStore(LocalStore(folder, read_only=True))
 
 
 # Opening, and comparing with engine zarr.

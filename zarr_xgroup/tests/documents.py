@@ -3,29 +3,23 @@
 Documents are given as those of Zarr v3. Chunks are written through zarr.
 """
 
-import copy
 import importlib
 import json
 import sys
 import warnings
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyproj
 import pytest
 import xarray as xr
 import zarr
-from zarr.abc.store import ByteRequest, Store
-from zarr.core.buffer import Buffer, BufferPrototype
-from zarr.storage import LocalStore, WrapperStore
 
 from zarr_xgroup import XGroupNoPrincipalWarning, XGroupWarning
-
-Json: TypeAlias = dict[str, Any]
-ZarrFormat: TypeAlias = Literal[2, 3]
+from zarr_xgroup.tests.builders import Json, ZarrFormat
 
 REPOSITORY = Path(__file__).parents[2]
 STORES = Path(__file__).parent / "stores"
@@ -36,19 +30,6 @@ FORMS: tuple[tuple[ZarrFormat, bool], ...] = ((3, False), (3, True), (2, False),
 ALL_FORMS = pytest.mark.parametrize(
     "form", FORMS, ids=["v3", "v3-consolidated", "v2", "v2-consolidated"]
 )
-
-UUIDS = {
-    "cs": "e4dbf0b7-7a00-4ce6-b23e-484292014ab4",
-    "ref": "d89b30cf-ed8c-43d5-9a16-b492f0cd8786",
-    "proj": "f17cb550-5864-4468-aeb7-f3180cfb622f",
-    "uom": "3bbe438d-df37-49fe-8e2b-739296d46dfb",
-    "geolocation": "bb9ee930-8c60-4c47-ad6b-8daa558987ed",
-}
-
-
-def declaring(*conventions: str, **attributes: Any) -> Json:
-    """Return attributes of a node that follows conventions."""
-    return {"zarr_conventions": [{"uuid": UUIDS[name]} for name in conventions], **attributes}
 
 
 def group(attributes: Mapping[str, Any] | None = None) -> Json:
@@ -234,57 +215,3 @@ def crs_of(dataset: xr.Dataset, name: str) -> str | None:
     assert mapping in dataset[name].coords
     attributes = dataset.coords[mapping].attrs
     return ":".join(pyproj.CRS.from_wkt(attributes["crs_wkt"]).to_authority())
-
-
-class RecordingStore(WrapperStore[Store]):
-    """A local store that records the key of each read."""
-
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
-        self.gets: list[str] = []
-
-    @classmethod
-    def of(cls, folder: Path) -> Self:
-        """Return the store in a folder."""
-        return cls(LocalStore(folder, read_only=True))
-
-    def _with_store(self, store: Store) -> Self:
-        copied = copy.copy(self)
-        copied._store = store
-        return copied
-
-    @property
-    def _supports_sync_io(self) -> bool:
-        return False  # zarr then reads by the methods below only
-
-    @property
-    def documents(self) -> list[str]:
-        """The metadata documents that were asked for."""
-        return [key for key in self.gets if key.endswith(("zarr.json", ".zarray", ".zgroup"))]
-
-    @property
-    def chunks(self) -> list[str]:
-        """What else was asked for."""
-        names = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
-        return [key for key in self.gets if not key.endswith(names)]
-
-    async def get(
-        self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
-    ) -> Buffer | None:
-        self.gets.append(key)
-        return await self._store.get(key, prototype, byte_range)
-
-    async def get_partial_values(
-        self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
-    ) -> list[Buffer | None]:
-        key_ranges = list(key_ranges)
-        self.gets.extend(key for key, _range in key_ranges)
-        return await self._store.get_partial_values(prototype, key_ranges)
-
-    async def get_ranges(
-        self, key: str, *arguments: Any, **options: Any
-    ) -> AsyncIterator[Sequence[tuple[int, Buffer | None]]]:
-        self.gets.append(key)
-        whole: Any = super()  # zarr has had this since 3.2
-        async for part in whole.get_ranges(key, *arguments, **options):
-            yield part

@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from zarr_xgroup.tests.builders import Contents
-from zarr_xgroup.tests.documents import UUIDS, array, group, v2_files
+from zarr_xgroup.tests.builders import UUIDS, Contents
+from zarr_xgroup.tests.documents import array, group, v2_files
 from zarr_xgroup.tests.strategies import ODD_VALUES, mutate, places
 
 Json: TypeAlias = Any
@@ -29,13 +29,6 @@ DOCUMENT_NAMES = ("zarr.json", ".zgroup", ".zarray", ".zattrs", ".zmetadata")
 ASSUMED = "assume_conventions"
 
 _NAMES = ("cs", "spatial", "geolocation", "ref", "uom", "proj", "geozarr", "CF")
-
-_CONVENTIONS = {
-    **UUIDS,
-    "spatial": "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4",
-    "CF": "77c308c7-4db2-4774-8b2d-aa37e9997db6",
-    "multiscales": "d35379db-88df-4056-af3a-620245f8e347",
-}
 
 _DIMENSIONS = ("x", "y", "t", "z", "time", "lat", "X")
 _ARRAYS = ("x", "y", "t", "z", "time", "lat", "lon", "a", "b", "data", "x_bounds")
@@ -321,13 +314,13 @@ class _Maker:
             attributes |= getattr(self, f"as_{convention}")(path, layout)
         names = dict.fromkeys([*conventions, *(["ref"] if self.chance(0.2) else [])])
         spellings: list[Callable[[str], Json]] = [
-            lambda name: {"uuid": _CONVENTIONS[name]},
-            lambda name: {"uuid": _CONVENTIONS[name], "name": name},
+            lambda name: {"uuid": UUIDS[name]},
+            lambda name: {"uuid": UUIDS[name], "name": name},
             lambda name: {"name": f"{name}:"},
         ]
         items = [self.any(spellings[0], *spellings)(name) for name in names]
         if self.chance(0.1):
-            return {**attributes, "zarr_conventions": {_CONVENTIONS[name]: {} for name in names}}
+            return {**attributes, "zarr_conventions": {UUIDS[name]: {} for name in names}}
         return {**attributes, "zarr_conventions": items}
 
     def plain_attribute(self, path: str, layout: _Array) -> Json:

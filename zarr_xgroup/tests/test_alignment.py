@@ -16,13 +16,13 @@ from zarr_xgroup.tests.builders import (
     build,
     compare,
     coordinate,
+    declaring,
     memory_store,
     opened,
     opened_with_warnings,
     oracle,
     recording_store,
 )
-from zarr_xgroup.tests.documents import declaring
 
 
 def along(dim: str, size: int, **options: Any) -> Array:

@@ -31,8 +31,7 @@ from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.snapshots import Lookup
 from zarr_xgroup.storage.library import Library
-from zarr_xgroup.tests.builders import Array, Group, build, memory_store
-from zarr_xgroup.tests.documents import declaring
+from zarr_xgroup.tests.builders import Array, Group, build, declaring, memory_store
 
 PACKAGE = Path(zarr_xgroup.__file__).parent
 STORES = PACKAGE / "tests" / "stores"

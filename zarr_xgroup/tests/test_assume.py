@@ -26,6 +26,7 @@ from zarr_xgroup.tests.builders import (
     ZarrFormat,
     build,
     coordinate,
+    declaring,
     memory_store,
     opened,
     opened_with_warnings,
@@ -34,7 +35,6 @@ from zarr_xgroup.tests.builders import (
     recorded,
     write_local,
 )
-from zarr_xgroup.tests.documents import declaring
 from zarr_xgroup.tests.test_backend_roms import COMMITTED
 
 each_format = pytest.mark.parametrize("zarr_format", [2, 3])
@@ -167,11 +167,10 @@ def test_services() -> None:
 def test_what_is_declared_goes_before_what_is_assumed() -> None:
     axes = {"x": {"coordinates": [{"values": {"explicit": [3.0, 4.0]}}]}}
     cs = {"cs": {"crs": [{"axes": axes}]}}
-    spatial = {"uuid": "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4"}
     transform = [1.0, 0.0, 0.0, 0.0, -1.0, 0.0]
     described = {**cs, "spatial:dimensions": ["y", "x"], "spatial:transform": transform}
     undecided = Array([[1.0, 2.0]], ("y", "x"), described)
-    decided = Array([[1.0, 2.0]], ("y", "x"), {"zarr_conventions": [spatial], **described})
+    decided = Array([[1.0, 2.0]], ("y", "x"), declaring("spatial", **described))
     for array, expected in ((undecided, [3.0, 4.0]), (decided, [0.5, 1.5])):
         dataset = assuming("cs", root=Group({"v": array}))
         assert dataset["x"].values.tolist() == expected
@@ -315,11 +314,11 @@ def test_a_box_of_zeros_says_nothing() -> None:
 
 
 def test_a_declared_convention_keeps_its_coordinates() -> None:
-    spatial = {
-        "zarr_conventions": [{"uuid": "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4"}],
+    described = {
         "spatial:dimensions": ["y", "x"],
         "spatial:transform": [1.0, 0.0, 0.0, 0.0, -1.0, 0.0],
     }
+    spatial = declaring("spatial", **described)
     dataset = assuming("proj", root=Group({"b02": band(**spatial)}))
     assert dataset["x"].values.tolist() == [0.5, 1.5, 2.5, 3.5]
     assert dataset["spatial_ref"].attrs["GeoTransform"] == "0.0 1.0 0.0 0.0 0.0 -1.0"
@@ -464,8 +463,8 @@ def test_a_store_in_a_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("declared", "lack"),
     [
-        ({"uuid": "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4"}, "spatial:dimensions does not name two"),
-        ({"name": "cs"}, "it has no attribute 'cs'"),
+        (declaring("spatial"), "spatial:dimensions does not name two"),
+        ({"zarr_conventions": [{"name": "cs"}]}, "it has no attribute 'cs'"),
     ],
 )
 def test_what_an_array_lacks_whose_group_declares_a_convention(
@@ -477,7 +476,7 @@ def test_what_an_array_lacks_whose_group_declares_a_convention(
         "named": coordinate("named", [1.0]),
         "short": Array([1.0, 2.0], ("n",)),
     }
-    store = memory_store(build(Group(members, {"zarr_conventions": [declared]})))
+    store = memory_store(build(Group(members, declared)))
     _dataset, given = recorded(xr.open_dataset, store, engine="xgroup")
     (told,) = given
     assert type(told) is XGroupResolutionWarning
@@ -487,7 +486,7 @@ def test_what_an_array_lacks_whose_group_declares_a_convention(
 
 
 def test_an_array_that_declares_cf_is_none_without_a_principal_convention() -> None:
-    declared = {"zarr_conventions": [{"uuid": "77c308c7-4db2-4774-8b2d-aa37e9997db6"}]}
-    store = memory_store(build(Group({"v": Array(np.ones((3, 4)), ("y", "x"), declared)})))
+    v = Array(np.ones((3, 4)), ("y", "x"), declaring("CF"))
+    store = memory_store(build(Group({"v": v})))
     _dataset, given = recorded(xr.open_dataset, store, engine="xgroup")
     assert given == []

@@ -26,17 +26,14 @@ from zarr_xgroup import (
     XGroupNoPrincipalWarning,
     XGroupResolutionWarning,
 )
+from zarr_xgroup.tests.builders import UUIDS, Json, ZarrFormat, declaring, recording_folder
 from zarr_xgroup.tests.documents import (
     ALL_FORMS,
     SAMPLES,
     STORES,
-    Json,
-    RecordingStore,
-    ZarrFormat,
     array,
     committed,
     crs_of,
-    declaring,
     files,
     group,
     opened,
@@ -883,8 +880,8 @@ def _shared(**reference: Any) -> list[Json]:
 
 _RAW = "https://raw.githubusercontent.com/R-CF"
 _DECLARED: dict[str, Json] = {
-    "uuid": {"uuid": "e4dbf0b7-7a00-4ce6-b23e-484292014ab4"},
-    "uuid in capitals": {"uuid": "E4DBF0B7-7A00-4CE6-B23E-484292014AB4", "name": "renamed"},
+    "uuid": {"uuid": UUIDS["cs"]},
+    "uuid in capitals": {"uuid": UUIDS["cs"].upper(), "name": "renamed"},
     "schema_url": {"schema_url": f"{_RAW}/zarr_convention_cs/main/schema.json", "name": "x"},
     "schema_url plural": {"schema_url": f"{_RAW}/zarr_conventions_cs/main/schema.json"},
     "schema_url of tag": {"schema_url": f"{_RAW}/zarr_convention_cs/refs/tags/v1/schema.json"},
@@ -1058,21 +1055,21 @@ def test_a_store_elsewhere_is_opened_once(tmp_path: Path, monkeypatch: pytest.Mo
 def test_each_document_is_read_once(
     tmp_path: Path, form: tuple[ZarrFormat, bool], name: str
 ) -> None:
-    store = RecordingStore.of(committed("cs_test", tmp_path / "cs_test.zarr", form))
+    store = recording_folder(committed("cs_test", tmp_path / "cs_test.zarr", form))
     if name == "open_dataset":
         opened(xr.open_dataset, store, group="references")
     else:
         opened(xr.open_datatree, store)
-    assert max(store.documents.count(key) for key in store.documents) == 1
+    assert max(store.metadata_gets.values()) == 1
     if form[1]:
         # A reference to a group: that it leads to no array is found out with a look there.
-        below = {key for key in store.documents if "/" in key and "flagged/other" not in key}
+        below = {key for key in store.metadata_gets if "/" in key and "flagged/other" not in key}
         assert name == "open_dataset" or below == set()
-        assert len(store.documents) <= 8
+        assert store.metadata_gets.total() <= 10
 
 
 def test_opening_reads_no_chunk_of_ours() -> None:
-    store = RecordingStore.of(STORE)
+    store = recording_folder(STORE)
     tree, _given = opened(xr.open_datatree, store)
     # xarray reads dimension coordinates for their indexes, and ends of times to decode them.
     dimension_coordinates = {
@@ -1085,18 +1082,18 @@ def test_opening_reads_no_chunk_of_ours() -> None:
     }
     times = {"bounds/month", "bounds/month_bnds", "time"}
     times |= {"times/sources/t_bare", "times/sources/t_own"}
-    assert {key.partition("/c/")[0] for key in store.chunks} <= dimension_coordinates | times
+    assert {key.partition("/c/")[0] for key in store.chunk_gets} <= dimension_coordinates | times
     store.gets.clear()
     tree["sharing/first/level_bounds"].variable.load()
-    assert store.chunks == ["sharing/coords/level_bnds/c/0/0"]
+    assert store.chunk_gets == {"sharing/coords/level_bnds/c/0/0": 1}
 
 
 @needs_index_option
 def test_opening_without_indexes_reads_no_chunk() -> None:
     for name in ("values", "sets", "parametric/ocean", "sharing/first", "collisions"):
-        store = RecordingStore.of(STORE)
+        store = recording_folder(STORE)
         dataset, _given = opened(xr.open_dataset, store, group=name, create_default_indexes=False)
-        assert store.chunks == []
+        assert not store.chunk_gets
         assert dict(dataset.xindexes) == {}
 
 
@@ -1149,7 +1146,7 @@ def test_with_dask(name: str) -> None:
 
 
 def test_shared_coordinates_of_a_tree() -> None:
-    store = RecordingStore.of(STORE)
+    store = recording_folder(STORE)
     tree, _given = opened(xr.open_datatree, store)
     level = {"units": "m", "axis": "Z", "positive": "up", "bounds": "level_bounds"}
     for name in ("first", "second"):
@@ -1159,7 +1156,7 @@ def test_shared_coordinates_of_a_tree() -> None:
         expected = [[0.0, 10.0], [10.0, 30.0], [30.0, 70.0]]
         check(dataset, "level_bounds", expected, ("level", "bounds"), {})
     for name in ("level", "level_bnds", "station"):
-        assert store.documents.count(f"sharing/coords/{name}/zarr.json") == 1
+        assert store.metadata_gets[f"sharing/coords/{name}/zarr.json"] == 1
     # What is added to a coordinate is added where it is one.
     assert tree["sharing/coords/level"].attrs == {"units": "m"}
 

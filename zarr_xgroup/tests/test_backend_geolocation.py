@@ -8,16 +8,13 @@ import pytest
 import xarray as xr
 
 from zarr_xgroup import XGroupDimensionWarning, XGroupResolutionWarning, XGroupWarning
+from zarr_xgroup.tests.builders import Json, ZarrFormat, declaring, recording_folder
 from zarr_xgroup.tests.documents import (
     ALL_FORMS,
     STORES,
-    Json,
-    RecordingStore,
-    ZarrFormat,
     array,
     committed,
     crs_of,
-    declaring,
     files,
     group,
     opened,
@@ -407,17 +404,17 @@ def test_tree_resolves_references_where_they_are_declared() -> None:
 
 @pytest.mark.parametrize("name", ["open_dataset", "open_datatree"])
 def test_nothing_is_read_on_opening(name: str) -> None:
-    store = RecordingStore.of(STORE)
+    store = recording_folder(STORE)
     if name == "open_dataset":
         dataset, _warnings = opened(xr.open_dataset, store, group="on_array/data")
     else:
         tree, _warnings = opened(xr.open_datatree, store)
         dataset = tree["on_array/data"].dataset
-    assert [key for key in store.chunks if "on_array" in key] == []
-    assert max(store.documents.count(key) for key in store.documents) == 1
+    assert [key for key in store.chunk_gets if "on_array" in key] == []
+    assert max(store.metadata_gets.values()) == 1
     store.gets.clear()
     dataset["longitude"].variable.load()
-    assert store.chunks == ["on_array/geodetic/longitude/c/0/0"]
+    assert store.chunk_gets == {"on_array/geodetic/longitude/c/0/0": 1}
 
 
 def test_cf_xarray_finds_them() -> None:

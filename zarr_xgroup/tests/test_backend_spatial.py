@@ -24,12 +24,10 @@ from packaging.version import Version
 from zarr_xgroup import XGroupDimensionWarning, XGroupResolutionWarning
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.errors import XGroupMetadataError, XGroupReferenceError
+from zarr_xgroup.tests.builders import Json, ZarrFormat, declaring, recording_folder
 from zarr_xgroup.tests.documents import (
     ALL_FORMS,
     FORMS,
-    Json,
-    RecordingStore,
-    ZarrFormat,
     array,
     committed,
     files,
@@ -46,12 +44,6 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 NAME = "spatial_test"
 REPOSITORY_PRODUCTS = Path(__file__).parents[3] / "shared" / "samples" / "products"
-
-UUIDS = {
-    "spatial": "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4",
-    "proj": "f17cb550-5864-4468-aeb7-f3180cfb622f",
-    "multiscales": "d35379db-88df-4056-af3a-620245f8e347",
-}
 
 TRANSFORM = [10.0, 0.0, 500_000.0, 0.0, -10.0, 5_000_000.0]
 ROTATED = [8.0, 6.0, 500_000.0, 6.0, -8.0, 5_000_000.0]
@@ -74,7 +66,7 @@ def spatial(
     **more: Any,
 ) -> Json:
     """Return attributes that declare the convention; `more` is without its prefix."""
-    attributes: Json = {"zarr_conventions": [{"uuid": UUIDS["spatial"]}, {"uuid": UUIDS["proj"]}]}
+    attributes = declaring("spatial", "proj")
     for key, value in (("dimensions", dimensions), ("transform", transform)):
         if value is not None:
             attributes[f"spatial:{key}"] = list(value) if isinstance(value, tuple) else value
@@ -86,7 +78,7 @@ def spatial(
 def layout(*items: Json, **attributes: Any) -> Json:
     """Return attributes of a group that has the layout of a pyramid."""
     declared = spatial(**attributes)
-    declared["zarr_conventions"].append({"uuid": UUIDS["multiscales"]})
+    declared["zarr_conventions"] += declaring("multiscales")["zarr_conventions"]
     return {**declared, "multiscales": {"layout": list(items)}}
 
 
@@ -732,19 +724,19 @@ def test_dask_chunks_of_rotated_coordinates_of_a_sharded_array(tmp_path: Path) -
 
 @pytest.mark.parametrize("path", ["array_level", "rotated", "bbox", "chain/sixth"])
 def test_open_reads_no_chunk_of_computed_coordinates(tmp_path: Path, path: str) -> None:
-    store = RecordingStore.of(committed(NAME, tmp_path, (3, False)))
+    store = recording_folder(committed(NAME, tmp_path, (3, False)))
     dataset = quietly_opened(xr.open_dataset, store, group=path)
     assert set(dataset.coords) & {"xc", "x", "lon"}
-    assert store.chunks == []
+    assert not store.chunk_gets
 
 
 @without_indexes
 def test_open_does_not_compare_real_coordinates_with_the_transform(tmp_path: Path) -> None:
-    store = RecordingStore.of(committed(NAME, tmp_path, (3, False)))
+    store = recording_folder(committed(NAME, tmp_path, (3, False)))
     dataset = quietly_opened(xr.open_dataset, store, group="real", create_default_indexes=False)
-    assert store.chunks == []
+    assert not store.chunk_gets
     assert dataset["y"].values.tolist() == [9.0, 7.0, 4.0, 0.0]
-    assert store.chunks == ["real/y/c/0"]
+    assert store.chunk_gets == {"real/y/c/0": 1}
 
 
 # Pyramids.

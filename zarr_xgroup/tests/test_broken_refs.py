@@ -28,14 +28,12 @@ from zarr_xgroup import (
     XGroupWarning,
 )
 from zarr_xgroup.conventions import ConventionHandler, register, registry
+from zarr_xgroup.tests.builders import Json, ZarrFormat, declaring
 from zarr_xgroup.tests.documents import (
     ALL_FORMS,
     STORES,
-    Json,
-    ZarrFormat,
     array,
     committed,
-    declaring,
     group,
     opened,
     without_principal,

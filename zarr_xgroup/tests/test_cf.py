@@ -16,6 +16,7 @@ from zarr_xgroup.tests.builders import (
     ZarrFormat,
     build,
     coordinate,
+    declaring,
     edit,
     memory_store,
     opened,
@@ -24,11 +25,9 @@ from zarr_xgroup.tests.builders import (
     recording_store,
     update,
 )
-from zarr_xgroup.tests.documents import declaring
 from zarr_xgroup.tests.test_backend_roms import COMMITTED, GROUPS
 
-CF = {"uuid": "77c308c7-4db2-4774-8b2d-aa37e9997db6"}
-DECLARED: Mapping[str, Any] = {"zarr_conventions": [CF]}
+DECLARED: Mapping[str, Any] = declaring("CF")
 TIMES = {"units": "days since 2000-01-01", "calendar": "standard"}
 
 each_format = pytest.mark.parametrize("zarr_format", [2, 3])
@@ -380,7 +379,7 @@ def test_nothing_is_done_where_nothing_is_declared() -> None:
 
 
 def test_beside_another_principal_convention() -> None:
-    declared = {"zarr_conventions": [*declaring("cs")["zarr_conventions"], CF]}
+    declared = declaring("cs", "CF")
     axes = {"y": {}, "x": {"coordinates": [{"values": {"explicit": [3.0, 4.0]}}]}}
     v = field(**declared, cs={"crs": [{"axes": axes}]}, coordinates="lon")
     x = coordinate("x", [8.0, 9.0])

@@ -11,12 +11,12 @@ from zarr_xgroup.tests.builders import (
     Array,
     Group,
     build,
+    declaring,
     memory_store,
     opened,
     opened_with_warnings,
     oracle,
 )
-from zarr_xgroup.tests.documents import declaring
 
 LON, LAT = Array([[1.0, 2.0]], ("y", "x")), Array([[3.0, 4.0]], ("y", "x"))
 GRID = Group({"lon": LON, "lat": LAT, "area": LAT, "crs": Array(0, ())})

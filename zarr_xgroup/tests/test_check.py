@@ -28,21 +28,9 @@ from zarr_xgroup.report.checking import limited, merged
 from zarr_xgroup.report.explanation import Place
 from zarr_xgroup.report.rules import RULES, Subject, mistake, spatial
 from zarr_xgroup.report.verdict import Mistake, Rule, Verdict
-from zarr_xgroup.tests.builders import XARRAY, ZARR
-from zarr_xgroup.tests.documents import (
-    ALL_FORMS,
-    SAMPLES,
-    STORES,
-    UUIDS,
-    Json,
-    ZarrFormat,
-    array,
-    group,
-    write,
-)
+from zarr_xgroup.tests.builders import UUIDS, XARRAY, ZARR, Json, ZarrFormat, declaring
+from zarr_xgroup.tests.documents import ALL_FORMS, SAMPLES, STORES, array, group, write
 
-SPATIAL = "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4"
-MULTISCALES = "d35379db-88df-4056-af3a-620245f8e347"
 WKT1 = (
     'GEOGCS["WGS 84",DATUM["WGS_1984",SPHEROID["WGS 84",6378137,298.257223563]],'
     'PRIMEM["Greenwich",0],UNIT["degree",0.0174532925199433],AUTHORITY["EPSG","4326"]]'
@@ -51,8 +39,8 @@ WKT1 = (
 
 def declared(*names: str) -> list[Json]:
     """Return declarations of conventions."""
-    uuids = {**UUIDS, "spatial": SPATIAL, "multiscales": MULTISCALES}
-    return [{"uuid": uuids[name], "name": name} for name in names]
+    declarations: list[Json] = declaring(*names)["zarr_conventions"]
+    return declarations
 
 
 def sound() -> dict[str, Json]:
@@ -283,7 +271,7 @@ CASES: list[tuple[str, str, dict[str, Any], str]] = [
         "conventions/declared",
         f"{GRID}/spatial:dimensions",
         {f"{GRID}/zarr_conventions": GONE},
-        SPATIAL,
+        UUIDS["spatial"],
     ),
     (
         "conventions/declared",

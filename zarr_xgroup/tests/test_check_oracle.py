@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 import zarr_xgroup
-from zarr_xgroup.tests.documents import Json, array, group, write
+from zarr_xgroup.tests.builders import Json
+from zarr_xgroup.tests.documents import array, group, write
 from zarr_xgroup.tests.test_check import WKT1
 
 zarr_cm = pytest.importorskip("zarr_cm")

@@ -17,13 +17,13 @@ from zarr_xgroup.tests.builders import (
     ZarrFormat,
     build,
     consolidate,
+    declaring,
     memory_store,
     opened,
     oracle,
     quietly,
     write_local,
 )
-from zarr_xgroup.tests.documents import declaring
 
 pytest.importorskip("dask")
 

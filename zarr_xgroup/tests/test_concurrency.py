@@ -29,8 +29,9 @@ from zarr_xgroup.tests.builders import (
     assert_same,
     build,
     coordinate,
+    declaring,
 )
-from zarr_xgroup.tests.documents import STORES, declaring
+from zarr_xgroup.tests.documents import STORES
 from zarr_xgroup.tests.servers import FileServer
 
 NAMES = ("geolocation_test", "roms_test")

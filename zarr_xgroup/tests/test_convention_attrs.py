@@ -11,15 +11,17 @@ import xarray as xr
 from zarr_xgroup import ConventionHandler, drop_conventions
 from zarr_xgroup.conventions import registry
 from zarr_xgroup.tests.builders import (
+    UUIDS,
     Array,
     Group,
     build,
+    declaring,
     memory_store,
     opened,
     opened_with_warnings,
     quietly,
 )
-from zarr_xgroup.tests.documents import STORES, declaring
+from zarr_xgroup.tests.documents import STORES
 
 TRANSFORM = [10.0, 0.0, 500_000.0, 0.0, -10.0, 5_000_000.0]
 GRID = {
@@ -128,7 +130,7 @@ def test_a_layout_of_levels_is_dropped_with_its_declaration() -> None:
 
 @pytest.mark.parametrize("form", [list, dict])
 def test_declarations_of_other_conventions_stay_in_their_form(form: type) -> None:
-    ours, other = "f17cb550-5864-4468-aeb7-f3180cfb622f", "11111111-1111-1111-1111-111111111111"
+    ours, other = UUIDS["proj"], "11111111-1111-1111-1111-111111111111"
     items: Any = {ours: {"name": "proj"}, other: {"name": "other"}}
     if form is list:
         items = [{"uuid": uuid} for uuid in items]

@@ -14,7 +14,8 @@ import zarr
 from packaging.version import Version
 
 from zarr_xgroup import XGroupMetadataWarning
-from zarr_xgroup.tests.documents import Json, array, group, opened, quietly_opened, write
+from zarr_xgroup.tests.builders import Json, declaring
+from zarr_xgroup.tests.documents import array, group, opened, quietly_opened, write
 from zarr_xgroup.tests.test_backend_spatial import (
     REPOSITORY_PRODUCTS,
     ROTATED,
@@ -26,8 +27,6 @@ from zarr_xgroup.tests.test_backend_spatial import (
 )
 
 UTM, WGS84 = "EPSG:32633", "EPSG:4326"
-CS = {"uuid": "e4dbf0b7-7a00-4ce6-b23e-484292014ab4"}
-GEOLOCATION = {"uuid": "bb9ee930-8c60-4c47-ad6b-8daa558987ed"}
 
 # rioxarray and rasterix use affine in a way that affine is about to give up.
 pytestmark = pytest.mark.filterwarnings("ignore:Use `@` matmul:PendingDeprecationWarning")
@@ -254,9 +253,9 @@ def test_crs_of_other_conventions(tmp_path: Path, attributes: Json) -> None:
 
 def of_conventions(tmp_path: Path, attributes: Json) -> xr.Dataset:
     """Return a grid with these attributes, beside longitudes and latitudes."""
-    both = {"zarr_conventions": [CS, GEOLOCATION] if "cs" in attributes else [GEOLOCATION]}
+    conventions = ["cs", "geolocation"] if "cs" in attributes else ["geolocation"]
     grid = ((2, 3), ("y", "x"))
-    documents = {"": group(), "a": array(*grid, {**both, **attributes})}
+    documents = {"": group(), "a": array(*grid, declaring(*conventions, **attributes))}
     documents |= {"lon": array(*grid), "lat": array(*grid)}
     dataset: xr.Dataset = quietly_opened(xr.open_dataset, write(tmp_path / "store.zarr", documents))
     return dataset

@@ -18,12 +18,12 @@ from zarr_xgroup.tests.builders import (
     build,
     compare,
     coordinate,
+    declaring,
     memory_store,
     opened,
     opened_with_warnings,
     oracle,
 )
-from zarr_xgroup.tests.documents import declaring
 
 BAD_UNITS = {"units": "days since when", "long_name": "bad"}
 TIME = {"units": "days since 2000-01-01"}

@@ -15,25 +15,21 @@ from zarr_xgroup import (
     XGroupResolutionWarning,
 )
 from zarr_xgroup.tests.builders import (
+    UUIDS,
     XARRAY,
     Array,
     Group,
     ZarrFormat,
     build,
+    declaring,
     memory_store,
     opened,
     opened_with_warnings,
     recorded,
 )
-from zarr_xgroup.tests.documents import UUIDS as OF_DOCUMENTS
 
 Json: TypeAlias = dict[str, Any]
 
-UUIDS = {
-    **OF_DOCUMENTS,
-    "spatial": "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4",
-    "multiscales": "d35379db-88df-4056-af3a-620245f8e347",
-}
 GRID = {"spatial:dimensions": ["y", "x"], "spatial:transform": [10, 0, 0, 0, -10, 100]}
 
 both_formats = pytest.mark.parametrize("zarr_format", [2, 3])
@@ -42,11 +38,6 @@ both_formats = pytest.mark.parametrize("zarr_format", [2, 3])
 needs_writing = pytest.mark.skipif(
     Version("2025.1") > XARRAY, reason="this xarray does not write by this zarr"
 )
-
-
-def declaring(*conventions: str, **attributes: Any) -> Json:
-    """Return attributes of a node that follows conventions."""
-    return {"zarr_conventions": [{"uuid": UUIDS[name]} for name in conventions], **attributes}
 
 
 def band(*shape: int, dims: Any = ("y", "x"), **attributes: Any) -> Array:

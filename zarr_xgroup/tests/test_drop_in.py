@@ -26,13 +26,13 @@ from zarr_xgroup.tests.builders import (
     assert_same,
     build,
     compare,
+    declaring,
     memory_store,
     opened,
     opened_with_warnings,
     quietly,
     recording_store,
 )
-from zarr_xgroup.tests.documents import declaring
 
 both_formats = pytest.mark.parametrize("zarr_format", [2, 3])
 all_functions = pytest.mark.parametrize(

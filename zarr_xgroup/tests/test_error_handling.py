@@ -33,6 +33,7 @@ from zarr_xgroup import (
 from zarr_xgroup.findings import Finding, Kind, as_warnings
 from zarr_xgroup.tests.builders import (
     HAS_INDEX_OPTION,
+    UUIDS,
     Array,
     Group,
     Open,
@@ -288,9 +289,6 @@ def test_long_paths_are_shortened(depth: int) -> None:
     assert warning.paths == tuple(f"/{group}/array_{n}" for n in range(9))
 
 
-CS_UUID = "e4dbf0b7-7a00-4ce6-b23e-484292014ab4"
-
-
 @pytest.mark.parametrize("on_group", [False, True], ids=["array", "group"])
 @pytest.mark.parametrize(
     ("declared", "reason"),
@@ -299,7 +297,7 @@ CS_UUID = "e4dbf0b7-7a00-4ce6-b23e-484292014ab4"
         ("cs", 'zarr_conventions is no list of objects such as {"name": "cs"}'),
         (
             [{"name": "cs", "uuid": "1234"}],
-            f"'cs' is declared with uuid '1234', not with {CS_UUID}",
+            f"'cs' is declared with uuid '1234', not with {UUIDS['cs']}",
         ),
         ([{"name": "CS:", "uuid": "1" * 90}], f"'CS' is declared with uuid '{'1' * 40}', not with"),
         (

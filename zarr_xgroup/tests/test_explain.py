@@ -26,8 +26,16 @@ from zarr_xgroup.report.explanation import (
     Place,
 )
 from zarr_xgroup.report.text import as_text
-from zarr_xgroup.tests.builders import Array, Group, build, coordinate, memory_store, write_local
-from zarr_xgroup.tests.documents import SAMPLES, STORES, declaring, write
+from zarr_xgroup.tests.builders import (
+    Array,
+    Group,
+    build,
+    coordinate,
+    declaring,
+    memory_store,
+    write_local,
+)
+from zarr_xgroup.tests.documents import SAMPLES, STORES, write
 from zarr_xgroup.tests.documents import array as array_document
 from zarr_xgroup.tests.documents import group as group_document
 from zarr_xgroup.tests.servers import DelayingStore

@@ -31,13 +31,13 @@ from zarr_xgroup.tests.builders import (
     below,
     build,
     coordinate,
+    declaring,
     edit,
     memory_store,
     opened_with_warnings,
     update,
     write_local,
 )
-from zarr_xgroup.tests.documents import declaring
 from zarr_xgroup.tests.servers import (
     LOOPBACK,
     Fault,

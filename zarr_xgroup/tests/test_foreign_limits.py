@@ -17,13 +17,13 @@ from zarr_xgroup.tests.builders import (
     Contents,
     Group,
     build,
+    declaring,
     memory_store,
     opened,
     opened_with_warnings,
     write_local,
     write_zip,
 )
-from zarr_xgroup.tests.documents import declaring
 from zarr_xgroup.tests.servers import Fault, FileServer, S3Server, serve_http
 
 #: A part of a body that has no end.

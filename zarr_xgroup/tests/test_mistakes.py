@@ -13,9 +13,9 @@ import xarray as xr
 from zarr_xgroup import XGroupResolutionWarning
 from zarr_xgroup.conventions.spelling import alike, misspelt
 from zarr_xgroup.conventions.timeunits import is_epoch
-from zarr_xgroup.tests.documents import UUIDS, Json, array, declaring, group, opened, write
+from zarr_xgroup.tests.builders import Json, declaring
+from zarr_xgroup.tests.documents import array, group, opened, write
 
-SPATIAL = "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4"
 numbers = itertools.count()
 
 
@@ -278,7 +278,7 @@ def test_what_is_no_epoch(text: str) -> None:
 def with_spatial(size: tuple[int, int] = (4, 6), **attributes: Any) -> dict[str, Json]:
     """Return a store with arrays `a` and `b` below a group that has spatial attributes."""
     code = attributes.pop("code", None)
-    declared: Json = {"zarr_conventions": [{"uuid": SPATIAL}, {"uuid": UUIDS["proj"]}]}
+    declared = declaring("spatial", "proj")
     declared |= {"spatial:dimensions": ["y", "x"]}
     declared |= {f"spatial:{key}": value for key, value in attributes.items()}
     declared |= {} if code is None else {"proj:code": code}

@@ -30,11 +30,13 @@ from zarr_xgroup.tests.builders import (
     Array,
     Contents,
     Group,
+    Json,
     Open,
     RecordingStore,
     ZarrFormat,
     below,
     build,
+    declaring,
     icechunk_session,
     memory_store,
     opened,
@@ -43,7 +45,6 @@ from zarr_xgroup.tests.builders import (
     write_local,
     write_zip,
 )
-from zarr_xgroup.tests.documents import Json, declaring
 from zarr_xgroup.tests.servers import (
     Fault,
     FileServer,

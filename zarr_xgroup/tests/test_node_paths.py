@@ -24,6 +24,7 @@ from zarr_xgroup.tests.builders import (
     build,
     compare,
     consolidate,
+    declaring,
     edit,
     memory_store,
     opened_with_warnings,
@@ -32,7 +33,6 @@ from zarr_xgroup.tests.builders import (
     write_local,
     write_zip,
 )
-from zarr_xgroup.tests.documents import declaring
 from zarr_xgroup.tests.servers import FileServer
 
 #: Segments that some server takes for ``..``, or that are several to one, but to no disk.

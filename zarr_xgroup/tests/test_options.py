@@ -10,8 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from packaging.version import Version
 
-from zarr_xgroup.tests.builders import XARRAY, Array, Group, build, memory_store
-from zarr_xgroup.tests.documents import declaring
+from zarr_xgroup.tests.builders import XARRAY, Array, Group, build, declaring, memory_store
 
 TIMES = {
     "time": {"unit": "days", "epoch": "2000-01-01"},

@@ -14,12 +14,12 @@ from zarr_xgroup.tests.builders import (
     Contents,
     Group,
     build,
+    declaring,
     edit,
     memory_store,
     opened_with_warnings,
     update,
 )
-from zarr_xgroup.tests.documents import declaring
 
 PICKLE = {"id": "pickle", "protocol": 5}
 CODECS: dict[str, dict[str, Any]] = {

@@ -17,12 +17,13 @@ from zarr_xgroup.tests.builders import (
     Group,
     ZarrFormat,
     build,
+    declaring,
     memory_store,
     opened_with_warnings,
     quietly,
     write_local,
 )
-from zarr_xgroup.tests.documents import committed, declaring
+from zarr_xgroup.tests.documents import committed
 
 FORMATS: tuple[ZarrFormat, ...] = (2, 3)
 each_format = pytest.mark.parametrize("zarr_format", FORMATS, ids=["v2", "v3"])

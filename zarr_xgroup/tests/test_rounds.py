@@ -34,12 +34,12 @@ from zarr_xgroup.tests.builders import (
     build,
     compare,
     coordinate,
+    declaring,
     memory_store,
     opened,
     opened_with_warnings,
     oracle,
 )
-from zarr_xgroup.tests.documents import declaring
 from zarr_xgroup.tests.servers import DelayingStore
 from zarr_xgroup.variables.computed import lazy_variable
 from zarr_xgroup.variables.fetched import EndsFetched, FetchedArray

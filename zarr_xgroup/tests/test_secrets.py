@@ -22,12 +22,12 @@ from zarr_xgroup.tests.builders import (
     Array,
     Group,
     build,
+    declaring,
     memory_store,
     opened_with_warnings,
     oracle,
     quietly,
 )
-from zarr_xgroup.tests.documents import declaring
 from zarr_xgroup.tests.servers import Fault, FileServer
 
 SECRET = "S3CRET"

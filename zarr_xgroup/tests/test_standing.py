@@ -15,11 +15,11 @@ from zarr_xgroup.tests.builders import (
     Array,
     Group,
     build,
+    declaring,
     memory_store,
     opened_with_warnings,
     recording_store,
 )
-from zarr_xgroup.tests.documents import declaring
 
 #: xarray writes by zarr 3 since that version.
 needs_writing = pytest.mark.skipif(
