@@ -4,7 +4,6 @@ Documents are given as those of Zarr v3. Chunks are written through zarr.
 """
 
 import importlib
-import json
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
@@ -19,7 +18,8 @@ import xarray as xr
 import zarr
 
 from zarr_xgroup import XGroupNoPrincipalWarning, XGroupWarning
-from zarr_xgroup.tests.builders import Json, ZarrFormat
+from zarr_xgroup.tests import builders
+from zarr_xgroup.tests.builders import Json, ZarrFormat, to_json, write_local
 
 REPOSITORY = Path(__file__).parents[2]
 STORES = Path(__file__).parent / "stores"
@@ -82,11 +82,8 @@ def write(
     """
     zarr_format, consolidated = form
     for path, document in documents.items():
-        place = folder / path
-        place.mkdir(parents=True, exist_ok=True)
-        files = {"zarr.json": document} if zarr_format == 3 else v2_files(document)
-        for key, content in files.items():
-            (place / key).write_text(json.dumps(content), encoding="utf-8")
+        named = {"zarr.json": document} if zarr_format == 3 else v2_files(document)
+        write_local({key: to_json(content) for key, content in named.items()}, folder / path)
     for path, values in (data or {}).items():
         opened = zarr.open_array(folder / path, mode="r+", zarr_format=zarr_format)
         opened[...] = np.asarray(values)
@@ -117,20 +114,10 @@ def v2_files(document: Json) -> dict[str, Json]:
 
 def consolidate(folder: Path) -> None:
     """Consolidate a store's metadata, in the way of its format."""
-    keys = {".zgroup", ".zarray", ".zattrs", "zarr.json"}
-    files = sorted(path for path in folder.rglob("*") if path.name in keys)
-    contents = {
-        path.relative_to(folder).as_posix(): json.loads(path.read_text(encoding="utf-8"))
-        for path in files
-    }
-    if (folder / ".zgroup").exists():
-        consolidated = {"zarr_consolidated_format": 1, "metadata": contents}
-        (folder / ".zmetadata").write_text(json.dumps(consolidated), encoding="utf-8")
-        return
-    root = contents.pop("zarr.json")
-    nodes = {path.removesuffix("/zarr.json"): document for path, document in contents.items()}
-    root["consolidated_metadata"] = {"kind": "inline", "must_understand": False, "metadata": nodes}
-    (folder / "zarr.json").write_text(json.dumps(root), encoding="utf-8")
+    zarr_format: ZarrFormat = 2 if (folder / ".zgroup").exists() else 3
+    whole = builders.consolidate(dict(sorted(files(folder).items())), zarr_format=zarr_format)
+    key = ".zmetadata" if zarr_format == 2 else "zarr.json"
+    (folder / key).write_bytes(whole[key])
 
 
 def script(name: str) -> ModuleType:
