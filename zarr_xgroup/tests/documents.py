@@ -21,8 +21,9 @@ from zarr_xgroup import XGroupNoPrincipalWarning, XGroupWarning
 from zarr_xgroup.tests import builders
 from zarr_xgroup.tests.builders import Json, ZarrFormat, to_json, write_local
 
-REPOSITORY = Path(__file__).parents[2]
-STORES = Path(__file__).parent / "stores"
+TESTS = Path(__file__).parent
+REPOSITORY = TESTS.parents[1]
+STORES = TESTS / "stores"
 SAMPLES = REPOSITORY.parent / "shared" / "samples" / "documents"
 
 #: All forms that a store of the same contents can have: format, consolidated or not.

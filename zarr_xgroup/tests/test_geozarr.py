@@ -26,6 +26,7 @@ from zarr_xgroup.tests.builders import (
     quietly,
     recorded,
 )
+from zarr_xgroup.tests.documents import REPOSITORY, TESTS
 
 #: Where OGC names CRSs.
 OGC = "http://www.opengis.net/def/crs"
@@ -599,7 +600,7 @@ def test_a_tile_matrix_set_is_named_by_the_warning_about_its_levels() -> None:
 
 # The table of the specification.
 
-SPECIFICATION = Path(__file__).parents[2] / "xarray_zarr_xgroup_spec.md"
+SPECIFICATION = REPOSITORY / "xarray_zarr_xgroup_spec.md"
 
 
 def test_the_tests_that_the_specification_names_exist() -> None:
@@ -607,6 +608,7 @@ def test_the_tests_that_the_specification_names_exist() -> None:
     table = text.partition("## 16. ")[2]
     named = re.findall(r"`(test_\w+\.py)::(test_\w+)`", table)
     assert len(named) > 20
+    modules = {path.name: path for path in TESTS.rglob("test_*.py")}
     for module, name in named:
-        source = (Path(__file__).parent / module).read_text(encoding="utf-8")
+        source = modules[module].read_text(encoding="utf-8")
         assert re.search(rf"^def {name}\(", source, re.MULTILINE), f"{module}::{name}"

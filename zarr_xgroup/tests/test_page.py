@@ -19,6 +19,7 @@ from zarr_xgroup.report import page as pages
 from zarr_xgroup.report.explanation import Explanation
 from zarr_xgroup.report.page import page
 from zarr_xgroup.tests import explanations
+from zarr_xgroup.tests.documents import STORES
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -75,9 +76,6 @@ def embedded(text: str) -> Any:
 def test_the_page_holds_the_explanation(name: str) -> None:
     expected = json.loads(json.dumps(EACH[name].to_dict()))
     assert embedded(made(name))["explanation"] == expected
-
-
-STORES = Path(__file__).parent / "stores"
 
 
 @pytest.mark.parametrize("store", sorted(STORES.glob("*.zarr")), ids=lambda store: store.stem)

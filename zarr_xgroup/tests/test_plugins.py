@@ -42,8 +42,9 @@ from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.uom import UomHandler
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupReferenceError
 from zarr_xgroup.tests.builders import Nodes, build, declaring, memory_store, stored, write_store
+from zarr_xgroup.tests.documents import TESTS
 
-PLUGINS = Path(__file__).parent / "plugins"
+PLUGINS = TESTS / "plugins"
 
 TICKS = {"uuid": "5A8E9D5C-3C55-4C8A-9D64-1F2F0F2B6F10", "name": "whatever"}
 QUALITY = {"schema_url": "https://example.org/a-third-party/quality/main/schema.json"}

@@ -15,7 +15,7 @@ PAGE = PACKAGE.parent / "SECURITY.md"
 def existing_tests() -> set[str]:
     return {
         node.name
-        for path in (PACKAGE / "tests").glob("test_*.py")
+        for path in (PACKAGE / "tests").rglob("test_*.py")
         for node in ast.parse(path.read_text(encoding="utf-8")).body
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
     }
