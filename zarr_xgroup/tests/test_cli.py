@@ -25,7 +25,7 @@ from zarr_xgroup.report.github import workflow_commands
 from zarr_xgroup.report.verdict import Mistake, Rule, Verdict
 from zarr_xgroup.storage.tally import tallied
 from zarr_xgroup.tests.builders import Array, Group, build, write_local, write_zip
-from zarr_xgroup.tests.test_terminal import Stream
+from zarr_xgroup.tests.report.test_terminal import Stream
 
 REPOSITORY = Path(__file__).parents[2]
 RULE = Rule("cs/unique-abbreviations", "cs 0.1", "Axes: abbreviation, unit")

@@ -17,7 +17,7 @@ import pytest
 import zarr_xgroup
 from zarr_xgroup.tests.builders import Json
 from zarr_xgroup.tests.documents import array, group, write
-from zarr_xgroup.tests.test_check import WKT1
+from zarr_xgroup.tests.report.test_check import WKT1
 
 zarr_cm = pytest.importorskip("zarr_cm")
 from zarr_cm import multiscales, proj, spatial, uom
