@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from importlib.util import find_spec
+from typing import Any
 
 import fsspec
 import pytest
@@ -15,6 +16,7 @@ from zarr_xgroup.tests.servers import (
     FileServer,
     GCSServer,
     S3Server,
+    Server,
     serve_gcs,
     serve_http,
     serve_s3,
@@ -25,10 +27,28 @@ from zarr_xgroup.tests.servers import (
 os.environ["GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT"] = "false"
 
 
+SERVER_FIXTURES = frozenset({"http_server", "public_server", "s3_server", "gcs_server", "serve"})
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let zarr 3.0 say, as it does each time, that v3 has no strings yet."""
+    """Mark tests that use servers, and let zarr 3.0 say each time that v3 has no strings yet."""
     for item in items:
         item.add_marker(pytest.mark.filterwarnings("ignore:The codec `vlen-utf8`:UserWarning"))
+        if not SERVER_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.server)
+
+
+@pytest.fixture(autouse=True)
+def _servers_are_marked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no server start in a test without the marker, so that `-m "not server"` starts none."""
+    if request.node.get_closest_marker("server") is not None:
+        return
+
+    def refuse(*_args: Any, **_options: Any) -> None:
+        pytest.fail("a test that starts a server has the marker: @pytest.mark.server")
+
+    monkeypatch.setattr(Server, "__init__", refuse)
 
 
 @pytest.fixture

@@ -195,7 +195,7 @@ class Interruption:
                 raise KeyboardInterrupt
 
 
-@pytest.fixture(params=["local", "http"])
+@pytest.fixture(params=["local", pytest.param("http", marks=pytest.mark.server)])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     """Return a small store, in a folder and behind a server."""
     if request.param == "http":

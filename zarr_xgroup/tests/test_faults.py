@@ -52,6 +52,8 @@ from zarr_xgroup.tests.servers import (
     stall,
 )
 
+pytestmark = pytest.mark.server
+
 T = TypeVar("T")
 
 #: Gives what a function opens of `referring` with a number of others, when nothing fails.

@@ -44,6 +44,8 @@ from zarr_xgroup.tests.servers import (
     stall,
 )
 
+pytestmark = pytest.mark.server
+
 FILES: Contents = {"a/zarr.json": b'{"a": 1}', "a/c/0": b"0123456789", "a/\u00e9 &?": b"odd"}
 SMALL = Group({"x": Array([1.0, 2.0, 3.0], ("x",)), "v": Array(np.arange(3.0), ("x",))})
 

@@ -697,6 +697,7 @@ def test_a_uri_that_cannot_be_a_path(tmp_path: Path, uri: str) -> None:
     assert "cannot be opened" in str(told)
 
 
+@pytest.mark.server
 @pytest.mark.parametrize("cache", ["simplecache", "filecache"])
 @pytest.mark.parametrize("is_remote", [False, True])
 def test_a_store_behind_a_cache(cache: str, is_remote: bool) -> None:

@@ -152,6 +152,7 @@ def test_a_document_in_an_object_store(s3_server: S3Server) -> None:
 # How many.
 
 
+@pytest.mark.server
 def test_references_to_the_first_stores_are_followed() -> None:
     contents = {f"{n}/{key}": value for n in range(5) for key, value in grid().items()}
     with serve_http(contents) as server:
@@ -165,6 +166,7 @@ def test_references_to_the_first_stores_are_followed() -> None:
     assert set(dataset.coords) == {"x", "x1", "x2"}
 
 
+@pytest.mark.server
 @pytest.mark.parametrize("most", [None, 5])
 def test_no_more_stores_than_may_be(most: int | None) -> None:
     contents = {f"{n}/{key}": value for n in range(5) for key, value in grid().items()}

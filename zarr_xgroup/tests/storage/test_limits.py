@@ -105,6 +105,7 @@ class CountingServer(FileServer):
         return Response(answer.status, answer.body, headers)
 
 
+@pytest.mark.server
 @pytest.mark.parametrize("closing", [True, False])
 def test_a_server_that_keeps_no_connection_is_asked_for_little_at_once(closing: bool) -> None:
     coordinates = {f"x{n:02}": coordinate(f"x{n:02}", [1.0, 2.0]) for n in range(40)}

@@ -58,6 +58,8 @@ from zarr_xgroup.tests.servers import (
     stall,
 )
 
+pytestmark = pytest.mark.server
+
 FUNCTIONS: tuple[Open, ...] = (xr.open_dataset, xr.open_datatree)
 each_function = pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 
