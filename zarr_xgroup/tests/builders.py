@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias, TypeVar
 
@@ -33,6 +34,7 @@ from zarr.storage import LocalStore, MemoryStore, WrapperStore
 from zarr_xgroup import XGroupNoPrincipalWarning, XGroupWarning
 from zarr_xgroup.metadata.documents import METADATA_KEYS
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 ZarrFormat: TypeAlias = Literal[2, 3]
@@ -139,6 +141,12 @@ def stored(values: Any, dims: str | tuple[str, ...] = (), **attrs: Any) -> Array
     """Return an array; several dimensions can be given as one text."""
     names = tuple(dims.split()) if isinstance(dims, str) else dims
     return Array(np.asarray(values), names, attrs)
+
+
+def some_pairs(first: Iterable[S], second: Iterable[T], step: int) -> list[tuple[S, T]]:
+    """Return one of `step` pairs, so that each value of either meets different ones of the other."""
+    numbered = product(enumerate(first), enumerate(second))
+    return [(one, other) for (n, one), (m, other) in numbered if (n + m) % step == 0]
 
 
 def coordinate(name: str, values: Any, **attrs: Any) -> Array:

@@ -1,6 +1,7 @@
 """Fixtures: servers that stores are put behind."""
 
 import asyncio
+import gc
 import inspect
 import os
 from collections.abc import Callable, Iterator
@@ -37,6 +38,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(pytest.mark.filterwarnings("ignore:The codec `vlen-utf8`:UserWarning"))
         if not SERVER_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.server)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Spare the collector the modules and thousands of tests: each full pass would walk them."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

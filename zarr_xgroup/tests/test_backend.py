@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
 from zipfile import ZipFile
@@ -45,6 +46,7 @@ from zarr_xgroup.tests.builders import (
     opened,
     oracle,
     recording_store,
+    some_pairs,
     without,
     write_fsspec_memory,
     write_local,
@@ -63,8 +65,9 @@ each_kind = pytest.mark.parametrize(
     ids=["v2", "v2-consolidated", "v3", "v3-consolidated"],
 )
 #: Where the kind of store makes no difference to what is tested.
+TWO_KINDS: tuple[tuple[ZarrFormat, bool], ...] = ((2, True), (3, False))
 two_kinds = pytest.mark.parametrize(
-    ("zarr_format", "consolidated"), [(2, True), (3, False)], ids=["v2-consolidated", "v3"]
+    ("zarr_format", "consolidated"), TWO_KINDS, ids=["v2-consolidated", "v3"]
 )
 each_function = pytest.mark.parametrize("function", OPEN_FUNCTIONS, ids=lambda f: f.__name__)
 
@@ -72,50 +75,51 @@ each_function = pytest.mark.parametrize("function", OPEN_FUNCTIONS, ids=lambda f
 # The same as engine zarr.
 
 
-@each_kind
-@each_function
 @pytest.mark.parametrize(
-    "group", [None, "", "/", "sub", "/sub", "sub/", "/sub/deep/", "nothing"], ids=repr
+    ("kind", "group"),
+    some_pairs(KINDS, [None, "", "/", "sub", "/sub", "sub/", "/sub/deep/", "nothing"], 2),
+    ids=repr,
 )
-def test_every_spelling_of_a_group_is_as_in_engine_zarr(
-    function: Open, zarr_format: ZarrFormat, consolidated: bool, group: str | None
-) -> None:
-    compare(function, sample_store(zarr_format, consolidated), group=group)
-
-
-@two_kinds
 @each_function
+def test_every_spelling_of_a_group_is_as_in_engine_zarr(
+    function: Open, kind: tuple[ZarrFormat, bool], group: str | None
+) -> None:
+    compare(function, sample_store(*kind), group=group)
+
+
+OPTIONS: list[dict[str, Any]] = [
+    {"decode_cf": False},
+    {"mask_and_scale": False},
+    {"mask_and_scale": {"temperature": False}},
+    {"decode_times": False},
+    {"decode_times": {"time": False}},
+    {"decode_timedelta": True},
+    {"decode_timedelta": False},
+    {"concat_characters": False},
+    {"decode_coords": False},
+    {"decode_coords": "coordinates"},
+    {"decode_coords": "all"},
+    {"use_cftime": True},
+    {"use_cftime": False, "drop_variables": "time"},
+    {"drop_variables": "temperature"},
+    {"drop_variables": ["x", "crs", "value", "absent"]},
+    {"chunks": {}},
+    {"chunks": "auto", "drop_variables": "station"},
+    {"chunks": -1},
+    {"chunks": {"x": 2}},
+    {"chunks": None},
+    {"cache": False},
+]
+
+
 @pytest.mark.parametrize(
-    "options",
-    [
-        {"decode_cf": False},
-        {"mask_and_scale": False},
-        {"mask_and_scale": {"temperature": False}},
-        {"decode_times": False},
-        {"decode_times": {"time": False}},
-        {"decode_timedelta": True},
-        {"decode_timedelta": False},
-        {"concat_characters": False},
-        {"decode_coords": False},
-        {"decode_coords": "coordinates"},
-        {"decode_coords": "all"},
-        {"use_cftime": True},
-        {"use_cftime": False, "drop_variables": "time"},
-        {"drop_variables": "temperature"},
-        {"drop_variables": ["x", "crs", "value", "absent"]},
-        {"chunks": {}},
-        {"chunks": "auto", "drop_variables": "station"},
-        {"chunks": -1},
-        {"chunks": {"x": 2}},
-        {"chunks": None},
-        {"cache": False},
-    ],
-    ids=str,
+    ("way", "options"), some_pairs(product(OPEN_FUNCTIONS, TWO_KINDS), OPTIONS, 2), ids=str
 )
 def test_every_option_of_xarray_is_as_in_engine_zarr(
-    function: Open, zarr_format: ZarrFormat, consolidated: bool, options: dict[str, Any]
+    way: tuple[Open, tuple[ZarrFormat, bool]], options: dict[str, Any]
 ) -> None:
-    compare(function, sample_store(zarr_format, consolidated), **options)
+    function, kind = way
+    compare(function, sample_store(*kind), **options)
 
 
 if builders.HAS_INDEX_OPTION:
@@ -324,11 +328,11 @@ def sourceless(opened_as: T) -> T:
     return opened_as
 
 
-@each_kind
-@pytest.mark.parametrize("place", LISTED_PLACES)
+@pytest.mark.parametrize(("place", "kind"), some_pairs(LISTED_PLACES, KINDS, 2), ids=str)
 def test_the_same_from_every_backend(
-    places: dict[str, Place], place: str, zarr_format: ZarrFormat, consolidated: bool
+    places: dict[str, Place], place: str, kind: tuple[ZarrFormat, bool]
 ) -> None:
+    zarr_format, consolidated = kind
     check_sample(places[place](sample_contents(zarr_format, consolidated)), zarr_format)
 
 

@@ -1,6 +1,7 @@
 """What becomes of the attributes of conventions, and files of netCDF, which hold no objects."""
 
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from zarr_xgroup.tests.builders import (
     opened,
     opened_with_warnings,
     quietly,
+    some_pairs,
 )
 from zarr_xgroup.tests.documents import STORES
 
@@ -235,7 +237,7 @@ def test_what_attributes_cannot_be_dropped_from() -> None:
 
 # netCDF.
 
-each_engine = pytest.mark.parametrize("engine", ["scipy", "h5netcdf", "netcdf4"])
+ENGINES = ("scipy", "h5netcdf", "netcdf4")
 STORED = {
     "cs_test": ["identified", "bounds", "parametric/ocean", "references", "scalars"],
     "geolocation_test": ["in_crs", "on_array/data"],
@@ -249,10 +251,11 @@ def needed(engine: str) -> None:
 
 # Older xarray warns where packed values have no _FillValue, whether or not one is missing.
 @pytest.mark.filterwarnings("ignore:saving variable:xarray.SerializationWarning")
-@each_engine
-@pytest.mark.parametrize("how", ["drop", "json"])
-@pytest.mark.parametrize("store", STORED)
-def test_to_netcdf_works_directly(engine: Any, how: str, store: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("way", "store"), some_pairs(product(ENGINES, ["drop", "json"]), STORED, 3)
+)
+def test_to_netcdf_works_directly(way: tuple[Any, str], store: str, tmp_path: Path) -> None:
+    engine, how = way
     needed(engine)
     path = STORES / f"{store}.zarr"
     groups = quietly(xr.open_groups, path, engine="xgroup", convention_attrs=how)

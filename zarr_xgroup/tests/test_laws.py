@@ -4,6 +4,7 @@ import json
 import pickle
 from collections import Counter
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ from zarr_xgroup.tests.builders import (
     oracle,
     recorded,
     recording_store,
+    some_pairs,
     to_json,
     update,
     write_local,
@@ -452,18 +454,20 @@ def reason_of_zarr(document: dict[str, Any]) -> str:
     pytest.fail("zarr can use it")
 
 
-@pytest.mark.parametrize("consolidated", [False, True])
-@pytest.mark.parametrize("path", ["bad", "sub/bad"])
 @pytest.mark.parametrize(
-    ("zarr_format", "change"),
-    [
-        *(pytest.param(3, change, id=f"v3 {kind}") for kind, change in BROKEN_V3.items()),
-        *(pytest.param(2, change, id=f"v2 {kind}") for kind, change in BROKEN_V2.items()),
-    ],
+    ("kind", "place"),
+    some_pairs(
+        [*product([3], BROKEN_V3), *product([2], BROKEN_V2)],
+        [("bad", False), ("bad", True), ("sub/bad", True), ("sub/bad", False)],
+        2,
+    ),
+    ids=str,
 )
 def test_an_array_that_zarr_cannot_use_is_left_out_alone(
-    zarr_format: ZarrFormat, change: Change, path: str, consolidated: bool
+    kind: tuple[ZarrFormat, str], place: tuple[str, bool]
 ) -> None:
+    (zarr_format, name), (path, consolidated) = kind, place
+    change = (BROKEN_V3 if zarr_format == 3 else BROKEN_V2)[name]
     intact, broken = break_array(zarr_format, change, path, consolidated=consolidated)
     if zarr_format == 3:
         document = json.loads(broken[f"{path}/zarr.json"])

@@ -5,6 +5,7 @@ say may come on top.
 """
 
 import importlib.util
+import itertools
 import json
 from collections.abc import Iterator
 from functools import cache
@@ -27,6 +28,7 @@ from zarr_xgroup.tests.builders import (
     opened_with_warnings,
     oracle,
     quietly,
+    some_pairs,
     write_local,
 )
 
@@ -168,22 +170,19 @@ def check_warnings(told: list[Any], product: str) -> None:
         assert told == []
 
 
-@each_product
-@each_way
+WAYS: dict[str, tuple[Open, dict[str, Any]]] = {
+    "groups": (xr.open_groups, {}),
+    "undecoded groups": (xr.open_groups, {"decode_times": False, "mask_and_scale": False}),
+    "groups of dask arrays": (xr.open_groups, {"chunks": {}, "decode_coords": "all"}),
+    "tree": (xr.open_datatree, {}),
+}
+
+
 @pytest.mark.parametrize(
-    ("function", "options"),
-    [
-        (xr.open_groups, {}),
-        (xr.open_groups, {"decode_times": False, "mask_and_scale": False}),
-        (xr.open_groups, {"chunks": {}, "decode_coords": "all"}),
-        (xr.open_datatree, {}),
-    ],
-    ids=["groups", "undecoded groups", "groups of dask arrays", "tree"],
+    ("rebuilt", "way"), some_pairs(itertools.product(PRODUCTS, [False, True]), WAYS, 2), ids=str
 )
-def test_all_groups(
-    products: Products, product: str, consolidated: bool, function: Open, options: dict[str, Any]
-) -> None:
-    path = products[product, consolidated]
+def test_all_groups(products: Products, rebuilt: tuple[str, bool], way: str) -> None:
+    path, product, (function, options) = products[rebuilt], rebuilt[0], WAYS[way]
     result, told = opened_with_warnings(function, path, **options)
     check_warnings(told, product)
     ours = nodes_of(result)
@@ -194,8 +193,9 @@ def test_all_groups(
         check(ours[group], dataset, product)
 
 
-@each_product
-@each_way
+@pytest.mark.parametrize(
+    ("product", "consolidated"), some_pairs(PRODUCTS, [False, True], 2), ids=str
+)
 def test_each_group(products: Products, product: str, consolidated: bool) -> None:
     path = products[product, consolidated]
     for group in group_paths(product):
