@@ -113,12 +113,14 @@ OPTIONS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize(
-    ("way", "options"), some_pairs(product(OPEN_FUNCTIONS, TWO_KINDS), OPTIONS, 2), ids=str
+    ("function", "way"),
+    some_pairs(OPEN_FUNCTIONS, product(TWO_KINDS, OPTIONS), 2),
+    ids=lambda it: getattr(it, "__name__", str(it)),
 )
 def test_every_option_of_xarray_is_as_in_engine_zarr(
-    way: tuple[Open, tuple[ZarrFormat, bool]], options: dict[str, Any]
+    function: Open, way: tuple[tuple[ZarrFormat, bool], dict[str, Any]]
 ) -> None:
-    function, kind = way
+    kind, options = way
     compare(function, sample_store(*kind), **options)
 
 
