@@ -420,16 +420,26 @@ class Told:
         ]
 
 
-@pytest.fixture(scope="module", params=["open_dataset", "open_datatree"])
-def function(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+@pytest.fixture(
+    scope="module",
+    params=[("open_dataset", (2, True)), ("open_datatree", (3, False))],
+    ids=["datasets-v2-consolidated", "tree-v3"],
+)
+def way(request: pytest.FixtureRequest) -> tuple[str, tuple[ZarrFormat, bool]]:
+    """Return a function that opens, and the kind of store that it is given."""
+    return request.param  # type: ignore[no-any-return]
 
 
-@pytest.fixture(scope="module", params=[(3, False), (2, True)], ids=["v3", "v2-consolidated"])
+@pytest.fixture(scope="module")
+def function(way: tuple[str, tuple[ZarrFormat, bool]]) -> str:
+    return way[0]
+
+
+@pytest.fixture(scope="module")
 def store(
-    request: pytest.FixtureRequest, function: str, tmp_path_factory: pytest.TempPathFactory
+    way: tuple[str, tuple[ZarrFormat, bool]], tmp_path_factory: pytest.TempPathFactory
 ) -> Told:
-    return Told(function, request.param, tmp_path_factory.mktemp("broken") / "broken_refs.zarr")
+    return Told(*way, tmp_path_factory.mktemp("broken") / "broken_refs.zarr")
 
 
 def test_a_store_that_is_missing_is_told_once_for_an_open(store: Told, function: str) -> None:

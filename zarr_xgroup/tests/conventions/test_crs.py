@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -289,16 +290,17 @@ NAMING = {
 }
 
 
-@pytest.mark.parametrize("key", ["proj:code", "proj:wkt2", "crs_wkt"])
-@pytest.mark.parametrize("name", ["/path/to/file", "file", "12"])
 @pytest.mark.parametrize("kind", NAMING)
 def test_pyproj_is_given_no_text_that_names_a_file(
-    kind: str, name: str, key: str, monkeypatch: pytest.MonkeyPatch
+    kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("zarr_xgroup.conventions.crs._pyproj", lambda: pytest.fail("handed over"))
-    found = Crs(key, NAMING[kind].replace("<file>", name))
-    assert not found.is_understood
-    assert found.grid_mapping() == {key: found.text}
+    for key, name in product(
+        ("proj:code", "proj:wkt2", "crs_wkt"), ("/path/to/file", "file", "12")
+    ):
+        found = Crs(key, NAMING[kind].replace("<file>", name))
+        assert not found.is_understood
+        assert found.grid_mapping() == {key: found.text}
 
 
 def test_pyproj_is_given_no_projjson_that_names_a_file() -> None:
