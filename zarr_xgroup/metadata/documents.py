@@ -162,6 +162,13 @@ class JsonObject(Mapping[str, Any]):
         """Tell whether there is a member of that name, without decoding it."""
         return key in self._members
 
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return a member's value as by `[]`, or a default where there is none.
+
+        Most are asked for that are not there: no exception is raised on the way.
+        """
+        return self[key] if key in self._members else default
+
     def text(self, key: str) -> bytes | None:
         """Return a member as JSON text: equal for what is written alike; None without one."""
         value = self._members.get(key)

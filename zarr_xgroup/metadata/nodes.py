@@ -1,10 +1,15 @@
-"""Places: a node of a store, and a JSON value that knows where it is written."""
+"""Places: a node of a store, and a JSON value that knows where it is written.
+
+There are many of each for every array: as structs of msgspec they are made, compared and hashed in
+a fraction of the time that frozen dataclasses take.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.i18n import _
@@ -17,8 +22,7 @@ Keys = tuple[str, ...]
 OBJECT = (dict, Mapping)
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(msgspec.Struct, frozen=True, gc=False):
     """A place: which store, and a path in it (the root is "").
 
     Attributes
@@ -59,8 +63,7 @@ class Node:
         return f"/{self.path}"
 
 
-@dataclass(frozen=True, slots=True)
-class Fragment:
+class Fragment(msgspec.Struct, frozen=True):
     """A JSON value that knows the node it is written in and the way to it.
 
     Attributes
@@ -116,7 +119,7 @@ class Fragment:
 
     def as_object(self) -> Mapping[str, Any]:
         """Return the value if it is an object, else raise XGroupMetadataError."""
-        if not isinstance(self.value, Mapping):
+        if not isinstance(self.value, OBJECT):
             raise self.error(_("must be an object, got {kind}").format(kind=kind_of(self.value)))
         return self.value
 
@@ -139,8 +142,7 @@ class Fragment:
         return error
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(msgspec.Struct, frozen=True):
     """A JSON value and the way to it, in whichever node it is written: part of a model.
 
     Attributes
