@@ -10,7 +10,7 @@ from zarr_xgroup.conventions import lending
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY, ArrayView
 from zarr_xgroup.conventions.model import AxisNames, Interpretation
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.metadata.nodes import OBJECT, Node
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -100,8 +100,9 @@ class ConventionHandler:
     @classmethod
     def is_only_assumed(cls, array: ArrayView) -> bool:
         """Tell whether this convention is assumed of an array that does not declare it."""
-        is_declared = cls.is_declared_by_array(array) or cls._is_declared_in_group(array)
-        return cls.name in array.assumed and not is_declared
+        if cls.name not in array.assumed:
+            return False
+        return not (cls.is_declared_by_array(array) or cls._is_declared_in_group(array))
 
     @classmethod
     def _is_declared_in_group(cls, array: ArrayView) -> bool:
@@ -279,14 +280,14 @@ def declarations(attributes: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     They are a list, or the members of an object by their uuid (framework 0.1.0).
     """
     items = attributes.get(CONVENTIONS_KEY)
-    if isinstance(items, Mapping):
+    if isinstance(items, OBJECT):
         items = [
             {**item, "uuid": key}
             for key, item in items.items()
-            if isinstance(item, Mapping) and _UUID.fullmatch(key)
+            if isinstance(item, OBJECT) and _UUID.fullmatch(key)
         ]
     if isinstance(items, list):
-        yield from (item for item in items if isinstance(item, Mapping))
+        yield from (item for item in items if isinstance(item, OBJECT))
 
 
 def _repository(url: str) -> str | None:

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from zarr_xgroup.conventions.crs_texts import names_no_file
+from zarr_xgroup.metadata.nodes import OBJECT
 
 #: The members of a proj object, and of the attributes of `proj`, most explicit first.
 CRS_KEYS = ("proj:projjson", "proj:wkt2", "proj:code", "proj:epsg")
@@ -101,8 +102,10 @@ class Crs:
 def crs_in(values: Mapping[str, Any], keys: Iterable[str] = CRS_KEYS) -> Iterator[Crs]:
     """Yield the CRSs that attributes or an object give under keys, by default those of `proj`."""
     for key in keys:
-        value = values.get(key)
-        if isinstance(value, Mapping):
+        if key not in values:
+            continue
+        value = values[key]
+        if isinstance(value, OBJECT):
             yield Crs(key, json.dumps(value, sort_keys=True))
         elif isinstance(value, int) and not isinstance(value, bool):
             yield Crs(key, f"EPSG:{value}")
@@ -120,7 +123,7 @@ def is_geographic(identity: Any, name: Any = None) -> bool:
     name : object
         The name of the CRS, used if there is no identity.
     """
-    if isinstance(identity, Mapping):
+    if isinstance(identity, OBJECT):
         for crs in crs_in(identity):
             return crs.is_geographic
     return isinstance(name, str) and Crs("name", name).is_geographic

@@ -182,7 +182,7 @@ class _AlongAxis:
         if not self.axis.sets and not self.axis.wrong_sets:
             if self.is_dimension:
                 attributes = self._described(self.axis.as_set, self.node)
-                yield self._along(Regular(0, 1), attributes, self.name)
+                yield Coordinate(self.name, self._regular(Regular(0, 1)), attributes)
             return
         for wrong in self.axis.wrong_sets:
             self.array.problem(wrong.at(self.node), coordinate_named(self.name))
@@ -293,13 +293,13 @@ class _AlongAxis:
             node, item = fragment.node, self.array.parsed(CoordinateSet.parse, fragment)
         attributes = self._described(item, node)
         name = self.name if index == 0 else item.named(self._numbered(index), node)
-        coordinate = self._valued(item, node, attributes, name)
+        source = self._valued(item, node, name)
         terms: Mapping[str, Coordinate] = {}
         if item.parametric is not None:
             formula, terms = self._parametric(item.parametric.at(node))
             if formula:
                 attributes.setdefault("standard_name", formula)
-        coordinate = Coordinate(name, coordinate.source, attributes, formula_terms=terms)
+        coordinate = Coordinate(name, source, attributes, formula_terms=terms)
         if item.boundaries is None or self._has_own_bounds():
             return coordinate
         return self._bounded(coordinate, item.boundaries.at(node))
@@ -313,14 +313,13 @@ class _AlongAxis:
         is_text = own is not None and isinstance(own.value, str)
         return coordinate_named(own.value if own is not None and is_text else self._numbered(index))
 
-    def _valued(
-        self, item: CoordinateSet, node: Node, attributes: dict[str, Any], name: str
-    ) -> Coordinate:
+    def _valued(self, item: CoordinateSet, node: Node, name: str) -> Source:
+        """Return the values of a set; a parametric one that has none are positions."""
         if item.values is None and item.parametric is not None and self.is_dimension:
-            return self._along(Regular(0, 1), attributes, name)
+            return self._regular(Regular(0, 1))
         if item.values is None:
             raise item.place.at(node).error(_("has no {key!r}").format(key="values"))
-        return Coordinate(name, self._source(item.values, node, name), attributes)
+        return self._source(item.values, node, name)
 
     # What a coordinate is told to be.
 
@@ -352,9 +351,6 @@ class _AlongAxis:
             self.array.problem(part.at(node), lost)
 
     # Values.
-
-    def _along(self, function: Regular, attributes: dict[str, Any], name: str) -> Coordinate:
-        return Coordinate(name, self._regular(function), attributes)
 
     def _source(self, values: Values | Wrong, node: Node, name: str) -> Source:
         """Return what the values of a coordinate are.

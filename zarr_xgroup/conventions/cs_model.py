@@ -18,7 +18,7 @@ from zarr_xgroup.conventions.timeunits import cf_units, cf_units_of_reference, i
 from zarr_xgroup.conventions.uom import unit_of
 from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.nodes import Fragment, Keys, Node, Part, kind_of
+from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Keys, Node, Part, kind_of
 from zarr_xgroup.metadata.references import is_reference
 
 T = TypeVar("T")
@@ -115,7 +115,7 @@ def _part(fragment: Fragment | None) -> Part | None:
 
 def _misspelt(fragment: Fragment, known: frozenset[str]) -> Mapping[str, str]:
     """Return the keys of an object that were probably meant to be known ones."""
-    keys = fragment.value if isinstance(fragment.value, Mapping) else ()
+    keys = fragment.value if isinstance(fragment.value, OBJECT) else ()
     return misspelt(keys, known, _ANYWHERE)
 
 
@@ -144,7 +144,7 @@ def _lacks(fragment: Fragment, key: str, known: frozenset[str]) -> str:
 
 def _linked(fragment: Fragment, parse: Callable[[Fragment], T]) -> T | Part:
     """Return a part as a model, or as it is if it is a reference or no object."""
-    if is_reference(fragment.value) or not isinstance(fragment.value, Mapping):
+    if is_reference(fragment.value) or not isinstance(fragment.value, OBJECT):
         return fragment.part
     return parse(fragment)
 

@@ -12,7 +12,7 @@ from zarr_xgroup.conventions.crs import CRS_KEYS, Crs, crs_in
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.errors import XGroupMetadataError, XGroupReferenceError
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.nodes import Fragment, Node
+from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
 from zarr_xgroup.metadata.references import Reference
 from zarr_xgroup.redaction import redact
 from zarr_xgroup.variables.sources import Stored
@@ -203,7 +203,7 @@ def crs_at(array: ArrayView, place: Fragment, keys: Iterable[str] = CRS_KEYS) ->
 
     What contradicts itself is told; what pyproj does not understand is told and passed over.
     """
-    if not isinstance(place.value, Mapping):
+    if not isinstance(place.value, OBJECT):
         return None
     found = [crs for crs in crs_in(place.value, keys) if _is_understood(array, place, crs)]
     for other in found[1:]:

@@ -5,6 +5,7 @@ Source: CF conventions 1.12, section 4.4 "Time coordinate".
 """
 
 import re
+from functools import lru_cache
 
 #: One-letter abbreviations and prefixed seconds; `m` is a minute, as in no other table.
 _ABBREVIATIONS = {
@@ -72,6 +73,7 @@ def is_unit(unit: str) -> bool:
     return cf_unit(unit) in {f"{name}s" for name in _UNITS}
 
 
+@lru_cache
 def is_epoch(text: str) -> bool:
     """Tell whether a text is a date, or a date and time, as ISO 8601 or CF writes it."""
     text = text.strip()
@@ -105,8 +107,9 @@ def _zone(offset: str) -> str:
     return f"{offset[0]}{hours.zfill(2)}:{minutes}"
 
 
+@lru_cache
 def cf_units(unit: str, epoch: str) -> str:
-    """Return the CF units of time since an epoch."""
+    """Return the CF units of time since an epoch; the same is asked of many arrays."""
     return f"{cf_unit(unit)} since {cf_epoch(epoch)}"
 
 

@@ -217,7 +217,10 @@ class Interpreter:
         reads = [key for it in handlers for key in (f"{it.name}:", *(it.reads or ()))]
         self._names = frozenset([CONVENTIONS_KEY, *reads])
         self._prefixes = tuple(key for key in self._names if key.endswith(":"))
-        self._custom = tuple(handler for handler in handlers if _is_custom(handler))
+        self._detecting = frozenset(handler for handler in handlers if _has_own_detect(handler))
+        self._custom = tuple(
+            handler for handler in handlers if handler.reads is None or handler in self._detecting
+        )
 
     def interpret(self, groups: Iterable[Node]) -> tuple[list[GroupReading], Needs]:
         """Return what is known of groups whose members are known, and what is lacking.
@@ -314,7 +317,7 @@ class Interpreter:
 
     def _applies_to(self, view: ArrayView) -> Callable[[Handler], bool]:
         def applies(handler: Handler) -> bool:
-            if _has_own_detect(handler):
+            if handler in self._detecting:
                 return handler.is_only_assumed(view) or lending.detected(handler, view)
             return handler.applies(view)
 
@@ -519,11 +522,6 @@ def _each_once(names: Sequence[str | None]) -> tuple[str, ...]:
         f"dim_{axis}" if name is None or name in names[:axis] else name
         for axis, name in enumerate(names)
     )
-
-
-def _is_custom(handler: Handler) -> bool:
-    """Tell whether it is not known what a handler looks at."""
-    return handler.reads is None or _has_own_detect(handler)
 
 
 def _has_own_detect(handler: Handler) -> bool:

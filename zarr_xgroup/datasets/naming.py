@@ -217,17 +217,8 @@ class _Naming:
         for array in self._reading.arrays:
             self._findings.extend(array.interpretation.findings)
         times = dict(self._times())
-        variables = (self._planned(name, found) for name, found in self._variables.items())
-        marked = tuple(
-            replace(
-                it,
-                is_time=it.name in times,
-                has_declared_decoding=times.get(it.name, False)
-                or not DECODED_BY.isdisjoint(it.attributes),
-            )
-            for it in variables
-        )
-        return GroupPlan(self._reading, marked, tuple(self._findings))
+        variables = tuple(self._planned(name, it, times) for name, it in self._variables.items())
+        return GroupPlan(self._reading, variables, tuple(self._findings))
 
     @contextmanager
     def _telling(self, array: ArrayReading) -> Iterator[None]:
@@ -251,7 +242,10 @@ class _Naming:
                 if bounds is not None and bounds.attribute("units") is None:
                     yield str(variable.attribute("bounds")), is_declared
 
-    def _planned(self, name: str, variable: _Variable) -> PlannedVariable:
+    def _planned(
+        self, name: str, variable: _Variable, times: Mapping[str, bool]
+    ) -> PlannedVariable:
+        """Return a variable as it is planned; `times` says whether units of times are declared."""
         return PlannedVariable(
             name,
             variable.source,
@@ -269,6 +263,8 @@ class _Naming:
             variable.bounds_of,
             variable.rewritten,
             variable.transform_of,
+            name in times,
+            times.get(name, False) or not DECODED_BY.isdisjoint(variable.added),
         )
 
     # Coordinates.

@@ -50,7 +50,7 @@ class Reference:
             If the path of the node is empty or has segments that name none, or the pointer is
             malformed.
         """
-        if isinstance(fragment.value, Mapping) and "node" not in fragment.value:
+        if isinstance(fragment.value, OBJECT) and "node" not in fragment.value:
             fragment = fragment.get("ref") or fragment
         fragment.as_object()
         node = fragment.get("node")

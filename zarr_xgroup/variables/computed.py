@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +50,8 @@ class ComputedArray(BackendArray):
         its own axis of the result.
         """
         positions = [_positions(part, size) for part, size in zip(key, self.shape, strict=True)]
+        if len(positions) == 1:  # selects the same either way
+            return self._values(positions).copy()
         together = [pointwise and not isinstance(part, slice) for part in key]
         pairs = list(zip(positions, together, strict=True))
         points = np.broadcast_shapes(*(np.shape(p) for p, joint in pairs if joint))
@@ -65,8 +67,10 @@ class ComputedArray(BackendArray):
                 shape[axis] = np.size(p)
                 axis += 1
             mesh.append(np.reshape(p, shape))
-        values = np.asarray(self.function(*mesh)).astype(self.dtype, copy=False)
-        return np.broadcast_to(values, points + lengths).copy()
+        return np.broadcast_to(self._values(mesh), points + lengths).copy()
+
+    def _values(self, positions: Iterable[Any]) -> Any:
+        return np.asarray(self.function(*positions)).astype(self.dtype, copy=False)
 
 
 def _positions(key: Any, size: int) -> Any:
@@ -133,4 +137,4 @@ def lazy_variable(
     array: BackendArray, dims: tuple[Hashable, ...], attrs: dict[str, Any] | None = None
 ) -> xr.Variable:
     """Return a variable that reads an array lazily."""
-    return xr.Variable(dims, indexing.LazilyIndexedArray(array), attrs)
+    return xr.Variable(dims, indexing.LazilyIndexedArray(array), attrs, fastpath=True)
