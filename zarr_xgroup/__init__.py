@@ -26,8 +26,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from zarr_xgroup.backend import ResolvedZarrStore, XGroupBackendEntrypoint
-from zarr_xgroup.conventions import ConventionHandler, register
-from zarr_xgroup.datasets.attributes import drop_conventions
 from zarr_xgroup.errors import (
     XGroupDimensionWarning,
     XGroupError,
@@ -46,6 +44,8 @@ from zarr_xgroup.errors import (
 )
 
 if TYPE_CHECKING:
+    from zarr_xgroup.conventions import ConventionHandler, register
+    from zarr_xgroup.datasets.attributes import drop_conventions
     from zarr_xgroup.report.checking import check
     from zarr_xgroup.report.explaining import explain
 
@@ -76,8 +76,12 @@ __all__ = [
     "register",
 ]
 
-#: What opens do without is imported when it is first asked for: from which module, by name.
+#: What listing xarray's engines does without is imported when it is first asked for: from which
+#: module, by name.
 _LATER = {
+    "ConventionHandler": "zarr_xgroup.conventions",
+    "drop_conventions": "zarr_xgroup.datasets.attributes",
+    "register": "zarr_xgroup.conventions",
     "check": "zarr_xgroup.report.checking",
     "explain": "zarr_xgroup.report.explaining",
 }

@@ -34,7 +34,10 @@ from zarr_xgroup.redaction import redact, redact_causes
 
 #: What stands between those who open a store and the place where they are warned; contextlib, too:
 #: its frames are between those of functions that a context manager decorates.
-_PASSED_OVER = ("zarr_xgroup.backend", "zarr_xgroup.conventions.registry", "xarray", "contextlib")
+_PASSED_OVER = (
+    *("zarr_xgroup.backend", "zarr_xgroup.opening", "zarr_xgroup.conventions.registry"),
+    *("xarray", "contextlib"),
+)
 
 
 class XGroupError(Exception):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -157,9 +157,9 @@ class ArrayView:
         """The array's attributes, not to be changed."""
         return self.document.attributes
 
-    @cached_property
+    @property
     def sizes(self) -> dict[str, int]:
-        """The sizes of the array's dimensions, not to be changed."""
+        """The sizes of the array's dimensions."""
         return dict(zip(self.dims, self.shape, strict=True))
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import NoneType
-from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import xarray as xr
 
@@ -13,10 +13,9 @@ from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.registry import Handler, handlers, named_conventions
 from zarr_xgroup.i18n import _
+from zarr_xgroup.options import ConventionAttrs
 
 T = TypeVar("T", xr.Dataset, xr.DataArray, xr.DataTree)
-
-ConventionAttrs: TypeAlias = Literal["keep", "drop", "json"]
 
 _CHOICES = ("keep", "drop", "json")
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any, Literal, TypeAlias, TypedDict
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from xarray.conventions import decode_cf_variables
 from xarray.indexes import PandasIndex
@@ -24,20 +25,8 @@ from zarr_xgroup.findings import Finding, Kind, left_out
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import DECODED_BY, STRING_ATTRIBUTES, referred_names
 from zarr_xgroup.metadata.documents import copy_of
+from zarr_xgroup.options import DecodingOptions
 from zarr_xgroup.variables.sources import Given
-
-
-class DecodingOptions(TypedDict, total=False):
-    """The decoding options of `xarray.open_dataset`, passed on to xarray unchanged."""
-
-    mask_and_scale: bool | Mapping[str, bool]
-    decode_times: Any
-    concat_characters: bool | Mapping[str, bool]
-    decode_coords: Any
-    drop_variables: str | Iterable[str] | None
-    use_cftime: bool | Mapping[str, bool] | None
-    decode_timedelta: Any
-
 
 _Coder: TypeAlias = Literal[
     "decode_times", "decode_timedelta", "mask_and_scale", "concat_characters"
@@ -68,6 +57,9 @@ _RELATIONS = frozenset(
 
 #: Under this name xarray writes a variable that is called None, and so it reads it.
 _NAMELESS = "__values__"
+
+#: Types of which pandas makes an index as they are: xarray looks at each for what else it may be.
+_PLAIN_NUMBERS = frozenset(map(np.dtype, ("i4", "i8", "u4", "u8", "f4", "f8")))
 
 #: The kinds of numpy's types that are numbers.
 _NUMBERS = "biufc"
@@ -488,7 +480,12 @@ def _with_variables(
 
 
 def _indexed(name: str, variable: xr.Variable) -> tuple[xr.Variable, xr.Index]:
-    index = PandasIndex.from_variables({name: variable}, options={})
+    """Return a coordinate as xarray has it with its default index, and that index."""
+    if variable.dtype in _PLAIN_NUMBERS:
+        values = pd.Index(variable.data, name=name)
+        index = PandasIndex(values, name, coord_dtype=variable.dtype)
+    else:
+        index = PandasIndex.from_variables({name: variable}, options={})
     return index.create_variables({name: variable})[name], index
 
 

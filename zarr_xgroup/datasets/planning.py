@@ -4,40 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypedDict, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from zarr_xgroup.conventions import handlers
 from zarr_xgroup.conventions.lending import Lender
 from zarr_xgroup.conventions.registry import named_conventions
-from zarr_xgroup.datasets.attributes import ConventionAttrs, convention_attrs_of
+from zarr_xgroup.datasets.attributes import convention_attrs_of
 from zarr_xgroup.datasets.budget import NO_LIMIT, IndexBudget
-from zarr_xgroup.datasets.decode import DecodingOptions
 from zarr_xgroup.datasets.interpretation import GroupReading, Interpreter
 from zarr_xgroup.datasets.moving import plan_groups
 from zarr_xgroup.datasets.plan import GroupPlan
 from zarr_xgroup.errors import XGroupError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.options import DecodingOptions, OpenOptions, StoreOptions
 from zarr_xgroup.redaction import redact_causes
-from zarr_xgroup.storage.drop_in import EngineZarrOptions, without_engine_zarr
-from zarr_xgroup.storage.library import Library, StoreOptions
+from zarr_xgroup.storage.drop_in import without_engine_zarr
+from zarr_xgroup.storage.library import Library
 
 T = TypeVar("T", StoreOptions, DecodingOptions)
-
-
-class InterpretationOptions(TypedDict, total=False):
-    """The options that say how metadata are understood."""
-
-    assume_conventions: str | Iterable[str] | None
-
-
-class OpenOptions(
-    StoreOptions, EngineZarrOptions, InterpretationOptions, DecodingOptions, total=False
-):
-    """All options of an open: what xarray passes to a backend, and what concerns the store."""
-
-    use_zarr_fill_value_as_mask: bool | None
-    convention_attrs: ConventionAttrs | None
 
 
 class Planning:

@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import Any, Unpack
 
 from zarr_xgroup.datasets.plan import GroupPlan, without_principal
-from zarr_xgroup.datasets.planning import OpenOptions, Planning, planning
+from zarr_xgroup.datasets.planning import Planning, planning
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import ngettext
+from zarr_xgroup.options import OpenOptions
 from zarr_xgroup.redaction import told
 from zarr_xgroup.report.explaining import found_references
 from zarr_xgroup.report.explanation import Place

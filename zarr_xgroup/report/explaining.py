@@ -16,12 +16,13 @@ from zarr_xgroup.datasets.plan import (
     without_coordinate,
     without_principal,
 )
-from zarr_xgroup.datasets.planning import OpenOptions, Planning, planning
+from zarr_xgroup.datasets.planning import Planning, planning
 from zarr_xgroup.findings import Finding, Kind, summed_up
 from zarr_xgroup.i18n import _, ngettext
 from zarr_xgroup.metadata.cf import names_in
 from zarr_xgroup.metadata.nodes import Keys, Node, pointer_to
 from zarr_xgroup.metadata.snapshots import Snapshots
+from zarr_xgroup.options import OpenOptions
 from zarr_xgroup.redaction import redact, told
 from zarr_xgroup.report.explanation import (
     Explanation,

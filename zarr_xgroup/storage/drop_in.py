@@ -3,31 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypedDict
+from typing import Any
 
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.documents import ZarrFormat
-
-
-class EngineZarrOptions(TypedDict, total=False):
-    """Options that scripts for engine zarr may give, beside those that say which store is meant.
-
-    Attributes
-    ----------
-    mode : "r"
-        Nothing is written here.
-    zarr_version : {2, 3} or None
-        What `zarr_format` was called.
-    cache_members : bool
-        Whether the members of a group are listed once; here they always are.
-    stacklevel : int
-        Which line warnings point at; here it is always the one that opens.
-    """
-
-    mode: Literal["r"] | None
-    zarr_version: ZarrFormat | None
-    cache_members: bool
-    stacklevel: int
+from zarr_xgroup.options import EngineZarrOptions
 
 
 def without_engine_zarr(options: Mapping[str, Any]) -> dict[str, Any]:

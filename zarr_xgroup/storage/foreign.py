@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Collection, Hashable, Mapping
 from functools import partial
-from typing import Any, Protocol, TypedDict
+from typing import Any, Protocol
 from urllib.parse import unquote
 
 from zarr.abc.store import Store
@@ -18,6 +18,7 @@ from zarr.abc.store import Store
 from zarr_xgroup.errors import XGroupStoreError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.options import ForeignOptions
 from zarr_xgroup.redaction import told
 from zarr_xgroup.storage.clients import bounded_client, plain_client
 from zarr_xgroup.storage.failures import reason_of
@@ -45,15 +46,6 @@ _ALL_OTHERS = "*"
 
 #: Options with which public data is read without credentials.
 _ANONYMOUS: Mapping[str, Mapping[str, Any]] = {"s3": {"anon": True}, "gs": {"token": "anon"}}
-
-
-class ForeignOptions(TypedDict, total=False):
-    """The options of an open that say how other stores are opened."""
-
-    cross_store_storage_options: Mapping[str, Mapping[str, Any]] | None
-    cross_store_timeout: float | None
-    cross_store_max_bytes: int | None
-    cross_store_max_stores: int | None
 
 
 class Opened(Protocol):

@@ -33,6 +33,7 @@ from zarr_xgroup.metadata.documents import (
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import ancestor_paths, is_node_name, join_path, normalize_path
 from zarr_xgroup.metadata.snapshots import Needs, Snapshot, Snapshots
+from zarr_xgroup.options import ForeignOptions, StoreOptions
 from zarr_xgroup.storage.checks import (
     check_foreign_root,
     check_group,
@@ -43,7 +44,7 @@ from zarr_xgroup.storage.checks import (
     unreadable_ends,
 )
 from zarr_xgroup.storage.failures import reason_of
-from zarr_xgroup.storage.foreign import ForeignOptions, ForeignStores
+from zarr_xgroup.storage.foreign import ForeignStores
 from zarr_xgroup.storage.limits import NO_LIMITS, ForeignLimits, request_limit
 from zarr_xgroup.storage.opening import (
     describe_store,
@@ -65,15 +66,6 @@ _NAMED = 3
 _IN_SHORT = Repr()
 _IN_SHORT.maxstring = 100
 _FOREIGN_OPTIONS = frozenset(ForeignOptions.__annotations__)
-
-
-class StoreOptions(ForeignOptions, total=False):
-    """The options that say how stores are opened: those of engine zarr, and of other stores."""
-
-    group: str | None
-    consolidated: bool | None
-    storage_options: dict[str, Any] | None
-    zarr_format: ZarrFormat | None
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ STORES = PACKAGE / "tests" / "stores"
 #: Folders from the top to the bottom: each imports only those that come after it.
 FOLDERS = ("report", "datasets", "conventions", "variables", "storage", "metadata")
 #: What every folder may import.
-COMMON = ("errors", "findings", "i18n", "redaction", "_compat", "resolver")
+COMMON = ("errors", "findings", "i18n", "options", "redaction", "_compat", "resolver")
 #: The modules of folders that do no I/O, and that know nothing that could.
 PURE = (
     *("metadata.", "conventions.", "variables.sources", "variables.functions", "resolver"),

@@ -25,7 +25,7 @@ from zarr_xgroup import (
     XGroupStoreNotFoundError,
 )
 from zarr_xgroup.backend import OpenOptions
-from zarr_xgroup.storage.library import StoreOptions
+from zarr_xgroup.options import StoreOptions
 from zarr_xgroup.tests import builders
 from zarr_xgroup.tests.builders import (
     SAMPLE,

@@ -7,7 +7,7 @@ import pytest
 
 import zarr_xgroup
 from zarr_xgroup.conventions import registry
-from zarr_xgroup.storage.library import StoreOptions
+from zarr_xgroup.options import StoreOptions
 from zarr_xgroup.tests.pages import DOCS, REPOSITORY
 
 README = REPOSITORY / "README.md"
