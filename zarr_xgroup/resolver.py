@@ -300,11 +300,11 @@ class _Search(Generic[T]):
         self._lookup = lookup
         self._referrer = referrer
         self._accept = accept
-        self._known: dict[tuple[int, str], _Found[T]] = {}
+        self._known: dict[tuple[Node, Keys], _Found[T]] = {}
 
     def follow(self, fragment: Fragment, chain: tuple[Fragment, ...]) -> _Found[T]:
         """Follow a reference that others, the chain, have led to."""
-        key = (fragment.node.store, str(fragment))
+        key = (fragment.node, fragment.keys)
         if key not in self._known:
             endless = _endless(fragment, chain)
             if endless is not None:
@@ -445,6 +445,8 @@ def _written(fragment: Fragment, error: XGroupError) -> str:
 
 
 def _endless(fragment: Fragment, chain: tuple[Fragment, ...]) -> _EndlessError | None:
+    if not chain:
+        return None
     places = [str(link) for link in (*chain, fragment)]
     if places[-1] in places[:-1]:
         reason = _("references form a cycle")
@@ -453,7 +455,7 @@ def _endless(fragment: Fragment, chain: tuple[Fragment, ...]) -> _EndlessError |
     else:
         return None
     reason = f"{reason}: {' -> '.join(places)}"
-    target = str(Reference.parse(chain[0] if chain else fragment))
+    target = str(Reference.parse(chain[0]))
     return _EndlessError(f"{places[0]}: {reason}", place=places[0], target=target, reason=reason)
 
 

@@ -184,9 +184,8 @@ class ArrayView:
 
     def attribute(self, key: str) -> Fragment | None:
         """Return one of the array's attributes, or None if it has none such."""
-        if self.attributes.get(key) is None:
-            return None
-        return Fragment(self.node, ("attributes", key), self.attributes[key])
+        value = self.document.attributes.get(key)
+        return None if value is None else Fragment(self.node, ("attributes", key), value)
 
     def document_of(self, node: Node) -> Document | None:
         """Return the document of a node, or None if there is none that can be used.
@@ -203,9 +202,8 @@ class ArrayView:
     def attribute_of(self, node: Node, key: str) -> Fragment | None:
         """Return an attribute of another node, or None if it has none such."""
         document = self.document_of(node)
-        if document is None or document.attributes.get(key) is None:
-            return None
-        return Fragment(node, ("attributes", key), document.attributes[key])
+        value = None if document is None else document.attributes.get(key)
+        return None if value is None else Fragment(node, ("attributes", key), value)
 
     def parsed(self, parse: Callable[[Fragment], T], fragment: Fragment) -> T:
         """Return what a function makes of a value, called once for each text of its attribute."""

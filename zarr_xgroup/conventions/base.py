@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from zarr_xgroup.conventions import lending
@@ -128,7 +129,7 @@ class ConventionHandler:
     @classmethod
     def _has_prefixed(cls, attributes: Mapping[str, Any]) -> bool:
         prefix = f"{cls.name}:"
-        return any(key.startswith(prefix) for key in attributes)
+        return any(map(methodcaller("startswith", prefix), attributes))
 
     @classmethod
     def _is_declared_above(cls, array: ArrayView, group: Node) -> bool:
@@ -155,7 +156,7 @@ class ConventionHandler:
         """Tell whether attributes of a node declare this convention."""
         if CONVENTIONS_KEY not in attributes:
             return False
-        return any(cls.matches(declaration) for declaration in declarations(attributes))
+        return any(map(cls.matches, declarations(attributes)))
 
     @classmethod
     def is_declared_of_store(cls, attributes: Mapping[str, Any]) -> bool:

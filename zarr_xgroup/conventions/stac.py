@@ -42,8 +42,8 @@ class StacProjHandler(ProjHandler):
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the CRS, and what follows from ``proj:transform``."""
         crs = array.derived(crs_of)
-        dims = rows_and_columns(array)
-        if self.name not in array.assumed or dims is None:
+        dims = rows_and_columns(array) if self.name in array.assumed else None
+        if dims is None:
             return array.found(crs=crs)
         lost = partial(coordinates_along, list(dims))
         transform = array.attempt(_transform, array, dims, lost=lost)

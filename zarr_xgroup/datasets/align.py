@@ -254,7 +254,7 @@ def _leave_indexes_to_xarray(
     Where xarray builds default indexes for a tree, it gives such a node the parent's
     coordinate if that has its index already, and the node's own if not.
     """
-    if not has_index_option() or not names:
+    if not names or not has_index_option():
         return
     while path := _parent(path):
         indexed = [name for name in names if name in datasets[path].xindexes]

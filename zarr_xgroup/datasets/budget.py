@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 from math import prod
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -60,6 +61,11 @@ class Cost:
     bytes: int
     chunks: int
 
+    @property
+    def is_free(self) -> bool:
+        """Whether it is so low that any number of such costs is borne."""
+        return self.bytes <= FREE_BYTES and self.chunks <= FREE_CHUNKS
+
     @classmethod
     def of(cls, shape: Collection[int], item: int, chunks: Iterable[Any]) -> Cost:
         """Return the cost of an array with items of so many bytes, in chunks of a shape."""
@@ -88,7 +94,8 @@ def beyond_budget(costs: Mapping[T, Cost]) -> frozenset[T]:
     """Return what one open does not read of what costs so much: the cheapest comes first."""
     spent = Cost(0, 0)
     beyond = set()
-    for key, cost in sorted(costs.items(), key=lambda item: item[1]):
+    counted = [(cost, key) for key, cost in costs.items() if not cost.is_free]
+    for cost, key in sorted(counted, key=itemgetter(0)):
         total = Cost(
             spent.bytes + max(0, cost.bytes - FREE_BYTES),
             spent.chunks + max(0, cost.chunks - FREE_CHUNKS),
