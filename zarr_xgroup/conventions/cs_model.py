@@ -8,8 +8,10 @@ read. A part that is a reference, or that cannot be one of the expected kind, st
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
+
+import msgspec
 
 from zarr_xgroup.conventions.crs import CRS_KEYS
 from zarr_xgroup.conventions.geolocation import named_axes
@@ -149,8 +151,7 @@ def _linked(fragment: Fragment, parse: Callable[[Fragment], T]) -> T | Part:
     return parse(fragment)
 
 
-@dataclass(frozen=True)
-class Values:
+class Values(msgspec.Struct, frozen=True):
     """How values are given: ``regular``, ``explicit`` or ``external``.
 
     Attributes
@@ -165,8 +166,7 @@ class Values:
     part: Part
 
 
-@dataclass(frozen=True)
-class CoordinateSet:
+class CoordinateSet(msgspec.Struct, frozen=True):
     """One set of coordinates along an axis, or what an axis says of its positions.
 
     Attributes
@@ -235,8 +235,7 @@ class CoordinateSet:
         return default if self.name is None else self.name.at(node).as_text()
 
 
-@dataclass(frozen=True)
-class Axis:
+class Axis(msgspec.Struct, frozen=True):
     """An axis of a CRS.
 
     Attributes
@@ -279,8 +278,7 @@ class Axis:
         )
 
 
-@dataclass(frozen=True)
-class System:
+class System(msgspec.Struct, frozen=True):
     """A coordinate reference system.
 
     Attributes
@@ -320,8 +318,7 @@ class System:
         )
 
 
-@dataclass(frozen=True)
-class Cs:
+class Cs(msgspec.Struct, frozen=True):
     """The attribute ``cs``.
 
     Attributes
@@ -336,7 +333,7 @@ class Cs:
 
     systems: tuple[System | Part, ...]
     identity: Part | None = None
-    wrong: tuple[Wrong, ...] = field(default=())
+    wrong: tuple[Wrong, ...] = ()
 
     @classmethod
     def parse(cls, fragment: Fragment) -> Cs:

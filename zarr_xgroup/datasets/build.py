@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import xarray as xr
 
 from zarr_xgroup.conventions.model import Claim
@@ -118,10 +119,11 @@ class Builder:
             names = dict(zip(map(str, variable.dims), planned.dims, strict=True))
             variable.dims = planned.dims
             variable.encoding = renamed_encoding(variable.encoding, names)
+        attributes = variable.attrs
         for key, value in planned.attributes.items():
-            if key not in variable.attrs:
-                variable.attrs[key] = copy_of(value)
-        variable.attrs.update(planned.rewritten)
+            if key not in attributes:
+                attributes[key] = copy_of(value)
+        attributes.update(planned.rewritten)
         if planned.coordinates:
             variable.encoding["coordinates"] = " ".join(planned.coordinates)
         return self._with_values(planned, variable)
@@ -230,7 +232,7 @@ def _without_contradicted(
             dropped.add("GeoTransform")
         if dropped & variable.attributes.keys():
             kept = {key: it for key, it in variable.attributes.items() if key not in dropped}
-            variable = replace(variable, attributes=kept)
+            variable = msgspec.structs.replace(variable, attributes=kept)
         yield name, variable
 
 

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from zarr_xgroup.datasets.budget import NO_LIMIT, IndexBudget
 from zarr_xgroup.datasets.interpretation import GroupReading
 from zarr_xgroup.datasets.naming import plan_group
@@ -78,6 +80,6 @@ def _moved(plan: GroupPlan, reading: GroupReading) -> GroupPlan:
             source = replace(source, node=nodes[source.node])
         users = tuple(nodes[user] for user in planned.users)
         referrer = None if planned.referrer is None else nodes[planned.referrer]
-        return replace(planned, source=source, users=users, referrer=referrer)
+        return msgspec.structs.replace(planned, source=source, users=users, referrer=referrer)
 
     return GroupPlan(reading, tuple(map(moved, plan.variables)), ())

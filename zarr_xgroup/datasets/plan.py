@@ -6,8 +6,10 @@ Pure. Naming and merging are done in `naming`; a plan is not edited afterwards.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from zarr_xgroup.conventions.model import Claim, Coordinate
 from zarr_xgroup.conventions.registry import (
@@ -41,9 +43,8 @@ class Rival:
     finding: Finding
 
 
-@dataclass(frozen=True, eq=False)
-class PlannedVariable:
-    """A variable of a group's Dataset.
+class PlannedVariable(msgspec.Struct, frozen=True, eq=False):
+    """A variable of a group's Dataset. There are thousands, and each is moved to many groups.
 
     Attributes
     ----------
@@ -93,7 +94,7 @@ class PlannedVariable:
     identity: Hashable | None = None
     is_own: bool = False
     is_coordinate: bool = False
-    attributes: Mapping[str, Any] = field(default_factory=dict)
+    attributes: Mapping[str, Any] = msgspec.field(default_factory=dict)
     coordinates: tuple[str, ...] = ()
     referrer: Node | None = None
     users: tuple[Node, ...] = ()
@@ -101,7 +102,7 @@ class PlannedVariable:
     claims: tuple[tuple[Claim, Node], ...] = ()
     rival: Rival | None = None
     bounds_of: str = ""
-    rewritten: Mapping[str, str] = field(default_factory=dict)
+    rewritten: Mapping[str, str] = msgspec.field(default_factory=dict)
     transform_of: frozenset[str] = frozenset()
     is_time: bool = False
     has_declared_decoding: bool = False

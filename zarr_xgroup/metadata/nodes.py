@@ -1,7 +1,8 @@
 """Places: a node of a store, and a JSON value that knows where it is written.
 
 There are many of each for every array: as structs of msgspec they are made, compared and hashed in
-a fraction of the time that frozen dataclasses take.
+a fraction of the time that frozen dataclasses take. The garbage collector need not look at them:
+what they hold is JSON, which leads back to nothing.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class Node(msgspec.Struct, frozen=True, gc=False):
         return f"/{self.path}"
 
 
-class Fragment(msgspec.Struct, frozen=True):
+class Fragment(msgspec.Struct, frozen=True, gc=False):
     """A JSON value that knows the node it is written in and the way to it.
 
     Attributes
@@ -142,7 +143,7 @@ class Fragment(msgspec.Struct, frozen=True):
         return error
 
 
-class Part(msgspec.Struct, frozen=True):
+class Part(msgspec.Struct, frozen=True, gc=False):
     """A JSON value and the way to it, in whichever node it is written: part of a model.
 
     Attributes
