@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 from typing import Any, Literal, TypeAlias
 
@@ -87,6 +88,11 @@ class _Shared:
 
     decoded: xr.Variable
     index: xr.Index | None = None
+
+    @cached_property
+    def has_writeable_index(self) -> bool:
+        """Whether values of its index can be written to, as they can before pandas 3."""
+        return self.index is not None and bool(self.decoded.values.flags.writeable)
 
 
 class Decoder:
@@ -216,9 +222,7 @@ class Decoder:
         dataset = self._assembled(group, own, data, shared, attributes)
         # xarray may make a coordinate of what is called as one of its dimensions.
         is_data = dataset.data_vars.keys() == data.keys()
-        if is_data and not any(
-            it.index is not None and _is_writeable(it.decoded) for it in shared.values()
-        ):
+        if is_data and not any(it.has_writeable_index for it in shared.values()):
             self._datasets[kind] = dataset
         return dataset
 
@@ -438,15 +442,10 @@ def _named_by_attributes(group: BuiltGroup) -> Iterator[str]:
             yield from text.split()
 
 
-def _is_writeable(variable: xr.Variable) -> bool:
-    """Tell whether the values of an index can be written to, as they can before pandas 3."""
-    return bool(variable.values.flags.writeable)
-
-
 def _own(name: str, shared: _Shared) -> tuple[xr.Variable, xr.Index | None]:
     """Return a shared coordinate and its index such that nothing can be changed in another one."""
     variable, index = shared.decoded, shared.index
-    if index is not None and _is_writeable(variable):
+    if index is not None and shared.has_writeable_index:
         index = index.copy(deep=True)
         variable = index.create_variables({name: variable})[name]
     own = variable.copy(deep=False)
