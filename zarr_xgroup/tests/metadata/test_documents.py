@@ -617,3 +617,11 @@ def test_a_number_too_long_for_the_parser() -> None:
 @pytest.mark.parametrize("value", [{}, {"a": [1, None, True, "\u00e9"]}, [], "text", 5, None])
 def test_json_in_any_of_its_encodings(value: Any) -> None:
     assert Pool().value(json.dumps(value, ensure_ascii=False).encode("utf-16"), "/a") == value
+
+
+@pytest.mark.parametrize("content", [b'"\\ud800"', b"1e400", b'["\\udc00", 1e999]', b"NaN"])
+def test_json_that_only_python_decodes(content: bytes) -> None:
+    """Msgspec, which decodes most texts, refuses it."""
+    with pytest.raises(msgspec.MsgspecError):
+        msgspec.json.decode(content)
+    assert repr(Pool().value(content, "/a/zarr.json")) == repr(json.loads(content))
