@@ -204,3 +204,27 @@ def test_what_is_below_an_array_is_reached_by_its_path() -> None:
     store: Any = memory_store(contents_of(documents))
     assert_the_same_alone(store)
     assert "below" in opened_groups(store)["/g"].coords
+
+
+def test_what_bounds_times_in_some_groups_is_decoded_with_them() -> None:
+    axis = {"coordinates": [{"values": {"external": {"node": "/shared/y"}}}]}
+    days = {
+        "values": {"external": {"node": "/shared/t"}},
+        "time": {"reference": "days since 2000-01-01"},
+    }
+    height = {"coordinates": [days]}
+    plain = array([2], ["y"], declaring("cs", cs={"crs": [{"axes": {"y": axis}}]}))
+    timed = array([2], ["y"], declaring("cs", cs={"crs": [{"axes": {"y": axis, "t": height}}]}))
+    documents = {
+        "zarr.json": group(),
+        "shared/zarr.json": group(),
+        "shared/t/zarr.json": array([], [], {"bounds": "y"}),
+        "shared/y/zarr.json": array([2], ["y"]),
+    }
+    for number, field in enumerate([plain, plain, plain, timed, timed, timed]):
+        documents |= {f"g{number}/zarr.json": group(), f"g{number}/v/zarr.json": field}
+    store: Any = memory_store(contents_of(documents))
+    assert_the_same_alone(store)
+    groups = opened_groups(store)
+    kinds = [groups[f"/g{number}"]["y"].dtype.kind for number in range(6)]
+    assert kinds == ["f", "f", "f", "M", "M", "M"]
