@@ -10,20 +10,17 @@ import re
 import sys
 import time
 import traceback
-import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from math import inf, prod
 from multiprocessing.connection import Connection
-from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import xarray as xr
 import zarr
 
-import zarr_xgroup
 from zarr_xgroup import XGroupError, XGroupNoPrincipalWarning, XGroupWarning
 from zarr_xgroup.metadata.documents import GROUP_KEYS
 from zarr_xgroup.metadata.paths import is_plain_name
@@ -38,6 +35,15 @@ from zarr_xgroup.tests.builders import (
     quietly,
 )
 from zarr_xgroup.tests.documents import array, group
+from zarr_xgroup.tests.fuzzing_reports import report_violations
+from zarr_xgroup.tests.outcomes import (
+    OF_DOCUMENTS,
+    Outcome,
+    Violation,
+    attempt,
+    place_of,
+    traceback_of,
+)
 from zarr_xgroup.tests.random_stores import (
     ASSUMED,
     DOCUMENT_NAMES,
@@ -52,83 +58,37 @@ from zarr_xgroup.tests.strategies import places
 if sys.platform != "win32":
     import resource
 
-T = TypeVar("T")
-
-PACKAGE = Path(zarr_xgroup.__file__).parent
-
 #: What declares conventions, as documents write it, in small letters.
 DECLARATIONS = ("zarr_conventions", "nz-1.0")
 
 #: More elements than this nobody reads, engine zarr neither.
 READABLE = 1_000_000
 
-#: What numpy and xarray warn of what is written, in whichever engine; engine zarr may not get there.
-_OF_DOCUMENTS = (
-    "overflow encountered in cast",
-    "Duplicate dimension names present",
-    "NumPy will stop allowing conversion of out-of-bound Python integers",  # older xarray: fill values
-    "Conversion of an array with ndim > 0 to a scalar is deprecated",  # older zarr: the same
-)
-
 #: Frames that engine zarr needs for no hierarchy met here, but for copies of groups in themselves.
 FRAMES = 500
+
+#: Of how many random stores one is explained and checked.
+REPORTS = 4
 
 #: By how many bytes a process may grow for one store, and how large it may become.
 MEMORY, ADDRESS_SPACE = 2**28, 2**33
 
 
-@dataclass(frozen=True)
-class Violation:
-    """A law that one way to open a store breaks.
+def violations(store: Documents, *, with_reports: bool = True) -> list[Violation]:
+    """Return the laws that are broken when a store is opened, each way to open it.
 
-    Attributes
+    Parameters
     ----------
-    law : str
-        In a few words.
-    at : str
-        The place in the code, or what it is about, as far as that is the same for other stores
-        that break the law for the same reason.
-    text : str
-        What happened, in full.
+    store : dict
+        The store.
+    with_reports : bool
+        Whether it is explained and checked as well, which takes longer than all else.
     """
-
-    law: str
-    at: str
-    text: str
-
-    @property
-    def kind(self) -> str:
-        return f"{self.law}: {self.at}"
-
-
-@dataclass(frozen=True)
-class Outcome(Generic[T]):
-    """What came of a call: a value or an error, and the warnings."""
-
-    value: T | None
-    error: Exception | None
-    warnings: tuple[Warning, ...]
-
-
-def attempt(function: Callable[..., T], *args: Any, **options: Any) -> Outcome[T]:
-    """Call a function, whatever comes of it."""
-    value, error = None, None
-    with warnings.catch_warnings(record=True) as given:
-        warnings.simplefilter("always")
-        try:
-            value = function(*args, **options)
-        except Exception as caught:  # noqa: BLE001 - what is raised is what is asked for
-            error = caught
-    told = [item.message for item in given]
-    return Outcome(value, error, tuple(item for item in told if isinstance(item, Warning)))
-
-
-def violations(store: Documents) -> list[Violation]:
-    """Return the laws that are broken when a store is opened, each way to open it."""
     examined = _Examined(store)
     if examined.has_huge_index and not HAS_INDEX_OPTION:
         return []  # xarray could not be kept from reading it
-    found = [*examined.tree(), *(it for path in examined.groups for it in examined.group(path))]
+    groups = (it for path in examined.groups for it in examined.group(path))
+    found = [*examined.tree(), *(examined.reports() if with_reports else ()), *groups]
     return list({violation.kind: violation for violation in found}.values())
 
 
@@ -156,6 +116,7 @@ class _Examined:
         )
         self.groups = [path for path in node_paths(documents) if self._is_group(path)]
         self._theirs = self._by_engine_zarr(xr.open_groups)
+        self._ours = self._by_us(xr.open_datatree)
 
     def _is_group(self, path: str) -> bool:
         prefix = f"{path}/" if path else ""
@@ -186,7 +147,7 @@ class _Examined:
 
     def tree(self) -> Iterator[Violation]:
         """Yield what is wrong with the tree."""
-        ours, theirs = self._by_us(xr.open_datatree), self._theirs
+        ours, theirs = self._ours, self._theirs
         yield from self._of_any(ours, theirs, "")
         if ours.value is None or theirs.value is None:
             return
@@ -216,12 +177,20 @@ class _Examined:
             if tree.value is not None:
                 yield from differences(ours.value, tree.value)
 
+    def reports(self) -> Iterator[Violation]:
+        """Yield what is wrong with what is told of the store."""
+        if not self.has_huge_index:  # of which another open was made than is told of
+            yield from report_violations(contents_of(self._documents), self._options, self._ours)
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        """The options of our own."""
+        return {} if self._assumed is None else {ASSUMED: self._assumed}
+
     def _by_us(self, function: Open, **options: Any) -> Outcome[Any]:
         if self.has_huge_index:  # engine zarr would read it as well
             options["create_default_indexes"] = False
-        if self._assumed is not None:
-            options["assume_conventions"] = self._assumed
-        return attempt(function, self._store, engine="xgroup", **options)
+        return attempt(function, self._store, engine="xgroup", **self._options, **options)
 
     def _by_engine_zarr(self, function: Open, **options: Any) -> Outcome[Any]:
         if not self._has_oracle:
@@ -248,10 +217,12 @@ class _Examined:
         if "is not aligned with its parents" in str(error) and not hides_indexes():
             is_right = True
         if error is not None and not is_right:
-            yield Violation("raises", f"{type(error).__name__} in {_place(error)}", _told(error))
+            yield Violation(
+                "raises", f"{type(error).__name__} in {place_of(error)}", traceback_of(error)
+            )
         known = (XGroupWarning, xr.SerializationWarning, *map(type, theirs.warnings))
         for warning in ours.warnings:
-            if not (isinstance(warning, known) or str(warning).startswith(_OF_DOCUMENTS)):
+            if not (isinstance(warning, known) or str(warning).startswith(OF_DOCUMENTS)):
                 kind = f"{type(warning).__name__}: {re.sub('[0-9]+', 'N', str(warning))[:40]}"
                 yield Violation("warns", kind, str(warning))
 
@@ -455,20 +426,6 @@ def _is_huge_index(key: str, documents: Documents) -> bool:
     return bool(names == [posixpath.basename(path)])
 
 
-def _place(error: BaseException) -> str:
-    """Return the last function of this package that an error came through."""
-    frames = traceback.extract_tb(error.__traceback__)
-    ours = [frame for frame in frames if Path(frame.filename).is_relative_to(PACKAGE)]
-    inner = [frame for frame in ours if "tests" not in Path(frame.filename).parts]
-    if not inner:
-        return "xarray"
-    return f"{Path(inner[-1].filename).stem}.{inner[-1].name}"
-
-
-def _told(error: BaseException) -> str:
-    return "".join(traceback.format_exception(error)[-6:])[-3000:]
-
-
 def _lost(ours: xr.Dataset, theirs: xr.Dataset) -> Iterator[Violation]:
     """Yield the variables that only engine zarr gives, or gives in another shape."""
     for name, variable in theirs.variables.items():
@@ -519,7 +476,7 @@ def differences(ours: Any, theirs: Any) -> Iterator[Violation]:
         quietly(assert_same, ours, theirs, values=readable)
     except AssertionError as error:
         line = traceback.extract_tb(error.__traceback__)[-1].line
-        yield Violation("differs", str(line), _told(error))
+        yield Violation("differs", str(line), traceback_of(error))
 
 
 def _unreadable(ours: xr.Dataset, theirs: xr.Dataset | None) -> Iterator[Violation]:
@@ -532,11 +489,11 @@ def _unreadable(ours: xr.Dataset, theirs: xr.Dataset | None) -> Iterator[Violati
         if error is None:
             continue
         is_stored = "source" in variable.encoding or "preferred_chunks" in variable.encoding
-        is_stored |= _place(error).startswith("stored.")  # what is worked out from an array
+        is_stored |= place_of(error).startswith("stored.")  # what is worked out from an array
         their = None if theirs is None else theirs.variables.get(name)
         if not is_stored or (their is not None and not _reading_error(their)):
-            kind = f"{type(error).__name__} in {_place(error)}"
-            yield Violation("cannot be read", kind, _told(error))
+            kind = f"{type(error).__name__} in {place_of(error)}"
+            yield Violation("cannot be read", kind, traceback_of(error))
 
 
 def _reading_error(variable: Any) -> Exception | None:
@@ -643,9 +600,9 @@ class Examiner:
         theirs.close()
         self._connection.recv()
 
-    def examine(self, store: Documents) -> list[Violation]:
-        """Return the laws that a store breaks."""
-        self._connection.send(store)
+    def examine(self, store: Documents, *, with_reports: bool = True) -> list[Violation]:
+        """Return the laws that a store breaks, see `violations`."""
+        self._connection.send((store, with_reports))
         if not self._connection.poll(self._seconds):
             self._restart()
             return [Violation("hangs", "", f"for more than {self._seconds} s")]
@@ -677,11 +634,11 @@ def _examine_all(connection: Connection) -> None:
     connection.send("ready")
     while True:
         try:
-            store = connection.recv()
+            store, with_reports = connection.recv()
         except EOFError:
             return
         before = _peak()
-        found = violations(store)
+        found = violations(store, with_reports=with_reports)
         if _peak() - before > MEMORY:
             found.append(Violation("takes memory", "", f"{_peak() - before >> 20} MB"))
         connection.send(found)
@@ -711,7 +668,9 @@ class Case:
     seeds: list[int]
 
 
-def searched(seeds: Iterable[int], seconds: float, end: float = inf) -> tuple[int, list[Case]]:
+def searched(
+    seeds: Iterable[int], seconds: float, end: float = inf, reports: int = REPORTS
+) -> tuple[int, list[Case]]:
     """Examine the random stores of seeds until some moment; return how many, and what was found.
 
     Parameters
@@ -722,6 +681,8 @@ def searched(seeds: Iterable[int], seconds: float, end: float = inf) -> tuple[in
         What a store may take.
     end : float
         When to stop, as `time.monotonic` says.
+    reports : int
+        Of how many stores one is explained and checked.
     """
     cases: dict[str, Case] = {}
     number = 0
@@ -731,7 +692,8 @@ def searched(seeds: Iterable[int], seconds: float, end: float = inf) -> tuple[in
             if time.monotonic() > end:
                 break
             number += 1
-            for violation in examiner.examine(random_store(seed)):
+            with_reports = seed % reports == 0
+            for violation in examiner.examine(random_store(seed), with_reports=with_reports):
                 cases.setdefault(violation.kind, Case(violation, [])).seeds.append(seed)
     return number, list(cases.values())
 
