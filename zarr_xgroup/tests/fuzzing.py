@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from math import inf, prod
 from multiprocessing.connection import Connection
 from typing import Any
@@ -116,7 +116,11 @@ class _Examined:
         )
         self.groups = [path for path in node_paths(documents) if self._is_group(path)]
         self._theirs = self._by_engine_zarr(xr.open_groups)
-        self._ours = self._by_us(xr.open_datatree)
+
+    @cached_property
+    def _ours(self) -> Outcome[Any]:
+        """What we make of the whole store."""
+        return self._by_us(xr.open_datatree)
 
     def _is_group(self, path: str) -> bool:
         prefix = f"{path}/" if path else ""
