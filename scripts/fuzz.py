@@ -1,10 +1,11 @@
 """Open random stores, and print which laws they break.
 
 ``python scripts/fuzz.py --number 1000 --seed 0`` opens the stores of the seeds 0 to 999 by this
-engine and by engine zarr, and prints a table of what breaks the laws of
-`zarr_xgroup.tests.fuzzing`: how often, the first seeds, and the first store cut down to what it
-takes, as JSON. That JSON, with a name, goes into `zarr_xgroup/tests/found_stores.json`, which the
-tests open for ever after. Stores depend on nothing but their seed.
+engine and by engine zarr, explains and checks some, and prints a table of what breaks the laws of
+`zarr_xgroup.tests.fuzzing` and `zarr_xgroup.tests.fuzzing_reports`: how often, the first seeds, and the
+first store cut down to what it takes, as JSON. That JSON, with a name, goes into
+`zarr_xgroup/tests/found_stores.json`, which the tests open for ever after. Stores depend on nothing but
+their seed.
 
 To search for long, choose seeds that nobody had (the tests have those from 0), give each core a worker
 (``--workers 2``), leave the cores to others (``nice -n 19``), and raise ``--limit`` where the machine
@@ -23,7 +24,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from math import inf
 
-from zarr_xgroup.tests.fuzzing import REPORTS, Case, searched, smallest
+from zarr_xgroup.tests.searching import REPORTS, Case, searched, smallest
 
 
 def searched_by_many(
@@ -35,10 +36,13 @@ def searched_by_many(
             pool.submit(searched, seeds[first::workers], seconds, end, reports)
             for first in range(workers)
         ]
+    results = [part.result() for part in parts]
     cases: dict[str, Case] = {}
-    for case in (case for part in parts for case in part.result()[1]):
-        cases.setdefault(case.violation.kind, Case(case.violation, [])).seeds.extend(case.seeds)
-    return sum(part.result()[0] for part in parts), list(cases.values())
+    for _number, found in results:
+        for case in found:
+            known = cases.setdefault(case.violation.kind, Case(case.violation, []))
+            known.seeds.extend(case.seeds)
+    return sum(number for number, _found in results), list(cases.values())
 
 
 def main() -> int:

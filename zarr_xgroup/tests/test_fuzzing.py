@@ -21,10 +21,12 @@ from zarr_xgroup.backend import XGroupBackendEntrypoint
 from zarr_xgroup.report.explanation import Explanation, FoundProblem
 from zarr_xgroup.tests.builders import OPENS_GROUPS, declaring, memory_store, oracle
 from zarr_xgroup.tests.documents import array, group
-from zarr_xgroup.tests.fuzzing import Examiner, differences, searched, shrunk, violations
+from zarr_xgroup.tests.fuzzing import differences, violations
 from zarr_xgroup.tests.fuzzing_reports import report_violations
 from zarr_xgroup.tests.outcomes import attempt
 from zarr_xgroup.tests.random_stores import ASSUMED, Documents, contents_of, random_store
+from zarr_xgroup.tests.searching import Examiner, searched
+from zarr_xgroup.tests.shrinking import shrunk
 
 #: Each store that was ever found to break a law, cut down to what it takes.
 FOUND: dict[str, Documents] = json.loads(
