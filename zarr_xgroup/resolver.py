@@ -321,10 +321,15 @@ class _Search(Generic[T]):
         if reference.uri is None and not reference.node.startswith("/"):
             self.depends_on_place = True
         nodes = self._candidates(fragment, reference)
-        unknown = [node for node in nodes if not self._lookup.knows(node)]
+        possible = [node for node in nodes if not self._is_in_array(node, fragment.node)]
+        unknown = [node for node in possible if not self._lookup.knows(node)]
         if unknown:  # all of them were taken down
             raise self._lookup.lack(Needs())
-        outcomes = [(node, self._at(node, reference, chain)) for node in nodes]
+        absent: _Found[T] = _Found(_AbsentError(_("not found in store")))
+        outcomes = [
+            (node, self._at(node, reference, chain) if node in possible else absent)
+            for node in nodes
+        ]
         fitting = [index for index, (_node, found) in enumerate(outcomes) if found.fits]
         if not fitting:
             raise self._failure(fragment, reference, outcomes, is_nested=len(chain) > 2)
@@ -364,6 +369,18 @@ class _Search(Generic[T]):
             place, target = str(fragment), str(reference)
             raise XGroupStoreError.of(error.store, str(error), place, target) from error
 
+    def _is_in_array(self, node: Node, written: Node) -> bool:
+        """Tell whether a node would be in the array that refers to it, where Zarr has none.
+
+        Most references could mean one, which is not asked for. What is in another array is: whether
+        that is known to be an array depends on what else was read.
+        """
+        arrays = [self._referrer]
+        document = self._lookup.store_of(written).document(written.path)
+        if document is not None and document.is_array:
+            arrays.append(written)
+        return any(node.store == it.store and node.path.startswith(f"{it.path}/") for it in arrays)
+
     def _at(self, node: Node, reference: Reference, chain: tuple[Fragment, ...]) -> _Found[T]:
         """Return what a reference to a node, or to a part of its document, leads to."""
         try:
@@ -385,7 +402,7 @@ class _Search(Generic[T]):
         return [
             f"{node} ({found.result})"
             for node, found in outcomes
-            if self._lookup.document(node) is not None
+            if self._lookup.store_of(node).document(node.path) is not None
         ]
 
     def _failure(

@@ -104,7 +104,7 @@ class ArrayView:
     depends_on_place : bool
         Whether anything was looked at that is something else for an array of another group.
     compared : set of Node
-        Nodes that it was found not to be.
+        Nodes that it was found not to be, and groups that it was found not to be in.
     missed : set of str
         Names of arrays that its group was found not to have.
     """
@@ -234,6 +234,14 @@ class ArrayView:
         self.compared.add(node)
         return False
 
+    def is_near(self, node: Node) -> bool:
+        """Tell whether a node is in the group of the array."""
+        if node.group == self.node.group:
+            self._looked_around = True
+            return True
+        self.compared.add(node.group)
+        return False
+
     def derived(self, function: Callable[[ArrayView], T]) -> T:
         """Return what a function says of the array; it is called once."""
         if function not in self._derived:
@@ -333,7 +341,7 @@ class ArrayView:
         problem = self.lookup.store_of(node).problem(node.path)
         if isinstance(problem, XGroupStoreError) and problem.store:
             self.problem(problem, _("the attributes of {node}").format(node=node))
-        elif problem is not None and node.group != self.node.group:
+        elif problem is not None and not self.is_near(node):
             self.note(
                 _("{node} was opened without attributes: {reason}").format(
                     node=node, reason=problem

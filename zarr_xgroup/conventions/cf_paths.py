@@ -114,7 +114,7 @@ class Follower:
         `place` is what refers to it. Raises XGroupMetadataError if it cannot be opened.
         """
         source = self._array.stored(Stored(node, dims), place)
-        is_followed = self._by_name and node.group != self._array.node.group
+        is_followed = self._by_name and not self._array.is_near(node)
         if not is_followed or not links_left or node in self._followed or not self._left:
             return Coordinate(node.name, source)
         self._followed.add(node)

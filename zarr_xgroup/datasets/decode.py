@@ -262,7 +262,7 @@ class Decoder:
             if isinstance(planned.source, Given):
                 continue  # equal variables of a third party may be described otherwise
             # Numbers of a grid can be the same where its size is not: the source tells.
-            key = (name, planned.source, planned.dims, repr(planned.attributes))
+            key = (name, planned.source, planned.dims, repr(planned.attributes), planned.is_time)
             if key not in self._seen:
                 self._seen.add(key)  # worth it from the second group on that has it
                 continue
@@ -281,6 +281,8 @@ class Decoder:
                 variable = group.make(planned)
                 if not _RELATIONS.isdisjoint(variable.attrs):
                     return None
+                if planned.is_time and "units" not in variable.attrs:
+                    return None  # it bounds times, and is decoded with them
                 self._try_decoding(group, {name: variable})
                 decoded, index = self._alone(name, {name: variable}, self._options)
                 if decoded is not None and isinstance(variable._data, np.ndarray):

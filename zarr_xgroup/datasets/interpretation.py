@@ -123,7 +123,7 @@ class _Answer:
     conventions : tuple of handler classes
         Those that apply and were asked.
     but_for : frozenset of Node
-        Arrays that it may not be the same for, because they were looked at.
+        Arrays, and groups of arrays, that it may not be the same for, because they were looked at.
     without : frozenset of str
         Names of arrays that the group must not have, because they were looked for.
     is_whole : bool
@@ -141,7 +141,8 @@ class _Answer:
 
     def holds_for(self, view: ArrayView) -> bool:
         """Tell whether it is the same for an array with the same metadata."""
-        return view.node not in self.but_for and view.has_none_of(self.without)
+        is_looked_at = not self.but_for.isdisjoint((view.node, view.node.group))
+        return not is_looked_at and view.has_none_of(self.without)
 
 
 @dataclass(frozen=True, eq=False)

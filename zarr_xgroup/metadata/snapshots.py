@@ -35,6 +35,8 @@ class Snapshot:
         Whether a reference led here.
     is_served : bool
         Whether a server may be asked for its nodes, which may take some names for other paths.
+    splits_at_backslash : bool
+        Whether the chunks of a node with a backslash in its name would be looked for elsewhere.
 
     Attributes
     ----------
@@ -52,11 +54,13 @@ class Snapshot:
         *,
         is_foreign: bool = False,
         is_served: bool = True,
+        splits_at_backslash: bool = False,
     ) -> None:
         self.name = name
         self.zarr_format = zarr_format
         self.is_foreign = is_foreign
         self.is_served = is_served
+        self.splits_at_backslash = splits_at_backslash
         self.consolidated_at: str | None = None
         self.problems: dict[str, XGroupError] = {}
         self._pool = Pool()
@@ -78,6 +82,8 @@ class Snapshot:
 
     def can_have(self, path: str) -> bool:
         """Tell whether a path can be that of a node of this store."""
+        if self.splits_at_backslash and "\\" in path:
+            return False
         return is_node_path(path, is_served=self.is_served)
 
     def is_known(self, path: str) -> bool:
@@ -89,7 +95,7 @@ class Snapshot:
             return True
         if path in self._documents or path in self._absent or path in self.problems:
             return True
-        return self.is_consolidated(path) or self._is_below_array(path) or self._is_not_listed(path)
+        return self.is_consolidated(path) or self._is_not_listed(path)
 
     def is_consolidated(self, path: str) -> bool:
         """Tell whether consolidated metadata says what there is at a path."""

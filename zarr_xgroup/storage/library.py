@@ -50,6 +50,7 @@ from zarr_xgroup.storage.opening import (
     describe_store,
     is_served,
     open_store,
+    splits_at_backslash,
     supports_listing,
     uri_of,
 )
@@ -160,7 +161,7 @@ class Library:
     def around(cls, store: Store, zarr_format: ZarrFormat) -> Self:
         """Return the library of a store that somebody has open, of which nothing is known yet."""
         library = cls()
-        snapshot = Snapshot(describe_store(store), zarr_format, is_served=is_served(store))
+        snapshot = _snapshot(store, describe_store(store), zarr_format)
         library._add(OpenStore(store, closes=False), snapshot)
         library._foreign = ForeignStores(library, uri_of(store), {})
         return library
@@ -210,7 +211,7 @@ class Library:
         All those that are consolidated are read at once; then all others, as far as they can be listed.
         """
         known = self.snapshots[0]
-        own = Snapshot(known.name, known.zarr_format)
+        own = _snapshot(self.zarr_store(0), known.name, known.zarr_format)
         store = OpenStore(self.zarr_store(0), closes=False, ignores_consolidated=True)
         number = self._add(store, own)
         nodes = [*known.nodes_below(group)] + [group] * (group != known.consolidated_at)
@@ -290,7 +291,7 @@ class Library:
             zarr_format = format_of(found[group]) or format_of(found[""])
             if zarr_format is None:
                 raise await _why_nothing(StoreReader(store), found, group, name, options)
-            snapshot = Snapshot(name, zarr_format, is_served=is_served(store))
+            snapshot = _snapshot(store, name, zarr_format)
             ignores = consolidated is False
             number = self._add(OpenStore(store, closes, ignores_consolidated=ignores), snapshot)
             for path, values in found.items():
@@ -321,12 +322,8 @@ class Library:
         try:
             reader = StoreReader(place.store, limits.timeout, most=limits.document)
             found = await _read_ends(reader, [], {})
-            snapshot = Snapshot(
-                name,
-                format_of(found[""]) or 3,
-                is_foreign=True,
-                is_served=is_served(place.store),
-            )
+            zarr_format = format_of(found[""]) or 3
+            snapshot = _snapshot(place.store, name, zarr_format, is_foreign=True)
             for path, values in found.items():
                 snapshot.learn_node(path, values)
             check_foreign_root(snapshot, found[""])
@@ -503,6 +500,19 @@ class Library:
             await self._read_members(number, level, is_tree=True, with_parents=False)
 
 
+def _snapshot(
+    store: Store, name: str, zarr_format: ZarrFormat, *, is_foreign: bool = False
+) -> Snapshot:
+    """Return what is known of a store of which nothing was read yet."""
+    return Snapshot(
+        name,
+        zarr_format,
+        is_foreign=is_foreign,
+        is_served=is_served(store),
+        splits_at_backslash=splits_at_backslash(store),
+    )
+
+
 def _close(stores: Iterable[Store]) -> None:
     for store in stores:
         store.close()
@@ -577,10 +587,10 @@ def _left_out(snapshot: Snapshot, at: Node, keys: Sequence[str]) -> Iterator[Fin
 
 
 def _unlisted(snapshot: Snapshot, group: Node, names: Sequence[str]) -> Iterator[Finding]:
-    """Yield a finding about names in a listing that a server could take for other ones."""
+    """Yield a finding about names in a listing that zarr or a server would take for others."""
     message = _(
-        "Group {path} of {store} has {count} members whose names a server could take for other "
-        "paths; they were left out: {names}"
+        "Group {path} of {store} has {count} members whose names zarr or a server would take "
+        "for other paths; they were left out: {names}"
     ).format(path=group, store=snapshot.name, count=len(names), names=_in_short(names))
     if names:
         yield Finding(Kind.METADATA, message, node=group, error=XGroupMetadataError(message))

@@ -154,5 +154,10 @@ def is_served(store: Store) -> bool:
     return not isinstance(store, LocalStore | MemoryStore | ZipStore)
 
 
+def splits_at_backslash(store: Store) -> bool:
+    """Tell whether zarr takes a backslash in a path for a slash, as its newer versions do."""
+    return "\\" not in StorePath(store, "a\\b").path
+
+
 def _file_uri(path: Path) -> str:
     return f"file://{quote(str(path))}"

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from zarr.abc.store import RangeByteRequest, Store
 from zarr.core.buffer import default_buffer_prototype
-from zarr.storage import FsspecStore, StorePath
+from zarr.storage import FsspecStore
 
 from zarr_xgroup.errors import XGroupStoreError
 from zarr_xgroup.i18n import _
@@ -95,8 +95,7 @@ class StoreReader:
                     for key in keys
                     if key.lstrip("/").startswith(below)
                 }
-            names = names or await self._referred_to(group)
-            return {name for name in names if self._can_be_node(name)}
+            return names or await self._referred_to(group)
 
         return await self._attempt(listed, f"/{group}")
 
@@ -116,12 +115,6 @@ class StoreReader:
         except FileNotFoundError:
             return set()
         return {name.rpartition("/")[2] for name in found}
-
-    def _can_be_node(self, name: str) -> bool:
-        """Tell whether zarr can ask for what is called so; it may take backslashes for slashes."""
-        if not {".", ".."}.isdisjoint(name.split("\\")):
-            return False
-        return "\\" not in name or StorePath(self._store, name).path == name
 
     async def _value(self, key: str) -> Any:
         """Return what stands at a key, None without anything, or the error in its way."""

@@ -1,29 +1,20 @@
-"""The laws that hold for every store whatever, and how a store that breaks one is cut down."""
+"""The laws that hold for every store whatever: what each way to open it gives, beside engine zarr."""
 
-import copy
 import gc
 import json
-import logging
-import multiprocessing
 import posixpath
 import re
 import sys
-import time
 import traceback
-import warnings
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from functools import cache, partial
-from math import inf, prod
-from multiprocessing.connection import Connection
-from pathlib import Path
-from typing import Any, Generic, TypeVar
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache, cached_property
+from math import prod
+from typing import Any
 
 import xarray as xr
 import zarr
 
-import zarr_xgroup
 from zarr_xgroup import XGroupError, XGroupNoPrincipalWarning, XGroupWarning
 from zarr_xgroup.metadata.documents import GROUP_KEYS
 from zarr_xgroup.metadata.paths import is_plain_name
@@ -38,6 +29,15 @@ from zarr_xgroup.tests.builders import (
     quietly,
 )
 from zarr_xgroup.tests.documents import array, group
+from zarr_xgroup.tests.fuzzing_reports import report_violations
+from zarr_xgroup.tests.outcomes import (
+    OF_DOCUMENTS,
+    Outcome,
+    Violation,
+    attempt,
+    place_of,
+    traceback_of,
+)
 from zarr_xgroup.tests.random_stores import (
     ASSUMED,
     DOCUMENT_NAMES,
@@ -45,16 +45,8 @@ from zarr_xgroup.tests.random_stores import (
     Json,
     contents_of,
     node_paths,
-    random_store,
 )
 from zarr_xgroup.tests.strategies import places
-
-if sys.platform != "win32":
-    import resource
-
-T = TypeVar("T")
-
-PACKAGE = Path(zarr_xgroup.__file__).parent
 
 #: What declares conventions, as documents write it, in small letters.
 DECLARATIONS = ("zarr_conventions", "nz-1.0")
@@ -62,73 +54,25 @@ DECLARATIONS = ("zarr_conventions", "nz-1.0")
 #: More elements than this nobody reads, engine zarr neither.
 READABLE = 1_000_000
 
-#: What numpy and xarray warn of what is written, in whichever engine; engine zarr may not get there.
-_OF_DOCUMENTS = (
-    "overflow encountered in cast",
-    "Duplicate dimension names present",
-    "NumPy will stop allowing conversion of out-of-bound Python integers",  # older xarray: fill values
-    "Conversion of an array with ndim > 0 to a scalar is deprecated",  # older zarr: the same
-)
-
 #: Frames that engine zarr needs for no hierarchy met here, but for copies of groups in themselves.
 FRAMES = 500
 
-#: By how many bytes a process may grow for one store, and how large it may become.
-MEMORY, ADDRESS_SPACE = 2**28, 2**33
 
+def violations(store: Documents, *, with_reports: bool = True) -> list[Violation]:
+    """Return the laws that are broken when a store is opened, each way to open it.
 
-@dataclass(frozen=True)
-class Violation:
-    """A law that one way to open a store breaks.
-
-    Attributes
+    Parameters
     ----------
-    law : str
-        In a few words.
-    at : str
-        The place in the code, or what it is about, as far as that is the same for other stores
-        that break the law for the same reason.
-    text : str
-        What happened, in full.
+    store : dict
+        The store.
+    with_reports : bool
+        Whether it is explained and checked as well, which takes longer than all else.
     """
-
-    law: str
-    at: str
-    text: str
-
-    @property
-    def kind(self) -> str:
-        return f"{self.law}: {self.at}"
-
-
-@dataclass(frozen=True)
-class Outcome(Generic[T]):
-    """What came of a call: a value or an error, and the warnings."""
-
-    value: T | None
-    error: Exception | None
-    warnings: tuple[Warning, ...]
-
-
-def attempt(function: Callable[..., T], *args: Any, **options: Any) -> Outcome[T]:
-    """Call a function, whatever comes of it."""
-    value, error = None, None
-    with warnings.catch_warnings(record=True) as given:
-        warnings.simplefilter("always")
-        try:
-            value = function(*args, **options)
-        except Exception as caught:  # noqa: BLE001 - what is raised is what is asked for
-            error = caught
-    told = [item.message for item in given]
-    return Outcome(value, error, tuple(item for item in told if isinstance(item, Warning)))
-
-
-def violations(store: Documents) -> list[Violation]:
-    """Return the laws that are broken when a store is opened, each way to open it."""
     examined = _Examined(store)
     if examined.has_huge_index and not HAS_INDEX_OPTION:
         return []  # xarray could not be kept from reading it
-    found = [*examined.tree(), *(it for path in examined.groups for it in examined.group(path))]
+    groups = (it for path in examined.groups for it in examined.group(path))
+    found = [*examined.tree(), *(examined.reports() if with_reports else ()), *groups]
     return list({violation.kind: violation for violation in found}.values())
 
 
@@ -150,12 +94,17 @@ class _Examined:
         self._store = memory_store(contents_of(documents))
         self._has_oracle = not any(_is_huge(document) for document in _all_documents(documents))
         self.has_huge_index = any(_is_huge_index(key, documents) for key in documents)
-        self._copies = any(
+        self._has_copies = any(
             posixpath.basename(key) == ".zmetadata" or "consolidated" in json.dumps(document)
             for key, document in documents.items()
         )
         self.groups = [path for path in node_paths(documents) if self._is_group(path)]
         self._theirs = self._by_engine_zarr(xr.open_groups)
+
+    @cached_property
+    def _ours(self) -> Outcome[Any]:
+        """What we make of the whole store."""
+        return self._by_us(xr.open_datatree)
 
     def _is_group(self, path: str) -> bool:
         prefix = f"{path}/" if path else ""
@@ -181,12 +130,12 @@ class _Examined:
             is_alike = len(comparable.variables) == len(theirs.value.variables)
             if is_alike and not (self._declares(path) or _tells(ours)):
                 yield from differences(ours.value, theirs.value)
-        elif self._has_oracle and not self._copies:
+        elif self._has_oracle and not self._has_copies:
             yield from _missing(ours.value, ours.warnings, self._alone(path), path)
 
     def tree(self) -> Iterator[Violation]:
         """Yield what is wrong with the tree."""
-        ours, theirs = self._by_us(xr.open_datatree), self._theirs
+        ours, theirs = self._ours, self._theirs
         yield from self._of_any(ours, theirs, "")
         if ours.value is None or theirs.value is None:
             return
@@ -201,7 +150,7 @@ class _Examined:
             else:
                 yield Violation("loses a group", "", path)
         added = set(ours.value.groups) - set(theirs.value)
-        if not self._copies:
+        if not self._has_copies:
             yield from (
                 Violation("adds a group", "", path)
                 for path in added - {f"/{path}" for path in self.groups}
@@ -216,12 +165,20 @@ class _Examined:
             if tree.value is not None:
                 yield from differences(ours.value, tree.value)
 
+    def reports(self) -> Iterator[Violation]:
+        """Yield what is wrong with what is told of the store."""
+        if not self.has_huge_index:  # of which another open was made than is told of
+            yield from report_violations(contents_of(self._documents), self._options, self._ours)
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        """The options of our own."""
+        return {} if self._assumed is None else {ASSUMED: self._assumed}
+
     def _by_us(self, function: Open, **options: Any) -> Outcome[Any]:
         if self.has_huge_index:  # engine zarr would read it as well
             options["create_default_indexes"] = False
-        if self._assumed is not None:
-            options["assume_conventions"] = self._assumed
-        return attempt(function, self._store, engine="xgroup", **options)
+        return attempt(function, self._store, engine="xgroup", **self._options, **options)
 
     def _by_engine_zarr(self, function: Open, **options: Any) -> Outcome[Any]:
         if not self._has_oracle:
@@ -248,10 +205,12 @@ class _Examined:
         if "is not aligned with its parents" in str(error) and not hides_indexes():
             is_right = True
         if error is not None and not is_right:
-            yield Violation("raises", f"{type(error).__name__} in {_place(error)}", _told(error))
+            yield Violation(
+                "raises", f"{type(error).__name__} in {place_of(error)}", traceback_of(error)
+            )
         known = (XGroupWarning, xr.SerializationWarning, *map(type, theirs.warnings))
         for warning in ours.warnings:
-            if not (isinstance(warning, known) or str(warning).startswith(_OF_DOCUMENTS)):
+            if not (isinstance(warning, known) or str(warning).startswith(OF_DOCUMENTS)):
                 kind = f"{type(warning).__name__}: {re.sub('[0-9]+', 'N', str(warning))[:40]}"
                 yield Violation("warns", kind, str(warning))
 
@@ -265,12 +224,12 @@ class _Examined:
         asked = attempt(lambda: root[path] if root and path else root)
         is_asked = root is None or root.metadata.consolidated_metadata is not None
         is_lost = is_asked and not isinstance(asked.value, zarr.Group)
-        return alone.error is not None or (self._copies and is_lost)
+        return alone.error is not None or (self._has_copies and is_lost)
 
     def _is_known(self, path: str) -> bool:
         """Return whether a group is taken, and engine zarr takes it for what it is."""
         names = [name for name in path.split("/") if name]
-        if names and self._copies and not asks_root():
+        if names and self._has_copies and not asks_root():
             return False
         normalized = "/".join(names)
         return (
@@ -284,7 +243,7 @@ class _Examined:
 
         Engine zarr lists such a group in the store, if it is not directly in the root.
         """
-        keys = list(_copies(self._documents))
+        keys = list(_copied_keys(self._documents))
         is_there = {path, f"{path}/.zgroup"}.intersection(keys)
         inside = (key for key in keys if posixpath.basename(key) not in DOCUMENT_NAMES[1:4])
         of_v2 = (posixpath.dirname(key) for key in keys)
@@ -371,7 +330,7 @@ def hides_indexes() -> bool:
     return attempt(xr.DataTree.from_dict, nodes).error is None
 
 
-def _copies(documents: Documents) -> Iterator[str]:
+def _copied_keys(documents: Documents) -> Iterator[str]:
     """Yield the keys of what is consolidated at the root."""
     for key, outer in (("zarr.json", "consolidated_metadata"), (".zmetadata", None)):
         document = documents.get(key)
@@ -455,20 +414,6 @@ def _is_huge_index(key: str, documents: Documents) -> bool:
     return bool(names == [posixpath.basename(path)])
 
 
-def _place(error: BaseException) -> str:
-    """Return the last function of this package that an error came through."""
-    frames = traceback.extract_tb(error.__traceback__)
-    ours = [frame for frame in frames if Path(frame.filename).is_relative_to(PACKAGE)]
-    inner = [frame for frame in ours if "tests" not in Path(frame.filename).parts]
-    if not inner:
-        return "xarray"
-    return f"{Path(inner[-1].filename).stem}.{inner[-1].name}"
-
-
-def _told(error: BaseException) -> str:
-    return "".join(traceback.format_exception(error)[-6:])[-3000:]
-
-
 def _lost(ours: xr.Dataset, theirs: xr.Dataset) -> Iterator[Violation]:
     """Yield the variables that only engine zarr gives, or gives in another shape."""
     for name, variable in theirs.variables.items():
@@ -519,7 +464,7 @@ def differences(ours: Any, theirs: Any) -> Iterator[Violation]:
         quietly(assert_same, ours, theirs, values=readable)
     except AssertionError as error:
         line = traceback.extract_tb(error.__traceback__)[-1].line
-        yield Violation("differs", str(line), _told(error))
+        yield Violation("differs", str(line), traceback_of(error))
 
 
 def _unreadable(ours: xr.Dataset, theirs: xr.Dataset | None) -> Iterator[Violation]:
@@ -532,216 +477,12 @@ def _unreadable(ours: xr.Dataset, theirs: xr.Dataset | None) -> Iterator[Violati
         if error is None:
             continue
         is_stored = "source" in variable.encoding or "preferred_chunks" in variable.encoding
-        is_stored |= _place(error).startswith("stored.")  # what is worked out from an array
+        is_stored |= place_of(error).startswith("stored.")  # what is worked out from an array
         their = None if theirs is None else theirs.variables.get(name)
         if not is_stored or (their is not None and not _reading_error(their)):
-            kind = f"{type(error).__name__} in {_place(error)}"
-            yield Violation("cannot be read", kind, _told(error))
+            kind = f"{type(error).__name__} in {place_of(error)}"
+            yield Violation("cannot be read", kind, traceback_of(error))
 
 
 def _reading_error(variable: Any) -> Exception | None:
     return attempt(lambda: variable.values).error if variable.size <= READABLE else None
-
-
-# Cutting down.
-
-
-#: Without these a document is broken in another way than the one looked for.
-_ALWAYS_THERE = frozenset({"zarr_format", "node_type", "shape", "chunk_shape", "chunks"})
-
-
-def shrunk(store: Documents, breaks: Callable[[Documents], bool], seconds: float) -> Documents:
-    """Return the smallest store found that still breaks a law; the search takes some seconds.
-
-    Whatever can be left out or made simpler is, one by one, until nothing more can.
-    """
-    end = time.monotonic() + seconds
-    found = True
-    while found:
-        found, position = False, 0
-        while position < len(steps := _steps(store)):
-            if time.monotonic() > end:
-                return store
-            candidate = steps[position](store)
-            if _size(candidate) < _size(store) and breaks(candidate):
-                store, found = candidate, True
-            else:
-                position += 1
-    return store
-
-
-def _steps(store: Documents) -> list[Callable[[Documents], Documents]]:
-    """Return what makes a store smaller, what takes away most first."""
-    ways = [way for way in sorted(_ways(store), key=len) if way[-1] not in _ALWAYS_THERE]
-    return [
-        *(partial(_without_node, path=path) for path in node_paths(store)),
-        *(partial(_without, way=way) for way in ways),
-        *(partial(_simplified, way=way) for way in ways),
-    ]
-
-
-def _ways(value: Json) -> Iterator[tuple[Any, ...]]:
-    """Yield the keys that lead to each member of a JSON value."""
-    if isinstance(value, dict | list):
-        keys: Iterable[Any] = value if isinstance(value, dict) else range(len(value))
-        for key in keys:
-            yield (key,)
-            yield from ((key, *rest) for rest in _ways(value[key]))
-
-
-def _without_node(store: Documents, path: str) -> Documents:
-    return {key: value for key, value in store.items() if not key.startswith(f"{path}/")}
-
-
-def _without(store: Documents, way: tuple[Any, ...]) -> Documents:
-    result, container = _copied(store, way)
-    del container[way[-1]]
-    return result
-
-
-def _simplified(store: Documents, way: tuple[Any, ...]) -> Documents:
-    """Return a store with an empty value, of the type that it has, at one place."""
-    result, container = _copied(store, way)
-    container[way[-1]] = type(container[way[-1]] or 0)()
-    return result
-
-
-def _copied(store: Documents, way: tuple[Any, ...]) -> tuple[Documents, Any]:
-    """Return a copy of a store, and what holds a member of it."""
-    result = copy.deepcopy(store)
-    container: Any = result
-    for key in way[:-1]:
-        container = container[key]
-    return result, container
-
-
-def _size(store: Documents) -> int:
-    return len(json.dumps(store))
-
-
-# In another process, which may hang or grow.
-
-
-class Examiner:
-    """Examines stores in a process of its own, which is ended when it takes too long.
-
-    Parameters
-    ----------
-    seconds : float
-        What a store may take.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._start()
-
-    def _start(self) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=_examine_all, args=(theirs,), daemon=True)
-        self._process.start()
-        theirs.close()
-        self._connection.recv()
-
-    def examine(self, store: Documents) -> list[Violation]:
-        """Return the laws that a store breaks."""
-        self._connection.send(store)
-        if not self._connection.poll(self._seconds):
-            self._restart()
-            return [Violation("hangs", "", f"for more than {self._seconds} s")]
-        try:
-            return list(self._connection.recv())
-        except EOFError:
-            self._restart()
-            return [Violation("ends the process", "", "")]
-
-    def _restart(self) -> None:
-        self.close()
-        self._start()
-
-    def close(self) -> None:
-        """End the process."""
-        self._process.kill()
-        self._process.join()
-        self._connection.close()
-
-
-def _examine_all(connection: Connection) -> None:
-    """Examine each store that comes, until the other end is closed."""
-    if sys.platform != "win32":
-        resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
-    logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # zarr leaves errors behind
-    violations(random_store(0))  # what is loaded once is no time and no memory of a store
-    gc.freeze()  # none of it is garbage: collections need not look at it again
-    gc.set_threshold(20_000, 50, 50)
-    connection.send("ready")
-    while True:
-        try:
-            store = connection.recv()
-        except EOFError:
-            return
-        before = _peak()
-        found = violations(store)
-        if _peak() - before > MEMORY:
-            found.append(Violation("takes memory", "", f"{_peak() - before >> 20} MB"))
-        connection.send(found)
-
-
-def _peak() -> int:
-    """Return the most memory in bytes that this process has had, as far as the system says."""
-    if sys.platform == "win32":
-        return 0
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-
-
-@dataclass
-class Case:
-    """Stores that break a law in the same way.
-
-    Attributes
-    ----------
-    violation : Violation
-        That of the first store.
-    seeds : list of int
-        Of all of them.
-    """
-
-    violation: Violation
-    seeds: list[int]
-
-
-def searched(seeds: Iterable[int], seconds: float, end: float = inf) -> tuple[int, list[Case]]:
-    """Examine the random stores of seeds until some moment; return how many, and what was found.
-
-    Parameters
-    ----------
-    seeds : iterable of int
-        Of `random_store`.
-    seconds : float
-        What a store may take.
-    end : float
-        When to stop, as `time.monotonic` says.
-    """
-    cases: dict[str, Case] = {}
-    number = 0
-    examiner = Examiner(seconds)
-    with closing(examiner):
-        for seed in seeds:
-            if time.monotonic() > end:
-                break
-            number += 1
-            for violation in examiner.examine(random_store(seed)):
-                cases.setdefault(violation.kind, Case(violation, [])).seeds.append(seed)
-    return number, list(cases.values())
-
-
-def smallest(case: Case, seconds: float, effort: float) -> Documents:
-    """Return the store of a case, cut down with some seconds of effort."""
-    examiner = Examiner(seconds)
-
-    def breaks(store: Documents) -> bool:
-        return case.violation.kind in {found.kind for found in examiner.examine(store)}
-
-    with closing(examiner):
-        return shrunk(random_store(case.seeds[0]), breaks, effort)

@@ -21,6 +21,7 @@ import xarray as xr
 import zarr
 from packaging.version import Version
 
+from zarr_xgroup import check, explain
 from zarr_xgroup.tests.builders import (
     XARRAY,
     Array,
@@ -30,6 +31,7 @@ from zarr_xgroup.tests.builders import (
     build,
     coordinate,
     declaring,
+    memory_store,
 )
 from zarr_xgroup.tests.documents import STORES
 from zarr_xgroup.tests.servers import FileServer
@@ -290,3 +292,58 @@ def test_a_thousand_opens_leave_nothing_behind(
     assert after["threads"] <= before["threads"] + 2
     assert after["descriptors"] <= before["descriptors"] + 2
     assert after["memory"] - before["memory"] < 2**25
+
+
+# Explanations and checks.
+
+each_report = pytest.mark.parametrize("report", [explain, check], ids=["explain", "check"])
+
+
+def test_threads_explain_check_and_open_a_store_object_at_once() -> None:
+    store: Any = memory_store(small())
+    tree, reports = opened(store), (explain(store), check(store))
+
+    def is_same(_number: int) -> bool:
+        return same(opened(store), tree) and (explain(store), check(store)) == reports
+
+    with ThreadPoolExecutor(16) as pool:
+        assert all(pool.map(is_same, range(16), timeout=SAFEGUARD))
+
+
+@unraisable
+@pytest.mark.skipif(sys.gettrace() is not None, reason="something else follows the calls")
+@each_report
+def test_a_report_that_was_interrupted_at_any_call(place: Any, report: Any) -> None:
+    expected = report(place)
+    with Interruption(float("inf")) as whole:
+        report(place)
+    before = resources()
+    random, interrupted = Random(0), 0
+    for _time in range(40):
+        try:
+            with Interruption(random.randrange(1, whole.calls * 9 // 10)):
+                report(place)
+        except KeyboardInterrupt:
+            interrupted += 1
+        assert report(place) == expected
+    assert interrupted > 30
+    after = resources()
+    assert after["threads"] <= before["threads"] + 2
+    assert after["descriptors"] <= before["descriptors"] + 2
+
+
+@each_report
+def test_two_hundred_reports_leave_nothing_behind(
+    place: Any, http_server: FileServer, report: Any
+) -> None:
+    for _time in range(20):  # what is made once
+        report(place)
+    http_server.reset()
+    before = resources()
+    for _time in range(200):
+        report(place)
+    http_server.reset()
+    after = resources()
+    assert after["objects"] - before["objects"] < 500
+    assert after["threads"] <= before["threads"] + 2
+    assert after["descriptors"] <= before["descriptors"] + 2

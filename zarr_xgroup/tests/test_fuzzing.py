@@ -1,21 +1,32 @@
 """Random stores break no law, nor do those that once did; and whoever breaks one is caught."""
 
 import json
+import math
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import xarray as xr
+import zarr
 
+import zarr_xgroup
+import zarr_xgroup.report.explaining
+import zarr_xgroup.report.verdict
 from zarr_xgroup import XGroupStoreError
 from zarr_xgroup.backend import XGroupBackendEntrypoint
-from zarr_xgroup.tests.builders import OPENS_GROUPS, memory_store, oracle
+from zarr_xgroup.report.explanation import Explanation, FoundProblem
+from zarr_xgroup.tests.builders import OPENS_GROUPS, declaring, memory_store, oracle
 from zarr_xgroup.tests.documents import array, group
-from zarr_xgroup.tests.fuzzing import Examiner, attempt, differences, searched, shrunk, violations
+from zarr_xgroup.tests.fuzzing import differences, violations
+from zarr_xgroup.tests.fuzzing_reports import report_violations
+from zarr_xgroup.tests.outcomes import attempt
 from zarr_xgroup.tests.random_stores import ASSUMED, Documents, contents_of, random_store
+from zarr_xgroup.tests.searching import Examiner, searched
+from zarr_xgroup.tests.shrinking import shrunk
 
 #: Each store that was ever found to break a law, cut down to what it takes.
 FOUND: dict[str, Documents] = json.loads(
@@ -149,3 +160,76 @@ def test_a_store_is_cut_down_to_what_it_takes() -> None:
     assert not others
     assert key == "g/b/zarr.json"
     assert document["attributes"] == {"cs": {"crs": [2]}}
+
+
+# What is told of stores.
+
+#: A store of which something is told: an axis leads nowhere.
+TOLD: Documents = {
+    "zarr.json": group(),
+    "a/zarr.json": array([2], ["x"], declaring("CF", coordinates="/nowhere")),
+}
+
+
+def reports_on(store: Documents) -> set[str]:
+    """Return the kinds of laws that what is told of a store breaks."""
+    contents = contents_of(store)
+    opened = attempt(xr.open_datatree, memory_store(contents), engine="xgroup")
+    return {violation.kind for violation in report_violations(contents, {}, opened)}
+
+
+@pytest.mark.parametrize("store", [STORE, TOLD, {}, {"zarr.json": "{"}], ids=len)
+def test_what_is_told_breaks_no_law(store: Documents) -> None:
+    assert reports_on(store) == set()
+
+
+def raising_value_error(_store: Any) -> None:
+    message = "broken"
+    raise ValueError(message)
+
+
+def warning_of_it(store: Any) -> Explanation:
+    warnings.warn("not ours", UserWarning, stacklevel=1)
+    return zarr_xgroup.report.explaining.explain(store)
+
+
+def reading_a_chunk(store: Any) -> Explanation:
+    attempt(zarr.open_array(store, path="a", mode="r").__getitem__, 0)
+    return zarr_xgroup.report.explaining.explain(store)
+
+
+def explained_with(**changes: Any) -> Callable[[Any], Explanation]:
+    return lambda store: replace(zarr_xgroup.report.explaining.explain(store), **changes)
+
+
+PROBLEM = FoundProblem("metadata", "what no open tells")
+
+
+@pytest.mark.parametrize(
+    ("explain", "kinds"),
+    [
+        (raising_value_error, {"explain raises: ValueError in xarray"}),
+        (warning_of_it, {"explain warns: UserWarning"}),
+        (reading_a_chunk, {"explain raises: ChunkReadError in xarray"}),
+        (explained_with(problems=()), {"explain does not tell: XGroupResolutionWarning"}),
+        (explained_with(problems=(PROBLEM,)), {"explain alone tells: of a metadata"}),
+        (
+            explained_with(zarr_format=math.nan),
+            {"cannot be shown: Explanation as JSON: ValueError in xarray"},
+        ),
+        (explained_with(store=5), {"cannot be shown: Explanation as JSON: ValidationError"}),
+    ],
+)
+def test_a_law_of_what_is_told_that_is_broken(
+    monkeypatch: pytest.MonkeyPatch, explain: Callable[[Any], Any], kinds: set[str]
+) -> None:
+    monkeypatch.setattr(zarr_xgroup, "explain", explain)
+    found = reports_on(TOLD)
+    assert all(any(it.startswith(kind) for it in found) for kind in kinds), found
+
+
+def test_what_a_terminal_obeys_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(zarr_xgroup.report.verdict, "printable", str)
+    broken = {**TOLD, "zarr.json": group(declaring("cs", **{"\x1b[31m": 5}))}
+    broken["a\x1b[31m/zarr.json"] = TOLD["a/zarr.json"]
+    assert "shows what is obeyed: Verdict as text" in reports_on(broken)

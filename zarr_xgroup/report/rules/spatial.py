@@ -17,7 +17,7 @@ from zarr_xgroup.conventions.spatial import (
     in_order_of_gdal,
     spans,
 )
-from zarr_xgroup.conventions.values import is_finite
+from zarr_xgroup.conventions.values import is_finite, is_representable
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.metadata.paths import is_below
@@ -129,6 +129,8 @@ def are_names(value: object) -> bool:
 def is_transform(value: object) -> bool:
     """Tell whether a value is six numbers by which cells have an area."""
     if not (isinstance(value, list) and len(value) == 6 and all(map(is_finite, value))):
+        return False
+    if not all(map(is_representable, value)):
         return False
     area = float(value[0]) * value[4] - float(value[1]) * value[3]
     return area != 0 and math.isfinite(area)

@@ -1,0 +1,156 @@
+"""The search for stores that break a law, in another process, which may hang or grow."""
+
+import gc
+import logging
+import multiprocessing
+import sys
+import time
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass
+from math import inf
+from multiprocessing.connection import Connection
+
+from zarr_xgroup.tests.fuzzing import violations
+from zarr_xgroup.tests.outcomes import Violation
+from zarr_xgroup.tests.random_stores import Documents, random_store
+from zarr_xgroup.tests.shrinking import shrunk
+
+if sys.platform != "win32":
+    import resource
+
+#: Of how many random stores one is explained and checked.
+REPORTS = 4
+
+#: By how many bytes a process may grow for one store, and how large it may become.
+MEMORY, ADDRESS_SPACE = 2**28, 2**33
+
+
+class Examiner:
+    """Examines stores in a process of its own, which is ended when it takes too long.
+
+    Parameters
+    ----------
+    seconds : float
+        What a store may take.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._start()
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(target=_examine_all, args=(theirs,), daemon=True)
+        self._process.start()
+        theirs.close()
+        self._connection.recv()
+
+    def examine(self, store: Documents, *, with_reports: bool = True) -> list[Violation]:
+        """Return the laws that a store breaks, see `violations`."""
+        self._connection.send((store, with_reports))
+        if not self._connection.poll(self._seconds):
+            self._restart()
+            return [Violation("hangs", "", f"for more than {self._seconds} s")]
+        try:
+            return list(self._connection.recv())
+        except EOFError:
+            self._restart()
+            return [Violation("ends the process", "", "")]
+
+    def _restart(self) -> None:
+        self.close()
+        self._start()
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.join()
+        self._connection.close()
+
+
+def _examine_all(connection: Connection) -> None:
+    """Examine each store that comes, until the other end is closed."""
+    if sys.platform != "win32":
+        resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # zarr leaves errors behind
+    violations(random_store(0))  # what is loaded once is no time and no memory of a store
+    gc.freeze()  # none of it is garbage: collections need not look at it again
+    gc.set_threshold(20_000, 50, 50)
+    connection.send("ready")
+    while True:
+        try:
+            store, with_reports = connection.recv()
+        except EOFError:
+            return
+        before = _peak()
+        found = violations(store, with_reports=with_reports)
+        if _peak() - before > MEMORY:
+            found.append(Violation("takes memory", "", f"{_peak() - before >> 20} MB"))
+        connection.send(found)
+
+
+def _peak() -> int:
+    """Return the most memory in bytes that this process has had, as far as the system says."""
+    if sys.platform == "win32":
+        return 0
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+@dataclass
+class Case:
+    """Stores that break a law in the same way.
+
+    Attributes
+    ----------
+    violation : Violation
+        That of the first store.
+    seeds : list of int
+        Of all of them.
+    """
+
+    violation: Violation
+    seeds: list[int]
+
+
+def searched(
+    seeds: Iterable[int], seconds: float, end: float = inf, reports: int = REPORTS
+) -> tuple[int, list[Case]]:
+    """Examine the random stores of seeds until some moment; return how many, and what was found.
+
+    Parameters
+    ----------
+    seeds : iterable of int
+        Of `random_store`.
+    seconds : float
+        What a store may take.
+    end : float
+        When to stop, as `time.monotonic` says.
+    reports : int
+        Of how many stores one is explained and checked.
+    """
+    cases: dict[str, Case] = {}
+    number = 0
+    examiner = Examiner(seconds)
+    with closing(examiner):
+        for seed in seeds:
+            if time.monotonic() > end:
+                break
+            number += 1
+            with_reports = seed % reports == 0
+            for violation in examiner.examine(random_store(seed), with_reports=with_reports):
+                cases.setdefault(violation.kind, Case(violation, [])).seeds.append(seed)
+    return number, list(cases.values())
+
+
+def smallest(case: Case, seconds: float, effort: float) -> Documents:
+    """Return the store of a case, cut down with some seconds of effort."""
+    examiner = Examiner(seconds)
+
+    def breaks(store: Documents) -> bool:
+        return case.violation.kind in {found.kind for found in examiner.examine(store)}
+
+    with closing(examiner):
+        return shrunk(random_store(case.seeds[0]), breaks, effort)
