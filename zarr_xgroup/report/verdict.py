@@ -107,7 +107,7 @@ class Verdict:
         if self.is_clean:
             return "\n".join([head, _("Nothing to mend.")])
         errors = sum(it.severity == "error" for it in self.mistakes)
-        count = _("{errors} errors, {warnings} warnings").format(
+        count = _("errors: {errors}, warnings: {warnings}").format(
             errors=errors, warnings=len(self.mistakes) - errors
         )
         shown = [line for it in self.mistakes[:_SHOWN_MISTAKES] for line in _lines(it)]

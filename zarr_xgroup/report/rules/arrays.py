@@ -36,7 +36,7 @@ def _names(subject: Subject) -> Iterator[Mistake]:
         return
     key = "dimension_names" if subject.document["zarr_format"] == 3 else DIMENSION_KEY
     keys = tuple(dimension_pointer(subject.document).split("/")[1:])
-    text = _("gives {count} of {ndim} dimensions no name").format(
+    text = _("{count} of {ndim} dimensions have no name").format(
         count=subject.dims.count(None), ndim=len(subject.dims)
     )
     place = Fragment(subject.node, keys, None)

@@ -171,7 +171,7 @@ def _items(written: Fragment) -> Iterator[Mistake]:
         return
     text = got(_("a list of objects"), written.value)
     example = f'"{CONVENTIONS_KEY}": [{declaration(CsHandler)}]'
-    yield mistake(LIST, written, text, _("write a list such as {example}").format(example=example))
+    yield mistake(LIST, written, text, _("write, for example, {example}").format(example=example))
 
 
 def _item(item: Fragment) -> Iterator[Mistake]:
@@ -184,7 +184,8 @@ def _item(item: Fragment) -> Iterator[Mistake]:
         if key in item.value and not isinstance(item.value[key], str):
             text = got(_("a string"), item.value[key])
             remedy = _("write a string, or leave {key!r} out").format(key=key)
-            yield mistake(TEXTS, item, text, remedy, key=key)
+            severity: Severity = "error" if key in _IDENTIFIERS else "warning"
+            yield mistake(TEXTS, item, text, remedy, severity, key=key)
     yield from _identity(item)
 
 
@@ -199,7 +200,7 @@ def _identity(item: Fragment) -> Iterator[Mistake]:
         yield mistake(IDENTIFIED, item, text, remedy, severity)
     elif meant is not None and not meant.matches(item.value):
         key = next(key for key in _IDENTIFIERS if isinstance(item.value.get(key), str))
-        text = _("{key} {value} is not that of {name!r}, which is not declared by it")
+        text = _("{key} {value} is not that of {name!r}: this does not declare it")
         text = text.format(key=key, value=shown(item.value[key]), name=meant.name)
         yield mistake(KNOWN, item, text, _add_uuid(meant), key=key)
 
@@ -274,8 +275,8 @@ def _undeclared(subject: Subject) -> Iterator[Mistake]:
             continue
         if _is_meant_by_an_item(subject, convention):
             continue
-        text = _("{keys} of the convention {name!r}, which is not declared").format(
-            keys=", ".join(keys), name=convention.name
+        text = _("attributes of the convention {name!r}, which is not declared: {keys}").format(
+            name=convention.name, keys=", ".join(keys)
         )
         severity: Severity = "warning" if convention in _READ_ALL_THE_SAME else "error"
         place = subject.all_attributes

@@ -41,7 +41,7 @@ def check(subject: Subject) -> Iterator[Mistake]:
         return
     if isinstance(written.value, OBJECT) and "tile_matrix_set" in written.value:
         return  # a pyramid as the draft of GeoZarr has it
-    remedy = _("write such as {example}").format(example=_EXAMPLE)
+    remedy = _("write, for example, {example}").format(example=_EXAMPLE)
     if not isinstance(written.value, OBJECT):
         yield mistake(LAYOUT, written, got(_("an object"), written.value), remedy)
         return
@@ -60,7 +60,7 @@ def check(subject: Subject) -> Iterator[Mistake]:
 def _resampling(place: Fragment) -> Iterator[Mistake]:
     method = place.value.get("resampling_method", "")
     if not isinstance(method, str):
-        remedy = _('write such as "resampling_method": "average"')
+        remedy = _('write, for example, "resampling_method": "average"')
         text = got(_("a string"), method)
         yield mistake(RESAMPLING, place, text, remedy, "warning", key="resampling_method")
 
@@ -115,12 +115,12 @@ def _derived(item: Fragment, assets: list[str]) -> Iterator[Mistake]:
 
 def _transform(transform: Fragment) -> Iterator[Mistake]:
     if not isinstance(transform.value, OBJECT):
-        remedy = _('write such as {"scale": [2.0, 2.0], "translation": [0.0, 0.0]}')
+        remedy = _('write, for example, {"scale": [2.0, 2.0], "translation": [0.0, 0.0]}')
         yield mistake(TRANSFORM, transform, got(_("an object"), transform.value), remedy)
         return
     for key, example in (("scale", [2.0, 2.0]), ("translation", [0.0, 0.0])):
         value = transform.value.get(key, [])
         if not (isinstance(value, list) and all(map(is_finite, value))):
             text = got(_("a list of numbers, one for each dimension"), value)
-            remedy = _("write such as {example}").format(example=f'"{key}": {example}')
+            remedy = _("write, for example, {example}").format(example=f'"{key}": {example}')
             yield mistake(TRANSFORM, transform, text, remedy, key=key)

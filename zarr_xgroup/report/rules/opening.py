@@ -144,5 +144,5 @@ def _remedy(finding: Finding) -> str:
     if isinstance(finding.error, XGroupReferenceError):
         return _("refer to an array that is there and has the shape that is needed")
     if finding.kind is Kind.CHOICE:
-        return _("write it so that all that is declared says the same")
+        return _("complete what is declared, or correct it, so that it has one meaning")
     return _("write it as the convention has it")

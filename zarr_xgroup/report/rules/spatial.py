@@ -318,7 +318,7 @@ def _shape(grid: Grid) -> Iterator[Mistake]:
     sizes = list(grid.sizes)
     if written is None or not is_shape(written.value) or written.value == sizes:
         return
-    text = _("{value}, but there are {sizes} cells along {dims}").format(
+    text = _("is {value}, but there are {sizes} cells along {dims}").format(
         value=shown(written.value), sizes=sizes, dims=", ".join(grid.dims)
     )
     remedy = write("spatial:shape", sizes)
@@ -326,7 +326,7 @@ def _shape(grid: Grid) -> Iterator[Mistake]:
         remedy = _("take it off the group, whose arrays have several sizes, and {write}").format(
             write=_("write each array's own")
         )
-        text = _("{value}, but arrays of the group have other numbers of cells").format(
+        text = _("is {value}, but arrays of the group have other numbers of cells").format(
             value=shown(written.value)
         )
     yield mistake(SHAPE_OF_ARRAY, written, text, remedy, "warning")
@@ -354,7 +354,7 @@ def _transform(grid: Grid) -> Iterator[Mistake]:
         yield mistake(ORDER, written, text, write("spatial:transform", list(meant.affine)[:6]))
     elif box and numbers and not spans(numbers, transform, sizes, cells=_OVERHANG):
         extent = extent_of(transform, sizes)
-        text = _("{box}, but by spatial:transform the grid spans {extent}").format(
+        text = _("is {box}, but by spatial:transform the grid spans {extent}").format(
             box=shown(numbers), extent=extent
         )
         yield mistake(BOX_OF_GRID, box, text, write("spatial:bbox", extent), "warning")
