@@ -7,7 +7,7 @@ import pytest
 
 import zarr_xgroup
 from zarr_xgroup.conventions import registry
-from zarr_xgroup.options import StoreOptions
+from zarr_xgroup.options import InterpretationOptions, StoreOptions
 from zarr_xgroup.tests.pages import DOCS, REPOSITORY
 
 README = REPOSITORY / "README.md"
@@ -31,7 +31,7 @@ def test_all_built_in_conventions_are_explained() -> None:
 
 def test_all_parameters_are_explained() -> None:
     text = text_of(REFERENCE / "options.md")
-    for name in StoreOptions.__annotations__:
+    for name in (*StoreOptions.__annotations__, *InterpretationOptions.__annotations__):
         assert f"| `{name}` |" in text
 
 
@@ -60,3 +60,14 @@ def test_all_checks_run_the_tests_by_the_command_it_gives(page: Path) -> None:
     command = re.compile(r"/bin/python\"? (-m pytest.*)$", re.MULTILINE)
     (given,) = command.findall(text_of(page))
     assert command.findall(script) == [given]
+
+
+def test_the_specification_leads_to_the_same_pages_as_a_file_and_on_the_site() -> None:
+    """Its links are relative to the repository; the page that includes it defines them anew."""
+    definition = re.compile(r"^\[(\w+)\]: (\S+)$", re.MULTILINE)
+    as_file = dict(definition.findall(text_of(REPOSITORY / "xarray_zarr_xgroup_spec.md")))
+    on_site = dict(definition.findall(text_of(REFERENCE / "specification.md")))
+    assert as_file.keys() == on_site.keys()
+    for name, link in as_file.items():
+        assert (REPOSITORY / link).is_file()
+        assert (REPOSITORY / link).resolve() == (REFERENCE / on_site[name]).resolve()
