@@ -100,7 +100,7 @@ def _forms(subject: Subject, place: Fragment) -> Iterator[Mistake]:
         yield mistake(rule, place, text, remedy, severity, key=f"spatial:{key}")
     box = written.get("bbox")
     if box is not None and is_box(box) and not _has_area(box):
-        text = _("{value} spans no area: it is the box of nothing").format(value=shown(box))
+        text = _("{value} spans no area").format(value=shown(box))
         remedy = _('write "spatial:bbox": [xmin, ymin, xmax, ymax] of the grid, or leave it out')
         yield mistake(BOX, place, text, remedy, "warning", key="spatial:bbox")
 

@@ -1241,3 +1241,16 @@ def test_what_a_store_says_does_not_move_the_cursor() -> None:
     found = Mistake(Rule("cs/some", "document", "section"), Place("/a\x1b[2J"), "b\x07", "c\u202e")
     for verdict in (Verdict("store\r", "/", (found,)), Verdict("store\r", "/")):
         assert all(map(str.isprintable, repr(verdict).split("\n")))
+
+
+def test_where_nothing_is_declared_little_is_checked(tmp_path: Path) -> None:
+    documents = {"": group(), "a": group({"zarr_conventions": declared("uom")}), "b": group()}
+    documents["a/mass"] = array((), (), {"uom": {"ucum": {"unit": "kg"}}})
+    whole = checked(tmp_path, documents)
+    assert whole.is_declared
+    assert repr(whole).endswith("\nNothing to mend.")
+    part = checked(tmp_path, documents, group="b")
+    assert part.is_clean
+    assert not part.is_declared
+    assert 'no node has "zarr_conventions": little was checked' in repr(part)
+    assert part.to_dict()["is_declared"] is False
