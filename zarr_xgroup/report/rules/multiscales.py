@@ -53,8 +53,10 @@ def check(subject: Subject) -> Iterator[Mistake]:
         return
     items = list(Fragment(written.node, (*written.keys, "layout"), layout).items())
     assets = [it.value.get("asset") for it in items if isinstance(it.value, OBJECT)]
+    # That an asset must not begin or end with a slash is told once, where it is written.
+    names = [it.strip("/") for it in assets if isinstance(it, str)]
     for item in items:
-        yield from _item(subject, item, [it for it in assets if isinstance(it, str)])
+        yield from _item(subject, item, names)
 
 
 def _resampling(place: Fragment) -> Iterator[Mistake]:
@@ -101,9 +103,13 @@ def _derived(item: Fragment, assets: list[str]) -> Iterator[Mistake]:
     if "derived_from" not in item.value:
         return
     source = item.value["derived_from"]
-    if source not in assets or source == item.value.get("asset"):
+    others = [it for it in assets if it != item.value.get("asset")]
+    if source not in others:
         text = _("{source} is no other level of the layout").format(source=shown(source))
-        remedy = _('name the "asset" of one of the others: {assets}').format(assets=shown(assets))
+        remedy = _('name the "asset" of one of the others: {assets}').format(assets=shown(others))
+        meant = alike(str(source), others)
+        if meant:
+            remedy = write("derived_from", meant)
         yield mistake(DERIVED, item, text, remedy, key="derived_from")
     if "transform" not in item.value:
         text = _("is missing, though the level is derived from another one")

@@ -12,6 +12,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pyproj
 import pytest
 import xarray as xr
 import zarr
@@ -483,7 +484,7 @@ CASES: list[tuple[str, str, dict[str, Any], str]] = [
         "multiscales/derived-from",
         f"{LAYOUT}/1/derived_from",
         {f"{LAYOUT}/1/derived_from": "finer"},
-        '["fine", "coarse"]',
+        'write "derived_from": "fine"',
     ),
     (
         "multiscales/transform",
@@ -1254,3 +1255,43 @@ def test_where_nothing_is_declared_little_is_checked(tmp_path: Path) -> None:
     assert not part.is_declared
     assert 'no node has "zarr_conventions": little was checked' in repr(part)
     assert part.to_dict()["is_declared"] is False
+
+
+#: Of another CRS than the code beside it.
+WKT2 = pyproj.CRS("EPSG:32633").to_wkt()
+
+
+@pytest.mark.parametrize(
+    ("edits", "rule", "place", "remedy"),
+    [
+        (
+            {f"{LAYOUT}/0/asset": "/fine"},
+            "multiscales/asset",
+            f"{LAYOUT}/0/asset",
+            'write "asset": "fine"',
+        ),
+        (
+            {
+                "/grid/mask": array((2, 3), ("y", "x"), {"zarr_conventions": declared("spatial")}),
+                f"{GRID}/spatial:shape": GONE,
+                f"{GRID}/spatial:bbox": GONE,
+            },
+            "arrays/one-size-for-a-dimension",
+            "/grid/mask#/dimension_names",
+            'write "dimension_names": ["y_2", "x_3"], or put the arrays',
+        ),
+        (
+            {"/grid/band#/attributes": {"proj:wkt2": WKT2, "proj:code": "EPSG:32631"}},
+            "proj/one-crs",
+            "/grid/band#/attributes/proj:code",
+            "leave one of proj:wkt2, proj:code out",
+        ),
+    ],
+)
+def test_what_follows_from_a_mistake_is_not_told_beside_it(
+    tmp_path: Path, edits: Json, rule: str, place: str, remedy: str
+) -> None:
+    verdict = checked(tmp_path, broken(edits))
+    assert places(verdict) == {(rule, place)}
+    (told,) = verdict.mistakes
+    assert remedy in told.remedy
