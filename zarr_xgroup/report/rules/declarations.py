@@ -10,6 +10,7 @@ from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.base import ConventionHandler, declarations
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.geolocation import GeolocationHandler
+from zarr_xgroup.conventions.layout import Multiscales
 from zarr_xgroup.conventions.proj import ProjHandler
 from zarr_xgroup.conventions.registry import handlers
 from zarr_xgroup.conventions.spatial import SpatialHandler
@@ -48,15 +49,6 @@ KEYS_OF_SPATIAL = tuple(
     f"spatial:{key}"
     for key in ("dimensions", "transform", "transform_type", "registration", "bbox", "shape")
 )
-
-
-class Multiscales(ConventionHandler):
-    """The layout convention `multiscales`, which is read with `spatial`."""
-
-    tier = "service"
-    name = "multiscales"
-    uuid: ClassVar[str | None] = "d35379db-88df-4056-af3a-620245f8e347"
-    repositories = ("zarr-conventions/multiscales",)
 
 
 class _Nz(ConventionHandler):
