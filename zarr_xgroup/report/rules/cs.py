@@ -180,7 +180,9 @@ def _system(system: Fragment) -> Iterator[Mistake]:
     kind = system.value.get("type", "undefined")
     if kind not in _TYPES:
         meant = alike(str(kind).lower(), _TYPES)
-        remedy = write("type", meant) if meant else _("write one of {all}").format(all=_TYPES)
+        remedy = _("write one of {all}").format(all=", ".join(_TYPES))
+        if meant:
+            remedy = write("type", meant)
         text = _("{value} is no type of CRS").format(value=shown(kind))
         yield mistake(TYPE, system, text, remedy, "warning", key="type")
     if (located := system.get("geolocation")) is not None:

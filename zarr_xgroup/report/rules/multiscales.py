@@ -70,7 +70,8 @@ def _resampling(place: Fragment) -> Iterator[Mistake]:
 
 def _item(subject: Subject, item: Fragment, assets: list[str]) -> Iterator[Mistake]:
     if not isinstance(item.value, OBJECT):
-        remedy = _("write {example}").format(example=f'{{"asset": {shown(item.value)}}}')
+        asset = item.value if isinstance(item.value, str) else "r10m"
+        remedy = _("write {example}").format(example=f'{{"asset": {shown(asset)}}}')
         yield mistake(LAYOUT, item, got(_("an object"), item.value), remedy)
         return
     yield from _resampling(item)

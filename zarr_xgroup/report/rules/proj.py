@@ -46,7 +46,6 @@ def of_object(place: Fragment) -> Iterator[Mistake]:
     if not isinstance(place.value, OBJECT):
         text = got(_("a proj object"), place.value)
         code = _code_of(place.value)
-        remedy = write("proj:code", code) if code else example
         remedy = _("write {example}").format(
             example=f'{{"proj:code": "{code}"}}' if code else example
         )

@@ -287,7 +287,7 @@ def _not_its_own(subject: Subject, declared: Fragment) -> Iterator[Mistake]:
     meant = _spelt_as(subject, declared.value) or _last_two(subject)
     remedy = write("spatial:dimensions", meant)
     if len(subject.dims) < 2:
-        remedy = _("take it off the array: it has no two dimensions")
+        remedy = _("take it off the array, which does not have two dimensions")
     severity: Severity = "warning" if _spelt_as(subject, declared.value) else "error"
     yield mistake(OF_ARRAY, declared, text, remedy, severity)
 

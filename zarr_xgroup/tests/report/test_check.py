@@ -1295,3 +1295,22 @@ def test_what_follows_from_a_mistake_is_not_told_beside_it(
     assert places(verdict) == {(rule, place)}
     (told,) = verdict.mistakes
     assert remedy in told.remedy
+
+
+@pytest.mark.parametrize(
+    ("edits", "remedy"),
+    [
+        ({f"{CRS}/type": 5}, "write one of compound, planar, vertical, temporal, undefined"),
+        ({f"{LAYOUT}/0": 5}, 'write {"asset": "r10m"}'),
+        ({f"{CRS}/id": 4326}, 'write {"proj:code": "EPSG:4326"}'),
+        (
+            {
+                "/grid/band": array((4, 6), ("h\u00f6he", "breite")),
+                f"{GRID}/spatial:dimensions": ["y", "x"],
+            },
+            'write "spatial:dimensions": ["h\u00f6he", "breite"]',
+        ),
+    ],
+)
+def test_what_to_write_can_be_written_so(tmp_path: Path, edits: Json, remedy: str) -> None:
+    assert remedy in {it.remedy for it in checked(tmp_path, broken(edits)).mistakes}
