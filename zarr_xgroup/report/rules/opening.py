@@ -94,7 +94,9 @@ def _is_told(finding: Finding, pointers: Mapping[str, Collection[str]]) -> bool:
 
 def _names(text: str, key: str) -> bool:
     """Tell whether a text names an attribute: in quotes, unless its prefix leaves no doubt."""
-    return repr(key) in text or (":" in key and re.search(rf"{re.escape(key)}\b", text) is not None)
+    if ":" not in key:
+        return repr(key) in text
+    return key in text and re.search(rf"{re.escape(key)}(?!\w)", text) is not None
 
 
 def _is_forgotten(finding: Finding, checked: Checked) -> bool:
