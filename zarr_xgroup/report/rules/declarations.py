@@ -291,7 +291,7 @@ def _unused(subject: Subject) -> Iterator[Mistake]:
     for item in written.items():
         for convention, needed in _NEEDED.items():
             is_it = isinstance(item.value, OBJECT) and convention.matches(item.value)
-            if is_it and _stands_for(item.value, convention) and not _is_used(subject, convention):
+            if is_it and _stands_for(item.value, convention) and not is_used(subject, convention):
                 text = _("{name!r} is declared, but there is no {needed}").format(
                     name=convention.name, needed=needed
                 )
@@ -310,7 +310,7 @@ _NEEDED: Mapping[type[ConventionHandler], str] = {
 }
 
 
-def _is_used(subject: Subject, convention: type[ConventionHandler]) -> bool:
+def is_used(subject: Subject, convention: type[ConventionHandler]) -> bool:
     """Tell whether there is an attribute of a convention that is declared at a node.
 
     What a group declares is for what is in it, too; an array may have the attributes of its group.

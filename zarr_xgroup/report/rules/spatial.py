@@ -21,7 +21,7 @@ from zarr_xgroup.conventions.values import is_finite
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.metadata.paths import is_below
-from zarr_xgroup.report.rules.declarations import is_meant
+from zarr_xgroup.report.rules.declarations import is_meant, is_used
 from zarr_xgroup.report.rules.subject import Severity, Subject, got, mistake, shown, write
 from zarr_xgroup.report.verdict import Mistake, Rule
 
@@ -259,7 +259,8 @@ def _of_array(subject: Subject) -> Iterator[Mistake]:
     """Yield what does not go together for an array."""
     declared = nearest(subject, "dimensions")
     if declared is None:
-        if subject.declares(SpatialHandler) and len(subject.dims) > 1:
+        declares_it = subject.declares(SpatialHandler) and is_used(subject, SpatialHandler)
+        if declares_it and len(subject.dims) > 1:
             remedy = write("spatial:dimensions", _last_two(subject))
             text = _("is missing: an array that declares 'spatial' must have it")
             place = subject.all_attributes

@@ -1281,6 +1281,12 @@ WKT2 = pyproj.CRS("EPSG:32633").to_wkt()
             'write "dimension_names": ["y_2", "x_3"], or put the arrays',
         ),
         (
+            {"/bare": array((2, 3), ("y", "x"), {"zarr_conventions": declared("spatial")})},
+            "conventions/used",
+            "/bare#/attributes/zarr_conventions/0",
+            'add "spatial:dimensions", or leave this item out',
+        ),
+        (
             {"/grid/band#/attributes": {"proj:wkt2": WKT2, "proj:code": "EPSG:32631"}},
             "proj/one-crs",
             "/grid/band#/attributes/proj:code",
