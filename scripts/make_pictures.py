@@ -1,14 +1,18 @@
 """Draw the pictures of the documentation, in `docs/images`.
 
 Those of the pages are the figures that the code of the pages makes. The one of README.md shows a
-made-up product by the coordinates that engine zarr and engine xgroup give its arrays.
+made-up product by the coordinates that engine zarr and engine xgroup give its arrays. The one of
+an explanation is what a browser shows of the store that its page made.
 
-It needs the extra ``docs``.
+It needs the extra ``docs``, playwright, and a Chromium.
 """
 
 import io
+import os
+import shutil
 import tempfile
 from collections.abc import Mapping
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +21,10 @@ import rioxarray  # noqa: F401 - gives arrays their `rio`
 import xarray as xr
 from make_sample_product import write
 from PIL import Image
+from playwright.sync_api import Page, sync_playwright
 
+from zarr_xgroup import explain
+from zarr_xgroup.report.page import page
 from zarr_xgroup.tests.pages import DOCS, Block, page_paths, run_page
 
 IMAGES = DOCS / "images"
@@ -46,6 +53,7 @@ def main() -> None:
             if "](" in (text := path.read_text(encoding="utf-8")):
                 draw_page(path, text, Path(folder))
         draw_comparison(IMAGES / "before-after.png", Path(folder) / "product.zarr")
+        draw_explanation(IMAGES / "explanation.png", Path(folder))
 
 
 def draw_page(path: Path, text: str, folder: Path) -> None:
@@ -57,6 +65,29 @@ def draw_page(path: Path, text: str, folder: Path) -> None:
         plt.close("all")
 
     run_page(text, folder, save)
+
+
+def draw_explanation(target: Path, folder: Path) -> None:
+    """Draw the HTML page of the store of the page on explanations, in which a reference is broken."""
+    run_page((DOCS / "tasks" / "explain.md").read_text(encoding="utf-8"), folder)
+    with chdir(folder):
+        html = page(explain("product.zarr"))
+    # Chromium has no sandbox for root.
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as playwright:
+        chromium = shutil.which("chromium")
+        with playwright.chromium.launch(executable_path=chromium, args=arguments) as browser:
+            shown = browser.new_page(viewport={"width": 1100, "height": 700})
+            shown.set_content(html)
+            _row(shown, "images").locator(".twisty").click()
+            _row(shown, "air_temperature").click()
+            picture = shown.screenshot()
+    _save_in_few_colours(io.BytesIO(picture), target)
+
+
+def _row(shown: Page, name: str) -> Any:
+    rows = shown.locator("[role=treeitem]")
+    return rows.filter(has=shown.locator(".name").get_by_text(name, exact=True))
 
 
 def draw_comparison(target: Path, store: Path) -> None:
@@ -113,10 +144,15 @@ def _colours(scene: xr.Dataset) -> xr.DataArray:
 
 
 def _save(target: Path) -> None:
-    """Save the current figure in 256 colours: a third of the bytes."""
+    """Save the current figure."""
     buffer = io.BytesIO()
     plt.savefig(buffer)
-    with Image.open(buffer) as image:
+    _save_in_few_colours(buffer, target)
+
+
+def _save_in_few_colours(picture: io.BytesIO, target: Path) -> None:
+    """Save a picture in 256 colours: a third of the bytes."""
+    with Image.open(picture) as image:
         image.convert("RGB").quantize(256).save(target, optimize=True)
 
 

@@ -2,7 +2,8 @@
 
 It is what the guide opens: images in three resolutions, sea surface temperatures of a swath and
 weather on a grid of latitudes and longitudes, each in groups of its own, described by the
-conventions `spatial`, `multiscales`, `proj` and `cs`.
+conventions `spatial`, `multiscales`, `proj` and `cs`. It is written by zarr, as a producer would:
+an installation without the tests has no builder of stores.
 """
 
 import argparse

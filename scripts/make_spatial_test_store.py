@@ -5,14 +5,12 @@ registration, rotated and sheared grids, pyramids, what follows from a bounding 
 products write that is of no use.
 """
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from store_tools import below, run, write_store
+from store_tools import below, run, writer_of
 
-from zarr_xgroup.tests.builders import UUIDS, Array, Group, Json, Nodes, ZarrFormat
+from zarr_xgroup.tests.builders import UUIDS, Array, Group, Json, Nodes
 
 UTM = "EPSG:32633"
 WGS84 = "EPSG:4326"
@@ -23,9 +21,6 @@ ROTATED = (8.0, 6.0, 500_000.0, 6.0, -8.0, 5_000_000.0)
 SHEARED = (10.0, 2.5, 500_000.0, 0.0, -10.0, 5_000_000.0)
 #: Steps that are no binary fractions.
 THIRDS = (0.1, 0.0, -0.7, 0.0, -0.3, 60.2)
-
-#: Arrays whose documents say nothing of their dimensions' names.
-UNNAMED = ("unnamed/image", "unnamed/transposed", "unnamed/series")
 
 N_Y, N_X = 4, 6
 
@@ -40,36 +35,6 @@ UTM_WKT1 = (
     'PARAMETER["false_northing",0],UNIT["metre",1,AUTHORITY["EPSG","9001"]],'
     'AXIS["Easting",EAST],AXIS["Northing",NORTH],AUTHORITY["EPSG","32633"]]'
 )
-
-
-def write(target: str | Path, zarr_format: ZarrFormat = 3) -> None:
-    """Write the store, not consolidated, in place of one that is there already.
-
-    Parameters
-    ----------
-    target : str or Path
-        A folder.
-    zarr_format : {2, 3}
-        The format of all nodes.
-
-    Raises
-    ------
-    FileExistsError
-        If something other than a Zarr store is there.
-    """
-    write_store(target, make_nodes(), zarr_format)
-    for path in UNNAMED:
-        _remove_dimension_names(Path(target) / path, zarr_format)
-
-
-def _remove_dimension_names(folder: Path, zarr_format: ZarrFormat) -> None:
-    file, key = {3: ("zarr.json", "dimension_names"), 2: (".zattrs", "_ARRAY_DIMENSIONS")}[
-        zarr_format
-    ]
-    document = json.loads((folder / file).read_text(encoding="utf-8"))
-    del document[key]
-    text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
-    (folder / file).write_text(text, encoding="utf-8", newline="\n")
 
 
 def make_nodes() -> Nodes:
@@ -341,12 +306,12 @@ def _real() -> Nodes:
 
 
 def _unnamed() -> Nodes:
-    """Return arrays without names of dimensions: `UNNAMED`."""
+    """Return arrays without names of dimensions."""
     return {
         "": Group(attrs=_spatial(TRANSFORM, shape=[N_Y, N_X])),
-        "image": _image(),
-        "transposed": Array(_numbers(N_X, N_Y), ("x", "y")),
-        "series": Array(_numbers(3, N_Y, N_X), ("time", "y", "x")),
+        "image": Array(_numbers(N_Y, N_X), None),
+        "transposed": Array(_numbers(N_X, N_Y), None),
+        "series": Array(_numbers(3, N_Y, N_X), None),
     }
 
 
@@ -361,6 +326,8 @@ def _several_crs() -> Nodes:
         ),
     }
 
+
+write = writer_of(make_nodes)
 
 if __name__ == "__main__":
     run(write, "spatial_test.zarr", __doc__)

@@ -16,7 +16,9 @@ def below(group: str, nodes: Nodes) -> dict[str, Array | Group | Json]:
     return {f"{group}/{path}" if path else group: node for path, node in nodes.items()}
 
 
-def write_store(target: str | Path, nodes: Nodes, zarr_format: ZarrFormat = 3) -> None:
+def write_store(
+    target: str | Path, nodes: Nodes, zarr_format: ZarrFormat = 3, *, indent: int = 1
+) -> None:
     """Write a store, not consolidated.
 
     Parameters
@@ -27,6 +29,8 @@ def write_store(target: str | Path, nodes: Nodes, zarr_format: ZarrFormat = 3) -
         All nodes, the root among them at ``""``.
     zarr_format : {2, 3}
         The format of all nodes.
+    indent : int
+        By how much members of documents are indented.
 
     Raises
     ------
@@ -39,17 +43,17 @@ def write_store(target: str | Path, nodes: Nodes, zarr_format: ZarrFormat = 3) -
             message = f"{target} exists and is not a Zarr group; it is left alone"
             raise FileExistsError(message)
         shutil.rmtree(target)
-    builders.write_store(target, nodes, zarr_format, indent=1)
+    builders.write_store(target, nodes, zarr_format, indent=indent)
 
 
-def writer_of(make_nodes: Callable[[], Nodes]) -> Callable[..., None]:
+def writer_of(make_nodes: Callable[[], Nodes], *, indent: int = 1) -> Callable[..., None]:
     """Return the function ``write(target, zarr_format=3)`` of the store with these nodes.
 
     For parameters and errors see `write_store`.
     """
 
     def write(target: str | Path, zarr_format: ZarrFormat = 3) -> None:
-        write_store(target, make_nodes(), zarr_format)
+        write_store(target, make_nodes(), zarr_format, indent=indent)
 
     return write
 

@@ -3,7 +3,7 @@
 Pure: documents are looked up in what is known (`zarr_xgroup.metadata.snapshots`). A reference
 that leads to what is not known yet raises LackingError, after all that is needed to decide it
 was taken down.
-Rules: specification, "Reference paths"; ref convention; RFC 3986, section 5.2.
+Rules: specification, "References"; ref convention; RFC 3986, section 5.2.
 """
 
 from __future__ import annotations

@@ -8,6 +8,8 @@ from typing import Any, Literal, TypeAlias
 
 import xarray as xr
 
+from zarr_xgroup.tests.builders import write_local
+
 from . import stores
 from .measure import Call, import_seconds, medians, peak
 from .stores import Kind
@@ -273,4 +275,4 @@ def _store(kind: Kind, n_groups: int, folder: Path, *, consolidated: bool) -> An
     found = stores.contents(kind, n_groups, consolidated=consolidated)
     if consolidated:
         return stores.memory_store(found)
-    return stores.local_store(found, folder / f"{kind}_{n_groups}.zarr")
+    return write_local(found, folder / f"{kind}_{n_groups}.zarr")

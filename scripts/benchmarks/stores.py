@@ -1,4 +1,4 @@
-"""Stores to measure on: documents and chunks are written as bytes, which is quick for thousands.
+"""Stores to measure on.
 
 A store has N groups of five fields over time, y and x, in Zarr v3, raw little-endian chunks.
 """
@@ -6,7 +6,8 @@ A store has N groups of five fields over time, y and x, in Zarr v3, raw little-e
 import json
 import runpy
 from collections import UserDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -16,8 +17,18 @@ import zarr
 from zarr.core.buffer import Buffer, default_buffer_prototype
 from zarr.storage import MemoryStore
 
-from zarr_xgroup.tests.builders import declaring
+from zarr_xgroup.tests.builders import (
+    Array,
+    Contents,
+    Group,
+    Json,
+    Nodes,
+    build,
+    consolidate,
+    declaring,
+)
 
+Values: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 Kind: TypeAlias = Literal["refs", "refs+ref", "inline", "worst", "plain"]
 
 SIZES = {"time": 8, "y": 16, "x": 20}
@@ -32,6 +43,9 @@ DECLARES: frozenset[Kind] = frozenset({"refs", "refs+ref", "worst"})
 LARGE = "product/large"
 LARGE_SHAPE = (8, 512, 512)
 
+#: What zarr says besides in the documents of its arrays.
+AS_ZARR = {"fill_value": 0.0, "storage_transformers": []}
+
 #: Documents of real products, and the script that makes stores of them. Not in the repository.
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 
@@ -41,8 +55,8 @@ def group_path(number: int) -> str:
     return f"product/group_{number:04}"
 
 
-def documents(kind: Kind, n_groups: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the documents of all nodes but the root, by path.
+def nodes(kind: Kind, n_groups: int) -> Iterator[tuple[str, Array | Group]]:
+    """Yield all nodes by path, groups before their members.
 
     Kinds: "refs" declares `cs` on every array, regular y and x, and shares an external time and
     two-dimensional longitudes and latitudes; "refs+ref" is "refs" with `ref` declared on every
@@ -50,45 +64,41 @@ def documents(kind: Kind, n_groups: int) -> Iterator[tuple[str, dict[str, Any]]]
     as producers write today; "worst" is "refs" with another `cs` on every array; "plain" has
     fields without coordinates.
     """
-    yield "product", _group()
+    yield "", Group()
+    yield "product", Group()
     if kind in DECLARES:
-        yield "shared", _group()
+        yield "shared", Group()
         for name in ("time", "longitude", "latitude"):
             yield f"shared/{name}", _coordinate(name, kind)
     for number in range(n_groups):
         group = group_path(number)
-        yield group, _group()
+        yield group, Group()
         if kind == "inline":
             for name in ("time", "y", "x", "longitude", "latitude"):
                 yield f"{group}/{name}", _coordinate(name, kind)
         for position, name in enumerate(FIELDS):
-            yield f"{group}/{name}", _field(kind, number * len(FIELDS) + position)
+            yield f"{group}/{name}", _field(kind, name, number * len(FIELDS) + position)
 
 
-def contents(kind: Kind, n_groups: int, *, consolidated: bool = True) -> dict[str, bytes]:
-    """Return a whole store: bytes by key."""
-    return _contents(dict(documents(kind, n_groups)), consolidated=consolidated)
+def contents(kind: Kind, n_groups: int, *, consolidated: bool = True) -> Contents:
+    """Return a whole store."""
+    found = build(dict(nodes(kind, n_groups)))
+    return consolidate(found) if consolidated else found
 
 
-def large_contents() -> dict[str, bytes]:
+def large_contents() -> Contents:
     """Return a store whose only field has some megabytes, declared as in the worst case."""
     dimensions = ("time", "y", "x")
-    field = _array(dimensions, LARGE_SHAPE, "float32", _declarations(dimensions, 1))
-    field["chunk_grid"]["configuration"]["chunk_shape"][0] = 1
-    nodes = {
-        "product": _group(),
-        LARGE: _group(),
-        f"{LARGE}/temperature": field,
-        "shared": _group(),
+    field = _array("temperature", dimensions, LARGE_SHAPE, _declarations(dimensions, 1))
+    described: Nodes = {
+        "": Group(),
+        "product": Group(),
+        LARGE: Group(),
+        f"{LARGE}/temperature": replace(field, chunks=(1, *LARGE_SHAPE[1:])),
+        "shared": Group(),
         "shared/time": _coordinate("time", "worst"),
     }
-    found = _contents(nodes, consolidated=True)
-    content = found.pop(f"{LARGE}/temperature/c/0/0/0")
-    size = len(content) // LARGE_SHAPE[0]
-    for number in range(LARGE_SHAPE[0]):
-        chunk = content[number * size : (number + 1) * size]
-        found[f"{LARGE}/temperature/c/{number}/0/0"] = chunk
-    return found
+    return consolidate(build(described))
 
 
 def product_contents(name: str, folder: Path) -> dict[str, bytes]:
@@ -108,18 +118,9 @@ def product_contents(name: str, folder: Path) -> dict[str, bytes]:
     return {path.relative_to(store).as_posix(): path.read_bytes() for path in files}
 
 
-def memory_store(found: Mapping[str, bytes]) -> MemoryStore:
+def memory_store(found: Contents) -> MemoryStore:
     """Return a store in memory, so that no disk is measured."""
     return MemoryStore(_Buffers(found))
-
-
-def local_store(found: Mapping[str, bytes], folder: Path) -> Path:
-    """Write a store to a folder, which lists a group as quickly however many others there are."""
-    for key, content in found.items():
-        path = folder / key
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    return folder
 
 
 class _Buffers(UserDict[str, Any]):
@@ -129,58 +130,18 @@ class _Buffers(UserDict[str, Any]):
         return default_buffer_prototype().buffer.from_bytes(self.data[key])
 
 
-def _contents(nodes: dict[str, dict[str, Any]], *, consolidated: bool) -> dict[str, bytes]:
-    found = {f"{path}/zarr.json": json.dumps(node).encode() for path, node in nodes.items()}
-    for path, node in nodes.items():
-        name = path.rpartition("/")[2]
-        if node["node_type"] == "array":
-            chunk = "/".join(["c", *("0" for _size in node["shape"])])
-            found[f"{path}/{chunk}"] = _values(name, tuple(node["shape"]))
-    root = _group()
-    if consolidated:
-        root["consolidated_metadata"] = {
-            "kind": "inline",
-            "must_understand": False,
-            "metadata": nodes,
-        }
-    found["zarr.json"] = json.dumps(root).encode()
-    return found
-
-
-def _group() -> dict[str, Any]:
-    return {"zarr_format": 3, "node_type": "group", "attributes": {}}
-
-
-def _array(
-    dimensions: tuple[str, ...], shape: tuple[int, ...], dtype: str, attributes: dict[str, Any]
-) -> dict[str, Any]:
-    return {
-        "zarr_format": 3,
-        "node_type": "array",
-        "shape": list(shape),
-        "data_type": dtype,
-        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(shape)}},
-        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-        "fill_value": 0.0,
-        "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
-        "dimension_names": list(dimensions),
-        "attributes": attributes,
-        "storage_transformers": [],
-    }
-
-
-def _coordinate(name: str, kind: Kind) -> dict[str, Any]:
+def _coordinate(name: str, kind: Kind) -> Array:
     if name in ("longitude", "latitude"):
         attributes = {"standard_name": name, "units": f"degrees_{'en'[name == 'latitude']}"}
-        return _array(("y", "x"), (SIZES["y"], SIZES["x"]), "float64", attributes)
+        return _array(name, ("y", "x"), (SIZES["y"], SIZES["x"]), attributes)
+    attributes = {"units": "m"}
     if name == "time":
         attributes = {"units": TIME_UNITS, "calendar": "standard"} if kind == "inline" else {}
-        return _array((name,), (SIZES[name],), "float64", attributes)
-    return _array((name,), (SIZES[name],), "float64", {"units": "m"})
+    return _array(name, (name,), (SIZES[name],), attributes)
 
 
-def _field(kind: Kind, number: int) -> dict[str, Any]:
-    attributes: dict[str, Any] = {"units": "1", "long_name": "a field of the ocean"}
+def _field(kind: Kind, name: str, number: int) -> Array:
+    attributes: Json = {"units": "1", "long_name": "a field of the ocean"}
     dimensions = tuple(SIZES)
     if kind in DECLARES:
         offset = number if kind == "worst" else 0
@@ -191,10 +152,16 @@ def _field(kind: Kind, number: int) -> dict[str, Any]:
         attributes["auxiliary"] = {"node": "/shared/longitude"}
     if kind == "inline":
         attributes["coordinates"] = "longitude latitude"
-    return _array(dimensions, tuple(SIZES.values()), "float32", attributes)
+    return _array(name, dimensions, tuple(SIZES.values()), attributes)
 
 
-def _declarations(dimensions: tuple[str, ...], offset: int) -> dict[str, Any]:
+def _array(
+    name: str, dimensions: tuple[str, ...], shape: tuple[int, ...], attributes: Json
+) -> Array:
+    return Array(_values(name, shape), dimensions, attributes, v3=AS_ZARR)
+
+
+def _declarations(dimensions: tuple[str, ...], offset: int) -> Json:
     time, y, x = dimensions
     (y_start, y_step), (x_start, x_step) = REGULAR["y"], REGULAR["x"]
     axes = {
@@ -215,12 +182,13 @@ def _declarations(dimensions: tuple[str, ...], offset: int) -> dict[str, Any]:
     return declaring("cs", cs={"crs": [system]})
 
 
-def _axis(abbreviation: str, coordinates: dict[str, Any]) -> dict[str, Any]:
+def _axis(abbreviation: str, coordinates: Json) -> Json:
     return {"abbreviation": abbreviation, "coordinates": [coordinates]}
 
 
 @cache
-def _values(name: str, shape: tuple[int, ...]) -> bytes:
+def _values(name: str, shape: tuple[int, ...]) -> Values:
     dtype = "float32" if name in FIELDS else "float64"
     start, step = REGULAR.get(name, (0.0, 1.0))
-    return (start + step * np.arange(np.prod(shape))).astype(dtype).tobytes()
+    values: Values = (start + step * np.arange(np.prod(shape))).astype(dtype).reshape(shape)
+    return values

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.metadata.nodes import Fragment, Node, Part
 from zarr_xgroup.metadata.paths import is_below
+
+
+class Multiscales(ConventionHandler):
+    """What declares a layout. It gives no coordinates: `spatial` reads it."""
+
+    tier = "service"
+    name = "multiscales"
+    uuid: ClassVar[str | None] = "d35379db-88df-4056-af3a-620245f8e347"
+    repositories = ("zarr-conventions/multiscales",)
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import NoneType
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import xarray as xr
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
-from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.layout import Multiscales
 from zarr_xgroup.conventions.registry import Handler, handlers, named_conventions
 from zarr_xgroup.i18n import _
 from zarr_xgroup.options import ConventionAttrs
@@ -21,15 +21,6 @@ _CHOICES = ("keep", "drop", "json")
 
 #: The integers that an attribute in a netCDF file can hold.
 _LEAST, _MOST = -(2**63), 2**63 - 1
-
-
-class _Multiscales(ConventionHandler):
-    """The convention that says which groups are levels: a layout, with coordinates of `spatial`."""
-
-    tier = "service"
-    name = "multiscales"
-    uuid: ClassVar[str | None] = "d35379db-88df-4056-af3a-620245f8e347"
-    repositories = ("zarr-conventions/multiscales",)
 
 
 def convention_attrs_of(how: Any) -> ConventionAttrs:
@@ -151,7 +142,7 @@ def _drop_in_variables(
 
 
 def _known() -> tuple[Handler, ...]:
-    return (*handlers(), _Multiscales)
+    return (*handlers(), Multiscales)
 
 
 def _declared(attributes: Mapping[str, Any]) -> set[Handler]:

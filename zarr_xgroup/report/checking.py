@@ -56,10 +56,11 @@ def check(store: Any, **options: Unpack[OpenOptions]) -> Verdict:
     True
     """
     with planning(store, options) as planned:
-        mistakes = limited(merged(_mistakes(planned)))
+        checked = Checked(planned.library.snapshots, planned.group)
+        mistakes = limited(merged(_mistakes(planned, checked)))
         order = sorted(mistakes, key=lambda it: (it.severity != "error", it.place.node))
         name = told(planned.library.snapshots[0].name)
-        verdict = Verdict(name, f"/{planned.group}", tuple(order))
+        verdict = Verdict(name, f"/{planned.group}", tuple(order), checked.declares_something)
         planned.library.close()
     return verdict
 
@@ -93,11 +94,10 @@ def limited(mistakes: Iterable[Mistake]) -> Iterator[Mistake]:
             yield replace(rest[0], text=text, places=tuple(places))
 
 
-def _mistakes(planned: Planning) -> Iterator[Mistake]:
+def _mistakes(planned: Planning, checked: Checked) -> Iterator[Mistake]:
     """Yield all that is wrong, maybe the same in several places."""
     library = planned.library
     plans = planned.plan_tree(with_indexes=True)
-    checked = Checked(library.snapshots, planned.group)
     found = merged(it for subject in checked.subjects() for it in mistakes_of(subject))
     followed = found_references(plans, library.snapshots)
     found = merged([*found, *references.check(followed, found, checked)])

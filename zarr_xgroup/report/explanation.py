@@ -50,7 +50,7 @@ class FoundReference:
     leads_to : Place or None
         What it leads to, None if nowhere.
     by_fallback : bool
-        Whether it leads there only by another rule than the first (specification, "Reference paths").
+        Whether it leads there only by another rule than the first (specification, "References").
     text : str
         Why it leads nowhere, or which choice was made; "" where it leads straight there.
     arrays : tuple of str

@@ -879,11 +879,17 @@
     return [
       make("span", { class: isLoss(problem) ? "badge problem" : "badge" }, visible(kind)),
       " ",
-      text(told),
+      text(isSaid ? told : withoutPlace(told, place)),
       lost === "" ? null : line(say("lost", { lost })),
       others.length === 0 ? null : line(texts.concerns, ...named, left),
       isSaid ? null : line(texts.at, " ", placed(place, nodeAt(place))),
     ];
+  }
+
+  /** Return what is told of a place without that place, which is shown after it. */
+  function withoutPlace(told, { node: path, pointer }) {
+    const begin = `${path}#${pointer}`;
+    return told.startsWith(begin) ? told.slice(begin.length).replace(/^[:\s]+/, "") : told;
   }
 
   function aboutConvention(convention) {

@@ -437,7 +437,9 @@ class _Drawing:
             lost = _("Opened without {what}").format(what=problem.lost)
             text += said(f". {lost}")
         nodes = problem.arrays or (() if problem.place is None else (_written(problem.place),))
-        if nodes and nodes[0] not in problem.text:
+        # The text about undeclared arrays names some of them, shortened if they are long.
+        is_about_undeclared = problem.kind == "no principal convention" and problem.text
+        if nodes and nodes[0] not in problem.text and not is_about_undeclared:
             text += said(" (") + self._names(nodes, "dim") + said(")")
         return text
 
@@ -533,7 +535,10 @@ def _mistake(mistake: Mistake) -> Iterator[Text]:
 
 def _judgement(verdict: Verdict) -> Text:
     if verdict.is_clean:
-        judgement = said(_("nothing to mend"), "green")
+        text = _("nothing to mend")
+        if not verdict.is_declared:
+            text = _('nothing to mend, but no node has "zarr_conventions": little was checked')
+        judgement = said(text, "green" if verdict.is_declared else "")
     else:
         counts = Counter(mistake.severity for mistake in verdict.mistakes)
         text = _("errors: {errors}, warnings: {warnings}")

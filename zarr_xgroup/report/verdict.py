@@ -86,11 +86,15 @@ class Verdict:
         The group that was checked, with all groups below it.
     mistakes : tuple of Mistake
         What to mend, errors first.
+    is_declared : bool
+        Whether any node that was checked, or a group above, has ``zarr_conventions``: most rules
+        are about what is declared.
     """
 
     store: str
     group: str
     mistakes: tuple[Mistake, ...] = ()
+    is_declared: bool = True
 
     @property
     def is_clean(self) -> bool:
@@ -105,9 +109,12 @@ class Verdict:
         """Return it as text to read: each mistake with its place, what to write, and the rule."""
         head = printable(f"<zarr_xgroup.Verdict {self.store} {self.group}>")
         if self.is_clean:
-            return "\n".join([head, _("Nothing to mend.")])
+            text = _("Nothing to mend.")
+            if not self.is_declared:
+                text = _('Nothing to mend, but no node has "zarr_conventions": little was checked.')
+            return f"{head}\n{text}"
         errors = sum(it.severity == "error" for it in self.mistakes)
-        count = _("{errors} errors, {warnings} warnings").format(
+        count = _("errors: {errors}, warnings: {warnings}").format(
             errors=errors, warnings=len(self.mistakes) - errors
         )
         shown = [line for it in self.mistakes[:_SHOWN_MISTAKES] for line in _lines(it)]

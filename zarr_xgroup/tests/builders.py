@@ -87,6 +87,9 @@ def declaring(*conventions: str | Mapping[str, Any], **attributes: Any) -> Json:
 
 # What a store holds.
 
+#: Members of an array's document that leave its chunks as they are.
+_NOT_ABOUT_CHUNKS = frozenset({"attributes", "fill_value", "storage_transformers"})
+
 
 @dataclass(frozen=True)
 class Array:
@@ -126,7 +129,8 @@ class Array:
     def is_encoded(self) -> bool:
         """Whether zarr has to write the chunks: several, or encoded, or given in part."""
         is_one = self.chunks is None or self.chunks == self.data.shape
-        return self.data.dtype.kind == "O" or not is_one or bool(self.v2) or bool(self.v3)
+        is_told = not {*self.v2, *self.v3} <= _NOT_ABOUT_CHUNKS
+        return self.data.dtype.kind == "O" or not is_one or is_told
 
 
 @dataclass(frozen=True)
@@ -706,6 +710,20 @@ def opened_with_warnings(
 
     Warnings other than our own are errors.
     """
+    result, told, _about_principals = _opened(function, store, options)
+    return result, told
+
+
+def without_principal(function: Open, store: Any, **options: Any) -> list[str]:
+    """Return the arrays that are told to declare no principal convention."""
+    _result, _told, about_principals = _opened(function, store, options)
+    return [path for warning in about_principals for path in warning.paths]
+
+
+def _opened(
+    function: Open, store: Any, options: Json
+) -> tuple[Any, list[XGroupWarning], list[XGroupNoPrincipalWarning]]:
+    """Open by engine xgroup; its warnings, and at most one on missing principal conventions."""
     with warnings.catch_warnings(record=True) as given:
         warnings.simplefilter("error")
         warnings.simplefilter("always", XGroupWarning)
@@ -713,9 +731,10 @@ def opened_with_warnings(
         warnings.filterwarnings("ignore", "The codec `vlen-utf8`")
         result = function(store, engine="xgroup", **options)
     told = [item.message for item in given if isinstance(item.message, XGroupWarning)]
+    # The class itself: a subclass tells of what could not be resolved.
     about_principals = [item for item in told if type(item) is XGroupNoPrincipalWarning]
     assert len(about_principals) <= 1
-    return result, [item for item in told if item not in about_principals]
+    return result, [item for item in told if item not in about_principals], about_principals
 
 
 def oracle(function: Open, store: Any, **options: Any) -> Any:

@@ -5,7 +5,6 @@ Documents are given as those of Zarr v3. Chunks are written through zarr.
 
 import importlib
 import sys
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -17,7 +16,6 @@ import pytest
 import xarray as xr
 import zarr
 
-from zarr_xgroup import XGroupNoPrincipalWarning, XGroupWarning
 from zarr_xgroup.tests import builders
 from zarr_xgroup.tests.builders import Json, ZarrFormat, to_json, write_local
 
@@ -149,39 +147,6 @@ def committed(name: str, folder: Path, form: tuple[ZarrFormat, bool]) -> Path:
     if consolidated:
         consolidate(folder)
     return folder
-
-
-def opened(function: Any, store: Any, **options: Any) -> tuple[Any, list[XGroupWarning]]:
-    """Open by engine xgroup, and return the warnings that it gave of its own as well.
-
-    Others are errors. The one about arrays without a principal convention is left out: see
-    `without_principal`.
-    """
-    result, told = _opened(function, store, options)
-    return result, [warning for warning in told if type(warning) is not XGroupNoPrincipalWarning]
-
-
-def without_principal(function: Any, store: Any, **options: Any) -> list[str]:
-    """Return the arrays that are told to declare no principal convention."""
-    _result, told = _opened(function, store, options)
-    about = [warning for warning in told if type(warning) is XGroupNoPrincipalWarning]
-    assert len(about) <= 1
-    return [path for warning in about for path in warning.paths]
-
-
-def _opened(function: Any, store: Any, options: Json) -> tuple[Any, list[XGroupWarning]]:
-    with warnings.catch_warnings(record=True) as given:
-        warnings.simplefilter("error")
-        warnings.simplefilter("always", XGroupWarning)
-        result = function(store, engine="xgroup", **options)
-    return result, [item.message for item in given if isinstance(item.message, XGroupWarning)]
-
-
-def quietly_opened(function: Any, store: Any, **options: Any) -> Any:
-    """Open by engine xgroup, which must not warn of more than missing principal conventions."""
-    result, told = opened(function, store, **options)
-    assert not told, [str(warning) for warning in told]
-    return result
 
 
 def without_crs(dataset: xr.Dataset) -> xr.Dataset:

@@ -31,8 +31,11 @@ from zarr_xgroup.tests.builders import (
     Json,
     ZarrFormat,
     declaring,
+    opened,
+    opened_with_warnings,
     recording_folder,
     some_pairs,
+    without_principal,
 )
 from zarr_xgroup.tests.documents import (
     ALL_FORMS,
@@ -44,11 +47,8 @@ from zarr_xgroup.tests.documents import (
     crs_of,
     files,
     group,
-    opened,
-    quietly_opened,
     script,
     without_crs,
-    without_principal,
     write,
 )
 
@@ -63,7 +63,7 @@ needs_index_option = pytest.mark.skipif(
 
 def of(name: str, **options: Any) -> xr.Dataset:
     """Open a group of the store, of which nothing may be told, and leave out the CRSs."""
-    return without_crs(quietly_opened(xr.open_dataset, STORE, group=name, **options))
+    return without_crs(opened(xr.open_dataset, STORE, group=name, **options))
 
 
 def check(
@@ -115,19 +115,19 @@ def test_scripts_leave_other_folders_alone(tmp_path: Path, name: str) -> None:
 
 @ALL_FORMS
 def test_all_forms_of_the_store_are_the_same(tmp_path: Path, form: tuple[ZarrFormat, bool]) -> None:
-    reference, told = opened(xr.open_datatree, STORE)
+    reference, told = opened_with_warnings(xr.open_datatree, STORE)
     store = committed("cs_test", tmp_path / "cs_test.zarr", form)
-    tree, given = opened(xr.open_datatree, store)
+    tree, given = opened_with_warnings(xr.open_datatree, store)
     xr.testing.assert_identical(tree, reference)
     assert [str(warning) for warning in given] == [str(warning) for warning in told]
     for name in ("axes", "times", "bounds", "references", "parametric/ocean"):
-        dataset, _given = opened(xr.open_dataset, store, group=name)
+        dataset, _given = opened_with_warnings(xr.open_dataset, store, group=name)
         xr.testing.assert_identical(tree[name].to_dataset(inherit=False), dataset)
         assert set(dataset.coords) == set(reference[name].to_dataset(inherit=False).coords)
 
 
 def test_all_that_is_told_of_the_store() -> None:
-    _tree, given = opened(xr.open_datatree, STORE)
+    _tree, given = opened_with_warnings(xr.open_datatree, STORE)
     told = [(type(warning), str(warning)) for warning in given]
 
     def renamed(array: str, name: str, to: str) -> tuple[type, str]:
@@ -181,7 +181,7 @@ def test_arrays_without_a_principal_convention() -> None:
     ],
 )
 def test_only_first_class_arrays_are_data_variables(name: str, expected: set[str]) -> None:
-    dataset, _given = opened(xr.open_dataset, STORE, group=name)
+    dataset, _given = opened_with_warnings(xr.open_dataset, STORE, group=name)
     assert set(dataset.data_vars) == expected
 
 
@@ -194,7 +194,7 @@ def test_no_coordinate_is_a_data_variable(name: str) -> None:
 
 
 def test_every_data_variable_has_all_its_values() -> None:
-    tree, _given = opened(xr.open_datatree, STORE)
+    tree, _given = opened_with_warnings(xr.open_datatree, STORE)
     for node in tree.subtree:
         dataset = node.to_dataset(inherit=False)
         raw = xr.open_zarr(STORE / node.path.strip("/"), consolidated=False)
@@ -285,7 +285,7 @@ def test_strings_that_are_stored(tmp_path: Path) -> None:
     store = write(
         tmp_path / "s.zarr", documents, {"names": np.array(["Ísafjörður", "Vík"], object)}
     )
-    dataset = quietly_opened(xr.open_dataset, store)
+    dataset = opened(xr.open_dataset, store)
     assert dataset["station"].values.tolist() == ["Ísafjörður", "Vík"]
     assert dataset["data"].sel(station="Vík").dims == ()
 
@@ -667,7 +667,7 @@ def test_longitude_and_latitude_are_those_of_a_geographic_system(
 )
 def test_the_crs_of_an_array(path: str, expected: str | None) -> None:
     parent, _slash, name = path.rpartition("/")
-    dataset = quietly_opened(xr.open_dataset, STORE, group=parent)
+    dataset = opened(xr.open_dataset, STORE, group=parent)
     assert crs_of(dataset, name) == expected
 
 
@@ -734,7 +734,7 @@ def test_attributes_of_proj_pass_through() -> None:
 
 
 def test_names_that_are_taken() -> None:
-    dataset, _given = opened(xr.open_dataset, STORE, group="collisions")
+    dataset, _given = opened_with_warnings(xr.open_dataset, STORE, group="collisions")
     check(dataset, "z", [1, 2], attrs={})
     check(dataset, "z_b", [3, 4], attrs={})
     check(dataset, "z_c", [5, 6], attrs={})
@@ -749,7 +749,7 @@ def test_names_that_are_taken() -> None:
 
 
 def test_dimensions_that_are_taken() -> None:
-    dataset, _given = opened(xr.open_dataset, STORE, group="collisions")
+    dataset, _given = opened_with_warnings(xr.open_dataset, STORE, group="collisions")
     assert dataset["grid"].dims == ("cell_grid", "z")
     assert dataset.sizes["cell"] == 3
     np.testing.assert_array_equal(dataset["grid"], [[0.0, 1.0], [2.0, 3.0]])
@@ -763,7 +763,7 @@ def test_a_scalar_and_a_dimension_of_one_name(tmp_path: Path) -> None:
         "at_level": array([2], ["x"], with_axes({"x": {}, "level": level})),
         "on_levels": array([3], ["level"], with_axes({})),
     }
-    dataset, given = opened(xr.open_dataset, write(tmp_path / "s.zarr", documents))
+    dataset, given = opened_with_warnings(xr.open_dataset, write(tmp_path / "s.zarr", documents))
     assert [type(warning) for warning in given] == [XGroupNameWarning]
     assert dataset["on_levels"].dims == ("level",)
     (name,) = set(dataset.coords) - {"x"}
@@ -946,7 +946,7 @@ def test_all_spellings_give_the_same(
     store = write(tmp_path / "s.zarr", documents, data, form)
     functions = (xr.open_dataset, xr.open_datatree) if form == (3, False) else (xr.open_dataset,)
     for function in functions:
-        result = quietly_opened(function, store, group="fields")
+        result = opened(function, store, group="fields")
         dataset = without_crs(result if function is xr.open_dataset else result.to_dataset())
         dataset.attrs = {}
         dataset["data"].attrs = {}
@@ -966,7 +966,7 @@ def test_other_conventions_are_not_this_one(tmp_path: Path, declaration: Any) ->
     documents, data = spelled(conventions=[declaration])
     store = write(tmp_path / "s.zarr", documents, data)
     assert without_principal(xr.open_dataset, store, group="fields") == ["/fields/data"]
-    dataset = quietly_opened(xr.open_dataset, store, group="fields")
+    dataset = opened(xr.open_dataset, store, group="fields")
     assert set(dataset.variables) == {"data"}
 
 
@@ -1000,7 +1000,7 @@ def test_coordinates_from_another_store(tmp_path: Path, form: tuple[ZarrFormat, 
         "a/t": array([3], ["t"]),
     }
     store = write(tmp_path / "store.zarr", documents)
-    dataset = quietly_opened(xr.open_dataset, store)
+    dataset = opened(xr.open_dataset, store)
     check(dataset, "level", [5.0, 10.0], attrs={"units": "m"})
     check(dataset, "t", [1.0, 2.0, 4.0], attrs={})
     assert set(dataset["two"].coords) == {"level", "t"}
@@ -1018,7 +1018,7 @@ def test_a_uri_may_be_percent_encoded(tmp_path: Path) -> None:
         item = {"values": {"external": {"uri": uri, "node": "/x"}}}
         data = array([2], ["x"], with_axes({"x": {"coordinates": [item]}}))
         store = write(tmp_path / f"{number}.zarr", {"": group(), "data": data})
-        check(quietly_opened(xr.open_dataset, store), "x", [1.0, 2.0], attrs={})
+        check(opened(xr.open_dataset, store), "x", [1.0, 2.0], attrs={})
 
 
 def test_a_store_elsewhere_is_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1047,7 +1047,7 @@ def test_a_store_elsewhere_is_opened_once(tmp_path: Path, monkeypatch: pytest.Mo
         return await get(self, key, prototype, byte_range)
 
     monkeypatch.setattr(LocalStore, "get", recording)
-    tree = quietly_opened(xr.open_datatree, store)
+    tree = opened(xr.open_datatree, store)
     assert set(tree.coords) == {"l0", "l1", "l2"}
     assert "l1" in tree["g"].coords
     metadata = [key for key in reads if key.endswith("zarr.json")]
@@ -1064,9 +1064,9 @@ def test_each_document_is_read_once(
 ) -> None:
     store = recording_folder(committed("cs_test", tmp_path / "cs_test.zarr", form))
     if name == "open_dataset":
-        opened(xr.open_dataset, store, group="references")
+        opened_with_warnings(xr.open_dataset, store, group="references")
     else:
-        opened(xr.open_datatree, store)
+        opened_with_warnings(xr.open_datatree, store)
     assert max(store.metadata_gets.values()) == 1
     if form[1]:
         # A reference to a group: that it leads to no array is found out with a look there.
@@ -1077,7 +1077,7 @@ def test_each_document_is_read_once(
 
 def test_opening_reads_no_chunk_of_ours() -> None:
     store = recording_folder(STORE)
-    tree, _given = opened(xr.open_datatree, store)
+    tree, _given = opened_with_warnings(xr.open_datatree, store)
     # xarray reads dimension coordinates for their indexes, and ends of times to decode them.
     dimension_coordinates = {
         *("bounds/own", "bounds/sources/packed", "collisions/ambiguous/shared"),
@@ -1099,7 +1099,9 @@ def test_opening_reads_no_chunk_of_ours() -> None:
 def test_opening_without_indexes_reads_no_chunk() -> None:
     for name in ("values", "sets", "parametric/ocean", "sharing/first", "collisions"):
         store = recording_folder(STORE)
-        dataset, _given = opened(xr.open_dataset, store, group=name, create_default_indexes=False)
+        dataset, _given = opened_with_warnings(
+            xr.open_dataset, store, group=name, create_default_indexes=False
+        )
         assert not store.chunk_gets
         assert dict(dataset.xindexes) == {}
 
@@ -1111,7 +1113,7 @@ def test_regular_values_are_computed_when_they_are_read(tmp_path: Path) -> None:
     document = array([huge], ["x"], with_axes({"x": {"coordinates": [item]}}))
     document["chunk_grid"]["configuration"]["chunk_shape"] = [1000]
     store = write(tmp_path / "s.zarr", {"": group(), "data": document})
-    dataset = quietly_opened(xr.open_dataset, store, create_default_indexes=False)
+    dataset = opened(xr.open_dataset, store, create_default_indexes=False)
     assert dataset["x"].shape == (huge,)
     assert dataset["x_bounds"].shape == (huge, 2)
     few = dataset.isel(x=[0, 7, huge - 1])
@@ -1154,7 +1156,7 @@ def test_with_dask(name: str) -> None:
 
 def test_shared_coordinates_of_a_tree() -> None:
     store = recording_folder(STORE)
-    tree, _given = opened(xr.open_datatree, store)
+    tree, _given = opened_with_warnings(xr.open_datatree, store)
     level = {"units": "m", "axis": "Z", "positive": "up", "bounds": "level_bounds"}
     for name in ("first", "second"):
         dataset = tree[f"sharing/{name}"].to_dataset(inherit=False)
@@ -1169,7 +1171,7 @@ def test_shared_coordinates_of_a_tree() -> None:
 
 
 def test_a_tree_hides_no_array() -> None:
-    tree, _given = opened(xr.open_datatree, STORE)
+    tree, _given = opened_with_warnings(xr.open_datatree, STORE)
     # Nodes inherit dimension coordinates, here of the same name as arrays of their own.
     for name in ("values", "bounds", "described", "times", "parametric"):
         for node in tree[name].subtree:
@@ -1182,8 +1184,8 @@ def test_a_tree_hides_no_array() -> None:
 
 
 def test_each_object_is_its_own() -> None:
-    tree, _given = opened(xr.open_datatree, STORE)
-    again, _given = opened(xr.open_datatree, STORE)
+    tree, _given = opened_with_warnings(xr.open_datatree, STORE)
+    again, _given = opened_with_warnings(xr.open_datatree, STORE)
     reference = again.copy(deep=True)
     first = tree["sharing/first"].dataset
     for name in ("level", "level_bounds", "station", "temp"):
@@ -1218,7 +1220,7 @@ def test_groups_within_groups_share_coordinates(tmp_path: Path) -> None:
         "above/other/data": array([2], ["level"], with_axes(others)),
     }
     store = write(tmp_path / "s.zarr", documents, {"coords/level": [5.0, 6.0]})
-    tree, given = opened(xr.open_datatree, store)
+    tree, given = opened_with_warnings(xr.open_datatree, store)
     (warning,) = given
     assert str(warning) == (
         "Group /above/other does not align with its parents in a DataTree; renamed in it: "
@@ -1230,7 +1232,7 @@ def test_groups_within_groups_share_coordinates(tmp_path: Path) -> None:
         check(dataset, "level", [5.0, 6.0])
         assert dataset["data"].dims == ("level",)
     check(tree["above/other"].to_dataset(), "level_other", [7.0, 8.0])
-    groups = quietly_opened(xr.open_groups, store)
+    groups = opened(xr.open_groups, store)
     check(groups["/above/other"], "level", [7.0, 8.0])
 
 
@@ -1246,11 +1248,11 @@ def test_references_are_those_of_the_node_that_declares_them(tmp_path: Path) -> 
         }
         data[f"{name}/t"] = [10.0 * number, 10.0 * number + 1]
     store = write(tmp_path / "s.zarr", documents, data)
-    groups = quietly_opened(xr.open_groups, store)
+    groups = opened(xr.open_groups, store)
     for name, expected in (("/", [0.0, 1.0]), ("/a", [0.0, 1.0]), ("/b", [10.0, 11.0])):
         check(groups[name], "t", expected)
     for name in ("", "a", "b"):
-        dataset = quietly_opened(xr.open_dataset, store, group=name)
+        dataset = opened(xr.open_dataset, store, group=name)
         xr.testing.assert_identical(dataset, groups[f"/{name}"])
 
 
@@ -1307,7 +1309,7 @@ def store_of(folder: Path, document: Json, others: Mapping[str, Json], data: Jso
 
 
 def opened_sample(store: Path, **options: Any) -> xr.Dataset:
-    return without_crs(quietly_opened(xr.open_dataset, store, **options))
+    return without_crs(opened(xr.open_dataset, store, **options))
 
 
 def regular(first: float, step: float, length: int) -> Any:
@@ -1427,7 +1429,7 @@ def test_attributes_of_published_documents_pass_through(tmp_path: Path) -> None:
             for size in (10, 20, 60)
         },
     }
-    tree, _given = opened(xr.open_datatree, write(tmp_path, documents))
+    tree, _given = opened_with_warnings(xr.open_datatree, write(tmp_path, documents))
     assert tree["scene"].dims == ("Y", "X")
     assert tree["scene"].attrs.items() >= scene["attributes"].items()
     assert tree["levels"].attrs.items() >= levels["attributes"].items()

@@ -8,7 +8,15 @@ import pytest
 import xarray as xr
 
 from zarr_xgroup import XGroupDimensionWarning, XGroupResolutionWarning, XGroupWarning
-from zarr_xgroup.tests.builders import Json, ZarrFormat, declaring, recording_folder
+from zarr_xgroup.tests.builders import (
+    Json,
+    ZarrFormat,
+    declaring,
+    opened,
+    opened_with_warnings,
+    recording_folder,
+    without_principal,
+)
 from zarr_xgroup.tests.documents import (
     ALL_FORMS,
     STORES,
@@ -17,11 +25,8 @@ from zarr_xgroup.tests.documents import (
     crs_of,
     files,
     group,
-    opened,
-    quietly_opened,
     script,
     without_crs,
-    without_principal,
     write,
 )
 
@@ -40,7 +45,7 @@ def texts(warnings: list[XGroupWarning], category: type[XGroupWarning]) -> list[
 
 def of(name: str) -> xr.Dataset:
     """Open a group of the store, of which nothing may be told, and leave out the CRSs."""
-    return without_crs(quietly_opened(xr.open_dataset, STORE, group=name))
+    return without_crs(opened(xr.open_dataset, STORE, group=name))
 
 
 def refer(x: str, y: str, **more: Any) -> Json:
@@ -59,12 +64,14 @@ def test_script_writes_the_committed_store(tmp_path: Path) -> None:
 
 @ALL_FORMS
 def test_all_forms_of_the_store_are_the_same(tmp_path: Path, form: tuple[ZarrFormat, bool]) -> None:
-    reference, told = opened(xr.open_datatree, STORE)
-    tree, warnings = opened(xr.open_datatree, committed("geolocation_test", tmp_path / "s", form))
+    reference, told = opened_with_warnings(xr.open_datatree, STORE)
+    tree, warnings = opened_with_warnings(
+        xr.open_datatree, committed("geolocation_test", tmp_path / "s", form)
+    )
     xr.testing.assert_identical(tree, reference)
     assert [str(warning) for warning in warnings] == [str(warning) for warning in told]
     for node in tree.subtree:
-        dataset, _warnings = opened(xr.open_dataset, STORE, group=node.path)
+        dataset, _warnings = opened_with_warnings(xr.open_dataset, STORE, group=node.path)
         xr.testing.assert_identical(node.to_dataset(inherit=False), dataset)
 
 
@@ -185,7 +192,7 @@ def test_all_spellings_give_the_same(
     }
     data = {"grid/x2d": LONGITUDE, "grid/y2d": LATITUDE, "data": np.ones((3, 4))}
     store = write(tmp_path / "s.zarr", documents, data, form)
-    dataset = without_crs(quietly_opened(xr.open_dataset, store))
+    dataset = without_crs(opened(xr.open_dataset, store))
     names = {
         "geodetic": ({"standard_name": "longitude"}, {"standard_name": "latitude"}),
         "planar": ({}, {}),
@@ -211,7 +218,7 @@ def test_an_array_overrides_its_group(tmp_path: Path) -> None:
         "other/lon2": array([3, 4], ["y", "x"]),
         "other/lat2": array([3, 4], ["y", "x"]),
     }
-    dataset = quietly_opened(xr.open_dataset, write(tmp_path / "s.zarr", documents))
+    dataset = opened(xr.open_dataset, write(tmp_path / "s.zarr", documents))
     assert set(dataset["data"].coords) == {"lon2", "lat2"}
     assert set(dataset.data_vars) == {"data", "lon", "lat"}
 
@@ -223,7 +230,7 @@ def test_not_declared_is_not_used(tmp_path: Path) -> None:
         "lon": array([3, 4], ["y", "x"]),
         "lat": array([3, 4], ["y", "x"]),
     }
-    dataset = quietly_opened(xr.open_dataset, write(tmp_path / "s.zarr", documents))
+    dataset = opened(xr.open_dataset, write(tmp_path / "s.zarr", documents))
     assert set(dataset.data_vars) == {"data", "lon", "lat"}
 
 
@@ -239,7 +246,7 @@ def test_other_spellings_of_the_declaration(tmp_path: Path) -> None:
             "lon": array([3, 4], ["y", "x"]),
             "lat": array([3, 4], ["y", "x"]),
         }
-        dataset = quietly_opened(xr.open_dataset, write(tmp_path / f"{number}.zarr", documents))
+        dataset = opened(xr.open_dataset, write(tmp_path / f"{number}.zarr", documents))
         assert set(dataset["data"].coords) == {"lon", "lat"}
 
 
@@ -254,7 +261,7 @@ def test_other_spellings_of_the_declaration(tmp_path: Path) -> None:
 )
 def test_the_crs_is_that_of_the_geolocation_arrays(path: str, expected: set[str]) -> None:
     parent, _slash, name = path.rpartition("/")
-    dataset = quietly_opened(xr.open_dataset, STORE, group=parent)
+    dataset = opened(xr.open_dataset, STORE, group=parent)
     assert "grid_mapping" not in dataset[name].attrs
     located = {str(n) for n in dataset[name].coords if "grid_mapping" in dataset[n].attrs}
     assert located >= expected
@@ -281,7 +288,7 @@ def test_arrays_of_the_same_shape_take_over_the_dimensions(
 
 
 def test_tie_points_are_attached_under_their_own_dimensions() -> None:
-    dataset, warnings = opened(xr.open_dataset, STORE, group="tie_points")
+    dataset, warnings = opened_with_warnings(xr.open_dataset, STORE, group="tie_points")
     place = "/tie_points/radiance#/attributes/geolocation/geodetic"
     assert texts(warnings, XGroupResolutionWarning) == [
         f"Array /tie_points/radiance: {place}/{axis}: the shape of /tie_points/{name} is not that "
@@ -297,7 +304,7 @@ def test_tie_points_are_attached_under_their_own_dimensions() -> None:
 
 
 def test_dimensions_of_another_size_are_renamed() -> None:
-    dataset, warnings = opened(xr.open_dataset, STORE, group="wrong_size/fine")
+    dataset, warnings = opened_with_warnings(xr.open_dataset, STORE, group="wrong_size/fine")
     assert texts(warnings, XGroupDimensionWarning) == [
         f"Array /wrong_size/fine/radiance: dimensions of its coordinate {name!r} have another "
         "size here, and were renamed 'y' -> 'y_lon', 'x' -> 'x_lon'"
@@ -333,7 +340,7 @@ def test_a_square_grid_keeps_its_axes_apart(tmp_path: Path) -> None:
     }
     values = np.arange(9.0).reshape(3, 3)
     data = {"g/lon": values, "g/lat": -values}
-    dataset = quietly_opened(xr.open_dataset, write(tmp_path / "s.zarr", documents, data))
+    dataset = opened(xr.open_dataset, write(tmp_path / "s.zarr", documents, data))
     assert dataset["lon"].dims == ("y", "x")
     np.testing.assert_array_equal(dataset["lon"], values)
 
@@ -349,7 +356,7 @@ def test_arrays_that_are_stored_turned(tmp_path: Path) -> None:
         "g/lat": array([4, 3], ["x", "y"]),
     }
     data = {"g/lon": LONGITUDE.T, "g/lat": LATITUDE.T}
-    dataset = quietly_opened(xr.open_dataset, write(tmp_path / "s.zarr", documents, data))
+    dataset = opened(xr.open_dataset, write(tmp_path / "s.zarr", documents, data))
     for name, values in (("lon", LONGITUDE), ("lat", LATITUDE)):
         assert dataset[name].dims == ("x", "y")
         np.testing.assert_array_equal(dataset[name].transpose("y", "x"), values)
@@ -364,7 +371,7 @@ def test_a_group_of_one_dimensional_arrays(tmp_path: Path) -> None:
         "profile": array([5, 2], ["along", "level"]),
         "mean": array([], []),
     }
-    dataset = quietly_opened(xr.open_dataset, write(tmp_path / "s.zarr", documents))
+    dataset = opened(xr.open_dataset, write(tmp_path / "s.zarr", documents))
     assert set(dataset.data_vars) == {"height", "profile", "mean"}
     assert set(dataset["profile"].coords) == {"lon", "lat"}
     assert set(dataset["mean"].coords) == set()
@@ -378,7 +385,7 @@ def test_a_group_leaves_alone_what_has_other_dimensions(tmp_path: Path) -> None:
         "radiance": array([3, 4], ["y", "x"]),
         "spectrum": array([6, 7], ["band", "sample"]),
     }
-    dataset = quietly_opened(xr.open_dataset, write(tmp_path / "s.zarr", documents))
+    dataset = opened(xr.open_dataset, write(tmp_path / "s.zarr", documents))
     assert set(dataset["radiance"].coords) == {"lon", "lat"}
     assert set(dataset["spectrum"].coords) == set()
 
@@ -394,7 +401,7 @@ def test_arrays_that_others_refer_to_need_no_convention() -> None:
 
 
 def test_tree_resolves_references_where_they_are_declared() -> None:
-    tree, warnings = opened(xr.open_datatree, STORE)
+    tree, warnings = opened_with_warnings(xr.open_datatree, STORE)
     assert "y_lon" not in tree["wrong_size/coarse"].dataset.sizes
     data = without_crs(tree["on_array/data"].to_dataset())
     assert set(data.coords) == {"longitude", "latitude", "easting", "northing"}
@@ -406,9 +413,9 @@ def test_tree_resolves_references_where_they_are_declared() -> None:
 def test_nothing_is_read_on_opening(name: str) -> None:
     store = recording_folder(STORE)
     if name == "open_dataset":
-        dataset, _warnings = opened(xr.open_dataset, store, group="on_array/data")
+        dataset, _warnings = opened_with_warnings(xr.open_dataset, store, group="on_array/data")
     else:
-        tree, _warnings = opened(xr.open_datatree, store)
+        tree, _warnings = opened_with_warnings(xr.open_datatree, store)
         dataset = tree["on_array/data"].dataset
     assert [key for key in store.chunk_gets if "on_array" in key] == []
     assert max(store.metadata_gets.values()) == 1

@@ -1,6 +1,5 @@
 """A ROMS-like store: no convention declared, plain CF attributes spread over groups."""
 
-import importlib.util
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +11,9 @@ import pytest
 import xarray as xr
 
 from zarr_xgroup import XGroupNoPrincipalWarning
+from zarr_xgroup.tests import documents
+from zarr_xgroup.tests.documents import files
 
-REPOSITORY = Path(__file__).parents[2]
-SCRIPT = REPOSITORY / "scripts" / "make_roms_test_store.py"
 COMMITTED = Path(__file__).parent / "stores" / "roms_test.zarr"
 GROUPS = ["/", "/grid", "/ocean", "/time", "/ocean/diagnostics"]
 
@@ -25,14 +24,7 @@ ignore_no_principal = pytest.mark.filterwarnings(
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    if not SCRIPT.is_file():
-        pytest.skip("installed without the repository's scripts folder")
-    spec = importlib.util.spec_from_file_location(SCRIPT.stem, SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return documents.script("make_roms_test_store")
 
 
 @pytest.fixture(scope="module")
@@ -46,14 +38,6 @@ def v2_twin(tmp_path_factory: pytest.TempPathFactory, script: ModuleType) -> Pat
 def store(request: pytest.FixtureRequest) -> Path:
     path: Path = COMMITTED if request.param == 3 else request.getfixturevalue("v2_twin")
     return path
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
 
 
 def with_engine_zarr(store: Path, function: str) -> xr.DataTree | dict[str, xr.Dataset]:

@@ -24,7 +24,15 @@ from packaging.version import Version
 from zarr_xgroup import XGroupDimensionWarning, XGroupResolutionWarning
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.errors import XGroupMetadataError, XGroupReferenceError
-from zarr_xgroup.tests.builders import Json, ZarrFormat, declaring, recording_folder
+from zarr_xgroup.tests.builders import (
+    Json,
+    ZarrFormat,
+    declaring,
+    opened,
+    opened_with_warnings,
+    recording_folder,
+    without_principal,
+)
 from zarr_xgroup.tests.documents import (
     ALL_FORMS,
     FORMS,
@@ -32,10 +40,7 @@ from zarr_xgroup.tests.documents import (
     committed,
     files,
     group,
-    opened,
-    quietly_opened,
     script,
-    without_principal,
     write,
 )
 
@@ -102,7 +107,7 @@ def open_one(
 ) -> xr.Dataset:
     """Open a group of a store, of which nothing must be told."""
     store = write(tmp_path / "store.zarr", documents, data)
-    dataset: xr.Dataset = quietly_opened(xr.open_dataset, store, **options)
+    dataset: xr.Dataset = opened(xr.open_dataset, store, **options)
     return dataset
 
 
@@ -218,7 +223,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("path", [path for path in PLAIN if path != "unnamed"])
 def test_coordinates_are_centres_of_cells(store: Path, path: str) -> None:
     name, dims, transform, offset = PLAIN[path]
-    dataset = quietly_opened(xr.open_dataset, store, group=path)
+    dataset = opened(xr.open_dataset, store, group=path)
     y, x = along(transform, [dataset.sizes[dim] for dim in dims], offset)
     assert_exactly(dataset[name].coords[dims[0]], y, dims[:1])
     assert_exactly(dataset[name].coords[dims[1]], x, dims[1:])
@@ -235,7 +240,7 @@ def test_coordinates_are_centres_of_cells(store: Path, path: str) -> None:
 def test_rotated_and_sheared_grids_have_2d_coordinates(
     store: Path, path: str, name: str, transform: list[float], offset: float
 ) -> None:
-    dataset = quietly_opened(xr.open_dataset, store, group=path)
+    dataset = opened(xr.open_dataset, store, group=path)
     x, y = mesh(transform, (dataset.sizes["y"], dataset.sizes["x"]), offset)
     for coordinate, expected in (("xc", x), ("yc", y)):
         assert_exactly(dataset[name].coords[coordinate], expected, ("y", "x"))
@@ -244,8 +249,8 @@ def test_rotated_and_sheared_grids_have_2d_coordinates(
 
 
 def test_all_forms_of_the_store_give_the_same(store: Path) -> None:
-    theirs, _told = opened(xr.open_groups, committed(NAME, store, (3, False)))
-    ours, told = opened(xr.open_groups, store)
+    theirs, _told = opened_with_warnings(xr.open_groups, committed(NAME, store, (3, False)))
+    ours, told = opened_with_warnings(xr.open_groups, store)
     assert set(ours) == set(theirs)
     for path, dataset in ours.items():
         xr.testing.assert_identical(dataset, theirs[path])
@@ -269,8 +274,8 @@ def test_arrays_without_a_principal_convention(store: Path) -> None:
 
 
 def test_tree_has_the_coordinates_of_each_group(store: Path) -> None:
-    tree, _told = opened(xr.open_datatree, store)
-    groups, _told = opened(xr.open_groups, store)
+    tree, _told = opened_with_warnings(xr.open_datatree, store)
+    groups, _told = opened_with_warnings(xr.open_groups, store)
     for path, dataset in groups.items():
         node = tree[path].to_dataset(inherit=False)
         assert set(node.coords) == set(dataset.coords)
@@ -278,12 +283,12 @@ def test_tree_has_the_coordinates_of_each_group(store: Path) -> None:
 
 
 def test_grandchildren_get_nothing(store: Path) -> None:
-    dataset = quietly_opened(xr.open_dataset, store, group="inherited/below")
+    dataset = opened(xr.open_dataset, store, group="inherited/below")
     assert set(dataset.variables) == {"red"}
 
 
 def test_attributes_of_an_array_override_those_of_its_group_one_by_one(store: Path) -> None:
-    dataset = quietly_opened(xr.open_dataset, store, group="override")
+    dataset = opened(xr.open_dataset, store, group="override")
     coordinates = dataset.reset_coords(drop=True)
     assert_grid(coordinates["all_of_group"], TRANSFORM, 0.0)
     other = [20.0, 0.0, 600_000.0, 0.0, -20.0, 4_000_000.0]
@@ -292,7 +297,7 @@ def test_attributes_of_an_array_override_those_of_its_group_one_by_one(store: Pa
 
 
 def test_axes_in_any_order_and_further_ones(store: Path) -> None:
-    dataset = quietly_opened(xr.open_dataset, store, group="orders").reset_coords(drop=True)
+    dataset = opened(xr.open_dataset, store, group="orders").reset_coords(drop=True)
     assert dataset["transposed"].dims == ("x", "y")
     assert dataset["between"].dims == ("x", "band", "y")
     assert dataset["cube"].dims == ("time", "band", "y", "x")
@@ -301,7 +306,7 @@ def test_axes_in_any_order_and_further_ones(store: Path) -> None:
 
 
 def test_levels_that_are_arrays(store: Path) -> None:
-    dataset = quietly_opened(xr.open_dataset, store, group="array_assets")
+    dataset = opened(xr.open_dataset, store, group="array_assets")
     dims = {"0": ("y", "x"), "1": ("y1", "x1"), "2": ("y2", "x2")}
     for name, scale in {"0": 1, "1": 2, "2": 4}.items():
         a, b, c, d, e, f = TRANSFORM
@@ -320,7 +325,7 @@ def test_levels_that_are_arrays(store: Path) -> None:
 def test_real_coordinate_arrays_are_used(
     store: Path, path: str, x: list[float], y: list[float]
 ) -> None:
-    dataset, told = opened(xr.open_dataset, store, group=path)
+    dataset, told = opened_with_warnings(xr.open_dataset, store, group=path)
     expected = OTHERWISE.format(array="/real/image", group="/real", others="/real/x")
     assert [str(warning) for warning in told] == ([expected] if path == "real" else [])
     assert dataset["x"].values.tolist() == x
@@ -330,12 +335,12 @@ def test_real_coordinate_arrays_are_used(
 
 
 def test_placeholder_alone_gives_nothing_silently(store: Path) -> None:
-    dataset = quietly_opened(xr.open_dataset, store, group="placeholder_bare")
+    dataset = opened(xr.open_dataset, store, group="placeholder_bare")
     assert not {"x", "y"} & set(dataset.variables)
 
 
 def test_names_of_dimensions_come_from_the_convention(store: Path) -> None:
-    dataset, told = opened(xr.open_dataset, store, group="unnamed")
+    dataset, told = opened_with_warnings(xr.open_dataset, store, group="unnamed")
     assert len(told) == 3
     assert dataset["image"].dims == ("y", "x")
     assert dataset["transposed"].dims == ("x", "y")
@@ -362,7 +367,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
 def open_example(
     scratch: Callable[[], Path], documents: Mapping[str, Json], **options: Any
 ) -> xr.Dataset:
-    dataset: xr.Dataset = quietly_opened(
+    dataset: xr.Dataset = opened(
         xr.open_dataset, write(scratch(), documents), cache=False, **options
     )
     return dataset
@@ -609,8 +614,8 @@ def huge(transform: Sequence[float]) -> dict[str, Json]:
 def cost(tmp_path: Path) -> Iterator[Callable[..., int]]:
     """Measure how many bytes a call takes at most, besides what Python needs the first time."""
     warm_up = write(tmp_path / "small.zarr", one_array(spatial(ROTATED)))
-    quietly_opened(xr.open_dataset, warm_up)["xc"].values.sum()
-    quietly_opened(xr.open_dataset, warm_up)["xc"].isel(y=[0], x=[1]).values.sum()
+    opened(xr.open_dataset, warm_up)["xc"].values.sum()
+    opened(xr.open_dataset, warm_up)["xc"].isel(y=[0], x=[1]).values.sum()
 
     def measure(function: Callable[..., Any], *arguments: Any, **options: Any) -> int:
         tracemalloc.clear_traces()
@@ -628,15 +633,15 @@ def cost(tmp_path: Path) -> Iterator[Callable[..., int]]:
 
 def test_huge_rotated_grid_opens_in_kilobytes(tmp_path: Path, cost: Callable[..., int]) -> None:
     store = write(tmp_path / "huge.zarr", huge(ROTATED))
-    assert cost(quietly_opened, xr.open_dataset, store) < 400_000
+    assert cost(opened, xr.open_dataset, store) < 400_000
 
 
 @without_indexes
 def test_huge_grid_opens_in_kilobytes(tmp_path: Path, cost: Callable[..., int]) -> None:
     store = write(tmp_path / "huge.zarr", huge(TRANSFORM))
     options = {"create_default_indexes": False}
-    assert cost(quietly_opened, xr.open_dataset, store, **options) < 400_000
-    dataset = quietly_opened(xr.open_dataset, store, **options)
+    assert cost(opened, xr.open_dataset, store, **options) < 400_000
+    dataset = opened(xr.open_dataset, store, **options)
     x = dataset["x"].variable
     assert cost(lambda: x[HUGE - 1].values) < 40_000
     assert float(x[HUGE - 1].values) == 500_000.0 + 10.0 * (HUGE - 0.5)
@@ -661,7 +666,7 @@ def test_huge_grid_opens_in_kilobytes(tmp_path: Path, cost: Callable[..., int]) 
 def test_value_of_a_huge_rotated_grid_costs_one_value(
     tmp_path: Path, cost: Callable[..., int], key: dict[str, Any], most: int
 ) -> None:
-    dataset = quietly_opened(xr.open_dataset, write(tmp_path / "huge.zarr", huge(ROTATED)))
+    dataset = opened(xr.open_dataset, write(tmp_path / "huge.zarr", huge(ROTATED)))
     assert cost(lambda: dataset["xc"].isel(key).values) < most
     rows, columns = (np.arange(HUGE)[_plain(key.get(name, slice(None)))] for name in ("y", "x"))
     if np.ndim(rows) and np.ndim(columns) and not isinstance(key["y"], xr.DataArray):
@@ -677,7 +682,7 @@ def _plain(key: Any) -> Any:
 
 
 def test_coordinates_pickle_small(tmp_path: Path) -> None:
-    dataset = quietly_opened(xr.open_dataset, write(tmp_path / "huge.zarr", huge(ROTATED)))
+    dataset = opened(xr.open_dataset, write(tmp_path / "huge.zarr", huge(ROTATED)))
     text = pickle.dumps(dataset[["xc", "yc"]])
     assert len(text) < 5000
     again = pickle.loads(text)
@@ -686,7 +691,7 @@ def test_coordinates_pickle_small(tmp_path: Path) -> None:
 
 def test_coordinates_of_two_opens_share_nothing(tmp_path: Path) -> None:
     store = write(tmp_path / "store.zarr", one_array(spatial(ROTATED)))
-    first, second = (quietly_opened(xr.open_dataset, store) for _time in range(2))
+    first, second = (opened(xr.open_dataset, store) for _time in range(2))
     first["xc"].attrs["mine"] = 1
     first["xc"].values[:] = 0
     assert "mine" not in second["xc"].attrs
@@ -725,7 +730,7 @@ def test_dask_chunks_of_rotated_coordinates_of_a_sharded_array(tmp_path: Path) -
 @pytest.mark.parametrize("path", ["array_level", "rotated", "bbox", "chain/sixth"])
 def test_open_reads_no_chunk_of_computed_coordinates(tmp_path: Path, path: str) -> None:
     store = recording_folder(committed(NAME, tmp_path, (3, False)))
-    dataset = quietly_opened(xr.open_dataset, store, group=path)
+    dataset = opened(xr.open_dataset, store, group=path)
     assert set(dataset.coords) & {"xc", "x", "lon"}
     assert not store.chunk_gets
 
@@ -733,7 +738,7 @@ def test_open_reads_no_chunk_of_computed_coordinates(tmp_path: Path, path: str) 
 @without_indexes
 def test_open_does_not_compare_real_coordinates_with_the_transform(tmp_path: Path) -> None:
     store = recording_folder(committed(NAME, tmp_path, (3, False)))
-    dataset = quietly_opened(xr.open_dataset, store, group="real", create_default_indexes=False)
+    dataset = opened(xr.open_dataset, store, group="real", create_default_indexes=False)
     assert not store.chunk_gets
     assert dataset["y"].values.tolist() == [9.0, 7.0, 4.0, 0.0]
     assert store.chunk_gets == {"real/y/c/0": 1}
@@ -752,7 +757,7 @@ def test_layout_of_the_document_of_the_convention(tmp_path: Path) -> None:
     documents = {"": json.loads(document.read_text(encoding="utf-8"))}
     for asset, size in sizes.items():
         documents |= {asset: group(), f"{asset}/b02": array((size, size), ("y", "x"))}
-    datasets = quietly_opened(xr.open_groups, write(tmp_path / "store.zarr", documents))
+    datasets = opened(xr.open_groups, write(tmp_path / "store.zarr", documents))
     for asset in sizes:
         metres = float(asset[1:-1])
         transform = [metres, 0, 500_000.0, 0, -metres, 5_000_000.0]
@@ -808,7 +813,7 @@ def test_levels_agree_with_the_chain_of_their_transforms(
     for number in range(len(absolute)):
         own = spatial(first) if nodes and number == 0 else {}
         documents |= {f"{number}": group(own), f"{number}/a": array((2, 3), ("y", "x"))}
-    datasets = quietly_opened(xr.open_groups, write(scratch(), documents))
+    datasets = opened(xr.open_groups, write(scratch(), documents))
     for number, exact in enumerate(absolute):
         dataset = datasets[f"/{number}"]
         # Numbers so small are exact in binary.
@@ -889,7 +894,9 @@ def test_transform_of_the_layouts_group_is_not_that_of_every_level(tmp_path: Pat
     items = [{"asset": "fine"}, {"asset": "coarse"}]
     documents = two_levels({"asset": "coarse"})
     documents[""] = group(layout(*items, transform=TRANSFORM))
-    dataset, told = opened(xr.open_dataset, write(tmp_path / "s", documents), group="coarse")
+    dataset, told = opened_with_warnings(
+        xr.open_dataset, write(tmp_path / "s", documents), group="coarse"
+    )
     assert set(dataset.coords) == set()
     assert [str(warning) for warning in told] == [f"Array /coarse/a: {NOTHING}"]
 
@@ -898,7 +905,7 @@ def test_levels_of_a_bounding_box(tmp_path: Path) -> None:
     documents = two_levels({"asset": "coarse"})
     box = [500_000.0, 4_999_960.0, 500_060.0, 5_000_000.0]
     documents[""] = group(layout({"asset": "fine"}, {"asset": "coarse"}, bbox=box))
-    datasets = quietly_opened(xr.open_groups, write(tmp_path / "store.zarr", documents))
+    datasets = opened(xr.open_groups, write(tmp_path / "store.zarr", documents))
     assert_grid(datasets["/fine"]["a"], TRANSFORM)
     assert_grid(datasets["/coarse"]["a"], TWICE)
 
@@ -914,7 +921,7 @@ def two_sizes(attributes: Sequence[Json], dims: Any = ("y", "x")) -> dict[str, J
 @pytest.mark.parametrize("dims", [("y", "x"), None], ids=["named", "unnamed"])
 def test_arrays_of_two_sizes_in_one_group(tmp_path: Path, dims: Any) -> None:
     documents = two_sizes([spatial(TRANSFORM), spatial(TWICE)], dims)
-    dataset, told = opened(xr.open_dataset, write(tmp_path / "store.zarr", documents))
+    dataset, told = opened_with_warnings(xr.open_dataset, write(tmp_path / "store.zarr", documents))
     assert {type(warning) for warning in told} == {XGroupDimensionWarning}
     assert dataset["a"].dims == ("y", "x")
     assert dataset["b"].dims == ("y_b", "x_b")
@@ -928,7 +935,7 @@ def test_levels_that_are_arrays_of_the_same_dimensions(tmp_path: Path) -> None:
     items = [{"asset": "a", "spatial:transform": TRANSFORM}, derived("b", "a", [2, 2])]
     documents = {**two_sizes([{}, {}]), "": group(layout(*items))}
     store = write(tmp_path / "store.zarr", documents)
-    dataset, told = opened(xr.open_dataset, store)
+    dataset, told = opened_with_warnings(xr.open_dataset, store)
     assert {type(warning) for warning in told} == {XGroupDimensionWarning}
     assert_grid(dataset["b"].reset_coords(drop=True), TWICE, dims=("y_b", "x_b"))
     assert without_principal(xr.open_dataset, store) == []
@@ -951,7 +958,7 @@ def test_rotated_grid_with_axes_in_two_orders_has_one_pair_of_coordinates(tmp_pa
 def test_one_real_coordinate_array_leaves_the_other_to_the_transform(tmp_path: Path) -> None:
     documents = {**one_array(spatial(TRANSFORM)), "y": array((2,), ("y",))}
     store = write(tmp_path / "store.zarr", documents, {"y": [7.0, 6.0]})
-    dataset, told = opened(xr.open_dataset, store)
+    dataset, told = opened_with_warnings(xr.open_dataset, store)
     text = OTHERWISE.format(array="/a", group="/", others="/y")
     assert [str(warning) for warning in told] == [text]
     assert_exactly(dataset["y"], [7.0, 6.0], ["y"])
@@ -1045,7 +1052,7 @@ def test_nothing_but_a_placeholder(tmp_path: Path, attributes: Json) -> None:
 )
 def test_nothing_to_compute_coordinates_from(tmp_path: Path, attributes: Json) -> None:
     store = write(tmp_path / "store.zarr", one_array(attributes))
-    dataset, told = opened(xr.open_dataset, store)
+    dataset, told = opened_with_warnings(xr.open_dataset, store)
     assert set(dataset.variables) == {"a"}
     assert [str(warning) for warning in told] == [f"Array /a: {NOTHING}"]
 
@@ -1063,7 +1070,7 @@ def test_null_is_none(tmp_path: Path) -> None:
 def test_stale_transform_of_stac_is_ignored(tmp_path: Path) -> None:
     stale = {"proj:transform": [60.0, 0, 1.0, 0, -60.0, 2.0], "proj:bbox": [1.0, 2.0, 3.0, 4.0]}
     documents = {"": group(), "a": array((2, 3), ("y", "x"), {**spatial(), **stale})}
-    dataset, told = opened(xr.open_dataset, write(tmp_path / "stale", documents))
+    dataset, told = opened_with_warnings(xr.open_dataset, write(tmp_path / "stale", documents))
     assert set(dataset.variables) == {"a"}
     assert [str(warning) for warning in told] == [f"Array /a: {NOTHING}"]
     documents["a"]["attributes"] |= spatial(TRANSFORM)
@@ -1096,7 +1103,7 @@ def test_missing_names_that_the_convention_settles(
     dims: tuple[str, ...],
 ) -> None:
     documents = one_array(spatial(TRANSFORM, shape=told_shape), shape, names)
-    dataset, told = opened(xr.open_dataset, write(tmp_path / "store.zarr", documents))
+    dataset, told = opened_with_warnings(xr.open_dataset, write(tmp_path / "store.zarr", documents))
     assert dataset["a"].dims == dims
     assert [type(warning) for warning in told] == [XGroupDimensionWarning]
     assert str(told[0]).endswith(f"no usable name; its dimensions are called {list(dims)}")
@@ -1110,7 +1117,9 @@ def test_missing_names_that_the_convention_does_not_settle(
     tmp_path: Path, shape: tuple[int, ...], told_shape: list[int] | None
 ) -> None:
     documents = one_array(spatial(TRANSFORM, shape=told_shape), shape, None)
-    dataset, _told = opened(xr.open_dataset, write(tmp_path / "store.zarr", documents))
+    dataset, _told = opened_with_warnings(
+        xr.open_dataset, write(tmp_path / "store.zarr", documents)
+    )
     assert not {"x", "y"} & set(dataset["a"].dims)
     assert set(dataset.coords) == set()
 
@@ -1119,7 +1128,7 @@ def test_missing_names_that_the_convention_does_not_settle(
 def test_names_are_found_in_any_case(tmp_path: Path, form: Form) -> None:
     documents = one_array(spatial(TRANSFORM, ("Y", "x")), dims=("y", "X"))
     store = write(tmp_path / "store.zarr", documents, form=form)
-    dataset = quietly_opened(xr.open_dataset, store)
+    dataset = opened(xr.open_dataset, store)
     assert_grid(dataset["a"], TRANSFORM, dims=("y", "X"))
 
 
@@ -1140,7 +1149,7 @@ def test_declaration_on_the_array_is_enough_for_attributes_of_the_group(tmp_path
         "b": array((2, 3), ("v", "u")),
     }
     store = write(tmp_path / "store.zarr", documents)
-    assert_grid(quietly_opened(xr.open_dataset, store)["a"], TRANSFORM)
+    assert_grid(opened(xr.open_dataset, store)["a"], TRANSFORM)
     assert without_principal(xr.open_dataset, store) == ["/b"]
 
 
@@ -1163,7 +1172,7 @@ def test_two_grids_of_one_size_in_one_group(tmp_path: Path) -> None:
         "a": array((2, 3), ("y", "x"), spatial(TRANSFORM)),
         "b": array((2, 3), ("y", "x"), spatial(TWICE)),
     }
-    dataset, told = opened(xr.open_dataset, write(tmp_path / "store.zarr", documents))
+    dataset, told = opened_with_warnings(xr.open_dataset, write(tmp_path / "store.zarr", documents))
     # A dimension has one coordinate of its name: the second grid has dimensions of its own.
     for name, dims, transform in (("a", ("y", "x"), TRANSFORM), ("b", ("y_b", "x_b"), TWICE)):
         assert dataset[name].dims == dims
@@ -1256,7 +1265,7 @@ def test_height_of_a_geographic_crs_leaves_the_others_in_degrees(tmp_path: Path,
 
 def told_of(tmp_path: Path, documents: Mapping[str, Json], **options: Any) -> Any:
     store = write(tmp_path / "store.zarr", documents)
-    dataset, told = opened(xr.open_dataset, store, **options)
+    dataset, told = opened_with_warnings(xr.open_dataset, store, **options)
     assert all(type(warning) is XGroupResolutionWarning for warning in told)
     return dataset, told
 

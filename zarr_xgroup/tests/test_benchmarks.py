@@ -53,9 +53,9 @@ def test_coordinates_are_the_same_wherever_they_are_kept(kind: str) -> None:
 
 
 def test_every_field_declares_cs_and_ref() -> None:
-    documents = dict(stores.documents("refs+ref", 2))
+    nodes = dict(stores.nodes("refs+ref", 2))
     for field in stores.FIELDS:
-        attributes = documents[f"{stores.group_path(1)}/{field}"]["attributes"]
+        attributes = nodes[f"{stores.group_path(1)}/{field}"].attrs
         assert [item["name"] for item in attributes["zarr_conventions"]] == ["cs", "ref"]
         assert attributes["auxiliary"] == {"node": "/shared/longitude"}
 

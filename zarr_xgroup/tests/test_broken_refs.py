@@ -28,17 +28,14 @@ from zarr_xgroup import (
     XGroupWarning,
 )
 from zarr_xgroup.conventions import ConventionHandler, register, registry
-from zarr_xgroup.tests.builders import Json, ZarrFormat, declaring
-from zarr_xgroup.tests.documents import (
-    ALL_FORMS,
-    STORES,
-    array,
-    committed,
-    group,
-    opened,
+from zarr_xgroup.tests.builders import (
+    Json,
+    ZarrFormat,
+    declaring,
+    opened_with_warnings,
     without_principal,
-    write,
 )
+from zarr_xgroup.tests.documents import ALL_FORMS, STORES, array, committed, group, write
 
 STORE = STORES / "broken_refs.zarr"
 
@@ -404,12 +401,14 @@ class Told:
         self.warnings: list[XGroupWarning] = []
         self.datasets: dict[str, xr.Dataset] = {}
         if function == "open_datatree":
-            tree, self.warnings = opened(xr.open_datatree, store)
+            tree, self.warnings = opened_with_warnings(xr.open_datatree, store)
             for node in tree.subtree:
                 self.datasets[node.path] = node.to_dataset(inherit=False)
             return
         for name in (*FAULTS, "principals"):
-            self.datasets[f"/{name}"], given = opened(xr.open_dataset, store, group=name)
+            self.datasets[f"/{name}"], given = opened_with_warnings(
+                xr.open_dataset, store, group=name
+            )
             self.warnings += given
 
     def about(self, path: str) -> list[XGroupResolutionWarning]:
@@ -559,7 +558,7 @@ def test_undecodable_times_are_told_and_left_as_they_are(store: Told, name: str)
 
 
 def test_times_nobody_decodes_are_not_told() -> None:
-    dataset, given = opened(xr.open_dataset, STORE, group="times", decode_times=False)
+    dataset, given = opened_with_warnings(xr.open_dataset, STORE, group="times", decode_times=False)
     assert all(type(warning) is XGroupResolutionWarning for warning in given)
     assert dataset["x_years"].attrs == UNDECODABLE["years"]
 
@@ -594,7 +593,7 @@ def test_first_of_two_principal_conventions_wins(
 ) -> None:
     folder = committed("broken_refs", tmp_path / "broken_refs.zarr", form)
     opening = xr.open_dataset if name == "open_dataset" else xr.open_datatree
-    result, given = opened(opening, folder, group="principals")
+    result, given = opened_with_warnings(opening, folder, group="principals")
     told = {getattr(warning, "paths", ()): warning for warning in given}
     # Whichever the array names first.
     for array_name, other in (("two", "other"), ("spatial", "spatial")):
@@ -610,7 +609,7 @@ def test_first_of_two_principal_conventions_wins(
 
 
 def test_conventions_that_nobody_handles_are_ignored() -> None:
-    (warning,) = opened(xr.open_dataset, STORE, group="principals")[1]
+    (warning,) = opened_with_warnings(xr.open_dataset, STORE, group="principals")[1]
     assert isinstance(warning, XGroupResolutionWarning)
     assert warning.paths == ("/principals/spatial",)
 
@@ -670,7 +669,7 @@ def test_one_fault_of_several_arrays_is_told_once(tmp_path: Path) -> None:
         **{f"a{number:02}": array([2], ["x"], attributes) for number in range(32)},
     }
     folder = write(tmp_path / "store.zarr", documents)
-    (warning,) = opened(xr.open_dataset, folder)[1]
+    (warning,) = opened_with_warnings(xr.open_dataset, folder)[1]
     assert isinstance(warning, XGroupResolutionWarning)
     names = ", ".join(f"/a{number:02}" for number in range(30))
     assert str(warning) == (
@@ -693,7 +692,7 @@ def test_a_target_with_a_broken_document(tmp_path: Path, name: str) -> None:
     with pytest.raises(json.JSONDecodeError) as raised:
         json.loads("{")
     opening = xr.open_dataset if name == "open_dataset" else xr.open_datatree
-    result, given = opened(opening, folder)
+    result, given = opened_with_warnings(opening, folder)
     (warning,) = (item for item in given if isinstance(item, XGroupResolutionWarning))
     assert str(warning) == (
         "/data#/attributes/cs/crs/0/axes/t/coordinates/0/values/external: 'other/t' leads "
@@ -714,7 +713,7 @@ def test_a_target_that_zarr_cannot_use(tmp_path: Path) -> None:
         "other/t": target,
     }
     folder = write(tmp_path / "store.zarr", documents)
-    dataset, given = opened(xr.open_dataset, folder)
+    dataset, given = opened_with_warnings(xr.open_dataset, folder)
     (warning,) = given
     assert isinstance(warning, XGroupResolutionWarning)
     place = "/data#/attributes/cs/crs/0/axes/t/coordinates/0/values/external: "
@@ -730,7 +729,7 @@ def test_what_the_consolidated_metadata_leaves_out(tmp_path: Path) -> None:
     documents = {"": group(), "data": array([3], ["t"], with_cs({"t": external("other/t")}))}
     folder = write(tmp_path / "store.zarr", documents, form=(3, True))
     write(folder, {"other": group(), "other/t": array([3], ["t"])})
-    (warning,) = opened(xr.open_dataset, folder)[1]
+    (warning,) = opened_with_warnings(xr.open_dataset, folder)[1]
     reason = (
         "no such node in the consolidated metadata, though the store has it: open it with "
         "consolidated=False"
@@ -740,7 +739,7 @@ def test_what_the_consolidated_metadata_leaves_out(tmp_path: Path) -> None:
         f"nowhere, tried /other/t ({reason}), /data/other/t (not found in store). "
         "Array /data was opened without coordinate 't'"
     )
-    assert "t" in opened(xr.open_dataset, folder, consolidated=False)[0].coords
+    assert "t" in opened_with_warnings(xr.open_dataset, folder, consolidated=False)[0].coords
 
 
 def test_an_earlier_candidate_that_does_not_fit_is_told(tmp_path: Path) -> None:
@@ -753,7 +752,7 @@ def test_an_earlier_candidate_that_does_not_fit_is_told(tmp_path: Path) -> None:
         "g/data": array([3], ["t"], with_cs({"t": external("../t")})),
     }
     folder = write(tmp_path / "store.zarr", documents, {"g/t": [1.0, 2.0, 3.0]})
-    dataset, given = opened(xr.open_dataset, folder, group="g")
+    dataset, given = opened_with_warnings(xr.open_dataset, folder, group="g")
     (warning,) = given
     assert isinstance(warning, XGroupResolutionWarning)
     assert str(warning) == (
@@ -777,7 +776,10 @@ def test_any_json_opens(tmp_path: Path, key: str, value: Any) -> None:
         "plain": array([3], ["t"], {"long_name": "sound"}),
     }
     folder = write(tmp_path / "store.zarr", documents, {"plain": [1.0, 2.0, 3.0]})
-    for result in (opened(xr.open_dataset, folder)[0], opened(xr.open_datatree, folder)[0]):
+    for result in (
+        opened_with_warnings(xr.open_dataset, folder)[0],
+        opened_with_warnings(xr.open_datatree, folder)[0],
+    ):
         assert {"data", "plain"} <= set(result.data_vars)
         assert result["plain"].attrs == {"long_name": "sound"}
         assert result["plain"].values.tolist() == [1.0, 2.0, 3.0]

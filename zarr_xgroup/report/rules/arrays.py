@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import DIMENSION_KEY, dimension_pointer
-from zarr_xgroup.metadata.nodes import Fragment
+from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.report.rules.spatial import are_names, nearest
 from zarr_xgroup.report.rules.subject import Subject, mistake, write
 from zarr_xgroup.report.verdict import Mistake, Rule
@@ -36,7 +36,7 @@ def _names(subject: Subject) -> Iterator[Mistake]:
         return
     key = "dimension_names" if subject.document["zarr_format"] == 3 else DIMENSION_KEY
     keys = tuple(dimension_pointer(subject.document).split("/")[1:])
-    text = _("gives {count} of {ndim} dimensions no name").format(
+    text = _("{count} of {ndim} dimensions have no name").format(
         count=subject.dims.count(None), ndim=len(subject.dims)
     )
     place = Fragment(subject.node, keys, None)
@@ -73,24 +73,36 @@ def _sizes(group: Subject) -> Iterator[Mistake]:
             first, _path = sizes.setdefault(name, (size, str(array.node)))
             if size != first:
                 others[name, size].append(array)
-    for (name, size), found in others.items():
+    wrong: defaultdict[Node, list[str]] = defaultdict(list)
+    for (name, _size), found in others.items():
         if not name.startswith("/") and any(map(_follows_something, found)):
             for array in found:
-                yield _other_size(array, name, sizes[name], size)
+                wrong[array.node].append(name)
+    for array in arrays:
+        if array.node in wrong:
+            yield _other_sizes(array, wrong[array.node], sizes)
 
 
 def _follows_something(array: Subject) -> bool:
     return _goes_by_names(array) or array.attribute("zarr_conventions") is not None
 
 
-def _other_size(array: Subject, name: str, first: tuple[int, str], size: int) -> Mistake:
-    text = _("the dimension {name!r} has {size} positions here, but {first} in {other}").format(
-        name=name, size=size, first=first[0], other=first[1]
-    )
+def _other_sizes(
+    array: Subject, names: Collection[str], sizes: Mapping[str, tuple[int, str]]
+) -> Mistake:
+    """Return that dimensions of an array have other sizes than by earlier arrays of the group."""
+    message = _("the dimension {name!r} has {size} positions here, but {first} in {other}")
+    told = []
+    for name in names:
+        first, other = sizes[name]
+        size = array.sizes[name]
+        told.append(message.format(name=name, size=size, first=first, other=other))
     key = "dimension_names" if array.document["zarr_format"] == 3 else DIMENSION_KEY
-    renamed = [f"{it}_{size}" if it == name else it for it in array.dims]
+    renamed = [
+        f"{it}_{array.sizes[it]}" if it is not None and it in names else it for it in array.dims
+    ]
     remedy = _("{write}, or put the arrays of each size into a group of their own").format(
         write=write(key, renamed)
     )
     keys = tuple(dimension_pointer(array.document).split("/")[1:])
-    return mistake(SIZES, Fragment(array.node, keys, None), text, remedy, "warning")
+    return mistake(SIZES, Fragment(array.node, keys, None), "; ".join(told), remedy, "warning")

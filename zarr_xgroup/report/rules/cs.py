@@ -127,7 +127,7 @@ def _cs(subject: Subject, cs: Fragment) -> Iterator[Mistake]:
 
 def _such_as(key: str) -> str:
     example = _EXAMPLES.get(key, f'"{key}"')
-    return _("write such as {example}").format(example=example)
+    return _("write, for example, {example}").format(example=example)
 
 
 def _lacking(place: Fragment, key: str, remedy: str = "") -> Iterator[Mistake]:
@@ -180,7 +180,9 @@ def _system(system: Fragment) -> Iterator[Mistake]:
     kind = system.value.get("type", "undefined")
     if kind not in _TYPES:
         meant = alike(str(kind).lower(), _TYPES)
-        remedy = write("type", meant) if meant else _("write one of {all}").format(all=_TYPES)
+        remedy = _("write one of {all}").format(all=", ".join(_TYPES))
+        if meant:
+            remedy = write("type", meant)
         text = _("{value} is no type of CRS").format(value=shown(kind))
         yield mistake(TYPE, system, text, remedy, "warning", key="type")
     if (located := system.get("geolocation")) is not None:
@@ -298,7 +300,9 @@ def _time(time: Fragment) -> Iterator[Mistake]:
         yield from times.of_calendar(calendar)
     if time.value.get("reference") is not None:
         return
-    yield from _lacking(time, "unit", _("write such as {example}").format(example=_UNIT_OF_TIME))
+    yield from _lacking(
+        time, "unit", _("write, for example, {example}").format(example=_UNIT_OF_TIME)
+    )
     yield from _lacking(time, "epoch")
     unit = time.get("unit")
     if unit is not None and isinstance(unit.value, str) and not is_unit(unit.value):
@@ -341,7 +345,7 @@ def _regular(value: Fragment) -> Iterator[Mistake]:
 
 
 def _boundaries(boundaries: Fragment) -> Iterator[Mistake]:
-    example = _("write such as {example}").format(
+    example = _("write, for example, {example}").format(
         example='"boundaries": {"regular": [-0.5, 0.5]} (offsets from each value)'
     )
     try:
@@ -363,7 +367,7 @@ def _boundaries(boundaries: Fragment) -> Iterator[Mistake]:
 
 def _parametric(parametric: Fragment) -> Iterator[Mistake]:
     example = '"parametric": {"formula": "atmosphere_sigma_coordinate", "terms": {...}}'
-    remedy = _("write such as {example}").format(example=example)
+    remedy = _("write, for example, {example}").format(example=example)
     if not isinstance(parametric.value, OBJECT):
         yield mistake(FORM, parametric, got(_("an object"), parametric.value), remedy)
         return

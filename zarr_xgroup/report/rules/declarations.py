@@ -10,6 +10,7 @@ from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.base import ConventionHandler, declarations
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.geolocation import GeolocationHandler
+from zarr_xgroup.conventions.layout import Multiscales
 from zarr_xgroup.conventions.proj import ProjHandler
 from zarr_xgroup.conventions.registry import handlers
 from zarr_xgroup.conventions.spatial import SpatialHandler
@@ -48,15 +49,6 @@ KEYS_OF_SPATIAL = tuple(
     f"spatial:{key}"
     for key in ("dimensions", "transform", "transform_type", "registration", "bbox", "shape")
 )
-
-
-class Multiscales(ConventionHandler):
-    """The layout convention `multiscales`, which is read with `spatial`."""
-
-    tier = "service"
-    name = "multiscales"
-    uuid: ClassVar[str | None] = "d35379db-88df-4056-af3a-620245f8e347"
-    repositories = ("zarr-conventions/multiscales",)
 
 
 class _Nz(ConventionHandler):
@@ -171,7 +163,7 @@ def _items(written: Fragment) -> Iterator[Mistake]:
         return
     text = got(_("a list of objects"), written.value)
     example = f'"{CONVENTIONS_KEY}": [{declaration(CsHandler)}]'
-    yield mistake(LIST, written, text, _("write a list such as {example}").format(example=example))
+    yield mistake(LIST, written, text, _("write, for example, {example}").format(example=example))
 
 
 def _item(item: Fragment) -> Iterator[Mistake]:
@@ -184,7 +176,8 @@ def _item(item: Fragment) -> Iterator[Mistake]:
         if key in item.value and not isinstance(item.value[key], str):
             text = got(_("a string"), item.value[key])
             remedy = _("write a string, or leave {key!r} out").format(key=key)
-            yield mistake(TEXTS, item, text, remedy, key=key)
+            severity: Severity = "error" if key in _IDENTIFIERS else "warning"
+            yield mistake(TEXTS, item, text, remedy, severity, key=key)
     yield from _identity(item)
 
 
@@ -199,7 +192,7 @@ def _identity(item: Fragment) -> Iterator[Mistake]:
         yield mistake(IDENTIFIED, item, text, remedy, severity)
     elif meant is not None and not meant.matches(item.value):
         key = next(key for key in _IDENTIFIERS if isinstance(item.value.get(key), str))
-        text = _("{key} {value} is not that of {name!r}, which is not declared by it")
+        text = _("{key} {value} is not that of {name!r}: this does not declare it")
         text = text.format(key=key, value=shown(item.value[key]), name=meant.name)
         yield mistake(KNOWN, item, text, _add_uuid(meant), key=key)
 
@@ -274,8 +267,8 @@ def _undeclared(subject: Subject) -> Iterator[Mistake]:
             continue
         if _is_meant_by_an_item(subject, convention):
             continue
-        text = _("{keys} of the convention {name!r}, which is not declared").format(
-            keys=", ".join(keys), name=convention.name
+        text = _("attributes of the convention {name!r}, which is not declared: {keys}").format(
+            name=convention.name, keys=", ".join(keys)
         )
         severity: Severity = "warning" if convention in _READ_ALL_THE_SAME else "error"
         place = subject.all_attributes
@@ -298,7 +291,7 @@ def _unused(subject: Subject) -> Iterator[Mistake]:
     for item in written.items():
         for convention, needed in _NEEDED.items():
             is_it = isinstance(item.value, OBJECT) and convention.matches(item.value)
-            if is_it and _stands_for(item.value, convention) and not _is_used(subject, convention):
+            if is_it and _stands_for(item.value, convention) and not is_used(subject, convention):
                 text = _("{name!r} is declared, but there is no {needed}").format(
                     name=convention.name, needed=needed
                 )
@@ -317,7 +310,7 @@ _NEEDED: Mapping[type[ConventionHandler], str] = {
 }
 
 
-def _is_used(subject: Subject, convention: type[ConventionHandler]) -> bool:
+def is_used(subject: Subject, convention: type[ConventionHandler]) -> bool:
     """Tell whether there is an attribute of a convention that is declared at a node.
 
     What a group declares is for what is in it, too; an array may have the attributes of its group.

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from zarr_xgroup.conventions.layout import Multiscales
 from zarr_xgroup.conventions.spelling import alike
 from zarr_xgroup.conventions.values import is_finite
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.metadata.paths import join_path
-from zarr_xgroup.report.rules.declarations import Multiscales, is_meant
+from zarr_xgroup.report.rules.declarations import is_meant
 from zarr_xgroup.report.rules.subject import Subject, got, mistake, shown, write
 from zarr_xgroup.report.verdict import Mistake, Rule
 
@@ -41,7 +42,7 @@ def check(subject: Subject) -> Iterator[Mistake]:
         return
     if isinstance(written.value, OBJECT) and "tile_matrix_set" in written.value:
         return  # a pyramid as the draft of GeoZarr has it
-    remedy = _("write such as {example}").format(example=_EXAMPLE)
+    remedy = _("write, for example, {example}").format(example=_EXAMPLE)
     if not isinstance(written.value, OBJECT):
         yield mistake(LAYOUT, written, got(_("an object"), written.value), remedy)
         return
@@ -53,21 +54,24 @@ def check(subject: Subject) -> Iterator[Mistake]:
         return
     items = list(Fragment(written.node, (*written.keys, "layout"), layout).items())
     assets = [it.value.get("asset") for it in items if isinstance(it.value, OBJECT)]
+    # That an asset must not begin or end with a slash is told once, where it is written.
+    names = [it.strip("/") for it in assets if isinstance(it, str)]
     for item in items:
-        yield from _item(subject, item, [it for it in assets if isinstance(it, str)])
+        yield from _item(subject, item, names)
 
 
 def _resampling(place: Fragment) -> Iterator[Mistake]:
     method = place.value.get("resampling_method", "")
     if not isinstance(method, str):
-        remedy = _('write such as "resampling_method": "average"')
+        remedy = _('write, for example, "resampling_method": "average"')
         text = got(_("a string"), method)
         yield mistake(RESAMPLING, place, text, remedy, "warning", key="resampling_method")
 
 
 def _item(subject: Subject, item: Fragment, assets: list[str]) -> Iterator[Mistake]:
     if not isinstance(item.value, OBJECT):
-        remedy = _("write {example}").format(example=f'{{"asset": {shown(item.value)}}}')
+        asset = item.value if isinstance(item.value, str) else "r10m"
+        remedy = _("write {example}").format(example=f'{{"asset": {shown(asset)}}}')
         yield mistake(LAYOUT, item, got(_("an object"), item.value), remedy)
         return
     yield from _resampling(item)
@@ -101,9 +105,13 @@ def _derived(item: Fragment, assets: list[str]) -> Iterator[Mistake]:
     if "derived_from" not in item.value:
         return
     source = item.value["derived_from"]
-    if source not in assets or source == item.value.get("asset"):
+    others = [it for it in assets if it != item.value.get("asset")]
+    if source not in others:
         text = _("{source} is no other level of the layout").format(source=shown(source))
-        remedy = _('name the "asset" of one of the others: {assets}').format(assets=shown(assets))
+        remedy = _('name the "asset" of one of the others: {assets}').format(assets=shown(others))
+        meant = alike(str(source), others)
+        if meant:
+            remedy = write("derived_from", meant)
         yield mistake(DERIVED, item, text, remedy, key="derived_from")
     if "transform" not in item.value:
         text = _("is missing, though the level is derived from another one")
@@ -115,12 +123,12 @@ def _derived(item: Fragment, assets: list[str]) -> Iterator[Mistake]:
 
 def _transform(transform: Fragment) -> Iterator[Mistake]:
     if not isinstance(transform.value, OBJECT):
-        remedy = _('write such as {"scale": [2.0, 2.0], "translation": [0.0, 0.0]}')
+        remedy = _('write, for example, {"scale": [2.0, 2.0], "translation": [0.0, 0.0]}')
         yield mistake(TRANSFORM, transform, got(_("an object"), transform.value), remedy)
         return
     for key, example in (("scale", [2.0, 2.0]), ("translation", [0.0, 0.0])):
         value = transform.value.get(key, [])
         if not (isinstance(value, list) and all(map(is_finite, value))):
             text = got(_("a list of numbers, one for each dimension"), value)
-            remedy = _("write such as {example}").format(example=f'"{key}": {example}')
+            remedy = _("write, for example, {example}").format(example=f'"{key}": {example}')
             yield mistake(TRANSFORM, transform, text, remedy, key=key)

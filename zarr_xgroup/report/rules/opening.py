@@ -11,6 +11,7 @@ from zarr_xgroup.conventions.registry import declared_principal
 from zarr_xgroup.errors import XGroupReferenceError, XGroupStoreError
 from zarr_xgroup.findings import Finding, Kind
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.dimensions import DIMENSION_KEY
 from zarr_xgroup.redaction import redact
 from zarr_xgroup.report.explanation import Place
 from zarr_xgroup.report.rules.subject import Checked, Severity
@@ -27,7 +28,12 @@ NO_PRINCIPAL = Rule("open/principal-convention", DOCUMENT, "8.1 Declaration")
 
 RULES = (PROBLEM, CHOICE, DIMENSION, NAME, METADATA, NO_PRINCIPAL)
 
-_DECLARED = f"/attributes/{CONVENTIONS_KEY}/"
+#: Where something is written from which other findings follow: declarations, names of dimensions.
+_AT_THE_ROOT_OF_OTHERS = (
+    f"/attributes/{CONVENTIONS_KEY}/",
+    "/dimension_names",
+    f"/attributes/{DIMENSION_KEY}",
+)
 
 #: The place that a text begins with.
 _PLACE = re.compile(r"(?P<node>/[^#]*)#(?P<pointer>/\S*?)(:?\s|:?$)")
@@ -72,8 +78,8 @@ def check(
 def _is_told(finding: Finding, pointers: Mapping[str, Collection[str]]) -> bool:
     """Tell whether another rule tells of the place of a finding, of a part of it or the whole."""
     node, pointer = _place(finding)
-    if any(where.startswith(_DECLARED) for where in pointers.get(node, ())):
-        return True  # it may follow from a declaration that is wrong
+    if any(where.startswith(_AT_THE_ROOT_OF_OTHERS) for where in pointers.get(node, ())):
+        return True  # it may follow from that
     if finding.kind in (Kind.PROBLEM, Kind.DIMENSION) and pointer:
         return any(_is_part(pointer, where) for where in pointers.get(node, ()))
     around = [path.rpartition("/")[0] or "/" for path in (node, *finding.arrays)]
@@ -81,9 +87,16 @@ def _is_told(finding: Finding, pointers: Mapping[str, Collection[str]]) -> bool:
     if finding.kind is Kind.NO_PRINCIPAL:
         return any(where.startswith("/attributes/") for _node, where in told)
     return any(
-        f"{it}#{where}" in finding.text or repr(where.rpartition("/")[2]) in finding.text
+        f"{it}#{where}" in finding.text or _names(finding.text, where.rpartition("/")[2])
         for it, where in told
     )
+
+
+def _names(text: str, key: str) -> bool:
+    """Tell whether a text names an attribute: in quotes, unless its prefix leaves no doubt."""
+    if ":" not in key:
+        return repr(key) in text
+    return key in text and re.search(rf"{re.escape(key)}(?!\w)", text) is not None
 
 
 def _is_forgotten(finding: Finding, checked: Checked) -> bool:
@@ -144,5 +157,5 @@ def _remedy(finding: Finding) -> str:
     if isinstance(finding.error, XGroupReferenceError):
         return _("refer to an array that is there and has the shape that is needed")
     if finding.kind is Kind.CHOICE:
-        return _("write it so that all that is declared says the same")
+        return _("complete what is declared, or correct it, so that it has one meaning")
     return _("write it as the convention has it")

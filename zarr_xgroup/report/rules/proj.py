@@ -46,7 +46,6 @@ def of_object(place: Fragment) -> Iterator[Mistake]:
     if not isinstance(place.value, OBJECT):
         text = got(_("a proj object"), place.value)
         code = _code_of(place.value)
-        remedy = write("proj:code", code) if code else example
         remedy = _("write {example}").format(
             example=f'{{"proj:code": "{code}"}}' if code else example
         )
@@ -54,7 +53,7 @@ def of_object(place: Fragment) -> Iterator[Mistake]:
     elif not any(key in place.value for key in CRS_KEYS):
         text = _("has none of {keys}").format(keys=", ".join(CRS_KEYS[:3]))
         yield mistake(
-            OBJECT_OF_PROJ, place, text, _("write such as {example}").format(example=example)
+            OBJECT_OF_PROJ, place, text, _("write, for example, {example}").format(example=example)
         )
     else:
         yield from of_members(place)
@@ -95,7 +94,7 @@ def _code(place: Fragment, value: Any) -> Iterator[Mistake]:
         remedy = write("proj:code", code) if code else _('write "proj:code": "<authority>:<code>"')
         yield mistake(CODE, place, text, remedy, _severity(place), key="proj:code")
     elif not Crs("proj:code", value).is_understood:
-        text = _("{value} is no code that PROJ knows").format(value=shown(value))
+        text = _("PROJ does not know the code {value}").format(value=shown(value))
         remedy = _("write a code of the authority as PROJ lists it (`projinfo --list-crs`)")
         yield mistake(UNDERSTOOD, place, text, remedy, key="proj:code")
 
@@ -120,10 +119,10 @@ def _wkt(place: Fragment, value: Any) -> Iterator[Mistake]:
         severity = _severity(place)
         yield mistake(WKT, place, got(_("WKT 2"), value), remedy, severity, key="proj:wkt2")
     elif not Crs("proj:wkt2", value).is_understood:
-        text = _("{value} is no WKT that PROJ understands").format(value=shown(value))
+        text = _("PROJ does not understand the WKT {value}").format(value=shown(value))
         yield mistake(UNDERSTOOD, place, text, remedy, key="proj:wkt2")
     elif _WKT1.match(value):
-        text = _("{value} is WKT 1").format(value=shown(value))
+        text = _("is WKT 1, not WKT 2: {value}").format(value=shown(value))
         yield mistake(WKT, place, text, remedy, "warning", key="proj:wkt2")
 
 
@@ -140,7 +139,7 @@ def _projjson(place: Fragment, value: Any) -> Iterator[Mistake]:
         severity = _severity(place)
         yield mistake(PROJJSON, place, text, remedy, severity, key="proj:projjson")
     elif not any(crs.is_understood for crs in crs_in(place.value, ("proj:projjson",))):
-        text = _("{value} is no PROJJSON that PROJ understands").format(value=shown(value))
+        text = _("PROJ does not understand the PROJJSON {value}").format(value=shown(value))
         yield mistake(UNDERSTOOD, place, text, remedy, key="proj:projjson")
 
 

@@ -41,7 +41,7 @@ def check(
     for it in references:
         if it.source.store is None and it.source not in places:
             if it.leads_to is None:
-                text = f"{it.target}: {it.text}"
+                text = f"{it.target!r}: {it.text}"
                 yield _mistake(SOMEWHERE, it, text, _meant(it, checked), "error")
             elif it.leads_to.store is None:
                 yield from _within(it, it.leads_to)
@@ -56,7 +56,7 @@ def _within(reference: FoundReference, target: Place) -> Iterator[Mistake]:
         yield _mistake(OWN, reference, text, remedy, "warning")
     elif reference.by_fallback:
         text = _(
-            "{target} does not lead there from the group of the array; it was taken to be {node}"
+            "{target!r} leads to nothing that fits from the group of the array; {node} was taken"
         ).format(target=reference.target, node=target.node)
         remedy = write("node", target.node)
         if reference.arrays == (reference.source.node,):

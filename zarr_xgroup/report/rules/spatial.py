@@ -21,7 +21,7 @@ from zarr_xgroup.conventions.values import is_finite, is_representable
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.metadata.paths import is_below
-from zarr_xgroup.report.rules.declarations import is_meant
+from zarr_xgroup.report.rules.declarations import is_meant, is_used
 from zarr_xgroup.report.rules.subject import Severity, Subject, got, mistake, shown, write
 from zarr_xgroup.report.verdict import Mistake, Rule
 
@@ -100,7 +100,7 @@ def _forms(subject: Subject, place: Fragment) -> Iterator[Mistake]:
         yield mistake(rule, place, text, remedy, severity, key=f"spatial:{key}")
     box = written.get("bbox")
     if box is not None and is_box(box) and not _has_area(box):
-        text = _("{value} spans no area: it is the box of nothing").format(value=shown(box))
+        text = _("{value} spans no area").format(value=shown(box))
         remedy = _('write "spatial:bbox": [xmin, ymin, xmax, ymax] of the grid, or leave it out')
         yield mistake(BOX, place, text, remedy, "warning", key="spatial:bbox")
 
@@ -261,7 +261,8 @@ def _of_array(subject: Subject) -> Iterator[Mistake]:
     """Yield what does not go together for an array."""
     declared = nearest(subject, "dimensions")
     if declared is None:
-        if subject.declares(SpatialHandler) and len(subject.dims) > 1:
+        declares_it = subject.declares(SpatialHandler) and is_used(subject, SpatialHandler)
+        if declares_it and len(subject.dims) > 1:
             remedy = write("spatial:dimensions", _last_two(subject))
             text = _("is missing: an array that declares 'spatial' must have it")
             place = subject.all_attributes
@@ -289,7 +290,7 @@ def _not_its_own(subject: Subject, declared: Fragment) -> Iterator[Mistake]:
     meant = _spelt_as(subject, declared.value) or _last_two(subject)
     remedy = write("spatial:dimensions", meant)
     if len(subject.dims) < 2:
-        remedy = _("take it off the array: it has no two dimensions")
+        remedy = _("take it off the array, which does not have two dimensions")
     severity: Severity = "warning" if _spelt_as(subject, declared.value) else "error"
     yield mistake(OF_ARRAY, declared, text, remedy, severity)
 
@@ -320,7 +321,7 @@ def _shape(grid: Grid) -> Iterator[Mistake]:
     sizes = list(grid.sizes)
     if written is None or not is_shape(written.value) or written.value == sizes:
         return
-    text = _("{value}, but there are {sizes} cells along {dims}").format(
+    text = _("is {value}, but there are {sizes} cells along {dims}").format(
         value=shown(written.value), sizes=sizes, dims=", ".join(grid.dims)
     )
     remedy = write("spatial:shape", sizes)
@@ -328,7 +329,7 @@ def _shape(grid: Grid) -> Iterator[Mistake]:
         remedy = _("take it off the group, whose arrays have several sizes, and {write}").format(
             write=_("write each array's own")
         )
-        text = _("{value}, but arrays of the group have other numbers of cells").format(
+        text = _("is {value}, but arrays of the group have other numbers of cells").format(
             value=shown(written.value)
         )
     yield mistake(SHAPE_OF_ARRAY, written, text, remedy, "warning")
@@ -356,7 +357,7 @@ def _transform(grid: Grid) -> Iterator[Mistake]:
         yield mistake(ORDER, written, text, write("spatial:transform", list(meant.affine)[:6]))
     elif box and numbers and not spans(numbers, transform, sizes, cells=_OVERHANG):
         extent = extent_of(transform, sizes)
-        text = _("{box}, but by spatial:transform the grid spans {extent}").format(
+        text = _("is {box}, but by spatial:transform the grid spans {extent}").format(
             box=shown(numbers), extent=extent
         )
         yield mistake(BOX_OF_GRID, box, text, write("spatial:bbox", extent), "warning")

@@ -211,7 +211,8 @@ def mistake(
 
 def write(key: str, value: Any) -> str:
     """Return the remedy to write a member of a JSON object."""
-    return _("write {text}").format(text=f"{json.dumps(key)}: {json.dumps(value)}")
+    text = f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}"
+    return _("write {text}").format(text=text)
 
 
 def shown(value: Any) -> str:

@@ -52,7 +52,7 @@ def check(subject: Subject) -> Iterator[Mistake]:
         yield from of_unit(Fragment(units.node, units.keys, match["unit"]))
     if not is_epoch(match["epoch"]):
         text = got(_("a date and time as ISO 8601 writes it"), match["epoch"])
-        remedy = _("write such as {example}").format(
+        remedy = _("write, for example, {example}").format(
             example=f'"units": "{match["unit"]} since 2028-02-01T00:00:00"'
         )
         yield mistake(EPOCH, units, text, remedy)

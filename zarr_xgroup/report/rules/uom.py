@@ -117,7 +117,7 @@ def _ucum(ucum: Fragment) -> Iterator[Mistake]:
     unit = ucum.value.get("unit")
     if not isinstance(unit, str):
         text = _("is missing") if unit is None else got(_("a string"), unit)
-        remedy = write("unit", "1") if unit in (1, None) else _('write such as "unit": "m"')
+        remedy = write("unit", "1") if unit in (1, None) else _('write, for example, "unit": "m"')
         yield mistake(UCUM, ucum, text, remedy, key="unit")
     elif not unit or _code(unit) != unit:
         text = _("{unit} is no unit of UCUM").format(unit=shown(unit))

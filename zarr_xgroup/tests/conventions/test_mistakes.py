@@ -13,8 +13,8 @@ import xarray as xr
 from zarr_xgroup import XGroupResolutionWarning
 from zarr_xgroup.conventions.spelling import alike, misspelt
 from zarr_xgroup.conventions.timeunits import is_epoch
-from zarr_xgroup.tests.builders import Json, declaring
-from zarr_xgroup.tests.documents import array, group, opened, write
+from zarr_xgroup.tests.builders import Json, declaring, opened_with_warnings
+from zarr_xgroup.tests.documents import array, group, write
 
 numbers = itertools.count()
 
@@ -24,7 +24,7 @@ def told_of(
 ) -> tuple[xr.Dataset, list[str]]:
     """Open a store; its Dataset and what was told, all of it of the kind for malformed metadata."""
     store = write(tmp_path / f"{next(numbers)}.zarr", documents, data)
-    dataset, told = opened(xr.open_dataset, store)
+    dataset, told = opened_with_warnings(xr.open_dataset, store)
     assert {type(warning) for warning in told} <= {XGroupResolutionWarning}
     return dataset, [str(warning) for warning in told]
 

@@ -25,8 +25,9 @@ from zarr_xgroup.tests.builders import (
     RecordingStore,
     declaring,
     memory_store,
+    opened_with_warnings,
 )
-from zarr_xgroup.tests.documents import array, group, opened
+from zarr_xgroup.tests.documents import array, group
 
 
 def consolidated(documents: Mapping[str, Json]) -> MemoryStore:
@@ -66,7 +67,7 @@ def test_names_are_numbered_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> N
     ]
     store = consolidated({"": group(), "v": array([2], ["x"], along(x=sets))})
     asked = counted(monkeypatch, naming._Naming, "_is_free")
-    dataset, _told = opened(xr.open_dataset, store)
+    dataset, _told = opened_with_warnings(xr.open_dataset, store)
     assert set(dataset.coords) == {"x", "t", *(f"t_{n}" for n in range(1, count - 1))}
     assert asked["_is_free"] < 10 * count
 
@@ -86,7 +87,7 @@ def test_dimensions_are_told_apart_in_linear_time(monkeypatch: pytest.MonkeyPatc
             return super().__getattribute__(name)
 
     monkeypatch.setattr(naming, "_Variable", Variable)
-    dataset, _told = opened(xr.open_dataset, consolidated({"": group(), **arrays}))
+    dataset, _told = opened_with_warnings(xr.open_dataset, consolidated({"": group(), **arrays}))
     assert set(dataset.sizes) == {"x", *(f"x_v{n:03}" for n in range(1, count))}
     assert count < len(looked_at) < 50 * count
 
@@ -109,7 +110,7 @@ def test_groups_in_groups_take_linear_time(monkeypatch: pytest.MonkeyPatch) -> N
     store = consolidated(nested(depth))
     texts = counted(monkeypatch, Interpreter, "_texts_of")
     documents = counted(monkeypatch, ArrayView, "attribute_of")
-    groups, told = opened(xr.open_groups, store)
+    groups, told = opened_with_warnings(xr.open_groups, store)
     assert len(groups) == depth + 1
     assert groups["/" + "/".join(["g"] * depth)]["v"].coords["x"].values.tolist() == [1.0, 2.0]
     assert not told
@@ -125,7 +126,7 @@ def test_many_groups_that_do_not_fit_their_parents_take_linear_time(
     for n in range(count):
         documents |= {f"g{n}": group(), f"g{n}/v": array([3], ["x"])}
     asked = counted(monkeypatch, align, "_parent")
-    tree, _told = opened(xr.open_datatree, consolidated(documents))
+    tree, _told = opened_with_warnings(xr.open_datatree, consolidated(documents))
     assert tree["g7"]["v"].dims == ("x_g7",)
     assert asked["_parent"] < 5 * count
 
@@ -134,7 +135,7 @@ def test_many_groups_that_do_not_fit_their_parents_take_linear_time(
 def test_groups_that_only_a_key_shows(depth: int) -> None:
     path = "/".join(["a"] * depth)
     documents = {"": group(), path: group(), f"{path}/v": array([2], ["x"])}
-    groups, told = opened(xr.open_groups, consolidated(documents))
+    groups, told = opened_with_warnings(xr.open_groups, consolidated(documents))
     assert set(groups) == {"/", *("/" + "/".join(["a"] * n) for n in range(1, depth + 1))}
     assert "v" in groups[f"/{path}"]
     assert not told
@@ -145,7 +146,7 @@ def test_a_key_in_groups_that_only_it_shows_is_left_out(depth: int) -> None:
     path = "/".join(["a"] * depth)
     documents = {"": group(), "b": group(), path: group(), f"{path}/v": array([2], ["x"])}
     tracemalloc.start()
-    groups, told = opened(xr.open_groups, consolidated(documents))
+    groups, told = opened_with_warnings(xr.open_groups, consolidated(documents))
     _now, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert set(groups) == {"/", "/b"}
@@ -166,7 +167,7 @@ def broken(count: int) -> dict[str, Json]:
 
 @pytest.mark.parametrize("count", [200, 201, 300])
 def test_what_is_too_much_to_tell_is_counted(count: int) -> None:
-    _dataset, told = opened(xr.open_dataset, consolidated(broken(count)))
+    _dataset, told = opened_with_warnings(xr.open_dataset, consolidated(broken(count)))
     assert len(told) == 200
     assert {type(warning) for warning in told} == {XGroupResolutionWarning}
     assert sorted(path for warning in told for path in warning.paths) == [
@@ -184,7 +185,7 @@ def test_warnings_of_other_kinds_are_counted_apart() -> None:
     documents = broken(250)
     for n in range(240):
         documents[f"w{n:03}"] = array([3 + n], None)
-    _dataset, told = opened(xr.open_dataset, consolidated(documents))
+    _dataset, told = opened_with_warnings(xr.open_dataset, consolidated(documents))
     kinds = Counter(type(warning) for warning in told)
     assert kinds == {XGroupResolutionWarning: 200, XGroupDimensionWarning: 200}
     paths = {path for warning in told for path in warning.paths}
@@ -229,7 +230,7 @@ def unindexed(name: str, length: int, other: str, path: str) -> str:
 )
 def test_a_coordinate_elsewhere_that_is_too_long_stays_lazy(length: int, chunk: int) -> None:
     store = RecordingStore(consolidated(referring(length, chunk)))
-    dataset, told = opened(xr.open_dataset, store, group="data")
+    dataset, told = opened_with_warnings(xr.open_dataset, store, group="data")
     assert dict(dataset.sizes) == {"x": length}
     assert set(dataset.coords) == {"axes_x"}
     assert not dataset.xindexes
@@ -243,7 +244,9 @@ def test_a_coordinate_elsewhere_that_is_too_long_stays_lazy(length: int, chunk: 
 
 @pytest.mark.parametrize(("length", "chunk"), [(5_000, 1), (2**20, 2**10), (10, 2**24)])
 def test_a_coordinate_elsewhere_of_common_length_is_indexed(length: int, chunk: int) -> None:
-    dataset, told = opened(xr.open_dataset, consolidated(referring(length, chunk)), group="data")
+    dataset, told = opened_with_warnings(
+        xr.open_dataset, consolidated(referring(length, chunk)), group="data"
+    )
     assert set(dataset.xindexes) == {"x"}
     assert not told
 
@@ -254,7 +257,7 @@ def test_a_computed_coordinate_that_is_too_long_stays_lazy(
     length: int, coordinates: list[Json]
 ) -> None:
     documents = {"": group(), "v": array([length], ["x"], along(x=coordinates))}
-    dataset, told = opened(xr.open_dataset, consolidated(documents))
+    dataset, told = opened_with_warnings(xr.open_dataset, consolidated(documents))
     assert [str(warning) for warning in told] == [unindexed("x", length, "x_1", "/v")]
     assert not dataset.xindexes
     expected: list[float] = [length - 2, length - 1]
@@ -271,7 +274,7 @@ def test_a_grid_that_is_too_wide_stays_lazy() -> None:
         "spatial:transform": [2.0, 0.0, 0.0, 0.0, -2.0, 0.0],
     }
     documents = {"": group(), "v": array(shape, ["y", "x"], attributes)}
-    tree, told = opened(xr.open_datatree, consolidated(documents))
+    tree, told = opened_with_warnings(xr.open_datatree, consolidated(documents))
     assert set(tree.coords) == {"y_1", "x_1"}
     assert [str(warning) for warning in told] == [
         unindexed("y", shape[0], "y_1", "/v"),
@@ -283,7 +286,7 @@ def test_a_grid_that_is_too_wide_stays_lazy() -> None:
 def test_a_coordinate_that_is_compared_with_the_own_one_is_not_read_if_it_is_too_long() -> None:
     documents = referring(20_000, 1)
     store = RecordingStore(consolidated({**documents, "data/x": long_array(20_000, 20_000)}))
-    dataset, told = opened(xr.open_dataset, store, group="data")
+    dataset, told = opened_with_warnings(xr.open_dataset, store, group="data")
     assert set(dataset.coords) == {"x", "axes_x"}
     assert [str(warning) for warning in told] == [unindexed("x", 20_000, "axes_x", "/data/v")]
     assert set(store.chunk_gets) == {"data/x/c/0"}
@@ -292,7 +295,9 @@ def test_a_coordinate_that_is_compared_with_the_own_one_is_not_read_if_it_is_too
 @pytest.mark.skipif(not HAS_INDEX_OPTION, reason="this xarray always builds indexes")
 def test_without_indexes_a_long_coordinate_keeps_its_name() -> None:
     store = RecordingStore(consolidated(referring(2 * 10**9, 1)))
-    dataset, told = opened(xr.open_dataset, store, group="data", create_default_indexes=False)
+    dataset, told = opened_with_warnings(
+        xr.open_dataset, store, group="data", create_default_indexes=False
+    )
     assert set(dataset.coords) == {"x"}
     assert not told
     assert not store.chunk_gets
@@ -303,7 +308,7 @@ def test_the_groups_own_coordinates_are_read_as_by_any_engine(
 ) -> None:
     monkeypatch.setattr(budget, "MOST_CHUNKS", 0)
     documents = {"": group(), "x": long_array(20, 1), "v": array([20], ["x"])}
-    dataset, told = opened(xr.open_dataset, consolidated(documents))
+    dataset, told = opened_with_warnings(xr.open_dataset, consolidated(documents))
     assert set(dataset.xindexes) == {"x"}
     assert not told
 
@@ -323,7 +328,7 @@ def test_times_in_a_chunk_that_is_too_long_are_left_undecoded(shape: list[int]) 
     times = array(shape, ["n"], TIME)
     times["chunk_grid"]["configuration"]["chunk_shape"] = [10**10]
     store = RecordingStore(consolidated({"": group(), "t": times}))
-    dataset, told = opened(xr.open_dataset, store)
+    dataset, told = opened_with_warnings(xr.open_dataset, store)
     assert dataset["t"].attrs == TIME
     assert [str(warning) for warning in told] == [undecoded("/t", "/t")]
     assert not store.chunk_gets
@@ -338,7 +343,7 @@ def test_times_elsewhere_in_long_chunks_are_left_undecoded() -> None:
             [length], [dim], along(**{dim: external(f"/axes/t{length}")})
         )
     store = RecordingStore(consolidated(documents))
-    dataset, told = opened(xr.open_dataset, store)
+    dataset, told = opened_with_warnings(xr.open_dataset, store)
     assert {len(it): it.dtype.kind for it in dataset.coords.values()} == {2**20: "M", 2**25: "f"}
     assert [str(warning) for warning in told] == [
         unindexed(f"x{2**25}", 2**25, f"axes_x{2**25}", f"/v{2**25}"),
@@ -355,7 +360,7 @@ def test_times_and_their_boundaries_without_indexes() -> None:
     times = array([2**31], ["time"], {**TIME, "bounds": "b"})
     documents = {"": group(), "time": times, "b": array([2**31, 2], ["time", "two"])}
     store = RecordingStore(consolidated(documents))
-    dataset, told = opened(xr.open_dataset, store, create_default_indexes=False)
+    dataset, told = opened_with_warnings(xr.open_dataset, store, create_default_indexes=False)
     assert {name: it.dtype.kind for name, it in dataset.variables.items()} == {
         "time": "f",
         "b": "f",
@@ -373,7 +378,7 @@ def test_long_chunks_of_own_times_are_read_as_by_any_engine(
     monkeypatch.setattr(budget, "MOST_BYTES", 0)
     documents = {"": group(), "t": array([2**17], ["n"], TIME)}
     store = RecordingStore(consolidated(documents))
-    dataset, told = opened(xr.open_dataset, store)
+    dataset, told = opened_with_warnings(xr.open_dataset, store)
     assert dataset["t"].dtype.kind == "M"
     assert (told, set(store.chunk_gets)) == ([], {"t/c/0"})
 
@@ -387,7 +392,7 @@ def test_of_many_coordinates_the_shortest_are_indexed(monkeypatch: pytest.Monkey
         documents[f"v{length}"] = array(
             [length], [name], along(**{name: external(f"/axes/{name}")})
         )
-    dataset, told = opened(xr.open_dataset, consolidated(documents))
+    dataset, told = opened_with_warnings(xr.open_dataset, consolidated(documents))
     # 0, 7 and 8 chunks in addition to the first of each; 19 would be too many.
     assert set(dataset.xindexes) == {"x1", "x8", "x9"}
     assert set(dataset.coords) == {"x1", "x8", "x9", "axes_x20", "axes_x21", "axes_x40"}
@@ -404,6 +409,6 @@ def test_of_many_coordinates_the_shortest_are_indexed(monkeypatch: pytest.Monkey
 def test_times_of_other_calendars_take_more(attributes: Json, is_indexed: bool) -> None:
     documents = referring(10**6, 10**6)
     documents["axes/x"]["attributes"] = attributes
-    dataset, _told = opened(xr.open_dataset, consolidated(documents), group="data")
+    dataset, _told = opened_with_warnings(xr.open_dataset, consolidated(documents), group="data")
     assert set(dataset.xindexes) == ({"x"} if is_indexed else set())
     assert ("axes_x" in dataset.coords) is not is_indexed

@@ -504,3 +504,15 @@ def test_nothing_to_show(opened: Callable[..., "Page"]) -> None:
     shown = opened("empty")
     assert rows(shown) == ["/"]
     assert shown.locator("#hierarchy > .arrows").count() == 0
+
+
+def test_the_place_of_a_problem_is_shown_once(opened: Callable[..., "Page"]) -> None:
+    (problem,) = EACH["small"].problems
+    assert problem.place is not None
+    place = f"{problem.place.node}#{problem.place.pointer}"
+    assert problem.text.startswith(f"{place}: ")
+    shown = opened("small")
+    row(shown, "temperature").click()
+    told = shown.locator("#details section.problems").inner_text()
+    assert problem.text.removeprefix(f"{place}: ") in told
+    assert told.count(problem.place.pointer) == 1

@@ -391,3 +391,17 @@ def test_of_many_mistakes_the_first_are_shown() -> None:
     verdict = Verdict("ocean.zarr", "/", mistakes)
     assert "... 5 more problems (--all)" in drawn(verdict)
     assert "  mistake 24\n" in drawn(verdict, is_whole=True)
+
+
+def test_a_store_without_conventions_is_not_called_clean() -> None:
+    text = drawn(Verdict("ocean.zarr", "/", is_declared=False))
+    assert text.startswith("ocean.zarr: nothing to mend, but no node has")
+
+
+def test_arrays_that_a_text_names_shortened_are_not_named_again() -> None:
+    paths = tuple(f"/{'long' * 20}_{number}/sst" for number in range(3))
+    problem = FoundProblem(
+        "no principal convention", "3 arrays declare no ...: /long...", None, paths
+    )
+    text = drawn(Explanation("ocean.zarr", "/", 3, False, problems=(problem,)))
+    assert paths[0] not in text.replace("\n    ", "")
