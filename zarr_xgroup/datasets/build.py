@@ -26,6 +26,7 @@ from zarr_xgroup.findings import (
     problem_of,
 )
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.cf import with_names
 from zarr_xgroup.metadata.documents import copy_of
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.variables.computed import lazy_variable
@@ -85,8 +86,10 @@ class Builder:
         planned: dict[str, PlannedVariable] = {}
         unreadable: dict[str, XGroupStoreError] = {}
         findings: list[Finding] = []
+        repeated: dict[str, str] = {}
         for variable in plan.variables:
             if variable.rival is not None and self._is_repeated(variable, planned):
+                repeated[variable.name] = variable.rival.own
                 continue
             problem = self._fetched(variable)
             if isinstance(problem, XGroupStoreError):
@@ -101,6 +104,8 @@ class Builder:
         contradictions = list(self._contradictions(planned.values()))
         findings.extend(_told(contradictions))
         planned = dict(_without_contradicted(planned, {it.own.name for it in contradictions}))
+        if repeated:
+            planned = {name: _naming(it, repeated) for name, it in planned.items()}
         attributes: dict[str, Any] = {}
         try:
             attributes = self._group_attributes(plan.node)
@@ -234,6 +239,14 @@ def _without_contradicted(
             kept = {key: it for key, it in variable.attributes.items() if key not in dropped}
             variable = msgspec.structs.replace(variable, attributes=kept)
         yield name, variable
+
+
+def _naming(variable: PlannedVariable, names: Mapping[str, str]) -> PlannedVariable:
+    """Return a planned variable whose CF attributes name other variables, which replace some."""
+    if not variable.rewritten:
+        return variable
+    rewritten = {key: with_names(key, text, names) for key, text in variable.rewritten.items()}
+    return msgspec.structs.replace(variable, rewritten=rewritten)
 
 
 def _unread(

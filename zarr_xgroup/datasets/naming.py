@@ -291,7 +291,7 @@ class _Naming:
         if interpretation not in self._linked:
             links = interpretation.links
             self._linked[interpretation] = [
-                (it, self._add(it.coordinate, array.node)) for it in links
+                (it, self._added(it.coordinate, array.node)[1]) for it in links
             ]
         self._link(name, self._linked[interpretation], array.node)
         named = [
@@ -342,7 +342,7 @@ class _Naming:
         for written, companion in companions.items():
             is_there = companion.identity in self._names
             if is_there or self._can_be_opened(companion, referrer):
-                yield written, self._add(companion, referrer)
+                yield written, self._added(companion, referrer)[1]
 
     def _can_be_opened(self, coordinate: Coordinate, referrer: Node) -> bool:
         """Tell whether the array that a coordinate is can be opened, and find why if not."""
@@ -473,6 +473,13 @@ class _Naming:
 
     def _add(self, coordinate: Coordinate, referrer: Node) -> str:
         """Add a coordinate of an array, with all that belongs to it, and return its name."""
+        return self._added(coordinate, referrer)[0]
+
+    def _added(self, coordinate: Coordinate, referrer: Node) -> tuple[str, str]:
+        """Add a coordinate; return its name, and that of what is read from its very array.
+
+        They are two where the group's own coordinate stands, and the other is added beside it.
+        """
         standing = self._standing(coordinate)
         if standing is None:
             name = attached = self._add_alone(coordinate, referrer)
@@ -480,9 +487,9 @@ class _Naming:
             name = self._add_beside(standing, coordinate, referrer)
             attached = self._names.get(coordinate.identity, name)
         if coordinate.links and not self._variables[attached].is_own:
-            links = [(it, self._add(it.coordinate, referrer)) for it in coordinate.links]
+            links = [(it, self._added(it.coordinate, referrer)[1]) for it in coordinate.links]
             self._link(attached, links, referrer)
-        return name
+        return name, attached
 
     def _add_alone(self, coordinate: Coordinate, referrer: Node) -> str:
         """Add a coordinate for which the group has none itself, with boundaries and terms."""

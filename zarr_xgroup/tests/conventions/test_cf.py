@@ -506,3 +506,17 @@ def test_groups_that_search_in_vain_list_each_group_once(consolidated: bool) -> 
     store = recording_store(build(Group(groups), consolidated=consolidated))
     opened(xr.open_datatree, store, assume_conventions="cf")
     assert max(store.metadata_gets.values()) == 1
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "named"), [([7.0, 8.0], "other_x"), ([1.0, 2.0], "x")], ids=["other", "equal"]
+)
+def test_a_path_beside_the_groups_own_coordinate(elsewhere: list[float], named: str) -> None:
+    paths = {"coordinates": "/other/x", "ancillary_variables": "../other/x"}
+    group = {"x": Array([1.0, 2.0], ("x",)), "v": Array([5.0, 6.0], ("x",), paths)}
+    root = Group({"other": Group({"x": Array(elsewhere, ("x",))}), "g": Group(group)})
+    dataset, _told = assuming_with_warnings(root, "g")
+    assert dataset["v"].encoding["coordinates"] == named
+    assert dataset["v"].attrs["ancillary_variables"] == named
+    np.testing.assert_array_equal(dataset[named].values, elsewhere)
+    assert dataset["x"].values.tolist() == [1.0, 2.0]
