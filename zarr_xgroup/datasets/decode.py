@@ -480,6 +480,7 @@ def _with_variables(
     return dataset
 
 
+@np.errstate(over="ignore", invalid="ignore")  # metadata may scale numbers beyond their type
 def _indexed(name: str, variable: xr.Variable) -> tuple[xr.Variable, xr.Index]:
     """Return a coordinate as xarray has it with its default index, and that index."""
     if variable.dtype in _PLAIN_NUMBERS:
