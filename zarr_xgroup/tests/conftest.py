@@ -33,11 +33,12 @@ SERVER_FIXTURES = frozenset({"http_server", "public_server", "s3_server", "gcs_s
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests that use servers, and let zarr 3.0 say each time that v3 has no strings yet."""
+    """Mark tests that use servers, which come last; let zarr 3.0 say that v3 has no strings yet."""
     for item in items:
         item.add_marker(pytest.mark.filterwarnings("ignore:The codec `vlen-utf8`:UserWarning"))
         if not SERVER_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.server)
+    items.sort(key=lambda item: item.get_closest_marker("server") is not None)
 
 
 @pytest.hookimpl(trylast=True)
