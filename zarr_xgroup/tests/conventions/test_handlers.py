@@ -893,3 +893,22 @@ def test_variables_share_nothing() -> None:
     assert_variable(after["x"], "x", [1, 2, 3], nested=[1])
     assert_variable(after["y"], "y", [1, 2], own=[1], nested=[1])
     assert found.array.attrs["cs"] == nodes["a"].attrs["cs"]  # type: ignore[union-attr]
+
+
+# What mutants of the handlers showed to be untested.
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        *("deg", "°", "degree", "degrees", "Degrees_East"),
+        *("degree_east", "degree_north", "degree_e", "degree_n", "degree_E", "degree_N"),
+        *("degreeeast", "degreenorth", "degreee", "degreen", "degreeE", "degreeN"),
+        *("degrees_east", "degrees_north", "degrees_e", "degrees_n", "degrees_E", "degrees_N"),
+        *("degreeseast", "degreesnorth", "degreese", "degreesn", "degreesE", "degreesN"),
+    ],
+)
+def test_cs_every_spelling_of_degrees(unit: str) -> None:
+    axes = x_of({"unit": unit, "values": {"regular": [0, 1]}}, abbreviation="X")
+    found = cs_variables(axes, id={"proj:code": "EPSG:4326"})
+    assert found["x"].attrs == {"units": unit, "axis": "X", "standard_name": "longitude"}
