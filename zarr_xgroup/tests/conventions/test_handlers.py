@@ -912,3 +912,22 @@ def test_cs_every_spelling_of_degrees(unit: str) -> None:
     axes = x_of({"unit": unit, "values": {"regular": [0, 1]}}, abbreviation="X")
     found = cs_variables(axes, id={"proj:code": "EPSG:4326"})
     assert found["x"].attrs == {"units": unit, "axis": "X", "standard_name": "longitude"}
+
+
+def test_cs_what_only_some_axes_are_told_to_be() -> None:
+    values = {"values": {"regular": [0, 1]}}
+    upwards = x_of(values, abbreviation="X", direction="up")
+    assert cs_variables(upwards)["x"].attrs == {"axis": "X"}
+    steep = x_of({**values, "unit": "degrees"}, abbreviation="Z")
+    found = cs_variables(steep, id={"proj:code": "EPSG:4326"})
+    assert found["x"].attrs == {"axis": "Z", "units": "degrees"}
+
+
+def test_cs_two_sides_are_those_of_a_scalar_only() -> None:
+    boundaries = {"external": {"node": "two"}}
+    two: Nodes = {"g/two": stored([1.5, 2.5], "sides")}
+    scalar = {"h": {"coordinates": [{"values": {"explicit": [2]}, "boundaries": boundaries}]}}
+    assert_variable(cs_variables(scalar, more=two)["h_bounds"], "bounds", [1.5, 2.5])
+    cells = x_of({"values": {"regular": [0, 1]}, "boundaries": boundaries})
+    with pytest.raises(XGroupReferenceError, match=r"its shape is \[2\], the boundaries of axis"):
+        cs_variables(cells, more=two)

@@ -422,3 +422,19 @@ def test_dimensions_that_arrays_do_not_contradict(
     documents |= {"y": array((4,), ("y",), of_y), "x": array((6,), ("x",), of_x)}
     _dataset, told = told_of(tmp_path, documents, {"y": np.arange(4.0), "x": np.arange(6.0)})
     assert told == []
+
+
+# What mutants of the conventions showed to be untested.
+
+
+def test_an_axis_that_is_no_dimension_with_its_values_elsewhere(tmp_path: Path) -> None:
+    reference = {"node": "/", "attribute": "/attributes/set"}
+    documents = with_cs(axes(latt={"coordinates": [reference]}, lon=LON))
+    documents[""] = group({"set": {"values": {"explicit": [1, 2, 3]}}})
+    _dataset, (text,) = told_of(tmp_path, documents)
+    assert text.startswith(f"{AXIS}/latt has more than one value")
+
+
+def test_a_set_without_values_is_not_one_of_many(tmp_path: Path) -> None:
+    _dataset, (text,) = told_of(tmp_path, with_cs(axes(latt={"coordinates": [{}]}, lon=LON)))
+    assert text == f"{AXIS}/latt/coordinates/0 has no 'values'. {WITHOUT} coordinate 'latt'"
