@@ -931,3 +931,9 @@ def test_cs_two_sides_are_those_of_a_scalar_only() -> None:
     cells = x_of({"values": {"regular": [0, 1]}, "boundaries": boundaries})
     with pytest.raises(XGroupReferenceError, match=r"its shape is \[2\], the boundaries of axis"):
         cs_variables(cells, more=two)
+
+
+def test_cs_a_system_that_is_identified_itself() -> None:
+    axes = x_of({"unit": "degrees", "values": {"regular": [0, 1]}}, abbreviation="X")
+    found = cs_variables(axes, **{"proj:code": "EPSG:4326"})
+    assert found["x"].attrs["standard_name"] == "longitude"

@@ -11,8 +11,10 @@ import pytest
 import xarray as xr
 
 from zarr_xgroup import XGroupResolutionWarning
+from zarr_xgroup.conventions.cs_model import Axis, CoordinateSet, Cs, System, Wrong
 from zarr_xgroup.conventions.spelling import alike, misspelt
 from zarr_xgroup.conventions.timeunits import is_epoch
+from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.tests.builders import Json, declaring, opened_with_warnings
 from zarr_xgroup.tests.documents import array, group, write
 
@@ -438,3 +440,50 @@ def test_an_axis_that_is_no_dimension_with_its_values_elsewhere(tmp_path: Path) 
 def test_a_set_without_values_is_not_one_of_many(tmp_path: Path) -> None:
     _dataset, (text,) = told_of(tmp_path, with_cs(axes(latt={"coordinates": [{}]}, lon=LON)))
     assert text == f"{AXIS}/latt/coordinates/0 has no 'values'. {WITHOUT} coordinate 'latt'"
+
+
+@pytest.mark.parametrize(
+    ("parse", "key"),
+    [
+        *((Cs.parse, key) for key in ("crs", "id", "attributes")),
+        *((System.parse, key) for key in ("axes", "id", "geolocation")),
+        *((Axis.parse, key) for key in ("abbreviation", "direction", "coordinates", "attributes")),
+        *((CoordinateSet.parse, key) for key in ("direction", "unit", "time", "values")),
+        *((CoordinateSet.parse, key) for key in ("boundaries", "parametric", "attributes")),
+    ],
+)
+def test_every_key_may_be_misspelt(parse: Any, key: str) -> None:
+    model = parse(Fragment(Node(0, "a"), (), {f"{key}{key[-1]}": 1}))
+    wrong = [*model.wrong, *getattr(model, "wrong_sets", ())]
+    if isinstance(values := getattr(model, "values", None), Wrong):
+        wrong.append(values)
+    told = [it.reason for it in wrong if f"'{key}'" in it.reason and "meant" in it.reason]
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        *(("bounds", "boundaries"), ("coord", "coordinates"), ("coords", "coordinates")),
+        *(("units", "unit"), ("code", "proj:code"), ("epsg", "proj:epsg")),
+        *(("wkt", "proj:wkt2"), ("wkt2", "proj:wkt2"), ("projjson", "proj:projjson")),
+        *(("spatial:affine", "spatial:transform"), ("spatial:geotransform", "spatial:transform")),
+        *(("spatial:GeoTransform", "spatial:transform"), ("spatial:bounds", "spatial:bbox")),
+        ("spatial:dims", "spatial:dimensions"),
+    ],
+)
+def test_words_of_others(written: str, meant: str) -> None:
+    assert misspelt([written], [meant, "axes"]) == {written: meant}
+
+
+def test_an_epoch_that_is_misspelt(tmp_path: Path) -> None:
+    time = {"unit": "days", "epochs": "2000-01-01"}
+    _dataset, (text,) = told_of(tmp_path, with_cs(axes(lat=valued({"regular": [0, 1]}, time=time))))
+    assert text.startswith(f"{SET}/time has no 'epoch'; was 'epochs' meant to be it?")
+
+
+def test_what_may_stand_anywhere_is_no_misspelling() -> None:
+    given = {"name": "n", "type": "t", "description": "d"}  # nearly "time" and "direction"
+    for parse in (Cs.parse, System.parse, Axis.parse, CoordinateSet.parse):
+        model: Any = parse(Fragment(Node(0, "a"), (), given))
+        assert "; was" not in str(model)
