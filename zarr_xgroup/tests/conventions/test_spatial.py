@@ -14,7 +14,10 @@ from zarr_xgroup.conventions.spatial import (
     in_order_of_gdal,
     is_wider_than_earth,
     spans,
+    usable,
 )
+from zarr_xgroup.errors import XGroupMetadataError
+from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.tests.builders import Json, declaring
 from zarr_xgroup.tests.documents import array, group, opened, write
 
@@ -52,6 +55,13 @@ def test_close(longest: int, place: int) -> None:
     assert transform.is_close(Transform(Affine(*numbers), PIXEL))
     numbers[place] += 0.002
     assert not transform.is_close(Transform(Affine(*numbers), PIXEL))
+
+
+@pytest.mark.parametrize("affine", [Affine(1e200, 0, 0, 0, 1e200, 0), Affine(1, 2, 0, 2, 4, 0)])
+def test_cells_have_an_area(affine: Affine) -> None:
+    place = Fragment(Node(0, "a"), ("attributes", "spatial:transform"), [*affine][:6])
+    with pytest.raises(XGroupMetadataError, match="is degenerate: cells have no area"):
+        usable(affine, place)
 
 
 def test_the_extent_of_a_grid() -> None:
@@ -125,3 +135,56 @@ def test_all_attributes_by_which_an_array_is_along_an_axis(
         store = write(tmp_path / f"{number}.zarr", documents, data)
         _dataset, (warning,) = opened(xr.open_dataset, store)
         assert "is ['x', 'y'], but Y comes first there" in str(warning)
+
+
+def told_of(tmp_path: Path, documents: dict[str, Json]) -> list[str]:
+    """Open a store, and return what was told."""
+    _dataset, told = opened(xr.open_dataset, write(tmp_path / "store.zarr", documents))
+    return [str(warning) for warning in told]
+
+
+def test_an_attribute_of_the_array_may_be_misspelt(tmp_path: Path) -> None:
+    attributes = {"spatial:dimensions": ["y", "x"], "spatial:transforms": [1, 0, 0, 0, 1, 0]}
+    documents = {"": group(), "a": array((4, 6), ("y", "x"), declaring("spatial") | attributes)}
+    (text,) = told_of(tmp_path, documents)
+    assert text.endswith("; was 'spatial:transform' meant by 'spatial:transforms'?")
+
+
+@pytest.mark.parametrize("dimensions", [5, ["y"], ["y", 5], ["z", "y", "x"]], ids=str)
+def test_names_of_dimensions_that_are_not_two(tmp_path: Path, dimensions: Json) -> None:
+    attributes = declaring("spatial") | {"spatial:dimensions": dimensions}
+    told = told_of(tmp_path, {"": group(), "a": array((4, 6), None, attributes)})
+    about = [text for text in told if "spatial" in text]
+    place = "/a#/attributes/spatial:dimensions"
+    assert [text.partition(",")[0] for text in about] == [
+        f"{place} must be the names of two dimensions"
+    ]
+    assert not [text for text in told if "Error" in text]
+
+
+@pytest.mark.parametrize(
+    ("code", "units", "skew", "is_told"),
+    [
+        ("EPSG:4326", "Degrees_East", (0.0, 0.0), True),
+        ("EPSG:4326", "metre", (0.0, 0.0), False),  # what it says is in degrees
+        ("EPSG:4326", "degrees_east", (0.5, 0.0), False),
+        ("EPSG:4326", "degrees_east", (0.0, 0.5), False),
+        *(
+            ("EPSG:32632", units, (0.0, 0.0), True)
+            for units in ("m", "metre", "metres", "meter", "meters", "Metre")
+        ),
+        ("EPSG:32632", "km", (0.0, 0.0), False),
+    ],
+)
+def test_what_a_transform_says_of_an_array(
+    tmp_path: Path, code: str, units: str, skew: tuple[float, float], is_told: bool
+) -> None:
+    transform = [1.0, skew[0], 50.0, skew[1], -1.0, 60.0]
+    declared = declaring("spatial", "proj") | {"proj:code": code}
+    declared |= {"spatial:dimensions": ["y", "x"], "spatial:transform": transform}
+    y, x = array((4,), ("y",), {"units": units}), array((6,), ("x",), {"units": units})
+    documents = {"": group(declared), "a": array((4, 6), ("y", "x")), "y": y, "x": x}
+    data = {"y": 59.5 - np.arange(4.0), "x": np.arange(6.0)}
+    store = write(tmp_path / "store.zarr", documents, data)
+    _dataset, told = opened(xr.open_dataset, store)
+    assert len(told) == is_told, told
