@@ -27,6 +27,7 @@ from zarr_xgroup.tests.builders import (
     build,
     declaring,
     memory_store,
+    quietly,
     some_pairs,
     stored,
     write_store,
@@ -937,3 +938,46 @@ def test_cs_a_system_that_is_identified_itself() -> None:
     axes = x_of({"unit": "degrees", "values": {"regular": [0, 1]}}, abbreviation="X")
     found = cs_variables(axes, **{"proj:code": "EPSG:4326"})
     assert found["x"].attrs["standard_name"] == "longitude"
+
+
+@pytest.mark.parametrize(
+    ("dims", "shape", "own", "horizontal", "expected"),
+    [
+        # Its own dimensions, where they are the array's: also if its shape fits others.
+        ("y x", (2, 2), "x y", None, "x y"),
+        ("t y x", (2, 2, 2), "t y", None, "t y"),
+        # Others: those that are told to be horizontal, else the last two.
+        ("t y x", (2, 3, 2), "rows columns", None, "y x"),
+        ("t y x", (2, 3, 2), "columns rows", None, "x y"),
+        ("t y x", (2, 3, 4), "rows columns", ["t", "y"], "t y"),
+        ("t y x", (2, 3, 4), "rows columns", ["t", "y", "x"], "y x"),
+        ("t y x", (2, 3, 4), "rows columns", ["t", "absent"], "y x"),
+        ("t y x", (2, 3, 4), "rows columns", ["t", "t"], "y x"),
+    ],
+)
+def test_geolocation_lies_along_dimensions_that_it_has(
+    dims: str, shape: tuple[int, ...], own: str, horizontal: Json, expected: str
+) -> None:
+    sizes = dict(zip(dims.split(), shape, strict=True))
+    longitude = np.ones([sizes[name] for name in expected.split()])
+    arrays = {"geodetic": {axis: {"node": "lon"} for axis in ("x", "y")}}
+    attributes = declaring("geolocation", geolocation=arrays)
+    if horizontal is not None:
+        attributes |= {"spatial:dimensions": horizontal}
+    nodes: Nodes = {"": {}, "a": stored(np.ones(shape), dims, **attributes)}
+    nodes |= {"lon": stored(longitude, own)}
+    found = Opened(nodes, "a").variables(GeolocationHandler)
+    assert found["lon"].dims == tuple(expected.split())
+
+
+@pytest.mark.parametrize(("rows", "is_attached"), [(2, True), (5, False)])
+def test_geolocation_that_fits_goes_before_what_the_group_has(rows: int, is_attached: bool) -> None:
+    arrays = {"geodetic": {axis: {"node": "/c/lon"} for axis in ("x", "y")}}
+    attributes = declaring("geolocation", geolocation=arrays)
+    nodes: Nodes = {"": {}, "g": {}, "g/a": stored(np.ones((2, 3)), "y x", **attributes)}
+    nodes |= {"g/lon": stored(np.ones((2, 3)), "y x"), "c": {}}
+    nodes |= {"c/lon": stored(np.ones((rows, 3)), "rows columns")}
+    dataset = quietly(
+        xr.open_dataset, memory_store(build(nodes)), engine="xgroup", group="g", chunks=None
+    )
+    assert set(dataset.coords) == ({"c_lon"} if is_attached else {"lon"})
