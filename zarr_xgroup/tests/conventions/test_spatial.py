@@ -188,3 +188,19 @@ def test_what_a_transform_says_of_an_array(
     store = write(tmp_path / "store.zarr", documents, data)
     _dataset, told = opened(xr.open_dataset, store)
     assert len(told) == is_told, told
+
+
+@pytest.mark.parametrize("is_declared", [False, True])
+def test_a_level_is_that_of_a_group_that_declares_the_convention(
+    tmp_path: Path, is_declared: bool
+) -> None:
+    item = {"asset": "l", "spatial:bbox": [0.0, 0.0, 5.0, 3.0], "spatial:registration": "node"}
+    attributes = declaring(*["spatial"] * is_declared) | {"spatial:dimensions": ["y", "x"]}
+    documents = {"": group({**attributes, "multiscales": {"layout": [item]}})}
+    documents |= {"l": group(), "l/a": array((4, 6), ("y", "x"))}
+    store = write(tmp_path / "store.zarr", documents)
+    dataset, told = opened(xr.open_dataset, store, group="l")
+    assert told == []
+    found = {name: it.values.tolist() for name, it in dataset.coords.items()}
+    positions = {"x": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0], "y": [3.0, 2.0, 1.0, 0.0]}
+    assert found == (positions if is_declared else {})
