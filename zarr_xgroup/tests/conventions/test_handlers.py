@@ -981,3 +981,47 @@ def test_geolocation_that_fits_goes_before_what_the_group_has(rows: int, is_atta
         xr.open_dataset, memory_store(build(nodes)), engine="xgroup", group="g", chunks=None
     )
     assert set(dataset.coords) == ({"c_lon"} if is_attached else {"lon"})
+
+
+def test_geolocation_of_the_group_is_that_of_the_last_dimensions() -> None:
+    arrays = {"geodetic": {axis: {"node": "lon"} for axis in ("x", "y")}}
+    nodes: Nodes = {
+        "": declaring("geolocation", geolocation=arrays),
+        "a": stored(np.ones((2, 3, 4)), "t y x"),
+        "b": stored(np.ones((3, 4)), "y x"),
+        "lon": stored(np.ones((3, 4)), "rows columns"),
+    }
+    dataset = quietly(xr.open_dataset, memory_store(build(nodes)), engine="xgroup")
+    assert dataset["lon"].dims == ("y", "x")
+    assert dataset["a"].encoding["coordinates"] == dataset["b"].encoding["coordinates"] == "lon"
+
+
+@pytest.mark.parametrize("is_axis", [True, False])
+def test_cs_an_axis_or_a_set_that_stands_elsewhere(is_axis: bool) -> None:
+    way = "/attributes/crs/shared/axes/y"
+    if is_axis:
+        axes: Json = {"x": {"node": "/g", "attribute": way}}
+    else:
+        axes = x_of({"node": "/g", "attribute": f"{way}/coordinates/0"})
+    assert_variable(cs_variables(axes)["x"], "x", [5, 10, 15])
+
+
+def test_cs_a_term_along_the_axis_whatever_its_dimension_is_called() -> None:
+    terms = {"sigma": {"external": {"node": "sigma"}}}
+    axes = x_of({"parametric": {"formula": "atmosphere_sigma_coordinate", "terms": terms}})
+    found = cs_variables(axes, more={"g/sigma": stored([0.0, 0.5, 1.0], "n")})
+    assert_variable(found["sigma"], "x", [0.0, 0.5, 1.0])
+
+
+def test_cs_boundaries_that_no_type_holds() -> None:
+    values = {"regular": [2**63 - 10, 1]}
+    axes = x_of({"values": values, "boundaries": {"regular": [0, 100]}})
+    with pytest.raises(XGroupMetadataError, match="gives boundaries beyond 64 bits"):
+        cs_variables(axes)
+
+
+def test_cs_numbers_that_are_none_or_too_large() -> None:
+    found = cs_variables(x_of({"values": {"explicit": [float("nan"), 1.0, 2.0]}}))["x"]
+    assert np.isnan(found.values[0])
+    with pytest.raises(XGroupMetadataError, match="no type for all of its numbers"):
+        cs_variables(x_of({"values": {"explicit": [1.5, 10**400, 2.0]}}))

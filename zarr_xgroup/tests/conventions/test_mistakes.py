@@ -487,3 +487,18 @@ def test_what_may_stand_anywhere_is_no_misspelling() -> None:
     for parse in (Cs.parse, System.parse, Axis.parse, CoordinateSet.parse):
         model: Any = parse(Fragment(Node(0, "a"), (), given))
         assert "; was" not in str(model)
+
+
+@pytest.mark.parametrize("lon", [{"explicit": [1, 2, 3, 4]}, {"regular": [1, 1]}], ids=str)
+def test_dimensions_without_names_are_those_of_axes_as_long(tmp_path: Path, lon: Json) -> None:
+    # In another order than the dimensions, and with a scalar among them.
+    found = axes(
+        lon=valued(lon),
+        height=valued({"explicit": [2]}),
+        lat=valued({"external": {"node": "v3"}}),
+    )
+    store = write(tmp_path / "store.zarr", with_cs(found, dims=None))
+    dataset, (told,) = opened(xr.open_dataset, store)
+    assert "its dimensions are called ['lat', 'lon']" in str(told)
+    assert dataset["a"].dims == ("lat", "lon")
+    assert dataset["height"].item() == 2
