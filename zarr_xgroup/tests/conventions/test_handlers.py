@@ -955,16 +955,17 @@ def test_cs_a_system_that_is_identified_itself() -> None:
         ("t y x", (2, 3, 4), "rows columns", ["t", "t"], "y x"),
     ],
 )
+@pytest.mark.parametrize("on_group", [False, True])
 def test_geolocation_lies_along_dimensions_that_it_has(
-    dims: str, shape: tuple[int, ...], own: str, horizontal: Json, expected: str
+    dims: str, shape: tuple[int, ...], own: str, horizontal: Json, expected: str, on_group: bool
 ) -> None:
     sizes = dict(zip(dims.split(), shape, strict=True))
     longitude = np.ones([sizes[name] for name in expected.split()])
     arrays = {"geodetic": {axis: {"node": "lon"} for axis in ("x", "y")}}
     attributes = declaring("geolocation", geolocation=arrays)
-    if horizontal is not None:
-        attributes |= {"spatial:dimensions": horizontal}
-    nodes: Nodes = {"": {}, "a": stored(np.ones(shape), dims, **attributes)}
+    told = {} if horizontal is None else {"spatial:dimensions": horizontal}
+    attributes |= {} if on_group else told
+    nodes: Nodes = {"": told, "a": stored(np.ones(shape), dims, **attributes)}
     nodes |= {"lon": stored(longitude, own)}
     found = Opened(nodes, "a").variables(GeolocationHandler)
     assert found["lon"].dims == tuple(expected.split())
