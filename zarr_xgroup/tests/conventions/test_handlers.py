@@ -965,8 +965,11 @@ def test_geolocation_lies_along_dimensions_that_it_has(
     attributes = declaring("geolocation", geolocation=arrays)
     told = {} if horizontal is None else {"spatial:dimensions": horizontal}
     attributes |= {} if on_group else told
-    nodes: Nodes = {"": told, "a": stored(np.ones(shape), dims, **attributes)}
-    nodes |= {"lon": stored(longitude, own)}
+    nodes: Nodes = {
+        "": told,
+        "a": stored(np.ones(shape), dims, **attributes),
+        "lon": stored(longitude, own),
+    }
     found = Opened(nodes, "a").variables(GeolocationHandler)
     assert found["lon"].dims == tuple(expected.split())
 
@@ -975,9 +978,14 @@ def test_geolocation_lies_along_dimensions_that_it_has(
 def test_geolocation_that_fits_goes_before_what_the_group_has(rows: int, is_attached: bool) -> None:
     arrays = {"geodetic": {axis: {"node": "/c/lon"} for axis in ("x", "y")}}
     attributes = declaring("geolocation", geolocation=arrays)
-    nodes: Nodes = {"": {}, "g": {}, "g/a": stored(np.ones((2, 3)), "y x", **attributes)}
-    nodes |= {"g/lon": stored(np.ones((2, 3)), "y x"), "c": {}}
-    nodes |= {"c/lon": stored(np.ones((rows, 3)), "rows columns")}
+    nodes: Nodes = {
+        "": {},
+        "g": {},
+        "g/a": stored(np.ones((2, 3)), "y x", **attributes),
+        "g/lon": stored(np.ones((2, 3)), "y x"),
+        "c": {},
+        "c/lon": stored(np.ones((rows, 3)), "rows columns"),
+    }
     dataset = quietly(
         xr.open_dataset, memory_store(build(nodes)), engine="xgroup", group="g", chunks=None
     )

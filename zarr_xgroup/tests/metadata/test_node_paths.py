@@ -18,6 +18,7 @@ from zarr_xgroup.metadata.paths import (
     is_below,
     is_node_name,
     is_node_path,
+    is_plain_name,
     join_path,
     normalize_path,
     relative_path,
@@ -204,3 +205,16 @@ def test_below() -> None:
     assert all(is_below(path, "") for path in ("", "a"))
     assert all(is_below(path, "a") for path in ("a", "a/b"))
     assert not any(is_below(path, "a") for path in ("", "ab", "b/a"))
+
+
+@pytest.mark.parametrize("segment", ["", ".", ".."])
+def test_names_of_no_node_where_names_are_taken_as_they_are(segment: str) -> None:
+    assert not is_plain_name(segment)
+    assert not is_node_path(f"a/{segment}", is_served=False)
+
+
+def test_paths_where_names_are_taken_as_they_are() -> None:
+    assert is_plain_name("%2e%2e")
+    assert normalize_path("/a/%2e%2e", is_served=False) == "a/%2e%2e"
+    with pytest.raises(XGroupPathError):
+        normalize_path("/a/..", is_served=False)
