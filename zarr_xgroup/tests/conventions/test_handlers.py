@@ -936,8 +936,8 @@ def test_cs_two_sides_are_those_of_a_scalar_only() -> None:
 
 def test_cs_a_system_that_is_identified_itself() -> None:
     axes = x_of({"unit": "degrees", "values": {"regular": [0, 1]}}, abbreviation="X")
-    found = cs_variables(axes, **{"proj:code": "EPSG:4326"})
-    assert found["x"].attrs["standard_name"] == "longitude"
+    code: Any = {"proj:code": "EPSG:4326"}
+    assert cs_variables(axes, **code)["x"].attrs["standard_name"] == "longitude"
 
 
 @pytest.mark.parametrize(

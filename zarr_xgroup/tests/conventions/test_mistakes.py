@@ -498,7 +498,7 @@ def test_dimensions_without_names_are_those_of_axes_as_long(tmp_path: Path, lon:
         lat=valued({"external": {"node": "v3"}}),
     )
     store = write(tmp_path / "store.zarr", with_cs(found, dims=None))
-    dataset, (told,) = opened(xr.open_dataset, store)
+    dataset, (told,) = opened_with_warnings(xr.open_dataset, store)
     assert "its dimensions are called ['lat', 'lon']" in str(told)
     assert dataset["a"].dims == ("lat", "lon")
     assert dataset["height"].item() == 2

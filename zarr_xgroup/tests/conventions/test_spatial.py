@@ -18,8 +18,8 @@ from zarr_xgroup.conventions.spatial import (
 )
 from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.metadata.nodes import Fragment, Node
-from zarr_xgroup.tests.builders import Json, declaring
-from zarr_xgroup.tests.documents import array, group, opened, write
+from zarr_xgroup.tests.builders import Json, declaring, opened_with_warnings
+from zarr_xgroup.tests.documents import array, group, write
 
 PIXEL, NODE = 0.5, 0.0
 #: All six numbers differ, and none is 0.
@@ -133,13 +133,15 @@ def test_all_attributes_by_which_an_array_is_along_an_axis(
         documents |= {"y": array((4,), ("y",), y), "x": array((6,), ("x",), x)}
         data = {"y": np.arange(4.0), "x": np.arange(6.0)}
         store = write(tmp_path / f"{number}.zarr", documents, data)
-        _dataset, (warning,) = opened(xr.open_dataset, store)
+        _dataset, (warning,) = opened_with_warnings(xr.open_dataset, store)
         assert "is ['x', 'y'], but Y comes first there" in str(warning)
 
 
 def told_of(tmp_path: Path, documents: dict[str, Json]) -> list[str]:
     """Open a store, and return what was told."""
-    _dataset, told = opened(xr.open_dataset, write(tmp_path / "store.zarr", documents))
+    _dataset, told = opened_with_warnings(
+        xr.open_dataset, write(tmp_path / "store.zarr", documents)
+    )
     return [str(warning) for warning in told]
 
 
@@ -186,7 +188,7 @@ def test_what_a_transform_says_of_an_array(
     documents = {"": group(declared), "a": array((4, 6), ("y", "x")), "y": y, "x": x}
     data = {"y": 59.5 - np.arange(4.0), "x": np.arange(6.0)}
     store = write(tmp_path / "store.zarr", documents, data)
-    _dataset, told = opened(xr.open_dataset, store)
+    _dataset, told = opened_with_warnings(xr.open_dataset, store)
     assert len(told) == is_told, told
 
 
@@ -199,7 +201,7 @@ def test_a_level_is_that_of_a_group_that_declares_the_convention(
     documents = {"": group({**attributes, "multiscales": {"layout": [item]}})}
     documents |= {"l": group(), "l/a": array((4, 6), ("y", "x"))}
     store = write(tmp_path / "store.zarr", documents)
-    dataset, told = opened(xr.open_dataset, store, group="l")
+    dataset, told = opened_with_warnings(xr.open_dataset, store, group="l")
     assert told == []
     found = {name: it.values.tolist() for name, it in dataset.coords.items()}
     positions = {"x": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0], "y": [3.0, 2.0, 1.0, 0.0]}
