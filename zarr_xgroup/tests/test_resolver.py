@@ -1439,3 +1439,16 @@ def test_errors_of_pointers_know_their_parts() -> None:
 )
 def test_what_is_in_ref_is_not_looked_at_beside_a_node(value: Any, expected: bool) -> None:
     assert is_reference(value) is expected
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [([], "must be an object, got list"), ({}, "has no 'a'"), ({"a": None}, "has no 'a'")],
+    ids=str,
+)
+def test_a_member_that_is_required(value: Any, reason: str) -> None:
+    assert within({"a": 0}).required("a").value == 0
+    with pytest.raises(XGroupMetadataError) as raised:
+        within(value).required("a")
+    assert str(raised.value) == f"/g/a#/attributes/it {reason}"
+    assert (raised.value.place, raised.value.reason) == ("/g/a#/attributes/it", reason)
