@@ -27,6 +27,7 @@ from zarr_xgroup.tests.builders import (
     build,
     declaring,
     memory_store,
+    opened_with_warnings,
     quietly,
     some_pairs,
     stored,
@@ -1034,3 +1035,13 @@ def test_cs_numbers_that_are_none_or_too_large() -> None:
     assert np.isnan(found.values[0])
     with pytest.raises(XGroupMetadataError, match="no type for all of its numbers"):
         cs_variables(x_of({"values": {"explicit": [1.5, 10**400, 2.0]}}))
+
+
+def test_geolocation_that_is_lost_is_named() -> None:
+    arrays = {"geodetic": {"x": {"node": "absent"}, "y": {"node": "lat"}}}
+    attributes = declaring("geolocation", geolocation=arrays)
+    nodes: Nodes = {"": {}, "a": stored(np.ones((2, 3)), "y x", **attributes)}
+    store = memory_store(build({**nodes, "lat": stored(np.ones((2, 3)), "y x")}))
+    dataset, (warning,) = opened_with_warnings(xr.open_dataset, store)
+    assert str(warning).endswith("Array /a was opened without x of its geodetic geolocation")
+    assert "lat" in dataset.coords
