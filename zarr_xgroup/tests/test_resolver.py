@@ -1397,3 +1397,58 @@ def test_whether_a_reference_means_something_else_elsewhere(reference: Any, depe
         return resolver.depends_on_place
 
     assert following.known.interpreted(resolved) is depends
+
+
+@pytest.mark.parametrize(
+    ("written", "key", "reason"),
+    [
+        ({"node": "a//b"}, "node", "'a//b' is not the path of a node"),
+        ({"node": "a", "attribute": "b"}, "attribute", "'b' is no JSON pointer"),
+    ],
+    ids=str,
+)
+def test_errors_of_what_is_malformed_know_their_parts(
+    written: dict[str, str], key: str, reason: str
+) -> None:
+    with pytest.raises(XGroupPathError) as raised:
+        Reference.parse(within(written))
+    error = raised.value
+    place = f"/g/a#/attributes/it/{key}"
+    assert (error.place, error.target, error.reason) == (place, written[key], reason)
+
+
+def test_errors_of_pointers_know_their_parts() -> None:
+    with pytest.raises(XGroupPathError) as malformed:
+        at_pointer(Node(0, "g/a"), {}, "b")
+    assert (malformed.value.target, malformed.value.reason) == ("b", "'b' is no JSON pointer")
+    with pytest.raises(XGroupReferenceError) as absent:
+        at_pointer(Node(0, "g/a"), {}, "/b/c")
+    error = absent.value
+    assert (error.place, error.target) == ("/g/a", "/b/c")
+    assert error.reason == str(error) == "nothing stands at /b"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"node": "a", "ref": 5}, True),
+        ({"node": "a", "ref": {"node": 5}}, True),
+        ({"node": 5, "ref": {"node": "a"}}, False),
+    ],
+    ids=str,
+)
+def test_what_is_in_ref_is_not_looked_at_beside_a_node(value: Any, expected: bool) -> None:
+    assert is_reference(value) is expected
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [([], "must be an object, got list"), ({}, "has no 'a'"), ({"a": None}, "has no 'a'")],
+    ids=str,
+)
+def test_a_member_that_is_required(value: Any, reason: str) -> None:
+    assert within({"a": 0}).required("a").value == 0
+    with pytest.raises(XGroupMetadataError) as raised:
+        within(value).required("a")
+    assert str(raised.value) == f"/g/a#/attributes/it {reason}"
+    assert (raised.value.place, raised.value.reason) == ("/g/a#/attributes/it", reason)

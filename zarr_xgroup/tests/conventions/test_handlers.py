@@ -27,6 +27,8 @@ from zarr_xgroup.tests.builders import (
     build,
     declaring,
     memory_store,
+    opened_with_warnings,
+    quietly,
     some_pairs,
     stored,
     write_store,
@@ -893,3 +895,153 @@ def test_variables_share_nothing() -> None:
     assert_variable(after["x"], "x", [1, 2, 3], nested=[1])
     assert_variable(after["y"], "y", [1, 2], own=[1], nested=[1])
     assert found.array.attrs["cs"] == nodes["a"].attrs["cs"]  # type: ignore[union-attr]
+
+
+# What mutants of the handlers showed to be untested.
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        *("deg", "°", "degree", "degrees", "Degrees_East"),
+        *("degree_east", "degree_north", "degree_e", "degree_n", "degree_E", "degree_N"),
+        *("degreeeast", "degreenorth", "degreee", "degreen", "degreeE", "degreeN"),
+        *("degrees_east", "degrees_north", "degrees_e", "degrees_n", "degrees_E", "degrees_N"),
+        *("degreeseast", "degreesnorth", "degreese", "degreesn", "degreesE", "degreesN"),
+    ],
+)
+def test_cs_every_spelling_of_degrees(unit: str) -> None:
+    axes = x_of({"unit": unit, "values": {"regular": [0, 1]}}, abbreviation="X")
+    found = cs_variables(axes, id={"proj:code": "EPSG:4326"})
+    assert found["x"].attrs == {"units": unit, "axis": "X", "standard_name": "longitude"}
+
+
+def test_cs_what_only_some_axes_are_told_to_be() -> None:
+    values = {"values": {"regular": [0, 1]}}
+    upwards = x_of(values, abbreviation="X", direction="up")
+    assert cs_variables(upwards)["x"].attrs == {"axis": "X"}
+    steep = x_of({**values, "unit": "degrees"}, abbreviation="Z")
+    found = cs_variables(steep, id={"proj:code": "EPSG:4326"})
+    assert found["x"].attrs == {"axis": "Z", "units": "degrees"}
+
+
+def test_cs_two_sides_are_those_of_a_scalar_only() -> None:
+    boundaries = {"external": {"node": "two"}}
+    two: Nodes = {"g/two": stored([1.5, 2.5], "sides")}
+    scalar = {"h": {"coordinates": [{"values": {"explicit": [2]}, "boundaries": boundaries}]}}
+    assert_variable(cs_variables(scalar, more=two)["h_bounds"], "bounds", [1.5, 2.5])
+    cells = x_of({"values": {"regular": [0, 1]}, "boundaries": boundaries})
+    with pytest.raises(XGroupReferenceError, match=r"its shape is \[2\], the boundaries of axis"):
+        cs_variables(cells, more=two)
+
+
+def test_cs_a_system_that_is_identified_itself() -> None:
+    axes = x_of({"unit": "degrees", "values": {"regular": [0, 1]}}, abbreviation="X")
+    code: Any = {"proj:code": "EPSG:4326"}
+    assert cs_variables(axes, **code)["x"].attrs["standard_name"] == "longitude"
+
+
+@pytest.mark.parametrize(
+    ("dims", "shape", "own", "horizontal", "expected"),
+    [
+        # Its own dimensions, where they are the array's: also if its shape fits others.
+        ("y x", (2, 2), "x y", None, "x y"),
+        ("t y x", (2, 2, 2), "t y", None, "t y"),
+        # Others: those that are told to be horizontal, else the last two.
+        ("t y x", (2, 3, 2), "rows columns", None, "y x"),
+        ("t y x", (2, 3, 2), "columns rows", None, "x y"),
+        ("t y x", (2, 3, 4), "rows columns", ["t", "y"], "t y"),
+        ("t y x", (2, 3, 4), "rows columns", ["t", "y", "x"], "y x"),
+        ("t y x", (2, 3, 4), "rows columns", ["t", "absent"], "y x"),
+        ("t y x", (2, 3, 4), "rows columns", ["t", "t"], "y x"),
+    ],
+)
+@pytest.mark.parametrize("on_group", [False, True])
+def test_geolocation_lies_along_dimensions_that_it_has(
+    dims: str, shape: tuple[int, ...], own: str, horizontal: Json, expected: str, on_group: bool
+) -> None:
+    sizes = dict(zip(dims.split(), shape, strict=True))
+    longitude = np.ones([sizes[name] for name in expected.split()])
+    arrays = {"geodetic": {axis: {"node": "lon"} for axis in ("x", "y")}}
+    attributes = declaring("geolocation", geolocation=arrays)
+    told = {} if horizontal is None else {"spatial:dimensions": horizontal}
+    attributes |= {} if on_group else told
+    nodes: Nodes = {
+        "": told,
+        "a": stored(np.ones(shape), dims, **attributes),
+        "lon": stored(longitude, own),
+    }
+    found = Opened(nodes, "a").variables(GeolocationHandler)
+    assert found["lon"].dims == tuple(expected.split())
+
+
+@pytest.mark.parametrize(("rows", "is_attached"), [(2, True), (5, False)])
+def test_geolocation_that_fits_goes_before_what_the_group_has(rows: int, is_attached: bool) -> None:
+    arrays = {"geodetic": {axis: {"node": "/c/lon"} for axis in ("x", "y")}}
+    attributes = declaring("geolocation", geolocation=arrays)
+    nodes: Nodes = {
+        "": {},
+        "g": {},
+        "g/a": stored(np.ones((2, 3)), "y x", **attributes),
+        "g/lon": stored(np.ones((2, 3)), "y x"),
+        "c": {},
+        "c/lon": stored(np.ones((rows, 3)), "rows columns"),
+    }
+    dataset = quietly(
+        xr.open_dataset, memory_store(build(nodes)), engine="xgroup", group="g", chunks=None
+    )
+    assert set(dataset.coords) == ({"c_lon"} if is_attached else {"lon"})
+
+
+def test_geolocation_of_the_group_is_that_of_the_last_dimensions() -> None:
+    arrays = {"geodetic": {axis: {"node": "lon"} for axis in ("x", "y")}}
+    nodes: Nodes = {
+        "": declaring("geolocation", geolocation=arrays),
+        "a": stored(np.ones((2, 3, 4)), "t y x"),
+        "b": stored(np.ones((3, 4)), "y x"),
+        "lon": stored(np.ones((3, 4)), "rows columns"),
+    }
+    dataset = quietly(xr.open_dataset, memory_store(build(nodes)), engine="xgroup")
+    assert dataset["lon"].dims == ("y", "x")
+    assert dataset["a"].encoding["coordinates"] == dataset["b"].encoding["coordinates"] == "lon"
+
+
+@pytest.mark.parametrize("is_axis", [True, False])
+def test_cs_an_axis_or_a_set_that_stands_elsewhere(is_axis: bool) -> None:
+    way = "/attributes/crs/shared/axes/y"
+    if is_axis:
+        axes: Json = {"x": {"node": "/g", "attribute": way}}
+    else:
+        axes = x_of({"node": "/g", "attribute": f"{way}/coordinates/0"})
+    assert_variable(cs_variables(axes)["x"], "x", [5, 10, 15])
+
+
+def test_cs_a_term_along_the_axis_whatever_its_dimension_is_called() -> None:
+    terms = {"sigma": {"external": {"node": "sigma"}}}
+    axes = x_of({"parametric": {"formula": "atmosphere_sigma_coordinate", "terms": terms}})
+    found = cs_variables(axes, more={"g/sigma": stored([0.0, 0.5, 1.0], "n")})
+    assert_variable(found["sigma"], "x", [0.0, 0.5, 1.0])
+
+
+def test_cs_boundaries_that_no_type_holds() -> None:
+    values = {"regular": [2**63 - 10, 1]}
+    axes = x_of({"values": values, "boundaries": {"regular": [0, 100]}})
+    with pytest.raises(XGroupMetadataError, match="gives boundaries beyond 64 bits"):
+        cs_variables(axes)
+
+
+def test_cs_numbers_that_are_none_or_too_large() -> None:
+    found = cs_variables(x_of({"values": {"explicit": [float("nan"), 1.0, 2.0]}}))["x"]
+    assert np.isnan(found.values[0])
+    with pytest.raises(XGroupMetadataError, match="no type for all of its numbers"):
+        cs_variables(x_of({"values": {"explicit": [1.5, 10**400, 2.0]}}))
+
+
+def test_geolocation_that_is_lost_is_named() -> None:
+    arrays = {"geodetic": {"x": {"node": "absent"}, "y": {"node": "lat"}}}
+    attributes = declaring("geolocation", geolocation=arrays)
+    nodes: Nodes = {"": {}, "a": stored(np.ones((2, 3)), "y x", **attributes)}
+    store = memory_store(build({**nodes, "lat": stored(np.ones((2, 3)), "y x")}))
+    dataset, (warning,) = opened_with_warnings(xr.open_dataset, store)
+    assert str(warning).endswith("Array /a was opened without x of its geodetic geolocation")
+    assert "lat" in dataset.coords

@@ -11,8 +11,10 @@ import pytest
 import xarray as xr
 
 from zarr_xgroup import XGroupResolutionWarning
+from zarr_xgroup.conventions.cs_model import Axis, CoordinateSet, Cs, System, Wrong
 from zarr_xgroup.conventions.spelling import alike, misspelt
 from zarr_xgroup.conventions.timeunits import is_epoch
+from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.tests.builders import Json, declaring, opened_with_warnings
 from zarr_xgroup.tests.documents import array, group, write
 
@@ -422,3 +424,81 @@ def test_dimensions_that_arrays_do_not_contradict(
     documents |= {"y": array((4,), ("y",), of_y), "x": array((6,), ("x",), of_x)}
     _dataset, told = told_of(tmp_path, documents, {"y": np.arange(4.0), "x": np.arange(6.0)})
     assert told == []
+
+
+# What mutants of the conventions showed to be untested.
+
+
+def test_an_axis_that_is_no_dimension_with_its_values_elsewhere(tmp_path: Path) -> None:
+    reference = {"node": "/", "attribute": "/attributes/set"}
+    documents = with_cs(axes(latt={"coordinates": [reference]}, lon=LON))
+    documents[""] = group({"set": {"values": {"explicit": [1, 2, 3]}}})
+    _dataset, (text,) = told_of(tmp_path, documents)
+    assert text.startswith(f"{AXIS}/latt has more than one value")
+
+
+def test_a_set_without_values_is_not_one_of_many(tmp_path: Path) -> None:
+    _dataset, (text,) = told_of(tmp_path, with_cs(axes(latt={"coordinates": [{}]}, lon=LON)))
+    assert text == f"{AXIS}/latt/coordinates/0 has no 'values'. {WITHOUT} coordinate 'latt'"
+
+
+@pytest.mark.parametrize(
+    ("parse", "key"),
+    [
+        *((Cs.parse, key) for key in ("crs", "id", "attributes")),
+        *((System.parse, key) for key in ("axes", "id", "geolocation")),
+        *((Axis.parse, key) for key in ("abbreviation", "direction", "coordinates", "attributes")),
+        *((CoordinateSet.parse, key) for key in ("direction", "unit", "time", "values")),
+        *((CoordinateSet.parse, key) for key in ("boundaries", "parametric", "attributes")),
+    ],
+)
+def test_every_key_may_be_misspelt(parse: Any, key: str) -> None:
+    model = parse(Fragment(Node(0, "a"), (), {f"{key}{key[-1]}": 1}))
+    wrong = [*model.wrong, *getattr(model, "wrong_sets", ())]
+    if isinstance(values := getattr(model, "values", None), Wrong):
+        wrong.append(values)
+    told = [it.reason for it in wrong if f"'{key}'" in it.reason and "meant" in it.reason]
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        *(("bounds", "boundaries"), ("coord", "coordinates"), ("coords", "coordinates")),
+        *(("units", "unit"), ("code", "proj:code"), ("epsg", "proj:epsg")),
+        *(("wkt", "proj:wkt2"), ("wkt2", "proj:wkt2"), ("projjson", "proj:projjson")),
+        *(("spatial:affine", "spatial:transform"), ("spatial:geotransform", "spatial:transform")),
+        *(("spatial:GeoTransform", "spatial:transform"), ("spatial:bounds", "spatial:bbox")),
+        ("spatial:dims", "spatial:dimensions"),
+    ],
+)
+def test_words_of_others(written: str, meant: str) -> None:
+    assert misspelt([written], [meant, "axes"]) == {written: meant}
+
+
+def test_an_epoch_that_is_misspelt(tmp_path: Path) -> None:
+    time = {"unit": "days", "epochs": "2000-01-01"}
+    _dataset, (text,) = told_of(tmp_path, with_cs(axes(lat=valued({"regular": [0, 1]}, time=time))))
+    assert text.startswith(f"{SET}/time has no 'epoch'; was 'epochs' meant to be it?")
+
+
+def test_what_may_stand_anywhere_is_no_misspelling() -> None:
+    given = {"name": "n", "type": "t", "description": "d"}  # nearly "time" and "direction"
+    for parse in (Cs.parse, System.parse, Axis.parse, CoordinateSet.parse):
+        model: Any = parse(Fragment(Node(0, "a"), (), given))
+        assert "; was" not in str(model)
+
+
+@pytest.mark.parametrize("lon", [{"explicit": [1, 2, 3, 4]}, {"regular": [1, 1]}], ids=str)
+def test_dimensions_without_names_are_those_of_axes_as_long(tmp_path: Path, lon: Json) -> None:
+    # In another order than the dimensions, and with a scalar among them.
+    found = axes(
+        lon=valued(lon),
+        height=valued({"explicit": [2]}),
+        lat=valued({"external": {"node": "v3"}}),
+    )
+    store = write(tmp_path / "store.zarr", with_cs(found, dims=None))
+    dataset, (told,) = opened_with_warnings(xr.open_dataset, store)
+    assert "its dimensions are called ['lat', 'lon']" in str(told)
+    assert dataset["a"].dims == ("lat", "lon")
+    assert dataset["height"].item() == 2

@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 from zarr.storage import ZipStore
 
 from zarr_xgroup import XGroupError, XGroupPathError
-from zarr_xgroup.metadata.paths import is_node_name, is_node_path, normalize_path
+from zarr_xgroup.metadata.paths import (
+    ancestor_paths,
+    is_below,
+    is_node_name,
+    is_node_path,
+    is_plain_name,
+    join_path,
+    normalize_path,
+    relative_path,
+)
 from zarr_xgroup.storage import library
 from zarr_xgroup.tests.builders import (
     HAS_SYNC_FSSPEC,
@@ -181,3 +190,31 @@ def test_a_server_is_not_asked_for_what_is_beside_the_store(http_server: FileSer
     assert isinstance(warning.error, XGroupPathError)
     assert all(path.startswith("/public.zarr/") for path in http_server.paths())
     assert not [path for path in http_server.paths() if leaves(path)]
+
+
+def test_paths_are_made_of_names() -> None:
+    assert [join_path(*parts) for parts in (("a", "b"), ("", "b"), ("a", ""), ("", ""))] == [
+        *("a/b", "b", "a", "")
+    ]
+    assert list(ancestor_paths("a/b/c")) == ["a", "a/b"]
+    assert list(ancestor_paths("a")) == list(ancestor_paths("")) == []
+    assert relative_path("X", "X//") == "X/X"
+
+
+def test_below() -> None:
+    assert all(is_below(path, "") for path in ("", "a"))
+    assert all(is_below(path, "a") for path in ("a", "a/b"))
+    assert not any(is_below(path, "a") for path in ("", "ab", "b/a"))
+
+
+@pytest.mark.parametrize("segment", ["", ".", ".."])
+def test_names_of_no_node_where_names_are_taken_as_they_are(segment: str) -> None:
+    assert not is_plain_name(segment)
+    assert not is_node_path(f"a/{segment}", is_served=False)
+
+
+def test_paths_where_names_are_taken_as_they_are() -> None:
+    assert is_plain_name("%2e%2e")
+    assert normalize_path("/a/%2e%2e", is_served=False) == "a/%2e%2e"
+    with pytest.raises(XGroupPathError):
+        normalize_path("/a/..", is_served=False)

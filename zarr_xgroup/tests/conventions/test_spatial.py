@@ -1,0 +1,208 @@
+"""Affine transforms of grids by themselves, and what tells along which axis an array is."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from affine import Affine
+
+from zarr_xgroup.conventions.spatial import (
+    Transform,
+    extent_of,
+    in_order_of_gdal,
+    is_wider_than_earth,
+    spans,
+    usable,
+)
+from zarr_xgroup.errors import XGroupMetadataError
+from zarr_xgroup.metadata.nodes import Fragment, Node
+from zarr_xgroup.tests.builders import Json, declaring, opened_with_warnings
+from zarr_xgroup.tests.documents import array, group, write
+
+PIXEL, NODE = 0.5, 0.0
+#: All six numbers differ, and none is 0.
+SKEWED = Affine(2.0, 1.0, 10.0, 3.0, 5.0, 20.0)
+
+
+def test_the_transform_as_gdal_writes_it() -> None:
+    assert Transform(SKEWED, PIXEL).geotransform == "10.0 2.0 1.0 20.0 3.0 5.0"
+    # The corner of the first cell is half a row and half a column from its centre.
+    assert Transform(SKEWED, NODE).geotransform == "8.5 2.0 1.0 16.0 3.0 5.0"
+
+
+def test_rotated() -> None:
+    assert Transform(Affine(2, 1, 0, 0, 5, 0), PIXEL).is_rotated
+    assert Transform(Affine(2, 0, 0, 3, 5, 0), PIXEL).is_rotated
+    assert not Transform(Affine(2, 0, 7, 0, 5, 7), PIXEL).is_rotated
+
+
+@pytest.mark.parametrize("place", [0, 1, 3, 4])
+def test_the_tolerance_is_that_of_the_longest_side(place: int) -> None:
+    numbers = [1.0, 1.0, 99.0, 1.0, 1.0, 99.0]
+    numbers[place] = -20.0
+    assert Transform(Affine(*numbers), PIXEL).tolerance == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("place", range(6))
+@pytest.mark.parametrize("longest", [0, 1, 3, 4])
+def test_close(longest: int, place: int) -> None:
+    numbers = [1.0, 2.0, 10.0, 2.0, 1.0, 20.0]
+    numbers[longest] = 5.0
+    transform = Transform(Affine(*numbers), PIXEL)
+    numbers[place] += 0.004
+    assert transform.is_close(Transform(Affine(*numbers), PIXEL))
+    numbers[place] += 0.002
+    assert not transform.is_close(Transform(Affine(*numbers), PIXEL))
+
+
+@pytest.mark.parametrize("affine", [Affine(1e200, 0, 0, 0, 1e200, 0), Affine(1, 2, 0, 2, 4, 0)])
+def test_cells_have_an_area(affine: Affine) -> None:
+    place = Fragment(Node(0, "a"), ("attributes", "spatial:transform"), [*affine][:6])
+    with pytest.raises(XGroupMetadataError, match="is degenerate: cells have no area"):
+        usable(affine, place)
+
+
+def test_the_extent_of_a_grid() -> None:
+    assert extent_of(Transform(SKEWED, PIXEL), (3, 4)) == [10.0, 20.0, 21.0, 47.0]
+    assert extent_of(Transform(SKEWED, NODE), (3, 4)) == [10.0, 20.0, 18.0, 39.0]
+    falling = Affine(-2.0, -1.0, 10.0, -3.0, -5.0, 20.0)
+    assert extent_of(Transform(falling, PIXEL), (3, 4)) == [-1.0, -7.0, 10.0, 20.0]
+
+
+@pytest.mark.parametrize(("side", "cell"), [(0, 3.0), (1, 8.0), (2, 3.0), (3, 8.0)])
+def test_the_bounding_box_of_a_grid(side: int, cell: float) -> None:
+    transform = Transform(SKEWED, PIXEL)
+    for cells, is_that in ((0.9, True), (1.1, False)):
+        box = [10.0, 20.0, 21.0, 47.0]
+        box[side] += cells * cell
+        assert spans(box, transform, (3, 4), cells=1) is is_that
+        assert not spans(box, transform, (3, 4))
+
+
+@pytest.mark.parametrize(
+    ("unit", "widest"), [("degree", 360.0), ("metre", 5e7), ("", math.inf), ("degrees", 360.0)]
+)
+@pytest.mark.parametrize("is_high", [False, True])
+def test_wider_than_the_earth(unit: str, widest: float, is_high: bool) -> None:
+    for size, is_wider in ((min(widest, 1e30), False), (min(widest * 1.01, 1e30), widest < 1e30)):
+        sides = (1.0, size) if is_high else (size, 1.0)
+        transform = Transform(Affine(sides[0] / 2, 0, 0, 0, -sides[1] / 2, 0), PIXEL)
+        assert is_wider_than_earth(transform, (2, 2), unit) is is_wider
+
+
+def test_numbers_in_the_order_of_gdal() -> None:
+    # As GDAL orders them: 10 m from (500, 900) on.
+    written = Transform(Affine(500.0, 10.0, 0.0, 900.0, 0.0, -10.0), PIXEL)
+    box = [500.0, 870.0, 540.0, 900.0]
+    meant = in_order_of_gdal(written, (3, 4), box, "")
+    assert meant == Transform(Affine(10.0, 0.0, 500.0, 0.0, -10.0, 900.0), PIXEL)
+    assert in_order_of_gdal(written, (3, 4), [0.0, 0.0, 1.0, 1.0], "") is None
+    assert in_order_of_gdal(written, (3, 4), None, "") is None
+    assert in_order_of_gdal(written, (3, 4), extent_of(written, (3, 4)), "degree") is None
+    # What has no area in that order is not meant.
+    flat = Transform(Affine(500.0, 10.0, 0.0, 900.0, 0.0, 0.0), PIXEL)
+    assert in_order_of_gdal(flat, (3, 4), None, "degree") is None
+
+
+@pytest.mark.parametrize(
+    ("key", "of_x", "of_y"),
+    [
+        ("axis", ["X"], ["Y"]),
+        (
+            "standard_name",
+            ["longitude", "grid_longitude", "projection_x_coordinate"],
+            ["latitude", "grid_latitude", "projection_y_coordinate"],
+        ),
+        (
+            "units",
+            ["degrees_east", "degree_east", "degrees_E", "degree_E"],
+            ["degrees_north", "degree_north", "degrees_N", "degree_N"],
+        ),
+    ],
+)
+def test_all_attributes_by_which_an_array_is_along_an_axis(
+    tmp_path: Path, key: str, of_x: list[str], of_y: list[str]
+) -> None:
+    declared = declaring("spatial") | {"spatial:dimensions": ["x", "y"]}
+    cases: list[tuple[Json, Json]] = [({key: it}, {}) for it in of_x]
+    cases += [({}, {key: it}) for it in of_y]
+    for number, (x, y) in enumerate(cases):
+        documents = {"": group(declared), "a": array((4, 6), ("y", "x"))}
+        documents |= {"y": array((4,), ("y",), y), "x": array((6,), ("x",), x)}
+        data = {"y": np.arange(4.0), "x": np.arange(6.0)}
+        store = write(tmp_path / f"{number}.zarr", documents, data)
+        _dataset, (warning,) = opened_with_warnings(xr.open_dataset, store)
+        assert "is ['x', 'y'], but Y comes first there" in str(warning)
+
+
+def told_of(tmp_path: Path, documents: dict[str, Json]) -> list[str]:
+    """Open a store, and return what was told."""
+    _dataset, told = opened_with_warnings(
+        xr.open_dataset, write(tmp_path / "store.zarr", documents)
+    )
+    return [str(warning) for warning in told]
+
+
+def test_an_attribute_of_the_array_may_be_misspelt(tmp_path: Path) -> None:
+    attributes = {"spatial:dimensions": ["y", "x"], "spatial:transforms": [1, 0, 0, 0, 1, 0]}
+    documents = {"": group(), "a": array((4, 6), ("y", "x"), declaring("spatial") | attributes)}
+    (text,) = told_of(tmp_path, documents)
+    assert text.endswith("; was 'spatial:transform' meant by 'spatial:transforms'?")
+
+
+@pytest.mark.parametrize("dimensions", [5, ["y"], ["y", 5], ["z", "y", "x"]], ids=str)
+def test_names_of_dimensions_that_are_not_two(tmp_path: Path, dimensions: Json) -> None:
+    attributes = declaring("spatial") | {"spatial:dimensions": dimensions}
+    told = told_of(tmp_path, {"": group(), "a": array((4, 6), None, attributes)})
+    about = [text for text in told if "spatial" in text]
+    place = "/a#/attributes/spatial:dimensions"
+    assert [text.partition(",")[0] for text in about] == [
+        f"{place} must be the names of two dimensions"
+    ]
+    assert not [text for text in told if "Error" in text]
+
+
+@pytest.mark.parametrize(
+    ("code", "units", "skew", "is_told"),
+    [
+        ("EPSG:4326", "Degrees_East", (0.0, 0.0), True),
+        ("EPSG:4326", "metre", (0.0, 0.0), False),  # what it says is in degrees
+        ("EPSG:4326", "degrees_east", (0.5, 0.0), False),
+        ("EPSG:4326", "degrees_east", (0.0, 0.5), False),
+        *(
+            ("EPSG:32632", units, (0.0, 0.0), True)
+            for units in ("m", "metre", "metres", "meter", "meters", "Metre")
+        ),
+        ("EPSG:32632", "km", (0.0, 0.0), False),
+    ],
+)
+def test_what_a_transform_says_of_an_array(
+    tmp_path: Path, code: str, units: str, skew: tuple[float, float], is_told: bool
+) -> None:
+    transform = [1.0, skew[0], 50.0, skew[1], -1.0, 60.0]
+    declared = declaring("spatial", "proj") | {"proj:code": code}
+    declared |= {"spatial:dimensions": ["y", "x"], "spatial:transform": transform}
+    y, x = array((4,), ("y",), {"units": units}), array((6,), ("x",), {"units": units})
+    documents = {"": group(declared), "a": array((4, 6), ("y", "x")), "y": y, "x": x}
+    data = {"y": 59.5 - np.arange(4.0), "x": np.arange(6.0)}
+    store = write(tmp_path / "store.zarr", documents, data)
+    _dataset, told = opened_with_warnings(xr.open_dataset, store)
+    assert len(told) == is_told, told
+
+
+@pytest.mark.parametrize("is_declared", [False, True])
+def test_a_level_is_that_of_a_group_that_declares_the_convention(
+    tmp_path: Path, is_declared: bool
+) -> None:
+    item = {"asset": "l", "spatial:bbox": [0.0, 0.0, 5.0, 3.0], "spatial:registration": "node"}
+    attributes = declaring(*["spatial"] * is_declared) | {"spatial:dimensions": ["y", "x"]}
+    documents = {"": group({**attributes, "multiscales": {"layout": [item]}})}
+    documents |= {"l": group(), "l/a": array((4, 6), ("y", "x"))}
+    store = write(tmp_path / "store.zarr", documents)
+    dataset, told = opened_with_warnings(xr.open_dataset, store, group="l")
+    assert told == []
+    found = {name: it.values.tolist() for name, it in dataset.coords.items()}
+    positions = {"x": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0], "y": [3.0, 2.0, 1.0, 0.0]}
+    assert found == (positions if is_declared else {})
