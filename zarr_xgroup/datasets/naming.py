@@ -232,7 +232,7 @@ class _Naming:
     def _times(self) -> Iterator[tuple[str, bool]]:
         """Yield what xarray decodes as times, and whether their units are not their own.
 
-        So it does boundaries of times that have no units.
+        So it does boundaries of times that have no units: of its own accord where a group has both.
         """
         for name, variable in self._variables.items():
             if "since" in str(variable.attribute("units")):
@@ -240,7 +240,8 @@ class _Naming:
                 yield name, is_declared
                 bounds = self._variables.get(str(variable.attribute("bounds")))
                 if bounds is not None and bounds.attribute("units") is None:
-                    yield str(variable.attribute("bounds")), is_declared
+                    is_found = variable.is_own and bounds.is_own
+                    yield str(variable.attribute("bounds")), is_declared or not is_found
 
     def _planned(
         self, name: str, variable: _Variable, times: Mapping[str, bool]

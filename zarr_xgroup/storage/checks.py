@@ -7,11 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from zarr_xgroup.errors import (
     XGroupError,
     XGroupGroupError,
+    XGroupMetadataError,
     XGroupStoreError,
     XGroupStoreNotFoundError,
 )
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.documents import Found, ZarrFormat
+from zarr_xgroup.metadata.documents import Found, ZarrFormat, node_document
+from zarr_xgroup.metadata.paths import is_below
 from zarr_xgroup.metadata.snapshots import Snapshot
 
 _NAMED_GROUPS = 10
@@ -68,6 +70,23 @@ def check_not_stale(snapshot: Snapshot, read: Iterable[str]) -> None:
                 "store itself does: open it with consolidated=False, and consolidate it anew"
             ).format(store=snapshot.name, group=f"/{path}")
             raise XGroupGroupError(message)
+
+
+def check_not_contradicted(
+    snapshot: Snapshot, at: str, nodes: Mapping[str, Found], read: Iterable[str]
+) -> None:
+    """Raise XGroupMetadataError if consolidated metadata makes an array of a group that was read."""
+    for path in read:
+        document = snapshot.document(path)
+        stated = nodes.get(path.removeprefix(at).strip("/")) if is_below(path, at) else None
+        if document is None or document.is_array or stated is None:
+            continue
+        consolidated, _problem = node_document(stated, snapshot.zarr_format, f"/{path}")
+        if consolidated is not None and consolidated.is_array:
+            message = _("its consolidated metadata make an array of the group {group!r}").format(
+                group=f"/{path}"
+            )
+            raise XGroupMetadataError(message)
 
 
 def check_foreign_root(snapshot: Snapshot, found: Found) -> None:

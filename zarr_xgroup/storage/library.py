@@ -37,6 +37,7 @@ from zarr_xgroup.options import ForeignOptions, StoreOptions
 from zarr_xgroup.storage.checks import (
     check_foreign_root,
     check_group,
+    check_not_contradicted,
     check_not_stale,
     nothing_found,
     other_format,
@@ -344,6 +345,7 @@ class Library:
         for at, values in found.items():
             try:
                 nodes = consolidated_nodes(values, snapshot.zarr_format, f"/{at}")
+                check_not_contradicted(snapshot, at, nodes or {}, found)
             except XGroupError as problem:
                 if required:
                     raise

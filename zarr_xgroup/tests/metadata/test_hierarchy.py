@@ -1011,6 +1011,19 @@ def test_v2_consolidated_metadata_that_is_no_json() -> None:
     assert_same(tree, opened(xr.open_datatree, memory_store(build(SMALL, 2))))
 
 
+@each_format
+def test_consolidated_metadata_that_make_an_array_of_a_group(zarr_format: ZarrFormat) -> None:
+    plain = build(Group({"g": Group({"v": Array([1.0], ("x",))})}), zarr_format)
+    other = build(Group({"g": Array([1.0], ("x",))}), zarr_format, consolidated=True)
+    lying = {**plain, **{key: it for key, it in other.items() if "/" not in key}}
+    store: Any = memory_store(lying)
+    dataset, (warning,) = opened_with_warnings(xr.open_dataset, store, group="g")
+    assert "its consolidated metadata make an array of the group '/g'" in str(warning)
+    assert_same(dataset, oracle(xr.open_dataset, store, group="g", consolidated=False))
+    with pytest.raises(XGroupMetadataError, match="make an array of the group '/g'"):
+        opened(xr.open_dataset, store, group="g", consolidated=True)
+
+
 def test_v2_consolidated_metadata_that_cannot_be_read() -> None:
     # As where a missing key is forbidden and not missing.
     store = recording_store(build(SMALL, 2))
