@@ -78,9 +78,9 @@ def check_not_contradicted(
     """Raise XGroupMetadataError if consolidated metadata makes an array of a group that was read."""
     for path in read:
         document = snapshot.document(path)
-        stated = nodes.get(path.removeprefix(at).strip("/")) if is_below(path, at) else None
-        if document is None or document.is_array or stated is None:
+        if document is None or document.is_array or path == at or not is_below(path, at):
             continue
+        stated = nodes.get(path.removeprefix(at).strip("/"), {})
         consolidated, _problem = node_document(stated, snapshot.zarr_format, f"/{path}")
         if consolidated is not None and consolidated.is_array:
             message = _("its consolidated metadata make an array of the group {group!r}").format(
