@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 import zarr
 from zarr.abc.store import Store
@@ -98,5 +99,12 @@ def _connections(store: Store) -> Iterator[int]:
         if isinstance(limit, int) and limit > 0:  # 0 is aiohttp's word for no limit
             yield limit
     kept = getattr(connector, "_conns", None)
-    if isinstance(kept, Mapping) and not any(kept.values()):
+    if isinstance(kept, Mapping) and not any(it for key, it in kept.items() if _is_to(key, store)):
         yield FEW_CONNECTIONS
+
+
+def _is_to(key: Any, store: Store) -> bool:
+    """Tell whether aiohttp's key of connections is that of a store's server: stores share clients."""
+    url = urlsplit(str(getattr(store, "path", "")))
+    port = url.port or {"http": 80, "https": 443}.get(url.scheme)
+    return (getattr(key, "host", None), getattr(key, "port", None)) == (url.hostname, port)

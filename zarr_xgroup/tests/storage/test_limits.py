@@ -23,7 +23,7 @@ from zarr_xgroup.tests.builders import (
     memory_store,
     opened,
 )
-from zarr_xgroup.tests.servers import FileServer, Request, Response
+from zarr_xgroup.tests.servers import FileServer, Request, Response, serve_http
 
 
 def allowed(store: Any) -> int:
@@ -110,7 +110,8 @@ class CountingServer(FileServer):
 def test_a_server_that_keeps_no_connection_is_asked_for_little_at_once(closing: bool) -> None:
     coordinates = {f"x{n:02}": coordinate(f"x{n:02}", [1.0, 2.0]) for n in range(40)}
     contents = build(Group({"v": Array(np.ones(2), ("x00",)), **coordinates}), consolidated=True)
-    with CountingServer(contents, closing=closing) as server:
+    with serve_http(contents) as other, CountingServer(contents, closing=closing) as server:
+        opened(xr.open_dataset, other.url)  # by the same client, which keeps connections to it
         dataset = opened(xr.open_dataset, server.url)
         assert len(dataset.xindexes) == 40
         first = 6  # the keys of the root, and its listing: before anything is known
