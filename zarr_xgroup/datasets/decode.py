@@ -114,6 +114,7 @@ class Decoder:
         self._shared: dict[Hashable, _Shared | None] = {}
         self._datasets: dict[Hashable, xr.Dataset] = {}
 
+    @np.errstate(over="ignore", invalid="ignore")  # metadata may scale numbers beyond their type
     def dataset(self, group: BuiltGroup) -> tuple[xr.Dataset, list[Finding]]:
         """Return a group as a Dataset.
 
@@ -480,7 +481,6 @@ def _with_variables(
     return dataset
 
 
-@np.errstate(over="ignore", invalid="ignore")  # metadata may scale numbers beyond their type
 def _indexed(name: str, variable: xr.Variable) -> tuple[xr.Variable, xr.Index]:
     """Return a coordinate as xarray has it with its default index, and that index."""
     if variable.dtype in _PLAIN_NUMBERS:
