@@ -6,10 +6,14 @@ The only thing of an open that changes, and the only one that waits for I/O.
 from __future__ import annotations
 
 import asyncio
+import threading
+from _thread import start_new_thread
 from collections import defaultdict
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import cached_property, partial
+from queue import SimpleQueue
 from reprlib import Repr
 from typing import Any, Self, TypeVar, cast
 
@@ -168,8 +172,24 @@ class Library:
         return library
 
     def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Return what a coroutine returns; the one place where an open waits."""
-        return sync(coroutine)
+        """Return what a coroutine returns; the one place where an open waits.
+
+        Ctrl-C interrupts the main thread alone. Were it to wait as zarr does, it could be interrupted
+        while it holds a lock that zarr's event loop needs, and all later opens would wait for ever. So
+        another thread does so, and the main one waits for that by what has no such moment.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            return sync(coroutine)
+        answers: SimpleQueue[tuple[T, None] | tuple[None, BaseException]] = SimpleQueue()
+        context = copy_context()
+        start_new_thread(_answer, (context.run, coroutine, answers.put))
+        answer, error = answers.get()
+        try:
+            if error is not None:
+                raise error
+            return cast("T", answer)
+        finally:
+            del error  # it refers to this frame
 
     def read(self, needs: Needs) -> None:
         """Read what an interpretation lacks, all at once.
@@ -500,6 +520,16 @@ class Library:
             level = [join_path(path, name) for path in level for name in snapshot.groups(path)]
             # The groups that these are in are known.
             await self._read_members(number, level, is_tree=True, with_parents=False)
+
+
+def _answer(
+    run: Callable[..., Any], coroutine: Coroutine[Any, Any, Any], put: Callable[[Any], None]
+) -> None:
+    """Hand on what a coroutine returns, or what it raises."""
+    try:
+        put((run(sync, coroutine), None))
+    except BaseException as error:  # noqa: BLE001 - raised again by who waits
+        put((None, error))
 
 
 def _snapshot(

@@ -170,6 +170,7 @@ def test_everything_is_caught_only_where_others_code_is_called() -> None:
     }
     assert catching == {
         "conventions.registry",  # importing a plug-in
+        "storage.library",  # one thread hands on to another what it raises
         "conventions.lending",  # asking a handler outside of an open; raised after reading
         "datasets.interpretation",  # asking a handler
         "storage.foreign",  # storage libraries
