@@ -106,5 +106,7 @@ def _connections(store: Store) -> Iterator[int]:
 def _is_to(key: Any, store: Store) -> bool:
     """Tell whether aiohttp's key of connections is that of a store's server: stores share clients."""
     url = urlsplit(str(getattr(store, "path", "")))
-    port = url.port or {"http": 80, "https": 443}.get(url.scheme)
-    return (getattr(key, "host", None), getattr(key, "port", None)) == (url.hostname, port)
+    place = url.netloc.rpartition("@")[2].lower().replace("[", "").replace("]", "")
+    host, port = getattr(key, "host", None), getattr(key, "port", None)
+    is_default = port == {"http": 80, "https": 443}.get(url.scheme)
+    return place == f"{host}:{port}" or (is_default and place == host)

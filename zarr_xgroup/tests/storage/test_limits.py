@@ -4,7 +4,7 @@ import asyncio
 import threading
 import time
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ import zarr
 from zarr.abc.store import Store
 from zarr.storage import WrapperStore
 
+from zarr_xgroup import XGroupStoreError
 from zarr_xgroup.storage.limits import FEW_CONNECTIONS, MANY_REQUESTS, request_limit
 from zarr_xgroup.tests.builders import (
     Array,
@@ -34,12 +35,19 @@ def allowed(store: Any) -> int:
 
 def store_of(client: Any) -> Any:
     """Return what has a client as zarr's FsspecStore has one."""
-    return SimpleNamespace(fs=client)
+    return SimpleNamespace(fs=client, path="http://user@host/s.zarr")
+
+
+class Server(NamedTuple):
+    """Aiohttp's key of connections."""
+
+    host: str
+    port: int
 
 
 def aiohttp_client(kept: int = 1, **limits: int) -> Any:
     """Return what shows a connector as fsspec's filesystem for HTTP does."""
-    connections: dict[str, list[int]] = {"host": [0] * kept}
+    connections = {Server("host", 80): [0] * kept, Server("another", 80): [0]}
     connector = SimpleNamespace(_conns=connections, **limits)
     return SimpleNamespace(_session=SimpleNamespace(connector=connector))
 
@@ -103,6 +111,14 @@ class CountingServer(FileServer):
             self.at_once -= 1
         headers = {**answer.headers, "Connection": "close"} if self.closing else answer.headers
         return Response(answer.status, answer.body, headers)
+
+
+@pytest.mark.server
+def test_a_port_that_none_can_be_is_told_after_another_server_kept_a_connection() -> None:
+    with serve_http(build(Group(), consolidated=True)) as other:
+        opened(xr.open_dataset, other.url)
+        with pytest.raises(XGroupStoreError):
+            xr.open_dataset("http://127.0.0.1:99999/s.zarr", engine="xgroup")
 
 
 @pytest.mark.server
