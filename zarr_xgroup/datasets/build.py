@@ -93,7 +93,7 @@ class Builder:
                 continue
             problem = self._fetched(variable)
             if isinstance(problem, XGroupStoreError):
-                is_whole = bool(self._whole(variable))
+                is_whole = bool(self._wishes.whole(variable))
                 findings.extend(_unread(plan.node, variable, problem, is_whole=is_whole))
                 if is_whole:
                     continue
@@ -161,13 +161,13 @@ class Builder:
         """Tell whether all values of a variable were fetched."""
         found = self._fetched(planned)
         is_there = found is not None and not isinstance(found, XGroupStoreError)
-        return is_there and bool(self._whole(planned))
+        return is_there and bool(self._wishes.whole(planned))
 
     def _with_values(self, planned: PlannedVariable, variable: xr.Variable) -> xr.Variable:
         found = self._fetched(planned)
         if found is None or isinstance(found, XGroupStoreError):
             return variable
-        if self._whole(planned):
+        if self._wishes.whole(planned):
             array: Any = FetchedArray(found, variable.dtype)
         else:
             array = EndsFetched(variable, *found)
@@ -175,14 +175,11 @@ class Builder:
         fetched.encoding = variable.encoding
         return fetched
 
-    def _whole(self, planned: PlannedVariable) -> bool | None:
-        return self._wishes.whole(planned)
-
     def _fetched(self, planned: PlannedVariable) -> Any:
         """Return what was fetched of a variable, or why it could not be; None if it was not."""
         if planned.stored is None or planned.stored not in self._fetched_arrays:
             return None
-        whole = self._whole(planned)
+        whole = self._wishes.whole(planned)
         return None if whole is None else self._values.get((planned.stored, whole))
 
     def _group_attributes(self, group: Node) -> dict[str, Any]:

@@ -227,10 +227,10 @@ class Reader:
         node = reference.get("ref", reference)["node"]
         bases = [GROUP, ARRAY, written, posixpath.dirname(written)]
         for base in [""] if node.startswith("/") else bases:
-            path = posixpath.normpath(f"/root/{base}/{node}")
-            if not f"{path}/".startswith("/root/"):
+            path = posixpath.normpath(f"/top/{base}/{node}")
+            if not f"{path}/".startswith("/top/"):
                 continue
-            found = path.removeprefix("/root").lstrip("/")
+            found = path.removeprefix("/top").lstrip("/")
             if found not in self.nodes or found == ARRAY:
                 continue
             if "attribute" not in reference.get("ref", reference) or "crs" in dict(
