@@ -10,6 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from math import inf
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 
 from zarr_xgroup.tests.fuzzing import violations
 from zarr_xgroup.tests.outcomes import Violation
@@ -37,7 +38,7 @@ class Examiner:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._start()
+        self._process: BaseProcess | None = None
 
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
@@ -49,25 +50,25 @@ class Examiner:
 
     def examine(self, store: Documents, *, with_reports: bool = True) -> list[Violation]:
         """Return the laws that a store breaks, see `violations`."""
+        if self._process is None:
+            self._start()
         self._connection.send((store, with_reports))
         if not self._connection.poll(self._seconds):
-            self._restart()
+            self.close()
             return [Violation("hangs", "", f"for more than {self._seconds} s")]
         try:
             return list(self._connection.recv())
         except EOFError:
-            self._restart()
+            self.close()
             return [Violation("ends the process", "", "")]
 
-    def _restart(self) -> None:
-        self.close()
-        self._start()
-
     def close(self) -> None:
-        """End the process."""
-        self._process.kill()
-        self._process.join()
-        self._connection.close()
+        """End the process, if there is one; the next store begins another."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+            self._connection.close()
+            self._process = None
 
 
 def _examine_all(connection: Connection) -> None:

@@ -7,6 +7,7 @@ import pkgutil
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -77,10 +78,17 @@ def imported(tree: ast.AST) -> Iterator[str]:
             yield from imported(node)
 
 
+@cache
+def imports_of(name: str) -> frozenset[str]:
+    """Return the names of the modules that one of the package imports."""
+    return frozenset(imported(MODULES[name]))
+
+
+@cache
 def imported_here(name: str) -> set[str]:
     """Return the modules of the package that one of them imports, by name below the package."""
     found = set()
-    for target in imported(MODULES[name]):
+    for target in imports_of(name):
         if target.startswith("zarr_xgroup."):
             parts = target.removeprefix("zarr_xgroup.").split(".")
             known = [".".join(parts[:n]) for n in range(len(parts), 0, -1)]
@@ -117,7 +125,7 @@ def test_pure_modules_know_no_io(name: str) -> None:
         further = imported_here(pending.pop()) - reached - {ADAPTER}
         reached |= further
         pending.extend(further)
-    targets = {(module, target) for module in reached for target in imported(MODULES[module])}
+    targets = {(module, target) for module in reached for target in imports_of(module)}
     assert not [(module, target) for module, target in targets if f"{target}.".startswith(IMPURE)]
 
 

@@ -114,7 +114,7 @@ OPTIONS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize(
     ("function", "way"),
-    some_pairs(OPEN_FUNCTIONS, product(TWO_KINDS, OPTIONS), 2),
+    some_pairs(OPEN_FUNCTIONS, product(TWO_KINDS, OPTIONS), 3),
     ids=lambda it: getattr(it, "__name__", str(it)),
 )
 def test_every_option_of_xarray_is_as_in_engine_zarr(
@@ -126,9 +126,10 @@ def test_every_option_of_xarray_is_as_in_engine_zarr(
 
 if builders.HAS_INDEX_OPTION:
 
-    @two_kinds
     @each_function
-    @pytest.mark.parametrize("chunks", [None, {}], ids=str)
+    @pytest.mark.parametrize(
+        ("zarr_format", "consolidated", "chunks"), [(2, True, None), (3, False, {})]
+    )
     def test_without_default_indexes_as_in_engine_zarr(
         function: Open, zarr_format: ZarrFormat, consolidated: bool, chunks: Any
     ) -> None:
@@ -330,7 +331,7 @@ def sourceless(opened_as: T) -> T:
     return opened_as
 
 
-@pytest.mark.parametrize(("place", "kind"), some_pairs(LISTED_PLACES, KINDS, 2), ids=str)
+@pytest.mark.parametrize(("place", "kind"), some_pairs(LISTED_PLACES, KINDS, 4), ids=str)
 def test_the_same_from_every_backend(
     places: dict[str, Place], place: str, kind: tuple[ZarrFormat, bool]
 ) -> None:

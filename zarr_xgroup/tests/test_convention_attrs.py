@@ -268,8 +268,7 @@ def test_to_netcdf_works_directly(way: tuple[Any, str], store: str, tmp_path: Pa
             xr.testing.assert_equal(again, before)
 
 
-@pytest.mark.parametrize("engine", ["h5netcdf", "netcdf4"])
-@pytest.mark.parametrize("how", ["drop", "json"])
+@pytest.mark.parametrize(("engine", "how"), [("h5netcdf", "drop"), ("netcdf4", "json")])
 def test_a_tree_to_netcdf(engine: Any, how: str, tmp_path: Path) -> None:
     needed(engine)
     path = STORES / "geolocation_test.zarr"

@@ -35,6 +35,7 @@ from zarr_xgroup.tests.builders import (
     edit,
     memory_store,
     opened_with_warnings,
+    some_pairs,
     update,
     write_local,
 )
@@ -229,9 +230,8 @@ def paths_of(lost: Collection[str], function: Open) -> set[str]:
     }
 
 
-each_function = pytest.mark.parametrize(
-    "function", [xr.open_dataset, xr.open_datatree], ids=lambda f: f.__name__
-)
+FUNCTIONS: tuple[Open, ...] = (xr.open_dataset, xr.open_datatree)
+each_function = pytest.mark.parametrize("function", FUNCTIONS)
 
 
 needs_index_option = pytest.mark.skipif(
@@ -415,8 +415,7 @@ def check_broken(
     return warning
 
 
-@each_function
-@pytest.mark.parametrize("name", BROKEN)
+@pytest.mark.parametrize(("function", "name"), some_pairs(FUNCTIONS, BROKEN, 2))
 def test_a_root_that_fails(http_place: Place, whole: Whole, function: Open, name: str) -> None:
     fault, text = BROKEN[name]
     http_place.server.faults[http_place.at()] = fault
@@ -427,8 +426,9 @@ def test_a_root_that_fails(http_place: Place, whole: Whole, function: Open, name
         assert sorted(paths) == sorted(set(paths))  # not again for each array
 
 
-@pytest.mark.parametrize("name", ["404", "403", "truncated", "no JSON"])
-@pytest.mark.parametrize("kind", ["s3", "gcs"])
+@pytest.mark.parametrize(
+    ("kind", "name"), some_pairs(["s3", "gcs"], ["404", "403", "truncated", "no JSON"], 2)
+)
 def test_a_root_that_fails_in_an_object_store(
     request: pytest.FixtureRequest, whole: Whole, kind: str, name: str
 ) -> None:
@@ -596,8 +596,7 @@ NODE_FAULTS: Mapping[str, tuple[Fault, type[Exception], str]] = {
 }
 
 
-@each_function
-@pytest.mark.parametrize("name", NODE_FAULTS)
+@pytest.mark.parametrize(("function", "name"), some_pairs(FUNCTIONS, NODE_FAULTS, 2))
 def test_a_node_that_fails(
     http_server: FileServer, whole: Whole, function: Open, name: str
 ) -> None:
@@ -734,8 +733,7 @@ CHUNK_FAULTS: Mapping[str, tuple[Fault, str]] = {
 }
 
 
-@each_function
-@pytest.mark.parametrize("name", CHUNK_FAULTS)
+@pytest.mark.parametrize(("function", "name"), some_pairs(FUNCTIONS, CHUNK_FAULTS, 2))
 def test_a_chunk_of_a_dimension_coordinate_that_fails(
     http_place: Place, whole: Whole, function: Open, name: str
 ) -> None:

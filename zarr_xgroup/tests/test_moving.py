@@ -76,9 +76,9 @@ def opened_groups(store: Any) -> Any:
     return quietly(xr.open_groups, store, engine="xgroup", consolidated=False, **LAZY)
 
 
-@pytest.mark.parametrize("first", range(0, 24, 8))
+@pytest.mark.parametrize("first", range(0, 24, 12))
 def test_copies_of_random_groups(moved: list[str], first: int) -> None:
-    for seed in range(first, first + 8):
+    for seed in range(first, first + 6):
         store = memory_store(contents_of(with_copies(random_store(seed))))
         with suppress(XGroupError):
             assert_as_read_anew(store)
@@ -149,7 +149,7 @@ def assert_the_same_alone(store: Any) -> None:
 
 @pytest.mark.parametrize("first", [30, 80])
 def test_random_groups_alone(first: int) -> None:
-    for seed in range(first, first + 20):
+    for seed in range(first, first + 10):
         store = memory_store(contents_of(with_copies(random_store(seed))))
         with suppress(XGroupError):
             assert_the_same_alone(store)

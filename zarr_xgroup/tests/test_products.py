@@ -179,7 +179,7 @@ WAYS: dict[str, tuple[Open, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize(
-    ("rebuilt", "way"), some_pairs(itertools.product(PRODUCTS, [False, True]), WAYS, 2), ids=str
+    ("rebuilt", "way"), some_pairs(itertools.product(PRODUCTS, [False, True]), WAYS, 4), ids=str
 )
 def test_all_groups(products: Products, rebuilt: tuple[str, bool], way: str) -> None:
     path, product, (function, options) = products[rebuilt], rebuilt[0], WAYS[way]

@@ -141,7 +141,7 @@ def check_again(before: xr.Dataset, path: Path, **options: Any) -> None:
     assert {type(warning) for warning in told} <= {XGroupResolutionWarning}
 
 
-@pytest.mark.parametrize(("kind", "change"), some_pairs(OPENED, CHANGES, 3))
+@pytest.mark.parametrize(("kind", "change"), some_pairs(OPENED, CHANGES, 5))
 def test_what_was_written_is_read_again(
     kind: str, change: str, stores: Callable[[str, ZarrFormat], Path], place: Path
 ) -> None:

@@ -451,7 +451,7 @@ def referring_to(count: int) -> Group:
 
 
 @each_function
-@pytest.mark.parametrize("count", [1, 5, 20])
+@pytest.mark.parametrize("count", [1, 20])
 @pytest.mark.parametrize("consolidated", [True, False])
 def test_foreign_stores(
     monkeypatch: pytest.MonkeyPatch, function: Open, count: int, consolidated: bool

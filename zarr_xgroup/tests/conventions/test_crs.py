@@ -233,7 +233,7 @@ _BEGINNINGS = st.sampled_from(["", "GEOGCRS[", "{", "EPSG:", "+proj=longlat ", "
 _TEXTS = st.builds(str.__add__, _BEGINNINGS, st.text(max_size=8))
 
 
-@settings(derandomize=True, deadline=None, max_examples=50)
+@settings(derandomize=True, deadline=None, max_examples=25)
 @given(_JSON | st.dictionaries(_KEYS, _JSON | _TEXTS, max_size=2), _JSON | _TEXTS)
 def test_nothing_raises(identity: Any, name: Any) -> None:
     assert is_geographic(identity, name) in (True, False)

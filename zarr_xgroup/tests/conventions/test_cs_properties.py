@@ -331,7 +331,7 @@ def assert_holds(dataset: xr.Dataset, expected: Expected, nodes: Nodes) -> None:
             assert_is(dataset.variables[terms[f"{term}:"]], values)
 
 
-@thorough(100)
+@thorough(60)
 @given(cs_stores(), formats)
 def test_a_document_is_read_as_an_independent_reader_does(
     nodes: Nodes, zarr_format: ZarrFormat
@@ -401,7 +401,7 @@ def assert_same_json(ours: Json, theirs: Json) -> None:
         assert ours == theirs
 
 
-@thorough(80)
+@thorough(35)
 @given(mutated_stores(), formats)
 def test_a_document_gone_wrong_harms_nothing(nodes: Nodes, zarr_format: ZarrFormat) -> None:
     assert_harmless(nodes, zarr_format)
@@ -524,7 +524,7 @@ def _replaced(value: Json, way: tuple[Any, ...], new: Json) -> Json:
 _PLACES = [(*way,) for way in _places({"cs": whole()["cs"], "shared": SHARED})]
 
 
-@thorough(80)
+@thorough(35)
 @given(st.sampled_from(_PLACES), st.sampled_from(ODD_VALUES))
 @example(("cs", "crs", 0, "axes", "x", "coordinates", 0, "values", "regular", 0), 10**400)
 @example(("cs", "crs", 0, "axes", "x", "coordinates", 0, "boundaries", "regular"), [0, 2**63])

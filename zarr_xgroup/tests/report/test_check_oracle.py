@@ -191,9 +191,9 @@ def test_what_zarr_cm_objects_to_is_not_clean(
 
 
 def _some(values: Iterator[Any]) -> list[Any]:
-    """Return values, of many each so manieth: what is left out is like what is taken."""
+    """Return values but for the first, which is null; of many some, all over, that stand for all."""
     found = list(values)
-    return found[:: max(1, len(found) // 40)]
+    return found[1 :: max(1, len(found) // 20)]
 
 
 @pytest.mark.parametrize(

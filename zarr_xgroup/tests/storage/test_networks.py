@@ -64,8 +64,6 @@ FUNCTIONS: tuple[Open, ...] = (xr.open_dataset, xr.open_datatree)
 each_function = pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 
 #: Not by dask, and by dask.
-ALL_CHUNKS: tuple[Json | None, ...] = (None, {})
-
 SHAPE = {"y": 2, "x": 3}
 DATA = np.arange(6.0).reshape(2, 3)
 
@@ -194,9 +192,9 @@ def put(request: pytest.FixtureRequest, tmp_path: Path) -> Put:
     return put_it
 
 
-def _kind(name: str, *, is_there: bool = True) -> Any:
+def _kind(name: str, *values: Any, is_there: bool = True) -> Any:
     missing = pytest.mark.skipif(not is_there, reason="this zarr cannot open such a store")
-    return pytest.param(name, marks=missing)
+    return pytest.param(name, *values, marks=missing)
 
 
 REMOTE = ("http", "s3", "gcs", _kind("obstore", is_there=HAS_OBSTORE))
@@ -214,8 +212,18 @@ def only(told: list[XGroupWarning]) -> XGroupResolutionWarning:
 # All protocols.
 
 
-@pytest.mark.parametrize("kind", ["file", *REMOTE, _kind("memory", is_there=HAS_SYNC_FSSPEC)])
-def test_coordinates_over_all_protocols_at_once(put: Put, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "chunks"),
+    [
+        ("file", {}),
+        ("http", None),
+        ("s3", {}),
+        ("gcs", None),
+        _kind("obstore", {}, is_there=HAS_OBSTORE),
+        _kind("memory", None, is_there=HAS_SYNC_FSSPEC),
+    ],
+)
+def test_coordinates_over_all_protocols_at_once(put: Put, kind: str, chunks: Any) -> None:
     places = {
         other: put(other, build(grid(number, other), consolidated=number % 2 == 0), f"grid-{other}")
         for number, other in enumerate(REFERRED)
@@ -225,19 +233,18 @@ def test_coordinates_over_all_protocols_at_once(put: Put, kind: str) -> None:
     numbers.update(y=numbers["s3"], x=numbers["http"])
     product_place = put(kind, product(**uris, y=uris["s3"], x=uris["http"]), "product")
     allowed = {place.uri: place.options for place in places.values()}
-    for chunks in ALL_CHUNKS:
-        options: Json = {"cross_store_storage_options": allowed, "chunks": chunks}
-        dataset = product_place.open(xr.open_dataset, **options)
-        check(dataset, numbers)
-        tree = product_place.open(xr.open_datatree, **options)
-        check(tree.to_dataset(), numbers)
-        check(tree["sub"].to_dataset(), numbers, "w")
-        for name, source in sources(dataset).items():
-            uri = uris[{"y": "s3", "x": "http"}.get(name, name)]
-            assert source.removeprefix("file://") == f"{uri.removeprefix('file://')}/{name}"
-        assert all((dataset[name].chunks is None) == (chunks is None) for name in REFERRED)
-        dataset.close()
-        tree.close()
+    options: Json = {"cross_store_storage_options": allowed, "chunks": chunks}
+    dataset = product_place.open(xr.open_dataset, **options)
+    check(dataset, numbers)
+    tree = product_place.open(xr.open_datatree, **options)
+    check(tree.to_dataset(), numbers)
+    check(tree["sub"].to_dataset(), numbers, "w")
+    for name, source in sources(dataset).items():
+        uri = uris[{"y": "s3", "x": "http"}.get(name, name)]
+        assert source.removeprefix("file://") == f"{uri.removeprefix('file://')}/{name}"
+    assert all((dataset[name].chunks is None) == (chunks is None) for name in REFERRED)
+    dataset.close()
+    tree.close()
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
@@ -1023,15 +1030,15 @@ def test_no_credentials_of_refused_stores_are_told(http_server: FileServer) -> N
 # What is handed out.
 
 
-def test_what_was_opened_is_portable(http_server: FileServer) -> None:
+@pytest.mark.parametrize("chunks", [None, {}])
+def test_what_was_opened_is_portable(http_server: FileServer, chunks: Any) -> None:
     http_server.contents.update(build(grid(1)))
     store = memory_store(product(y=http_server.url, lon=http_server.url))
-    for chunks in ALL_CHUNKS:
-        dataset = opened(xr.open_dataset, store, chunks=chunks)
-        copy = pickle.loads(pickle.dumps(dataset))
-        check(copy, {"y": 1, "lon": 1})
-        xr.testing.assert_identical(copy, dataset)
-        assert sources(copy) == sources(dataset)
+    dataset = opened(xr.open_dataset, store, chunks=chunks)
+    copy = pickle.loads(pickle.dumps(dataset))
+    check(copy, {"y": 1, "lon": 1})
+    xr.testing.assert_identical(copy, dataset)
+    assert sources(copy) == sources(dataset)
 
 
 @pytest.mark.parametrize("chunks", [None, {}])
