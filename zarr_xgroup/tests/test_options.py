@@ -88,7 +88,7 @@ def flat(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @settings(
     deadline=None,
     derandomize=True,
-    max_examples=60,
+    max_examples=30,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_all_decoding_options(flat: Path, options: dict[str, Any]) -> None:

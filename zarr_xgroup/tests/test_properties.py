@@ -27,7 +27,7 @@ from zarr_xgroup.tests.builders import (
 stable = settings(
     deadline=None,
     derandomize=True,
-    max_examples=25,
+    max_examples=15,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 

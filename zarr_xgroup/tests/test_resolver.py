@@ -28,7 +28,7 @@ from zarr_xgroup.resolver import MAX_DEPTH, Resolver, candidates
 
 T = TypeVar("T")
 
-fast = settings(derandomize=True, deadline=None, max_examples=300)
+fast = settings(derandomize=True, deadline=None, max_examples=120)
 
 
 # Documents without a store.

@@ -89,7 +89,7 @@ uris = st.one_of(simple, chained, bare)
 
 
 @given(uris)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_no_uri_is_told_with_a_secret(uri: str) -> None:
     assert SECRET not in told(uri)
     assert told(told(uri)) == told(uri)
@@ -98,7 +98,7 @@ def test_no_uri_is_told_with_a_secret(uri: str) -> None:
 
 
 @given(uris)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_no_text_with_a_uri_shows_a_secret(uri: str) -> None:
     # Where a URI ends within a text, spaces tell, and bars behind a query.
     assume("//" in uri or "%2F" in uri)

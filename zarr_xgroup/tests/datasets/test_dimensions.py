@@ -403,7 +403,7 @@ def ways(shape: list[int], hints: AxisNames) -> set[frozenset[tuple[int, str]]]:
     }
 
 
-@settings(derandomize=True, deadline=None, max_examples=500)
+@settings(derandomize=True, deadline=None, max_examples=200)
 @given(
     st.lists(st.integers(1, 4), max_size=4),
     st.lists(st.integers(1, 4) | st.none(), min_size=1, max_size=4),

@@ -35,7 +35,7 @@ json_values = st.recursive(
 
 
 @given(json_values)
-@settings(deadline=None, derandomize=True, max_examples=100)
+@settings(deadline=None, derandomize=True, max_examples=50)
 def test_json_is_parsed(value: Any) -> None:
     assert Pool().value(json.dumps(value).encode(), "/a/zarr.json") == value
 
@@ -65,7 +65,7 @@ def mutable_parts(value: Any) -> list[Any]:
 
 
 @given(json_values)
-@settings(deadline=None, derandomize=True, max_examples=100)
+@settings(deadline=None, derandomize=True, max_examples=50)
 def test_a_copy_is_equal_and_shares_nothing_mutable(value: Any) -> None:
     copy = copy_of(value)
     assert copy == value
@@ -104,7 +104,7 @@ json_objects = st.dictionaries(st.text(), json_values, max_size=4)
 
 
 @given(json_objects)
-@settings(deadline=None, derandomize=True, max_examples=100)
+@settings(deadline=None, derandomize=True, max_examples=50)
 def test_an_object_is_the_same_decoded_or_not(value: dict[str, Any]) -> None:
     for members in (JsonObject(value), undecoded(value)):
         assert list(members) == list(value)
@@ -116,7 +116,7 @@ def test_an_object_is_the_same_decoded_or_not(value: dict[str, Any]) -> None:
 
 
 @given(json_objects)
-@settings(deadline=None, derandomize=True, max_examples=100)
+@settings(deadline=None, derandomize=True, max_examples=50)
 def test_a_fresh_dict_is_equal_and_shares_nothing_mutable(value: dict[str, Any]) -> None:
     for members in (JsonObject(value), undecoded(value)):
         for _time in range(2):  # before its members were decoded, and after

@@ -64,7 +64,7 @@ each_kind = pytest.mark.parametrize(
     ids=["v2", "v2-consolidated", "v3", "v3-consolidated"],
 )
 OPEN_FUNCTIONS: tuple[Open, ...] = (xr.open_dataset, xr.open_groups, xr.open_datatree)
-stable = settings(deadline=None, derandomize=True, max_examples=200)
+stable = settings(deadline=None, derandomize=True, max_examples=80)
 
 SMALL = Group(
     {

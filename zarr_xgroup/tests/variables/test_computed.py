@@ -21,7 +21,7 @@ from xarray.core import indexing
 from zarr_xgroup.variables.computed import ComputedArray, OffsetBounds, lazy_variable
 from zarr_xgroup.variables.functions import Regular, RegularBounds
 
-thorough = settings(derandomize=True, deadline=None, max_examples=200)
+thorough = settings(derandomize=True, deadline=None, max_examples=80)
 
 DIMS = ("x", "y", "z")
 INT, FLOAT = np.dtype("i8"), np.dtype("f8")
@@ -379,7 +379,7 @@ def test_nothing_of_an_empty_array() -> None:
     st.floats(-1e3, 1e3).filter(lambda step: step != 0),
     st.lists(st.integers(0, 10**6 - 1), min_size=1, max_size=20),
 )
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True, deadline=None, max_examples=80)
 def test_each_float_is_first_plus_step_times_position(
     first: float, step: float, positions: list[int]
 ) -> None:
@@ -399,7 +399,7 @@ def test_tenths_are_not_accumulated() -> None:
 
 
 @given(st.integers(-(2**62), 2**62 - 10**6), st.integers(-(2**40), 2**40), st.integers(0, 10**6))
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True, deadline=None, max_examples=80)
 def test_integers_are_exact(first: int, step: int, position: int) -> None:
     variable = computed(Regular(first, step), (10**6 + 1,))
     found = variable.isel(x=slice(position, position + 1)).values

@@ -151,7 +151,7 @@ json_values = st.recursive(
 DTYPES = ("b1", "i1", "u8", "f2", ">f4", "f8", "c8", "c16", "O", "U4", "S4", "M8[ns]", "m8[D]")
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=120)
 @given(json_values, st.sampled_from(DTYPES))
 def test_whatever_is_written_means_a_value_that_the_array_can_hold_or_nothing(
     written: Any, dtype: str
