@@ -260,8 +260,7 @@ def check_hierarchy(tree: Any) -> None:
 
 
 @all_namings
-@both_formats
-@pytest.mark.parametrize("consolidated", [False, True])
+@pytest.mark.parametrize(("zarr_format", "consolidated"), [(2, True), (3, False)])
 def test_a_hierarchy_of_references(
     naming: Naming, zarr_format: ZarrFormat, consolidated: bool, tmp_path: Path
 ) -> None:

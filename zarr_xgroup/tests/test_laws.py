@@ -321,8 +321,7 @@ def test_a_pickled_node_of_a_tree_does_not_grow_with_its_store(
 
 
 @each_function
-@pytest.mark.parametrize("zarr_format", [2, 3])
-@pytest.mark.parametrize("chunks", [None, {}], ids=str)
+@pytest.mark.parametrize(("zarr_format", "chunks"), [(2, None), (3, {})], ids=str)
 def test_what_was_pickled_computes(
     function: Open, tmp_path: Path, zarr_format: ZarrFormat, chunks: Any
 ) -> None:
@@ -459,7 +458,7 @@ def reason_of_zarr(document: dict[str, Any]) -> str:
     some_pairs(
         [*product([3], BROKEN_V3), *product([2], BROKEN_V2)],
         [("bad", False), ("bad", True), ("sub/bad", True), ("sub/bad", False)],
-        2,
+        4,
     ),
     ids=str,
 )
@@ -492,10 +491,9 @@ def test_an_array_of_another_zarr_format(path: str, consolidated: bool) -> None:
     check_left_out(intact, broken, text, path)
 
 
-@pytest.mark.parametrize("consolidated", [False, True])
-@pytest.mark.parametrize("zarr_format", [2, 3])
-@pytest.mark.parametrize("shape", BAD_SHAPES, ids=str)
-def test_a_shape_that_is_none(zarr_format: ZarrFormat, shape: Any, consolidated: bool) -> None:
+@pytest.mark.parametrize(("kind", "shape"), some_pairs(KINDS, BAD_SHAPES, 2), ids=str)
+def test_a_shape_that_is_none(kind: tuple[ZarrFormat, bool], shape: Any) -> None:
+    zarr_format, consolidated = kind
     intact, broken = break_array(zarr_format, update(shape=shape), consolidated=consolidated)
     text = f"Node /bad was left out: 'shape' must be a list of lengths, got {shape!r}"
     check_left_out(intact, broken, text)
@@ -532,12 +530,11 @@ def test_a_document_that_is_no_json(zarr_format: ZarrFormat, content: bytes) -> 
     assert isinstance(warning.error, XGroupMetadataError)
 
 
-@pytest.mark.parametrize("consolidated", [False, True])
-@pytest.mark.parametrize("zarr_format", [2, 3])
-@pytest.mark.parametrize("value", [[], ["a"], "text", 5, True], ids=repr)
-def test_a_document_that_is_no_object(
-    zarr_format: ZarrFormat, value: Any, consolidated: bool
-) -> None:
+@pytest.mark.parametrize(
+    ("kind", "value"), some_pairs(KINDS, [[], ["a"], "text", 5, True], 2), ids=repr
+)
+def test_a_document_that_is_no_object(kind: tuple[ZarrFormat, bool], value: Any) -> None:
+    zarr_format, consolidated = kind
     intact, broken = break_array(zarr_format, lambda _: value, consolidated=consolidated)
     key = "zarr.json" if zarr_format == 3 else ".zarray"
     text = (

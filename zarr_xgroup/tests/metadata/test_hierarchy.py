@@ -1137,8 +1137,7 @@ def compare_trees_of_names(ours: xr.DataTree, theirs: xr.DataTree) -> None:
 # Reading.
 
 
-@each_format
-@pytest.mark.parametrize("consolidated", [False, True])
+@pytest.mark.parametrize(("zarr_format", "consolidated"), [(2, False), (3, True)])
 @pytest.mark.parametrize("error", [PermissionError("no"), OSError("no"), RuntimeError("no")])
 def test_errors_at_keys_of_the_other_format_do_not_matter(
     zarr_format: ZarrFormat, consolidated: bool, error: Exception

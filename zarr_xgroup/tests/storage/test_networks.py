@@ -247,8 +247,7 @@ def test_coordinates_over_all_protocols_at_once(put: Put, kind: str, chunks: Any
     tree.close()
 
 
-@pytest.mark.parametrize("zarr_format", [2, 3])
-@pytest.mark.parametrize("consolidated", [False, True])
+@pytest.mark.parametrize(("zarr_format", "consolidated"), [(2, True), (3, False)])
 @pytest.mark.parametrize("kind", ["http", "s3", "gcs"])
 def test_listing_is_not_needed_and_nothing_is_read_twice(
     request: pytest.FixtureRequest,
