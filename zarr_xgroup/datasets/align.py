@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count, islice
+from typing import Any
 
 import xarray as xr
 
@@ -67,7 +68,7 @@ def align_with_parents(
     for path in datasets:
         parents = inherited.get(_parent(path), _Inherited({}, {}))
         reasons = _size_conflicts(aligned[path], parents)
-        others = _others(identities, path, parents)
+        others = _others(aligned, identities, path, parents)
         reasons |= _value_conflicts(aligned, path, others, indexes_follow)
         if reasons:
             names = _new_names(aligned[path], path, reasons, parents, children[path])
@@ -166,15 +167,28 @@ def _size_conflicts(dataset: xr.Dataset, parents: _Inherited) -> dict[str, str]:
 
 
 def _others(
-    identities: Mapping[str, Mapping[str, Hashable]], path: str, parents: _Inherited
+    datasets: Mapping[str, xr.Dataset],
+    identities: Mapping[str, Mapping[str, Hashable]],
+    path: str,
+    parents: _Inherited,
 ) -> dict[str, str]:
     """Return the parents' coordinates, and who has them, that are not known to be the node's."""
     own = identities.get(path, {})
     return {
         name: owner
         for name, owner in parents.coordinates.items()
-        if name not in own or own[name] != identities.get(owner, {}).get(name)
+        if name not in own
+        or own[name] != identities.get(owner, {}).get(name)
+        or _decoding(datasets[path], name) != _decoding(datasets[owner], name)
     }
+
+
+def _decoding(dataset: xr.Dataset, name: str) -> tuple[Any, ...]:
+    """Return how a variable was decoded: boundaries are times in the groups of what they bound."""
+    if name not in dataset.variables:
+        return ()
+    variable = dataset.variables[name]
+    return variable.dtype, variable.encoding.get("units"), variable.encoding.get("calendar")
 
 
 def _value_conflicts(

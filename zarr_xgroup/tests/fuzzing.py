@@ -221,7 +221,7 @@ class _Examined:
         alone = attempt(zarr.open_group, self._store, path=path, mode="r")
         # It asks the root for the group, where copies of documents may say something else.
         root = attempt(zarr.open_group, self._store, mode="r").value
-        asked = attempt(lambda: root[path] if root and path else root)
+        asked = attempt(lambda: root[path] if root is not None and path else root)
         is_asked = root is None or root.metadata.consolidated_metadata is not None
         is_lost = is_asked and not isinstance(asked.value, zarr.Group)
         return alone.error is not None or (self._has_copies and is_lost)
@@ -266,13 +266,15 @@ class _Examined:
     def _declares(self, path: str) -> bool:
         """Return whether a group, what is in it or a group above declares a convention."""
         above = ["", *(path[: match.start()] for match in re.finditer("/", path)), path]
-        return self._assumed is not None or _declares(
+        documents = [
             document
             for key, document in self._documents.items()
             if posixpath.dirname(key) in above
             or posixpath.dirname(posixpath.dirname(key)) == path
             or "consolidated" in json.dumps(document)
-        )
+        ]
+        takes_dimensions = any(map(_takes_dimensions, documents))
+        return self._assumed is not None or takes_dimensions or _declares(documents)
 
     def _alone(self, path: str) -> set[str]:
         """Return the names of the arrays of a group that engine zarr opens, each for itself."""
@@ -344,6 +346,13 @@ def _declares(documents: Iterable[Json]) -> bool:
     """Return whether any of documents declares a convention."""
     texts = (json.dumps(document).lower() for document in documents)
     return any(declaration in text for text in texts for declaration in DECLARATIONS)
+
+
+def _takes_dimensions(document: Json) -> bool:
+    """Return whether an array has dimensions of groups above it."""
+    keys = ("dimension_names", "_ARRAY_DIMENSIONS")
+    names = [document.get(key) for key in keys] if isinstance(document, dict) else []
+    return any(str(dim).startswith("/") for it in names if isinstance(it, list) for dim in it)
 
 
 def _all_documents(documents: Documents) -> Iterator[Json]:

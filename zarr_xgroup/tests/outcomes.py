@@ -17,6 +17,7 @@ PACKAGE = Path(zarr_xgroup.__file__).parent
 OF_DOCUMENTS = (
     "overflow encountered in cast",
     "Duplicate dimension names present",
+    "Found an empty list of filters in the array metadata document",
     "NumPy will stop allowing conversion of out-of-bound Python integers",  # older xarray: fill values
     "Conversion of an array with ndim > 0 to a scalar is deprecated",  # older zarr: the same
 )
