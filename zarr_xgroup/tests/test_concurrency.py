@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import warnings
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
@@ -200,6 +201,21 @@ class Interruption:
                 raise KeyboardInterrupt
 
 
+def interrupted_at_any_call(work: Callable[[], Any], times: int) -> Iterator[None]:
+    """Do work again and again, each time interrupted at another call; yield after each."""
+    with Interruption(float("inf")) as whole:
+        work()
+    random, interrupted = Random(0), 0
+    for _time in range(times):
+        try:
+            with Interruption(random.randrange(1, whole.calls * 9 // 10)):
+                work()
+        except KeyboardInterrupt:
+            interrupted += 1
+        yield
+    assert interrupted > times * 3 // 4
+
+
 @pytest.fixture(params=["local", pytest.param("http", marks=pytest.mark.server)])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     """Return a small store, in a folder and behind a server."""
@@ -221,17 +237,8 @@ unraisable = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 @pytest.mark.skipif(sys.gettrace() is not None, reason="something else follows the calls")
 def test_an_open_that_was_interrupted_at_any_call(place: Any) -> None:
     expected = opened(place).load()
-    with Interruption(float("inf")) as whole:
-        opened(place)
-    random, interrupted = Random(0), 0
-    for _time in range(60):
-        try:
-            with Interruption(random.randrange(1, whole.calls * 9 // 10)):
-                opened(place)
-        except KeyboardInterrupt:
-            interrupted += 1
+    for _time in interrupted_at_any_call(lambda: opened(place), 60):
         assert same(opened(place).load(), expected)
-    assert interrupted > 50
 
 
 @unraisable
@@ -258,13 +265,26 @@ def test_an_open_that_was_interrupted_by_a_signal(place: Any) -> None:
 # A thousand times.
 
 
+#: Types of a timer and its context: an event loop keeps those that were cancelled, up to a hundred.
+TIMERS = frozenset({"TimerHandle", "Context", "hamt", "hamt_bitmap_node", "hamt_array_node"})
+
+#: Parts of the names of threads that are bounded in number, but started as they are needed: of the
+#: pool of zarr's event loop, and of the test's server, one a connection.
+BOUNDED = ("asyncio_", "process_request_thread")
+
+
 def resources() -> dict[str, int]:
-    """Return how many objects, threads and descriptors there are, and bytes of memory."""
+    """Return how many objects, threads and descriptors there are, and bytes of memory.
+
+    Timers that were cancelled and threads that are bounded are not counted. A thread that is just
+    ending is.
+    """
     gc.collect()
     process = psutil.Process()
+    bounded = [it for it in threading.enumerate() if any(part in it.name for part in BOUNDED)]
     return {
-        "objects": len(gc.get_objects()),
-        "threads": process.num_threads(),
+        "objects": sum(type(it).__name__ not in TIMERS for it in gc.get_objects()),
+        "threads": process.num_threads() - len(bounded),
         "descriptors": process.num_fds() if os.name == "posix" else process.num_handles(),
         "memory": process.memory_info().rss,
     }
@@ -294,7 +314,7 @@ def test_a_thousand_opens_leave_nothing_behind(place: Any, http_server: FileServ
     http_server.reset()
     after = resources()
     assert after["objects"] - before["objects"] < 500
-    assert after["threads"] <= before["threads"] + 2
+    assert after["threads"] <= before["threads"] + 1
     assert after["descriptors"] <= before["descriptors"] + 2
     assert after["memory"] - before["memory"] < 2**25
 
@@ -322,23 +342,13 @@ def test_a_report_that_was_interrupted_at_any_call(
     place: Any, http_server: FileServer, report: Any
 ) -> None:
     expected = report(place)
-    with Interruption(float("inf")) as whole:
-        report(place)
     http_server.reset()
     before = resources()
-    random, interrupted = Random(0), 0
-    for _time in range(40):
-        try:
-            with Interruption(random.randrange(1, whole.calls * 9 // 10)):
-                report(place)
-        except KeyboardInterrupt:
-            interrupted += 1
+    for _time in interrupted_at_any_call(lambda: report(place), 40):
         assert report(place) == expected
-    assert interrupted > 30
     http_server.reset()
     after = resources()
-    # The pools that look up hosts and decode start their threads, some twelve, as these are needed.
-    assert after["threads"] <= before["threads"] + 12
+    assert after["threads"] <= before["threads"] + 1
     assert after["descriptors"] <= before["descriptors"] + 2
 
 
@@ -354,6 +364,6 @@ def test_a_hundred_reports_leave_nothing_behind(
         report(place)
     http_server.reset()
     after = resources()
-    assert after["objects"] - before["objects"] < 500
-    assert after["threads"] <= before["threads"] + 2
+    assert after["objects"] - before["objects"] < 100
+    assert after["threads"] <= before["threads"] + 1
     assert after["descriptors"] <= before["descriptors"] + 2
