@@ -313,7 +313,7 @@ def test_a_thousand_opens_leave_nothing_behind(place: Any, http_server: FileServ
     use(500)
     http_server.reset()
     after = resources()
-    assert after["objects"] - before["objects"] < 500
+    assert after["objects"] - before["objects"] < 100
     assert after["threads"] <= before["threads"] + 1
     assert after["descriptors"] <= before["descriptors"] + 2
     assert after["memory"] - before["memory"] < 2**25
