@@ -75,18 +75,18 @@ def test_sixteen_threads_open_the_same_and_other_stores() -> None:
     expected = {name: opened(STORES / f"{name}.zarr").load() for name in NAMES}
 
     def check(number: int) -> bool:
-        name = NAMES[number // 8 % 2]
+        name = NAMES[number // 4 % 2]
         return same(opened(STORES / f"{name}.zarr").load(), expected[name])
 
     with ThreadPoolExecutor(16) as pool:
-        assert list(pool.map(check, range(32), timeout=SAFEGUARD)) == [True] * 32
+        assert list(pool.map(check, range(16), timeout=SAFEGUARD)) == [True] * 16
 
 
 def test_sixteen_threads_read_what_one_has_opened() -> None:
     expected = opened(STORES / "geolocation_test.zarr").load()
     tree = xr.open_datatree(STORES / "geolocation_test.zarr", engine="xgroup", cache=False)
     with ThreadPoolExecutor(16) as pool:
-        trees = list(pool.map(lambda _n: tree.copy().compute(), range(32), timeout=SAFEGUARD))
+        trees = list(pool.map(lambda _n: tree.copy().compute(), range(16), timeout=SAFEGUARD))
     assert all(same(each, expected) for each in trees)
 
 
@@ -237,7 +237,7 @@ unraisable = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 @pytest.mark.skipif(sys.gettrace() is not None, reason="something else follows the calls")
 def test_an_open_that_was_interrupted_at_any_call(place: Any) -> None:
     expected = opened(place).load()
-    for _time in interrupted_at_any_call(lambda: opened(place), 60):
+    for _time in interrupted_at_any_call(lambda: opened(place), 40):
         assert same(opened(place).load(), expected)
 
 
@@ -248,7 +248,7 @@ def test_an_open_that_was_interrupted_by_a_signal(place: Any) -> None:
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     random = Random(0)
     try:
-        for _time in range(60):
+        for _time in range(40):
             try:
                 signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-4, 0.05))
                 try:
@@ -296,11 +296,11 @@ def close(store: Any) -> None:
 
 
 def forget(store: Any) -> None:
-    opened(store)["g"]["a"].load()
+    xr.open_dataset(store, engine="xgroup", group="g")["a"].load()
 
 
 def test_a_thousand_opens_leave_nothing_behind(place: Any, http_server: FileServer) -> None:
-    """Five hundred in a folder, five hundred behind a server; every second one is closed."""
+    """Five hundred in a folder, five hundred behind a server; each second, a tree, is closed."""
 
     def use(times: int) -> None:
         for _time in range(times // 2):
@@ -344,7 +344,7 @@ def test_a_report_that_was_interrupted_at_any_call(
     expected = report(place)
     http_server.reset()
     before = resources()
-    for _time in interrupted_at_any_call(lambda: report(place), 40):
+    for _time in interrupted_at_any_call(lambda: report(place), 20):
         assert report(place) == expected
     http_server.reset()
     after = resources()
@@ -353,17 +353,17 @@ def test_a_report_that_was_interrupted_at_any_call(
 
 
 @each_report
-def test_a_hundred_reports_leave_nothing_behind(
+def test_fifty_reports_leave_nothing_behind(
     place: Any, http_server: FileServer, report: Any
 ) -> None:
     for _time in range(20):  # what is made once
         report(place)
     http_server.reset()
     before = resources()
-    for _time in range(100):
+    for _time in range(50):
         report(place)
     http_server.reset()
     after = resources()
-    assert after["objects"] - before["objects"] < 100
+    assert after["objects"] - before["objects"] < 50
     assert after["threads"] <= before["threads"] + 1
     assert after["descriptors"] <= before["descriptors"] + 2
