@@ -114,7 +114,6 @@ class Decoder:
         self._shared: dict[Hashable, _Shared | None] = {}
         self._datasets: dict[Hashable, xr.Dataset] = {}
 
-    @np.errstate(over="ignore", invalid="ignore")  # metadata may scale numbers beyond their type
     def dataset(self, group: BuiltGroup) -> tuple[xr.Dataset, list[Finding]]:
         """Return a group as a Dataset.
 
@@ -204,7 +203,8 @@ class Decoder:
     ) -> xr.Dataset:
         """Return a Dataset as xarray's StoreBackendEntrypoint makes it of a store."""
         undecoded, attributes = store.load()  # type: ignore[no-untyped-call]
-        decoded, attributes, names = decode_cf_variables(undecoded, attributes, **options)
+        with _errstate(is_told=all(map(_is_as_stored, group.planned.values()))):
+            decoded, attributes, names = decode_cf_variables(undecoded, attributes, **options)
         own = {
             name: decoded[name]
             for name, planned in group.planned.items()
@@ -245,7 +245,8 @@ class Decoder:
             elif name not in own:
                 continue
             elif self._with_indexes and own[name].dims == (name,):
-                coordinates[name], index = _indexed(name, own[name])
+                with _errstate(is_told=_is_as_stored(group.planned[name])):
+                    coordinates[name], index = _indexed(name, own[name])
             else:
                 coordinates[name] = own[name]
             indexes |= {} if index is None else {name: index}
@@ -296,12 +297,13 @@ class Decoder:
         self, name: str, variables: Mapping[str, xr.Variable], options: DecodingOptions
     ) -> tuple[xr.Variable | None, xr.Index | None]:
         """Return one of some variables decoded, with its index; None if it is not wanted."""
-        found, _attributes, _names = decode_cf_variables(variables, {}, **options)
-        if name in found and _is_at_hand(variables[name]):
-            found[name].load()
-        if name in found and self._with_indexes and found[name].dims == (name,):
-            return _indexed(name, found[name])
-        return found.get(name), None
+        with _errstate(is_told=False):
+            found, _attributes, _names = decode_cf_variables(variables, {}, **options)
+            if name in found and _is_at_hand(variables[name]):
+                found[name].load()
+            if name in found and self._with_indexes and found[name].dims == (name,):
+                return _indexed(name, found[name])
+            return found.get(name), None
 
     def _try_decoding(self, group: BuiltGroup, variables: Mapping[str, xr.Variable]) -> None:
         """Raise what xarray would only raise on reading, because of what is declared."""
@@ -395,6 +397,19 @@ def _possible_remedies(variable: xr.Variable, error: XGroupError) -> Iterator[_R
     yield _Remedy(error)
 
 
+def _errstate(*, is_told: bool) -> np.errstate:
+    """Return whether numpy is to tell of numbers that end up beyond their type when they are scaled.
+
+    It does so of what is as stored, like with engine zarr; not of what is declared or only tried.
+    """
+    return np.errstate() if is_told else np.errstate(over="ignore", invalid="ignore")
+
+
+def _is_as_stored(planned: PlannedVariable) -> bool:
+    """Tell whether engine zarr would open a variable alike: nothing of it is declared."""
+    return planned.is_own and not planned.has_declared_decoding
+
+
 def _is_at_hand(variable: xr.Variable) -> bool:
     """Tell whether values that may not decode are in no store: of metadata, or none at all.
 
@@ -430,7 +445,8 @@ def _read_at_hand(
     for name, variable in undecoded.items():
         is_declared = group.planned[name].has_declared_decoding
         if is_declared and name in dataset and _is_at_hand(variable):
-            dataset.variables[name].copy(deep=False).load()
+            with _errstate(is_told=False):
+                dataset.variables[name].copy(deep=False).load()
 
 
 def _names_coordinates(group: BuiltGroup) -> bool:

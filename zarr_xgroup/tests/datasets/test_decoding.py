@@ -1,6 +1,7 @@
 """What xarray cannot decode: left undecoded alone, told of, and nothing else touched."""
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -377,3 +378,32 @@ def test_groups_that_are_alike_with_data_that_xarray_makes_coordinates() -> None
     for n in range(3):
         alone = oracle(xr.open_dataset, store, group=f"g{n}")
         assert_same(groups[f"/g{n}"], alone)
+
+
+def overflows(open_it: Callable[..., object], store: Any, **options: Any) -> list[str]:
+    """Return what numpy warns of while a store is opened."""
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        open_it(store, **options)
+    told = [str(item.message) for item in given if item.category is RuntimeWarning]
+    return [text for text in told if "consolidated" not in text]
+
+
+@pytest.mark.parametrize("dtype", ["i2", "f4", "f8"])
+def test_own_coordinates_beyond_their_type_are_told_as_by_engine_zarr(dtype: str) -> None:
+    own = coordinate("x", np.array([2, 3], dtype), scale_factor=1.7e308)
+    store: Any = memory_store(build(Group({"x": own, "v": Array([1.0, 2.0], ("x",))})))
+    told = overflows(xr.open_dataset, store, engine="xgroup")
+    assert told == overflows(xr.open_dataset, store, engine="zarr")
+    assert told == ["overflow encountered in multiply"]
+
+
+def test_attached_coordinates_beyond_their_type_are_not_told() -> None:
+    axis = {
+        "coordinates": [{"values": {"explicit": [2, 3]}}],
+        "attributes": {"scale_factor": 1.7e308},
+    }
+    field = Array([1.0, 2.0], ("x",), declaring("cs", cs={"crs": [{"axes": {"x": axis}}]}))
+    store: Any = memory_store(build(Group({"a": Group({"v": field}), "b": Group({"v": field})})))
+    assert overflows(xr.open_datatree, store, engine="xgroup") == []
+    assert np.isinf(opened(xr.open_datatree, store)["b"]["x"].values).all()
