@@ -89,6 +89,15 @@ def check_not_contradicted(
             raise XGroupMetadataError(message)
 
 
+def unusable_consolidated(problem: XGroupError, store: str) -> XGroupError:
+    """Return the error of consolidated metadata that are asked for and cannot be used."""
+    if isinstance(problem, XGroupMetadataError):
+        message = _("{store}: {reason}; open it with consolidated=False, and consolidate it anew")
+    else:
+        message = _("{store}: {reason}; open it with consolidated=False")
+    return type(problem)(message.format(store=store, reason=problem))
+
+
 def check_foreign_root(snapshot: Snapshot, found: Found) -> None:
     """Raise XGroupStoreError unless the root of a foreign store is a group."""
     document = snapshot.document("")

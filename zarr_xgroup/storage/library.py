@@ -47,6 +47,7 @@ from zarr_xgroup.storage.checks import (
     other_format,
     unlisted,
     unreadable_ends,
+    unusable_consolidated,
 )
 from zarr_xgroup.storage.failures import reason_of
 from zarr_xgroup.storage.foreign import ForeignStores
@@ -368,7 +369,7 @@ class Library:
                 check_not_contradicted(snapshot, at, nodes or {}, found)
             except XGroupError as problem:
                 if required:
-                    raise
+                    raise unusable_consolidated(problem, snapshot.name) from problem
                 if isinstance(problem, XGroupMetadataError):
                     self.findings.append(_read_node_by_node(snapshot, Node(number, at), problem))
                 continue  # a store may refuse to say that it has none

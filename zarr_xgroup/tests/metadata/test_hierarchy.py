@@ -961,6 +961,9 @@ MALFORMED: dict[str, tuple[Any, str]] = {
 }
 
 
+REMEDY = "open it with consolidated=False, and consolidate it anew"
+
+
 def malformed(zarr_format: ZarrFormat, consolidated: Any) -> Contents:
     contents = build(SMALL, zarr_format)
     if zarr_format == 2:
@@ -987,7 +990,7 @@ def test_malformed_consolidated_metadata_is_told_of_and_not_used(
         assert_same(ours, opened(function, plain))
         with pytest.raises(XGroupMetadataError) as error:
             function(store, engine="xgroup", consolidated=True)
-        assert str(error.value) == reason
+        assert str(error.value) == f"recording store: {reason}; {REMEDY}"
         opened(function, store, consolidated=False)
 
 
@@ -1020,8 +1023,12 @@ def test_consolidated_metadata_that_make_an_array_of_a_group(zarr_format: ZarrFo
     dataset, (warning,) = opened_with_warnings(xr.open_dataset, store, group="g")
     assert "its consolidated metadata make an array of the group '/g'" in str(warning)
     assert_same(dataset, oracle(xr.open_dataset, store, group="g", consolidated=False))
-    with pytest.raises(XGroupMetadataError, match="make an array of the group '/g'"):
+    with pytest.raises(XGroupMetadataError) as error:
         opened(xr.open_dataset, store, group="g", consolidated=True)
+    assert str(error.value) == (
+        f"{store}: its consolidated metadata make an array of the group '/g'; {REMEDY}"
+    )
+    assert_same(opened(xr.open_dataset, store, group="g", consolidated=False), dataset)
 
 
 def test_v2_consolidated_metadata_that_cannot_be_read() -> None:
@@ -1033,6 +1040,9 @@ def test_v2_consolidated_metadata_that_cannot_be_read() -> None:
     assert len(told) <= 1
     text = "/.zmetadata cannot be read: no permission (PermissionError: no)"
     assert all(text in str(item) for item in told)
+    with pytest.raises(XGroupStoreError) as error:
+        opened(xr.open_datatree, store, consolidated=True)
+    assert str(error.value) == f"recording store: {text}; open it with consolidated=False"
 
 
 @each_format
