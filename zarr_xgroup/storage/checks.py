@@ -19,8 +19,8 @@ from zarr_xgroup.metadata.snapshots import Snapshot
 _NAMED_GROUPS = 10
 
 
-def check_group(snapshot: Snapshot, group: str) -> None:
-    """Raise unless the group asked for is one.
+def check_group(snapshot: Snapshot, group: str, near: Sequence[str]) -> None:
+    """Raise unless the group asked for is one; groups near it are named where it is not there.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def check_group(snapshot: Snapshot, group: str) -> None:
         problem = snapshot.problems.get(group)
         if problem is not None:
             raise _of_store(problem, snapshot.name)
-        raise XGroupGroupError(_no_group(snapshot, group))
+        raise XGroupGroupError(_no_group(snapshot, group, near))
     if document.is_array and not group:
         message = _("{store} is an array, not a group of arrays").format(store=snapshot.name)
         raise XGroupGroupError(message)
@@ -47,14 +47,13 @@ def check_group(snapshot: Snapshot, group: str) -> None:
         raise XGroupGroupError(message)
 
 
-def _no_group(snapshot: Snapshot, group: str) -> str:
+def _no_group(snapshot: Snapshot, group: str, near: Sequence[str]) -> str:
     message = _("There is no group {group!r} in {store}").format(
         group=f"/{group}", store=snapshot.name
     )
-    if snapshot.consolidated_at == "":
-        names = [f"/{path}" for path in snapshot.subtree("")][:_NAMED_GROUPS]
-        return message + _("; groups there are: {names}").format(names=", ".join(names))
-    return message + _("; xarray.open_groups(..., engine='xgroup') shows which there are")
+    groups = list(snapshot.subtree("")) if snapshot.consolidated_at == "" else near
+    names = ", ".join(f"/{path}" for path in groups[:_NAMED_GROUPS])
+    return message + _("; groups there are: {names}").format(names=names) if names else message
 
 
 def check_not_stale(snapshot: Snapshot, read: Iterable[str]) -> None:

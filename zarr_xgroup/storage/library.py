@@ -320,7 +320,9 @@ class Library:
                 snapshot.learn_node(path, values)
             self._learn_consolidated(number, found, consolidated)
             check_not_stale(snapshot, found)
-            check_group(snapshot, group)
+            is_there = snapshot.document(group) is not None or group in snapshot.problems
+            are_known = is_there or snapshot.consolidated_at == ""
+            check_group(snapshot, group, [] if are_known else await _groups_near(store, group))
             if listing is not None and not snapshot.is_listed(group):
                 self._keep_listing(number, group, await listing)
         finally:
@@ -589,13 +591,27 @@ async def _why_nothing(
         ends = await _read_ends(reader, [group], {"zarr_format": other})
         if other in (format_of(ends[group]), format_of(ends[""])):
             return other_format(group, name, other)
-    listed = await reader.names("")
+    return nothing_found(group, name, await _groups_in(reader, ""))
+
+
+async def _groups_near(store: Store, group: str) -> list[str]:
+    """Return the lowest group above one that is not there, and the groups in it."""
+    reader = StoreReader(store)
+    above = ["", *ancestor_paths(group)]
+    found = await _read_ends(reader, above, {})
+    there = [path for path in above if _is_group(found[path], f"/{path}")]
+    inside = await _groups_in(reader, there[-1]) if there else []
+    return there[-1:] + inside if inside or there != [""] else []
+
+
+async def _groups_in(reader: StoreReader, at: str) -> list[str]:
+    """Return the groups directly in a place, as far as it can be listed."""
+    listed = await reader.names(at)
     usable = filter(is_node_name, listed if isinstance(listed, set) else ())
-    names = sorted(usable, key=_likelihood)[:_LOOKED_AT]
+    paths = [join_path(at, name) for name in sorted(usable, key=_likelihood)[:_LOOKED_AT]]
     keys = (*NODE_KEYS[3], *NODE_KEYS[2])
-    nodes = zip(names, await gather(lambda path: reader.node(path, keys), names), strict=True)
-    inside = [at for at, values in nodes if _is_group(values, f"/{at}")]
-    return nothing_found(group, name, inside)
+    nodes = zip(paths, await gather(lambda path: reader.node(path, keys), paths), strict=True)
+    return [path for path, values in nodes if _is_group(values, f"/{path}")]
 
 
 def _likelihood(name: str) -> tuple[bool, str]:

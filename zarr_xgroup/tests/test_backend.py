@@ -555,8 +555,12 @@ def test_no_such_group(function: Open, tmp_path: Path, zarr_format: ZarrFormat) 
     with pytest.raises(XGroupGroupError) as error:
         function(path, engine="xgroup", group="/sub/nope")
     assert str(error.value) == (
-        f"There is no group '/sub/nope' in {path}; xarray.open_groups(..., engine='xgroup') shows "
-        "which there are"
+        f"There is no group '/sub/nope' in {path}; groups there are: /sub, /sub/deep"
+    )
+    with pytest.raises(XGroupGroupError) as error:
+        function(path, engine="xgroup", group="/nope/x/y")
+    assert str(error.value) == (
+        f"There is no group '/nope/x/y' in {path}; groups there are: /, /nothing, /sub"
     )
 
 
