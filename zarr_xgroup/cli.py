@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import logging
 import os
 import sys
 import warnings
@@ -49,6 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             # Not every encoding has every letter of a translation, or of a name.
             stream.reconfigure(errors="backslashreplace")
+    # What libraries log of an error, tracebacks and all, is told in a sentence.
+    logging.basicConfig(handlers=[logging.NullHandler()])
     try:
         options = _parser().parse_args(arguments)
         status: int = options.run(options)

@@ -478,3 +478,12 @@ def test_documents_are_counted_for_whoever_watches(store: str) -> None:
     counted = tally.asked
     zarr_xgroup.explain(store)
     assert tally.asked == counted
+
+
+def test_what_libraries_log_is_not_printed(store: str) -> None:
+    program = (
+        "import logging, sys, zarr_xgroup.cli\n"
+        f"zarr_xgroup.cli.main(['explain', {store!r}, '--json'])\n"
+        "logging.getLogger('gcsfs').error('a traceback')\n"
+    )
+    assert run(sys.executable, "-c", program).stderr == ""
