@@ -425,10 +425,16 @@ class _Search(Generic[T]):
         if not is_nested:  # reasons of reasons of reasons would grow without bound
             reasons = self._reasons(outcomes)
             tried = [f"{node} ({why})" for node, why in zip(tried, reasons, strict=True)]
+        if reference.uri is None and self._leads_above(reference.node):
+            tried.insert(0, _("above the root of the store"))
         place, target = str(fragment), str(reference)
         reason = _("leads nowhere, tried {tried}").format(tried=", ".join(tried))
         message = f"{place}: {target!r} {reason}"
         return XGroupReferenceError(message, place=place, target=target, reason=reason)
+
+    def _leads_above(self, path: str) -> bool:
+        """Tell whether a path leads out of the store: perhaps a group of one was opened as a store."""
+        return relative_path(self._referrer.group.path, path) is None
 
     def _reasons(self, outcomes: Sequence[tuple[Node, _Found[Any]]]) -> list[str]:
         """Return why candidates do not fit; where a store has to be asked, of all at once."""

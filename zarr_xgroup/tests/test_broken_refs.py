@@ -29,11 +29,17 @@ from zarr_xgroup import (
 )
 from zarr_xgroup.conventions import ConventionHandler, register, registry
 from zarr_xgroup.tests.builders import (
+    Array,
+    Group,
     Json,
     ZarrFormat,
+    build,
+    coordinate,
     declaring,
+    opened,
     opened_with_warnings,
     without_principal,
+    write_local,
 )
 from zarr_xgroup.tests.documents import ALL_FORMS, STORES, array, committed, group, write
 
@@ -783,3 +789,16 @@ def test_any_json_opens(tmp_path: Path, key: str, value: Any) -> None:
         assert {"data", "plain"} <= set(result.data_vars)
         assert result["plain"].attrs == {"long_name": "sound"}
         assert result["plain"].values.tolist() == [1.0, 2.0, 3.0]
+
+
+def test_a_group_of_a_store_that_was_opened_as_a_store(tmp_path: Path) -> None:
+    values = {"external": {"node": "../axes/x"}}
+    cs = {"crs": [{"axes": {"x": {"coordinates": [{"values": values}]}}}]}
+    fields = Group({"a": Array([1.0], ("x",), declaring("cs", cs=cs))})
+    root = Group({"fields": fields, "axes": Group({"x": coordinate("x", [2.0])})})
+    path = write_local(build(root), tmp_path / "s.zarr")
+    assert "x" in opened(xr.open_dataset, path, group="fields").coords
+    _dataset, (warning,) = opened_with_warnings(xr.open_dataset, path / "fields")
+    assert (
+        "'../axes/x' leads nowhere, tried above the root of the store, /axes/x (not found in store)"
+    ) in str(warning)
