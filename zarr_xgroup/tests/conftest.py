@@ -1,16 +1,17 @@
-"""Fixtures: servers that stores are put behind."""
+"""Fixtures: servers that stores are put behind, and a record of stores that are closed."""
 
 import asyncio
 import gc
 import inspect
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from importlib.util import find_spec
 from typing import Any
 
 import fsspec
 import pytest
+from zarr.storage import LocalStore
 
 from zarr_xgroup.tests.builders import Contents
 from zarr_xgroup.tests.servers import (
@@ -130,3 +131,41 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     names = inspect.signature(pyfuncitem.obj).parameters
     asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
     return True
+
+
+@pytest.fixture
+def closed_stores(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Record the stores that are closed."""
+    closed: list[Any] = []
+    close = LocalStore.close
+
+    def record(store: LocalStore) -> None:
+        closed.append(store)
+        close(store)
+
+    monkeypatch.setattr(LocalStore, "close", record)
+    return closed
+
+
+@pytest.fixture
+def dask_workers() -> Callable[[int], AbstractContextManager[Any]]:
+    """Return what starts a number of workers of dask, processes each, and gives their client."""
+    distributed = pytest.importorskip("distributed")
+
+    @contextmanager
+    def started(number: int) -> Iterator[Any]:
+        with (
+            distributed.LocalCluster(
+                n_workers=number,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=None,
+                # Its server starts all the same, on a port that only one process can have.
+                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+                host="127.0.0.1",
+            ) as cluster,
+            distributed.Client(cluster) as client,
+        ):
+            yield client
+
+    return started

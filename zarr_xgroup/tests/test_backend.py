@@ -741,20 +741,6 @@ def test_the_engine_is_installed() -> None:
 # Closing.
 
 
-@pytest.fixture
-def closed_stores(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Record the stores that are closed."""
-    closed: list[Any] = []
-    close = LocalStore.close
-
-    def record(store: LocalStore) -> None:
-        closed.append(store)
-        close(store)
-
-    monkeypatch.setattr(LocalStore, "close", record)
-    return closed
-
-
 def close_all(result: Any) -> None:
     for each in result.values() if isinstance(result, dict) else [result]:
         each.close()

@@ -178,24 +178,14 @@ def located(uri: str) -> Group:
 GEODETIC = {"x": "lon", "y": "lat"}
 
 
-def test_workers_compute_coordinates_and_those_of_other_stores(tmp_path: Path) -> None:
-    distributed = pytest.importorskip("distributed")
+def test_workers_compute_coordinates_and_those_of_other_stores(
+    tmp_path: Path, dask_workers: Any
+) -> None:
     values = np.arange(24.0).reshape(4, 6)
     geo = Group({name: Array(values, ("y", "x"), chunks=(2, 3)) for name in GEODETIC.values()})
     other = write_local(build(Group({"geo": geo})), tmp_path / "other.zarr")
     path = write_local(build(Group({"g": located(other.as_uri())})), tmp_path / "s.zarr")
-    with (
-        distributed.LocalCluster(
-            n_workers=1,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=None,
-            # Its server starts all the same, on a port that only one process can have.
-            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
-            host="127.0.0.1",
-        ) as cluster,
-        distributed.Client(cluster),
-    ):
+    with dask_workers(1):
         dataset = opened(xr.open_dataset, path, group="g", chunks={})
         assert float((dataset["v"] * dataset["lat"]).sum().compute()) == values.sum()
         expected = opened(xr.open_dataset, path, group="g")["xc"].values

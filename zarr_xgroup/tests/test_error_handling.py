@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import pytest
 import xarray as xr
-from zarr.storage import LocalStore
 
 import zarr_xgroup
 from zarr_xgroup import (
@@ -575,20 +574,6 @@ def test_a_choice_that_was_made_is_told_without_an_error(paths: list[str], text:
 
 
 # Warnings as errors, and suppressed.
-
-
-@pytest.fixture
-def closed_stores(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Record the stores that are closed."""
-    closed: list[Any] = []
-    close = LocalStore.close
-
-    def record(store: LocalStore) -> None:
-        closed.append(store)
-        close(store)
-
-    monkeypatch.setattr(LocalStore, "close", record)
-    return closed
 
 
 #: Gives a warning of every kind that an open can give.

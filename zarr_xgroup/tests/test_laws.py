@@ -339,21 +339,9 @@ def test_closing_is_not_undone_nor_prevented_by_pickling(tmp_path: Path) -> None
     np.testing.assert_array_equal(copy["lat"].values, np.arange(4.0))
 
 
-def test_computing_in_another_process(tmp_path: Path) -> None:
-    distributed = pytest.importorskip("distributed")
+def test_computing_in_another_process(tmp_path: Path, dask_workers: Any) -> None:
     path = write_local(build(Group({"g": ONE_GROUP}), consolidated=True), tmp_path / "s.zarr")
-    with (
-        distributed.LocalCluster(
-            n_workers=1,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=None,
-            # Its server starts all the same, on a port that only one process can have.
-            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
-            host="127.0.0.1",
-        ) as cluster,
-        distributed.Client(cluster),
-    ):
+    with dask_workers(1):
         tree = opened(xr.open_datatree, path, chunks={})
         assert float(tree["g/v"].mean().compute()) == 3.5
         dataset = opened(xr.open_dataset, path, group="g", chunks={})

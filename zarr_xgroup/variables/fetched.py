@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from xarray.backends import BackendArray
 from xarray.core import indexing
+
+from zarr_xgroup.variables.outer import OuterArray
 
 
 class FetchedArray(BackendArray):
@@ -36,7 +37,7 @@ class FetchedArray(BackendArray):
         return self[key]
 
 
-class EndsFetched(BackendArray):
+class EndsFetched(OuterArray):
     """A lazy array of which the first and the last value were fetched.
 
     Parameters
@@ -53,16 +54,6 @@ class EndsFetched(BackendArray):
         self._last = last
         self.shape = variable.shape
         self.dtype = variable.dtype
-
-    def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
-        """Return the values at a key of any of xarray's kinds."""
-        return indexing.explicit_indexing_adapter(
-            key, self.shape, indexing.IndexingSupport.OUTER, self._read
-        )
-
-    async def async_getitem(self, key: indexing.ExplicitIndexer) -> Any:
-        """Return the values at a key (for `xarray.Dataset.load_async`)."""
-        return await asyncio.to_thread(self.__getitem__, key)
 
     def _read(self, key: tuple[Any, ...]) -> Any:
         if not any(isinstance(part, np.ndarray) for part in key):

@@ -7,7 +7,6 @@ metadata of one array, never what else is known of the store.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -35,6 +34,7 @@ from zarr_xgroup.variables.fillvalues import (
     can_hold,
     plain_fill_value,
 )
+from zarr_xgroup.variables.outer import OuterArray
 
 #: Where templates are opened: nothing is read of them.
 _NOWHERE = StorePath(MemoryStore(), "template")
@@ -83,7 +83,7 @@ class StoredArray(BackendArray):
         return StoredArray, (self.store, self.path, self.template)
 
 
-class TransposedArray(BackendArray):
+class TransposedArray(OuterArray):
     """A lazy array with its axes in reverse order.
 
     What xarray makes of a lazy array by transposing it cannot be indexed with integers.
@@ -98,16 +98,6 @@ class TransposedArray(BackendArray):
         self.array = array
         self.shape = array.shape[::-1]
         self.dtype = array.dtype
-
-    def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
-        """Return the values at a key of any of xarray's kinds."""
-        return indexing.explicit_indexing_adapter(
-            key, self.shape, indexing.IndexingSupport.OUTER, self._read
-        )
-
-    async def async_getitem(self, key: indexing.ExplicitIndexer) -> Any:
-        """Return the values at a key (for `xarray.Dataset.load_async`)."""
-        return await asyncio.to_thread(self.__getitem__, key)
 
     def _read(self, key: tuple[Any, ...]) -> Any:
         is_basic = not any(isinstance(part, np.ndarray) for part in key)

@@ -1082,9 +1082,8 @@ def test_options_that_cannot_be_used_are_told_at_once(options: Any) -> None:
 
 
 def test_computing_in_two_processes_with_coordinates_elsewhere(
-    s3_server: S3Server, http_server: FileServer
+    s3_server: S3Server, http_server: FileServer, dask_workers: Any
 ) -> None:
-    distributed = pytest.importorskip("distributed")
     pytest.importorskip("s3fs")
     row, column = np.indices((20, 30))
     lat = Array(row * 4.0 + column * 0.125, ("y", "x"), {"units": "degrees_north"}, chunks=(5, 30))
@@ -1094,18 +1093,7 @@ def test_computing_in_two_processes_with_coordinates_elsewhere(
     values = row * 30.0 + column
     data = Array(values, ("y", "x"), declaring("ref", **there), chunks=(5, 30))
     url = s3_server.upload("product", build(Group({"v": data})))
-    with (
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=None,
-            # Its server starts all the same, on a port that only one process can have.
-            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
-            host="127.0.0.1",
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with dask_workers(2) as client:
         dataset = opened(xr.open_dataset, url, storage_options=s3_server.options, chunks={})
         assert not any(path.startswith("/lat/c/") for path in http_server.paths())
         weights = np.cos(np.deg2rad(dataset["lat"]))
