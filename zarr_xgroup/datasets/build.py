@@ -129,6 +129,9 @@ class Builder:
             if key not in attributes:
                 attributes[key] = copy_of(value)
         attributes.update(planned.rewritten)
+        if self._wishes.decode_times:
+            for key, value in planned.of_times.items():
+                attributes.setdefault(key, copy_of(value))
         if planned.coordinates:
             variable.encoding["coordinates"] = " ".join(planned.coordinates)
         return self._with_values(planned, variable)

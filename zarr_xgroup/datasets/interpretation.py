@@ -101,6 +101,9 @@ class GroupReading:
         The names of its child groups.
     findings : tuple of Finding
         What was found about the group and its arrays, besides what interpretations say.
+    bounds_of_dropped : mapping of str to mapping
+        Units and calendars of times that are not wanted, by the names of their boundaries: xarray
+        decodes these by them all the same.
     like : GroupReading or None
         The reading of another group that differs from this one in nothing but where it is.
     """
@@ -109,6 +112,7 @@ class GroupReading:
     arrays: tuple[ArrayReading, ...]
     groups: frozenset[str]
     findings: tuple[Finding, ...]
+    bounds_of_dropped: Mapping[str, Mapping[str, Any]]
     like: GroupReading | None = None
 
 
@@ -174,7 +178,7 @@ class _Pattern:
             )
             for array, (name, document) in zip(self.reading.arrays, documents.items(), strict=True)
         )
-        return GroupReading(group, arrays, self.reading.groups, (), like=self.reading)
+        return replace(self.reading, node=group, arrays=arrays, findings=(), like=self.reading)
 
 
 class Interpreter:
@@ -410,8 +414,10 @@ class _GroupInterpretation:
         self.node = group
         self._snapshot = interpreter.lookup.snapshots[group.store]
         self.documents = self._snapshot.arrays(group.path)
-        for name in interpreter.dropped:
-            self.documents.pop(name, None)
+        dropped = [name for name in self.documents if name in interpreter.dropped]
+        self._bounds_of_dropped: dict[str, Mapping[str, Any]] = {}
+        for name in dropped:
+            self._bounds_of_dropped |= _times_of_bounds(self.documents.pop(name).attributes)
         self._inherited: dict[str, Inherited] = {}
         self._answers: list[_Answer] = []
         self.findings = list(_problems(interpreter, group))
@@ -420,7 +426,8 @@ class _GroupInterpretation:
         """Return all that the reading follows from but for where the group is."""
         documents = tuple((name, it.written()) for name, it in self.documents.items())
         groups = tuple(self._snapshot.groups(self.node.path))
-        return documents, groups, self._interpreter.surroundings_of(self.node)
+        surroundings = self._interpreter.surroundings_of(self.node)
+        return documents, groups, repr(self._bounds_of_dropped), surroundings
 
     def pattern(self, reading: GroupReading) -> _Pattern | None:
         """Return the group's reading for groups with the same contents, None if it is for no other."""
@@ -449,7 +456,8 @@ class _GroupInterpretation:
             self._array(name, template, assigned, siblings) for name, template in templates.items()
         ]
         groups = frozenset(self._snapshot.groups(self.node.path))
-        return GroupReading(self.node, tuple(arrays), groups, tuple(self.findings))
+        findings = tuple(self.findings)
+        return GroupReading(self.node, tuple(arrays), groups, findings, self._bounds_of_dropped)
 
     def _leave_out(self, name: str, error: XGroupError) -> None:
         self.findings.append(left_out(self.node.child(name), error))
@@ -597,6 +605,14 @@ def _merged(view: ArrayView, found: Sequence[Interpretation]) -> Interpretation:
         tuple(claim for item in found for claim in item.claims),
         tuple(view.resolver.followed.values()),
     )
+
+
+def _times_of_bounds(attributes: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return units and calendar of times by the name of their boundaries; nothing of all else."""
+    units, bounds = attributes.get("units"), attributes.get("bounds")
+    if not (isinstance(units, str) and "since" in units and isinstance(bounds, str)):
+        return {}
+    return {bounds: {key: attributes[key] for key in ("units", "calendar") if key in attributes}}
 
 
 #: What the conventions say of an array that follows none.

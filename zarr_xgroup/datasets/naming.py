@@ -234,6 +234,9 @@ class _Naming:
 
         So it does boundaries of times that have no units: of its own accord where a group has both.
         """
+        for name in self._reading.bounds_of_dropped:
+            if name in self._variables and self._variables[name].attribute("units") is None:
+                yield name, False
         for name, variable in self._variables.items():
             if "since" in str(variable.attribute("units")):
                 is_declared = "units" not in variable.own
@@ -264,6 +267,7 @@ class _Naming:
             variable.bounds_of,
             variable.rewritten,
             variable.transform_of,
+            self._reading.bounds_of_dropped.get(name, {}) if variable.is_own else {},
             name in times,
             times.get(name, False) or not DECODED_BY.isdisjoint(variable.added),
         )

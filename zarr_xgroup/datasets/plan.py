@@ -77,6 +77,8 @@ class PlannedVariable(msgspec.Struct, frozen=True, eq=False):
         about. They are left out if it has other values.
     rewritten : mapping of str to str
         Attributes in which paths were replaced by names.
+    of_times : mapping of str
+        Units and calendar of times that are not wanted, and whose boundaries it is.
     is_time : bool
         Whether xarray decodes it as times: because of its units, or of those of what it bounds.
     has_declared_decoding : bool
@@ -104,6 +106,7 @@ class PlannedVariable(msgspec.Struct, frozen=True, eq=False):
     bounds_of: str = ""
     rewritten: Mapping[str, str] = msgspec.field(default_factory=dict)
     transform_of: frozenset[str] = frozenset()
+    of_times: Mapping[str, Any] = msgspec.field(default_factory=dict)
     is_time: bool = False
     has_declared_decoding: bool = False
 

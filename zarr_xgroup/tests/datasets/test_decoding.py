@@ -407,3 +407,22 @@ def test_attached_coordinates_beyond_their_type_are_not_told() -> None:
     store: Any = memory_store(build(Group({"a": Group({"v": field}), "b": Group({"v": field})})))
     assert overflows(xr.open_datatree, store, engine="xgroup") == []
     assert np.isinf(opened(xr.open_datatree, store)["b"]["x"].values).all()
+
+
+@pytest.mark.parametrize("own", [{}, {"units": "hours since 2000-01-01"}], ids=["bare", "units"])
+@pytest.mark.parametrize("options", [{}, {"decode_times": False}, {"decode_cf": False}], ids=str)
+def test_boundaries_of_times_that_are_dropped(
+    own: Mapping[str, Any], options: Mapping[str, Any]
+) -> None:
+    """xarray decodes them by the units and the calendar of the times, which it drops afterwards."""
+
+    def group(calendar: str) -> Group:
+        times = {**TIME, "calendar": calendar, "bounds": "time_bounds"}
+        bounds = Array([[0.0, 59.0], [60.0, 61.0]], ("time", "nv"), own)
+        return Group({"time": Array([0.5, 60.5], ("time",), times), "time_bounds": bounds})
+
+    store: Any = memory_store(build(Group({it: group(it) for it in ("noleap", "360_day")})))
+    compare(xr.open_groups, store, drop_variables="time", **options)
+    compare(xr.open_dataset, store, group="noleap", drop_variables=["time"], **options)
+    bounds = opened(xr.open_dataset, store, group="360_day", drop_variables="time")["time_bounds"]
+    assert bounds.values[0, 1].calendar == "360_day"
