@@ -6,7 +6,7 @@ becomes the coordinates of an array with dimensions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -466,17 +466,18 @@ class _AlongAxis:
             return self._computed_bounds(source, below, above, offsets)
         if not isinstance(source, Stored | Literal):
             raise offsets.error(_("gives offsets to values that are no numbers"))
-        if self.array.describer.decoded_dtype(source).kind not in "iuf":
+        kind = self.array.describer.decoded_dtype(source).kind
+        if kind not in "iuf":
             raise offsets.error(_("gives offsets to values that are no numbers"))
+        if isinstance(source, Literal) and kind in "iu" and source.values.size:
+            _check_bounds([source.values.min().item(), source.values.max().item()], offsets)
         return Offset(source, below, above, self.sides)
 
     def _computed_bounds(
         self, source: Computed, below: float, above: float, offsets: Fragment
     ) -> Computed:
         function: Regular = source.function
-        ends = [function(position) for position in (0, self.length - 1)]
-        if not all(is_representable(end + n) for end in ends for n in (below, above)):
-            raise offsets.error(_("gives boundaries beyond 64 bits"))
+        _check_bounds([function(position) for position in (0, self.length - 1)], offsets)
         dtype = np.result_type(np.dtype(source.dtype), type(below), type(above)).str
         bounds = RegularBounds(function, below, above)
         shape, along = (self.length, 2), (self.name, self.sides)
@@ -581,6 +582,13 @@ def _regular(fragment: Fragment, length: int) -> Regular:
     if not is_representable(first + step * (length - 1)):
         raise fragment.error(_("has values beyond 64 bits"))
     return Regular(first, step)
+
+
+def _check_bounds(ends: Iterable[float], offsets: Fragment) -> None:
+    """Raise XGroupMetadataError unless 64 bits hold the boundaries of the least and the greatest value."""
+    below, above = two_numbers(offsets)
+    if not all(is_representable(end + n) for end in ends for n in (below, above)):
+        raise offsets.error(_("gives boundaries beyond 64 bits"))
 
 
 def _axis_lengths(array: ArrayView) -> Iterator[tuple[str, int | None]]:

@@ -236,6 +236,7 @@ class _Examined:
             all(map(_is_taken, names))
             and self._says_its_format(normalized)
             and not (len(names) > 1 and self._is_bare_copy(normalized))
+            and not self._is_copied_as_v2(normalized)
         )
 
     def _is_bare_copy(self, path: str) -> bool:
@@ -248,6 +249,15 @@ class _Examined:
         inside = (key for key in keys if posixpath.basename(key) not in DOCUMENT_NAMES[1:4])
         of_v2 = (posixpath.dirname(key) for key in keys)
         return bool(is_there) and not any(it.startswith(f"{path}/") for it in (*inside, *of_v2))
+
+    def _is_copied_as_v2(self, path: str) -> bool:
+        """Return whether the root has a copy in v2 of a group that is one of v3.
+
+        Alone it is opened as what it is, and engine zarr asks the root for it.
+        """
+        return f"{path}/zarr.json" in self._documents and f"{path}/.zgroup" in set(
+            _copied_keys(self._documents)
+        )
 
     def _says_its_format(self, path: str) -> bool:
         """Return whether no group of v2, of those that lead to a path, keeps its format to itself.

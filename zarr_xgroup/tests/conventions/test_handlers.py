@@ -1023,8 +1023,10 @@ def test_cs_a_term_along_the_axis_whatever_its_dimension_is_called() -> None:
     assert_variable(found["sigma"], "x", [0.0, 0.5, 1.0])
 
 
-def test_cs_boundaries_that_no_type_holds() -> None:
-    values = {"regular": [2**63 - 10, 1]}
+@pytest.mark.parametrize(
+    "values", [{"regular": [2**63 - 10, 1]}, {"explicit": [0, 2**63 - 10, -1]}], ids=str
+)
+def test_cs_boundaries_that_no_type_holds(values: dict[str, list[int]]) -> None:
     axes = x_of({"values": values, "boundaries": {"regular": [0, 100]}})
     with pytest.raises(XGroupMetadataError, match="gives boundaries beyond 64 bits"):
         cs_variables(axes)
