@@ -39,7 +39,7 @@ def describe_store(store_like: object) -> str:
     A store that has no name of its own is called by its type.
     """
     if isinstance(store_like, str | os.PathLike):
-        return told(os.fspath(store_like))
+        return told(os.fspath(store_like)) or "."  # as zarr reads it
     store = getattr(store_like, "store", store_like)
     return redact(str(store)) if isinstance(store, Store) else type(store_like).__name__
 

@@ -198,6 +198,7 @@ def test_no_credentials_are_left_in_any_text(parts: list[str], separator: str) -
 def test_how_stores_are_called(tmp_path: Path) -> None:
     assert describe_store("s3://k:secret@bucket/a?secret") == "s3://bucket/a"
     assert describe_store(tmp_path) == str(tmp_path)
+    assert describe_store("") == "."
     local = zarr.storage.LocalStore(tmp_path)
     assert describe_store(local) == f"file://{tmp_path}"
     assert describe_store(StorePath(local, "a")) == f"file://{tmp_path}"
