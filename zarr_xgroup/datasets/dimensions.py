@@ -141,8 +141,6 @@ def _with_phony_names(
 ) -> dict[str, tuple[str, ...]]:
     needed: Counter[int] = Counter()
     for name, dimensions in declared.items():
-        if None not in dimensions:
-            continue
         needed |= Counter(
             size
             for size, dimension in zip(shapes[name], dimensions, strict=True)

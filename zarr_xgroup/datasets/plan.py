@@ -26,6 +26,9 @@ from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.snapshots import Snapshot
 from zarr_xgroup.variables.sources import Source, Stored
 
+#: Attributes that name coordinates, or the boundaries of some.
+_OF_COORDINATES = ("coordinates", "bounds", "climatology")
+
 
 @dataclass(frozen=True)
 class Rival:
@@ -157,12 +160,12 @@ def without_principal(
     found = [(plan, list(_undeclared(plan))) for plan in plans]
     if not any(arrays for _each, arrays in found):
         return
-    referred = referred_arrays(plans, snapshot)
+    referred = {node for plan in plans for node in _referred(plan, snapshot)}
     known = {plan.node: plan for plan in plans} if is_tree else {}
     for plan, arrays in found:
         if arrays:
             parents = [known[node] for node in plan.node.ancestors() if node in known]
-            bare = without_coordinate(plan, referred, parents)
+            bare = without_coordinate(plan, snapshot, parents)
             others = [it for it in arrays if it.node not in referred]
             group = _attributes(plan, snapshot)
             if principal := declared_principal(group):
@@ -219,13 +222,16 @@ def _told(
 
 
 def without_coordinate(
-    plan: GroupPlan, referred: Collection[Node], parents: Collection[GroupPlan]
+    plan: GroupPlan, snapshot: Snapshot, parents: Collection[GroupPlan]
 ) -> dict[Node | None, tuple[str, ...]]:
     """Return the dimensions along which there is no coordinate, of each array of a group."""
+    places = [_attributes(plan, snapshot), *(it.document.attributes for it in plan.reading.arrays)]
+    naming = ({key: it.get(key) for key in _OF_COORDINATES} for it in places)
+    named = {node for it in naming for node in _named(plan, it, snapshot)}
     along = {
         dim
         for it in plan.variables
-        if it.is_coordinate or it.dims == (it.name,) or it.stored in referred
+        if it.is_coordinate or it.dims == (it.name,) or it.stored in named
         for dim in it.dims
     }
     sizes = _sizes(plan)
@@ -273,11 +279,6 @@ def _undeclared(plan: GroupPlan) -> Iterator[ArrayReading]:
     for array in plan.reading.arrays:
         if not array.has_principal and array.node.name not in coordinates:
             yield array
-
-
-def referred_arrays(plans: Iterable[GroupPlan], snapshot: Snapshot) -> set[Node]:
-    """Return the arrays that groups and their arrays refer to."""
-    return {node for plan in plans for node in _referred(plan, snapshot)}
 
 
 def _referred(plan: GroupPlan, snapshot: Snapshot) -> Iterator[Node]:

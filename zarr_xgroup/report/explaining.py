@@ -12,7 +12,6 @@ from zarr_xgroup.datasets.interpretation import ArrayReading
 from zarr_xgroup.datasets.plan import (
     GroupPlan,
     PlannedVariable,
-    referred_arrays,
     without_coordinate,
     without_principal,
 )
@@ -101,7 +100,6 @@ class _Explaining:
         self._snapshots = planned.library.snapshots
         self._snapshot = self._snapshots[0]
         self._by_node = {plan.node: plan for plan in self._plans}
-        self._referred = referred_arrays(self._plans, self._snapshot)
         self._declared: dict[tuple[type[ConventionHandler], Node], bool] = {}
 
     def explanation(self) -> Explanation:
@@ -126,7 +124,7 @@ class _Explaining:
             for planned in variables.values()
         }
         parents = [self._by_node[it] for it in plan.node.ancestors() if it in self._by_node]
-        missing = without_coordinate(plan, self._referred, parents)
+        missing = without_coordinate(plan, self._snapshot, parents)
         having: defaultdict[str, list[str]] = defaultdict(list)
         arrays = []
         for reading in plan.reading.arrays:

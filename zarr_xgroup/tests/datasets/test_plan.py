@@ -3,10 +3,14 @@
 from typing import Any
 
 import numpy as np
+import pytest
 import xarray as xr
 
 from zarr_xgroup import XGroupNoPrincipalWarning
+from zarr_xgroup.datasets.plan import without_principal
+from zarr_xgroup.datasets.planning import planning
 from zarr_xgroup.tests.builders import (
+    UUIDS,
     Array,
     Contents,
     Group,
@@ -65,3 +69,107 @@ def test_a_group_of_which_nothing_is_known_above() -> None:
     contents = below(build(Group({"a": grid()})), "g")
     (text,) = told(xr.open_dataset, contents, group="g")
     assert text.startswith(f"1 array {DECLARES_NONE}: /g/a")
+
+
+# What a finding says: why a declaration does not count, what is bare, what could be assumed.
+
+WRONG = {"zarr_conventions": [{"name": "cs", "uuid": "1"}]}
+PROJECTED = {"proj:code": "EPSG:4326"}
+X = coordinate("x", [1.0, 2.0, 3.0])
+Y = coordinate("y", [1.0, 2.0])
+
+
+def findings(
+    members: dict[str, Any], attributes: dict[str, Any], *assumed: str, is_tree: bool = False
+) -> dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    """Return, of each array that is told, why, what is bare and what could be assumed."""
+    store = memory_store(build(Group(members, attributes)))
+    with planning(store, {"assume_conventions": assumed}) as planned:
+        plans = planned.plan_tree(with_indexes=False)
+        snapshot = planned.library.snapshots[0]
+        found = list(without_principal(plans, snapshot, assumed=assumed, is_tree=is_tree))
+    return {str(it.node): (it.text.partition(" in ")[0], it.bare, it.assumable) for it in found}
+
+
+def why(place: str) -> str:
+    return f"{place}: 'cs' is declared with uuid '1', not with {UUIDS['cs']}"
+
+
+@pytest.mark.parametrize(
+    ("members", "attributes", "assumed", "expected"),
+    [
+        pytest.param({"a": grid()}, {}, (), {"/a": ("", ("y", "x"), ())}, id="nothing"),
+        pytest.param({"a": grid(), "x": X}, {}, (), {"/a": ("", ("y",), ())}, id="half"),
+        pytest.param({"a": grid(**WRONG)}, {}, (), {"/a": (why("/a"), ("y", "x"), ())}, id="own"),
+        pytest.param({"a": grid()}, WRONG, (), {"/a": (why("/"), ("y", "x"), ())}, id="group's"),
+        pytest.param(
+            {"a": grid(**WRONG), "b": grid()},
+            WRONG,
+            (),
+            {"/a": (why("/a"), ("y", "x"), ()), "/b": (why("/"), ("y", "x"), ())},
+            id="own before group's",
+        ),
+        pytest.param(
+            {"a": grid(ancillary_variables="b"), "b": grid()},
+            {},
+            (),
+            {"/a": ("", ("y", "x"), ())},
+            id="a reference to no coordinate",
+        ),
+        pytest.param(
+            {"a": grid(coordinates="b"), "b": grid(), "c": Array(np.ones(3), ("x",))},
+            {},
+            (),
+            {"/a": ("", (), ()), "/c": ("", (), ())},
+            id="a reference to a coordinate",
+        ),
+        pytest.param(
+            {"a": grid(), "b": grid()}, {"coordinates": "b"}, (), {"/a": ("", (), ())}, id="group"
+        ),
+        pytest.param(
+            {"a": Array([1.0], ("v",)), "t": grid(bounds="b"), "b": Array(np.ones((2, 1)), "yv")},
+            {},
+            (),
+            {"/a": ("", (), ()), "/t": ("", ("x",), ())},
+            id="boundaries",
+        ),
+        pytest.param(
+            {"a": grid(**PROJECTED), "b": grid(**{"spatial:shape": [2, 3]})},
+            {},
+            ("proj",),
+            {"/a": ("", ("y", "x"), ()), "/b": ("", ("y", "x"), ("spatial",))},
+            id="a CRS is not all",
+        ),
+        pytest.param(
+            {"a": grid(**PROJECTED), "b": Array(np.ones(4), ("t",)), "x": X, "y": Y},
+            {},
+            ("proj",),
+            {"/b": ("", ("t",), ())},
+            id="a CRS and coordinates",
+        ),
+        pytest.param(
+            {"a": grid(**PROJECTED), "x": X, "y": Y},
+            {},
+            (),
+            {"/a": ("", (), ("proj",))},
+            id="a CRS that is not read",
+        ),
+        pytest.param(
+            {"a": grid(), "x": X, "y": Y}, {}, ("proj",), {"/a": ("", (), ())}, id="no CRS"
+        ),
+        pytest.param(
+            {"a": grid(grid_mapping="crs"), "crs": Array(0, (), {"spatial:shape": [2, 3]})},
+            {},
+            (),
+            {"/a": ("", ("y", "x"), ("spatial",))},
+            id="in the grid mapping",
+        ),
+    ],
+)
+def test_what_is_told_of_an_array(
+    members: dict[str, Any],
+    attributes: dict[str, Any],
+    assumed: tuple[str, ...],
+    expected: dict[str, Any],
+) -> None:
+    assert findings(members, attributes, *assumed) == expected
