@@ -1014,3 +1014,8 @@ def test_arrays_that_share_a_size_share_the_renamed_dimensions() -> None:
         "B05": ("Y_B05", "X_B05"),
         "TCI": ("Y_B02", "X_B02"),
     }
+
+
+def test_a_dimension_of_length_one_called_as_a_scalar_array() -> None:
+    settled, _told = settle({"s": document([], []), "v": document([1], ["s"])})
+    assert settled == {"s": (), "v": ("s_v",)}

@@ -1,6 +1,7 @@
 """Whom an array's interpretation holds for, and which conventions are asked for it."""
 
 import numpy as np
+import pyproj
 import xarray as xr
 
 from zarr_xgroup.tests.builders import (
@@ -48,3 +49,22 @@ def test_groups_that_differ_in_nothing_but_what_is_declared_above() -> None:
         for number, name in enumerate(order):
             expected = {"y", "x"} if name == "p" else set()
             assert set(tree[f"{number}/g"].coords) == expected
+
+
+def test_arrays_of_which_one_refers_to_itself() -> None:
+    flagged = Array(np.ones(3), ("x",), declaring("CF", ancillary_variables="/b"))
+    dataset = opened(xr.open_dataset, memory_store(build(Group(dict.fromkeys("abc", flagged)))))
+    named = {name: dataset[name].attrs["ancillary_variables"] for name in "abc"}
+    assert named == {"a": "b", "b": "/b", "c": "b"}
+
+
+def test_groups_of_which_one_has_a_crs_of_its_own() -> None:
+    attributes = {"spatial:dimensions": ["y", "x"], "spatial:transform": [1, 0, 0, 0, 1, 0]}
+    attributes |= declaring("spatial", "proj", **{"proj:code": "EPSG:3857"})
+    grid = Array(np.ones((2, 2)), ("y", "x"), attributes)
+    own = Array(0, (), {"crs_wkt": pyproj.CRS("EPSG:4326").to_wkt()})
+    groups = {"p": Group({"a": grid}), "q": Group({"a": grid, "spatial_ref": own})}
+    found, told = opened_with_warnings(xr.open_groups, memory_store(build(Group(groups))))
+    names = {path: found[path].x.attrs["standard_name"] for path in ("/p", "/q")}
+    assert names == {"/p": "projection_x_coordinate", "/q": "longitude"}
+    assert [warning.paths for warning in told] == [("/q/a",)]
