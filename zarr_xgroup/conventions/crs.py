@@ -212,7 +212,8 @@ def _grid_mapping(text: str) -> Mapping[str, Any]:
 @lru_cache
 def _axis_attributes(text: str) -> dict[str, dict[str, str]]:
     parsed = _parsed(text)
-    if parsed is None:
+    # pyproj takes an axis of geocentric coordinates for a northing.
+    if parsed is None or parsed.is_geocentric:
         return {name: {"axis": name} for name in ("X", "Y")}
     axes = {axis["axis"]: dict(axis) for axis in parsed.cs_to_cf() if "axis" in axis}
     horizontal = [a for a in parsed.axis_info if a.direction in _HORIZONTAL]

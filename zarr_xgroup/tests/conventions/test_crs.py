@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zarr_xgroup.conventions.crs import Crs, crs_in, is_geographic
+from zarr_xgroup.conventions.crs import Crs, conflicting_grid_mapping, crs_in, is_geographic
 from zarr_xgroup.conventions.crs_texts import names_no_file
 
 _DATUM = (
@@ -372,3 +372,115 @@ def test_a_projection_without_one_of_its_parameters_is_passed_on_as_wkt() -> Non
     attributes = Crs("proj:wkt2", WKT1_PROJECTED).grid_mapping()
     assert set(attributes) == {"crs_wkt", "spatial_ref"}
     assert "Transverse" in attributes["crs_wkt"]
+
+
+#: Texts, each with title, code, name of a variable, and whether the first axis runs north or south.
+DESCRIBED = {
+    "EPSG:4326": ("WGS 84", "EPSG:4326", "EPSG_4326", True),
+    "OGC:CRS84": ("WGS 84 (CRS84)", "OGC:CRS84", "OGC_CRS84", False),
+    "EPSG:32633": ("WGS 84 / UTM zone 33N", "EPSG:32633", "EPSG_32633", False),
+    "EPSG:3035": ("ETRS89-extended / LAEA Europe", "EPSG:3035", "EPSG_3035", True),
+    "EPSG:2048": ("Hartebeesthoek94 / Lo19", "EPSG:2048", "EPSG_2048", False),
+    WKT2_ROTATED: ("Rotated pole", None, "Rotated_pole", False),
+    "(no CRS)": ("(no CRS)", None, "no_CRS", False),
+    "x" * 50: ("x" * 50, None, "x" * 40, False),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), DESCRIBED.items(), ids=range(len(DESCRIBED)))
+def test_what_a_crs_is_called(text: str, expected: tuple[str, str | None, str, bool]) -> None:
+    crs = Crs("name", text)
+    assert (crs.title, crs.code, crs.variable_name, crs.is_north_first) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "other", "is_same"),
+    [
+        ("EPSG:4326", "EPSG:4326", True),
+        ("no CRS", "no CRS", True),
+        ("EPSG:4326", "OGC:CRS84", True),  # but for the order of their axes
+        ("EPSG:4326", WKT1, True),
+        ("EPSG:32633", WKT2_PROJECTED, True),
+        ("EPSG:32633", "EPSG:32632", False),
+        (WKT2_ROTATED, WKT2_GEOCENTRIC, False),
+        ("EPSG:4326", "no CRS", None),
+        ("other", "no CRS", None),
+    ],
+)
+def test_which_are_the_same(text: str, other: str, is_same: bool | None) -> None:
+    one, two = Crs("proj:code", text), Crs("crs_wkt", other)
+    for pair in ((one, two), (two, one)):
+        assert pair[0].is_same(pair[1]) is (is_same is True)
+        assert pair[0].differs(pair[1]) is (is_same is False)
+
+
+def test_what_is_not_understood_stays_under_its_key() -> None:
+    assert Crs("proj:code", "no CRS").grid_mapping() == {"proj:code": "no CRS"}
+    understood = Crs("proj:code", "EPSG:32633").grid_mapping()
+    assert understood["spatial_ref"] == understood["crs_wkt"] == pyproj.CRS(32633).to_wkt()
+    assert "proj:code" not in understood
+
+
+def named(standard_name: str, units: str | None) -> dict[str, str | None]:
+    return {"standard_name": standard_name, "units": units}
+
+
+@pytest.mark.parametrize(
+    ("text", "x", "y"),
+    [
+        ("EPSG:4326", named("longitude", "degrees_east"), named("latitude", "degrees_north")),
+        ("EPSG:4807", named("longitude", None), named("latitude", None)),  # in grads
+        (
+            "EPSG:32633",
+            named("projection_x_coordinate", "metre"),
+            named("projection_y_coordinate", "metre"),
+        ),
+        ("EPSG:4978", {}, {}),  # geocentric: no axis lies along the ground
+        ("EPSG:5703", {}, {}),  # heights
+        ("no CRS", {}, {}),
+    ],
+)
+def test_what_coordinates_along_x_and_y_are(
+    text: str, x: dict[str, str | None], y: dict[str, str | None]
+) -> None:
+    found = Crs("proj:code", text).axis_attributes()
+    for axis, expected in (("X", x), ("Y", y)):
+        assert found[axis]["axis"] == axis
+        assert {key: found[axis].get(key) for key in expected} == expected
+        assert expected or set(found[axis]) == {"axis"}
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (
+            {"proj:code": "EPSG:4326", "proj:wkt2": "W"},
+            [("proj:wkt2", "W"), ("proj:code", "EPSG:4326")],
+        ),
+        ({"proj:epsg": 4326}, [("proj:epsg", "EPSG:4326")]),
+        ({"proj:projjson": {"b": 1, "a": 2}}, [("proj:projjson", '{"a": 2, "b": 1}')]),
+        ({"proj:code": True, "proj:wkt2": " ", "proj:epsg": 1.5, "code": "EPSG:4326"}, []),
+    ],
+)
+def test_what_attributes_give(values: Any, expected: list[tuple[str, str]]) -> None:
+    assert [(crs.key, crs.text) for crs in crs_in(values)] == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted", "expected"),
+    [
+        ({"grid_mapping_name": "a"}, {"grid_mapping_name": "b"}, "grid_mapping_name"),
+        ({"grid_mapping_name": "a"}, {"grid_mapping_name": "a"}, None),
+        ({"grid_mapping_name": "a"}, {}, None),
+        ({"long_name": "a"}, {"long_name": "b"}, None),
+        ({"earth_radius": 6371000}, {"earth_radius": 6371000.5}, None),
+        ({"earth_radius": 6371000}, {"earth_radius": 6371007.5}, "earth_radius"),
+        ({"false_easting": 0}, {"false_easting": 1e-10}, None),
+        ({"false_easting": 0}, {"false_easting": 1e-8}, "false_easting"),
+        ({"false_easting": 0}, {"false_easting": "1"}, None),
+        ({"false_easting": "0"}, {"false_easting": 1}, None),
+        ({"a": 0, "b": 1}, {"a": 0, "b": 2}, "b"),
+    ],
+)
+def test_which_grid_mappings_contradict(given: Any, wanted: Any, expected: str | None) -> None:
+    assert conflicting_grid_mapping(given, wanted) == expected
