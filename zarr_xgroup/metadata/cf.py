@@ -86,7 +86,7 @@ def candidate_paths(name: str, group: str) -> Iterator[str]:
     Yields
     ------
     str
-        Paths from the root of the store, without leading slash. None for a relative path
+        Paths from the root of the store, without leading slash; nothing for a relative path
         that leads above the root.
     """
     if "/" in name or name in (".", ".."):

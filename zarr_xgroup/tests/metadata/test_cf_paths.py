@@ -6,7 +6,13 @@ import pytest
 import xarray as xr
 
 from zarr_xgroup import XGroupResolutionWarning
-from zarr_xgroup.metadata.cf import references_in, with_names
+from zarr_xgroup.metadata.cf import (
+    candidate_paths,
+    names_in,
+    references_in,
+    referred_names,
+    with_names,
+)
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
@@ -84,3 +90,49 @@ def test_paths_and_names() -> None:
     ]
     assert with_names("grid_mapping", "/c: /x /y", {"/c": "crs", "/x": "x"}) == "crs: x /y"
     assert with_names("cell_measures", "area: area", {"area": "a_1"}) == "area: a_1"
+
+
+@pytest.mark.parametrize(
+    ("name", "group", "paths"),
+    [
+        ("lat", "a/b", ["a/b/lat", "a/lat", "lat"]),
+        ("lat", "", ["lat"]),
+        ("../lat", "a/b", ["a/lat"]),
+        ("c/lat", "a", ["a/c/lat"]),
+        ("/c//lat", "a", ["c/lat"]),
+        ("..", "a/b", ["a"]),
+        (".", "a", ["a"]),
+        ("./", "a", ["a"]),
+        ("/", "a", [""]),
+        ("../../lat", "a", []),
+        ("/../lat", "a", []),
+    ],
+)
+def test_where_a_name_may_lead(name: str, group: str, paths: list[str]) -> None:
+    assert list(candidate_paths(name, group)) == paths
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "renamed", "names"),
+    [
+        ("coordinates", "/a  b\tc", "A B c", ["/a", "b", "c"]),
+        ("coordinates", "/a: b", "A: B", ["/a:", "b"]),  # no roles there
+        ("formula_terms", "/a: /a b: b", "/a: A b: B", ["/a", "b"]),
+        ("grid_mapping", "/a: b", "A: B", ["/a:", "b"]),
+        ("grid_mapping", "b", "B", ["b"]),
+    ],
+)
+def test_names_and_roles(key: str, text: str, renamed: str, names: list[str]) -> None:
+    assert with_names(key, text, {"/a": "A", "b": "B"}) == renamed
+    assert names_in({key: text}, key) == names
+
+
+def test_what_is_no_text_refers_to_nothing() -> None:
+    for value in (None, 5, ["a"], {"a": "b"}):
+        assert names_in({"coordinates": value}, "coordinates") == []
+    assert names_in({}, "coordinates") == []
+    assert list(referred_names({"units": "m", "bounds": "b", "grid_mapping": "crs: x"})) == [
+        "b",
+        "crs",
+        "x",
+    ]
