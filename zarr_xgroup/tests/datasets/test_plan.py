@@ -164,6 +164,18 @@ def why(place: str) -> str:
             {"/a": ("", ("y", "x"), ("spatial",))},
             id="in the grid mapping",
         ),
+        pytest.param(
+            {
+                "a": grid(grid_mapping="crs"),
+                "crs": Array(0, (), {"spatial:shape": [2, 3]}),
+                "x": X,
+                "y": Y,
+            },
+            {},
+            (),
+            {"/a": ("", (), ())},
+            id="in the grid mapping, of no use",
+        ),
     ],
 )
 def test_what_is_told_of_an_array(
@@ -173,3 +185,15 @@ def test_what_is_told_of_an_array(
     expected: dict[str, Any],
 ) -> None:
     assert findings(members, attributes, *assumed) == expected
+
+
+def test_what_grids_lack_whose_group_declares_a_convention() -> None:
+    members = {"a": grid(), "b": Array(np.ones(4), ("t",)), "c": grid(), "y": Y}
+    told_of = findings({**members, "c": grid(coordinates="d"), "d": grid()}, declaring("spatial"))
+    assert told_of == {}
+    told_of = findings(members, declaring("spatial"))
+    assert set(told_of) == {"/a", "/c"}
+    text, bare, assumable = told_of["/a"]
+    assert text.startswith("its group declares 'spatial', but ")
+    assert text.endswith("it has no coordinates along 'x'")
+    assert (bare, assumable) == ((), ())
