@@ -116,8 +116,7 @@ class PlannedVariable(msgspec.Struct, frozen=True, eq=False):
     @property
     def stored(self) -> Node | None:
         """The array whose values, all of them, are those of the variable."""
-        source = self.source
-        return source.node if isinstance(source, Stored) and not source.first else None
+        return self.source.node if isinstance(self.source, Stored) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +166,7 @@ def without_principal(
             parents = [known[node] for node in plan.node.ancestors() if node in known]
             bare = without_coordinate(plan, snapshot, parents)
             others = [it for it in arrays if it.node not in referred]
-            group = _attributes(plan, snapshot)
+            group = _attributes(plan.node, snapshot)
             if principal := declared_principal(group):
                 yield from _lacking(others, bare, principal)
             else:
@@ -201,7 +200,7 @@ def _told(
     Where conventions are assumed that give an array its CRS and coordinates, nothing is lacking.
     """
     siblings = [array.node.name for array in plan.reading.arrays]
-    group = _attributes(plan, snapshot)
+    group = _attributes(plan.node, snapshot)
     of_group = why_not_declared(group)
     for array in arrays:
         node, attributes = array.node, array.document.attributes
@@ -225,7 +224,10 @@ def without_coordinate(
     plan: GroupPlan, snapshot: Snapshot, parents: Collection[GroupPlan]
 ) -> dict[Node | None, tuple[str, ...]]:
     """Return the dimensions along which there is no coordinate, of each array of a group."""
-    places = [_attributes(plan, snapshot), *(it.document.attributes for it in plan.reading.arrays)]
+    places = [
+        _attributes(plan.node, snapshot),
+        *(it.document.attributes for it in plan.reading.arrays),
+    ]
     naming = ({key: it.get(key) for key in _OF_COORDINATES} for it in places)
     named = {node for it in naming for node in _named(plan, it, snapshot)}
     along = {
@@ -239,7 +241,8 @@ def without_coordinate(
         theirs = _sizes(parent)
         dims = (it.name for it in parent.variables if it.dims == (it.name,))
         along.update(dim for dim in dims if dim in sizes and theirs.get(dim) == sizes[dim])
-    return {it.stored: tuple(dim for dim in it.dims if dim not in along) for it in plan.variables}
+    own = (it for it in plan.variables if it.is_own)
+    return {it.stored: tuple(dim for dim in it.dims if dim not in along) for it in own}
 
 
 def _sizes(plan: GroupPlan) -> dict[str, int]:
@@ -248,8 +251,8 @@ def _sizes(plan: GroupPlan) -> dict[str, int]:
     return {dim: size for it in arrays for dim, size in zip(it.dims, it.shape, strict=True)}
 
 
-def _attributes(plan: GroupPlan, snapshot: Snapshot) -> Mapping[str, Any]:
-    document = snapshot.document(plan.node.path)
+def _attributes(node: Node, snapshot: Snapshot) -> Mapping[str, Any]:
+    document = snapshot.document(node.path)
     return {} if document is None else document.attributes
 
 
@@ -260,13 +263,9 @@ def _of_grid(
 
     That is the attributes of its grid mapping variables, and ``multiscales`` of the group above.
     """
-    above = snapshot.document(plan.node.group.path)
-    if above is not None and plan.node.path:
-        yield {"multiscales": above.attributes.get("multiscales")}
+    yield {"multiscales": _attributes(plan.node.group, snapshot).get("multiscales")}
     for node in _named(plan, {"grid_mapping": attributes.get("grid_mapping")}, snapshot):
-        document = snapshot.document(node.path)
-        if document is not None:
-            yield document.attributes
+        yield _attributes(node, snapshot)
 
 
 def _undeclared(plan: GroupPlan) -> Iterator[ArrayReading]:
@@ -283,7 +282,7 @@ def _undeclared(plan: GroupPlan) -> Iterator[ArrayReading]:
 
 def _referred(plan: GroupPlan, snapshot: Snapshot) -> Iterator[Node]:
     """Yield the arrays that a group and its arrays refer to."""
-    yield from _named(plan, _attributes(plan, snapshot), snapshot)
+    yield from _named(plan, _attributes(plan.node, snapshot), snapshot)
     for array in plan.reading.arrays:
         yield from array.interpretation.referred
         yield from (

@@ -176,6 +176,13 @@ def why(place: str) -> str:
             {"/a": ("", (), ())},
             id="in the grid mapping, of no use",
         ),
+        pytest.param(
+            {"a": grid(**declaring("proj"), **PROJECTED), "spatial_ref": Array(0)},
+            {},
+            (),
+            {"/a": ("", ("y", "x"), ())},
+            id="a grid mapping that is not named",
+        ),
     ],
 )
 def test_what_is_told_of_an_array(
@@ -197,3 +204,23 @@ def test_what_grids_lack_whose_group_declares_a_convention() -> None:
     assert text.startswith("its group declares 'spatial', but ")
     assert text.endswith("it has no coordinates along 'x'")
     assert (bare, assumable) == ((), ())
+
+
+def test_what_groups_of_a_tree_have_of_each_other() -> None:
+    places = {"x": {"node": "/axes/lon"}, "y": {"node": "/axes/lat"}}
+    located = declaring("geolocation", geolocation={"geodetic": places})
+    levels = {"multiscales": {"tile_matrix_set": "WebMercatorQuad"}}
+    root = {
+        "axes": Group({"lon": grid(), "lat": grid()}),
+        "x": Array(np.ones((3, 2)), ("x", "y")),  # no coordinate, for all it is called so
+        "height": Array(np.ones(4), ("t",)),
+        "located": Group({"a": grid(**located)}),
+        "named": Group({"b": grid(coordinates="height"), "height": Group()}),
+        "pyramid": Group({"0": Group({"c": grid()})}, levels),
+    }
+    assert findings(root, {}, is_tree=True) == {
+        "/x": ("", ("x", "y"), ()),
+        "/located/a": ("", (), ()),
+        "/named/b": ("", ("y", "x"), ("cf",)),
+        "/pyramid/0/c": ("", ("y", "x"), ("geozarr",)),
+    }
