@@ -24,7 +24,6 @@ from zarr_xgroup.datasets.inheritance import Inherited, inherited_dimensions
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, retold
 from zarr_xgroup.findings import Finding, Kind, group_without, left_out
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import REFERRING
 from zarr_xgroup.metadata.dimensions import dimension_references
 from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import Node
@@ -392,8 +391,7 @@ class Interpreter:
         )
 
     def _is_significant(self, key: str, text: bytes) -> bool:
-        is_read = key in self._names or key.startswith(self._prefixes)
-        if is_read or (key in REFERRING and b"/" in text):
+        if key in self._names or key.startswith(self._prefixes):
             return True
         # References are read wherever they stand; an escaped letter may hide one.
         return b'"node"' in text or b"\\u" in text

@@ -68,3 +68,26 @@ def test_groups_of_which_one_has_a_crs_of_its_own() -> None:
     names = {path: found[path].x.attrs["standard_name"] for path in ("/p", "/q")}
     assert names == {"/p": "projection_x_coordinate", "/q": "longitude"}
     assert [warning.paths for warning in told] == [("/q/a",)]
+
+
+def test_what_a_group_says_is_not_of_the_groups_below() -> None:
+    array = Array(np.ones((2, 2)), ("y", "x"), declaring("proj"))
+    says = {"proj:code": "EPSG:4326"}
+    for order in ("pq", "qp"):
+        groups = {order[0]: Group({"a": array}, says), order[1]: Group({"a": array})}
+        found = opened(xr.open_groups, memory_store(build(Group(groups))))
+        assert "spatial_ref" in found[f"/{order[0]}"].coords
+        assert "spatial_ref" not in found[f"/{order[1]}"].coords
+    nested = Group({"p": Group({"a": array, "q": Group({"a": array})}, says)})
+    found = opened(xr.open_groups, memory_store(build(nested)))
+    assert "spatial_ref" in found["/p"].coords
+    assert "spatial_ref" not in found["/p/q"].coords
+
+
+def test_cf_that_is_declared_goes_before_what_is_assumed() -> None:
+    axes = {"x": {"coordinates": [{"values": {"explicit": [3.0, 4.0]}}]}}
+    array = Array(np.ones(2), ("x",), declaring("CF", cs={"crs": [{"axes": axes}]}))
+    above = Array([1.0, 2.0], ("x",))
+    store = memory_store(build(Group({"x": above, "g": Group({"a": array})})))
+    dataset = opened(xr.open_dataset, store, group="g", assume_conventions="cs")
+    assert dataset["x"].values.tolist() == [1.0, 2.0]
