@@ -1,6 +1,9 @@
 """Names of dimensions that several arrays of a group have, with other coordinates."""
 
+from typing import Any
+
 import numpy as np
+import pytest
 import xarray as xr
 
 from zarr_xgroup.tests.builders import (
@@ -26,3 +29,164 @@ def test_arrays_with_the_same_other_coordinates_share_the_other_dimension() -> N
     assert dims == {"a": ("x",), "b": ("x_b",), "c": ("x_b",), "d": ("x",)}
     assert dataset["x_b"].values.tolist() == [3, 4]
     assert all("renamed 'x' -> 'x_b'" in str(warning) for warning in told)
+
+
+def array(dims: str, *conventions: str, **attributes: Any) -> Array:
+    """Return an array of two values along each dimension, which are named by one letter each."""
+    declared = declaring(*conventions) if conventions else {}
+    return Array(np.ones((2,) * len(dims)), tuple(dims), {**declared, **attributes})
+
+
+def names_of(dataset: xr.Dataset) -> dict[str, Any]:
+    """Return what each variable names: its coordinates, or its grid mapping."""
+    encodings = {str(name): it.encoding for name, it in dataset.variables.items()}
+    return {
+        name: named
+        for name, encoding in encodings.items()
+        if (named := encoding.get("coordinates") or encoding.get("grid_mapping"))
+    } | {
+        str(name): it.attrs["grid_mapping"]
+        for name, it in dataset.variables.items()
+        if "grid_mapping" in it.attrs
+    }
+
+
+PROJECTED = {"proj:code": "EPSG:32633"}
+ROTATED = {"spatial:dimensions": ["y", "x"], "spatial:transform": [1, 0.5, 0, 0, 1, 0]}
+SCALAR_TIME = {
+    "cs": {"crs": [{"axes": {"time": {"coordinates": [{"values": {"external": {"node": "t"}}}]}}}]}
+}
+IS_ELSE = "Array /a: its coordinate {0!r} is called '{0}_1', because {0!r} is something else"
+
+
+@pytest.mark.parametrize(
+    ("members", "coordinates", "named", "text"),
+    [
+        pytest.param(
+            {"a": array("x", "ref", other={"node": "b"}), "b": Array(np.ones(3), ("z",))},
+            {"b"},
+            {},
+            "",
+            id="a coordinate along another dimension",
+        ),
+        pytest.param(
+            {"a": array("xy", "ref", other={"node": "b"}), "b": array("x")},
+            {"b"},
+            {"a": "b"},
+            "",
+            id="a coordinate along one of two dimensions",
+        ),
+        pytest.param(
+            {"a": array("x", "cs", **SCALAR_TIME), "t": Array([7.0], ("n",))},
+            {"t", "time"},
+            {"a": "time"},
+            "",
+            id="the only value of an array of the group",
+        ),
+        pytest.param(
+            {"a": array("yx", "spatial", **ROTATED), "xc": array("yx", "uom")},
+            {"xc_1", "yc"},
+            {"a": "xc_1 yc"},
+            IS_ELSE.format("xc"),
+            id="data called as a coordinate",
+        ),
+        pytest.param(
+            {"a": array("yx", "spatial", **ROTATED), "xc": array("yx")},
+            {"xc", "yc"},
+            {"a": "xc yc"},
+            "",
+            id="an own coordinate",
+        ),
+        pytest.param(
+            {
+                "a": array("yx", "proj", **PROJECTED),
+                "x": array("x", "proj", **PROJECTED),
+                "lon": array("yx", "proj", **PROJECTED),
+                "b": array("yx", coordinates="lon"),
+            },
+            {"x", "lon", "spatial_ref"},
+            {"a": "spatial_ref", "b": "lon"},
+            "",
+            id="coordinates name no CRS",
+        ),
+        pytest.param(
+            {
+                "a": array("yx", "proj", grid_mapping="crs", **PROJECTED),
+                "crs": Array(0, (), {"grid_mapping_name": "latitude_longitude"}),
+            },
+            {"crs"},
+            {"a": "crs"},
+            (
+                "Array /a: the CRS (proj:code) is another one than that of 'crs' "
+                "(grid_mapping_name), which was left as it is"
+            ),
+            id="a grid mapping of another CRS",
+        ),
+        pytest.param(
+            {"a": array("yx", "proj", grid_mapping="crs", **PROJECTED), "crs": Group()},
+            set(),
+            {"a": "crs"},
+            "",
+            id="a group instead of a grid mapping",
+        ),
+        pytest.param(
+            {"a": array("yx", "proj", grid_mapping="x", **PROJECTED)},
+            set(),
+            {"a": "x"},
+            "",
+            id="a dimension instead of a grid mapping",
+        ),
+        pytest.param(
+            {"a": array("yx", "proj", **PROJECTED), "spatial_ref": Group()},
+            {"EPSG_32633"},
+            {"a": "EPSG_32633"},
+            "",
+            id="a group called as grid mappings are",
+        ),
+        pytest.param(
+            {
+                "a": array("yx", "proj", **PROJECTED),
+                "spatial_ref": Group(),
+                "EPSG_32633": array("q"),
+            },
+            {"EPSG_32633_1"},
+            {"a": "EPSG_32633_1"},
+            "",
+            id="both names are taken",
+        ),
+    ],
+)
+def test_what_is_attached_has_which_name(
+    members: dict[str, Any], coordinates: set[str], named: dict[str, str], text: str
+) -> None:
+    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(Group(members))))
+    assert set(dataset.coords) == coordinates
+    assert names_of(dataset) == named
+    assert [str(warning).partition(" here")[0] for warning in told] == ([text] if text else [])
+
+
+def test_each_array_with_other_coordinates_has_another_dimension() -> None:
+    members = {"a": along_x(1, 2), "b": along_x(3, 4), "c": along_x(5, 6), "d": along_x(3, 4)}
+    dataset, _told = opened_with_warnings(xr.open_dataset, memory_store(build(Group(members))))
+    dims = {name: array.dims for name, array in dataset.data_vars.items()}
+    assert dims == {"a": ("x",), "b": ("x_b",), "c": ("x_c",), "d": ("x_b",)}
+
+
+def test_an_array_that_is_not_wanted_is_no_coordinate() -> None:
+    places = {"x": {"node": "lon"}, "y": {"node": "lat"}}
+    located = array("yx", "geolocation", geolocation={"geodetic": places})
+    store = memory_store(build(Group({"a": located, "lon": array("yx"), "lat": array("yx")})))
+    dataset, told = opened_with_warnings(xr.open_dataset, store, drop_variables="lon")
+    assert (set(dataset.variables), told) == ({"a", "lat"}, [])
+
+
+def test_coordinates_of_parents_with_other_values_are_others() -> None:
+    members = {
+        "a": along_x(1, 2),
+        "g": Group({"b": along_x(3, 4)}),
+        "h": Group({"c": along_x(1, 2)}),
+    }
+    tree, told = opened_with_warnings(xr.open_datatree, memory_store(build(Group(members))))
+    assert tree["g/b"].dims == ("x_g",)
+    assert tree["h/c"].dims == ("x",)
+    assert len(told) == 1
