@@ -14,7 +14,7 @@ from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.errors import XGroupReferenceError
 from zarr_xgroup.findings import referred_to_by
 from zarr_xgroup.metadata.nodes import Fragment, Node
-from zarr_xgroup.metadata.references import Reference, references_in
+from zarr_xgroup.metadata.references import references_in
 from zarr_xgroup.variables.sources import Stored
 
 #: Attributes whose references belong to other conventions.
@@ -80,10 +80,7 @@ def _array(array: ArrayView, reference: Fragment) -> Node | None:
 
     None for one to a group or to metadata, which has to lead somewhere but attaches nothing.
     """
-    if Reference.parse(reference).attribute is None:
-        with contextlib.suppress(XGroupReferenceError):
-            return array.resolver.array(reference)
-    found = array.resolver.fragment(reference)
-    document = array.document_of(found.node)
-    is_array = not found.keys and document is not None and document.is_array
-    return found.node if is_array else None
+    with contextlib.suppress(XGroupReferenceError):
+        return array.resolver.array(reference)
+    array.resolver.fragment(reference)
+    return None

@@ -50,10 +50,9 @@ def referred_names(attributes: Mapping[str, Any]) -> Iterator[str]:
 def references_in(attributes: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the names and paths in a variable's attributes, each with the attribute."""
     for key in REFERRING:
-        if key in attributes:
-            for word in words_of(attributes, key):
-                if not _is_role(key, word):
-                    yield key, word.rstrip(":")
+        for word in words_of(attributes, key):
+            if not _is_role(key, word):
+                yield key, word.rstrip(":")
 
 
 def _is_role(key: str, word: str) -> bool:

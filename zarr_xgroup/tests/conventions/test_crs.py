@@ -380,7 +380,7 @@ DESCRIBED = {
     "OGC:CRS84": ("WGS 84 (CRS84)", "OGC:CRS84", "OGC_CRS84", False),
     "EPSG:32633": ("WGS 84 / UTM zone 33N", "EPSG:32633", "EPSG_32633", False),
     "EPSG:3035": ("ETRS89-extended / LAEA Europe", "EPSG:3035", "EPSG_3035", True),
-    "EPSG:2048": ("Hartebeesthoek94 / Lo19", "EPSG:2048", "EPSG_2048", False),
+    "EPSG:2065": ("S-JTSK (Ferro) / Krovak", "EPSG:2065", "EPSG_2065", True),
     WKT2_ROTATED: ("Rotated pole", None, "Rotated_pole", False),
     "(no CRS)": ("(no CRS)", None, "no_CRS", False),
     "x" * 50: ("x" * 50, None, "x" * 40, False),

@@ -34,7 +34,7 @@ def test_a_unit(value: Any) -> None:
     ("value", "message"),
     [
         (5, " must be a string or an object, got number"),
-        (["kg"], " must be a string or an object, got array"),
+        (["kg"], " must be a string or an object, got list"),
         ({}, " is no unit of measure: it has no 'ucum'"),
         ({"uom": {}}, "/uom is no unit of measure: it has no 'ucum'"),
         ({"ucum": "kg"}, "/ucum must be an object, got string"),

@@ -1,0 +1,107 @@
+"""Which of the CRSs that a store says is that of an array."""
+
+from typing import Any
+
+import numpy as np
+import pyproj
+import pytest
+import xarray as xr
+
+from zarr_xgroup.tests.builders import (
+    Array,
+    Group,
+    build,
+    declaring,
+    memory_store,
+    opened_with_warnings,
+)
+
+
+def code(number: int) -> dict[str, str]:
+    return {"proj:code": f"EPSG:{number}"}
+
+
+def grid(*conventions: str, **attributes: Any) -> Array:
+    return Array(np.ones((2, 2)), ("y", "x"), {**declaring(*conventions), **attributes})
+
+
+def mapping(number: int, key: str = "crs_wkt") -> Array:
+    """Return a grid mapping variable."""
+    return Array(0, (), {key: pyproj.CRS(number).to_wkt()})
+
+
+def with_id(number: int, *, of_system: bool) -> dict[str, Any]:
+    """Return a ``cs`` that says the CRS, of all or of its first system."""
+    axes = {"axes": {"x": {"coordinates": [{"values": {"explicit": [1.0, 2.0]}}]}}}
+    identity = {"id": code(number)}
+    return {"cs": {"crs": [{**axes, **identity}]} if of_system else {"crs": [axes], **identity}}
+
+
+GDAL = {"_CRS": {"wkt": pyproj.CRS(32631).to_wkt()}}
+
+
+@pytest.mark.parametrize(
+    ("members", "attributes", "expected"),
+    [
+        pytest.param({"a": grid("proj", **code(32631))}, {}, 32631, id="own"),
+        pytest.param({"a": grid("proj")}, code(32632), 32632, id="group's"),
+        pytest.param({"a": grid("proj", **code(32631))}, code(32632), 32631, id="own, group's"),
+        pytest.param(
+            {"a": Array(np.ones(2), ("x",), declaring("proj"))}, code(32632), None, id="of no grid"
+        ),
+        pytest.param({"a": grid("cs", **with_id(32631, of_system=False))}, {}, 32631, id="of cs"),
+        pytest.param({"a": grid("cs", **with_id(32631, of_system=True))}, {}, 32631, id="system"),
+        pytest.param(
+            {"a": grid("cs", "proj", **code(32632), **with_id(32631, of_system=False))},
+            {},
+            32632,
+            id="proj before cs",
+        ),
+        pytest.param({"a": grid("proj"), "spatial_ref": mapping(32633)}, {}, 32633, id="mapping"),
+        pytest.param(
+            {"a": grid("proj"), "spatial_ref": mapping(32633, "spatial_ref")},
+            {},
+            32633,
+            id="mapping of GDAL",
+        ),
+        pytest.param(
+            {"a": grid("proj", grid_mapping="m"), "m": mapping(32634)}, {}, 32634, id="named"
+        ),
+        pytest.param(
+            {
+                "a": grid("proj", **code(32631)),
+                "b": grid("proj", grid_mapping="spatial_ref: x"),
+                "spatial_ref": mapping(32633),
+            },
+            {},
+            32631,
+            id="mapping of others",
+        ),
+        pytest.param({"a": grid("proj", **GDAL)}, {}, None, id="GDAL, not assumed"),
+    ],
+)
+def test_which_crs_counts(
+    members: dict[str, Any], attributes: dict[str, Any], expected: int | None
+) -> None:
+    dataset, told = opened_with_warnings(
+        xr.open_dataset, memory_store(build(Group(members, attributes)))
+    )
+    name = dataset["a"].encoding.get("grid_mapping") or dataset["a"].attrs.get("grid_mapping")
+    assert told == []
+    assert (name is None) is (expected is None)
+    if expected is not None:
+        assert pyproj.CRS(dataset[name].attrs["crs_wkt"]).to_epsg() == expected
+
+
+@pytest.mark.parametrize("name", ["spatial_ref", "m"])
+def test_another_crs_than_that_of_the_grid_mapping_is_told(name: str) -> None:
+    named = {} if name == "spatial_ref" else {"grid_mapping": name}
+    members = {"a": grid("proj", **code(32631), **named), name: mapping(32633)}
+    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(Group(members))))
+    assert [str(warning) for warning in told] == [
+        (
+            f"Array /a: the CRS (proj:code) is another one than that of {name!r} (crs_wkt), which "
+            "was left as it is"
+        )
+    ]
+    assert pyproj.CRS(dataset[name].attrs["crs_wkt"]).to_epsg() == 32633
