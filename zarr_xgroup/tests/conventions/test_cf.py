@@ -520,3 +520,74 @@ def test_a_path_beside_the_groups_own_coordinate(elsewhere: list[float], named: 
     assert dataset["v"].attrs["ancillary_variables"] == named
     np.testing.assert_array_equal(dataset[named].values, elsewhere)
     assert dataset["x"].values.tolist() == [1.0, 2.0]
+
+
+@each_format
+@pytest.mark.parametrize("says", ["array", "coordinate"])
+def test_a_dimension_of_which_one_of_two_arrays_says_the_group(
+    says: str, zarr_format: ZarrFormat
+) -> None:
+    t, v = T, field(("t",))
+    if says == "array":
+        v = nczarr(v, "/t", zarr_format=zarr_format)
+    else:
+        t = nczarr(t, "/t", zarr_format=zarr_format)
+    root = Group({"t": t, "g": Group({"v": v})})
+    assert assuming(root, "g", zarr_format)["t"].values.tolist() == [5.0, 7.0]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        ({"conventions": "NZ-1.0 CF-1.12"}, True),
+        ({"Conventions": "ACDD-1.3, cf-1.8,nz-1.0"}, True),
+        ({"Conventions": "CF-1.8", "conventions": "NZ-1.0"}, True),
+        ({"Conventions": "NZ-1.0"}, False),
+        ({"Conventions": "CF-1.8"}, False),
+        ({"Conventions": "NZ-1.0 CF-1.8b CF-2.0 XCF-1.8"}, False),
+        ({"Conventions": ["NZ-1.0", "CF-1.8"]}, False),
+        ({}, False),
+    ],
+    ids=str,
+)
+def test_which_roots_declare_it(attributes: dict[str, Any], expected: bool) -> None:
+    assert CfHandler.is_declared_of_store(attributes) is expected
+    nodes = Group({"t": T, "g": Group({"v": field(("t",))})}, attributes)
+    dataset = opened(xr.open_dataset, memory_store(build(nodes)), group="g")
+    assert ("t" in dataset.coords) is expected
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [({"coordinates": "a b"}, False), ({"coordinates": "a c"}, True), ({}, False)],
+)
+def test_what_looks_like_it(attributes: dict[str, Any], expected: bool) -> None:
+    assert CfHandler.seems_meant(attributes, ["a", "b"]) is expected
+
+
+@each_format
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/t", [1.0, 2.0]),  # of both below the root, the one that is the fewest levels below it
+        ("/a/b/t", [3.0, 4.0]),
+        ("/d/t", None),  # below which there is none
+    ],
+)
+def test_a_coordinate_is_below_the_group_that_defines_its_dimension(
+    path: str, expected: list[float] | None, zarr_format: ZarrFormat
+) -> None:
+    v = nczarr(field(("t",)), path, zarr_format=zarr_format)
+    deep = Group({"c": Group({"e": Group({"t": coordinate("t", [3.0, 4.0])})}), "v": v})
+    near = Group({"t": coordinate("t", [1.0, 2.0])})
+    root = Group({"z": near, "a": Group({"b": deep}), "d": Group()})
+    dataset = assuming(root, "a/b", zarr_format)
+    assert ("t" in dataset.coords) == (expected is not None)
+    assert expected is None or dataset["t"].values.tolist() == expected
+
+
+def test_an_array_that_is_called_as_a_dimension_and_no_coordinate_keeps_others_away() -> None:
+    own = Array(np.ones((2, 3)), ("t", "z"))
+    dataset = assuming(Group({"t": T, "g": Group({"v": field(("t",)), "t": own})}), "g", 3)
+    assert set(dataset.variables) == {"v", "t"}
+    assert dataset["t"].dims == ("t", "z")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from itertools import product
@@ -484,3 +485,13 @@ def test_what_attributes_give(values: Any, expected: list[tuple[str, str]]) -> N
 )
 def test_which_grid_mappings_contradict(given: Any, wanted: Any, expected: str | None) -> None:
     assert conflicting_grid_mapping(given, wanted) == expected
+
+
+def test_a_text_that_is_not_unicode_is_not_understood() -> None:
+    assert not Crs("crs_wkt", 'GEOGCS["\ud800"]').is_understood
+
+
+def test_wkt_1_without_codes_is_that_of_the_code_it_matches_best() -> None:
+    text = re.sub(r',AUTHORITY\["\w+","\w+"\]', "", pyproj.CRS("EPSG:3035").to_wkt("WKT1_GDAL"))
+    assert Crs("crs_wkt", text).is_same(Crs("proj:code", "EPSG:3035"))
+    assert Crs("crs_wkt", text).differs(Crs("proj:code", "EPSG:3034"))

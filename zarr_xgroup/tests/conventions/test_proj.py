@@ -105,3 +105,11 @@ def test_another_crs_than_that_of_the_grid_mapping_is_told(name: str) -> None:
         )
     ]
     assert pyproj.CRS(dataset[name].attrs["crs_wkt"]).to_epsg() == 32633
+
+
+def test_coordinates_are_of_the_crs_that_counts() -> None:
+    transform = {"spatial:dimensions": ["y", "x"], "spatial:transform": [1, 0, 0, 0, 1, 0]}
+    array = grid("spatial", "proj", **transform, **code(32631), grid_mapping="m")
+    store = memory_store(build(Group({"a": array, "m": mapping(4326)})))
+    dataset, _told = opened_with_warnings(xr.open_dataset, store)
+    assert dataset["x"].attrs["standard_name"] == "longitude"

@@ -11,7 +11,14 @@ import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zarr_xgroup.conventions.timeunits import cf_epoch, cf_unit, cf_units, cf_units_of_reference
+from zarr_xgroup.conventions.timeunits import (
+    cf_epoch,
+    cf_unit,
+    cf_units,
+    cf_units_of_reference,
+    is_epoch,
+    is_unit,
+)
 from zarr_xgroup.tests.builders import some_pairs
 
 UNITS: dict[str, tuple[str, ...]] = {
@@ -266,3 +273,47 @@ def test_a_reference_in_one_text(reference: str, expected: str) -> None:
 def test_both_spellings_say_the_same(epoch: str) -> None:
     for unit in ("days", "d", "hour", "min", "s"):
         assert cf_units_of_reference(f"{unit} since {epoch}") == cf_units(unit, epoch)
+
+
+@pytest.mark.parametrize(
+    ("unit", "expected", "is_known"),
+    [
+        (" Days ", "days", True),
+        ("day", "days", True),
+        ("D", "days", True),
+        ("MIN", "minutes", True),
+        ("m", "minutes", True),
+        ("M", "M", False),  # a month as often as a minute
+        (" M ", "M", False),
+        ("Milliseconds", "milliseconds", True),
+        ("millidays", "millidays", False),
+        (" Fortnights ", "Fortnights", False),
+        ("dayss", "dayss", False),
+        ("", "", False),
+    ],
+)
+def test_units_of_time(unit: str, expected: str, is_known: bool) -> None:
+    assert cf_unit(unit) == expected
+    assert is_unit(unit) is is_known
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (" 2000-01-01 ", True),
+        ("2000", True),
+        ("2000-01", True),
+        (" 20000101T0600Z ", True),
+        ("2000-01-01x", False),
+        ("x2000", False),
+        ("soon", False),
+        ("", False),
+    ],
+)
+def test_what_is_an_epoch(text: str, expected: bool) -> None:
+    assert is_epoch(text) is expected
+    assert expected or cf_epoch(text) == text
+
+
+def test_a_reference_without_an_epoch_stays() -> None:
+    assert cf_units_of_reference(" days after ") == " days after "
