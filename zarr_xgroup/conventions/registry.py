@@ -56,7 +56,7 @@ def register(handler: Handler) -> Handler:
         If it is not a handler, or its convention is built in or handled by a plug-in.
     """
     others = [other for other in _REGISTERED if not _same_convention(handler, other)]
-    problem = _why_not(handler, [*_installed(), *others])
+    problem = _why_not(handler, _installed())
     if problem is not None:
         message = _("{handler!r} cannot be registered: {problem}").format(
             handler=handler, problem=problem

@@ -312,8 +312,9 @@ def test_units_of_time(unit: str, expected: str, is_known: bool) -> None:
 )
 def test_what_is_an_epoch(text: str, expected: bool) -> None:
     assert is_epoch(text) is expected
-    assert expected or cf_epoch(text) == text
+    assert expected or cf_epoch(f" {text} ") == text
 
 
-def test_a_reference_without_an_epoch_stays() -> None:
+def test_a_reference_in_one_text_with_any_spaces() -> None:
+    assert cf_units_of_reference(" d \t since  2000-01-01 ") == "days since 2000-01-01 00:00:00"
     assert cf_units_of_reference(" days after ") == " days after "
