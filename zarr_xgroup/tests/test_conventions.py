@@ -361,3 +361,34 @@ def test_two_principal_conventions() -> None:
     assert [str(warning) for warning in told] == [
         "Array /v: it declares the principal conventions rings, second; rings was used"
     ]
+
+
+OTHER_URL = "https://example.org/a/b"
+
+
+@pytest.mark.parametrize(
+    ("declared", "reason"),
+    [
+        ({OTHER_UUID: {"name": "cs"}}, f"'cs' is declared with uuid '{OTHER_UUID}', not with"),
+        ({"cs": {}}, "zarr_conventions is no list of objects"),
+        (
+            [{"name": "cs", "schema_url": OTHER_URL}],
+            f"'cs' is declared with schema_url '{OTHER_URL}'",
+        ),
+        ([{"name": "cs", "spec_url": OTHER_URL}], f"'cs' is declared with spec_url '{OTHER_URL}'"),
+        ([{"name": "cs"}], ""),
+        ([{"name": "mine", "uuid": OTHER_UUID}], ""),
+        ([], ""),
+        (None, ""),
+    ],
+    ids=str,
+)
+def test_why_a_declaration_does_not_count(declared: Any, reason: str) -> None:
+    found = registry.why_not_declared({"zarr_conventions": declared})
+    assert found.startswith(reason)
+    assert bool(found) is bool(reason)
+
+
+def test_attributes_that_belong_to_a_convention() -> None:
+    attributes = dict.fromkeys(["station", "station:height", "stations", "height", "my:station"])
+    assert list(Station.owned(attributes)) == ["station", "station:height"]

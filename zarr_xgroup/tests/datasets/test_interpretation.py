@@ -2,6 +2,7 @@
 
 import numpy as np
 import pyproj
+import pytest
 import xarray as xr
 
 from zarr_xgroup.tests.builders import (
@@ -84,10 +85,13 @@ def test_what_a_group_says_is_not_of_the_groups_below() -> None:
     assert "spatial_ref" not in found["/p/q"].coords
 
 
-def test_cf_that_is_declared_goes_before_what_is_assumed() -> None:
+@pytest.mark.parametrize("place", ["array", "group"])
+def test_cf_that_is_declared_goes_before_what_is_assumed(place: str) -> None:
     axes = {"x": {"coordinates": [{"values": {"explicit": [3.0, 4.0]}}]}}
-    array = Array(np.ones(2), ("x",), declaring("CF", cs={"crs": [{"axes": axes}]}))
-    above = Array([1.0, 2.0], ("x",))
-    store = memory_store(build(Group({"x": above, "g": Group({"a": array})})))
+    attributes = {"cs": {"crs": [{"axes": axes}]}}
+    declared = declaring("CF")
+    array = Array(np.ones(2), ("x",), attributes | (declared if place == "array" else {}))
+    group = Group({"a": array}, declared if place == "group" else {})
+    store = memory_store(build(Group({"x": Array([1.0, 2.0], ("x",)), "g": group})))
     dataset = opened(xr.open_dataset, store, group="g", assume_conventions="cs")
     assert dataset["x"].values.tolist() == [1.0, 2.0]

@@ -3,9 +3,11 @@
 from typing import Any
 
 import numpy as np
+import pyproj
 import pytest
 import xarray as xr
 
+from zarr_xgroup import XGroupNameWarning
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
@@ -190,3 +192,32 @@ def test_coordinates_of_parents_with_other_values_are_others() -> None:
     assert tree["g/b"].dims == ("x_g",)
     assert tree["h/c"].dims == ("x",)
     assert len(told) == 1
+
+
+def test_a_coordinate_of_another_dimension_does_not_split_it() -> None:
+    members = {
+        "a": along_x(1, 2),
+        "b": Array(np.ones(3), ("t",), declaring("ref", other={"node": "/c/x"})),
+    }
+    root = Group({"g": Group(members), "c": Group({"x": Array([5.0, 6.0], ("x",))})})
+    store = memory_store(build(root))
+    dataset, told = opened_with_warnings(xr.open_dataset, store, group="g")
+    assert {name: it.dims for name, it in dataset.variables.items()} == {
+        "a": ("x",),
+        "b": ("t",),
+        "x": ("x",),
+        "c_x": ("x",),
+    }
+    assert [type(warning) for warning in told] == [XGroupNameWarning]
+
+
+@pytest.mark.parametrize("key", ["grid_mapping_name", "crs_wkt", "spatial_ref"])
+def test_geolocation_arrays_name_the_grid_mapping_that_is_there(key: str) -> None:
+    crs = pyproj.CRS("EPSG:4326")
+    says = "latitude_longitude" if key == "grid_mapping_name" else crs.to_wkt()
+    places = {"x": {"node": "lon"}, "y": {"node": "lat"}, "crs": {"proj:code": "EPSG:4326"}}
+    located = array("yx", "geolocation", geolocation={"geodetic": places})
+    members = {"a": located, "lon": array("yx"), "lat": array("yx")}
+    store = memory_store(build(Group({**members, "EPSG_4326": Array(0, (), {key: says})})))
+    dataset, _told = opened_with_warnings(xr.open_dataset, store)
+    assert names_of(dataset) == {"a": "lon lat", "lon": "EPSG_4326", "lat": "EPSG_4326"}

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from zarr_xgroup.tests.builders import Array, Group, build, declaring, opened, recording_store
+from zarr_xgroup.tests.builders import (
+    Array,
+    Group,
+    build,
+    declaring,
+    opened,
+    opened_with_warnings,
+    recording_store,
+)
 
 
 @pytest.mark.parametrize("name", ["open_dataset", "open_datatree"])
@@ -26,3 +34,14 @@ def test_a_scalar_time_of_another_group_is_read_once(name: str) -> None:
     assert store.chunk_gets["t/c/0"] == 1
     expected = np.array(["2000-01-07", "2000-01-09"], "datetime64[ns]")
     np.testing.assert_array_equal(group["time_bounds"], expected)
+
+
+def test_values_that_cannot_be_read_are_told_of_all_arrays_that_have_them() -> None:
+    axes = {"x": {"coordinates": [{"values": {"external": {"node": "/x"}}}]}}
+    field = Array(np.ones(2), ("x",), declaring("cs", cs={"crs": [{"axes": axes}]}))
+    members = {"x": Array([1.0, 2.0], ("x",)), "g": Group({"a": field, "b": field})}
+    store = recording_store(build(Group(members)))
+    store.failing["x/c/0"] = OSError("broken")
+    dataset, told = opened_with_warnings(xr.open_dataset, store, group="g")
+    assert set(dataset.variables) == {"a", "b"}
+    assert [warning.paths for warning in told] == [("/g/a", "/g/b")]
