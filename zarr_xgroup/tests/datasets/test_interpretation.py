@@ -93,5 +93,5 @@ def test_cf_that_is_declared_goes_before_what_is_assumed(place: str) -> None:
     array = Array(np.ones(2), ("x",), attributes | (declared if place == "array" else {}))
     group = Group({"a": array}, declared if place == "group" else {})
     store = memory_store(build(Group({"x": Array([1.0, 2.0], ("x",)), "g": group})))
-    dataset = opened(xr.open_dataset, store, group="g", assume_conventions="cs")
+    dataset = opened(xr.open_dataset, store, group="g", assume_conventions=["cs", "cf"])
     assert dataset["x"].values.tolist() == [1.0, 2.0]

@@ -13,6 +13,7 @@ from zarr_xgroup.tests.builders import (
     Array,
     Group,
     build,
+    declaring,
     memory_store,
     recording_store,
     write_local,
@@ -71,3 +72,25 @@ def test_what_an_error_came_from_shows_no_credentials() -> None:
         raise error from cause
     assert raised.value.__cause__ is not None
     assert "secret" not in str(raised.value.__cause__)
+
+
+def test_what_several_groups_lack_is_read_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    read = Library.read
+    monkeypatch.setattr(Library, "read", lambda *args: (asked.append(args), read(*args))[1])
+    groups = {
+        name: Group(
+            {"a": Array(np.ones(2), ("x",), declaring("ref", other={"node": f"/{name}/b"}))}
+        )
+        for name in "pqr"
+    }
+    elsewhere = {name: Group({"b": Array(np.ones(2), ("x",))}) for name in groups}
+    with planning(
+        memory_store(build(Group({"g": Group(groups), **elsewhere}))), {"group": "g"}
+    ) as it:
+        plans = it.plan_tree(with_indexes=False)
+    assert [[variable.name for variable in plan.variables] for plan in plans] == [
+        [],
+        *[["a", "b"]] * 3,
+    ]
+    assert len(asked) == 1
