@@ -183,7 +183,7 @@ def test_an_array_that_is_not_wanted_is_no_coordinate() -> None:
 
 
 def test_coordinates_of_parents_with_other_values_are_others() -> None:
-    members = {
+    members: dict[str, Group | Array] = {
         "a": along_x(1, 2),
         "g": Group({"b": along_x(3, 4)}),
         "h": Group({"c": along_x(1, 2)}),

@@ -8,6 +8,7 @@ import pytest
 
 from zarr_xgroup import XGroupError
 from zarr_xgroup.datasets.planning import planning
+from zarr_xgroup.metadata.snapshots import Needs
 from zarr_xgroup.storage.library import Library
 from zarr_xgroup.tests.builders import (
     Array,
@@ -75,9 +76,14 @@ def test_what_an_error_came_from_shows_no_credentials() -> None:
 
 
 def test_what_several_groups_lack_is_read_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+    asked: list[Needs] = []
     read = Library.read
-    monkeypatch.setattr(Library, "read", lambda *args: (asked.append(args), read(*args))[1])
+
+    def counted(library: Library, needs: Needs) -> None:
+        asked.append(needs)
+        read(library, needs)
+
+    monkeypatch.setattr(Library, "read", counted)
     groups = {
         name: Group(
             {"a": Array(np.ones(2), ("x",), declaring("ref", other={"node": f"/{name}/b"}))}

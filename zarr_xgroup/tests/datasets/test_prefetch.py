@@ -39,8 +39,8 @@ def test_a_scalar_time_of_another_group_is_read_once(name: str) -> None:
 def test_values_that_cannot_be_read_are_told_of_all_arrays_that_have_them() -> None:
     axes = {"x": {"coordinates": [{"values": {"external": {"node": "/x"}}}]}}
     field = Array(np.ones(2), ("x",), declaring("cs", cs={"crs": [{"axes": axes}]}))
-    members = {"x": Array([1.0, 2.0], ("x",)), "g": Group({"a": field, "b": field})}
-    store = recording_store(build(Group(members)))
+    group = Group({"a": field, "b": field})
+    store = recording_store(build(Group({"x": Array([1.0, 2.0], ("x",)), "g": group})))
     store.failing["x/c/0"] = OSError("broken")
     dataset, told = opened_with_warnings(xr.open_dataset, store, group="g")
     assert set(dataset.variables) == {"a", "b"}
