@@ -84,19 +84,12 @@ def test_what_several_groups_lack_is_read_together(monkeypatch: pytest.MonkeyPat
         read(library, needs)
 
     monkeypatch.setattr(Library, "read", counted)
-    groups = {
-        name: Group(
-            {"a": Array(np.ones(2), ("x",), declaring("ref", other={"node": f"/{name}/b"}))}
-        )
-        for name in "pqr"
-    }
-    elsewhere = {name: Group({"b": Array(np.ones(2), ("x",))}) for name in groups}
-    with planning(
-        memory_store(build(Group({"g": Group(groups), **elsewhere}))), {"group": "g"}
-    ) as it:
-        plans = it.plan_tree(with_indexes=False)
-    assert [[variable.name for variable in plan.variables] for plan in plans] == [
-        [],
-        *[["a", "b"]] * 3,
-    ]
+    other = [declaring("ref", other={"node": f"/{name}/b"}) for name in "pqr"]
+    groups = {str(n): Group({"a": Array(np.ones(2), ("x",), it)}) for n, it in enumerate(other)}
+    elsewhere = {name: Group({"b": Array(np.ones(2), ("x",))}) for name in "pqr"}
+    store = memory_store(build(Group({"g": Group(groups), **elsewhere})))
+    with planning(store, {"group": "g"}) as planned:
+        plans = planned.plan_tree(with_indexes=False)
+    names = [[variable.name for variable in plan.variables] for plan in plans]
+    assert names == [[], *[["a", "b"]] * 3]
     assert len(asked) == 1
