@@ -94,7 +94,7 @@ class Maker:
         # Of one value: xarray decodes lazily, and what makes no sense is raised when it is read.
         one = xr.Variable((), np.zeros((), variable.dtype), variable.attrs, variable.encoding)
         with containing():
-            dtype: np.dtype[Any] = _decoded(one).values.dtype
+            dtype: np.dtype[Any] = _decoded(source, one).values.dtype
         return dtype
 
     def variable(self, source: Source) -> xr.Variable:
@@ -113,7 +113,7 @@ class Maker:
             return xr.Variable(source.dims, source.values.copy())
         if isinstance(source, Offset):
             with containing():
-                values = _decoded(self.variable(source.values))
+                values = _decoded(source.values, self.variable(source.values))
             array = OffsetBounds(values, source.below, source.above)
             return lazy_variable(array, source.dims)
         return _given(source)
@@ -131,8 +131,10 @@ class Maker:
         return variable[0] if source.first else variable
 
 
-def _decoded(variable: xr.Variable) -> xr.Variable:
-    decoded: xr.Variable = decode_cf_variable("coordinate", variable, decode_times=False)
+def _decoded(source: Stored | Literal, variable: xr.Variable) -> xr.Variable:
+    """Return a variable decoded, called as its array: so does xarray if it warns of attributes."""
+    name = source.node.name if isinstance(source, Stored) else "coordinate"
+    decoded: xr.Variable = decode_cf_variable(name, variable, decode_times=False)
     return decoded
 
 

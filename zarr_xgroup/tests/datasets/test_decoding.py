@@ -426,3 +426,21 @@ def test_boundaries_of_times_that_are_dropped(
     compare(xr.open_dataset, store, group="noleap", drop_variables=["time"], **options)
     bounds = opened(xr.open_dataset, store, group="360_day", drop_variables="time")["time_bounds"]
     assert bounds.values[0, 1].calendar == "360_day"
+
+
+def test_what_xarray_warns_of_is_called_by_its_name() -> None:
+    axis = {
+        "coordinates": [
+            {
+                "values": {"external": {"node": "/heights"}},
+                "boundaries": {"regular": [-0.5, 0.5]},
+            }
+        ]
+    }
+    field = Array([1.0, 2.0], ("z",), declaring("cs", cs={"crs": [{"axes": {"z": axis}}]}))
+    heights = Array([1.5, 2.5], ("z",), {"_Unsigned": "true"})
+    store: Any = memory_store(build(Group({"heights": heights, "g": Group({"v": field})})))
+    with pytest.warns(xr.SerializationWarning) as given:
+        xr.open_dataset(store, engine="xgroup", group="g")
+    named = {str(it.message).split("'")[1] for it in given if "_Unsigned" in str(it.message)}
+    assert named <= {"heights", "z"}
