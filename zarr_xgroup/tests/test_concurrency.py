@@ -344,7 +344,7 @@ def test_a_report_that_was_interrupted_at_any_call(
     expected = report(place)
     http_server.reset()
     before = resources()
-    for _time in interrupted_at_any_call(lambda: report(place), 20):
+    for _time in interrupted_at_any_call(lambda: report(place), 12):
         assert report(place) == expected
     http_server.reset()
     after = resources()
@@ -353,17 +353,17 @@ def test_a_report_that_was_interrupted_at_any_call(
 
 
 @each_report
-def test_fifty_reports_leave_nothing_behind(
+def test_thirty_reports_leave_nothing_behind(
     place: Any, http_server: FileServer, report: Any
 ) -> None:
-    for _time in range(20):  # what is made once
+    for _time in range(10):  # what is made once
         report(place)
     http_server.reset()
     before = resources()
-    for _time in range(50):
+    for _time in range(30):
         report(place)
     http_server.reset()
     after = resources()
-    assert after["objects"] - before["objects"] < 50
+    assert after["objects"] - before["objects"] < 30
     assert after["threads"] <= before["threads"] + 1
     assert after["descriptors"] <= before["descriptors"] + 2
