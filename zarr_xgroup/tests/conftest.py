@@ -27,6 +27,8 @@ from zarr_xgroup.tests.servers import (
 # gcsfs reads this when it is imported. Else it asks gRPC for the kind of each bucket, which no
 # emulator answers, and waits for a minute.
 os.environ["GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT"] = "false"
+# Tests compare messages: whoever runs them, they are in English.
+os.environ["LANGUAGE"] = "en"
 
 
 SERVER_FIXTURES = frozenset({"http_server", "public_server", "s3_server", "gcs_server", "serve"})
@@ -34,9 +36,8 @@ SERVER_FIXTURES = frozenset({"http_server", "public_server", "s3_server", "gcs_s
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests that use servers, which come last; let zarr 3.0 say that v3 has no strings yet."""
+    """Mark tests that use servers, which come last."""
     for item in items:
-        item.add_marker(pytest.mark.filterwarnings("ignore:The codec `vlen-utf8`:UserWarning"))
         if not SERVER_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.server)
     items.sort(key=lambda item: item.get_closest_marker("server") is not None)
@@ -122,12 +123,6 @@ def fsspec_memory() -> Iterator[None]:
     yield
     fsspec.filesystem("memory").store.clear()
     fsspec.filesystem("memory").pseudo_dirs[:] = [""]
-
-
-@pytest.fixture(autouse=True)
-def _english(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests compare messages: whoever runs them, they are in English."""
-    monkeypatch.setenv("LANGUAGE", "en")
 
 
 @pytest.hookimpl(tryfirst=True)

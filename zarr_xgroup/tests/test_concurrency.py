@@ -315,7 +315,12 @@ def test_a_thousand_opens_leave_nothing_behind(place: Any, http_server: FileServ
 
 # Explanations and checks.
 
-each_report = pytest.mark.parametrize("report", [explain, check], ids=["explain", "check"])
+each_report = pytest.mark.parametrize(
+    ("place", "report"),
+    [("local", explain), pytest.param("http", check, marks=pytest.mark.server)],
+    indirect=["place"],
+    ids=["local-explain", "http-check"],
+)
 
 
 def test_threads_explain_check_and_open_a_store_object_at_once() -> None:

@@ -215,7 +215,6 @@ def only(told: list[XGroupWarning]) -> XGroupResolutionWarning:
 @pytest.mark.parametrize(
     ("kind", "chunks"),
     [
-        ("file", {}),
         ("http", None),
         ("s3", {}),
         ("gcs", None),
