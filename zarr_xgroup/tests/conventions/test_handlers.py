@@ -266,9 +266,8 @@ DECLARED: dict[type[ConventionHandler], tuple[str, dict[str, Json]]] = {
 }
 
 
-@both_formats
+@pytest.mark.parametrize(("path", "zarr_format"), [("a", 3), ("g/a", 2), ("g/h/a", 3)])
 @pytest.mark.parametrize("handler", DECLARED)
-@pytest.mark.parametrize("path", ["a", "g/a", "g/h/a"])
 def test_detect_on_the_array(
     handler: type[ConventionHandler], path: str, zarr_format: ZarrFormat
 ) -> None:
