@@ -470,14 +470,16 @@ class _AlongAxis:
         if kind not in "iuf":
             raise offsets.error(_("gives offsets to values that are no numbers"))
         if isinstance(source, Literal) and kind in "iu" and source.values.size:
-            _check_bounds([source.values.min().item(), source.values.max().item()], offsets)
+            ends = [source.values.min().item(), source.values.max().item()]
+            _check_bounds(ends, (below, above), offsets)
         return Offset(source, below, above, self.sides)
 
     def _computed_bounds(
         self, source: Computed, below: float, above: float, offsets: Fragment
     ) -> Computed:
         function: Regular = source.function
-        _check_bounds([function(position) for position in (0, self.length - 1)], offsets)
+        ends = [function(position) for position in (0, self.length - 1)]
+        _check_bounds(ends, (below, above), offsets)
         dtype = np.result_type(np.dtype(source.dtype), type(below), type(above)).str
         bounds = RegularBounds(function, below, above)
         shape, along = (self.length, 2), (self.name, self.sides)
@@ -584,11 +586,10 @@ def _regular(fragment: Fragment, length: int) -> Regular:
     return Regular(first, step)
 
 
-def _check_bounds(ends: Iterable[float], offsets: Fragment) -> None:
+def _check_bounds(ends: Iterable[float], offsets: tuple[float, float], place: Fragment) -> None:
     """Raise XGroupMetadataError unless 64 bits hold the boundaries of the least and the greatest value."""
-    below, above = two_numbers(offsets)
-    if not all(is_representable(end + n) for end in ends for n in (below, above)):
-        raise offsets.error(_("gives boundaries beyond 64 bits"))
+    if not all(is_representable(end + n) for end in ends for n in offsets):
+        raise place.error(_("gives boundaries beyond 64 bits"))
 
 
 def _axis_lengths(array: ArrayView) -> Iterator[tuple[str, int | None]]:

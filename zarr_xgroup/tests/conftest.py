@@ -11,7 +11,7 @@ from typing import Any
 
 import fsspec
 import pytest
-from zarr.storage import LocalStore
+from zarr.storage import FsspecStore, LocalStore
 
 from zarr_xgroup.tests.builders import Contents
 from zarr_xgroup.tests.servers import (
@@ -139,13 +139,16 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 def closed_stores(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Record the stores that are closed."""
     closed: list[Any] = []
-    close = LocalStore.close
 
-    def record(store: LocalStore) -> None:
-        closed.append(store)
-        close(store)
+    def recording(close: Callable[[Any], None]) -> Callable[[Any], None]:
+        def record(store: Any) -> None:
+            closed.append(store)
+            close(store)
 
-    monkeypatch.setattr(LocalStore, "close", record)
+        return record
+
+    for kind in (LocalStore, FsspecStore):
+        monkeypatch.setattr(kind, "close", recording(kind.close))
     return closed
 
 

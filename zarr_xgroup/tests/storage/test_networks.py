@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 import xarray as xr
 import zarr
-from zarr.abc.store import Store
 from zarr.core.sync import sync
 from zarr.storage import FsspecStore
 
@@ -1050,23 +1049,15 @@ def test_pickles_do_not_grow_with_other_stores(http_server: FileServer, chunks: 
     assert large <= small + 8  # as ids and hashes have different lengths
 
 
-def test_stores_are_closed(http_server: FileServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stores_are_closed(http_server: FileServer, closed_stores: list[Any]) -> None:
     http_server.contents.update(build(grid(1)))
-    closed: list[Store] = []
-    close = FsspecStore.close
-
-    def closing(self: FsspecStore) -> None:
-        closed.append(self)
-        close(self)
-
-    monkeypatch.setattr(FsspecStore, "close", closing)
     store = memory_store(product(y=http_server.url, lon=http_server.url))
     for function in FUNCTIONS:
         result = opened(function, store)
-        assert closed == []
+        assert closed_stores == []
         result.close()
-        assert [item.path for item in closed if isinstance(item, FsspecStore)]
-        closed.clear()
+        assert [item.path for item in closed_stores if isinstance(item, FsspecStore)]
+        closed_stores.clear()
     with pytest.raises(TypeError, match="decode"):
         opened(xr.open_dataset, store, decode_nothing=True)
 
