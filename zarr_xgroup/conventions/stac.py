@@ -41,14 +41,13 @@ class StacProjHandler(ProjHandler):
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the CRS, and what follows from ``proj:transform``."""
-        crs = array.derived(crs_of)
         dims = rows_and_columns(array) if self.name in array.assumed else None
         if dims is None:
-            return array.found(crs=crs)
+            return super().interpret(array)
         lost = partial(coordinates_along, list(dims))
         transform = array.attempt(_transform, array, dims, lost=lost)
         if transform is None:
-            return array.found(crs=crs)
+            return super().interpret(array)
         return placed(array, dims, transform, f"{array.node}#/attributes/proj:transform")
 
 
