@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, TypeAlias
 
 from zarr_xgroup.conventions.array import ArrayView
@@ -54,6 +55,11 @@ class Layout:
             }
         )
 
+    @cached_property
+    def groups(self) -> frozenset[str]:
+        """The groups that assets are in."""
+        return frozenset(asset.rpartition("/")[0] for asset in self.items)
+
 
 @dataclass(frozen=True)
 class Level:
@@ -92,6 +98,8 @@ def layout_of(array: ArrayView) -> Level | None:
     nothing: Layouts = ()
     for group, layout in array.of_groups_above(layouts_above, nothing):
         array.look_around()  # which item is about an array depends on its path
+        if _relative(array.node.group, group) in layout.groups:
+            array.is_me(array.node)  # an item may be about this array and no other of its group
         for error in layout.wrong:
             array.problem(Fragment(group, error.keys, None).error(error.reason))
         for node in (array.node, array.node.group):

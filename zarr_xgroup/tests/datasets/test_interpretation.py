@@ -13,6 +13,7 @@ from zarr_xgroup.tests.builders import (
     memory_store,
     opened,
     opened_with_warnings,
+    quietly,
 )
 
 
@@ -95,3 +96,22 @@ def test_cf_that_is_declared_goes_before_what_is_assumed(place: str) -> None:
     store = memory_store(build(Group({"x": Array([1.0, 2.0], ("x",)), "g": group})))
     dataset = opened(xr.open_dataset, store, group="g", assume_conventions=["cs", "cf"])
     assert dataset["x"].values.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("assets", ["b c", "c", "g/b g/c", "g/b g", "g/c g", "g/c"])
+def test_an_item_of_a_layout_is_about_the_array_that_it_names(assets: str) -> None:
+    origins = {asset: 10 * place for place, asset in enumerate(assets.split(), start=1)}
+    items = [
+        {"asset": asset, "spatial:transform": [1, 0, origin, 0, 1, 0]}
+        for asset, origin in origins.items()
+    ]
+    attributes = declaring("spatial", multiscales={"layout": items})
+    dims = {"spatial:dimensions": ["y", "x"]}
+    grids: dict[str, Array | Group] = dict.fromkeys("abcd", Array(np.ones((2, 2)), ("y", "x")))
+    group = "g" if "g" in assets else ""
+    root = Group({"g": Group(grids, dims)} if group else grids, attributes | dims)
+    dataset = quietly(xr.open_dataset, memory_store(build(root)), engine="xgroup", group=group)
+    for name in grids:
+        origin = origins.get(f"{group}/{name}".strip("/"), origins.get(group))
+        found = [float(it[0]) for it in dataset[name].coords.values() if it.attrs["axis"] == "X"]
+        assert origin is None or found == [origin + 0.5]
