@@ -24,7 +24,7 @@ from zarr_xgroup.datasets.inheritance import Inherited, inherited_dimensions
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, retold
 from zarr_xgroup.findings import Finding, Kind, group_without, left_out
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.dimensions import dimension_references
+from zarr_xgroup.metadata.dimensions import declared_dimensions, dimension_references
 from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.snapshots import LackingError, Lookup, Needs, Snapshots
@@ -360,7 +360,8 @@ class Interpreter:
             tuple(view.names.items()),
             tuple(view.chunks.items()),
             self.surroundings_of(view.node.group),
-            dimension_references(view.document) if CfHandler in self._handlers else (),
+            declared_dimensions(view.document),
+            dimension_references(view.document),
         )
 
     def surroundings_of(self, group: Node) -> int:

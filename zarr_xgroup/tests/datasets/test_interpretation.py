@@ -8,7 +8,9 @@ import xarray as xr
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
+    assert_same,
     build,
+    coordinate,
     declaring,
     memory_store,
     opened,
@@ -96,6 +98,70 @@ def test_cf_that_is_declared_goes_before_what_is_assumed(place: str) -> None:
     store = memory_store(build(Group({"x": Array([1.0, 2.0], ("x",)), "g": group})))
     dataset = opened(xr.open_dataset, store, group="g", assume_conventions=["cs", "cf"])
     assert dataset["x"].values.tolist() == [1.0, 2.0]
+
+
+CF = declaring("CF")
+TURNED = {"spatial:dimensions": ["y", "x"], "spatial:transform": [1, 1, 0, -1, 1, 0]}
+TURNED |= declaring("spatial")
+X_AXIS = {"x": {"coordinates": [{"values": {"regular": [5, 1]}}]}}
+ALONG_X = declaring("cs", cs={"crs": [{"axes": X_AXIS}]})
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (Array([1.0, 2.0], ("/x",), CF), Array([1.0, 2.0], ("x",), CF)),
+        (Array([1.0, 2.0], None, CF), Array([1.0, 2.0], ("phony_dim_0",), CF)),
+        (
+            Array(np.ones((2, 2)), ("y", "x"), TURNED, chunks=(1, 1)),
+            Array(np.ones((2, 3)), ("y", "x"), TURNED, chunks=(1, 1)),
+        ),
+        (Array(np.ones((2, 2)), ("y", "x"), TURNED), Array(np.ones((2, 2)), ("Y", "X"), TURNED)),
+        (
+            Array(np.ones((2, 2)), ("y", "x"), TURNED, chunks=(1, 2)),
+            Array(np.ones((2, 2)), ("y", "x"), TURNED, chunks=(2, 1)),
+        ),
+    ],
+    ids=["inherited", "made up", "length", "spelling", "chunks"],
+)
+def test_arrays_of_two_groups_that_differ_in_their_dimensions(one: Array, other: Array) -> None:
+    shared = {name: coordinate(name, [10.0, 20.0]) for name in ("x", "phony_dim_0")}
+    for first, second in ((one, other), (other, one)):
+        groups = {"a": Group({"v": first}), "b": Group({"v": second})}
+        store = memory_store(build(Group({**shared, **groups})))
+        found = quietly(xr.open_groups, store, engine="xgroup")
+        for path in ("/a", "/b"):
+            alone = quietly(xr.open_dataset, store, engine="xgroup", group=path)
+            assert_same(found[path], alone)
+
+
+def test_arrays_whose_dimensions_of_one_name_are_defined_by_two_groups() -> None:
+    def along(path: str) -> Array:
+        return Array([1.0, 2.0], ("x",), CF, v2={"_NCZARR_ARRAY": {"dimrefs": [path]}})
+
+    root: dict[str, Array | Group] = {
+        "a": along("/g/x"),
+        "b": along("/h/x"),
+        "g": Group({"x": coordinate("x", [10.0, 20.0])}),
+        "h": Group({"x": coordinate("x", [30.0, 40.0])}),
+    }
+    dataset = quietly(xr.open_dataset, memory_store(build(Group(root), 2)), engine="xgroup")
+    found = {name: [it.values.tolist() for it in dataset[name].coords.values()] for name in "ab"}
+    assert found == {"a": [[10.0, 20.0]], "b": [[30.0, 40.0]]}
+
+
+@pytest.mark.parametrize("other", ["c", "aa"])
+def test_an_array_that_calls_its_dimension_as_that_of_another_one_is_renamed(other: str) -> None:
+    members = {
+        "a": Array([1.0, 2.0], ("x",)),
+        "b": Array([1.0, 2.0, 3.0], ("x",), ALONG_X),
+        other: Array([1.0, 2.0, 3.0], ("x_b",), ALONG_X),
+    }
+    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(Group(members))))
+    assert dataset["b"].dims == dataset[other].dims == ("x_b",)
+    assert dataset["x_b"].values.tolist() == [5, 6, 7]
+    assert dataset["x_1"].values == 5  # of an axis that is no dimension of the array
+    assert [warning.paths for warning in told] == [("/b",), (f"/{other}",)]
 
 
 @pytest.mark.parametrize("assets", ["b c", "c", "g/b g/c", "g/b g", "g/c g", "g/c"])
