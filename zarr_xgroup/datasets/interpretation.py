@@ -157,7 +157,7 @@ class _Pattern:
     reading : GroupReading
         What is known of the group.
     but_for : frozenset of Node
-        Groups that it may not be the same for, because arrays of them were looked at.
+        Groups that it may not be the same for, because these or arrays of them were looked at.
     """
 
     reading: GroupReading
@@ -433,8 +433,8 @@ class _GroupInterpretation:
         is_own = all(array.inherited.is_own for array in reading.arrays)
         if self.findings or not is_own or not all(it.is_anywhere for it in self._answers):
             return None
-        looked_at = (node for answer in self._answers for node in answer.but_for)
-        return _Pattern(reading, frozenset(node.group for node in looked_at))
+        looked_at = frozenset().union(*(answer.but_for for answer in self._answers))
+        return _Pattern(reading, looked_at | {node.group for node in looked_at})
 
     def reading(self) -> GroupReading:
         """Return what is known of the group."""

@@ -5,6 +5,8 @@ import pyproj
 import pytest
 import xarray as xr
 
+from zarr_xgroup.conventions import ArrayView, ConventionHandler, Interpretation, registry
+from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
@@ -181,3 +183,21 @@ def test_an_item_of_a_layout_is_about_the_array_that_it_names(assets: str) -> No
         origin = origins.get(f"{group}/{name}".strip("/"), origins.get(group))
         found = [float(it[0]) for it in dataset[name].coords.values() if it.attrs["axis"] == "X"]
         assert origin is None or found == [origin + 0.5]
+
+
+def test_groups_of_which_a_handler_asks_whether_an_array_is_in_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Near(ConventionHandler):
+        tier = "service"
+        name = "near"
+        reads = ()
+
+        def interpret(self, array: ArrayView) -> Interpretation:
+            return array.found(attributes={"near": array.is_near(Node(0, "g/x"))})
+
+    monkeypatch.setattr(registry, "_REGISTERED", [Near])
+    group = Group({"a": Array([1.0, 2.0], ("x",), declaring({"name": "near"}))})
+    store = memory_store(build(Group(dict.fromkeys("fgh", group))))
+    found = quietly(xr.open_groups, store, engine="xgroup")
+    assert [found[path]["a"].attrs["near"] for path in ("/f", "/g", "/h")] == [False, True, False]
