@@ -20,7 +20,7 @@ from zarr.core.group import GroupMetadata
 from zarr.storage import MemoryStore, StorePath
 
 from zarr_xgroup.conventions.array import ArrayView
-from zarr_xgroup.conventions.model import Coordinate, Interpretation
+from zarr_xgroup.conventions.model import AxisNames, Coordinate, Interpretation
 from zarr_xgroup.errors import XGroupMetadataError, XGroupReferenceError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import with_names
@@ -263,6 +263,21 @@ def answer_of(handler: ConventionHandler, array: ArrayView) -> Interpretation:
         message = _("'interpret' must return an Interpretation (see array.found), got {kind}")
         raise TypeError(message.format(kind=type(answer).__name__))
     return answer
+
+
+def axis_names_of(handler: ConventionHandler, array: ArrayView) -> AxisNames:
+    """Return what a handler says of the axes of an array, or raise TypeError if it is nothing."""
+    answer: object = handler.axis_names(array)
+    if not isinstance(answer, AxisNames) or not all(map(_is_axis, answer.axes)):
+        raise TypeError(repr(answer))
+    return answer
+
+
+def _is_axis(axis: object) -> bool:
+    """Tell whether something is the name of an axis and its length, or None where that is not known."""
+    if not isinstance(axis, tuple) or len(axis) != 2:
+        return False
+    return isinstance(axis[0], str) and isinstance(axis[1], int | None)
 
 
 def interpreted(handler: ConventionHandler, array: ArrayView) -> Interpretation:

@@ -291,7 +291,8 @@ class Interpreter:
         """Return what the conventions of an array whose dimensions have no names say of them."""
         view = self.view(node, ())
         for handler in self._handlers:
-            names = _guarded(view, handler, lambda cls: cls().axis_names(view))
+            # Whether it applies may depend on the names: what it raises is not told.
+            names = _guarded(view, handler, lambda cls: lending.axis_names_of(cls(), view))
             if names is not None and names.axes:
                 return names
         return AxisNames()

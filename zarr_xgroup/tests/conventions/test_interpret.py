@@ -1,6 +1,6 @@
 """What a third party's handler can say through the public interface alone."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -137,3 +137,14 @@ def test_a_class_that_says_nothing_is_refused() -> None:
 
     with pytest.raises(TypeError, match="it has neither 'interpret' nor 'get_variables'"):
         register(Silent)
+
+
+NO_AXES: list[Any] = [(1,), (("x",),), ((1, None),), (("x", "2"),), (["x", 2],), "x", 2]
+
+
+@pytest.mark.parametrize("answer", [None, "x", [("x", None)], *map(AxisNames, NO_AXES)], ids=repr)
+def test_names_of_axes_that_are_none(answer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LevelsHandler, "axis_names", lambda *_arguments: answer)
+    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(STORE), group="g")
+    assert dataset["a"].dims == dataset["b"].dims == ("phony_dim_0",)
+    assert XGroupDimensionWarning in map(type, told)
