@@ -1,5 +1,8 @@
 """Whom an array's interpretation holds for, and which conventions are asked for it."""
 
+import re
+from typing import Any, ClassVar
+
 import numpy as np
 import pyproj
 import pytest
@@ -201,3 +204,82 @@ def test_groups_of_which_a_handler_asks_whether_an_array_is_in_them(
     store = memory_store(build(Group(dict.fromkeys("fgh", group))))
     found = quietly(xr.open_groups, store, engine="xgroup")
     assert [found[path]["a"].attrs["near"] for path in ("/f", "/g", "/h")] == [False, True, False]
+
+
+# Handlers of third parties: when they are asked, and for which arrays their answers hold.
+
+
+class Plugin(ConventionHandler):
+    """Says by an attribute which array it was asked about."""
+
+    tier = "service"
+    name = "it"
+    reads = ()
+
+    def interpret(self, array: ArrayView) -> Interpretation:
+        return array.found(attributes={"asked": str(array.node)})
+
+
+IT = declaring({"name": "it"})
+
+
+def asked(root: Group, handler: type[ConventionHandler], **options: Any) -> dict[str, Any]:
+    """Return which array the handler was asked about in place of each one, as far as it was."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(registry, "_REGISTERED", [handler])
+        found = quietly(xr.open_groups, memory_store(build(root)), engine="xgroup", **options)
+    return {
+        f"{path.rstrip('/')}/{name}": array.attrs.get("asked")
+        for path, dataset in found.items()
+        for name, array in dataset.data_vars.items()
+    }
+
+
+def test_answers_are_shared_as_far_as_they_hold() -> None:
+    def along(path: str) -> Array:
+        return Array([1.0, 2.0], ("x",), declaring({"name": "it"}, "ref", other={"node": path}))
+
+    near, far = Group(dict.fromkeys("ab", along("../x"))), Group({"a": along("/x")})
+    x: dict[str, Array | Group] = {"x": coordinate("x", [1.0, 2.0])}
+    assert asked(Group({"g": near, "h": near, **x}), Plugin) == {
+        "/g/a": "/g/a",
+        "/g/b": "/g/a",
+        "/h/a": "/h/a",
+        "/h/b": "/h/a",
+    }
+    assert asked(Group({"g": far, "h": far, **x}), Plugin) == {"/g/a": "/g/a", "/h/a": "/g/a"}
+
+
+@pytest.mark.parametrize("attribute", ["it:mode", "mode"])
+def test_what_begins_with_the_name_of_a_convention_may_declare_it(attribute: str) -> None:
+    arrays = {"a": Array([1.0, 2.0], ("x",)), "b": Array([1.0, 2.0], ("x",), {attribute: 1})}
+    for names in ("ab", "ba"):
+        group = Group(dict(zip(names, arrays.values(), strict=True)))
+        found = asked(Group({"g": group}, IT), Plugin)
+        declaring_it = f"/g/{names[1]}" if attribute == "it:mode" else None
+        assert found == {f"/g/{names[0]}": None, f"/g/{names[1]}": declaring_it}
+
+
+class Detecting(Plugin):
+    """Applies to what is called so, wherever it is, and is asked once for each array."""
+
+    calls: ClassVar[list[str]] = []
+    applying: ClassVar[str] = ""
+
+    @classmethod
+    def detect(cls, root: Any, group: Any, array: Any) -> bool:
+        cls.calls.append(f"/{array.path}")
+        return bool(re.fullmatch(cls.applying, array.path))
+
+
+@pytest.mark.parametrize("applying", ["g/a", "g/b", "h/b", "./b", ".*"])
+def test_a_handler_that_detects_is_asked_for_each_array(
+    applying: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Detecting, "applying", applying)
+    monkeypatch.setattr(Detecting, "calls", [])
+    group = Group(dict.fromkeys("ab", Array([1.0, 2.0], ("x",))))
+    paths = ["/g/a", "/g/b", "/h/a", "/h/b"]
+    found = asked(Group({"g": group, "h": group}), Detecting)
+    assert found == {it: it if re.fullmatch(f"/{applying}", it) else None for it in paths}
+    assert sorted(Detecting.calls) == paths
