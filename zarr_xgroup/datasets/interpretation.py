@@ -177,7 +177,7 @@ class _Pattern:
             )
             for array, (name, document) in zip(self.reading.arrays, documents.items(), strict=True)
         )
-        return replace(self.reading, node=group, arrays=arrays, findings=(), like=self.reading)
+        return replace(self.reading, node=group, arrays=arrays, like=self.reading)
 
 
 class Interpreter:
@@ -305,8 +305,6 @@ class Interpreter:
             for place in (None, view.node.group):
                 shared = self._shared.get((known, place))
                 if shared is not None and shared.holds_for(view):
-                    if not shared.is_whole:
-                        self._lookup.lack(Needs())  # no more than was taken down
                     return shared
         before = self._lookup.needs
         interpretation, conventions = self._asked(view, custom)

@@ -1,22 +1,34 @@
 """Whom an array's interpretation holds for, and which conventions are asked for it."""
 
 import re
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyproj
 import pytest
 import xarray as xr
 
-from zarr_xgroup.conventions import ArrayView, ConventionHandler, Interpretation, registry
+from zarr_xgroup.conventions import (
+    ArrayView,
+    ConventionHandler,
+    Crs,
+    Interpretation,
+    handlers,
+    registry,
+)
+from zarr_xgroup.datasets.interpretation import Interpreter
+from zarr_xgroup.datasets.planning import planning
+from zarr_xgroup.findings import Finding, Kind
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
     assert_same,
     build,
+    compare,
     coordinate,
     declaring,
+    edit,
     memory_store,
     opened,
     opened_with_warnings,
@@ -212,7 +224,7 @@ def test_groups_of_which_a_handler_asks_whether_an_array_is_in_them(
 class Plugin(ConventionHandler):
     """Says by an attribute which array it was asked about."""
 
-    tier = "service"
+    tier: ClassVar[Literal["principal", "service"]] = "service"
     name = "it"
     reads = ()
 
@@ -283,3 +295,237 @@ def test_a_handler_that_detects_is_asked_for_each_array(
     found = asked(Group({"g": group, "h": group}), Detecting)
     assert found == {it: it if re.fullmatch(f"/{applying}", it) else None for it in paths}
     assert sorted(Detecting.calls) == paths
+
+
+class Deciding(Plugin):
+    """Fails to tell whether it applies to one of the arrays."""
+
+    @classmethod
+    def detect(cls, root: Any, group: Any, array: Any) -> bool:
+        if array.path == "b":
+            raise ValueError(array.path)
+        return False
+
+
+def test_a_handler_that_fails_for_one_of_two_arrays_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(registry, "_REGISTERED", [Deciding])
+    root = Group(dict.fromkeys("abc", Array([1.0, 2.0], ("x",))))
+    _dataset, (told,) = opened_with_warnings(xr.open_dataset, memory_store(build(root)))
+    assert told.paths == ("/b",)
+
+
+class Principal(Plugin):
+    tier = "principal"
+
+
+def test_a_principal_convention_of_a_third_party_goes_before_cf() -> None:
+    arrays = {
+        "a": Array([1.0, 2.0], ("x",), declaring("CF", {"name": "it"})),
+        "b": Array([1.0, 2.0], ("x",), declaring("CF", "cs", {"name": "it"})),
+        "c": Array([1.0, 2.0], ("x",), declaring("CF")),
+    }
+    assert asked(Group(arrays), Principal) == {"/a": "/a", "/b": None, "/c": None}
+
+
+@pytest.mark.parametrize("first", ["cs", "spatial"])
+def test_cf_is_no_rival_of_a_principal_convention(first: str) -> None:
+    attributes = {**ALONG_X, **TURNED, **declaring("CF", first)}
+    root = Group({"a": Array(np.ones((2, 2)), ("y", "x"), attributes)})
+    dataset = opened(xr.open_dataset, memory_store(build(root)))
+    assert set(dataset.coords) == ({"x"} if first == "cs" else {"xc", "yc"})
+
+
+TRANSFORM = "0.0 1.0 0.0 0.0 0.0 1.0"
+
+
+class Describing(Plugin):
+    """Says what others say too, and what is wrong by itself."""
+
+    def interpret(self, array: ArrayView) -> Interpretation:
+        return Interpretation(
+            geotransform=TRANSFORM,
+            crs=Crs("proj:code", "EPSG:3857"),
+            attributes={"units": "m", "said": 1},
+            findings=(Finding(Kind.CHOICE, "it is said", (str(array.node),), array.node),),
+        )
+
+
+def test_what_two_conventions_say_of_an_array(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_REGISTERED", [Describing])
+    uom = {"uom": {"ucum": {"unit": "kg"}}}
+    root = Group(
+        {
+            "a": Array(np.ones((2, 2)), ("y", "x"), declaring("uom", {"name": "it"}, **uom)),
+            "b": Array(np.ones((2, 2)), ("y", "x"), declaring({"name": "it"})),
+        }
+    )
+    dataset, (told,) = opened_with_warnings(xr.open_dataset, memory_store(build(root)))
+    assert str(told) == "Arrays /a, /b: it is said"
+    assert [dataset[name].attrs["units"] for name in "ab"] == ["kg", "m"]
+    assert [dataset[name].attrs["said"] for name in "ab"] == [1, 1]
+    assert dataset["spatial_ref"].attrs["GeoTransform"] == TRANSFORM
+    assert "Pseudo-Mercator" in dataset["spatial_ref"].attrs["crs_wkt"]
+
+
+def test_an_array_that_follows_a_built_in_convention_has_the_crs_that_it_names() -> None:
+    code = {"proj:code": "EPSG:3857"}
+    for declared, has_crs in ((["uom"], True), (["CF"], True), ([{"name": "it"}], False)):
+        field = Array(np.ones((2, 2)), ("y", "x"), declaring(*declared, **code))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(registry, "_REGISTERED", [Plugin])
+            dataset = opened(xr.open_dataset, memory_store(build(Group({"a": field}))))
+        assert ("spatial_ref" in dataset.coords) == has_crs
+
+
+# Attributes: what is read of an array, or of a group, makes it another one.
+
+UOM = {"uom": {"ucum": {"unit": "kg"}}}
+AT = {name: {"other": {"node": f"/{name}"}} for name in ("p", "q")}
+
+
+@pytest.mark.parametrize("escaped", [False, True])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (UOM, {"uom": {"ucum": {"unit": "m"}}}),
+        (UOM, {"cs": UOM["uom"]}),
+        ({"cs": ALONG_X["cs"]}, {"cs": {"crs": [{"axes": {}}]}}),
+        (AT["p"], AT["q"]),
+        (AT["p"], {"another": AT["p"]["other"]}),
+    ],
+    ids=["value", "key", "cs", "reference", "key of a reference"],
+)
+def test_arrays_that_differ_in_what_a_convention_reads(
+    one: dict[str, Any], other: dict[str, Any], escaped: bool
+) -> None:
+    declared = declaring("uom", "cs", "ref")
+    arrays = {
+        name: Array([1.0, 2.0], ("x",), declared | it)
+        for name, it in zip("ab", (one, other), strict=True)
+    }
+    groups = {name: Group({"v": array}) for name, array in arrays.items()}
+    for order in ("ab", "ba"):
+        members = {str(place): groups[name] for place, name in enumerate(order)}
+        contents = build(Group({"p": Array(1.0), "q": Array(2.0), **members}))
+        if escaped:
+            contents = {key: it.replace(b'"node"', b'"n\\u006fde"') for key, it in contents.items()}
+        store = memory_store(contents)
+        found = quietly(xr.open_groups, store, engine="xgroup")
+        for group in members:
+            alone = quietly(xr.open_dataset, store, engine="xgroup", group=group)
+            assert_same(found[f"/{group}"], alone)
+
+
+def test_arrays_that_differ_in_what_no_convention_reads_have_one_answer() -> None:
+    members = {
+        name: Array([1.0, 2.0], ("x",), {**IT, "long_name": name, "valid_min": ord(name)})
+        for name in "abc"
+    }
+    assert asked(Group(members), Plugin) == dict.fromkeys(["/a", "/b", "/c"], "/a")
+
+
+def test_the_surroundings_of_groups_that_say_the_same_are_the_same() -> None:
+    one, two = {"cs": 1}, {"cs": 2}
+    root = {
+        "a": Group({"b": Group({"c": Group()}, two), "d": Group()}, one),
+        "e": Group({"a": Group({"b": Group({"c": Group()}, two)}, one)}, {"title": "no matter"}),
+        "f": Group({"b": Group({"c": Group()}, one), "d": Group({}, {"uom": 1})}, two),
+    }
+    with planning(memory_store(build(Group(root))), {}) as planned:
+        planned.library.read_tree("")
+        paths = list(planned.library.snapshots[0].subtree(""))
+        for order in (paths, paths[::-1]):
+            interpreter = Interpreter(planned.library.snapshots, planned.maker, handlers())
+            same: dict[int, set[str]] = {}
+            for path in order + order:
+                same.setdefault(interpreter.surroundings_of(Node(0, path)), set()).add(path)
+            assert sorted(map(sorted, same.values())) == [
+                ["", "e"],
+                ["a", "e/a"],
+                ["a/b", "e/a/b"],
+                ["a/b/c", "e/a/b/c"],
+                ["a/d"],
+                ["f"],
+                ["f/b"],
+                ["f/b/c"],
+                ["f/d"],
+            ]
+
+
+# Groups.
+
+
+def test_what_is_inherited_by_one_of_the_arrays_is_not_that_of_another_group() -> None:
+    arrays = {"v": Array([1.0, 2.0], ("/x",)), "w": Array([1.0, 2.0, 3.0], ("y",))}
+    root = Group(
+        {
+            name: Group({"x": coordinate("x", [start, start + 1.0]), "g": Group(arrays)})
+            for name, start in (("a", 10.0), ("b", 20.0))
+        }
+    )
+    found = quietly(xr.open_groups, memory_store(build(root)), engine="xgroup")
+    assert found["/a/g"]["x"].values.tolist() == [10.0, 11.0]
+    assert found["/b/g"]["x"].values.tolist() == [20.0, 21.0]
+
+
+@pytest.mark.parametrize("named", ["/g/a", "/g/nope"])
+def test_groups_whose_array_refers_to_that_of_the_first(named: str) -> None:
+    field = Array([1.0, 2.0], ("x",), declaring("CF", ancillary_variables=named))
+    store = memory_store(build(Group(dict.fromkeys("ghi", Group({"a": field})))))
+    found, told = opened_with_warnings(xr.open_groups, store)
+    other = "g_a" if named == "/g/a" else "/g/nope"
+    names = [found[f"/{name}"]["a"].attrs["ancillary_variables"] for name in "ghi"]
+    assert names == [named, other, other]
+    wrong = ["/h/a", "/i/a"] if named == "/g/a" else ["/g/a", "/h/a", "/i/a"]
+    assert [path for warning in told for path in warning.paths] == wrong
+
+
+def times(units: Any, bounds: Any = "t_bounds", **attributes: str) -> Group:
+    """Return a group with times and what these say is their boundaries."""
+    time = coordinate("t", [1.0, 2.0], units=units, bounds=bounds, **attributes)
+    return Group({"t": time, "t_bounds": Array([[0.0, 1.0], [1.0, 2.0]], ("t", "side"))})
+
+
+@pytest.mark.parametrize("decode_times", [True, False])
+def test_boundaries_of_times_that_are_dropped(decode_times: bool) -> None:
+    groups = {
+        "days": times("days since 2000-01-01"),
+        "hours": times("hours since 2000-01-01"),
+        "noleap": times("days since 2000-02-28", calendar="noleap"),
+        "metres": times("m"),
+        "units": times(1),
+        "list": times("days since 2000-01-01", ["t_bounds"]),
+    }
+    store = memory_store(build(Group(groups)))
+    options = {"drop_variables": "t", "decode_times": decode_times}
+    found = opened(xr.open_groups, store, **options)
+    for name in groups:
+        assert_same(found[f"/{name}"], opened(xr.open_dataset, store, group=name, **options))
+        if name not in ("units", "list"):
+            compare(xr.open_dataset, store, group=name, **options)
+
+
+def test_arrays_that_cannot_be_opened_have_no_say_in_names_of_dimensions() -> None:
+    contents = build(Group({"a": Array(np.ones(5), ("x",)), "b": Array(np.ones(3), ("x",))}))
+    contents = edit(contents, "a/zarr.json", lambda document: {**document, "data_type": "nope"})
+    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(contents))
+    assert dataset["b"].dims == ("x",)
+    assert [warning.paths for warning in told] == [("/a",)]
+
+
+def test_of_broken_arrays_that_are_dropped_nothing_is_told() -> None:
+    contents = build(Group(dict.fromkeys("abc", Array([1.0, 2.0], ("x",)))))
+    contents |= dict.fromkeys(("a/zarr.json", "b/zarr.json"), b"nonsense")
+    dataset, told = opened_with_warnings(
+        xr.open_dataset, memory_store(contents), drop_variables="a"
+    )
+    assert set(dataset.variables) == {"c"}
+    assert [warning.paths for warning in told] == [("/b",)]
+
+
+def test_chunks_of_coordinates_that_are_computed() -> None:
+    grid = Array(np.ones((4, 4)), ("y", "x"), TURNED, chunks=(1, 2))
+    dataset = opened(xr.open_dataset, memory_store(build(Group({"v": grid}))), chunks={})
+    assert dataset["xc"].chunks == dataset["v"].chunks
