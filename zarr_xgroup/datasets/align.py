@@ -12,7 +12,7 @@ from typing import Any
 
 import xarray as xr
 
-from zarr_xgroup._compat import default_indexes_follow, has_index_option
+from zarr_xgroup._compat import has_index_option
 from zarr_xgroup.datasets.renaming import renamed_encoding
 from zarr_xgroup.findings import Finding, Kind
 from zarr_xgroup.i18n import _
@@ -53,12 +53,11 @@ def align_with_parents(
     Notes
     -----
     Values of coordinates are compared only where parent and child both define one of the
-    same size, and only if xarray is about to read both for its indexes anyway.
+    same size, and only if both have an index: nothing is read for it.
     """
     aligned = dict(datasets)
     inherited: dict[str, _Inherited] = {}
     findings = []
-    indexes_follow = default_indexes_follow()
     groups = _by_name(datasets)
     above = f"/{root}" if root else ""
     hidden: dict[str, list[str]] = {}
@@ -69,7 +68,7 @@ def align_with_parents(
         parents = inherited.get(_parent(path), _Inherited({}, {}))
         reasons = _size_conflicts(aligned[path], parents)
         others = _others(aligned, identities, path, parents)
-        reasons |= _value_conflicts(aligned, path, others, indexes_follow)
+        reasons |= _value_conflicts(aligned, path, others)
         if reasons:
             names = _new_names(aligned[path], path, reasons, parents, children[path])
             aligned[path] = rename_dimensions(aligned[path], names)
@@ -192,31 +191,18 @@ def _decoding(dataset: xr.Dataset, name: str) -> tuple[Any, ...]:
 
 
 def _value_conflicts(
-    datasets: dict[str, xr.Dataset], path: str, others: Mapping[str, str], indexes_follow: bool
+    datasets: Mapping[str, xr.Dataset], path: str, others: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the dimensions whose coordinates have other values than the parents'.
-
-    Indexes that are built for this are kept in `datasets`: nothing is read twice.
-    """
+    """Return the dimensions whose coordinates have other values than the parents'."""
     conflicts = {}
     for name, owner in others.items():
         own, parent = datasets[path], datasets[owner]
         if not _has_coordinate(own, name) or own.sizes[name] != parent.sizes[name]:
             continue
-        if indexes_follow:
-            for place in (owner, path):
-                datasets[place] = _with_index(datasets[place], name)
-        index = datasets[path].xindexes.get(name)
-        other = datasets[owner].xindexes.get(name)
+        index, other = own.xindexes.get(name), parent.xindexes.get(name)
         if index is not None and other is not None and not index.equals(other):
             conflicts[name] = _("other coordinate values than {owner}").format(owner=owner)
     return conflicts
-
-
-def _with_index(dataset: xr.Dataset, name: str) -> xr.Dataset:
-    if name in dataset.xindexes:
-        return dataset
-    return dataset.assign_coords(xr.Coordinates({name: dataset.variables[name]}))
 
 
 def _new_names(
