@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 from zarr_xgroup import XGroupDimensionWarning
-from zarr_xgroup.datasets.align import rename_dimensions
+from zarr_xgroup.datasets.align import align_with_parents, rename_dimensions
 from zarr_xgroup.tests.builders import (
     HAS_INDEX_OPTION,
     Array,
@@ -309,3 +309,95 @@ def test_renaming_dimensions_of_a_dataset() -> None:
     assert dict(dataset.sizes) == {"x": 2, "y": 3}
     assert dataset["v"].encoding["preferred_chunks"] == {"x": 1, "y": 3}
     assert dataset["v"].encoding["coordinates"] == "x lat"
+
+
+def test_renaming_dimensions_of_which_one_is_called_as_an_array() -> None:
+    variable = xr.Variable(("x",), np.zeros(2), {}, {"coordinates": "x  lat"})
+    dataset = xr.Dataset({"v": variable}, {"x": ("y", [1.0, 2.0, 3.0])})
+    renamed = rename_dimensions(dataset, {"x": "p"})
+    assert dict(renamed.sizes) == {"p": 2, "y": 3}
+    assert renamed["x"].dims == ("y",)
+    assert renamed["v"].encoding["coordinates"] == "x  lat"
+
+
+# What is known of coordinates, and names that are taken.
+
+
+def made(path: str, values: list[float], **encoding: str) -> tuple[str, xr.Dataset]:
+    x = xr.Variable(("x",), values, {}, encoding)
+    return path, xr.Dataset(coords={"x": x})
+
+
+@pytest.mark.parametrize(
+    ("below", "identity", "is_compared"),
+    [
+        (made("/g", [1.0, 3.0]), "one", False),
+        (made("/g", [1.0, 3.0]), "other", True),
+        (made("/g", [1.0, 3.0]), None, True),
+        (made("/g", [1, 3]), "one", True),
+        (made("/g", [1.0, 3.0], units="days since 2000-01-01"), "one", True),
+        (made("/g", [1.0, 3.0], calendar="noleap"), "one", True),
+        (("/g", made("/g", [1.0, 3.0])[1].drop_indexes("x")), None, False),
+        (("/g", xr.Dataset({"v": ("x", [1.0, 2.0])})), "one", False),
+    ],
+)
+def test_coordinates_are_compared_that_are_not_known_to_be_the_same(
+    below: tuple[str, xr.Dataset], identity: str | None, is_compared: bool
+) -> None:
+    identities = {"/": {"x": "one"}, "/g": {} if identity is None else {"x": identity}}
+    datasets = dict([made("/", [1.0, 2.0]), below])
+    aligned, findings = align_with_parents(datasets, identities)
+    assert ("x_g" in aligned["/g"].dims) == is_compared
+    assert len(findings) == is_compared
+
+
+def test_coordinates_without_an_index_above_are_not_compared() -> None:
+    datasets = dict([made("/", [1.0, 2.0]), made("/g", [1.0, 3.0])])
+    datasets["/"] = datasets["/"].drop_indexes("x")
+    assert align_with_parents(datasets, {})[1] == []
+
+
+def test_all_dimensions_that_conflict_are_renamed() -> None:
+    coordinates = {name: coordinate(name, [1.0, 2.0]) for name in ("x", "y", "z")}
+    group = Group({"y": coordinate("y", [1.0, 9.0]), "z": coordinate("z", [1.0, 9.0])})
+    tree, told = tree_of(Group({**coordinates, "g": group}))
+    reason = "(other coordinate values than /)"
+    assert told == [text("/g", f"'y' -> 'y_g' {reason}, 'z' -> 'z_g' {reason}")]
+    assert set(tree["g"].to_dataset(inherit=False).coords) == {"y_g", "z_g"}
+
+
+def test_new_names_of_two_dimensions_differ() -> None:
+    above = {"v": along("x", 2), "w": along("x_2", 3)}
+    below = {"v": along("x", 3), "w": along("x_2", 4)}
+    tree, _told = tree_of(Group({**above, "2": Group(below)}))
+    assert [tree[f"2/{name}"].dims for name in "vw"] == [("x_2_2",), ("x_2_2_2",)]
+
+
+def test_a_new_name_that_is_taken_in_a_group_further_below() -> None:
+    group = Group({"v": along("x", 3), "x_h": along("y", 3)})
+    tree, _told = tree_of(Group({"v": along("x", 2), "g": Group({"h": group})}))
+    assert tree["g/h/v"].dims == ("x_h_2",)
+
+
+@pytest.mark.parametrize(
+    ("taken", "name"),
+    [
+        ({}, "X_1"),
+        ({"X_1": along("y", 3)}, "X_2"),
+        ({"w": along("X_1", 3)}, "X_2"),
+        ({"X_1": Group()}, "X_2"),
+    ],
+    ids=["none", "array", "dimension", "group"],
+)
+def test_a_coordinate_called_as_groups_below_its_own(
+    taken: dict[str, Array | Group], name: str
+) -> None:
+    inner = Group({"X": Group({"v": along("X", 2)})})
+    own = {"X": coordinate("X", [1.0, 2.0]), "a": inner, "b": inner, **taken}
+    beside = Group({"X": coordinate("X", [1.0, 2.0])})
+    root = Group({"X": Group({"X_0": Group(own)}), "beside": beside})
+    tree, told = opened_with_warnings(xr.open_datatree, memory_store(build(root)))
+    assert [warning.paths for warning in told] == [("/X/X_0",)]
+    assert f"'X' is called {name!r}" in str(told[0])
+    assert tree[f"X/X_0/{name}"].values.tolist() == [1.0, 2.0]
+    assert "X" in tree["beside"].coords
