@@ -8,6 +8,7 @@ import pyproj
 import pytest
 import xarray as xr
 
+from zarr_xgroup import explain
 from zarr_xgroup.conventions import (
     ArrayView,
     ConventionHandler,
@@ -226,7 +227,7 @@ class Plugin(ConventionHandler):
 
     tier: ClassVar[Literal["principal", "service"]] = "service"
     name = "it"
-    reads = ()
+    reads: ClassVar[tuple[str, ...] | None] = ()
 
     def interpret(self, array: ArrayView) -> Interpretation:
         return array.found(attributes={"asked": str(array.node)})
@@ -379,6 +380,28 @@ def test_an_array_that_follows_a_built_in_convention_has_the_crs_that_it_names()
         assert ("spatial_ref" in dataset.coords) == has_crs
 
 
+def test_what_is_assumed_says_what_others_have_not_said() -> None:
+    """Its transform is not that of the grid then, nor of the group's own coordinates."""
+    grid = {"proj:code": "EPSG:32632", "proj:shape": [3, 4]}
+    grid |= {"proj:transform": [10.0, 0.0, 0.0, 0.0, -10.0, 100.0], **ALONG_X}
+    members = {"a": Array(np.ones((3, 4)), ("y", "x"), grid)}
+    for own in ({}, {"y": coordinate("y", [1.0, 2.0, 4.0])}):
+        store = memory_store(build(Group({**members, **own})))
+        dataset = opened(xr.open_dataset, store, assume_conventions="proj")
+        assert dataset["x"].values.tolist() == [5, 6, 7, 8]
+        assert dataset["y"].values.tolist() == ([1.0, 2.0, 4.0] if own else [95.0, 85.0, 75.0])
+        assert "GeoTransform" not in dataset["spatial_ref"].attrs
+
+
+def test_a_handler_of_which_nobody_knows_what_it_reads_is_asked_about_each_array() -> None:
+    class Unknown(Plugin):
+        reads = None
+
+    group = Group(dict.fromkeys("ab", Array([1.0, 2.0], ("x",), IT)))
+    paths = ["/g/a", "/g/b", "/h/a", "/h/b"]
+    assert asked(Group({"g": group, "h": group}), Unknown) == {path: path for path in paths}
+
+
 # Attributes: what is read of an array, or of a group, makes it another one.
 
 UOM = {"uom": {"ucum": {"unit": "kg"}}}
@@ -515,14 +538,22 @@ def test_arrays_that_cannot_be_opened_have_no_say_in_names_of_dimensions() -> No
     assert [warning.paths for warning in told] == [("/a",)]
 
 
-def test_of_broken_arrays_that_are_dropped_nothing_is_told() -> None:
+@pytest.mark.parametrize(("dropped", "told_of"), [("a", "/b"), ("b", "/a")])
+def test_of_broken_arrays_that_are_dropped_nothing_is_told(dropped: str, told_of: str) -> None:
     contents = build(Group(dict.fromkeys("abc", Array([1.0, 2.0], ("x",)))))
     contents |= dict.fromkeys(("a/zarr.json", "b/zarr.json"), b"nonsense")
-    dataset, told = opened_with_warnings(
-        xr.open_dataset, memory_store(contents), drop_variables="a"
-    )
+    store = memory_store(contents)
+    dataset, told = opened_with_warnings(xr.open_dataset, store, drop_variables=dropped)
     assert set(dataset.variables) == {"c"}
-    assert [warning.paths for warning in told] == [("/b",)]
+    assert [warning.paths for warning in told] == [(told_of,)]
+
+
+def test_attributes_that_are_broken_are_the_place_of_what_is_told() -> None:
+    contents = build(Group({"a": Array([1.0, 2.0], ("x",))}))
+    contents = edit(contents, "a/zarr.json", lambda document: {**document, "attributes": []})
+    problem = quietly(explain, memory_store(contents)).problems[0]
+    assert problem.place is not None
+    assert (problem.place.node, problem.place.pointer) == ("/a", "/attributes")
 
 
 def test_chunks_of_coordinates_that_are_computed() -> None:
