@@ -380,6 +380,15 @@ def test_an_array_that_follows_a_built_in_convention_has_the_crs_that_it_names()
         assert ("spatial_ref" in dataset.coords) == has_crs
 
 
+def test_conventions_that_are_declared_do_not_give_way() -> None:
+    attributes = {**ALONG_X, **declaring("cs", "ref"), "x": {"node": "/g/x"}}
+    x = Group({"x": coordinate("x", [7.0, 8.0, 9.0])})
+    root = Group({"a": Array(np.ones(3), ("x",), attributes), "g": x})
+    dataset, _told = opened_with_warnings(xr.open_dataset, memory_store(build(root)))
+    assert dataset["x"].values.tolist() == [5, 6, 7]
+    assert dataset["g_x"].values.tolist() == [7.0, 8.0, 9.0]
+
+
 def test_what_is_assumed_says_what_others_have_not_said() -> None:
     """Its transform is not that of the grid then, nor of the group's own coordinates."""
     grid = {"proj:code": "EPSG:32632", "proj:shape": [3, 4]}
@@ -528,6 +537,15 @@ def test_boundaries_of_times_that_are_dropped(decode_times: bool) -> None:
         assert_same(found[f"/{name}"], opened(xr.open_dataset, store, group=name, **options))
         if name not in ("units", "list"):
             compare(xr.open_dataset, store, group=name, **options)
+
+
+def test_of_groups_that_are_alike_but_for_a_broken_array_one_tells_of_it() -> None:
+    group = Group({"a": Array([1.0, 2.0], ("x",))})
+    contents = build(Group(dict.fromkeys("ghi", group)))
+    contents["h/b/zarr.json"] = b"nonsense"
+    found, told = opened_with_warnings(xr.open_groups, memory_store(contents))
+    assert [set(found[f"/{name}"].variables) for name in "ghi"] == [{"a"}] * 3
+    assert [warning.paths for warning in told] == [("/h/b",)]
 
 
 def test_arrays_that_cannot_be_opened_have_no_say_in_names_of_dimensions() -> None:
