@@ -1,5 +1,6 @@
 """Whom an array's interpretation holds for, and which conventions are asked for it."""
 
+import itertools
 import re
 from typing import Any, ClassVar, Literal
 
@@ -419,22 +420,21 @@ AT = {name: {"other": {"node": f"/{name}"}} for name in ("p", "q")}
 
 @pytest.mark.parametrize("escaped", [False, True])
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("declared", "one", "other"),
     [
-        (UOM, {"uom": {"ucum": {"unit": "m"}}}),
-        (UOM, {"cs": UOM["uom"]}),
-        ({"cs": ALONG_X["cs"]}, {"cs": {"crs": [{"axes": {}}]}}),
-        (AT["p"], AT["q"]),
-        (AT["p"], {"another": AT["p"]["other"]}),
+        ("uom", UOM, {"uom": {"ucum": {"unit": "m"}}}),
+        ("uom", UOM, {"cs": UOM["uom"]}),
+        ("cs", {"cs": ALONG_X["cs"]}, {"cs": {"crs": [{"axes": {}}]}}),
+        ("ref", AT["p"], AT["q"]),
+        ("ref", AT["p"], {"uom": AT["p"]["other"]}),
     ],
     ids=["value", "key", "cs", "reference", "key of a reference"],
 )
 def test_arrays_that_differ_in_what_a_convention_reads(
-    one: dict[str, Any], other: dict[str, Any], escaped: bool
+    declared: str, one: dict[str, Any], other: dict[str, Any], escaped: bool
 ) -> None:
-    declared = declaring("uom", "cs", "ref")
     arrays = {
-        name: Array([1.0, 2.0], ("x",), declared | it)
+        name: Array([1.0, 2.0], ("x",), declaring(declared) | it)
         for name, it in zip("ab", (one, other), strict=True)
     }
     groups = {name: Group({"v": array}) for name, array in arrays.items()}
@@ -458,32 +458,32 @@ def test_arrays_that_differ_in_what_no_convention_reads_have_one_answer() -> Non
     assert asked(Group(members), Plugin) == dict.fromkeys(["/a", "/b", "/c"], "/a")
 
 
-def test_the_surroundings_of_groups_that_say_the_same_are_the_same() -> None:
-    one, two = {"cs": 1}, {"cs": 2}
+@pytest.mark.parametrize("above", [{}, {"cs": 1}], ids=["nothing", "something"])
+def test_the_surroundings_of_groups_that_say_the_same_are_the_same(above: dict[str, int]) -> None:
+    one, two, other = {"cs": 1}, {"cs": 2}, {"title": "no matter"}
+    nested = {"b": Group({"c": Group()}, two), "d": Group()}
     root = {
-        "a": Group({"b": Group({"c": Group()}, two), "d": Group()}, one),
-        "e": Group({"a": Group({"b": Group({"c": Group()}, two)}, one)}, {"title": "no matter"}),
+        "a": Group(nested, one),
+        "e": Group({"a": Group(nested, one)}, other),
         "f": Group({"b": Group({"c": Group()}, one), "d": Group({}, {"uom": 1})}, two),
     }
-    with planning(memory_store(build(Group(root))), {}) as planned:
+    with planning(memory_store(build(Group(root, above))), {}) as planned:
         planned.library.read_tree("")
-        paths = list(planned.library.snapshots[0].subtree(""))
-        for order in (paths, paths[::-1]):
+        snapshot = planned.library.snapshots[0]
+        said: dict[str, list[Any]] = {}
+        for path in snapshot.subtree(""):
+            document = snapshot.document(path)
+            assert document is not None
+            own = {key: it for key, it in document.attributes.items() if key != "title"}
+            before = said[path.rpartition("/")[0]] if path else []
+            said[path] = [*before, own] if before or own else []
+        for order in (list(said), list(said)[::-1]):
             interpreter = Interpreter(planned.library.snapshots, planned.maker, handlers())
-            same: dict[int, set[str]] = {}
-            for path in order + order:
-                same.setdefault(interpreter.surroundings_of(Node(0, path)), set()).add(path)
-            assert sorted(map(sorted, same.values())) == [
-                ["", "e"],
-                ["a", "e/a"],
-                ["a/b", "e/a/b"],
-                ["a/b/c", "e/a/b/c"],
-                ["a/d"],
-                ["f"],
-                ["f/b"],
-                ["f/b/c"],
-                ["f/d"],
-            ]
+            numbers = [interpreter.surroundings_of(Node(0, path)) for path in order]
+            assert numbers == [interpreter.surroundings_of(Node(0, path)) for path in order]
+            pairs = itertools.product(zip(order, numbers, strict=True), repeat=2)
+            for (path, number), (another, its_number) in pairs:
+                assert (number == its_number) == (said[path] == said[another])
 
 
 # Groups.
@@ -502,9 +502,10 @@ def test_what_is_inherited_by_one_of_the_arrays_is_not_that_of_another_group() -
     assert found["/b/g"]["x"].values.tolist() == [20.0, 21.0]
 
 
+@pytest.mark.parametrize("dims", [(), ("x",)])
 @pytest.mark.parametrize("named", ["/g/a", "/g/nope"])
-def test_groups_whose_array_refers_to_that_of_the_first(named: str) -> None:
-    field = Array([1.0, 2.0], ("x",), declaring("CF", ancillary_variables=named))
+def test_groups_whose_array_refers_to_that_of_the_first(named: str, dims: tuple[str, ...]) -> None:
+    field = Array(np.ones((2,) * len(dims)), dims, declaring("CF", ancillary_variables=named))
     store = memory_store(build(Group(dict.fromkeys("ghi", Group({"a": field})))))
     found, told = opened_with_warnings(xr.open_groups, store)
     other = "g_a" if named == "/g/a" else "/g/nope"
@@ -548,6 +549,21 @@ def test_of_groups_that_are_alike_but_for_a_broken_array_one_tells_of_it() -> No
     assert [warning.paths for warning in told] == [("/h/b",)]
 
 
+def test_of_each_group_its_own_broken_arrays_are_told() -> None:
+    contents = build(Group(dict.fromkeys("ghi", Group({"a": Array([1.0, 2.0], ("x",))}))))
+    contents |= {f"{group}/{array}/zarr.json": b"" for group in "gh" for array in "bc"}
+    _found, told = opened_with_warnings(xr.open_groups, memory_store(contents))
+    paths = sorted(path for warning in told for path in warning.paths)
+    assert paths == ["/g/b", "/g/c", "/h/b", "/h/c"]
+
+
+def test_a_group_in_one_of_which_nothing_is_written() -> None:
+    contents = build(Group({"a": Group({"g": Group({"v": Array([1.0, 2.0], ("x",), UOM)})})}))
+    del contents["a/zarr.json"]
+    dataset = opened(xr.open_dataset, memory_store(contents), group="a/g")
+    assert dataset["v"].dims == ("x",)
+
+
 def test_arrays_that_cannot_be_opened_have_no_say_in_names_of_dimensions() -> None:
     contents = build(Group({"a": Array(np.ones(5), ("x",)), "b": Array(np.ones(3), ("x",))}))
     contents = edit(contents, "a/zarr.json", lambda document: {**document, "data_type": "nope"})
@@ -578,3 +594,23 @@ def test_chunks_of_coordinates_that_are_computed() -> None:
     grid = Array(np.ones((4, 4)), ("y", "x"), TURNED, chunks=(1, 2))
     dataset = opened(xr.open_dataset, memory_store(build(Group({"v": grid}))), chunks={})
     assert dataset["xc"].chunks == dataset["v"].chunks
+
+
+@pytest.mark.parametrize("tier", ["principal", "service"])
+@pytest.mark.parametrize("assumed", ["it", "proj", ["it", "proj"]], ids=str)
+def test_a_handler_that_fails_beside_conventions_that_are_assumed(
+    tier: Any, assumed: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Failing(Plugin):
+        def interpret(self, array: ArrayView) -> Interpretation:
+            raise ValueError(array.name)
+
+    monkeypatch.setattr(Failing, "tier", tier)
+    monkeypatch.setattr(registry, "_REGISTERED", [Failing])
+    grid = {"proj:code": "EPSG:3857", "proj:transform": [1.0, 0.0, 0.0, 0.0, -1.0, 2.0]}
+    root = Group({"a": Array(np.ones((2, 2)), ("y", "x"), {**IT, **grid, "proj:shape": [2, 2]})})
+    dataset, (told,) = opened_with_warnings(
+        xr.open_dataset, memory_store(build(root)), assume_conventions=assumed
+    )
+    assert told.paths == ("/a",)
+    assert set(dataset.coords) - {"spatial_ref"} == ({"y", "x"} if "proj" in assumed else set())
