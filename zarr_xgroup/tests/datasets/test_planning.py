@@ -43,7 +43,7 @@ def test_nothing_is_read_with_options_that_are_wrong(options: Any, message: str)
 
 @pytest.mark.parametrize(
     ("given", "dropped"),
-    [(None, set()), ("a", {"a"}), (["a", "b"], {"a", "b"}), ((it for it in "ab"), {"a", "b"})],
+    [(None, set()), ("ab", {"ab"}), (["a", "b"], {"a", "b"}), ((it for it in "ab"), {"a", "b"})],
     ids=["none", "one", "several", "iterator"],
 )
 def test_names_of_variables_to_drop(given: Any, dropped: set[str]) -> None:
