@@ -525,7 +525,7 @@ class _Naming:
             return None
         name = source.node.name
         variable = self._variables.get(name)
-        if variable is None or not variable.is_own:
+        if variable is None or not variable.is_own or self._counts_otherwise(variable, coordinate):
             return None
         if name in self._first_class:
             return name if source.is_whole and variable.dims == source.dims else None
@@ -543,6 +543,14 @@ class _Naming:
                 return None
             variable.source, variable.dims, variable.sizes = source, source.dims, sizes
         return name
+
+    def _counts_otherwise(self, variable: _Variable, coordinate: Coordinate) -> bool:
+        """Tell whether an array is to be other times than were declared of it before."""
+        if "units" not in variable.added:
+            return False
+        declared = self._identity(coordinate)
+        before = self._identity(replace(coordinate, attributes=variable.added))
+        return declared not in (coordinate.identity, before)
 
     def _copy_of(self, coordinate: Coordinate) -> str | None:
         """Return the group's own copy of an array elsewhere, as it has one where it was written again.

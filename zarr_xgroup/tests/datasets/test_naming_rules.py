@@ -274,6 +274,32 @@ def test_one_array_that_two_say_something_of(one: Any, other: Any, is_same: bool
     assert found.keys() - {"a", "b"} == ({"c"} if is_same else {"c", "far_c"})
 
 
+@pytest.mark.parametrize(
+    ("own", "declared", "names"),
+    [
+        ({}, [DAYS, HOURS, DAYS], {"c", "g_c"}),
+        ({}, [DAYS, {**DAYS, "calendar": "noleap"}, HOURS], {"c", "g_c", "g_c_1"}),
+        ({}, [{}, DAYS, {}], {"c"}),
+        ({}, [DAYS, {}, DAYS], {"c"}),
+        ({}, [{"units": "m"}, DAYS, {}], {"c", "g_c"}),
+        ({"uom": "m"}, [{"units": "m"}, {"units": "km"}, {}], {"c"}),
+        (DAYS, [DAYS, HOURS, {}], {"c"}),
+    ],
+)
+def test_an_array_of_the_group_that_several_say_something_of(
+    own: Any, declared: list[Any], names: set[str]
+) -> None:
+    said = {
+        name: says(Coordinate("c", stored("g/c"), attributes))
+        for name, attributes in zip("abd", declared, strict=True)
+    }
+    found = plan({name: array("x") for name in said} | {"c": array("x", **own)}, said)
+    times = {it.name: {**it.attributes, **own} for it in found.variables if it.name not in said}
+    assert times.keys() == names
+    assert len({repr(it) for it in times.values()}) == len(names)
+    assert len(found.findings) == len(names) - 1
+
+
 def test_arrays_that_say_themselves_what_they_count_are_what_they_are() -> None:
     times = [Coordinate("t", stored("far/t"), it) for it in (DAYS, HOURS)]
     other = Coordinate("w", stored("far/w"), DAYS)
