@@ -539,7 +539,7 @@ class _Naming:
         if variable.dims != source.dims and not has_one_twice:
             sizes = self._maker.sizes(source)
             is_beyond = source.dims == (name,) and self._budget.leaves_out(source)
-            if claimed or is_beyond or not self._takes(variable, sizes):
+            if claimed or is_beyond or not self._takes(name, sizes):
                 return None
             variable.source, variable.dims, variable.sizes = source, source.dims, sizes
         return name
@@ -640,12 +640,18 @@ class _Naming:
 
     # Dimensions.
 
-    def _takes(self, variable: _Variable, sizes: Mapping[str, int]) -> bool:
-        """Give a variable other dimensions, if these fit those of the others."""
+    def _takes(self, name: str, sizes: Mapping[str, int]) -> bool:
+        """Give a variable other dimensions, if these fit those of the others.
+
+        Not if it is the coordinate of a dimension that others have as well.
+        """
+        variable = self._variables[name]
         self._dimensions.remove(variable.sizes)
+        is_needed = variable.dims == (name,) and name in self._dimensions
         fits = all(self._dimensions.can_have(dim, size) for dim, size in sizes.items())
-        self._dimensions.add(sizes if fits else variable.sizes)
-        return fits
+        can_take = fits and not is_needed
+        self._dimensions.add(sizes if can_take else variable.sizes)
+        return can_take
 
     def _is_free(self, name: str) -> bool:
         # xarray's trees take no name with a slash.

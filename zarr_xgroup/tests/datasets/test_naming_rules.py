@@ -492,6 +492,18 @@ def test_a_dimension_of_another_length_has_another_name() -> None:
             id="along two dimensions, one of another length",
         ),
         pytest.param(
+            {"n": array("n")},
+            {"a": says(Coordinate("n", stored("g/n")))},
+            {"n": "x"},
+            id="of a dimension that nothing else has",
+        ),
+        pytest.param(
+            {"d": array("p"), "x": array("x")},
+            {"d": says(Coordinate("x", stored("g/x", "p")))},
+            {"d": "p", "x": "x", "g_x": "p"},
+            id="of a dimension that others have",
+        ),
+        pytest.param(
             {"b": array("n")},
             {
                 "a": says(Coordinate("b", stored("g/b", "p"))),
