@@ -183,7 +183,6 @@ class _Naming:
         self._coordinates: set[str] = set()
         self._names: dict[Hashable, str] = {}
         self._crs: dict[str, GridMapping] = {}
-        self._complete: set[tuple[str, GridMapping]] = set()
         self._linked: dict[Interpretation, list[tuple[Link, str]]] = {}
         self._copies: set[str] = set()
         self._located: dict[str, tuple[Crs, Node]] = {}
@@ -308,7 +307,7 @@ class _Naming:
         ]
         # Dimension coordinates need no naming (CF 1.12, section 5). cf_xarray takes from a
         # Dataset with a variable what is named so.
-        if named and "coordinates" not in variable.own and "coordinates" not in variable.added:
+        if "coordinates" not in variable.own and "coordinates" not in variable.added:
             variable.coordinates = tuple(named)
         for other in dict.fromkeys([*attached, *self._attach_inherited(array)]):
             self._users[other].append(array.node)
@@ -326,10 +325,9 @@ class _Naming:
         """Attach the coordinates of dimensions that an array takes from ancestor groups."""
         for inherited in array.inherited.coordinates:
             coordinate = inherited.coordinate
-            is_there = coordinate.identity in self._names
-            if coordinate.name in self._variables and not is_there:
+            if coordinate.name in self._variables and coordinate.identity not in self._names:
                 continue  # a convention of the array says what it is
-            if not is_there and not self._can_be_opened(coordinate, array.node):
+            if not self._can_be_opened(coordinate, array.node):
                 continue
             name = self._add(coordinate, array.node)
             yield name
@@ -345,8 +343,7 @@ class _Naming:
     ) -> Iterator[tuple[str, str]]:
         """Attach what a coordinate names, and yield what it is called for what is written."""
         for written, companion in companions.items():
-            is_there = companion.identity in self._names
-            if is_there or self._can_be_opened(companion, referrer):
+            if self._can_be_opened(companion, referrer):
                 yield written, self._added(companion, referrer)[1]
 
     def _can_be_opened(self, coordinate: Coordinate, referrer: Node) -> bool:
@@ -439,8 +436,7 @@ class _Naming:
                 attributes["bounds"] = self._add(bounds, referrer)
                 if not self._variables[attributes["bounds"]].is_own:
                     self._variables[attributes["bounds"]].bounds_of = name
-        if variable.dims != (name,):
-            self._coordinates.add(name)
+        self._coordinates.add(name)
         variable.add({**attributes, **self._terms(coordinate, referrer)})
         if not isinstance(source, Stored):
             variable.claim(Claim(coordinate), referrer)
@@ -748,8 +744,6 @@ class _Naming:
         name = named or self._grid_mapping_name(mapping)
         self._make_grid_mapping(name, mapping)
         array.add({"grid_mapping": name})
-        if (name, mapping) in self._complete:
-            return name
         return name if self._completed(name, mapping, referrer) else None
 
     def _make_grid_mapping(self, name: str, mapping: GridMapping) -> None:
@@ -805,7 +799,6 @@ class _Naming:
         given.add(mapping.crs.grid_mapping())
         if mapping.geotransform is not None:
             given.add({"GeoTransform": mapping.geotransform})
-        self._complete.add((name, mapping))
         return True
 
     def _is_no_grid_mapping(self, name: str) -> bool:
