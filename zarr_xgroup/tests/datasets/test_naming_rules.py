@@ -300,6 +300,16 @@ def test_an_array_of_the_group_that_several_say_something_of(
     assert len(found.findings) == len(names) - 1
 
 
+@pytest.mark.parametrize(("declared", "number"), [(DAYS, 1), ({}, 1), (HOURS, 2)])
+def test_an_array_whose_unit_follows_from_what_it_declares(declared: Any, number: int) -> None:
+    said = {
+        "b": says(attributes=DAYS),
+        "c": says(Coordinate("b", stored("g/b"), declared)),
+    }
+    found = plan({"b": array("x"), "c": array("x")}, said)
+    assert len([it for it in found.variables if it.stored == Node(0, "g/b")]) == number
+
+
 def test_arrays_that_say_themselves_what_they_count_are_what_they_are() -> None:
     times = [Coordinate("t", stored("far/t"), it) for it in (DAYS, HOURS)]
     other = Coordinate("w", stored("far/w"), DAYS)
@@ -576,12 +586,15 @@ def test_an_array_that_must_not_be_read_gets_no_index() -> None:
 
 
 def test_an_array_of_the_group_that_is_not_wanted_is_no_other() -> None:
-    said = {"a": says(Coordinate("b", inline(1, 2)), Coordinate("b", stored("g/b")))}
-    found = plan({"a": array("x"), "b": array("x")}, said, drop_variables=["b"])
+    made, there = Coordinate("b", inline(1, 2)), Coordinate("b", stored("g/b"))
+    arrays = {"a": array("x"), "b": array("x")}
+    found = plan(arrays, {"a": says(made, there)}, drop_variables=["b"])
     assert {it.name: it.source for it in found.variables if not it.is_own} == {
         "b": inline(1, 2),
         "g_b": stored("g/b"),
     }
+    found = plan(arrays, {"a": says(there)}, drop_variables=["b"])
+    assert [it.name for it in found.variables if it.source == stored("g/b")] == ["b"]
 
 
 # What stands beside what is declared.
