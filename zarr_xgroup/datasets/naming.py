@@ -560,7 +560,7 @@ class _Naming:
             return None
         longer = f"{source.node.group.path}/{coordinate.name}".replace("/", "_")
         for name in (coordinate.name, longer):
-            if name in self._referred_here and self._is_copy(name, source):
+            if name in self._referring and self._is_copy(name, source):
                 self._copies.add(name)
                 return name
         return None
@@ -577,10 +577,13 @@ class _Naming:
         return all(key in own.own and own.own[key] == told[key] for key in kept)
 
     @cached_property
-    def _referred_here(self) -> frozenset[str]:
-        """The names that CF attributes of the group's arrays hold."""
-        arrays = self._reading.arrays
-        return frozenset(name for it in arrays for name in referred_names(it.document.attributes))
+    def _referring(self) -> Mapping[str, list[ArrayReading]]:
+        """The arrays of the group whose CF attributes hold each name."""
+        found = defaultdict(list)
+        for array in self._reading.arrays:
+            for name in referred_names(array.document.attributes):
+                found[name].append(array)
+        return found
 
     def _take_name(self, coordinate: Coordinate, referrer: Node, beside: str = "") -> str:
         source = coordinate.source
@@ -639,15 +642,27 @@ class _Naming:
     def _takes(self, name: str, sizes: Mapping[str, int]) -> bool:
         """Give a variable other dimensions, if these fit those of the others.
 
-        Not if it is the coordinate of a dimension that others have as well.
+        Not if others have it as a coordinate along those that it has.
         """
         variable = self._variables[name]
         self._dimensions.remove(variable.sizes)
-        is_needed = variable.dims == (name,) and name in self._dimensions
         fits = all(self._dimensions.can_have(dim, size) for dim, size in sizes.items())
-        can_take = fits and not is_needed
+        can_take = fits and not self._is_needed(name)
         self._dimensions.add(sizes if can_take else variable.sizes)
         return can_take
+
+    def _is_needed(self, name: str) -> bool:
+        """Tell whether data have a variable as a coordinate, which is not counted any more.
+
+        They have its dimensions, and name it unless it is called as its dimension. Coordinates that
+        name each other do not count.
+        """
+        variable = self._variables[name]
+        if variable.dims == (name,):
+            return name in self._dimensions
+        names = (it.node.name for it in self._referring.get(name, ()))
+        data = (self._variables[it] for it in names if it not in self._referring)
+        return any(variable.sizes.keys() <= it.sizes.keys() for it in data)
 
     def _is_free(self, name: str) -> bool:
         # xarray's trees take no name with a slash.

@@ -514,6 +514,24 @@ def test_a_dimension_of_another_length_has_another_name() -> None:
             id="of a dimension that others have",
         ),
         pytest.param(
+            {"b": array("n"), "d": array("nm", coordinates="b")},
+            {"a": says(Coordinate("b", stored("g/b")))},
+            {"b": "n", "d": "n m", "g_b": "x"},
+            id="that others name",
+        ),
+        pytest.param(
+            {"b": array("nm"), "d": array("nx", coordinates="b")},
+            {"a": says(Coordinate("b", stored("g/b", "px")))},
+            {"b": "p x", "d": "n x"},
+            id="that others name but do not span",
+        ),
+        pytest.param(
+            {"b": array("n", coordinates="b d"), "d": array("n", coordinates="b d")},
+            {"a": says(*(Coordinate(it, stored(f"g/{it}")) for it in "bd"))},
+            {"b": "x", "d": "x"},
+            id="that coordinates name",
+        ),
+        pytest.param(
             {"b": array("n")},
             {
                 "a": says(Coordinate("b", stored("g/b", "p"))),
