@@ -703,7 +703,7 @@ def test_values_that_are_only_compared(
         (array("x"), stored("far/tb", "xs"), stored("far/tb", "xs")),
         (Array(np.array([1, 2], "i2"), ("x",)), EDGES, Offset(stored("g/x"), -0.5, 0.25, "s")),
         (Array(["p", "q"], ("x",)), EDGES, None),
-        (Array(["p", "q"], ("x",), {"scale_factor": 2.0}), EDGES, None),
+        (array("x", scale_factor="two"), EDGES, None),
         (Array(["p", "q"], ("x",)), stored("far/tb", "xs"), stored("far/tb", "xs")),
         (array("x", bounds="mine"), EDGES, None),
     ],
