@@ -215,7 +215,9 @@ class _Naming:
         self._attach_located()
         for array in self._reading.arrays:
             self._findings.extend(array.interpretation.findings)
-        times = dict(self._times())
+        times: dict[str, bool] = {}
+        for name, is_declared in self._times():
+            times.setdefault(name, is_declared)  # boundaries of several are decoded by the first
         variables = tuple(self._planned(name, it, times) for name, it in self._variables.items())
         return GroupPlan(self._reading, variables, tuple(self._findings))
 

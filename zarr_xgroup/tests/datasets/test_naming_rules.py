@@ -140,6 +140,19 @@ LINKED_BOUNDS = (Link("bounds", "/far/tb", Coordinate("tb", stored("far/tb", "xn
             {"t": True, "b": True},
             id="declared with boundaries",
         ),
+        *(
+            pytest.param(
+                {
+                    "t": array("x", bounds="b", **({} if first else DAYS)),
+                    "u": array("x", bounds="b", **(DAYS if first else {})),
+                    "b": array("xn"),
+                },
+                {("t" if first else "u"): says(attributes=DAYS)},
+                {"t": first, "u": not first, "b": first},
+                id=f"{which} declared with boundaries of both",
+            )
+            for which, first in (("first", True), ("second", False))
+        ),
         pytest.param(
             {"t": array("x", **HOURS)}, {"t": says(attributes=DAYS)}, {"t": False}, id="own stand"
         ),
