@@ -533,6 +533,12 @@ def test_a_dimension_of_another_length_has_another_name() -> None:
             id="that others name",
         ),
         pytest.param(
+            {"b": array("n"), "d": array("n", coordinates="b")},
+            {"a": says(Coordinate("b", stored("g/b")))},
+            {"b": "n", "d": "n", "g_b": "x"},
+            id="that others along it name",
+        ),
+        pytest.param(
             {"b": array("nm"), "d": array("nx", coordinates="b")},
             {"a": says(Coordinate("b", stored("g/b", "px")))},
             {"b": "p x", "d": "n x"},
