@@ -29,15 +29,13 @@ SIZES = {"y": 3, "z": 4}
 DAYS = {"units": "days since 2000-01-01"}
 HOURS = {"units": "hours since 2000-01-01"}
 
-#: The arrays of the group elsewhere.
-FAR: Mapping[str, Array]
-
 
 def array(dims: str = "", /, **attributes: Any) -> Array:
     """Return an array along dimensions of one letter, two long but for those in `SIZES`."""
     return Array(np.ones([SIZES.get(dim, 2) for dim in dims]), tuple(dims), attributes)
 
 
+#: The arrays of the group elsewhere.
 FAR = {
     "x": array("x"),
     "t": array("x", **DAYS),
@@ -77,9 +75,9 @@ def plan(
     budget: IndexBudget = NO_LIMIT,
     drop_variables: Collection[str] = (),
 ) -> GroupPlan:
-    """Return the plan of the group, given what is said of its arrays.
+    """Return the plan of the group, given what is said of its arrays, by name.
 
-    And given what they inherit, and which follow `cs`.
+    Some may inherit coordinates, and those that are first class follow a principal convention.
     """
     store = memory_store(build(Group({"g": Group(arrays), "far": Group(FAR)})))
     ancestors = inherited or {}
