@@ -1,0 +1,58 @@
+"""Which texts pyproj may be given: those that name no file, each judged by itself."""
+
+import json
+
+import pytest
+
+from zarr_xgroup.conventions.crs_texts import names_no_file
+
+
+def projjson(method: str, **parameter: object) -> str:
+    conversion = {"method": {"name": method}, "parameters": [{"name": "p", **parameter}]}
+    return json.dumps({"type": "ProjectedCRS", "name": "R=1", "conversion": conversion})
+
+
+def wkt(parameters: str) -> str:
+    return f'PROJCS["m",EXTENSION["PROJ4","+proj=merc {parameters}"]]'
+
+
+_ROTATED = "PROJ ob_tran o_proj=longlat"
+
+NAMING_NO_FILE = {
+    "spaces around a code": "\nEPSG:4326\n",
+    "spaces before JSON": " \n" + projjson("Transverse Mercator", value=0),
+    "a word": projjson(_ROTATED, value=0),
+    "many digits": wkt("+R=" + 200 * "1"),
+    "no grid": wkt("+nadgrids=@null +wktext"),
+}
+
+MAYBE_NAMING_A_FILE = {
+    "parameters of PROJ": "+proj=longlat +datum=WGS84",  # which PROJ reads in ways of its own
+    "JSON nested too deeply": '{"a":' + 100_000 * "[",
+    # pyproj reads it all the same
+    "JSON with a line break in a text": '{"proj": "longlat", "title": "\n", "nadgrids": "file"}',
+    "the value of a parameter": projjson("NTv2", value="file"),
+    "the name of a method": projjson("+proj=hgridshift +grids=file", value=0),
+    "a method, and parameters in it": projjson(f"{_ROTATED} +grids=file", value=0),
+    "the name of a member": json.dumps({"type": "ProjectedCRS", " +grids=file": 0}),
+    "a parameter in capital letters": wkt("+GRIDS=12"),
+    "an unknown parameter": wkt("+tables=file"),
+    "an unknown parameter, then a digit": wkt("+tables=1/file"),
+    "a word, then a path": wkt("+ellps=a/file"),
+    "a path": wkt("+ellps=/file"),
+    "a word that is long": wkt("+ellps=" + 201 * "a"),
+    "a number that is long": wkt("+R=" + 201 * "1"),
+    "an equals sign in a value": wkt("+nadgrids=@null=12 +wktext"),
+    "an equals sign in the first value": 'A["+nadgrids=@null=12 +proj=merc"]',
+    "a space that is none to PROJ": wkt("+tables\xa0ellps=file"),
+}
+
+
+@pytest.mark.parametrize("kind", NAMING_NO_FILE)
+def test_a_text_that_names_no_file(kind: str) -> None:
+    assert names_no_file(NAMING_NO_FILE[kind])
+
+
+@pytest.mark.parametrize("kind", MAYBE_NAMING_A_FILE)
+def test_a_text_that_may_name_a_file(kind: str) -> None:
+    assert not names_no_file(MAYBE_NAMING_A_FILE[kind])
