@@ -115,7 +115,7 @@ class Follower:
         """
         source = self._array.stored(Stored(node, dims), place)
         is_followed = self._by_name and not self._array.is_near(node)
-        if not is_followed or not links_left or node in self._followed or not self._left:
+        if not is_followed or not links_left or node in self._followed:
             return Coordinate(node.name, source)
         self._followed.add(node)
         further = tuple(self._further(source, links_left - 1))
