@@ -13,6 +13,7 @@ import xarray as xr
 import zarr
 
 from zarr_xgroup import XGroupDimensionWarning, XGroupNoPrincipalWarning
+from zarr_xgroup.conventions.geozarr import GeoZarrHandler
 from zarr_xgroup.tests.builders import (
     XARRAY,
     Array,
@@ -545,6 +546,7 @@ def test_what_a_level_has_goes_before_its_tile_matrix() -> None:
         ("/#/attributes/none", "/attributes/none"),
         (first_matrix(cellSize=None), "has no 'cellSize'"),
         (first_matrix(cellSize=-1), "/cellSize must be a positive number"),
+        (first_matrix(cellSize=0), "/cellSize must be a positive number"),
         (first_matrix(cellSize="x"), "/cellSize must be 1 finite numbers"),
         (first_matrix(pointOfOrigin=[0.0]), "/pointOfOrigin must be 2 finite numbers, got [0.0]"),
         (first_matrix(tileWidth=0), "/tileWidth must be an integer from 1 to"),
@@ -612,3 +614,130 @@ def test_the_tests_that_the_specification_names_exist() -> None:
     for module, name in named:
         source = modules[module].read_text(encoding="utf-8")
         assert re.search(rf"^def {name}\(", source, re.MULTILINE), f"{module}::{name}"
+
+
+# Which transform is that of a grid, and of which of its dimensions.
+
+UNIT_CELLS = "0 1 0 0 0 -1"
+
+
+def test_axes_are_known_by_name_in_capitals_and_renamed() -> None:
+    written = {"GeoTransform": UNIT_CELLS, "grid_mapping": "crs"}  # of the array before that of crs
+    members = {
+        "v": Array(np.ones((3, 4)), ("Y", "X"), written),
+        "w": Array(np.ones((2, 5)), ("X", "Y"), written),
+        "z": Array(np.ones((2, 3)), ("Longitude", "Latitude"), written),
+        "crs": CRS,
+    }
+    store = memory_store(build(Group(members)))
+    dataset, told = opened_with_warnings(xr.open_dataset, store, assume_conventions="geozarr")
+    assert [type(item) for item in told] == [XGroupDimensionWarning]
+    assert {name: dataset[name].values.tolist() for name in dataset.dims} == {
+        "Y": [-0.5, -1.5, -2.5],
+        "X": [0.5, 1.5, 2.5, 3.5],
+        "X_w": [0.5, 1.5],
+        "Y_w": [-0.5, -1.5, -2.5, -3.5, -4.5],
+        "Longitude": [0.5, 1.5],
+        "Latitude": [-0.5, -1.5, -2.5],
+    }
+
+
+def test_axes_are_known_by_name_outside_of_an_open() -> None:
+    written = {"GeoTransform": UNIT_CELLS}
+    members = {"v": Array(np.ones((2, 3)), ("Longitude", "Latitude"), written)}
+    root = zarr.open_group(memory_store(build(Group(members))), mode="r")
+    array = root["v"]
+    assert isinstance(array, zarr.Array)
+    found = GeoZarrHandler().get_variables(array, root, root)
+    assert {name: it.values.tolist() for name, it in found.items()} == {
+        "Longitude": [0.5, 1.5],
+        "Latitude": [-0.5, -1.5, -2.5],
+    }
+
+
+def test_axes_without_known_names_are_the_last_two() -> None:
+    members = {"v": Array(np.ones((2, 3, 4)), ("t", "y", "cell"), {"GeoTransform": GEOTRANSFORM})}
+    dataset = assuming(Group(members))
+    assert {name: dataset[name].values.tolist() for name in dataset.coords} == {"y": Y, "cell": X}
+
+
+def test_a_shared_transform_is_not_about_what_is_no_grid() -> None:
+    members = {
+        "v": grid(grid_mapping="crs"),
+        "profile": Array(np.ones(5), ("n",), {"grid_mapping": "crs"}),
+        "table": Array(np.ones((5, 2)), ("n", "m")),
+        "crs": CRS,
+    }
+    dataset = assuming(Group(members))
+    assert {name: dataset[name].values.tolist() for name in ("y", "x")} == {"y": Y, "x": X}
+
+
+def test_a_transform_with_spaces_around() -> None:
+    members = {"v": grid(GeoTransform=f" {GEOTRANSFORM} ")}
+    assert assuming(Group(members))["x"].values.tolist() == X
+
+
+def test_what_an_array_lacks_without_its_transform() -> None:
+    for root, group in (
+        (Group({"v": grid(GeoTransform="1 2")}), ""),
+        (pyramid(first_matrix(cellSize=0)), "p/0"),
+    ):
+        _dataset, told = told_when_assuming(root, group=group)
+        assert told.endswith("/v was opened without coordinates along y, x")
+
+
+@pytest.mark.parametrize(
+    ("attributes", "is_meant", "owned"),
+    [
+        ({"GeoTransform": GEOTRANSFORM}, True, []),
+        ({"_CRS": {}}, True, ["_CRS"]),
+        ({"_CRS": "EPSG:4326"}, False, ["_CRS"]),
+        ({"multiscales": {"tile_matrix_set": "a"}}, True, ["multiscales"]),
+        ({"multiscales": {"layout": []}}, False, ["multiscales"]),  # of the convention so called
+        ({"multiscales": "tile_matrix_set"}, False, ["multiscales"]),
+        ({"grid_mapping": "crs"}, False, []),
+    ],
+    ids=str,
+)
+def test_what_looks_like_it(
+    attributes: Mapping[str, Any], is_meant: bool, owned: list[str]
+) -> None:
+    assert GeoZarrHandler.seems_meant(attributes, []) is is_meant
+    assert list(GeoZarrHandler.owned(attributes)) == owned
+
+
+# Which tiles of a tile matrix an array has.
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "first"), [((0, 1), (0, 1), (0, 0)), ((0, 1), (2, 3), (0, 6))], ids=str
+)
+def test_limits_may_begin_with_the_first_tile(
+    rows: tuple[int, int], columns: tuple[int, int], first: tuple[int, int]
+) -> None:
+    tiles = first_matrix(matrixHeight=90, matrixWidth=80)
+    dataset = assuming(pyramid(tiles, limits={"0": limits_of(rows, columns)}), group="p/0")
+    assert dataset["y"].values.tolist() == [y - first[0] * 10 for y in Y]
+    assert dataset["x"].values.tolist() == [x + first[1] * 10 for x in X]
+
+
+def test_limits_may_be_of_one_tile_and_tiles_of_one_cell() -> None:
+    tiles = first_matrix(matrixHeight=90, matrixWidth=80, tileHeight=3, tileWidth=4)
+    dataset = assuming(pyramid(tiles, limits={"0": limits_of((0, 0), (0, 0))}), group="p/0")
+    assert (dataset["y"].values.tolist(), dataset["x"].values.tolist()) == (Y, X)
+    tiles = first_matrix(matrixHeight=3, matrixWidth=4, tileHeight=1, tileWidth=1)
+    dataset = assuming(pyramid(tiles), group="p/0")
+    assert (dataset["y"].values.tolist(), dataset["x"].values.tolist()) == (Y, X)
+
+
+def test_limits_of_another_array() -> None:
+    tiles = first_matrix(matrixHeight=90, matrixWidth=80)
+    limits = {"0": limits_of((5, 7), (7, 8)), "1": limits_of((5, 6), (7, 8))}
+    dataset, told = told_when_assuming(pyramid(tiles, limits=limits), group="p/0")
+    assert not {"x", "y"} & set(dataset.coords)
+    assert "has [90, 80] tiles of [2, 3] cells, but an array of [3, 4] cells has [2, 2]" in told
+
+
+def limits_of(rows: tuple[int, int], columns: tuple[int, int]) -> dict[str, int]:
+    keys = ("min_tile_row", "max_tile_row", "min_tile_col", "max_tile_col")
+    return dict(zip(keys, (*rows, *columns), strict=True))
