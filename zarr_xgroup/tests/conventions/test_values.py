@@ -1,0 +1,115 @@
+"""Numbers and lists of numbers in JSON: what can be one, and as what it is held."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from zarr_xgroup.conventions.values import (
+    explicit_values,
+    is_finite,
+    is_representable,
+    two_numbers,
+)
+from zarr_xgroup.errors import XGroupMetadataError
+from zarr_xgroup.metadata.nodes import Fragment, Node
+
+NAN, INF = math.nan, math.inf
+#: Beyond the greatest float.
+HUGE = 10**400
+
+
+def written(value: Any) -> Fragment:
+    return Fragment(Node(0, "a"), ("attributes", "b"), value)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        *((0, True), (-1.5, True), (HUGE, True), (1e308, True)),
+        *((NAN, False), (INF, False), (-INF, False)),
+        *((True, False), (None, False), ("1", False), ([1], False)),
+    ],
+    ids=lambda value: str(value)[:9],
+)
+def test_what_is_a_finite_number(value: Any, expected: bool) -> None:
+    assert is_finite(value) is expected
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [
+        *((2**63 - 1, True), (-(2**63), True), (2**63, False), (-(2**63) - 1, False)),
+        *((1e300, True), (INF, False), (NAN, False), (HUGE, False)),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_what_64_bits_hold(number: float, expected: bool) -> None:
+    assert is_representable(number) is expected
+
+
+@pytest.mark.parametrize("numbers", [[0, 1.5], [-(2**63), 2**63 - 1]], ids=str)
+def test_two_numbers(numbers: list[float]) -> None:
+    assert two_numbers(written(numbers)) == tuple(numbers)
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ([1], "must be two finite numbers"),
+        ([1, 2, 3], "must be two finite numbers"),
+        ([1, INF], "must be two finite numbers"),
+        ([True, 1], "must be two finite numbers"),
+        ([0, 2**63], "has values beyond 64 bits"),
+        ([HUGE, 0], "has values beyond 64 bits"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_what_are_no_two_numbers(value: Any, reason: str) -> None:
+    with pytest.raises(XGroupMetadataError, match=reason):
+        two_numbers(written(value))
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        ([1, 2], "int64"),
+        ([1, 2.5], "float64"),
+        ([NAN, -INF, 1], "float64"),
+        ([2**53, 0.5], "float64"),
+        ([2**63, 2**63 + 1], "uint64"),
+        (["a", "bcd"], "<U3"),
+        ([], "object"),  # strings or numbers: nobody knows
+    ],
+    ids=str,
+)
+def test_explicit_values(values: list[Any], dtype: str) -> None:
+    for length in (None, len(values)):
+        found = explicit_values(written(values), length)
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(found, np.array(values, dtype))
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ([1, 2, 3], "has 3 values, the axis needs 2"),
+        ([1], "has 1 values, the axis needs 2"),
+        ([1, "a"], "must be all numbers or all strings"),
+        ([1, True], "must be all numbers or all strings"),
+        ([1, None], "must be all numbers or all strings"),
+        ([1, [2]], "must be all numbers or all strings"),
+        ([2**53 + 1, 0.5], "has integers that no type"),
+        ([0.5, 2**53 + 1], "has integers that no type"),
+        ([2**63 + 1, -1], "has integers that no type"),
+        ([0, 2**64], "has integers that no type"),
+        ([0.5, HUGE], "has integers that no type"),
+        ([HUGE, NAN], "has integers that no type"),
+        ([HUGE, -1], "has integers that no type"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_what_are_no_explicit_values(values: list[Any], reason: str) -> None:
+    with pytest.raises(XGroupMetadataError, match=reason):
+        explicit_values(written(values), 2)
