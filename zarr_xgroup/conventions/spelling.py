@@ -31,7 +31,7 @@ _OTHER_WORDS = {
 def alike(name: str, others: Iterable[str]) -> str | None:
     """Return which of other names is nearly the same, or one short for the other, if any is."""
     others = list(others)
-    short = [it for it in others if min(len(it), len(name)) > 1 and it[:3] == name[:3]]
+    short = [it for it in others if it[:3] == name[:3]]
     return next(iter(get_close_matches(name, others, 1) or short), None)
 
 

@@ -62,17 +62,11 @@ def explicit_values(fragment: Fragment, length: int | None) -> np.ndarray[Any, A
         return np.array(values, dtype=object if not values else None)
     if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         raise fragment.error(_("must be all numbers or all strings"))
-    try:
-        array = np.array(values)
-    except OverflowError:
-        array = np.array(values, dtype=object)
+    array = np.array(values)
     # Python compares exactly: a number that the type of all cannot hold is told, not rounded.
     if array.dtype.kind not in "iuf" or not all(
-        given == held or _is_nan(given) for given, held in zip(values, array.tolist(), strict=True)
+        given == held or math.isnan(given)
+        for given, held in zip(values, array.tolist(), strict=True)
     ):
         raise fragment.error(_("has integers that no type for all of its numbers holds exactly"))
     return array
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and math.isnan(value)
