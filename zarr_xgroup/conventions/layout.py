@@ -11,7 +11,6 @@ from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.metadata.nodes import Fragment, Node, Part
-from zarr_xgroup.metadata.paths import is_below
 
 
 class Multiscales(ConventionHandler):
@@ -98,13 +97,14 @@ def layout_of(array: ArrayView) -> Level | None:
     nothing: Layouts = ()
     for group, layout in array.of_groups_above(layouts_above, nothing):
         array.look_around()  # which item is about an array depends on its path
-        if _relative(array.node.group, group) in layout.groups:
+        below = len(group.path)
+        assets = [it.path[below:].strip("/") for it in (array.node, array.node.group)]
+        if assets[1] in layout.groups:
             array.is_me(array.node)  # an item may be about this array and no other of its group
         for error in layout.wrong:
             array.problem(Fragment(group, error.keys, None).error(error.reason))
-        for node in (array.node, array.node.group):
-            asset = _relative(node, group)
-            if asset is not None and asset in layout.items:
+        for asset in assets:
+            if asset in layout.items:
                 return Level(group, layout.items[asset].at(group), layout)
     return None
 
@@ -115,9 +115,3 @@ def layouts_above(array: ArrayView, group: Node, above: Layouts) -> Layouts:
     if multiscales is None:
         return above
     return ((group, array.parsed(Layout.parse, multiscales)), *above)
-
-
-def _relative(node: Node, group: Node) -> str | None:
-    if not is_below(node.path, group.path):
-        return None
-    return node.path[len(group.path) :].strip("/")
