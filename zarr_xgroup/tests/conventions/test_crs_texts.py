@@ -23,6 +23,7 @@ NAMING_NO_FILE = {
     "spaces before JSON": " \n" + projjson("Transverse Mercator", value=0),
     "a word": projjson(_ROTATED, value=0),
     "many digits": wkt("+R=" + 200 * "1"),
+    "several lines": wkt("+R = 1\n+type =\n\tcrs\n"),
     "no grid": wkt("+nadgrids=@null +wktext"),
 }
 
@@ -36,6 +37,8 @@ MAYBE_NAMING_A_FILE = {
     "a method, and parameters in it": projjson(f"{_ROTATED} +grids=file", value=0),
     "the name of a member": json.dumps({"type": "ProjectedCRS", " +grids=file": 0}),
     "a parameter in capital letters": wkt("+GRIDS=12"),
+    "a file of WKT 2": 'BOUNDCRS[METHOD["NTv2"],parameterFile["p","null"]]',
+    "a file of WKT 1": 'VERT_DATUM["d",2005,EXTENSION["PROJ4_GRIDS","null"]]',
     "an unknown parameter": wkt("+tables=file"),
     "an unknown parameter, then a digit": wkt("+tables=1/file"),
     "a word, then a path": wkt("+ellps=a/file"),
@@ -56,3 +59,45 @@ def test_a_text_that_names_no_file(kind: str) -> None:
 @pytest.mark.parametrize("kind", MAYBE_NAMING_A_FILE)
 def test_a_text_that_may_name_a_file(kind: str) -> None:
     assert not names_no_file(MAYBE_NAMING_A_FILE[kind])
+
+
+#: Parameters of PROJ whose values are files, in one of its versions at least.
+FILES = "catalog file geoidgrids grids init model nadgrids xy_grids z_grids"
+
+
+@pytest.mark.parametrize("parameter", FILES.split())
+def test_a_file_may_be_called_like_a_number_or_a_word(parameter: str) -> None:
+    for value in ("12", "null", "a-1", "@12"):
+        assert not names_no_file(wkt(f"+{parameter}={value}"))
+
+
+WORDS = (
+    "axis=neu datum=WGS84 ellps=GRS80 o_proj=longlat pm=lisbon proj=merc sweep=x title=it type=crs "
+    "units=us-ft vunits=m lat_ts=-12.5 lon_0=10d30'E x_0=1e6, towgs84=1,2,3,4 R=6371229) k=.5"
+)
+
+
+@pytest.mark.parametrize("parameter", WORDS.split())
+def test_numbers_and_words_are_no_files(parameter: str) -> None:
+    assert names_no_file(wkt(f"+{parameter} +no_defs"))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('LOCAL_CS["x"]', True),
+        ("geogcs ( 'x' )", True),
+        (" GEOGCS\n[\n]", True),
+        ("WGS 84 (G1762) / UTM-32_N.1", True),
+        ("http://www.opengis.net/def/crs/OGC/1.3/CRS84", True),
+        ("4326", True),
+        ('"GEOGCS[]', False),
+        ("[x]", False),
+        ("EPSG:4326+5773", False),
+        ("@/etc/passwd", False),
+        ("a\\b", False),
+        ("", False),
+    ],
+)
+def test_what_texts_look_like(text: str, expected: bool) -> None:
+    assert names_no_file(text) is expected

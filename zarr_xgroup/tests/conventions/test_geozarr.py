@@ -706,6 +706,17 @@ def test_what_looks_like_it(
     assert list(GeoZarrHandler.owned(attributes)) == owned
 
 
+def test_arrays_that_differ_in_what_gdal_writes_are_told_apart() -> None:
+    wgs84, utm = ({"url": f"{OGC}/EPSG/0/{code}"} for code in (4326, 32632))
+    written = [(UNIT_CELLS, utm), (UNIT_CELLS, wgs84), (GEOTRANSFORM, utm)]
+    groups = [Group({"v": grid(GeoTransform=it, _CRS=crs)}) for it, crs in written]
+    root = Group({f"g{number}": group for number, group in enumerate(groups)})
+    found = opened(xr.open_groups, memory_store(build(root)), assume_conventions="geozarr")
+    first = [found[f"/g{number}"]["v"] for number in range(3)]
+    assert [it["x"].values[0] for it in first] == [0.5, 0.5, X[0]]
+    assert [it["x"].attrs["units"] for it in first] == ["metre", "degrees_east", "metre"]
+
+
 # Which tiles of a tile matrix an array has.
 
 

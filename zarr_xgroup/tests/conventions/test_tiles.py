@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from zarr_xgroup.conventions.tiles import integer
+from zarr_xgroup.conventions.tiles import TileLevel, integer
 from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.tests.builders import Group, build, memory_store, opened
@@ -51,6 +51,17 @@ def test_the_order_of_axes_goes_before_the_crs() -> None:
     for crs in ({"crs": f"{OGC}/OGC/1.3/CRS84"}, {"crs": None}):
         dataset = assuming(pyramid({**tiles, **crs}), group="p/0")
         assert (dataset["x"].values[0], dataset["y"].values[0]) == (7.25, 51.75)
+
+
+@pytest.mark.parametrize(
+    "axes",
+    ["X Y", "E N", "East North", "Easting Northing", "lon lat", "Long Lat", "LONGITUDE LATITUDE"],
+)
+def test_names_of_axes(axes: str) -> None:
+    nothing = Fragment(Node(0, "a"), (), {})
+    for names, expected in ((axes.split(), False), (axes.split()[::-1], True)):
+        tiles = Fragment(Node(0, "a"), (), {"orderedAxes": names})
+        assert TileLevel(tiles, nothing, None).is_north_first(None) is expected
 
 
 def test_the_crs_is_that_of_the_set() -> None:
