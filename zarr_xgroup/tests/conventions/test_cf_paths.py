@@ -116,20 +116,20 @@ def test_what_leads_nowhere_is_told_with_its_place() -> None:
     store = memory_store(build(Group({"g": Group({"v": v, "there": Group(there)})})))
     dataset, told = opened_with_warnings(xr.open_dataset, store, group="g", assume_conventions="cf")
     assert set(dataset.coords) == {"lat"}
-    lat, v = "/g/there/lat#/attributes/bounds", "/g/v#/attributes/ancillary_variables"
+    far, near = "/g/there/lat#/attributes/bounds", "/g/v#/attributes/ancillary_variables"
     tried = "leads to no array, tried"
     assert [str(warning).partition(". Array /g/v was opened without ") for warning in told] == [
         (f"{place}: {name!r} {tried} {nodes}", ANY, f"what {key!r} refers to")
         for place, name, nodes, key in (
-            (lat, "none", "/g/there/none, /g/none, /none", "bounds"),
-            (lat, "../../lost", "/lost", "bounds"),
-            (v, "../lost", "/lost", "ancillary_variables"),
-            (v, "/lost", "/lost", "ancillary_variables"),
+            (far, "none", "/g/there/none, /g/none, /none", "bounds"),
+            (far, "../../lost", "/lost", "bounds"),
+            (near, "../lost", "/lost", "ancillary_variables"),
+            (near, "/lost", "/lost", "ancillary_variables"),
         )
     ]
     error = told[0].error
     assert isinstance(error, XGroupReferenceError)
-    assert (error.place, error.target) == (lat, "none")
+    assert (error.place, error.target) == (far, "none")
     assert error.reason == f"{tried} /g/there/none, /g/none, /none"
 
 

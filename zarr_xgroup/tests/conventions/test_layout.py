@@ -45,7 +45,11 @@ def test_equal_levels_are_told_apart_by_their_names(written: str) -> None:
 
 
 def test_an_item_about_the_array_goes_before_that_of_its_group() -> None:
-    levels = {"0": Group({"v": field()}), "1": Group({"v": field()}), "v": field()}
+    levels: dict[str, Group | Array] = {
+        "0": Group({"v": field()}),
+        "1": Group({"v": field()}),
+        "v": field(),
+    }
     root = Group(levels, layout(item("0", 2.0), item("0/v", 4.0), item("1", 6.0), item("v", 8.0)))
     assert firsts(root) == {"/": 4.0, "/0": 2.0, "/1": 3.0}
 
