@@ -148,13 +148,11 @@ class Follower:
 
     def _may_follow(self) -> bool:
         """Count a reference of an attached array, and tell when there are too many."""
-        if not self._left:
-            return False
         self._left -= 1
-        if not self._left:
+        if self._left == -1:
             message = _("what it refers to refers to {most} arrays or more; others were left")
             self._array.note(message.format(most=_MOST))
-        return True
+        return self._left >= 0
 
     def _referred_further(
         self, place: Fragment, along: tuple[str, ...], links_left: int
