@@ -23,7 +23,8 @@ CRS_KEYS = ("proj:projjson", "proj:wkt2", "proj:code", "proj:epsg")
 #: Those of GDAL's attribute ``_CRS``, in the order in which GDAL reads them.
 GDAL_KEYS = ("url", "wkt", "projjson")
 
-_HORIZONTAL = ("east", "west", "north", "south")
+#: Which coordinate lies along an axis, by where the axis runs.
+_ALONG = {"east": "X", "west": "X", "north": "Y", "south": "Y"}
 
 
 @dataclass(frozen=True)
@@ -215,9 +216,31 @@ def _axis_attributes(text: str) -> dict[str, dict[str, str]]:
     # pyproj takes an axis of geocentric coordinates for a northing.
     if parsed is None or parsed.is_geocentric:
         return {name: {"axis": name} for name in ("X", "Y")}
-    axes = {axis["axis"]: dict(axis) for axis in parsed.cs_to_cf() if "axis" in axis}
-    horizontal = [a for a in parsed.axis_info if a.direction in _HORIZONTAL]
+    axes = _axes_by_direction(parsed)
+    horizontal = [a for a in parsed.axis_info if a.direction in _ALONG]
     if parsed.is_geographic and any(axis.unit_name != "degree" for axis in horizontal):
         for attributes in axes.values():
             attributes.pop("units", None)  # pyproj says degrees whatever they are
     return {name: axes.get(name, {"axis": name}) for name in ("X", "Y")}
+
+
+def _axes_by_direction(parsed: Any) -> dict[str, dict[str, str]]:
+    """Return what pyproj says of the axes along ``X`` and ``Y``, nothing if they cannot be told apart.
+
+    It goes by their names, and takes those for ``Y`` that it does not know: ``AXIS["X",EAST]``.
+    """
+    said = [dict(axis) for axis in parsed.cs_to_cf() if axis.get("axis") in ("X", "Y")]
+    meant = [_ALONG[axis.direction] for axis in parsed.axis_info if axis.direction in _ALONG]
+    if sorted(meant) == ["X", "Y"] and len(said) == 2:
+        said = [_as_x(it) if name == "X" else it for it, name in zip(said, meant, strict=True)]
+    axes = {axis["axis"]: axis for axis in said}
+    return axes if len(axes) == 2 else {}
+
+
+def _as_x(said: Mapping[str, str]) -> dict[str, str]:
+    """Return what pyproj says of an axis as it would if it took that for the one along ``X``."""
+    names = {
+        key: said[key].replace("latitude", "longitude").replace("projection_y", "projection_x")
+        for key in ("standard_name", "long_name")
+    }
+    return {**said, **names, "axis": "X"}

@@ -495,3 +495,80 @@ def test_wkt_1_without_codes_is_that_of_the_code_it_matches_best() -> None:
     text = re.sub(r',AUTHORITY\["\w+","\w+"\]', "", pyproj.CRS("EPSG:3035").to_wkt("WKT1_GDAL"))
     assert Crs("crs_wkt", text).is_same(Crs("proj:code", "EPSG:3035"))
     assert Crs("crs_wkt", text).differs(Crs("proj:code", "EPSG:3034"))
+
+
+_EASTING, _NORTHING = "projection_x_coordinate", "projection_y_coordinate"
+_GRAD = 'ANGLEUNIT["grad",0.015707963267949]'
+_OF_A_SITE = (
+    'ENGCRS["site",EDATUM["site"],CS[{kind},2],AXIS["x",{x}],AXIS["y",{y}],LENGTHUNIT["metre",1]]'
+)
+
+#: Texts whose axes pyproj does not know by their names, with standard_name and units along X and Y.
+DIRECTED: dict[str, tuple[str, tuple[Any, Any], tuple[Any, Any]]] = {
+    "Lat, Long": (
+        WKT1[:-1] + ',AXIS["Lat",NORTH],AXIS["Long",EAST]]',
+        ("longitude", "degrees_east"),
+        ("latitude", "degrees_north"),
+    ),
+    "rlon, rlat": (
+        WKT2_ROTATED.replace('"longitude"', '"rlon"').replace('"latitude"', '"rlat"'),
+        ("grid_longitude", "degrees"),
+        ("grid_latitude", "degrees"),
+    ),
+    "with a height": (
+        "EPSG:4979",
+        ("longitude", "degrees_east"),
+        ("latitude", "degrees_north"),
+    ),
+    "degrees and grads": (
+        WKT2.replace(f"ORDER[2],{_DEGREE}", f"ORDER[2],{_GRAD}"),
+        ("longitude", None),
+        ("latitude", None),
+    ),
+    "X, Y": (
+        WKT1_PROJECTED[:-1] + ',AXIS["X",EAST],AXIS["Y",NORTH]]',
+        (_EASTING, "metre"),
+        (_NORTHING, "metre"),
+    ),
+    "westing, southing": ("EPSG:2053", (_EASTING, "metre"), (_NORTHING, "metre")),
+    "southing, westing": ("EPSG:5513", (_EASTING, "metre"), (_NORTHING, "metre")),
+    "easting, northing, both to the north": (
+        "EPSG:3031",
+        (_EASTING, "metre"),
+        (_NORTHING, "metre"),
+    ),
+    "X, Y, both to the north": (
+        pyproj.CRS(3031).to_wkt().replace("(E)", "X").replace("(N)", "Y"),
+        (None, None),
+        (None, None),
+    ),
+    "no direction": (
+        _OF_A_SITE.format(kind="Cartesian", x="unspecified", y="unspecified"),
+        (None, None),
+        (None, None),
+    ),
+    "axes that are not at right angles": (
+        _OF_A_SITE.format(kind="affine", x="east", y="north"),
+        (None, None),
+        (None, None),
+    ),
+    "time": (
+        'TIMECRS["t",TDATUM["t"],CS[TemporalDateTime,1],AXIS["t",future]]',
+        (None, None),
+        (None, None),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", DIRECTED)
+def test_axes_lie_along_x_and_y_as_they_are_directed(kind: str) -> None:
+    text, x, y = DIRECTED[kind]
+    found = Crs("crs_wkt", text).axis_attributes()
+    for axis, expected in (("X", x), ("Y", y)):
+        assert found[axis]["axis"] == axis
+        assert (found[axis].get("standard_name"), found[axis].get("units")) == expected
+
+
+def test_the_name_of_a_projected_axis_tells_where_it_runs() -> None:
+    found = Crs("proj:code", "EPSG:2221").axis_attributes()
+    assert [found[axis]["long_name"] for axis in "XY"] == ["Westing", "Northing"]
