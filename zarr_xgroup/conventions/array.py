@@ -135,7 +135,7 @@ class ArrayView:
         self.referred: set[Node] = set()
         self.missed: set[str] = set()
         self.is_itself = False
-        self._siblings = siblings or {}
+        self._siblings = {} if siblings is None else siblings
         self._looked_around = False
         self._derived: dict[Any, Any] = {}
         # Not `self.note`: in a cycle of objects, all of them would stay until Python looks for such.

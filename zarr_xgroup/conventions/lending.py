@@ -7,7 +7,7 @@ for handlers outside of an open, so that one can be tested with an array.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -24,7 +24,8 @@ from zarr_xgroup.conventions.model import AxisNames, Coordinate, Interpretation
 from zarr_xgroup.errors import XGroupMetadataError, XGroupReferenceError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import with_names
-from zarr_xgroup.metadata.dimensions import declared_dimensions
+from zarr_xgroup.metadata.dimensions import declared_dimensions, shape_of
+from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.metadata.snapshots import Lookup
 from zarr_xgroup.storage.library import Library
@@ -208,15 +209,19 @@ def _settled(library: Library, node: Node, question: Callable[[ArrayView], T]) -
 
 def _view(node: Node, lookup: Lookup, lender: Lender) -> ArrayView:
     document = lookup.document(node)
-    names = () if document is None else declared_dimensions(document)
-    dims = tuple(name or f"phony_dim_{axis}" for axis, name in enumerate(names))
+    dims = () if document is None else _dims(document)
     lookup.knows(node.group)
     siblings = _Siblings(node.group, lookup)
     return ArrayView(node, dims, lookup, lender, siblings=siblings)
 
 
+def _dims(document: Document) -> tuple[str, ...]:
+    names = declared_dimensions(document)
+    return tuple(name or f"phony_dim_{axis}" for axis, name in enumerate(names))
+
+
 class _Siblings(Mapping[str, Mapping[str, int]]):
-    """The arrays of a group that is not listed: those that are asked for."""
+    """The arrays of a group, each read when it is asked for, and listed when all are."""
 
     def __init__(self, group: Node, lookup: Lookup) -> None:
         self._group = group
@@ -226,14 +231,13 @@ class _Siblings(Mapping[str, Mapping[str, int]]):
         document = self._lookup.document(self._group.child(name))
         if document is None or not document.is_array:
             raise KeyError(name)
-        names = declared_dimensions(document)
-        return {str(dim): size for dim, size in zip(names, document["shape"], strict=True)}
+        return dict(zip(_dims(document), shape_of(document), strict=True))
 
-    def __iter__(self) -> Any:
-        return iter(())
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._lookup.members(self._group).arrays(self._group.path))
 
     def __len__(self) -> int:
-        return 0
+        return sum(1 for _name in self)
 
 
 def _add_complete(variables: dict[str, xr.Variable], coordinate: Coordinate, maker: Maker) -> None:
