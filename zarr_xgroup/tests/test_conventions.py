@@ -392,3 +392,83 @@ def test_why_a_declaration_does_not_count(declared: Any, reason: str) -> None:
 def test_attributes_that_belong_to_a_convention() -> None:
     attributes = dict.fromkeys(["station", "station:height", "stations", "height", "my:station"])
     assert list(Station.owned(attributes)) == ["station", "station:height"]
+
+
+class Upper(Station):
+    """Writes its own name and uuid in upper case."""
+
+    tier = "principal"
+    name = "Upper"
+    uuid = "ABCDEF00-2222-4333-8444-555555555555"
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    [{"name": "upper:"}, {"name": "UPPER"}, {"uuid": str(Upper.uuid).lower()}],
+    ids=str,
+)
+def test_the_case_of_a_handlers_own_name_and_uuid_does_not_count(
+    declaration: dict[str, Any],
+) -> None:
+    register(Upper)
+    assert Upper.matches(declaration)
+    assert registry.named_conventions([" upper: "]) == {"Upper"}
+    other = {"zarr_conventions": [{"name": " upper: ", "uuid": OTHER_UUID}]}
+    assert registry.why_not_declared(other).startswith("'upper' is declared with uuid")
+
+
+def test_what_is_declared_by_uuid_is_an_object_under_nothing_but_a_uuid() -> None:
+    members = {UUID: {"name": "x"}, OTHER_UUID: 5, f"{UUID}-1": {"name": "y"}, "cs": {"name": "z"}}
+    assert list(declarations({"zarr_conventions": members})) == [{"name": "x", "uuid": UUID}]
+
+
+@pytest.mark.parametrize("url", [f"see {URL}", f"/{URL}", f"{URL.replace('https:', 'https:/')}"])
+def test_a_url_begins_with_its_scheme(url: str) -> None:
+    assert not Station.matches({"schema_url": url})
+
+
+def test_unknown_names_are_all_told() -> None:
+    with pytest.raises(
+        ValueError, match=r"there is no convention 'nope', 'other'; there are cf, cs,"
+    ):
+        registry.named_conventions(["nope", "cs", "other"])
+
+
+def test_why_a_declaration_does_not_count_is_told_in_full_but_for_what_is_long() -> None:
+    url = f"https://example.org/{'long' * 20}"
+    found = registry.why_not_declared({"zarr_conventions": [{"name": " CS: ", "spec_url": url}]})
+    right = "R-CF/zarr_convention_cs, R-CF/zarr_conventions_cs"
+    assert found == f"'CS' is declared with spec_url {url[:40]!r}, not with {right}"
+    text = repr("long" * 20)
+    found = registry.why_not_declared({"zarr_conventions": ["long" * 20]})
+    assert found.startswith(f"{text[:40]} in zarr_conventions is no object such as")
+
+
+@pytest.mark.parametrize(
+    ("places", "meant"),
+    [
+        ([{"cs": {}}], ("cs",)),
+        ([{}, {"cs": {}}], ("cs",)),
+        ([{"cs": {}}, {"zarr_conventions": [{"name": "cs"}]}], ()),
+        ([{"cs": {}, "zarr_conventions": [{"name": "cs"}]}, {}], ()),
+        ([{"cs": 5}], ()),
+    ],
+    ids=str,
+)
+def test_what_attributes_look_like_that_none_of_them_declares(
+    places: list[dict[str, Any]], meant: tuple[str, ...]
+) -> None:
+    assert registry.seemingly_meant(places, ()) == meant
+
+
+@pytest.mark.parametrize(("first", "second"), [("a", "b"), ("b", "a"), ("a", "a")])
+def test_plug_ins_are_in_the_order_of_their_names_then_of_what_they_name(
+    first: str, second: str
+) -> None:
+    plugins = [
+        EntryPoint(name, f"{__name__}:{cls.__name__}", ENTRY_POINT_GROUP)
+        for name, cls in ((second, Station), (first, Principal))
+    ]
+    found, told = build_handlers((), plugins)
+    assert told == []
+    assert found == ((Station, Principal) if first > second else (Principal, Station))

@@ -18,6 +18,7 @@ from zarr.storage import MemoryStore, WrapperStore
 
 from zarr_xgroup.conventions import (
     ArrayView,
+    BoundResolver,
     ConventionHandler,
     Coordinate,
     Interpretation,
@@ -28,7 +29,7 @@ from zarr_xgroup.conventions import (
 from zarr_xgroup.conventions.geolocation import GeolocationHandler
 from zarr_xgroup.conventions.proj import ProjHandler
 from zarr_xgroup.conventions.spatial import SpatialHandler
-from zarr_xgroup.errors import XGroupMetadataError
+from zarr_xgroup.errors import XGroupMetadataError, XGroupReferenceError
 from zarr_xgroup.tests.builders import (
     Array,
     Nodes,
@@ -146,12 +147,13 @@ def test_an_array_in_a_group_without_a_document(zarr_format: ZarrFormat) -> None
         contents = without(build({**nodes, "": root}, zarr_format), "g/.z", "g/zarr.json")
         found = [Alone(memory_store(contents), f"g/{name}", zarr_format) for name in "ab"]
         assert [it.detects(ProjHandler) for it in found] == expected
+        assert not any(it.detects(GeolocationHandler) for it in found)
 
 
 def test_an_array_that_is_no_longer_there() -> None:
     store = memory_store(build(GRID))
     alone = Alone(store, "g/a")
-    store._store_dict.pop("g/a/zarr.json")
+    del store._store_dict["g/a/zarr.json"]
     with pytest.raises(XGroupMetadataError, match=r"^there is no array /g/a$"):
         alone.detects(SpatialHandler)
 
@@ -358,3 +360,12 @@ def test_what_is_wrong_with_an_answer_is_told(given: Any, text: str) -> None:
     store = memory_store(build({"": {}, "a": stored([1.0], "x", **IT)}))
     _dataset, (warning,) = opened_with_warnings(xr.open_dataset, store)
     assert f"failed: TypeError: {text}." in str(warning)
+
+
+@pytest.mark.parametrize("method", ["variable", "value"])
+def test_what_is_no_reference_is_told_with_its_place(method: str) -> None:
+    alone = Alone(memory_store(build(GRID)), "g/a")
+    resolver: Any = BoundResolver.of(alone.array, alone.root)
+    with pytest.raises(XGroupReferenceError) as raised:
+        getattr(resolver, method)(5)
+    assert (raised.value.place, raised.value.target) == ("/g/a", "5")

@@ -1,0 +1,219 @@
+"""An array as handlers see it."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+import pytest
+import zarr
+
+from zarr_xgroup.conventions import ArrayView
+from zarr_xgroup.conventions.array import Models, is_standing
+from zarr_xgroup.conventions.lending import told
+from zarr_xgroup.errors import XGroupError, XGroupMetadataError
+from zarr_xgroup.metadata.nodes import Fragment, Node
+from zarr_xgroup.tests.builders import Nodes, build, declaring, memory_store, stored
+
+T = TypeVar("T")
+
+NODES: Nodes = {
+    "": {"of": "root"},
+    "g": {"of": "g"},
+    "g/a": stored(np.zeros((2, 3)), "y x", it={"one": {"n": 1}, "two": {"n": 2}}),
+    "g/x": stored(np.zeros(3), "x", of="x"),
+    "g/twice": stored(np.zeros((2, 2)), "n n"),
+    "h": {},
+    "h/x": stored(np.zeros(3), "x"),
+}
+
+
+def asked(question: Callable[[ArrayView], T], path: str = "g/a") -> T:
+    """Return the answer to a question about an array of the store."""
+    root = zarr.open_group(memory_store(build(NODES)), mode="r")
+    array: Any = root[path]
+    return told(question, array, root)
+
+
+def node(path: str) -> Node:
+    return Node(0, path)
+
+
+@pytest.mark.parametrize(
+    ("name", "dims", "attributes", "expected"),
+    [
+        ("x", ("x",), declaring("cs"), True),
+        ("x", ("y",), declaring("cs"), False),
+        ("x", ("x", "y"), declaring("cs"), False),
+        ("x", (), {}, True),
+        ("x", ("x", "y"), {"units": "m"}, True),
+    ],
+)
+def test_which_arrays_stand(
+    name: str, dims: tuple[str, ...], attributes: dict[str, Any], expected: bool
+) -> None:
+    assert is_standing(name, dims, attributes) is expected
+
+
+def test_each_text_is_parsed_once_for_each_place_in_an_attribute_and_each_parser() -> None:
+    models, parsed = Models(), list[str]()
+
+    def first(fragment: Fragment) -> str:
+        parsed.append(f"first {fragment}")
+        return "first"
+
+    def second(fragment: Fragment) -> str:
+        parsed.append(f"second {fragment}")
+        return "second"
+
+    for path in ("a", "b"):
+        for key in ("cs", "crs"):
+            for parse in (first, second):
+                fragment = Fragment(node(path), ("attributes", key), {})
+                assert models.parsed(parse, fragment, b"{}") == parse.__name__
+    places = [
+        f"{name} /a#/attributes/{key}" for key in ("cs", "crs") for name in ("first", "second")
+    ]
+    assert parsed == places
+    models.parsed(first, Fragment(node("a"), ("attributes", "cs"), []), b"[]")
+    assert len(parsed) == 5
+
+
+def number(fragment: Fragment) -> Any:
+    return fragment.value["n"]
+
+
+def test_parts_of_one_attribute_are_parsed_each_by_itself() -> None:
+    def numbers(view: ArrayView) -> list[int]:
+        it = view.attribute("it")
+        assert it is not None
+        parts = [part for _key, part in it.members()]
+        return [view.parsed(number, part) for part in (*parts, *parts)]
+
+    assert asked(numbers) == [1, 2, 1, 2]
+
+
+@pytest.mark.parametrize("place", [(), ("attributes",), ("shape", "0"), ("nodes", "it")])
+def test_what_is_in_no_attribute_is_parsed_as_it_is(place: tuple[str, ...]) -> None:
+    def numbers(view: ArrayView) -> list[int]:
+        return [view.parsed(number, Fragment(view.node, place, {"n": n})) for n in (1, 2)]
+
+    assert asked(numbers) == [1, 2]
+
+
+def test_what_a_view_says_of_the_array_and_of_others() -> None:
+    def described(view: ArrayView) -> tuple[Any, ...]:
+        of = [view.attribute_of(node(path), "of") for path in ("", "g", "g/x", "h", "nope")]
+        return (
+            (view.name, view.dims, view.shape, view.sizes),
+            [it and it.value for it in of],
+            [view.own_dims_of(node(path)) for path in ("g/twice", "nope")],
+            [view.shape_of(node(path)) for path in ("g/twice", "nope")],
+        )
+
+    assert asked(described) == (
+        ("a", ("y", "x"), (2, 3), {"y": 2, "x": 3}),
+        ["root", "g", "x", None, None],
+        [("n", "twice_dim_1"), ()],
+        [(2, 2), ()],
+    )
+
+
+#: What can be asked of an array, and whether the answer may be another one in another group.
+PLACES: dict[str, tuple[Callable[[ArrayView], Any], bool]] = {
+    "nothing": (lambda view: view.attributes["it"], False),
+    "siblings": (lambda view: view.siblings, True),
+    "a sibling": (lambda view: view.sibling("x"), True),
+    "a sibling that is not there": (lambda view: view.sibling("nope"), False),
+    "around": (lambda view: view.look_around(), True),
+    "near": (lambda view: view.is_near(node("g/x")), True),
+    "not near": (lambda view: view.is_near(node("h/x")), False),
+    "a reference to a neighbour": (
+        lambda view: view.resolver.array(Fragment(view.node, ("it",), {"node": "x"})),
+        True,
+    ),
+    "a reference from the root": (
+        lambda view: view.resolver.array(Fragment(view.node, ("it",), {"node": "/h/x"})),
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", PLACES)
+def test_a_view_knows_whether_an_answer_depends_on_the_place(kind: str) -> None:
+    ask, expected = PLACES[kind]
+
+    def depends(view: ArrayView) -> bool:
+        ask(view)
+        return view.depends_on_place
+
+    assert asked(depends) is expected
+
+
+def test_a_view_knows_what_an_answer_would_be_another_one_for() -> None:
+    def looked(view: ArrayView) -> tuple[Any, ...]:
+        told_apart = view.is_me(node("h/x")), view.is_near(node("h/x")), view.sibling("nope")
+        before = view.is_itself
+        return told_apart, view.compared, view.missed, before, view.is_me(view.node), view.is_itself
+
+    expected = {node("h/x"), node("h")}
+    assert asked(looked) == ((False, False, None), expected, {"nope"}, False, True, True)
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [({"nope"}, True), ({"x"}, False), ({"x", "nope"}, False), (set(), True)],
+    ids=["none", "one", "one of two", "of nothing"],
+)
+def test_whether_a_group_has_none_of_some_arrays(names: set[str], expected: bool) -> None:
+    assert asked(lambda view: view.has_none_of(frozenset(names))) is expected
+
+
+def test_what_is_made_of_the_groups_above_is_made_once_for_each_from_the_root_downwards() -> None:
+    def path(_view: ArrayView, group: Node, above: str) -> str:
+        made.append(str(group))
+        return f"{above}{group} "
+
+    def other(_view: ArrayView, group: Node, above: str) -> str:
+        return f"{above}{group}, "
+
+    def above(view: ArrayView) -> list[str]:
+        made.clear()
+        near = ArrayView(node("g/x"), ("x",), view.lookup, view.describer, view.models)
+        far = ArrayView(node("h/x"), ("x",), view.lookup, view.describer, view.models)
+        views = (view, near, far)
+        return [it.of_groups_above(one, "") for one in (path, other) for it in views]
+
+    made = list[str]()
+    assert asked(above) == ["/ /g ", "/ /g ", "/ /h ", "/, /g, ", "/, /g, ", "/, /h, "]
+    assert made == ["/", "/g", "/h"]
+
+
+def test_what_follows_from_an_array_is_derived_once() -> None:
+    made = list[str]()
+
+    def name(view: ArrayView) -> str:
+        made.append(view.name)
+        return view.name
+
+    def derived(view: ArrayView) -> list[str]:
+        made.clear()
+        return [view.derived(name), view.derived(name)]
+
+    assert asked(derived) == ["a", "a"]
+    assert made == ["a"]
+
+
+def test_what_is_attempted_quietly_leaves_nothing_behind() -> None:
+    def attempts(view: ArrayView) -> tuple[Any, ...]:
+        def follow_and_fail(error: XGroupError) -> None:
+            view.note("a choice")
+            view.resolver.array(Fragment(view.node, ("it",), {"node": "x"}))
+            raise error
+
+        counts = []
+        for attempt in (view.quietly, view.attempt):
+            attempt(follow_and_fail, XGroupMetadataError("wrong"))
+            counts.append((len(view.findings), len(view.resolver.followed)))
+        return (*counts, view.quietly(lambda: 5))
+
+    assert asked(attempts) == ((0, 0), (2, 1), 5)
