@@ -192,9 +192,9 @@ def _compared(text: str, other: str) -> bool | None:
         return None
     if mine.equals(theirs, ignore_axis_order=True):
         return True
-    # WKT1 says less than a code: where one has an authority, the other's best match counts.
-    codes = mine.to_epsg(min_confidence=25), theirs.to_epsg(min_confidence=25)
-    return codes[0] is not None and codes[0] == codes[1]
+    # WKT1 says less than a code: what is equivalent to the system of the same code is the same.
+    code = mine.to_epsg()
+    return code is not None and code == theirs.to_epsg()
 
 
 @lru_cache

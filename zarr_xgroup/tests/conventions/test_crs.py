@@ -572,3 +572,37 @@ def test_axes_lie_along_x_and_y_as_they_are_directed(kind: str) -> None:
 def test_the_name_of_a_projected_axis_tells_where_it_runs() -> None:
     found = Crs("proj:code", "EPSG:2221").axis_attributes()
     assert [found[axis]["long_name"] for axis in "XY"] == ["Westing", "Northing"]
+
+
+_NAME = "WGS 84 / UTM zone 33N"
+_WITHOUT_CODES = re.sub(
+    r',AUTHORITY\["\w+","\w+"\]', "", pyproj.CRS("EPSG:32633").to_wkt("WKT1_GDAL")
+)
+_FEET = 'UNIT["US survey foot",0.3048006096012192]'
+
+
+@pytest.mark.parametrize(
+    ("text", "is_same"),
+    [
+        (_WITHOUT_CODES, True),
+        (_WITHOUT_CODES.replace(_NAME, "mine"), True),
+        (_WITHOUT_CODES.replace("500000", "0"), False),
+        (_WITHOUT_CODES.replace('"central_meridian",15', '"central_meridian",15.5'), False),
+        (_WITHOUT_CODES.replace("6378137", "6378000"), False),
+        (_WITHOUT_CODES.replace('UNIT["metre",1]', _FEET), False),
+    ],
+    ids=["its own", "another name", "easting", "meridian", "ellipsoid", "feet"],
+)
+def test_a_system_is_what_it_says_and_not_what_it_is_called(text: str, is_same: bool) -> None:
+    crs, code = Crs("crs_wkt", text), Crs("proj:code", "EPSG:32633")
+    assert crs.is_understood
+    for one, other in ((crs, code), (code, crs)):
+        assert one.is_same(other) is is_same
+        assert one.differs(other) is not is_same
+
+
+def test_systems_without_a_code_are_not_the_same() -> None:
+    texts = [pyproj.CRS(f"+proj=ortho +lon_0={n} +type=crs").to_wkt() for n in (1, 2)]
+    one, other = (Crs("proj:wkt2", text) for text in texts)
+    assert one.is_understood
+    assert one.differs(other)

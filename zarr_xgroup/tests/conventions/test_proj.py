@@ -113,3 +113,21 @@ def test_coordinates_are_of_the_crs_that_counts() -> None:
     store = memory_store(build(Group({"a": array, "m": mapping(4326)})))
     dataset, _told = opened_with_warnings(xr.open_dataset, store)
     assert dataset["x"].attrs["standard_name"] == "longitude"
+
+
+def test_grids_in_metres_and_in_feet_have_a_crs_each() -> None:
+    metres = pyproj.CRS(32631).to_wkt("WKT1_GDAL")
+    feet = metres.replace('UNIT["metre",1,AUTHORITY["EPSG","9001"]]', 'UNIT["foot",0.3048]')
+    feet = feet.replace(',AUTHORITY["EPSG","32631"]]', "]")
+    members = {
+        name: grid("proj", **{"proj:wkt2": it})
+        for name, it in zip("ab", (metres, feet), strict=True)
+    }
+    dataset, _told = opened_with_warnings(xr.open_dataset, memory_store(build(Group(members))))
+    units = [
+        pyproj.CRS(dataset[dataset[name].attrs["grid_mapping"]].attrs["crs_wkt"])
+        .axis_info[0]
+        .unit_name
+        for name in "ab"
+    ]
+    assert units == ["metre", "foot"]
