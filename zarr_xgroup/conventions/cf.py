@@ -20,7 +20,6 @@ from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.cf_paths import Follower
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
-from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.findings import coordinate_named
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import REFERRING, referred_names
@@ -123,10 +122,7 @@ def _is_coordinate_variable(node: Node, document: Document | None) -> bool:
     """Tell whether an array is along one dimension, by the name of which it is called."""
     if document is None or not document.is_array:
         return False
-    try:
-        return declared_dimensions(document) == (node.name,)
-    except XGroupMetadataError:  # told where the array is opened
-        return False
+    return declared_dimensions(document) == (node.name,)
 
 
 def _axes_without_coordinate(array: ArrayView, links: tuple[Link, ...]) -> Iterator[_Axis]:
