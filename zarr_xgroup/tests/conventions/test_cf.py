@@ -591,3 +591,112 @@ def test_an_array_that_is_called_as_a_dimension_and_no_coordinate_keeps_others_a
     dataset = assuming(Group({"t": T, "g": Group({"v": field(("t",)), "t": own})}), "g", 3)
     assert set(dataset.variables) == {"v", "t"}
     assert dataset["t"].dims == ("t", "z")
+
+
+V = field(("t",))
+
+
+@pytest.mark.parametrize(
+    ("root", "expected"),
+    [
+        pytest.param(
+            Group({"t": T, "a": Group({"x": Group({"t": OTHER}), "b": Group({"v": V})})}),
+            [5.0, 7.0],
+            id="any above before those aside",
+        ),
+        pytest.param(
+            Group({"a": Group({"t": LONGER, "x": Group({"t": T}), "b": Group({"v": V})})}),
+            None,
+            id="aside below another dimension",
+        ),
+        pytest.param(
+            Group(
+                {
+                    "t": T,
+                    "x": Group({"t": Array(0.0)}),
+                    "a": Group({"b": Group({"v": field(("t",), coordinates="/x/t")})}),
+                }
+            ),
+            [5.0, 7.0],
+            id="beside a scalar that is called so",
+        ),
+    ],
+)
+def test_which_of_several_is_the_coordinate_of_a_dimension(
+    root: Group, expected: list[float] | None
+) -> None:
+    coords = assuming_with_warnings(root, "a/b")[0]["v"].coords
+    assert ("t" in coords) is (expected is not None)
+    assert expected is None or coords["t"].values.tolist() == expected
+
+
+@each_format
+def test_a_group_below_the_one_that_defines_a_dimension_may_have_its_coordinate(
+    zarr_format: ZarrFormat,
+) -> None:
+    v = nczarr(V, "/t", zarr_format=zarr_format)
+    root = Group({"x": Group({"t": OTHER}), "a": Group({"t": T, "b": Group({"v": v})})})
+    assert assuming(root, "a/b", zarr_format)["t"].values.tolist() == [5.0, 7.0]
+
+
+@each_format
+def test_a_coordinate_is_attached_though_the_group_has_that_of_another_dimension(
+    zarr_format: ZarrFormat,
+) -> None:
+    v = nczarr(V, "/t", zarr_format=zarr_format)
+    own = nczarr(OTHER, "/g/t", zarr_format=zarr_format)
+    store = memory_store(build(Group({"t": T, "g": Group({"v": v, "t": own})}), zarr_format))
+    options: dict[str, Any] = {"group": "g", "assume_conventions": "cf"}
+    dataset, _told = opened_with_warnings(xr.open_dataset, store, **options)
+    assert [5.0, 7.0] in [it.values.tolist() for it in dataset["v"].coords.values()]
+
+
+def test_each_dimension_has_its_own_coordinate() -> None:
+    v = Array(np.zeros((2, 2)), ("t", "u"))
+    u = coordinate("u", [1.0, 2.0])
+    root = Group({"x": Group({"t": T}), "y": Group({"u": u}), "g": Group({"v": v})})
+    coords = assuming(root, "g")["v"].coords
+    assert {name: coords[name].values.tolist() for name in coords} == {
+        "t": [5.0, 7.0],
+        "u": [1.0, 2.0],
+    }
+
+
+def test_groups_with_equal_arrays_have_the_coordinates_near_them() -> None:
+    groups = {
+        name: Group({"t": t, "below": Group({"v": V})}) for name, t in (("a", T), ("b", OTHER))
+    }
+    tree = opened(xr.open_groups, memory_store(build(Group(groups))), assume_conventions="cf")
+    assert tree["/a/below"]["t"].values.tolist() == [5.0, 7.0]
+    assert tree["/b/below"]["t"].values.tolist() == [6.0, 8.0]
+
+
+@each_format
+def test_in_a_tree_too_a_coordinate_is_below_the_group_that_defines_its_dimension(
+    zarr_format: ZarrFormat,
+) -> None:
+    v = nczarr(V, "/a/t", zarr_format=zarr_format)
+    below = Group({"c": Group({"t": T}), "v": v})
+    contents = build(Group({"z": Group({"t": OTHER}), "a": below}), zarr_format)
+    groups = opened(xr.open_groups, memory_store(contents), assume_conventions="cf")
+    assert groups["/a"]["t"].values.tolist() == [5.0, 7.0]
+
+
+def test_a_coordinate_of_a_dimension_that_cannot_be_opened_is_told() -> None:
+    contents = edit(
+        build(Group({"t": T, "g": Group({"v": V})})), "t/zarr.json", update(data_type="float1024")
+    )
+    options: dict[str, Any] = {"group": "g", "assume_conventions": "cf"}
+    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(contents), **options)
+    assert set(dataset.variables) == {"v"}
+    (text,) = map(str, told)
+    assert text.startswith("/g/v#/dimension_names: /t cannot be opened: ")
+    assert text.endswith("Array /g/v was opened without coordinate 't'")
+
+
+def test_the_coordinate_of_a_dimension_that_is_called_otherwise_is_called_like_it() -> None:
+    group = Group({"v": V, "w": field(("t",), 3)})
+    dataset, _told = assuming_with_warnings(Group({"t": LONGER, "g": group}), "g")
+    (dim,) = dataset["w"].dims
+    assert dataset["v"].dims == ("t",)
+    assert {name: it.values.tolist() for name, it in dataset.coords.items()} == {dim: [6, 8, 9]}
