@@ -131,3 +131,87 @@ def test_grids_in_metres_and_in_feet_have_a_crs_each() -> None:
         for name in "ab"
     ]
     assert units == ["metre", "foot"]
+
+
+def epsg_of(dataset: xr.Dataset, array: str = "a") -> int | None:
+    """Return the code of the CRS that an array of a Dataset is told to have, or None."""
+    variable = dataset[array]
+    name = variable.encoding.get("grid_mapping") or variable.attrs.get("grid_mapping")
+    return None if name is None else pyproj.CRS(dataset[name].attrs["crs_wkt"]).to_epsg()
+
+
+AXES = {"axes": {"x": {"coordinates": [{"values": {"explicit": [1.0, 2.0]}}]}}}
+
+
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        pytest.param({"a": grid("cs", cs={"crs": [{**AXES, **code(32631)}]})}, 32631, id="in cs"),
+        pytest.param(
+            {
+                "a": grid("proj", **code(32631)),
+                "spatial_ref": Array([0, 1], ("n",), mapping(32633).attrs),
+            },
+            32631,
+            id="beside an array that is no grid mapping",
+        ),
+        pytest.param(
+            {"a": grid("proj", **code(32633)), "spatial_ref": mapping(32633)},
+            32633,
+            id="as the grid mapping says",
+        ),
+    ],
+)
+def test_what_says_the_crs(members: dict[str, Any], expected: int) -> None:
+    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(Group(members))))
+    assert [str(it) for it in told if "another one than" in str(it)] == []
+    assert epsg_of(dataset) == expected
+
+
+def test_the_group_that_has_the_layout_says_the_crs_of_its_levels() -> None:
+    multiscales = {"layout": [{"asset": "0"}]}
+    levels = {name: Group({"a": grid("proj")}) for name in ("0", "1")}
+    attributes = declaring("multiscales", "proj", multiscales=multiscales, **code(32631))
+    store = memory_store(build(Group(levels, attributes)))
+    groups, _told = opened_with_warnings(xr.open_groups, store)
+    assert [epsg_of(groups[path]) for path in ("/0", "/1")] == [32631, None]
+
+
+@pytest.mark.parametrize("order", ["ab", "ba"])
+def test_a_grid_mapping_that_arrays_name_is_that_of_others_in_other_groups(order: str) -> None:
+    naming = Group(
+        {"a": grid("proj"), "b": grid(grid_mapping="spatial_ref"), "spatial_ref": mapping(32631)}
+    )
+    plain = Group({"a": grid("proj"), "spatial_ref": mapping(32631)})
+    store = memory_store(build(Group(dict(zip(order, (naming, plain), strict=True)))))
+    groups, _told = opened_with_warnings(xr.open_groups, store)
+    assert [epsg_of(groups[f"/{name}"]) for name in order] == [None, 32631]
+
+
+def test_a_grid_mapping_that_is_named_is_compared_though_it_has_the_usual_name() -> None:
+    members = {
+        "a": grid("proj", grid_mapping="spatial_ref", **code(32631)),
+        "spatial_ref": mapping(32633),
+    }
+    _dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(Group(members))))
+    assert ["'spatial_ref' (crs_wkt), which was left" in str(it) for it in told] == [True]
+
+
+def test_what_is_declared_goes_before_what_gdal_says() -> None:
+    members = {"a": grid("proj", **code(32632), **GDAL), "b": grid(**GDAL)}
+    dataset, _told = opened_with_warnings(
+        xr.open_dataset, memory_store(build(Group(members))), assume_conventions="geozarr"
+    )
+    assert [epsg_of(dataset, name) for name in "ab"] == [32632, 32631]
+
+
+@pytest.mark.parametrize("assumed", ["geozarr", None])
+def test_coordinates_are_of_the_crs_above_where_that_may_be(assumed: str | None) -> None:
+    transform = {"spatial:dimensions": ["y", "x"], "spatial:transform": [1, 0, 0, 0, 1, 0]}
+    array = grid("spatial", grid_mapping="m", **transform)
+    store = memory_store(build(Group({"m": mapping(4326), "g": Group({"a": array})})))
+    dataset, _told = opened_with_warnings(
+        xr.open_dataset, store, group="g", assume_conventions=assumed
+    )
+    expected = None if assumed is None else "longitude"
+    assert dataset["x"].attrs.get("standard_name") == expected
