@@ -472,3 +472,9 @@ def test_plug_ins_are_in_the_order_of_their_names_then_of_what_they_name(
     found, told = build_handlers((), plugins)
     assert told == []
     assert found == ((Station, Principal) if first > second else (Principal, Station))
+
+
+def test_each_item_of_a_list_of_conventions_is_looked_at() -> None:
+    listed = [{"name": "mine"}, "cs", {"name": "cs"}]
+    found = registry.why_not_declared({"zarr_conventions": listed})
+    assert found.startswith("'cs' in zarr_conventions is no object such as")

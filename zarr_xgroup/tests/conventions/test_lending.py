@@ -119,6 +119,16 @@ def test_a_group_that_is_called_like_a_dimension_is_none_of_the_arrays() -> None
     assert alone.variables(SpatialHandler)["y"].values.tolist() == [0.5, 1.5]
 
 
+def test_the_coordinates_of_a_rotated_grid_outside_of_an_open() -> None:
+    rotated = {"spatial:dimensions": ["y", "x"], "spatial:transform": [1, 1, 0, -1, 1, 0]}
+    array = stored(np.ones((1, 2)), "y x", **declaring("spatial"), **rotated)
+    variables = Alone(memory_store(build({"": {}, "a": array})), "a").variables(SpatialHandler)
+    assert {name: (it.dims, it.values.tolist()) for name, it in variables.items()} == {
+        "xc": (("y", "x"), [[1.0, 2.0]]),
+        "yc": (("y", "x"), [[0.0, -1.0]]),
+    }
+
+
 def test_a_group_is_listed_outside_of_an_open_where_all_its_arrays_count() -> None:
     geolocation = {"geodetic": {"x": {"node": "lon"}, "y": {"node": "lat"}}}
     nodes: Nodes = {
@@ -140,14 +150,16 @@ def test_an_array_in_a_group_without_a_document(zarr_format: ZarrFormat) -> None
     code = {"proj:code": "EPSG:4326"}
     nodes: Nodes = {
         "": {},
-        "g/a": stored([1.0], "x", **code),
-        "g/b": stored([1.0], "x", **declaring("proj"), **code),
+        "g/h/a": stored(np.ones((1, 1)), "y x", **code),
+        "g/h/b": stored(np.ones((1, 1)), "y x", **declaring("proj"), **code),
     }
     for root, expected in (({}, [False, True]), (declaring("proj"), [True, True])):
-        contents = without(build({**nodes, "": root}, zarr_format), "g/.z", "g/zarr.json")
-        found = [Alone(memory_store(contents), f"g/{name}", zarr_format) for name in "ab"]
+        groups = [f"{path}/{key}" for path in ("g", "g/h") for key in (".z", "zarr.json")]
+        store = memory_store(without(build({**nodes, "": root}, zarr_format), *groups))
+        found = [Alone(store, f"g/h/{name}", zarr_format) for name in "ab"]
         assert [it.detects(ProjHandler) for it in found] == expected
         assert not any(it.detects(GeolocationHandler) for it in found)
+        assert [it.variables(ProjHandler) for it in found] == [{}, {}]
 
 
 def test_an_array_that_is_no_longer_there() -> None:

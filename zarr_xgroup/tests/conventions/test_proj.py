@@ -215,3 +215,24 @@ def test_coordinates_are_of_the_crs_above_where_that_may_be(assumed: str | None)
     )
     expected = None if assumed is None else "longitude"
     assert dataset["x"].attrs.get("standard_name") == expected
+
+
+def test_the_grid_mapping_that_an_array_names_counts_where_others_name_the_usual_one() -> None:
+    transform = {"spatial:dimensions": ["y", "x"], "spatial:transform": [1, 0, 0, 0, 1, 0]}
+    members = {
+        "a": grid("spatial", grid_mapping="m", **transform),
+        "b": grid(grid_mapping="spatial_ref"),
+        "m": mapping(4326),
+        "spatial_ref": mapping(32631),
+    }
+    dataset, _told = opened_with_warnings(xr.open_dataset, memory_store(build(Group(members))))
+    assert dataset["x"].attrs["standard_name"] == "longitude"
+
+
+def test_what_is_no_crs_is_told_with_its_place() -> None:
+    members = {"a": grid("proj", **code(0))}
+    _dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(Group(members))))
+    (text,) = map(str, told)
+    place, _colon, reason = text.partition(": ")
+    assert place == "/a#/attributes"
+    assert reason.startswith("proj:code is no CRS that pyproj understands: 'EPSG:0'. Array /a ")

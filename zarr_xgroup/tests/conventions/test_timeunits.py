@@ -318,3 +318,15 @@ def test_what_is_an_epoch(text: str, expected: bool) -> None:
 def test_a_reference_in_one_text_with_any_spaces() -> None:
     assert cf_units_of_reference(" d \t since  2000-01-01 ") == "days since 2000-01-01 00:00:00"
     assert cf_units_of_reference(" days after ") == " days after "
+
+
+@pytest.mark.parametrize(
+    ("reference", "expected"),
+    [
+        ("day\tsince\n1850-01-01", "days since 1850-01-01 00:00:00"),
+        (" since 1850-01-01", " since 1850-01-01"),
+    ],
+    ids=["spaces of other kinds", "no unit"],
+)
+def test_a_reference_is_one_of_unit_and_epoch(reference: str, expected: str) -> None:
+    assert cf_units_of_reference(reference) == expected
