@@ -152,14 +152,15 @@ def test_an_array_in_a_group_without_a_document(zarr_format: ZarrFormat) -> None
         "": {},
         "g/h/a": stored(np.ones((1, 1)), "y x", **code),
         "g/h/b": stored(np.ones((1, 1)), "y x", **declaring("proj"), **code),
+        "g/h/c": stored(np.ones((1, 1)), "y x", **declaring("proj")),
     }
-    for root, expected in (({}, [False, True]), (declaring("proj"), [True, True])):
+    for root, expected in (({}, [False, True, True]), (declaring("proj"), [True, True, True])):
         groups = [f"{path}/{key}" for path in ("g", "g/h") for key in (".z", "zarr.json")]
         store = memory_store(without(build({**nodes, "": root}, zarr_format), *groups))
-        found = [Alone(store, f"g/h/{name}", zarr_format) for name in "ab"]
+        found = [Alone(store, f"g/h/{name}", zarr_format) for name in "abc"]
         assert [it.detects(ProjHandler) for it in found] == expected
         assert not any(it.detects(GeolocationHandler) for it in found)
-        assert [it.variables(ProjHandler) for it in found] == [{}, {}]
+        assert [it.variables(ProjHandler) for it in found] == [{}, {}, {}]
 
 
 def test_an_array_that_is_no_longer_there() -> None:
