@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import import_module
@@ -227,14 +227,25 @@ def _axis_attributes(text: str) -> dict[str, dict[str, str]]:
 def _axes_by_direction(parsed: Any) -> dict[str, dict[str, str]]:
     """Return what pyproj says of the axes along ``X`` and ``Y``, nothing if they cannot be told apart.
 
-    It goes by their names, and takes those for ``Y`` that it does not know: ``AXIS["X",EAST]``.
+    It goes by their names, and takes those for ``Y`` that it does not know, ``AXIS["X",EAST]``, and
+    the height of a projected system, too. Horizontal axes are the first two.
     """
-    said = [dict(axis) for axis in parsed.cs_to_cf() if axis.get("axis") in ("X", "Y")]
-    meant = [_ALONG[axis.direction] for axis in parsed.axis_info if axis.direction in _ALONG]
-    if sorted(meant) == ["X", "Y"] and len(said) == 2:
+    said = [dict(axis) for axis in parsed.cs_to_cf()[:2] if axis.get("axis") in ("X", "Y")]
+    meant = _directed(parsed.axis_info[:2])
+    if len(meant) == len(said):
         said = [_as_x(it) if name == "X" else it for it, name in zip(said, meant, strict=True)]
     axes = {axis["axis"]: axis for axis in said}
     return axes if len(axes) == 2 else {}
+
+
+def _directed(axes: Sequence[Any]) -> list[str]:
+    """Return ``X`` and ``Y`` in the order of the axes along them, nothing if that is not known.
+
+    Towards a pole both axes run the same way, or as GDAL wrote it for years, in none that is known:
+    ``AXIS["X",UNKNOWN]``. Then their names count.
+    """
+    ways = ([_ALONG.get(it.direction, "") for it in axes], [it.name for it in axes])
+    return next((names for names in ways if sorted(names) == ["X", "Y"]), [])
 
 
 def _as_x(said: Mapping[str, str]) -> dict[str, str]:

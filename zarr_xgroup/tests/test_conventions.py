@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 import zarr
 
-from zarr_xgroup import ConventionHandler, XGroupDimensionWarning, XGroupPluginWarning
+from zarr_xgroup import ConventionHandler, XGroupPluginWarning
 from zarr_xgroup.conventions import (
     ENTRY_POINT_GROUP,
     build_handlers,
@@ -478,15 +478,6 @@ def test_each_item_of_a_list_of_conventions_is_looked_at() -> None:
     listed = [{"name": "mine"}, "cs", {"name": "cs"}]
     found = registry.why_not_declared({"zarr_conventions": listed})
     assert found.startswith("'cs' in zarr_conventions is no object such as")
-
-
-def test_a_convention_that_says_nothing_of_axes_leaves_them_without_names() -> None:
-    declared = {"zarr_conventions": [{"uuid": UUID}], "height": 5}
-    register(Station)
-    root = Group({"v": Array([[1.0]], None, declared)})
-    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(root)))
-    assert [type(it) for it in told] == [XGroupDimensionWarning]
-    assert dataset["height"].item() == 5
 
 
 def test_what_a_grid_lacks_to_which_the_convention_of_its_group_does_not_apply() -> None:

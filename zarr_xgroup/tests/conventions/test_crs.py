@@ -500,7 +500,7 @@ def test_wkt_1_without_codes_is_that_of_the_code_it_matches_best() -> None:
 _EASTING, _NORTHING = "projection_x_coordinate", "projection_y_coordinate"
 _GRAD = 'ANGLEUNIT["grad",0.015707963267949]'
 _OF_A_SITE = (
-    'ENGCRS["site",EDATUM["site"],CS[{kind},2],AXIS["x",{x}],AXIS["y",{y}],LENGTHUNIT["metre",1]]'
+    'ENGCRS["site",EDATUM["site"],CS[{kind},2],AXIS["p",{x}],AXIS["q",{y}],LENGTHUNIT["metre",1]]'
 )
 
 #: Texts whose axes pyproj does not know by their names, with standard_name and units along X and Y.
@@ -537,8 +537,23 @@ DIRECTED: dict[str, tuple[str, tuple[Any, Any], tuple[Any, Any]]] = {
         (_EASTING, "metre"),
         (_NORTHING, "metre"),
     ),
-    "X, Y, both to the north": (
-        pyproj.CRS(3031).to_wkt().replace("(E)", "X").replace("(N)", "Y"),
+    "X, Y, both to the north, and a height": (
+        pyproj.CRS(3031).to_3d().to_wkt().replace("(E)", "X").replace("(N)", "Y"),
+        (_EASTING, "metre"),
+        (_NORTHING, "metre"),
+    ),
+    "X, Y, in no direction": (
+        WKT1_PROJECTED[:-1] + ',AXIS["X",OTHER],AXIS["Y",OTHER]]',
+        (_EASTING, "metre"),
+        (_NORTHING, "metre"),
+    ),
+    "Y to the east": (
+        WKT1_PROJECTED[:-1] + ',AXIS["Y",EAST],AXIS["X",NORTH]]',
+        (_EASTING, "metre"),
+        (_NORTHING, "metre"),
+    ),
+    "p, q, both to the north": (
+        pyproj.CRS(3031).to_wkt().replace("(E)", "p").replace("(N)", "q"),
         (None, None),
         (None, None),
     ),
@@ -606,3 +621,8 @@ def test_systems_without_a_code_are_not_the_same() -> None:
     one, other = (Crs("proj:wkt2", text) for text in texts)
     assert one.is_understood
     assert one.differs(other)
+
+
+def test_a_height_is_no_northing() -> None:
+    found = Crs("crs_wkt", pyproj.CRS(32633).to_3d().to_wkt()).axis_attributes()
+    assert found == Crs("proj:code", "EPSG:32633").axis_attributes()
