@@ -192,9 +192,27 @@ def _compared(text: str, other: str) -> bool | None:
         return None
     if mine.equals(theirs, ignore_axis_order=True):
         return True
+    is_shifted = mine.is_bound and theirs.is_bound
+    if is_shifted and mine.coordinate_operation != theirs.coordinate_operation:
+        return False
+    mine, theirs = _without_formalities(mine), _without_formalities(theirs)
+    if mine.equals(theirs, ignore_axis_order=True):
+        return True
     # WKT1 says less than a code: what is equivalent to the system of the same code is the same.
     code = mine.to_epsg()
     return code is not None and code == theirs.to_epsg()
+
+
+def _without_formalities(parsed: Any) -> Any:
+    """Return a system without its code and its shift to another one, with axes along X, Y, others.
+
+    WKT1 often leaves out the order of axes, and may say ``TOWGS84``, which no code does.
+    """
+    described = (parsed.source_crs if parsed.is_bound else parsed).to_json_dict()
+    described.pop("id", None)
+    axes = described.get("coordinate_system", {}).get("axis", [])
+    axes.sort(key=lambda axis: _ALONG.get(axis["direction"], "Z"))
+    return _pyproj().CRS.from_json_dict(described)
 
 
 @lru_cache

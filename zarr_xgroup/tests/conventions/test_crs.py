@@ -616,6 +616,33 @@ def test_a_system_is_what_it_says_and_not_what_it_is_called(text: str, is_same: 
         assert one.differs(other) is not is_same
 
 
+_SHIFT = "TOWGS84[598.1,73.7,418.2,0.202,0.045,-2.455,6.7]"
+
+
+@pytest.mark.parametrize("code", [2193, 3035, 31467, 32633])
+@pytest.mark.parametrize("shift", ["", _SHIFT], ids=["no shift", "with a shift"])
+@pytest.mark.parametrize("version", ["WKT1_GDAL", "WKT1_ESRI"])
+def test_wkt_1_with_its_code_is_the_system_of_the_code(code: int, shift: str, version: str) -> None:
+    spheroid = re.compile(r"(SPHEROID\[[^\[\]]*(\[[^\[\]]*\])?\])")
+    text = pyproj.CRS(code).to_wkt(version)
+    assert text is not None
+    text = spheroid.sub(rf"\1,{shift}", text) if shift else text
+    assert ("TOWGS84" in text) is bool(shift)
+    written, system = Crs("proj:wkt2", text), Crs("proj:code", f"EPSG:{code}")
+    assert written.is_understood
+    assert written.is_same(system)
+    assert not system.differs(written)
+    assert written.differs(Crs("proj:code", "EPSG:32634"))
+
+
+def test_systems_of_which_only_the_shifts_differ() -> None:
+    texts = [f"+proj=utm +zone=30 +ellps=intl +towgs84={x},-98,-121 +type=crs" for x in (-87, -84)]
+    one, other = (Crs("proj:wkt2", pyproj.CRS(text).to_wkt()) for text in texts)
+    turned = Crs("proj:wkt2", pyproj.CRS(f"{texts[0]} +axis=neu").to_wkt())
+    assert one.differs(other)
+    assert one.is_same(turned)
+
+
 def test_systems_without_a_code_are_not_the_same() -> None:
     texts = [pyproj.CRS(f"+proj=ortho +lon_0={n} +type=crs").to_wkt() for n in (1, 2)]
     one, other = (Crs("proj:wkt2", text) for text in texts)
