@@ -143,12 +143,12 @@ def summed_up(findings: Iterable[Finding]) -> list[Finding]:
 
     What was wrong comes first, what was not declared last. Each says what was `lost`.
     """
-    kinds: defaultdict[Kind, list[Finding]] = defaultdict(list)
-    found: list[Finding] = []
+    kinds: defaultdict[Kind | None, list[Finding]] = defaultdict(list)
     for finding in findings:
-        (found if finding.kind in _PLAIN else kinds[finding.kind]).append(finding)
+        kinds[None if finding.kind in _PLAIN else finding.kind].append(finding)
+    found = [*_in_one(kinds[None])]
     found += _of_problems(kinds[Kind.PROBLEM])
-    found += _of_choices(kinds[Kind.CHOICE])
+    found += _in_one(kinds[Kind.CHOICE])
     if kinds[Kind.NO_PRINCIPAL]:
         found.append(_without_principal(kinds[Kind.NO_PRINCIPAL]))
     return found
@@ -235,10 +235,11 @@ def _declared_by(error: XGroupError | None) -> str:
     return _("what {attribute!r} declares").format(attribute=attribute)
 
 
-def _of_choices(findings: Iterable[Finding]) -> Iterator[Finding]:
-    met: defaultdict[str, list[Finding]] = defaultdict(list)
+def _in_one(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield findings, those of one kind in the same words as one about all of their arrays."""
+    met: defaultdict[tuple[Kind, str], list[Finding]] = defaultdict(list)
     for finding in findings:
-        met[finding.text].append(finding)
+        met[finding.kind, finding.text].append(finding)
     for same in met.values():
         yield replace(same[0], arrays=tuple(dict.fromkeys(p for it in same for p in it.arrays)))
 

@@ -34,6 +34,7 @@ from zarr_xgroup.tests.builders import (
     build,
     compare,
     coordinate,
+    declaring,
     edit,
     encoded_fill_value,
     memory_store,
@@ -291,6 +292,17 @@ def test_what_an_integer_cannot_hold_masks_nothing(
             "nothing is masked by it"
         )
     ]
+
+
+@each_function
+def test_metadata_of_an_array_that_others_refer_to_are_told_once(function: Open) -> None:
+    axes = {"x": {"coordinates": [{"values": {"external": {"node": "/lat"}}}]}}
+    along_lat = Array([1.0, 2.0], ("x",), declaring("cs", cs={"crs": [{"axes": axes}]}))
+    lat = Array([3.0, 4.0], ("x",), {"_FillValue": "minus five"})
+    groups = {name: Group(dict.fromkeys("abc", along_lat)) for name in "gh"}
+    store = memory_store(build(Group({**dict.fromkeys("abc", along_lat), "lat": lat, **groups})))
+    _result, told = opened_with_warnings(function, store)
+    assert [it.paths for it in told if isinstance(it, XGroupMetadataWarning)] == [("/lat",)]
 
 
 @pytest.mark.parametrize("written", [-9, -9.0])
