@@ -422,7 +422,7 @@ def _is_huge(document: Json) -> bool:
 def _is_huge_index(key: str, documents: Documents) -> bool:
     """Return whether a document is that of a huge coordinate of its own dimension.
 
-    Engine zarr reads all of it.
+    Engine zarr reads all of it. Where no name of a dimension is written, a convention may say it.
     """
     path, document = posixpath.dirname(key), documents[key]
     if not _is_huge(document):
@@ -430,7 +430,7 @@ def _is_huge_index(key: str, documents: Documents) -> bool:
     attributes = documents.get(f"{path}/.zattrs")
     named = attributes.get("_ARRAY_DIMENSIONS") if isinstance(attributes, dict) else None
     names = document.get("dimension_names", named)
-    return bool(names == [posixpath.basename(path)])
+    return names in (None, [None], [posixpath.basename(path)])
 
 
 def _opened_shape(dataset: xr.Dataset, name: Hashable) -> tuple[int, ...]:
