@@ -414,9 +414,15 @@ def _tells_of_reading(outcome: Outcome[Any], path: str) -> bool:
 
 
 def _is_huge(document: Json) -> bool:
-    shape = document.get("shape") if isinstance(document, dict) else None
+    """Return whether an array is too long to be read, or has chunks longer than any number can count.
+
+    Of the latter zarr finds none: where nothing fills them, it gives what is in memory by chance.
+    """
+    if not isinstance(document, dict):
+        return False
+    shape, chunks = document.get("shape"), document.get("chunks")
     lengths = [it for it in shape if isinstance(it, int)] if isinstance(shape, list) else []
-    return prod(lengths) > READABLE
+    return prod(lengths) > READABLE or (isinstance(chunks, int) and chunks > 2**63)
 
 
 def _is_huge_index(key: str, documents: Documents) -> bool:
