@@ -209,9 +209,10 @@ def _without_formalities(parsed: Any) -> Any:
     WKT1 often leaves out the order of axes, and may say ``TOWGS84``, which no code does.
     """
     described = (parsed.source_crs if parsed.is_bound else parsed).to_json_dict()
-    described.pop("id", None)
-    axes = described.get("coordinate_system", {}).get("axis", [])
-    axes.sort(key=lambda axis: _ALONG.get(axis["direction"], "Z"))
+    for part in (described, *described.get("components", ())):
+        part.pop("id", None)
+        axes = part.get("coordinate_system", {}).get("axis", [])
+        axes.sort(key=lambda axis: _ALONG.get(axis["direction"], "Z"))
     return _pyproj().CRS.from_json_dict(described)
 
 

@@ -619,6 +619,13 @@ def test_a_system_is_what_it_says_and_not_what_it_is_called(text: str, is_same: 
 _SHIFT = "TOWGS84[598.1,73.7,418.2,0.202,0.045,-2.455,6.7]"
 
 
+def test_wkt_1_with_heights_is_the_system_of_its_code() -> None:
+    text = pyproj.CRS("EPSG:5850").to_wkt("WKT1_GDAL")
+    assert Crs("proj:wkt2", text).is_same(Crs("proj:code", "EPSG:5850"))
+    other = Crs("proj:wkt2", text.replace("150000", "250000"))
+    assert other.differs(Crs("proj:code", "EPSG:5850"))
+
+
 @pytest.mark.parametrize("code", [2193, 3035, 31467, 32633])
 @pytest.mark.parametrize("shift", ["", _SHIFT], ids=["no shift", "with a shift"])
 @pytest.mark.parametrize("version", ["WKT1_GDAL", "WKT1_ESRI"])
