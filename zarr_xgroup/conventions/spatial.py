@@ -44,6 +44,16 @@ _OF_A_CELL = 0.1
 #: By how much of a cell numbers differ that are the same but for rounding.
 _ROUNDED = 1e-3
 
+#: The last cells of a level whose size is rounded up overhang the box of all levels by up to one.
+OVERHANG = 1 + _ROUNDED
+
+#: The greatest cosine of an angle that is a right one but for rounding.
+_RIGHT = 1e-6
+
+#: How much longer cells are by a transform that cannot be meant than by the one that is, where that
+#: has north up, and where it is rotated.
+_LONG, _FAR_LONGER = 10, 1000
+
 #: The attributes of the convention.
 _KEYS = frozenset(
     f"spatial:{key}"
@@ -91,6 +101,23 @@ class Transform:
     def is_rotated(self) -> bool:
         """Whether rows and columns do not run along the axes."""
         return bool(self.affine.b != 0 or self.affine.d != 0)
+
+    @property
+    def is_right_angled(self) -> bool:
+        """Whether rows and columns are at a right angle."""
+        column, row = self._sides
+        along = self.affine.a * self.affine.b + self.affine.d * self.affine.e
+        return bool(abs(along) <= column * row * _RIGHT)
+
+    @property
+    def elongation(self) -> float:
+        """How much longer the long side of a cell is than the short one."""
+        return max(self._sides) / min(self._sides)
+
+    @property
+    def _sides(self) -> tuple[float, float]:
+        """How far it is from one column to the next, and from one row."""
+        return math.hypot(self.affine.a, self.affine.d), math.hypot(self.affine.b, self.affine.e)
 
     @property
     def tolerance(self) -> float:
@@ -502,8 +529,7 @@ class Grid:
         if written is None:
             return
         actual = extent_of(transform, sizes)
-        # The last cells of a level whose size is rounded up overhang the box of all levels.
-        if not spans(written, transform, sizes, cells=1 + _ROUNDED):
+        if not spans(written, transform, sizes, OVERHANG):
             message = _("{place} is {box}, but the transform gives {actual}; the latter was used")
             self.array.note(message.format(place=box, box=list(written), actual=actual))
 
@@ -529,13 +555,15 @@ def spans(
     cells: float = _ROUNDED,
 ) -> bool:
     """Tell whether a bounding box is that of a grid, but for so many cells."""
+    return cells_off(box, transform, sizes) <= cells
+
+
+def cells_off(box: list[float], transform: Transform, sizes: tuple[int, int]) -> float:
+    """Return by how many cells a bounding box is off that of a grid, where it is most."""
     affine = transform.affine
     wide, high = abs(affine.a) + abs(affine.b), abs(affine.d) + abs(affine.e)
-    actual = extent_of(transform, sizes)
-    return all(
-        abs(a - b) <= cell * cells
-        for a, b, cell in zip(box, actual, (wide, high, wide, high), strict=True)
-    )
+    sides = zip(box, extent_of(transform, sizes), (wide, high, wide, high), strict=True)
+    return max(abs(a - b) / cell for a, b, cell in sides)
 
 
 def is_wider_than_earth(transform: Transform, sizes: tuple[int, int], unit: str) -> bool:
@@ -550,8 +578,8 @@ def in_order_of_gdal(
 ) -> Transform | None:
     """Return the transform that is meant where numbers are in the order of GDAL, else None.
 
-    They are if the grid is wider than the Earth, or off its own bounding box, and would not be so in
-    that order.
+    They are if the grid is wider than the Earth, or off its own bounding box, or its cells are askew
+    or long, and would not be so in that order.
 
     Parameters
     ----------
@@ -571,8 +599,19 @@ def in_order_of_gdal(
     if box is not None:
         is_meant = not spans(box, transform, sizes) and spans(box, other, sizes)
     else:
-        is_meant = is_wider_than_earth(transform, sizes, unit)
+        is_meant = is_wider_than_earth(transform, sizes, unit) or _is_distorted(transform, other)
     return other if is_meant else None
+
+
+def _is_distorted(transform: Transform, other: Transform) -> bool:
+    """Tell whether cells are askew or long by a transform, but not by another one.
+
+    Where a corner is taken for the sides of cells, these lead from the origin of the CRS to the grid.
+    """
+    is_askew, longer = not transform.is_right_angled, transform.elongation / other.elongation
+    if other.is_rotated:
+        return other.is_right_angled and is_askew and longer > _FAR_LONGER
+    return is_askew or longer > _LONG
 
 
 def _of_gdal(affine: Affine) -> Affine:

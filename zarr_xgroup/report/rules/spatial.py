@@ -11,6 +11,7 @@ from affine import Affine
 from zarr_xgroup.conventions.crs import Crs, crs_in
 from zarr_xgroup.conventions.layout import Layout
 from zarr_xgroup.conventions.spatial import (
+    OVERHANG,
     SpatialHandler,
     Transform,
     extent_of,
@@ -55,9 +56,6 @@ RULES = (
 
 #: Half a cell, by which the outer edges are off the outermost centres.
 _CENTRES = {"pixel": 0.5, "node": 0.0}
-
-#: The last cells of a level whose size is rounded up overhang the box of all levels by up to one.
-_OVERHANG = 1.001
 
 
 def check(subject: Subject) -> Iterator[Mistake]:
@@ -355,7 +353,7 @@ def _transform(grid: Grid) -> Iterator[Mistake]:
             value=shown(written.value), extent=extent_of(transform, sizes)
         )
         yield mistake(ORDER, written, text, write("spatial:transform", list(meant.affine)[:6]))
-    elif box and numbers and not spans(numbers, transform, sizes, cells=_OVERHANG):
+    elif box and numbers and not spans(numbers, transform, sizes, OVERHANG):
         extent = extent_of(transform, sizes)
         text = _("is {box}, but by spatial:transform the grid spans {extent}").format(
             box=shown(numbers), extent=extent

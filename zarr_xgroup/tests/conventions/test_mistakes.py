@@ -349,6 +349,8 @@ BOX = [500000.0, 4599960.0, 500060.0, 4600000.0]
     "attributes",
     [
         {"transform": GDAL, "code": "EPSG:32632", "size": (40, 60)},
+        {"transform": GDAL, "code": "EPSG:32632"},
+        {"transform": GDAL},
         {"transform": GDAL, "bbox": BOX},
         {"transform": GDAL, "bbox": BOX, "code": "EPSG:32632"},
         {"transform": [-180.0, 60.0, 0.0, 90.0, 0.0, -45.0], "code": "EPSG:4326"},
@@ -375,7 +377,6 @@ def test_a_transform_in_the_order_of_gdal(tmp_path: Path, attributes: Json) -> N
         {"transform": [7.0, 7.0, 500000.0, 7.0, -7.0, 4600000.0], "code": "EPSG:32632"},
         {"transform": [7.0, -7.0, 0.0, 7.0, 7.0, 0.0], "code": "EPSG:4326"},
         {"transform": [1e9, 0.0, 0.0, 0.0, -1e9, 0.0], "code": "EPSG:32632"},
-        {"transform": GDAL, "size": (40, 60)},
     ],
     ids=str,
 )

@@ -99,11 +99,56 @@ def test_numbers_in_the_order_of_gdal() -> None:
     meant = in_order_of_gdal(written, (3, 4), box, "")
     assert meant == Transform(Affine(10.0, 0.0, 500.0, 0.0, -10.0, 900.0), PIXEL)
     assert in_order_of_gdal(written, (3, 4), [0.0, 0.0, 1.0, 1.0], "") is None
-    assert in_order_of_gdal(written, (3, 4), None, "") is None
+    assert in_order_of_gdal(written, (3, 4), None, "") == meant
     assert in_order_of_gdal(written, (3, 4), extent_of(written, (3, 4)), "degree") is None
     # What has no area in that order is not meant.
     flat = Transform(Affine(500.0, 10.0, 0.0, 900.0, 0.0, 0.0), PIXEL)
     assert in_order_of_gdal(flat, (3, 4), None, "degree") is None
+
+
+TURNED = (10 * math.cos(0.3), 10 * math.sin(0.3))
+
+
+@pytest.mark.parametrize("size", [(1, 1), (3, 4), (40, 60), (10980, 10980)])
+@pytest.mark.parametrize(
+    ("numbers", "unit"),
+    [
+        ([10.0, 0.0, 500000.0, 0.0, -10.0, 4600000.0], "metre"),
+        ([10.0, 0.0, 500000.0, 0.0, -10.0, 4600000.0], ""),
+        ([10.0, 0.0, -500000.0, 0.0, 10.0, -4600000.0], ""),
+        ([10.0, 0.0, 0.0, 0.0, -10.0, 4600000.0], ""),  # from the false origin on
+        ([0.001, 0.0, 12.5, 0.0, -0.001, 48.25], "degree"),
+        ([0.01, 0.0, 0.005, 0.0, -0.01, 0.005], "degree"),
+        ([0.001, 0.0, 0.0, 0.0, -0.001, 48.25], "degree"),
+        ([TURNED[0], TURNED[1], 500000.0, TURNED[1], -TURNED[0], 4600000.0], "metre"),
+    ],
+    ids=str,
+)
+def test_the_order_of_gdal_at_any_size(
+    size: tuple[int, int], numbers: list[float], unit: str
+) -> None:
+    a, b, c, d, e, f = numbers
+    meant, written = Transform(Affine(*numbers), PIXEL), Transform(Affine(c, a, b, f, d, e), PIXEL)
+    assert in_order_of_gdal(written, size, None, unit) == meant
+    assert in_order_of_gdal(written, size, extent_of(meant, size), unit) == meant
+    assert in_order_of_gdal(meant, size, None, unit) is None
+    assert in_order_of_gdal(meant, size, extent_of(meant, size), unit) is None
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        [360.0, 0.0, -180.0, 0.0, -1.0, 90.0],  # zonal means
+        [1.0, 0.0, 5.0, 0.0, -1000.0, 0.0],  # a profile
+        [0.0, 10.0, 0.0, -10.0, 0.0, 4600000.0],  # a quarter turn
+        [10.0, 0.0, 500000.0, 3.0, -10.0, 0.0],  # sheared, along the equator
+        [10.0, 3.0, 500000.0, 0.0, -10.0, 4600000.0],
+        [10.0, 0.0, 0.0, 0.0, -10.0, 0.0],
+    ],
+    ids=str,
+)
+def test_odd_grids_are_not_taken_for_the_order_of_gdal(numbers: list[float]) -> None:
+    assert in_order_of_gdal(Transform(Affine(*numbers), PIXEL), (3, 4), None, "") is None
 
 
 @pytest.mark.parametrize(
