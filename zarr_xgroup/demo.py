@@ -342,9 +342,9 @@ def _variable_lines(dataset: xr.Dataset) -> Iterator[tuple[xr.DataArray, str]]:
 
 
 def _values(coordinate: xr.DataArray) -> str:
-    """Return the first and the last value with their unit; of a CRS its transform."""
-    if "GeoTransform" in coordinate.attrs:
-        return f"GeoTransform: {coordinate.attrs['GeoTransform']}"
+    """Return the first and the last value with their unit; of a CRS what kind it is."""
+    if "crs_wkt" in coordinate.attrs:
+        return str(coordinate.attrs["grid_mapping_name"])
     values = coordinate.values.ravel()
     ends = " .. ".join(_value(value) for value in (values[0], values[-1]))
     return f"{ends} {coordinate.attrs.get('units', '')}".rstrip()

@@ -10,7 +10,6 @@ Source: GeoZarr draft, 8.1.6, 8.1.8, 8.2; GDAL, "Raster data model",
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
@@ -29,17 +28,15 @@ from zarr_xgroup.conventions.spatial import (
     Transform,
     coordinates_along,
     finite_numbers,
+    transform_of_gdal,
     usable,
 )
-from zarr_xgroup.conventions.stac import placed, rows_and_columns
+from zarr_xgroup.conventions.stac import PAIRS, placed, rows_and_columns
 from zarr_xgroup.conventions.tiles import TileLevel, crs_of_tiles, integer, tile_level_of
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment
 
-#: Names of dimensions along Y and X, wherever they stand (draft, 8.2.1).
-_PAIRS = (("y", "x"), ("lat", "lon"), ("latitude", "longitude"))
-
-#: A GeoTransform starts at the outer corner of the first cell, whatever ``AREA_OR_POINT`` is.
+#: A tile begins at the outer corner of its first cell.
 _CENTRE = 0.5
 
 
@@ -86,7 +83,7 @@ class GeoZarrHandler(ConventionHandler):
         if written is not None:
             if _is_of_several(array, dims, written):
                 return None
-            transform = array.attempt(_transform, written, lost=lost)
+            transform = array.attempt(transform_of_gdal, written, lost=lost)
         elif (level := array.derived(tile_level_of)) and _has_no_coordinate(array, dims):
             written = level.matrix
             transform = array.attempt(_transform_of_tiles, array, dims, level, lost=lost)
@@ -104,7 +101,7 @@ def _dims(array: ArrayView) -> tuple[str, str] | None:
     """Return the array's dimensions along Y and X, by their names or else the last two."""
     known = {name.lower(): name for name in array.dims}
     known |= {name.lower(): here for name, here in array.names.items()}
-    for y, x in _PAIRS:
+    for y, x in PAIRS:
         if y in known and x in known:
             return known[y], known[x]
     return rows_and_columns(array)
@@ -155,23 +152,6 @@ def _grids(array: ArrayView) -> Mapping[str, set[frozenset[str]]]:
         known[_grids, group] = found
     grids: Mapping[str, set[frozenset[str]]] = known[_grids, group]
     return grids
-
-
-def _transform(written: Fragment) -> Transform:
-    """Return the transform that GDAL writes as ``c a b f d e``, or raise XGroupMetadataError."""
-    value = written.value
-    if isinstance(value, str):
-        value = [_number(word) for word in re.split(r"[\s,]+", value.strip())]
-    numbers = finite_numbers(Fragment(written.node, written.keys, value), 6)
-    c, a, b, f, d, e = numbers
-    return Transform(usable(Affine(a, b, c, d, e, f), written), _CENTRE)
-
-
-def _number(word: str) -> float | str:
-    try:
-        return float(word)
-    except ValueError:
-        return word
 
 
 def _transform_of_tiles(array: ArrayView, dims: tuple[str, str], level: TileLevel) -> Transform:

@@ -69,22 +69,24 @@ def crs_of(array: ArrayView) -> Crs | None:
     return own or declared
 
 
-def own_grid_mapping(array: ArrayView) -> Mapping[str, Any]:
-    """Return the attributes of the array that serves as grid mapping, if there is one.
+def own_grid_mapping(array: ArrayView) -> Fragment | None:
+    """Return the attributes of the array that serves as grid mapping, None if there is none.
 
     It is in the group of the array; where GeoZarr is assumed, maybe in one above.
     """
     node = grid_mapping_named(array) if GEOZARR in array.assumed else None
-    if node is not None:
-        document = array.document_of(node)
-    else:
+    if node is None:
         named = array.attributes.get("grid_mapping")
-        document = array.sibling(named if isinstance(named, str) else SPATIAL_REF)
-        if document is not None and not isinstance(named, str) and _is_named(array):
-            return {}  # where arrays name their CRS, this one has none
+        name = named if isinstance(named, str) else SPATIAL_REF
+        if array.sibling(name) is None:
+            return None
+        if not isinstance(named, str) and _is_named(array):
+            return None  # where arrays name their CRS, this one has none
+        node = array.node.group.child(name)
+    document = array.document_of(node)
     if document is None or document.get("shape") != []:
-        return {}
-    return document.attributes
+        return None
+    return Fragment(node, ("attributes",), document.attributes)
 
 
 def _is_named(array: ArrayView) -> bool:
@@ -114,7 +116,8 @@ def grid_mapping_named(array: ArrayView) -> Node | None:
 
 def _of_grid_mapping(array: ArrayView) -> Crs | None:
     """Return the CRS of the array that serves as grid mapping, if it says one."""
-    attributes = own_grid_mapping(array)
+    own = own_grid_mapping(array)
+    attributes = {} if own is None else own.value
     for key in ("crs_wkt", "spatial_ref"):
         text = attributes.get(key)
         if isinstance(text, str) and (crs := Crs(key, text)).is_understood:

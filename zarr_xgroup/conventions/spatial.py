@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -133,6 +134,14 @@ class Transform:
         y = affine.f - back * (affine.d + affine.e)
         return " ".join(repr(float(n)) for n in (x, affine.a, affine.b, y, affine.d, affine.e))
 
+    def beside_coordinates(self, sizes: Iterable[int]) -> str | None:
+        """Return the transform as GDAL writes it where coordinates of so many cells cannot say it.
+
+        They cannot say how rows and columns are turned, nor how long a single cell is. Where they can,
+        it would become untrue as soon as data are cut, thinned or sorted, and tools go by it.
+        """
+        return self.geotransform if self.is_rotated or 1 in sizes else None
+
     def is_close(self, other: Transform) -> bool:
         """Tell whether another one puts cells in the same places, to a thousandth of a cell."""
         mine, theirs = (list(map(float, it.geotransform.split())) for it in (self, other))
@@ -140,15 +149,28 @@ class Transform:
         return all(abs(a - b) <= cell * 1e-3 for a, b in zip(mine, theirs, strict=True))
 
 
-def _transform_of_gdal(text: str) -> Transform | None:
-    """Return the transform that GDAL writes as ``c a b f d e``, None if it cannot be one."""
+def transform_of_gdal(written: Fragment) -> Transform:
+    """Return the transform that GDAL writes as ``c a b f d e``, as text or list.
+
+    It starts at the outer corner of the first cell, whatever ``AREA_OR_POINT`` is.
+
+    Raises
+    ------
+    XGroupMetadataError
+        If it is none.
+    """
+    value = written.value
+    if isinstance(value, str):
+        value = [_number(word) for word in re.split(r"[\s,]+", value.strip())]
+    c, a, b, f, d, e = finite_numbers(Fragment(written.node, written.keys, value), 6)
+    return Transform(usable(Affine(a, b, c, d, e, f), written), _CENTRE["pixel"])
+
+
+def _number(word: str) -> float | str:
     try:
-        c, a, b, f, d, e = map(float, text.split())
+        return float(word)
     except ValueError:
-        return None
-    affine = Affine(a, b, c, d, e, f)
-    area = affine.a * affine.e - affine.b * affine.d
-    return Transform(affine, _CENTRE["pixel"]) if area and math.isfinite(area) else None
+        return word
 
 
 class SpatialHandler(ConventionHandler):
@@ -202,7 +224,9 @@ class SpatialHandler(ConventionHandler):
             *grid.real_coordinates([name for name in dims if real[name]], dims),
             *grid.computed(transform, dims, real),
         )
-        geotransform = transform.geotransform if transform and not any(real.values()) else None
+        sizes = [array.sizes[name] for name in dims]
+        is_alone = transform is not None and not any(real.values())
+        geotransform = transform.beside_coordinates(sizes) if transform and is_alone else None
         claims = tuple(grid.claims([name for name in dims if real[name]], dims))
         return array.found(*coordinates, crs=crs, geotransform=geotransform, claims=claims)
 
@@ -282,7 +306,7 @@ class Grid:
 
     def as_arrays_say(self, dims: tuple[str, str]) -> tuple[str, str]:
         """Return the dimensions along Y and X, the other way round if real arrays say so."""
-        told = [self._axis_of(name) for name in dims]
+        told = [self.axis_of(name) for name in dims]
         if told not in (["X", "Y"], ["X", None], [None, "Y"]):
             return dims
         place = self.attribute("dimensions")
@@ -294,7 +318,7 @@ class Grid:
         self.array.note(message.format(place=place, names=names, axes=["X", "Y"]))
         return dims[::-1]
 
-    def _axis_of(self, name: str) -> str | None:
+    def axis_of(self, name: str) -> str | None:
         """Return along which axis a real coordinate array is by its attributes, if these tell."""
         document = self.array.sibling(name) if self.is_real(name) else None
         if document is None:
@@ -357,24 +381,42 @@ class Grid:
                 yield Coordinate(name, source, axes["Y" if name == dims[0] else "X"])
 
     def claims(self, names: list[str], dims: tuple[str, str]) -> Iterator[Claim]:
-        """Yield what a declared transform says of the group's own coordinate arrays.
+        """Yield what transforms say of the group's own coordinate arrays: the declared one, GDAL's.
 
         A rotated one says nothing of them, nor one whose unit is another one.
         """
         written = self.attribute("transform") if names else None
         affine = None if written is None else self.array.quietly(_affine, written)
         centre = self.array.quietly(self._centre)
-        if affine is None or centre is None or affine.b != 0 or affine.d != 0:
+        if affine is not None and centre is not None:
+            yield from self._claimed(Transform(affine, centre), str(written), names, dims)
+        yield from self.carried(names, dims)
+
+    def carried(self, names: list[str], dims: tuple[str, str]) -> Iterator[Claim]:
+        """Yield what GDAL's transform says of the group's own coordinate arrays.
+
+        It is left behind by tools that wrote it before data were cut, thinned or sorted.
+        """
+        written = self.geotransform if names else None
+        transform = None if written is None else self.array.quietly(transform_of_gdal, written)
+        if transform is not None:
+            yield from self._claimed(transform, str(written), names, dims)
+
+    def _claimed(
+        self, transform: Transform, place: str, names: list[str], dims: tuple[str, str]
+    ) -> Iterator[Claim]:
+        if transform.is_rotated:
             return
-        for name in names:
-            is_y = name == dims[0]
-            origin, step = (affine.f, affine.e) if is_y else (affine.c, affine.a)
-            attributes = self._axis_attributes()["Y" if is_y else "X"]
-            if self._is_in(name, attributes.get("units")):
-                cells = Centres(origin, step, centre)
-                source = Computed(cells, (self.array.sizes[name],), "float64", (name,))
-                coordinate = Coordinate(name, source, attributes)
-                yield Claim(coordinate, str(written), abs(step) * _OF_A_CELL)
+        steps = {dims[0]: transform.affine.e, dims[1]: transform.affine.a}
+        for it in self.computed(transform, dims, {name: name not in names for name in dims}):
+            if self._is_in(it.name, it.attributes.get("units")):
+                yield Claim(it, place, abs(steps[it.name]) * _OF_A_CELL)
+
+    @property
+    def geotransform(self) -> Fragment | None:
+        """The ``GeoTransform`` of the group's own grid mapping variable."""
+        own = self.array.quietly(own_grid_mapping, self.array)
+        return None if own is None else own.get("GeoTransform")
 
     def _is_in(self, name: str, units: str | None) -> bool:
         """Tell whether a coordinate array is in a unit, as far as both are known."""
@@ -431,9 +473,8 @@ class Grid:
 
         What the data carry themselves stands, and coordinates have to agree with what tools read.
         """
-        text = self.array.quietly(own_grid_mapping, self.array)
-        written = text.get("GeoTransform") if text else None
-        own = _transform_of_gdal(written) if isinstance(written, str) else None
+        written = self.geotransform
+        own = None if written is None else self.array.quietly(transform_of_gdal, written)
         if own is None or own.is_close(transform):
             return transform
         message = _(

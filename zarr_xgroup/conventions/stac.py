@@ -7,6 +7,7 @@ where a user says so, and only for arrays of just that shape.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 from affine import Affine
@@ -30,6 +31,9 @@ from zarr_xgroup.metadata.nodes import Fragment
 #: The last row of a transform that is written as a whole matrix.
 _LAST_ROW = [0.0, 0.0, 1.0]
 
+#: What dimensions along Y and X are called, wherever they stand (GeoZarr draft, 8.2.1).
+PAIRS = (("y", "x"), ("lat", "lon"), ("latitude", "longitude"))
+
 #: By pixel registration the centre of a cell is half a cell from its corner.
 _CENTRE = 0.5
 
@@ -41,13 +45,14 @@ class StacProjHandler(ProjHandler):
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the CRS, and what follows from ``proj:transform``."""
-        dims = rows_and_columns(array) if self.name in array.assumed else None
+        dims = rows_and_columns(array)
         if dims is None:
             return super().interpret(array)
         lost = partial(coordinates_along, list(dims))
-        transform = array.attempt(_transform, array, dims, lost=lost)
+        is_assumed = self.name in array.assumed
+        transform = array.attempt(_transform, array, dims, lost=lost) if is_assumed else None
         if transform is None:
-            return super().interpret(array)
+            return array.found(crs=array.derived(crs_of), claims=tuple(_carried(array, dims)))
         return placed(array, dims, transform, f"{array.node}#/attributes/proj:transform")
 
 
@@ -79,7 +84,7 @@ def placed(
         *grid.real_coordinates(own, dims),
         *(it for it in declared if it.name not in own),
         crs=crs,
-        geotransform=transform.geotransform,
+        geotransform=None if own else transform.beside_coordinates(array.sizes[d] for d in dims),
         claims=tuple(Claim(it, place, transform.tolerance) for it in declared if it.name in own),
     )
 
@@ -91,6 +96,14 @@ def rows_and_columns(array: ArrayView) -> tuple[str, str] | None:
         return None
     is_turned = (dims[0].lower(), dims[1].lower()) == ("x", "y")
     return (dims[1], dims[0]) if is_turned else (dims[0], dims[1])
+
+
+def _carried(array: ArrayView, dims: tuple[str, str]) -> Iterator[Claim]:
+    """Yield what GDAL's transform says of the group's own coordinates along Y and X."""
+    grid = Grid(array, None)
+    along = zip(dims, ("Y", "X"), zip(*PAIRS, strict=True), strict=True)
+    told = [d for d, axis, usual in along if d.lower() in usual or grid.axis_of(d) == axis]
+    yield from grid.carried([name for name in told if grid.is_real(name)], dims)
 
 
 def _transform(array: ArrayView, dims: tuple[str, str]) -> Transform | None:

@@ -103,7 +103,8 @@ class Builder:
             planned[variable.name] = variable
         contradictions = list(self._contradictions(planned.values()))
         findings.extend(_told(contradictions))
-        planned = dict(_without_contradicted(planned, {it.own.name for it in contradictions}))
+        declared = {it.own.name for it in contradictions if not it.claim.place}
+        planned = dict(_without_contradicted(planned, declared))
         if repeated:
             planned = {name: _naming(it, repeated) for name, it in planned.items()}
         attributes: dict[str, Any] = {}
@@ -226,17 +227,14 @@ def _told(contradictions: Iterable[_Contradiction]) -> Iterator[Finding]:
 def _without_contradicted(
     planned: Mapping[str, PlannedVariable], contradicted: Collection[str]
 ) -> Iterator[tuple[str, PlannedVariable]]:
-    """Yield planned variables without boundaries and transforms declared for other values."""
+    """Yield planned variables without boundaries that are declared for other values."""
     for name, variable in planned.items():
         if variable.bounds_of in contradicted:
             continue
         bounds = planned.get(str(variable.attributes.get("bounds")))
         is_declared = bounds is not None and bounds.bounds_of == name
-        dropped = {"bounds"} if is_declared and name in contradicted else set()
-        if not variable.transform_of.isdisjoint(contradicted):
-            dropped.add("GeoTransform")
-        if dropped & variable.attributes.keys():
-            kept = {key: it for key, it in variable.attributes.items() if key not in dropped}
+        if is_declared and name in contradicted:
+            kept = {key: it for key, it in variable.attributes.items() if key != "bounds"}
             variable = msgspec.structs.replace(variable, attributes=kept)
         yield name, variable
 

@@ -32,7 +32,6 @@ from zarr_xgroup.metadata.cf import (
     with_names,
 )
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.variables.functions import Centres
 from zarr_xgroup.variables.sources import (
     Computed,
     Given,
@@ -88,7 +87,6 @@ class _Variable:
         self.bounds_of = ""
         self.flat_names: defaultdict[str, dict[str, str]] = defaultdict(dict)
         self.rewritten: dict[str, str] = {}
-        self.transform_of: frozenset[str] = frozenset()
 
     @property
     def meaning(self) -> Hashable | None:
@@ -267,7 +265,6 @@ class _Naming:
             variable.rival,
             variable.bounds_of,
             variable.rewritten,
-            variable.transform_of,
             self._reading.bounds_of_dropped.get(name, {}) if variable.is_own else {},
             name in times,
             times.get(name, False) or not DECODED_BY.isdisjoint(variable.added),
@@ -730,7 +727,6 @@ class _Naming:
                 attached = self._add_grid_mapping(variable, mapping, array.node)
                 if attached is not None:
                     known[interpretation] = attached
-                    self._variables[attached].transform_of |= _of_transform(interpretation)
 
     def _is_coordinate(self, name: str) -> bool:
         """Tell whether a variable is a coordinate, also if only another array says so."""
@@ -852,13 +848,3 @@ class _Naming:
         attributes = (array.document.attributes for array in self._reading.arrays)
         is_named = any(SPATIAL_REF in mappings_in(it) for it in attributes)
         return is_named and self._conflict(SPATIAL_REF, mapping) is not None
-
-
-def _of_transform(interpretation: Interpretation) -> frozenset[str]:
-    """Return the coordinates that follow from a transform, or would but for the group's own."""
-    declared = (claim.coordinate for claim in interpretation.claims)
-    return frozenset(
-        it.name
-        for it in (*interpretation.coordinates, *declared)
-        if isinstance(it.source, Computed) and isinstance(it.source.function, Centres)
-    )

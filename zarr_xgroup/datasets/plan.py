@@ -86,9 +86,6 @@ class PlannedVariable(msgspec.Struct, frozen=True, eq=False):
         Whether xarray decodes it as times: because of its units, or of those of what it bounds.
     has_declared_decoding : bool
         Whether attributes that it has not itself have a say in how xarray decodes it.
-    transform_of : frozenset of str
-        Of the variable of a CRS: the coordinates that follow from its ``GeoTransform``, which is
-        left out if one of them has other values.
     rival : Rival or None
         Set for an array that is declared as coordinate of a dimension for which the group has one.
     """
@@ -108,7 +105,6 @@ class PlannedVariable(msgspec.Struct, frozen=True, eq=False):
     rival: Rival | None = None
     bounds_of: str = ""
     rewritten: Mapping[str, str] = msgspec.field(default_factory=dict)
-    transform_of: frozenset[str] = frozenset()
     of_times: Mapping[str, Any] = msgspec.field(default_factory=dict)
     is_time: bool = False
     has_declared_decoding: bool = False

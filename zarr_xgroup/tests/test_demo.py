@@ -93,7 +93,7 @@ def test_what_conventions_declare_comes_first(shown: str) -> None:
         "* lat (lat: 2) float64 44.0 .. 42.0 degrees_north",
         "* lon_bounds (lon: 4, bounds: 2) float64 * time",
         "* time (time: 3) object 2028-02-27 .. 2028-03-01 salinity",
-        "* spatial_ref () int64 GeoTransform: 600000.0 10.0 0.0 5100000.0 0.0 -10.0",
+        "* spatial_ref () int64 transverse_mercator",
         "* x (x: 4) float64 600005.0 .. 600035.0",
         "* latitude (row: 3, column: 4) float64 60.0 .. 58.75 degrees_north",
     ):

@@ -2,7 +2,8 @@
 
 import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,14 @@ import zarr
 from packaging.version import Version
 
 from zarr_xgroup import XGroupMetadataWarning
-from zarr_xgroup.tests.builders import Json, declaring, opened, opened_with_warnings
+from zarr_xgroup.tests.builders import (
+    UUIDS,
+    XARRAY,
+    Json,
+    declaring,
+    opened,
+    opened_with_warnings,
+)
 from zarr_xgroup.tests.documents import array, group, write
 from zarr_xgroup.tests.test_backend_spatial import (
     REPOSITORY_PRODUCTS,
@@ -98,6 +106,77 @@ def test_reprojection_runs(tmp_path: Path) -> None:
         assert 45.1 < bottom < top < 45.2
 
 
+#: What users do with a grid, and where the outer corner of its first cell is then, how long cells are.
+DONE: dict[str, tuple[Callable[[xr.Dataset], xr.Dataset], tuple[float, ...]]] = {
+    "isel": (lambda it: it.isel(x=slice(4, 12), y=slice(2, 9)), (500_040, 10, 4_999_980, -10)),
+    "coarsen": (lambda it: it.coarsen(x=4, y=2).mean(), (500_000, 40, 5_000_000, -20)),
+    "strides": (lambda it: it.isel(x=slice(None, None, 2)), (499_995, 20, 5_000_000, -10)),
+    "sortby": (lambda it: it.sortby("y"), (500_000, 10, 4_999_900, 10)),
+    "interp": (
+        lambda it: it.interp(x=np.arange(500_010.0, 500_100.0, 5.0)),
+        (500_007.5, 5, 5_000_000, -10),
+    ),
+    "clip": (
+        lambda it: it.rio.clip_box(500_031, 4_999_931, 500_069, 4_999_969),
+        (500_030, 10, 4_999_970, -10),
+    ),
+}
+
+
+def assert_spans(data: Any, corner: Sequence[float]) -> None:
+    """Assert what rioxarray says of cells, by the corner of the first one and their lengths."""
+    left, width, top, height = corner
+    transform = data.rio.transform()
+    assert (transform.c, transform.a, transform.f, transform.e) == pytest.approx(corner)
+    assert data.rio.resolution() == pytest.approx((width, height))
+    right, bottom = left + data.sizes["x"] * width, top + data.sizes["y"] * height
+    bounds = (left, min(top, bottom), right, max(top, bottom))
+    assert data.rio.bounds() == pytest.approx(bounds)
+
+
+@pytest.mark.usefixtures("rio")
+@pytest.mark.parametrize("name", DONE)
+def test_what_is_done_with_a_grid_leaves_no_transform_behind(tmp_path: Path, name: str) -> None:
+    documents = {"": group(spatial(TRANSFORM, code=UTM)), "a": array((10, 16), ("y", "x"))}
+    store = write(tmp_path / "store.zarr", documents, {"a": np.ones((10, 16))})
+    change, corner = DONE[name]
+    changed = change(opened(xr.open_dataset, store))
+    assert_spans(changed, corner)
+    assert_spans(changed["a"], corner)
+    if XARRAY.release < (2025, 1):
+        return  # it cannot write with this zarr
+    changed.to_zarr(tmp_path / "changed.zarr", consolidated=False)
+    again, _told = opened_with_warnings(xr.open_dataset, tmp_path / "changed.zarr")
+    assert_spans(again, corner)
+    assert_spans(again["a"], corner)
+
+
+@pytest.mark.usefixtures("rio")
+@pytest.mark.parametrize("place", ["", "a"])
+def test_tools_that_read_kept_attributes_need_them_dropped(tmp_path: Path, place: str) -> None:
+    """Those that read ``spatial:transform`` themselves take it for that of whatever was made of data."""
+    documents = {"": group(), "a": array((10, 16), ("y", "x"))}
+    colons = [{"uuid": UUIDS[name], "name": f"{name}:"} for name in ("spatial", "proj")]
+    attributes = {**spatial(TRANSFORM, code=UTM), "zarr_conventions": colons}
+    documents[place]["attributes"] = attributes
+    store = write(tmp_path / "store.zarr", documents, {"a": np.ones((10, 16))})
+    change, corner = DONE["strides"]
+    changed = change(opened(xr.open_dataset, store, convention_attrs="drop"))
+    assert_spans(changed, corner)
+    assert_spans(changed["a"], corner)
+    kept = change(opened(xr.open_dataset, store))
+    resolution = 10 if Version(version("rioxarray")) >= Version("0.22") else 20
+    assert (kept[place] if place else kept).rio.resolution() == (resolution, -10)
+
+
+@pytest.mark.parametrize("shape", [(1, 6), (6, 1), (1, 1)])
+def test_a_single_cell_is_told_by_a_transform(tmp_path: Path, shape: tuple[int, int]) -> None:
+    documents = {"": group(spatial(TRANSFORM, code=UTM)), "a": array(shape, ("y", "x"))}
+    dataset = opened(xr.open_dataset, write(tmp_path / "store.zarr", documents))
+    text = "500000.0 10.0 0.0 5000000.0 0.0 -10.0"
+    assert dataset["spatial_ref"].attrs["GeoTransform"] == text
+
+
 @pytest.mark.usefixtures("rio")
 def test_several_grids_in_one_group(tmp_path: Path) -> None:
     documents = {
@@ -136,7 +215,7 @@ def test_spellings_of_a_crs(tmp_path: Path, proj: Json) -> None:
     assert reference.shape == ()
     assert pyproj.CRS.from_cf(reference.attrs).to_epsg(min_confidence=25) == 32633
     assert reference.attrs["grid_mapping_name"] == "transverse_mercator"
-    assert reference.attrs["GeoTransform"] == "500000.0 10.0 0.0 5000000.0 0.0 -10.0"
+    assert "GeoTransform" not in reference.attrs
 
 
 def test_contradiction_is_told_once(tmp_path: Path) -> None:
@@ -152,18 +231,21 @@ def reference(**attributes: Any) -> Json:
     return array((), (), attributes, "int64")
 
 
+ROTATED_TEXT = " ".join(str(ROTATED[place]) for place in (2, 0, 1, 5, 3, 4))
+
+
 def test_existing_array_is_completed_and_not_doubled(tmp_path: Path) -> None:
     wkt = pyproj.CRS(32633).to_wkt("WKT1_GDAL")
     documents = {
-        "": group(declared(code=UTM)),
+        "": group(spatial(ROTATED, code=UTM)),
         "a": array((2, 3), ("y", "x")),
         "spatial_ref": reference(crs_wkt=wkt, mine=1),
     }
     dataset = opened(xr.open_dataset, write(tmp_path / "store.zarr", documents))
-    assert set(dataset.coords) == {"y", "x", "spatial_ref"}
+    assert set(dataset.coords) == {"yc", "xc", "spatial_ref"}
     attributes = dataset["spatial_ref"].attrs
     assert (attributes["crs_wkt"], attributes["mine"]) == (wkt, 1)
-    assert attributes["GeoTransform"] == "500000.0 10.0 0.0 5000000.0 0.0 -10.0"
+    assert attributes["GeoTransform"] == ROTATED_TEXT
 
 
 def test_an_existing_array_of_another_crs_stands(tmp_path: Path) -> None:
@@ -200,6 +282,72 @@ def test_coordinates_agree_with_the_transform_of_an_existing_grid_mapping(tmp_pa
             assert dataset["x"].values.tolist() == [6.0, 8.0, 10.0]
             assert dataset["y"].values.tolist() == [8.0, 6.0]
             assert "the GeoTransform of its grid mapping variable is 5.0 2.0" in str(told[0])
+
+
+COLUMNS, ROWS = [500_005.0, 500_015.0, 500_025.0], [4_999_995.0, 4_999_985.0]
+
+
+def carrying(attributes: Json, written: Any, x: Sequence[float] = COLUMNS) -> dict[str, Json]:
+    """Return a group whose arrays have coordinates, and a grid mapping variable a transform."""
+    crs = reference(crs_wkt=pyproj.CRS(32633).to_wkt(), GeoTransform=written)
+    named = {"grid_mapping": "crs"}
+    return {
+        "": group(attributes),
+        "a": array((2, len(x)), ("y", "x"), named),
+        "b": array((2, len(x)), ("y", "x"), named),
+        "crs": crs,
+        "y": array((2,), ("y",), dtype="float64"),
+        "x": array((len(x),), ("x",), dtype="float64"),
+    }
+
+
+SPATIAL_ALONE = {key: it for key, it in declared().items() if key != "spatial:transform"}
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [SPATIAL_ALONE, declaring("proj"), {"Conventions": "NZ-1.0 CF-1.12"}],
+    ids=["spatial", "proj", "cf"],
+)
+@pytest.mark.parametrize(
+    ("written", "x", "others"),
+    [
+        ("500000 10 0 5000000 0 -10", COLUMNS, None),
+        ([500000, 10, 0, 5000000, 0, -10], COLUMNS, None),
+        ("500000 10 0 5000000 0 -10", COLUMNS[::2], "/x"),
+        ("0 10 0 0 0 -10", COLUMNS, "/x, /y"),
+        ("0 10 1 0 0 -10", COLUMNS, None),
+        ("10 0", COLUMNS, None),
+        (7, COLUMNS, None),
+    ],
+)
+def test_a_transform_that_was_left_behind_is_told_once(
+    tmp_path: Path, attributes: Json, written: Any, x: list[float], others: str | None
+) -> None:
+    values = {"y": ROWS, "x": x}
+    store = write(tmp_path / "store.zarr", carrying(attributes, written, x), values)
+    dataset, told = opened_with_warnings(xr.open_dataset, store)
+    assert dataset["crs"].attrs["GeoTransform"] == written
+    assert dataset["x"].values.tolist() == x
+    text = (
+        f"/crs#/attributes/GeoTransform gives other coordinates than {others}; the latter were used"
+    )
+    assert [text in str(it) for it in told] == ([] if others is None else [True])
+
+
+def test_a_transform_is_compared_with_nothing_but_coordinates_along_y_and_x(tmp_path: Path) -> None:
+    documents = carrying(declaring("proj"), "0 10 0 0 0 -10")
+    for name, dims in (("a", ("t", "band")), ("b", ("t", "band"))):
+        documents[name] = array((2, 3), dims, {"grid_mapping": "crs"})
+    documents |= {"t": array((2,), ("t",)), "band": array((3,), ("band",))}
+    _dataset, told = opened_with_warnings(xr.open_dataset, write(tmp_path / "s.zarr", documents))
+    assert told == []
+
+
+def test_nothing_is_told_of_a_store_that_declares_nothing(tmp_path: Path) -> None:
+    values = {"y": ROWS, "x": COLUMNS}
+    store = write(tmp_path / "store.zarr", carrying({}, "0 10 0 0 0 -10"), values)
+    opened(xr.open_dataset, store)
 
 
 def test_what_is_written_after_reprojecting_stands(tmp_path: Path) -> None:
@@ -303,6 +451,12 @@ def test_indexes_of_xproj_and_rasterix(tmp_path: Path, transform: list[float]) -
     raster = rasterix.assign_index(dataset)
     for name, values in zip(names, expected, strict=True):
         np.testing.assert_array_equal(raster[name].values, values)
+    if transform is TRANSFORM:
+        cut = opened(xr.open_dataset, tmp_path / "store.zarr", convention_attrs="drop").isel(
+            x=[1, 2]
+        )
+        raster = rasterix.assign_index(cut)
+        np.testing.assert_array_equal(raster["x"].values, expected[0][1:])
 
 
 def rebuilt(node: Json, folder: Path) -> None:

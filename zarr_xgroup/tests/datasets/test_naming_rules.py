@@ -22,7 +22,7 @@ from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.datasets.planning import planning
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.tests.builders import Array, Group, build, memory_store
-from zarr_xgroup.variables.functions import Centres, Regular, RegularBounds
+from zarr_xgroup.variables.functions import Regular, RegularBounds
 from zarr_xgroup.variables.sources import Computed, Given, Literal, Offset, Source, Stored
 
 SIZES = {"y": 3, "z": 4}
@@ -1073,11 +1073,10 @@ def test_coordinates_are_of_the_crs_of_what_they_locate() -> None:
 )
 def test_a_grid_mapping_of_the_group_itself_stands(own: dict[str, Any], key: str | None) -> None:
     arrays = {"a": array("yx", **NAMING), "b": array("yx", **NAMING), "crs": array(**own)}
-    grid = says(Coordinate("x", CENTRES_OF_CELLS), crs=UTM, geotransform="0 1 0")
+    grid = says(X, crs=UTM, geotransform="0 1 0")
     found = plan(arrays, {"a": grid, "b": says(crs=UTM, geotransform="0 1 0")})
     crs = variables_of(found)["crs"]
     assert crs.attributes.get("GeoTransform") == (None if key else "0 1 0")
-    assert crs.transform_of == (frozenset() if key else {"x"})
     told = f"the CRS (proj:code) is another one than that of 'crs' ({key})"
     assert [told in it.text for it in found.findings] == ([True, True] if key else [])
 
@@ -1090,21 +1089,6 @@ def test_two_crs_of_one_name_are_told_even_if_its_own_is_not_understood() -> Non
     }
     found = plan(arrays, {"a": says(crs=UTM), "b": says(crs=GEODETIC)})
     assert [it.arrays for it in found.findings] == [("/g/b",)]
-
-
-CENTRES_OF_CELLS = Computed(Centres(0.0, 1.0, 0.5), (2,), "<f8", ("x",))
-
-
-def test_which_coordinates_follow_from_a_transform() -> None:
-    x, y = Coordinate("x", CENTRES_OF_CELLS), replace(CENTRES_OF_CELLS, along=("y",), shape=(3,))
-    lon = Coordinate("lon", CENTRES)
-    said = {
-        "a": says(x, lon, LON, crs=UTM, claims=(Claim(Coordinate("y", y)),)),
-        "b": says(replace(x, name="z"), crs=UTM),
-        "c": says(X, crs=UTM),
-    }
-    found = plan({name: array("yx") for name in said} | {"y": array("y")}, said)
-    assert variables_of(found)["spatial_ref"].transform_of == {"x", "y", "z"}
 
 
 LOCATED = replace(LON, crs=GEODETIC)
