@@ -6,11 +6,22 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from zarr_xgroup.tests.builders import Array, declaring, stored
 
 Json: TypeAlias = Any
+
+
+def thorough(max_examples: int) -> settings:
+    """Return settings by which a test draws the same examples each time."""
+    return settings(
+        derandomize=True,
+        deadline=None,
+        max_examples=max_examples,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
 
 
 def cs_of(*systems: Json, **more: Json) -> dict[str, Json]:
@@ -28,12 +39,14 @@ _ABBREVIATIONS = {"t": "T", "z": "Z", "y": "Y", "x": "X", "height": "Z"}
 _DIRECTIONS = {"t": "future", "z": "up", "y": "north", "x": "east", "height": "down"}
 _EPOCHS = {
     None: ("2000-01-01", "2000-02-29T12:00:00Z", "1999-12-31 06:30"),
-    "standard": ("2000-01-01", "1970-01-01T00:00:00+00:00", "2000-01-01T06:00:00Z"),
+    "standard": ("2000-01-01", "1582-10-15", "1970-01-01T00:00:00+00:00", "2000-01-01T06:00:00Z"),
     "proleptic_gregorian": ("2000-01-01", "2000-01-01 00:00:00 UTC"),
     "noleap": ("2001-02-28", "1850-01-01T00:00:00Z"),
     "360_day": ("2026-02-30", "1949-12-01"),
+    "julian": ("1900-02-29", "1582-10-04"),
+    "all_leap": ("2001-02-29", "1999-12-31T18:00:00"),
 }
-_TIME_UNITS = ("days", "day", "d", "hours", "h", "minute", "m")
+_TIME_UNITS = ("days", "day", "d", "hours", "h", "minute", "m", "seconds", "s", "ms")
 
 _quarters = st.integers(-40, 40).map(lambda number: number / 4)
 _numbers = st.integers(-20, 20) | _quarters

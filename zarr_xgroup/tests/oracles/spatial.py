@@ -1,0 +1,181 @@
+"""Where the cells of an array are, as `spatial`, `multiscales` and `proj` have it.
+
+Which attribute counts for an array: its own; the layout item that names the array; its group; the
+item that names the group; the group with the layout, whose transform and shape are those of its
+direct arrays alone that no item is about. A level that is derived from another one follows that
+level's grid, registration included, and its numbers stand in the order of the array's axes.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from zarr_xgroup.tests.oracles.stores import (
+    Nodes,
+    arrays_in,
+    attributes,
+    dims_of,
+    is_array,
+    joined,
+    name_of,
+    parent,
+    sizes_of,
+    upwards,
+)
+
+#: What of a layout's group is not about the levels.
+_OF_ONE_GRID = ("spatial:transform", "spatial:shape")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """An affine grid: x = a * column + b * row + c, y = d * column + e * row + f.
+
+    Attributes
+    ----------
+    numbers : tuple of Fraction
+        a, b, c, d, e, f.
+    centre : Fraction
+        The index of the first cell's centre: 1/2 where index 0 is its outer corner, else 0.
+    """
+
+    numbers: tuple[Fraction, ...]
+    centre: Fraction
+
+    @property
+    def is_rotated(self) -> bool:
+        return bool(self.numbers[1] or self.numbers[3])
+
+    def at(self, row: Fraction | int, column: Fraction | int) -> tuple[Fraction, Fraction]:
+        """Return x and y at an index."""
+        a, b, c, d, e, f = self.numbers
+        return a * column + b * row + c, d * column + e * row + f
+
+    def cell(self, row: int, column: int) -> tuple[Fraction, Fraction]:
+        """Return x and y of the centre of a cell."""
+        return self.at(row + self.centre, column + self.centre)
+
+    def from_corner(self) -> tuple[Fraction, ...]:
+        """Return the numbers of the same grid whose index 0 is the outer corner."""
+        a, b, _c, d, e, _f = self.numbers
+        off = self.centre - Fraction(1, 2)
+        x, y = self.at(off, off)
+        return a, b, x, d, e, y
+
+    def part(self, scale: list[Any], offset: list[Any]) -> "Grid":
+        """Return the grid whose index (row, column) is (scale * index + offset) of this one."""
+        rows, columns = map(Fraction, scale)
+        a, b, _c, d, e, _f = self.numbers
+        x, y = self.at(*map(Fraction, offset))
+        return Grid((a * columns, b * rows, x, d * columns, e * rows, y), self.centre)
+
+
+@dataclass(frozen=True)
+class Spatial:
+    """Reads the arrays of a store."""
+
+    nodes: Nodes
+
+    def axes(self, path: str) -> tuple[int, int] | None:
+        """Return the positions of Y and X among the axes of an array."""
+        names, dims = self.attribute(path, "spatial:dimensions"), dims_of(self.nodes, path)
+        rank = self.nodes[path].values.ndim
+        if names is not None and not dims and rank >= 2:
+            return rank - 2, rank - 1
+        if names is None or not set(names) <= set(dims):
+            return None
+        return dims.index(names[0]), dims.index(names[1])
+
+    def own(self, path: str, axis: int) -> Any:
+        """Return the values of the array beside it that is the coordinate of an axis, if any."""
+        if not dims_of(self.nodes, path):
+            return None
+        dim = dims_of(self.nodes, path)[axis]
+        beside, length = f"{parent(path)}/{dim}".lstrip("/"), self.nodes[path].values.shape[axis]
+        if not is_array(self.nodes, beside) or sizes_of(self.nodes, beside) != {dim: length}:
+            return None
+        return self.nodes[beside].values
+
+    def attribute(self, path: str, key: str) -> Any:
+        group, layout = parent(path), self.layout(path)
+        own = attributes(self.nodes, path)
+        of_array, of_group = self.item(layout, path), self.item(layout, group)
+        places = [own, of_array]
+        if not (of_array and layout == group and key in _OF_ONE_GRID):
+            places.append(attributes(self.nodes, group))
+        places.append(of_group)
+        if layout is not None and layout != group and key not in _OF_ONE_GRID:
+            places.append(attributes(self.nodes, layout))
+        return next((it[key] for it in places if it.get(key) is not None), None)
+
+    def layout(self, path: str) -> str | None:
+        """Return the nearest group above that has a layout."""
+        groups = (it for it in upwards(parent(path)) if "multiscales" in attributes(self.nodes, it))
+        return next(groups, None)
+
+    def item(self, layout: str | None, path: str) -> dict[str, Any]:
+        if layout is None:
+            return {}
+        items = attributes(self.nodes, layout)["multiscales"]["layout"]
+        return next((it for it in items if joined(layout, it["asset"]) == path), {})
+
+    def grid(self, path: str) -> Grid | None:
+        """Return the grid of an array that has the dimensions of one."""
+        centre = Fraction(0 if self.attribute(path, "spatial:registration") == "node" else 1, 2)
+        if self.axes(path) is None:
+            return None
+        written = self.attribute(path, "spatial:transform")
+        if written is not None:
+            return Grid(tuple(map(Fraction, written)), centre)
+        return self.derived(path, centre) or self.of_box(path, centre)
+
+    def derived(self, path: str, centre: Fraction) -> Grid | None:
+        layout = self.layout(path)
+        items = (self.item(layout, it) for it in (path, parent(path)))
+        item = next((it for it in items if it.get("transform")), None)
+        if item is None or layout is None:
+            return None
+        base: Grid | None = None
+        if "derived_from" in item:
+            source = self.level(joined(layout, item["derived_from"]) or "", name_of(path))
+            base = None if source is None else self.grid(source)
+        elif written := attributes(self.nodes, layout).get("spatial:transform"):
+            base = Grid(tuple(map(Fraction, written)), centre)
+        relation = item["transform"]
+        scale = self.for_rows_and_columns(path, relation.get("scale", [1, 1]))
+        offset = self.for_rows_and_columns(path, relation.get("translation", [0, 0]))
+        return None if base is None else base.part(scale, offset)
+
+    def level(self, path: str, name: str) -> str | None:
+        """Return the array of a level that has the grid of another level's array of a name."""
+        if is_array(self.nodes, path):
+            return path
+        arrays = [it for it in arrays_in(self.nodes, path) if self.grid(it)]
+        return next((it for it in arrays if name_of(it) == name), next(iter(arrays), None))
+
+    def for_rows_and_columns(self, path: str, numbers: list[Any]) -> list[Any]:
+        """Return those of the numbers for each axis, or each of both axes, that are Y's and X's."""
+        axes = self.axes(path)
+        assert axes is not None
+        if len(numbers) == 2:
+            return [numbers[sorted(axes).index(it)] for it in axes]
+        return [numbers[it] for it in axes]
+
+    def of_box(self, path: str, centre: Fraction) -> Grid | None:
+        """Return the grid, north up, that has a box: of cells' edges, or of outermost centres."""
+        box = self.attribute(path, "spatial:bbox")
+        axes = self.axes(path)
+        if box is None or axes is None:
+            return None
+        left, bottom, right, top = map(Fraction, box)
+        height, width = (self.nodes[path].values.shape[it] - (not centre) for it in axes)
+        zero = Fraction(0)
+        step = (right - left) / width, (top - bottom) / height
+        return Grid((step[0], zero, left, zero, -step[1], top), centre)
+
+    def code(self, path: str) -> str | None:
+        """Return the code of the CRS of an array of two dimensions or more."""
+        if self.nodes[path].values.ndim < 2:
+            code: str | None = attributes(self.nodes, path).get("proj:code")
+            return code
+        return self.attribute(path, "proj:code")  # type: ignore[no-any-return]

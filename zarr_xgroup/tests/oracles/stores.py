@@ -1,0 +1,72 @@
+"""What an oracle is given: the nodes of a store by path."""
+
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+
+
+class Stored(Protocol):
+    """An array: all its values, the names of its dimensions, and its attributes."""
+
+    @property
+    def values(self) -> Any: ...
+    @property
+    def dims(self) -> Sequence[str | None] | None: ...
+    @property
+    def attrs(self) -> Mapping[str, Any]: ...
+
+
+#: Paths have no leading slash; of a group there are its attributes alone.
+Nodes: TypeAlias = Mapping[str, Any]
+
+
+def is_array(nodes: Nodes, path: str) -> bool:
+    return path in nodes and hasattr(nodes[path], "dims")
+
+
+def attributes(nodes: Nodes, path: str) -> Mapping[str, Any]:
+    node = nodes.get(path, {})
+    found: Mapping[str, Any] = node.attrs if hasattr(node, "dims") else node
+    return found
+
+
+def dims_of(nodes: Nodes, path: str) -> tuple[str, ...]:
+    return tuple(map(str, nodes[path].dims or ()))
+
+
+def sizes_of(nodes: Nodes, path: str) -> dict[str, int]:
+    return dict(zip(dims_of(nodes, path), nodes[path].values.shape, strict=True))
+
+
+def parent(path: str) -> str:
+    return posixpath.dirname(path)
+
+
+def name_of(path: str) -> str:
+    return posixpath.basename(path)
+
+
+def upwards(group: str) -> Iterator[str]:
+    """Yield a group and those above it, up to the root."""
+    while group:
+        yield group
+        group = parent(group)
+    yield ""
+
+
+def arrays_in(nodes: Nodes, group: str) -> list[str]:
+    """Return the arrays that are in a group itself, by name."""
+    return sorted(path for path in nodes if is_array(nodes, path) and parent(path) == group)
+
+
+def joined(base: str, path: str) -> str | None:
+    """Return where a path leads from a node; None above the root."""
+    steps = [] if path.startswith("/") else base.split("/") if base else []
+    for step in path.split("/"):
+        if step == "..":
+            if not steps:
+                return None
+            steps.pop()
+        elif step not in ("", "."):
+            steps.append(step)
+    return "/".join(steps)
