@@ -205,6 +205,11 @@ class ArrayView:
         value = None if document is None else document.attributes.get(key)
         return None if value is None else Fragment(node, ("attributes", key), value)
 
+    def attributes_of(self, node: Node) -> Fragment | None:
+        """Return all attributes of a node, or None if there is none."""
+        document = self.document_of(node)
+        return None if document is None else Fragment(node, ("attributes",), document.attributes)
+
     def parsed(self, parse: Callable[[Fragment], T], fragment: Fragment) -> T:
         """Return what a function makes of a value, called once for each text of its attribute."""
         document = self.document_of(fragment.node)

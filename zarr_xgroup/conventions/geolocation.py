@@ -9,6 +9,7 @@ from typing import ClassVar
 from zarr_xgroup.conventions.array import ArrayView, is_standing
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.crs import CRS_KEYS, Crs, crs_in
+from zarr_xgroup.conventions.layout import places_of
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.errors import XGroupMetadataError, XGroupReferenceError
 from zarr_xgroup.i18n import _
@@ -252,14 +253,11 @@ def horizontal_dims(array: ArrayView) -> tuple[str, ...]:
     From ``spatial:dimensions``, else from the axes of ``cs`` that are abbreviated so, else
     the last two.
     """
-    for declared in (
-        array.attribute("spatial:dimensions"),
-        array.attribute_of(array.node.group, "spatial:dimensions"),
-    ):
-        if declared is not None and isinstance(declared.value, list):
-            names = [array.names.get(str(name), str(name)) for name in declared.value]
-            if _are_dims(array, names):
-                return tuple(names)
+    declared = array.derived(places_of).get("spatial:dimensions")
+    if declared is not None and isinstance(declared.value, list):
+        names = [array.names.get(str(name), str(name)) for name in declared.value]
+        if _are_dims(array, names):
+            return tuple(names)
     axes = dict(_abbreviated_axes(array))
     if {"X", "Y"} <= set(axes) and _are_dims(array, [axes["Y"], axes["X"]]):
         return axes["Y"], axes["X"]

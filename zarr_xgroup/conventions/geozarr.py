@@ -94,7 +94,7 @@ class GeoZarrHandler(ConventionHandler):
 
 def _has_no_coordinate(array: ArrayView, dims: tuple[str, str]) -> bool:
     """Tell whether the group has no coordinate of either dimension."""
-    return not any(map(Grid(array, None).is_real, dims))
+    return not any(map(Grid(array).is_real, dims))
 
 
 def _dims(array: ArrayView) -> tuple[str, str] | None:

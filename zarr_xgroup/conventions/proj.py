@@ -14,7 +14,7 @@ from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.cf_paths import array_named
 from zarr_xgroup.conventions.crs import GDAL_KEYS, Crs
 from zarr_xgroup.conventions.geolocation import crs_at, systems_of
-from zarr_xgroup.conventions.layout import layout_of
+from zarr_xgroup.conventions.layout import places_of
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.tiles import crs_of_tiles
 from zarr_xgroup.i18n import _
@@ -50,8 +50,8 @@ def crs_of(array: ArrayView) -> Crs | None:
     """Return the CRS of an array.
 
     That of its grid mapping variable (named by its ``grid_mapping``, else ``spatial_ref`` in its
-    group, unless other arrays there name that one), for what the data carry themselves stands. Else from ``proj:*`` of the array, else of
-    its group, else of the group whose multiscales layout has it, else ``id`` of its ``cs``, else
+    group, unless other arrays there name that one), for what the data carry themselves stands. Else from ``proj:*``
+    of the first place that has them (`places_of`), else ``id`` of its ``cs``, else
     ``id`` of a CRS there, else ``proj:*`` directly in it, else GDAL's ``_CRS`` or that of the tile
     matrix set where GeoZarr is assumed. That of a geolocation is the CRS of its arrays, not of the grid.
     """
@@ -135,24 +135,16 @@ def _of_gdal(array: ArrayView) -> Crs | None:
 
 def _places(array: ArrayView) -> Iterator[Fragment]:
     """Yield the objects that may say which CRS an array has, the one that counts first."""
-    yield from _attributes(array, array.node)
+    places = array.derived(places_of)
+    yield from places.own
     if len(array.dims) > 1:  # what a group says is of its grids, not of their axes
-        yield from _attributes(array, array.node.group)
-        level = array.derived(layout_of)
-        if level is not None:
-            yield from _attributes(array, level.group)
+        yield from places.around
     cs = array.attribute("cs")
     if cs is not None:
         yield from _members(cs, "id")
         for system in array.derived(systems_of):
             yield from _members(system, "id")
             yield system
-
-
-def _attributes(array: ArrayView, node: Node) -> Iterator[Fragment]:
-    document = array.document_of(node)
-    if document is not None:
-        yield Fragment(node, ("attributes",), document.attributes)
 
 
 def _members(fragment: Fragment, *keys: str) -> Iterator[Fragment]:

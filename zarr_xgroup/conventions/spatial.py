@@ -1,7 +1,8 @@
 """The `spatial` principal convention: coordinates of gridded imagery from an affine transform.
 
 Attributes stand on the array, or on its group for all direct child arrays; the layout of a
-`multiscales` group gives those of its levels. The nearest one counts, attribute by attribute.
+`multiscales` group gives those of its levels (`layout.Places`: attribute by attribute). A level that is
+derived from another one follows the grid of that one.
 """
 
 from __future__ import annotations
@@ -19,15 +20,16 @@ from affine import Affine
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.geolocation import geolocation_of
-from zarr_xgroup.conventions.layout import Level, layout_of
+from zarr_xgroup.conventions.layout import Level, Places, asset_path, layout_of, places_of
 from zarr_xgroup.conventions.model import AxisNames, Claim, Coordinate, Interpretation
 from zarr_xgroup.conventions.proj import crs_of, own_grid_mapping
 from zarr_xgroup.conventions.spelling import misspelt
 from zarr_xgroup.conventions.values import is_finite
-from zarr_xgroup.errors import XGroupMetadataError, XGroupReferenceError
+from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupReferenceError
 from zarr_xgroup.findings import coordinate_named
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import referred_names
+from zarr_xgroup.metadata.dimensions import declared_dimensions
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.redaction import redact
 from zarr_xgroup.variables.functions import Centres, RotatedCentres
@@ -79,8 +81,7 @@ _TELLING = {
 #: The greatest extent of a grid on the Earth, by the unit of its CRS.
 _WIDEST = {"degree": 360.0, "metre": 5e7}
 
-#: Attributes of a layout's group that are not those of all its levels.
-_OF_ONE_LEVEL = ("spatial:transform", "spatial:shape")
+_TRANSFORM, _BOX = "spatial:transform", "spatial:bbox"
 
 
 @dataclass(frozen=True)
@@ -189,7 +190,7 @@ class SpatialHandler(ConventionHandler):
             return True
         if not cls.is_declared_around(array):
             return False
-        grid = Grid(array, array.derived(layout_of))
+        grid = Grid(array)
         return grid.dims is not None or grid.is_malformed
 
     @classmethod
@@ -207,7 +208,7 @@ class SpatialHandler(ConventionHandler):
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the coordinates of cell centres, the CRS, and the transform if they follow from it."""
-        grid = Grid(array, array.derived(layout_of))
+        grid = Grid(array)
         crs = array.derived(crs_of)
         dims = self._dims(array, grid)
         if dims is None:
@@ -251,7 +252,7 @@ class SpatialHandler(ConventionHandler):
         """Return the names that an array's Y and X dimensions have, with their lengths if told."""
         if not (self.is_declared_by_array(array) or self.is_declared_around(array)):
             return AxisNames()
-        grid = Grid(array, array.derived(layout_of))
+        grid = Grid(array)
         declared, shape = grid.attribute("dimensions"), grid.attribute("shape")
         names = declared.value if declared is not None else None
         if not (isinstance(names, list) and len(names) == 2 and _are_texts(names)):
@@ -267,18 +268,10 @@ class Grid:
     """The spatial attributes of one array."""
 
     array: ArrayView
-    level: Level | None
 
     def attribute(self, key: str) -> Fragment | None:
-        """Return the nearest of the attributes ``spatial:<key>``."""
-        key = f"spatial:{key}"
-        array = self.array
-        found = array.attribute(key) or array.attribute_of(array.node.group, key)
-        if found is not None or self.level is None:
-            return found
-        return self.level.item.get(key) or (
-            array.attribute_of(self.level.group, key) if key not in _OF_ONE_LEVEL else None
-        )
+        """Return the attribute ``spatial:<key>`` that counts."""
+        return self.array.derived(places_of).get(f"spatial:{key}")
 
     @property
     def is_malformed(self) -> bool:
@@ -334,7 +327,15 @@ class Grid:
 
         The placeholder for a bounding box says that who wrote it knows that.
         """
-        if self.attribute("bbox") is not None or self._has_others(dims):
+        box = self.attribute("bbox")
+        if self._has_others(dims) or (box is not None and _is_placeholder(box)):
+            return
+        if box is not None:
+            message = _(
+                "{place} was not used: the grid follows that of another level, of which neither "
+                "spatial:transform nor spatial:bbox and size are known"
+            )
+            self.array.note(message.format(place=box))
             return
         reason = _(
             "spatial is declared, but there is neither spatial:transform, nor spatial:bbox, nor "
@@ -387,7 +388,7 @@ class Grid:
         """
         written = self.attribute("transform") if names else None
         affine = None if written is None else self.array.quietly(_affine, written)
-        centre = self.array.quietly(self._centre)
+        centre = self.array.quietly(_centre_in, self.array.derived(places_of))
         if affine is not None and centre is not None:
             yield from self._claimed(Transform(affine, centre), str(written), names, dims)
         yield from self.carried(names, dims)
@@ -492,40 +493,28 @@ class Grid:
         XGroupError
             If what is written cannot be used.
         """
-        kind = self.attribute("transform_type")
-        if kind is not None and kind.as_text() != "affine":
-            raise kind.error(_("is {kind!r}; only 'affine' is known").format(kind=kind.value))
-        centre = self._centre()
+        places = self.array.derived(places_of)
+        _check_kind(places)
+        _centre_in(places)  # told before all else
         sizes = (self.array.sizes[dims[0]], self.array.sizes[dims[1]])
         self._check_shape(sizes)
-        affine = self._affine(dims)
-        box = self._box()
-        if affine is None:
-            if box is None:
-                self._tell_of_nothing(dims)
-                return None
-            return Transform(_from_box(box, sizes, centre), centre)
-        transform = Transform(affine, centre)
+        transform = self._placed(_Site(places, sizes), dims)
+        if transform is None:
+            self._tell_of_nothing(dims)
+            return None
+        box = _box_in(places)
         if self._is_of_gdal(transform, sizes, box):
             self._tell_of_gdal(transform, sizes)
         elif box is not None:
             self._check_box(box, transform, sizes)
         return transform
 
-    def _centre(self) -> float:
-        registration = self.attribute("registration")
-        if registration is None:
-            return _CENTRE["pixel"]
-        name = registration.as_text()
-        if name not in _CENTRE:
-            raise registration.error(_("must be 'pixel' or 'node', got {name!r}").format(name=name))
-        return _CENTRE[name]
-
-    def _affine(self, dims: tuple[str, str]) -> Affine | None:
-        written = self.attribute("transform")
-        if written is not None:
-            return _affine(written)
-        return _derived(self.array, dims, self.level) if self.level is not None else None
+    def _placed(self, here: _Site, dims: tuple[str, str]) -> Transform | None:
+        """Return the transform that is declared for the array, or follows from other levels."""
+        level, written = self.array.derived(layout_of), here.places.get(_TRANSFORM)
+        if level is None or written is not None:
+            return _declared(here, written)
+        return _Levels(self.array, dims, level).transform(here)
 
     def _is_of_gdal(
         self, transform: Transform, sizes: tuple[int, int], box: Fragment | None
@@ -558,21 +547,22 @@ class Grid:
             message = _("{place} is {shape}, but the array has {sizes} cells; the latter was used")
             self.array.note(message.format(place=shape, shape=shape.value, sizes=list(sizes)))
 
-    def _box(self) -> Fragment | None:
-        """Return the bounding box; None also for the placeholder that products write."""
-        box = self.attribute("bbox")
-        if box is None or (isinstance(box.value, list) and not any(box.value)):
-            return None
-        return box
-
     def _check_box(self, box: Fragment, transform: Transform, sizes: tuple[int, int]) -> None:
         written = self.array.attempt(_four_numbers, box)
         if written is None:
             return
         actual = extent_of(transform, sizes)
-        if not spans(written, transform, sizes, OVERHANG):
+        # A level that is derived may be a part of what the box of all levels is about.
+        is_part = self._is_derived and self.array.derived(places_of).get_of_level(_BOX) is None
+        expected = _common(written, actual) if is_part else written
+        if not spans(expected, transform, sizes, OVERHANG):
             message = _("{place} is {box}, but the transform gives {actual}; the latter was used")
             self.array.note(message.format(place=box, box=list(written), actual=actual))
+
+    @property
+    def _is_derived(self) -> bool:
+        level = self.array.derived(layout_of)
+        return level is not None and any(item.get("transform") is not None for item in level.items)
 
 
 def coordinates_along(names: list[str]) -> str:
@@ -605,6 +595,11 @@ def cells_off(box: list[float], transform: Transform, sizes: tuple[int, int]) ->
     wide, high = abs(affine.a) + abs(affine.b), abs(affine.d) + abs(affine.e)
     sides = zip(box, extent_of(transform, sizes), (wide, high, wide, high), strict=True)
     return max(abs(a - b) / cell for a, b, cell in sides)
+
+
+def _common(one: list[float], other: list[float]) -> list[float]:
+    """Return the bounding box of what two have in common."""
+    return [*map(max, one[:2], other[:2]), *map(min, one[2:], other[2:])]
 
 
 def is_wider_than_earth(transform: Transform, sizes: tuple[int, int], unit: str) -> bool:
@@ -719,16 +714,56 @@ def _from_box(box: Fragment, sizes: tuple[int, int], centre: float) -> Affine:
     return Affine((right - left) / columns, 0.0, left, 0.0, -(top - bottom) / rows, top)
 
 
-def _derived(array: ArrayView, dims: tuple[str, str], level: Level) -> Affine | None:
-    """Return the transform of a level that follows from that of the level it is derived from."""
-    asset = level.item.get("asset")
-    name = str(asset.value).strip("/") if asset is not None else ""
-    return _Levels(array, dims, level).transform(name, ())
+def _check_kind(places: Places) -> None:
+    """Raise XGroupMetadataError if what is written is another kind of transform."""
+    kind = places.get("spatial:transform_type")
+    if kind is not None and kind.as_text() != "affine":
+        raise kind.error(_("is {kind!r}; only 'affine' is known").format(kind=kind.value))
+
+
+def _centre_in(places: Places) -> float:
+    """Return where the centre of a cell is in its index, or raise XGroupMetadataError."""
+    return _centre(places.get("spatial:registration"), _CENTRE["pixel"])
+
+
+def _centre(registration: Fragment | None, default: float) -> float:
+    if registration is None:
+        return default
+    name = registration.as_text()
+    if name not in _CENTRE:
+        raise registration.error(_("must be 'pixel' or 'node', got {name!r}").format(name=name))
+    return _CENTRE[name]
+
+
+def _box_in(places: Places) -> Fragment | None:
+    """Return the bounding box; None also for the placeholder that products write."""
+    box = places.get(_BOX)
+    return None if box is None or _is_placeholder(box) else box
+
+
+def _is_placeholder(box: Fragment) -> bool:
+    return isinstance(box.value, list) and not any(box.value)
+
+
+@dataclass(frozen=True)
+class _Site:
+    """Where the grid of a level is declared.
+
+    Attributes
+    ----------
+    places : Places
+        Where its attributes may stand.
+    sizes : tuple of int or None
+        The number of rows, and of columns, if they are known.
+    """
+
+    places: Places
+    sizes: tuple[int, int] | None
 
 
 @dataclass(frozen=True)
 class _Levels:
-    """The levels of a layout, as seen from an array of one of them.
+    """The grids of the levels of a layout, as seen from an array of one of them.
 
     Attributes
     ----------
@@ -744,33 +779,159 @@ class _Levels:
     dims: tuple[str, str]
     level: Level
 
-    def transform(self, asset: str, seen: tuple[str, ...]) -> Affine | None:
-        """Return the transform of a level; `seen` are those that are derived from it."""
-        item = self.level.other(asset)
-        if item is None:
-            reason = _("there is no level {asset!r}").format(asset=asset)
-            message, place = f"{self.level.item}: {reason}", str(self.level.item)
-            raise XGroupReferenceError(message, place=place, target=asset, reason=reason)
-        if asset in seen:
-            chain = " -> ".join((*seen, asset))
-            reason = _("levels are derived from one another: {chain}").format(chain=chain)
-            message = f"{item}: {reason}"
-            raise XGroupReferenceError(message, place=str(item), target=asset, reason=reason)
-        # What a level says itself is nearest, then its item in the layout.
-        node = self.level.group.child(asset) if asset else self.level.group
-        own = self.array.attribute_of(node, "spatial:transform")
-        written = own or item.get("spatial:transform")
-        if written is not None:
-            return _affine(written)
-        source, relation = item.get("derived_from"), item.get("transform")
-        if source is None or relation is None:
-            return None
-        above = self.transform(source.as_text().strip("/"), (*seen, asset))
-        return (
-            None if above is None else usable(_composed(above, self._relation(relation)), relation)
-        )
+    def transform(self, here: _Site) -> Transform | None:
+        """Return the transform of the array: of the first level on its way that declares one.
 
-    def _relation(self, relation: Fragment) -> Affine:
+        What was found for a level is known for all that are derived from it.
+        """
+        known = self.array.models.of_groups
+        items = self.level.items
+        asset = _asset(next((it for it in items if it.get("transform")), items[0]))
+        if any(item.get("transform") for item in items):
+            self.array.is_me(self.array.node)  # arrays of other levels are looked at by its name
+        self._look_up(asset)
+        below: dict[str, tuple[_Site, Fragment]] = {}
+        found: Transform | XGroupError | None
+        site = here
+        try:
+            while (key := self._key(asset)) not in known:
+                relation = self._relation(asset, site)
+                if relation is None:
+                    found = self._declared(asset, site)
+                    break
+                below[asset] = site, relation
+                asset = self._source(asset, below)
+                site = self._site(asset)
+            else:
+                found = known[key]
+        except XGroupError as error:
+            found = error
+        for asset, (site, relation) in reversed(below.items()):
+            found = known[self._key(asset)] = self._following(found, site, relation)
+        if isinstance(found, XGroupError):
+            raise found
+        return found
+
+    def _key(self, asset: str) -> tuple[Any, ...]:
+        """Return what the grid of a level, as an array sees it, depends on."""
+        axes = tuple(self.array.dims.index(name) for name in self.dims)
+        return _Levels, self.level.group, asset, self.array.name, len(self.array.dims), axes
+
+    def _look_up(self, asset: str) -> None:
+        """Look up at once the documents of all levels that one may follow from."""
+        known, items = self.array.models.of_groups, self.level.layout.items
+        nodes: dict[str, Node] = {}
+        while asset in items and self._key(asset) not in known:
+            source = items[asset].value.get("derived_from")
+            if not isinstance(source, str) or asset_path(source) in nodes:
+                break
+            asset = asset_path(source)
+            nodes[asset] = self.level.group.child(asset)
+        self.array.lookup.know(nodes.values())
+        groups = (it for it in nodes.values() if not self._is_array(it))
+        self.array.lookup.know(group.child(self.array.name) for group in groups)
+
+    def _is_array(self, node: Node) -> bool:
+        document = self.array.document_of(node)
+        return document is not None and bool(document.is_array)
+
+    def _relation(self, asset: str, site: _Site) -> Fragment | None:
+        """Return how a level follows from another one, None if it does not."""
+        item = self.level.other(asset)
+        if item is None or site.places.get(_TRANSFORM) is not None:
+            return None
+        relation = item.get("transform")
+        if relation is None or item.get("derived_from") is not None:
+            return relation
+        return relation if self._unnamed_source(asset) is not None else None
+
+    def _unnamed_source(self, asset: str) -> str | None:
+        """Return from what a level follows whose relation does not say it.
+
+        That is the layout's group if it has a transform, else the only level that follows from none.
+        """
+        whole = self.array.attributes_of(self.level.group)
+        if whole is not None and whole.get(_TRANSFORM) is not None:
+            return "" if asset else None
+        base = self.level.layout.base
+        return base if base != asset else None
+
+    def _source(self, asset: str, below: Mapping[str, Any]) -> str:
+        """Return the level that one is derived from, given those that are derived from it."""
+        item = self.level.other(asset)
+        named = None if item is None else item.get("derived_from")
+        if named is None:
+            return self._unnamed_source(asset) or ""
+        source = asset_path(named.as_text())
+        there = self.level.other(source)
+        if there is None and source:
+            reason = _("there is no level {asset!r}").format(asset=source)
+            raise _leading_nowhere(str(item), source, reason)
+        if source in below:
+            chain = " -> ".join((*below, source))
+            reason = _("levels are derived from one another: {chain}").format(chain=chain)
+            raise _leading_nowhere(str(there), source, reason)
+        return source
+
+    def _site(self, asset: str) -> _Site:
+        """Return where another level's grid is declared: for its array of the same name, if any."""
+        group, layout = self.level.group, self.level.layout
+        node = group.child(asset)
+        at = node if self._is_array(node) else node.child(self.array.name)
+        is_there = at != self.array.node and self._is_array(at)
+        own = layout.about(at, group) if is_there else None
+        level = Level(group, layout, own, layout.about(at.group, group))
+        nothing = None if is_there else at
+
+        def attributes_of(place: Node) -> Fragment | None:
+            return None if place == nothing else self.array.attributes_of(place)
+
+        return _Site(Places.about(at, level, attributes_of), self._sizes(at) if is_there else None)
+
+    def _sizes(self, at: Node) -> tuple[int, int] | None:
+        """Return the number of rows and of columns of another level's array."""
+        document = self.array.document_of(at)
+        if document is None:
+            return None
+        shape, names = document["shape"], declared_dimensions(document)
+        own = declared_dimensions(self.array.document)
+        axes = [self.array.dims.index(name) for name in self.dims]
+        if all(own[axis] is not None and own[axis] in names for axis in axes):
+            axes = [names.index(own[axis]) for axis in axes]
+        return (shape[axes[0]], shape[axes[1]]) if max(axes) < len(shape) else None
+
+    def _declared(self, asset: str, site: _Site) -> Transform | None:
+        """Return the transform of a level that follows from no other one."""
+        written = site.places.get(_TRANSFORM) or self._of_whole(asset, site)
+        return _declared(site, written)
+
+    def _of_whole(self, asset: str, site: _Site) -> Fragment | None:
+        """Return the transform of the layout's group, if it can only be that of a level.
+
+        That is the one of which all others follow, unless sizes or a box of its own contradict.
+        """
+        whole = self.array.attributes_of(self.level.group)
+        if whole is None or asset != self.level.layout.base:
+            return None
+        shape, box = whole.get("spatial:shape"), site.places.get_of_level(_BOX)
+        is_other = shape is not None and site.sizes and shape.value != list(site.sizes)
+        has_own = box is not None and not _is_placeholder(box)
+        return None if is_other or has_own else whole.get(_TRANSFORM)
+
+    def _following(
+        self, source: Transform | XGroupError | None, site: _Site, relation: Fragment
+    ) -> Transform | XGroupError | None:
+        """Return the transform of a level, or what is wrong, given that of its source."""
+        if not isinstance(source, Transform):
+            return source
+        try:
+            affine = _composed(source.affine, self._affine(relation))
+            registration = site.places.get_of_level("spatial:registration")
+            return Transform(usable(affine, relation), _centre(registration, source.centre))
+        except XGroupError as error:
+            return error
+
+    def _affine(self, relation: Fragment) -> Affine:
         """Return how positions of a level are positions of the one that it is derived from."""
         relation.as_object()
         rows, columns = self._along_grid(relation.get("scale"), 1.0)
@@ -778,15 +939,50 @@ class _Levels:
         return Affine(columns, 0.0, right, 0.0, rows, down)
 
     def _along_grid(self, numbers: Fragment | None, default: float) -> tuple[float, float]:
-        """Return the numbers along Y and X: there are two, or one for each axis of the arrays."""
+        """Return the numbers along Y and X, which stand in the order of the array's axes."""
         if numbers is None:
             return default, default
-        count = len(numbers.as_list())
-        arrays = (self.array.dims, *(tuple(sizes) for sizes in self.array.siblings.values()))
-        fitting = (dims for dims in arrays if len(dims) == count and set(dims) >= set(self.dims))
-        dims = next(fitting, self.dims) if count > 2 else self.dims
-        along = dict(zip(dims, finite_numbers(numbers, len(dims)), strict=True))
+        names = self._order(len(numbers.as_list()))
+        along = dict(zip(names, finite_numbers(numbers, len(names)), strict=True))
         return along[self.dims[0]], along[self.dims[1]]
+
+    def _order(self, count: int) -> tuple[str, ...]:
+        """Return the axes of so many numbers: those of the grid, or all of arrays of the group."""
+        grid = tuple(name for name in self.array.dims if name in self.dims)
+        if count <= len(grid):
+            return grid
+        arrays = (self.array.dims, *(tuple(sizes) for sizes in self.array.siblings.values()))
+        return next((it for it in arrays if len(it) == count and set(it) >= set(grid)), grid)
+
+
+def _asset(item: Fragment) -> str:
+    return asset_path(item.value["asset"])
+
+
+def _leading_nowhere(place: str, asset: str, reason: str) -> XGroupReferenceError:
+    return XGroupReferenceError(f"{place}: {reason}", place=place, target=asset, reason=reason)
+
+
+def _declared(site: _Site, written: Fragment | None) -> Transform | None:
+    """Return the transform that is written, else that of a grid that fills the bounding box."""
+    _check_kind(site.places)
+    centre = _centre_in(site.places)
+    if written is not None:
+        return Transform(_affine(written), centre)
+    box = _box_in(site.places)
+    sizes = site.sizes or _shape_in(site.places)
+    if box is None or sizes is None:
+        return None
+    return Transform(_from_box(box, sizes, centre), centre)
+
+
+def _shape_in(places: Places) -> tuple[int, int] | None:
+    """Return the number of rows and of columns that is declared."""
+    shape = places.get("spatial:shape")
+    if shape is None:
+        return None
+    rows, columns = finite_numbers(shape, 2)
+    return int(rows), int(columns)
 
 
 def _composed(outer: Affine, inner: Affine) -> Affine:

@@ -75,7 +75,7 @@ def placed(
     place : str
         Where it is written.
     """
-    crs, grid = array.derived(crs_of), Grid(array, None)
+    crs, grid = array.derived(crs_of), Grid(array)
     own = [dim for dim in dims if grid.is_real(dim)]
     if transform.is_rotated and own:
         return array.found(crs=crs)
@@ -100,7 +100,7 @@ def rows_and_columns(array: ArrayView) -> tuple[str, str] | None:
 
 def _carried(array: ArrayView, dims: tuple[str, str]) -> Iterator[Claim]:
     """Yield what GDAL's transform says of the group's own coordinates along Y and X."""
-    grid = Grid(array, None)
+    grid = Grid(array)
     along = zip(dims, ("Y", "X"), zip(*PAIRS, strict=True), strict=True)
     told = [d for d, axis, usual in along if d.lower() in usual or grid.axis_of(d) == axis]
     yield from grid.carried([name for name in told if grid.is_real(name)], dims)
@@ -114,7 +114,7 @@ def _transform(array: ArrayView, dims: tuple[str, str]) -> Transform | None:
     sizes = (array.sizes[dims[0]], array.sizes[dims[1]])
     shape = array.attribute("proj:shape")
     if shape is not None and shape.value != list(sizes):
-        if not all(map(Grid(array, None).is_real, dims)):  # then it is not missed
+        if not all(map(Grid(array).is_real, dims)):  # then it is not missed
             message = _("proj:transform is not that of {sizes} cells: proj:shape is {shape}")
             array.note(message.format(sizes=list(sizes), shape=shape.value))
         return None

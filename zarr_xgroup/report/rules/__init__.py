@@ -80,8 +80,8 @@ def _of_alike(array: Subject) -> Iterator[Mistake]:
     """Yield what is wrong with an array: the same as with another of its group that is written alike."""
     known = array.store.known
     key = (array.node.group, array.document.text_without_attributes(), *_significant(array))
-    level = spatial.level_of(array)
-    whole = (*key, None if level is None else level[1].keys)
+    level = array.level
+    whole = (*key, () if level is None else tuple(item.keys for item in level.items))
     first, mistakes = known.get(whole) or (array.node, list(_asked(array)))
     known[whole] = first, mistakes
     yield from (it.moved(str(first), str(array.node)) for it in mistakes)

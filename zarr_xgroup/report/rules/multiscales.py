@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from zarr_xgroup.conventions.layout import Multiscales
+from zarr_xgroup.conventions.layout import Multiscales, asset_path
 from zarr_xgroup.conventions.spelling import alike
 from zarr_xgroup.conventions.values import is_finite
 from zarr_xgroup.i18n import _
@@ -90,7 +90,7 @@ def _asset(subject: Subject, item: Fragment) -> Iterator[Mistake]:
         stripped = asset.strip("/") if isinstance(asset, str) else ""
         remedy = write("asset", stripped if _is_path(stripped) else "r10m")
         yield mistake(ASSET, item, text, remedy, key="asset")
-    elif subject.store.subject(join_path(subject.node.path, asset)) is None:
+    elif subject.store.subject(join_path(subject.node.path, asset_path(asset))) is None:
         meant = alike(asset, names)
         text = _("{asset} is neither a group nor an array here").format(asset=shown(asset))
         remedy = _("name one of {names}, or leave this item out").format(names=shown(names))

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from affine import Affine
 
 from zarr_xgroup.conventions.crs import Crs, crs_in
-from zarr_xgroup.conventions.layout import Layout
 from zarr_xgroup.conventions.spatial import (
     OVERHANG,
     SpatialHandler,
@@ -21,7 +20,6 @@ from zarr_xgroup.conventions.spatial import (
 from zarr_xgroup.conventions.values import is_finite, is_representable
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
-from zarr_xgroup.metadata.paths import is_below
 from zarr_xgroup.report.rules.declarations import is_meant, is_used
 from zarr_xgroup.report.rules.subject import Severity, Subject, got, mistake, shown, write
 from zarr_xgroup.report.verdict import Mistake, Rule
@@ -222,37 +220,13 @@ class Grid:
 
 
 def nearest(subject: Subject, key: str) -> Fragment | None:
-    """Return the nearest of the attributes ``spatial:<key>``: of an array, its group, its level."""
-    key = f"spatial:{key}"
-    group = subject.group
-    found = subject.attribute(key) or (None if group is None else group.attribute(key))
-    level = level_of(subject)
-    if found is not None or level is None:
-        return found
-    above, item = level
-    of_all = key not in ("spatial:transform", "spatial:shape")
-    return item.get(key) or (above.attribute(key) if of_all else None)
-
-
-def level_of(subject: Subject) -> tuple[Subject, Fragment] | None:
-    """Return the group whose layout has an array, and the item that is about it."""
-    for above in subject.ancestors():
-        multiscales = above.attribute("multiscales")
-        if multiscales is None:
-            continue
-        items = Layout.parse(multiscales).items
-        for path in (subject.node.path, subject.node.group.path):
-            if is_below(path, above.node.path):
-                asset = path[len(above.node.path) :].strip("/")
-                if asset in items:
-                    return above, items[asset].at(above.node)
-    return None
+    """Return the attribute ``spatial:<key>`` that counts for an array."""
+    return subject.places.get(f"spatial:{key}")
 
 
 def _crs(subject: Subject) -> Crs | None:
-    level = level_of(subject)
-    nodes = (subject, subject.group, None if level is None else level[0])
-    return next((crs for it in nodes if it is not None for crs in crs_in(it.attributes)), None)
+    places = subject.places
+    return next((crs for it in (*places.own, *places.around) for crs in crs_in(it.value)), None)
 
 
 def _of_array(subject: Subject) -> Iterator[Mistake]:

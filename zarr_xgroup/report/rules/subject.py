@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.layout import Layout, Level, Places, level_in
 from zarr_xgroup.errors import XGroupError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import declared_dimensions
@@ -135,6 +136,27 @@ class Subject:
             subject = self.store.subject(node.path)
             if subject is not None:
                 yield subject
+
+    @cached_property
+    def layout(self) -> Layout | None:
+        """The layout of a pyramid that a group has."""
+        written = self.attribute("multiscales")
+        return None if written is None else Layout.parse(written)
+
+    @cached_property
+    def level(self) -> Level | None:
+        """What the nearest layout that has an array says of it."""
+        layouts = ((it.node, it.layout) for it in self.ancestors())
+        return level_in(((node, it) for node, it in layouts if it is not None), self.node)
+
+    @cached_property
+    def places(self) -> Places:
+        """Where attributes about an array may stand."""
+        return Places.about(self.node, self.level, self._attributes_of)
+
+    def _attributes_of(self, node: Node) -> Fragment | None:
+        found = self if node == self.node else self.store.subject(node.path)
+        return None if found is None else found.all_attributes
 
     def arrays(self) -> Iterator[Subject]:
         """Yield the arrays directly in a group."""

@@ -1,11 +1,13 @@
 """The `multiscales` layout: which of its items is about an array."""
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import pytest
 import xarray as xr
 
+from zarr_xgroup import XGroupDimensionWarning
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
@@ -13,6 +15,7 @@ from zarr_xgroup.tests.builders import (
     declaring,
     memory_store,
     opened,
+    opened_with_warnings,
     stored,
 )
 
@@ -59,3 +62,226 @@ def test_the_nearest_layout_that_has_it_counts() -> None:
     items = [item("a/0", 4.0), item("a/1", 6.0), item("0", 8.0), item(None, 1.0), item(1, 1.0)]
     root = Group({"a": inner}, layout(*items))
     assert firsts(root) == {"/a/0": 2.0, "/a/1": 1.0}
+
+
+# Which attribute counts, and levels that follow from others.
+
+
+def of_shape(rows: int, columns: int, dims: str | None = "y x", **attributes: Any) -> Array:
+    names = (None, None) if dims is None else tuple(dims.split())
+    return Array(np.ones((rows, columns)), names, attributes)
+
+
+def said(size: float, left: float = 0.0, top: float = 0.0) -> dict[str, Any]:
+    return {"spatial:transform": [size, 0.0, left, 0.0, -size, top]}
+
+
+def level(asset: str, source: Any = None, scale: Any = None, **more: Any) -> dict[str, Any]:
+    """Return an item that is maybe derived from another one."""
+    item = {"asset": asset, **more}
+    if scale is not None:
+        item["transform"] = {"scale": scale} if isinstance(scale, list) else scale
+    return item if source is None else {**item, "derived_from": source}
+
+
+def pyramid(
+    members: Mapping[str, Group | Array], *items: dict[str, Any], **attributes: Any
+) -> Group:
+    return Group(members, {**layout(*items), **attributes})
+
+
+def grid_of(root: Group, path: str) -> tuple[float, float, float, float]:
+    """Return the cell size along x and y, and the upper left corner, of an array; nothing is told."""
+    grid, told = grid_told(root, path)
+    assert told == []
+    return grid  # type: ignore[no-any-return]
+
+
+def grid_told(root: Group, path: str) -> tuple[Any, list[str]]:
+    """Return the same, None without coordinates, and what is told but for dimensions that differ."""
+    group, _slash, name = path.rpartition("/")
+    store = memory_store(build(root))
+    dataset, told = opened_with_warnings(xr.open_dataset, store, group=group or "/")
+    texts = [str(it) for it in told if not isinstance(it, XGroupDimensionWarning)]
+    array = dataset[name]
+    dims = [next(str(dim) for dim in array.dims if str(dim).startswith(it)) for it in "yx"]
+    if not set(dims) <= set(array.coords):
+        return None, texts
+    y, x = (array[dim].values for dim in dims)
+    size_x, size_y = float(x[1] - x[0]), float(y[0] - y[1])
+    return (size_x, size_y, float(x[0]) - size_x / 2, float(y[0]) + size_y / 2), texts
+
+
+def arrays(**attributes: Any) -> dict[str, Group | Array]:
+    """Return a pyramid of arrays."""
+    return {"full": of_shape(6, 12, **attributes), "half": of_shape(3, 6)}
+
+
+def groups(**attributes: Any) -> dict[str, Group | Array]:
+    """Return a pyramid of groups."""
+    return {
+        "full": Group({"v": of_shape(6, 12)}, attributes),
+        "half": Group({"v": of_shape(3, 6)}),
+    }
+
+
+TENS = (10.0, 10.0, 100.0, 200.0)
+TWENTIES = (20.0, 20.0, 100.0, 200.0)
+ON_GROUP = said(10.0, 100.0, 200.0)
+
+
+@pytest.mark.parametrize(
+    ("full", "half"),
+    [
+        (level("full", **ON_GROUP), level("half", **said(20.0, 100.0, 200.0))),
+        (level("full"), level("half", "full", [2, 2])),
+        (level("full", scale=[1, 1]), level("half", "full", [2, 2])),
+        (level("full", scale=[1.0, 1.0]), level("half", scale=[2.0, 2.0])),
+    ],
+    ids=["transforms", "derived", "scaled 1", "all of the group"],
+)
+@pytest.mark.parametrize("kind", ["arrays", "groups"])
+def test_a_transform_of_the_layouts_group_is_the_full_level(
+    full: dict[str, Any], half: dict[str, Any], kind: str
+) -> None:
+    members, name = (arrays(), "") if kind == "arrays" else (groups(), "/v")
+    root = pyramid(members, full, half, **ON_GROUP, **{"spatial:shape": [6, 12]})
+    assert grid_of(root, f"full{name}") == TENS
+    assert grid_of(root, f"half{name}") == TWENTIES
+
+
+def test_a_transform_of_the_layouts_group_is_of_no_array_that_an_item_is_about() -> None:
+    members = {**arrays(), "other": of_shape(5, 11)}
+    root = pyramid(members, level("full"), level("half"), **ON_GROUP)
+    assert grid_told(root, "full")[0] is None
+    assert grid_told(root, "half")[0] is None
+    assert grid_told(root, "other")[0] == TENS
+
+
+def test_the_shape_of_an_item_names_dimensions() -> None:
+    members = {"full": of_shape(6, 12, None), "half": of_shape(3, 6, None)}
+    items = (
+        level("full", **{"spatial:shape": [6, 12]}),
+        level("half", "full", [2, 2], **{"spatial:shape": [3, 6]}),
+    )
+    root = pyramid(members, *items, **ON_GROUP, **{"spatial:shape": [6, 12]})
+    assert grid_of(root, "half") == TWENTIES
+
+
+#: Where a source may say its grid: on its array, its group, its item, its group as the layout's.
+SOURCES: Mapping[str, Callable[[dict[str, Any]], tuple[Group, Any, Any]]] = {
+    "array": lambda said: (Group({"v": of_shape(6, 12, **said)}), {}, {}),
+    "group": lambda said: (Group({"v": of_shape(6, 12)}, said), {}, {}),
+    "item": lambda said: (Group({"v": of_shape(6, 12)}), said, {}),
+    "layout": lambda said: (Group({"v": of_shape(6, 12)}), {}, said),
+}
+BOXED = {"spatial:bbox": [100.0, 140.0, 220.0, 200.0]}
+
+
+@pytest.mark.parametrize("kind", [ON_GROUP, BOXED], ids=["transform", "box"])
+@pytest.mark.parametrize("place", SOURCES)
+def test_a_level_follows_its_source(place: str, kind: dict[str, Any]) -> None:
+    group, item, whole = SOURCES[place](kind)
+    # 6 x 12 cells of 10 m in steps of 4 are 2 x 3 of 40 m: the rows reach below the box.
+    members = {"full": group, "half": Group({"v": of_shape(2, 3)})}
+    root = pyramid(members, level("full", **item), level("half", "full", [4, 4]), **whole)
+    assert grid_of(root, "half/v") == (40.0, 40.0, 100.0, 200.0)
+    assert grid_of(root, "full/v") == TENS
+
+
+@pytest.mark.parametrize("kind", [ON_GROUP, BOXED], ids=["transform", "box"])
+@pytest.mark.parametrize("asset", [".", "", "./"])
+def test_the_layouts_group_may_be_a_level(asset: str, kind: dict[str, Any]) -> None:
+    members: dict[str, Group | Array] = {"v": of_shape(6, 12), "half": Group({"v": of_shape(3, 6)})}
+    root = pyramid(members, level(asset), level("half", asset, [2, 2]), **kind)
+    assert grid_of(root, "v") == TENS
+    assert grid_of(root, "half/v") == TWENTIES
+
+
+def test_a_source_that_has_no_array_of_the_name() -> None:
+    members = {
+        "full": Group({"wide": of_shape(6, 12)}),
+        "half": Group({"v": of_shape(3, 6), "wide": of_shape(3, 6)}),
+    }
+    items = (level("full", **{"spatial:shape": [6, 12]}), level("half", "full", [2, 2]))
+    assert grid_of(pyramid(members, *items, **BOXED), "half/v") == TWENTIES
+
+
+def test_arrays_of_a_level_follow_each_its_own() -> None:
+    full = Group({"v": of_shape(6, 12, **said(1.0)), "w": of_shape(6, 12, **said(3.0))})
+    members = {"full": full, "half": Group({"v": of_shape(3, 6), "w": of_shape(3, 6)})}
+    root = pyramid(members, level("full"), level("half", "full", [2, 2]))
+    assert grid_told(root, "half/v")[0][0] == 2.0
+    groups = opened_with_warnings(xr.open_groups, memory_store(build(root)))[0]
+    steps = {
+        float(groups["/half"][name].coords[dim].diff(dim)[0])
+        for name in ("v", "w")
+        for dim in groups["/half"][name].dims
+        if str(dim).startswith("x")
+    }
+    assert steps == {2.0, 6.0}
+
+
+def test_a_crop() -> None:
+    members: dict[str, Group | Array] = {"full": of_shape(6, 12), "part": of_shape(2, 4)}
+    cut = level("part", "full", {"scale": [1, 1], "translation": [4, 4]})
+    root = pyramid(members, level("full"), cut, **BOXED)
+    assert grid_of(root, "part") == (10.0, 10.0, 140.0, 160.0)
+
+
+def test_a_derived_level_outside_of_the_box_is_told() -> None:
+    members: dict[str, Group | Array] = {"full": of_shape(6, 12), "part": of_shape(2, 4)}
+    cut = level("part", "full", {"scale": [1, 1], "translation": [8, 4]})
+    _grid, told = grid_told(pyramid(members, level("full"), cut, **BOXED), "part")
+    assert len(told) == 1
+    assert "but the transform gives [140.0, 100.0, 180.0, 120.0]" in told[0]
+
+
+def test_a_box_is_not_divided_where_the_source_is_nowhere() -> None:
+    half = level("half", "full", [2, 2], **BOXED)
+    found, told = grid_told(pyramid(groups(), level("full"), half), "half/v")
+    assert found is None
+    assert len(told) == 1
+    assert "follows that of another level" in told[0]
+
+
+@pytest.mark.parametrize("own", ["pixel", None])
+@pytest.mark.parametrize("place", SOURCES)
+def test_registration_follows_the_same_way(place: str, own: str | None) -> None:
+    node = {"spatial:registration": "node"}
+    group, item, whole = SOURCES[place]({**ON_GROUP, **node})
+    half = {} if own is None else {"spatial:registration": own}
+    members = {"full": group, "half": Group({"v": of_shape(3, 6)}, half)}
+    root = pyramid(members, level("full", **item), level("half", "full", [2, 2]), **whole)
+    corner = (90.0, 210.0) if own is None else (100.0, 200.0)
+    assert grid_of(root, "half/v") == (20.0, 20.0, *corner)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dims", "scale", "shift", "expected"),
+    [
+        ((3, 6), "y x", [2, 4], [1, 3], (40.0, 20.0, 130.0, 190.0)),
+        ((6, 3), "x y", [2, 4], [1, 3], (20.0, 40.0, 110.0, 170.0)),
+        ((6, 3), "x y", [2], [1], None),
+        ((1, 3, 6), "t y x", [1, 2, 4], [7, 1, 3], (40.0, 20.0, 130.0, 190.0)),
+        ((1, 3, 6), "t y x", [2, 4], [1, 3], (40.0, 20.0, 130.0, 190.0)),
+        ((6, 1, 3), "x t y", [2, 4], [1, 3], (20.0, 40.0, 110.0, 170.0)),
+        ((6, 1, 3), "x t y", [2, 1, 4], [1, 7, 3], (20.0, 40.0, 110.0, 170.0)),
+    ],
+)
+def test_numbers_stand_in_the_order_of_the_axes(
+    shape: tuple[int, ...], dims: str, scale: list[int], shift: list[int], expected: Any
+) -> None:
+    members = {"full": Group({}, ON_GROUP), "half": Group({"v": stored(np.ones(shape), dims)})}
+    relation = {"scale": scale, "translation": shift}
+    root = pyramid(members, level("full"), level("half", "full", relation))
+    found, told = grid_told(root, "half/v")
+    assert found == expected
+    assert len(told) == (expected is None)
+
+
+def test_both_items_of_an_array_count_before_and_after_its_group() -> None:
+    first = Group({"v": of_shape(3, 6)}, said(2.0, 5.0))
+    items = (level("0", **said(4.0)), level("0/v", **{"spatial:registration": "node"}))
+    root = pyramid({"0": first}, *items)
+    assert grid_of(root, "0/v") == (2.0, 2.0, 4.0, 1.0)
