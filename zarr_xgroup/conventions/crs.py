@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import import_module
@@ -22,6 +22,9 @@ from zarr_xgroup.metadata.nodes import OBJECT
 CRS_KEYS = ("proj:projjson", "proj:wkt2", "proj:code", "proj:epsg")
 #: Those of GDAL's attribute ``_CRS``, in the order in which GDAL reads them.
 GDAL_KEYS = ("url", "wkt", "projjson")
+
+#: Of how many texts is kept what they mean.
+_KEPT = 1024
 
 #: Which coordinate lies along an axis, by where the axis runs.
 _ALONG = {"east": "X", "west": "X", "north": "Y", "south": "Y"}
@@ -56,8 +59,7 @@ class Crs:
     @property
     def code(self) -> str | None:
         """Its authority and code (``EPSG:32633``), if it has one."""
-        parsed = _parsed(self.text)
-        authority = None if parsed is None else parsed.to_authority()
+        authority = _authority(self.text)
         return None if authority is None else ":".join(authority)
 
     @property
@@ -114,6 +116,11 @@ def crs_in(values: Mapping[str, Any], keys: Iterable[str] = CRS_KEYS) -> Iterato
             yield Crs(key, value)
 
 
+def likeness(crs: Crs) -> Hashable:
+    """Return what all systems share that are the same, and others may: what to look for them by."""
+    return _likeness(crs.text)
+
+
 def is_geographic(identity: Any, name: Any = None) -> bool:
     """Tell whether a CRS is known to be geographic.
 
@@ -154,7 +161,7 @@ def _pyproj() -> Any:
     return import_module("pyproj")
 
 
-@lru_cache
+@lru_cache(_KEPT)
 def _parsed(text: str) -> Any:
     """Return what pyproj makes of a text, None if it does not understand or must not see it."""
     if not names_no_file(text):
@@ -166,23 +173,29 @@ def _parsed(text: str) -> Any:
         return None
 
 
-@lru_cache
+@lru_cache(_KEPT)
 def _is_geographic(text: str) -> bool:
     parsed = _parsed(text)
     return parsed is not None and bool(parsed.is_geographic) and not parsed.is_derived
 
 
-@lru_cache
-def _variable_name(text: str) -> str:
+@lru_cache(_KEPT)
+def _authority(text: str) -> tuple[str, str] | None:
+    # Kept, as PROJ compares a system that it does not know with all that it knows.
     parsed = _parsed(text)
-    authority = parsed.to_authority() if parsed is not None else None
+    return None if parsed is None else parsed.to_authority()
+
+
+@lru_cache(_KEPT)
+def _variable_name(text: str) -> str:
+    parsed, authority = _parsed(text), _authority(text)
     if authority is not None:
         return "_".join(authority)
     name = text if parsed is None else parsed.name
     return re.sub(r"\W+", "_", name)[:40].strip("_")
 
 
-@lru_cache
+@lru_cache(_KEPT)
 def _compared(text: str, other: str) -> bool | None:
     """Return whether two are the same, None if that cannot be known."""
     if text == other:
@@ -195,7 +208,7 @@ def _compared(text: str, other: str) -> bool | None:
     is_shifted = mine.is_bound and theirs.is_bound
     if is_shifted and mine.coordinate_operation != theirs.coordinate_operation:
         return False
-    mine, theirs = _without_formalities(mine), _without_formalities(theirs)
+    mine, theirs = _without_formalities(text), _without_formalities(other)
     if mine.equals(theirs, ignore_axis_order=True):
         return True
     # WKT1 says less than a code: what is equivalent to the system of the same code is the same.
@@ -203,11 +216,13 @@ def _compared(text: str, other: str) -> bool | None:
     return code is not None and code == theirs.to_epsg()
 
 
-def _without_formalities(parsed: Any) -> Any:
+@lru_cache(_KEPT)
+def _without_formalities(text: str) -> Any:
     """Return a system without its code and its shift to another one, with axes along X, Y, others.
 
     WKT1 often leaves out the order of axes, and may say ``TOWGS84``, which no code does.
     """
+    parsed = _parsed(text)
     described = (parsed.source_crs if parsed.is_bound else parsed).to_json_dict()
     for part in (described, *described.get("components", ())):
         part.pop("id", None)
@@ -216,7 +231,34 @@ def _without_formalities(parsed: Any) -> Any:
     return _pyproj().CRS.from_json_dict(described)
 
 
-@lru_cache
+@lru_cache(_KEPT)
+def _likeness(text: str) -> Hashable:
+    """Return what all systems have in common that are compared as the same."""
+    if _parsed(text) is None:
+        return text
+    system = _without_formalities(text)
+    return frozenset(
+        number for part in system.sub_crs_list or [system] for number in _numbers(part)
+    )
+
+
+def _numbers(system: Any) -> Iterator[str]:
+    """Yield the numbers that say what a system is, in units of SI, as far as these are exact.
+
+    Not 0 and 1, which one method of projection has as a parameter and another one does not. Angles
+    may be a turn apart.
+    """
+    operation, ellipsoid = system.coordinate_operation, system.ellipsoid
+    found = [axis.unit_conversion_factor for axis in system.axis_info]
+    if operation is not None:
+        found += [it.value * it.unit_conversion_factor for it in operation.params]
+    if ellipsoid is not None:
+        found += [ellipsoid.semi_major_metre, ellipsoid.inverse_flattening]
+    turned = (number % math.tau if abs(number) < math.tau else number for number in found)
+    return (f"{number:.8g}" for number in turned if number not in (0, 1))
+
+
+@lru_cache(_KEPT)
 def _grid_mapping(text: str) -> Mapping[str, Any]:
     parsed = _parsed(text)
     if parsed is None:
@@ -229,7 +271,7 @@ def _grid_mapping(text: str) -> Mapping[str, Any]:
     return MappingProxyType({**attributes, "spatial_ref": attributes["crs_wkt"]})
 
 
-@lru_cache
+@lru_cache(_KEPT)
 def _axis_attributes(text: str) -> dict[str, dict[str, str]]:
     parsed = _parsed(text)
     # pyproj takes an axis of geocentric coordinates for a northing.

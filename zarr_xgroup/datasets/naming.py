@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from zarr_xgroup.conventions.array import is_standing
-from zarr_xgroup.conventions.crs import Crs, conflicting_grid_mapping
+from zarr_xgroup.conventions.crs import Crs, conflicting_grid_mapping, likeness
 from zarr_xgroup.conventions.model import Claim, Coordinate, GridMapping, Interpretation, Link
 from zarr_xgroup.conventions.proj import SPATIAL_REF, mappings_in
 from zarr_xgroup.datasets.budget import NO_LIMIT, IndexBudget
@@ -181,6 +181,7 @@ class _Naming:
         self._coordinates: set[str] = set()
         self._names: dict[Hashable, str] = {}
         self._crs: dict[str, GridMapping] = {}
+        self._alike: defaultdict[Hashable, list[str]] = defaultdict(list)
         self._linked: dict[Interpretation, list[tuple[Link, str]]] = {}
         self._copies: set[str] = set()
         self._located: dict[str, tuple[Crs, Node]] = {}
@@ -765,7 +766,9 @@ class _Naming:
             variable = _Variable(Literal(np.array(0, np.int64), ()), (), {}, {})
             variable.identity = ("crs", mapping.crs.text)
             self._variables[name] = variable
-        self._crs.setdefault(name, mapping)
+        if name not in self._crs:
+            self._crs[name] = mapping
+            self._alike[likeness(mapping.crs), mapping.geotransform].append(name)
         self._coordinates.add(name)
 
     def _attach_located(self) -> None:
@@ -782,9 +785,9 @@ class _Naming:
         named = located.attribute("grid_mapping")
         if isinstance(named, str) and named.isidentifier() and not self._is_no_grid_mapping(named):
             return named
-        for name, known in self._crs.items():
-            if known.crs.is_same(mapping.crs) and known.geotransform is None:
-                return name
+        same = self._same_grid_mapping(mapping)
+        if same is not None:
+            return same
         wanted = mapping.crs.variable_name or "crs"
         if self._is_grid_mapping(wanted) and self._conflict(wanted, mapping) is None:
             return wanted
@@ -832,9 +835,9 @@ class _Naming:
 
     def _grid_mapping_name(self, mapping: GridMapping) -> str:
         """Return the variable of the same CRS and grid, or a name for one."""
-        for name, known in self._crs.items():
-            if known.crs.is_same(mapping.crs) and known.geotransform == mapping.geotransform:
-                return name
+        same = self._same_grid_mapping(mapping)
+        if same is not None:
+            return same
         if not self._is_no_grid_mapping(SPATIAL_REF):
             there = self._variables.get(SPATIAL_REF)
             # What the data carry stands; what was made for another array is another one.
@@ -843,8 +846,16 @@ class _Naming:
         wanted = mapping.crs.variable_name or SPATIAL_REF
         return self._free_names.first(wanted, "", self._is_free_for_scalar)
 
+    def _same_grid_mapping(self, mapping: GridMapping) -> str | None:
+        """Return the variable of the same CRS and grid, if there is one."""
+        alike = self._alike[likeness(mapping.crs), mapping.geotransform]
+        return next((name for name in alike if self._crs[name].crs.is_same(mapping.crs)), None)
+
     def _is_of_others(self, mapping: GridMapping) -> bool:
         """Tell whether the group's ``spatial_ref`` is another CRS, and that of arrays that name it."""
+        return self._is_spatial_ref_named and self._conflict(SPATIAL_REF, mapping) is not None
+
+    @cached_property
+    def _is_spatial_ref_named(self) -> bool:
         attributes = (array.document.attributes for array in self._reading.arrays)
-        is_named = any(SPATIAL_REF in mappings_in(it) for it in attributes)
-        return is_named and self._conflict(SPATIAL_REF, mapping) is not None
+        return any(SPATIAL_REF in mappings_in(it) for it in attributes)

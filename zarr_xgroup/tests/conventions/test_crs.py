@@ -15,7 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zarr_xgroup.conventions.crs import Crs, conflicting_grid_mapping, crs_in, is_geographic
+from zarr_xgroup.conventions.crs import (
+    Crs,
+    conflicting_grid_mapping,
+    crs_in,
+    is_geographic,
+    likeness,
+)
 from zarr_xgroup.conventions.crs_texts import names_no_file
 
 _DATUM = (
@@ -619,6 +625,11 @@ def test_a_system_is_what_it_says_and_not_what_it_is_called(text: str, is_same: 
 _SHIFT = "TOWGS84[598.1,73.7,418.2,0.202,0.045,-2.455,6.7]"
 
 
+_LOCAL = 'LOCAL_CS["mine",UNIT["metre",1],AXIS["X",EAST],AXIS["Y",NORTH]]'
+_ROTATED = "+proj=ob_tran +o_proj=longlat +o_lon_p=0 +o_lat_p=39.25 +lon_0=18 +type=crs"
+_ROTATED = pyproj.CRS(_ROTATED).to_wkt()
+
+
 def test_wkt_1_with_heights_is_the_system_of_its_code() -> None:
     text = pyproj.CRS("EPSG:5850").to_wkt("WKT1_GDAL")
     assert Crs("proj:wkt2", text).is_same(Crs("proj:code", "EPSG:5850"))
@@ -638,8 +649,30 @@ def test_wkt_1_with_its_code_is_the_system_of_the_code(code: int, shift: str, ve
     written, system = Crs("proj:wkt2", text), Crs("proj:code", f"EPSG:{code}")
     assert written.is_understood
     assert written.is_same(system)
+    assert likeness(written) == likeness(system)
     assert not system.differs(written)
     assert written.differs(Crs("proj:code", "EPSG:32634"))
+    assert likeness(written) != likeness(Crs("proj:code", "EPSG:32634"))
+
+
+@pytest.mark.parametrize("code", [2056, 2154, 3375, 3857, 4326, 5773, 5850, 6810, 27572, 27700])
+def test_systems_are_alike_however_they_are_written(code: int) -> None:
+    system = Crs("proj:code", f"EPSG:{code}")
+    known = pyproj.CRS(code)
+    texts = [known.to_wkt(it) for it in ("WKT1_GDAL", "WKT1_ESRI", "WKT2_2015", "WKT2_2019")]
+    written = [Crs("crs_wkt", it) for it in texts if it]
+    written.append(Crs("proj:projjson", known.to_json()))
+    without_codes = re.compile(r',(AUTHORITY|ID)\["\w+","?\w+"?\]')
+    written += [Crs("crs_wkt", without_codes.sub("", it.text)) for it in written[:-1]]
+    same = [it for it in written if it.is_same(system)]
+    assert len(same) >= 3
+    assert {likeness(it) for it in same} == {likeness(system)}
+
+
+@pytest.mark.parametrize("text", ["EPSG:4978", "EPSG:5773", "EPSG:7405", "mine", _LOCAL, _ROTATED])
+def test_systems_of_any_kind_can_be_looked_for(text: str) -> None:
+    found = {likeness(Crs("crs_wkt", it)): it for it in (text, "EPSG:32633", text)}
+    assert list(found.values()) == [text, "EPSG:32633"]
 
 
 def test_systems_of_which_only_the_shifts_differ() -> None:
