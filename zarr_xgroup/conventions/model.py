@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -63,6 +63,13 @@ class Coordinate:
             formula_terms={term: it.renamed(names) for term, it in self.formula_terms.items()},
             links=tuple(replace(it, coordinate=it.coordinate.renamed(names)) for it in self.links),
         )
+
+    def parts(self) -> Iterator[Coordinate]:
+        """Yield the coordinate and all that belongs to it: terms, boundaries, and theirs."""
+        yield self
+        companions = [*self.formula_terms.values(), *([self.bounds] if self.bounds else ())]
+        for companion in companions:
+            yield from companion.parts()
 
     @property
     def identity(self) -> Hashable:

@@ -7,7 +7,7 @@ again. What is the same for many arrays is interpreted once.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -105,6 +105,8 @@ class GroupReading:
         decodes these by them all the same.
     like : GroupReading or None
         The reading of another group that differs from this one in nothing but where it is.
+    times : mapping of str to mapping
+        The arrays that are times to all arrays of a tree that refer to them, and what these declare.
     """
 
     node: Node
@@ -113,6 +115,7 @@ class GroupReading:
     findings: tuple[Finding, ...]
     bounds_of_dropped: Mapping[str, Mapping[str, Any]]
     like: GroupReading | None = None
+    times: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

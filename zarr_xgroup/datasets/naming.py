@@ -210,6 +210,7 @@ class _Naming:
         for array in self._reading.arrays:
             with self._telling(array):
                 self._attach(array, known)
+        self._attach_times()
         self._attach_grid_mappings()
         self._attach_located()
         for array in self._reading.arrays:
@@ -311,6 +312,13 @@ class _Naming:
             variable.coordinates = tuple(named)
         for other in dict.fromkeys([*attached, *self._attach_inherited(array)]):
             self._users[other].append(array.node)
+
+    def _attach_times(self) -> None:
+        """Make times of the arrays that others of the tree take for such."""
+        for name, attributes in self._reading.times.items():
+            variable = self._variables[name]
+            if "units" not in variable.added:
+                self._add(Coordinate(name, variable.source, attributes), self._reading.node)
 
     def _link(self, name: str, links: Iterable[tuple[Link, str]], referrer: Node) -> None:
         """Name in a variable's CF attributes what was attached for them."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from zarr_xgroup.conventions.model import Claim, Coordinate
+from zarr_xgroup.conventions.model import Claim
 from zarr_xgroup.conventions.registry import (
     Handler,
     declared_principal,
@@ -285,7 +285,8 @@ def _referred(plan: GroupPlan, snapshot: Snapshot) -> Iterator[Node]:
             source.node for item in array.inherited.coordinates for source in item.sources()
         )
         for coordinate in array.interpretation.coordinates:
-            yield from _sources(coordinate)
+            sources = (part.source for part in coordinate.parts())
+            yield from (source.node for source in sources if isinstance(source, Stored))
         yield from _named(plan, array.document.attributes, snapshot)
 
 
@@ -297,14 +298,3 @@ def _named(plan: GroupPlan, attributes: Mapping[str, Any], snapshot: Snapshot) -
             if document is not None and document.is_array:
                 yield Node(plan.node.store, path)
                 break
-
-
-def _sources(coordinate: Coordinate) -> Iterator[Node]:
-    """Yield the arrays that a coordinate is read from."""
-    if isinstance(coordinate.source, Stored):
-        yield coordinate.source.node
-    companions = [*coordinate.formula_terms.values()]
-    if coordinate.bounds is not None:
-        companions.append(coordinate.bounds)
-    for companion in companions:
-        yield from _sources(companion)

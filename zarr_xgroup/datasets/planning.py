@@ -14,6 +14,7 @@ from zarr_xgroup.datasets.budget import NO_LIMIT, IndexBudget
 from zarr_xgroup.datasets.interpretation import GroupReading, Interpreter
 from zarr_xgroup.datasets.moving import plan_groups
 from zarr_xgroup.datasets.plan import GroupPlan
+from zarr_xgroup.datasets.times import with_times
 from zarr_xgroup.errors import XGroupError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
@@ -64,16 +65,15 @@ class Planning:
     def plan_group(self, *, with_indexes: bool) -> list[GroupPlan]:
         """Return the plan of the group asked for; `with_indexes` if xarray will build some."""
         self.library.read_group(self.group)
-        return self._plans([self.group], with_indexes=with_indexes)
+        return self._plans(self._interpreted([self.group]), with_indexes=with_indexes)
 
     def plan_tree(self, *, with_indexes: bool) -> list[GroupPlan]:
         """Return the plans of the group asked for and of all below it, parents first."""
         self.library.read_tree(self.group)
         paths = self.library.snapshots[0].subtree(self.group)
-        return self._plans(paths, with_indexes=with_indexes)
+        return self._plans(with_times(self._interpreted(paths)), with_indexes=with_indexes)
 
-    def _plans(self, paths: Iterable[str], *, with_indexes: bool) -> list[GroupPlan]:
-        readings = self._interpreted(paths)
+    def _plans(self, readings: list[GroupReading], *, with_indexes: bool) -> list[GroupPlan]:
         budget = IndexBudget.of(readings, self.maker) if with_indexes else NO_LIMIT
         return plan_groups(readings, self.maker, budget)
 

@@ -40,8 +40,8 @@ from zarr_xgroup.variables.sources import Literal, Stored
 
 #: How many problems of one kind are told.
 _MOST_PROBLEMS = 200
-#: How much is told of a CRS that is not understood.
-_LONGEST_CRS = 80
+#: How much is told of a CRS that is not understood, or of units.
+_LONGEST = 80
 
 #: Attributes of a coordinate that name the boundaries of its cells.
 _BOUNDS = ("bounds", "climatology")
@@ -175,7 +175,7 @@ class _Explaining:
         bounds = (name for key in _BOUNDS for name in self._named(planned, key))
         said = roles.get(planned.name, [])
         is_crs = isinstance(source, Literal) and not planned.dims and bool(said)
-        texts = said if is_crs else [described(source), *said]
+        texts = said if is_crs else [described(source), _declared_times(planned), *said]
         return FoundCoordinate(
             planned.name,
             planned.dims,
@@ -290,6 +290,15 @@ class _Explaining:
         return _place(self._snapshots, node, pointer or pointer_to(keys))
 
 
+def _declared_times(planned: PlannedVariable) -> str:
+    """Return in words which times an array of the group is, if others declare it; "" if not."""
+    declared = [planned.attributes.get(key) for key in ("units", "calendar")]
+    if not (planned.is_own and planned.is_time and declared[0]):
+        return ""
+    text = _("times, as the arrays that refer to it declare: {units}")
+    return text.format(units=", ".join(_shortened(str(it)) for it in declared if it is not None))
+
+
 def found_references(plans: Iterable[GroupPlan], snapshots: Snapshots) -> Iterator[FoundReference]:
     """Yield the references that were followed for the arrays of groups, each place once."""
     users: dict[tuple[Node, Keys, Followed], dict[str, None]] = {}
@@ -318,10 +327,13 @@ def _place(snapshots: Snapshots, node: Node, pointer: str) -> Place:
 
 
 def _found_crs(crs: Crs, variable: str | None) -> FoundCrs:
-    name = redact(crs.title)
-    if len(name) > _LONGEST_CRS:
-        name = f"{name[: _LONGEST_CRS - 3]}..."
-    return FoundCrs(name, crs.code, variable)
+    return FoundCrs(_shortened(crs.title), crs.code, variable)
+
+
+def _shortened(text: str) -> str:
+    """Return what a store says without what may be secret, and not too much of it."""
+    text = redact(text)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
 def _limited(same: list[Finding]) -> Iterable[Finding]:

@@ -220,6 +220,8 @@ def test_what_bounds_times_in_some_groups_is_decoded_with_them() -> None:
         "shared/zarr.json": group(),
         "shared/t/zarr.json": array([], [], {"bounds": "y"}),
         "shared/y/zarr.json": array([2], ["y"]),
+        "untimed/zarr.json": group(),  # so that it is times only where others say so
+        "untimed/v/zarr.json": cf(coordinates="/shared/t"),
     }
     for number, field in enumerate([plain, plain, plain, timed, timed, timed]):
         documents |= {f"g{number}/zarr.json": group(), f"g{number}/v/zarr.json": field}
