@@ -261,9 +261,10 @@ def _explain(options: argparse.Namespace) -> int:
 
         return _write(options.html, page(explanation))
     else:
-        from zarr_xgroup.report.terminal import StreamConsole, print_explanation
+        from zarr_xgroup.report.terminal import StreamConsole, explanation_lines, print_lines
 
-        print_explanation(StreamConsole(sys.stdout), explanation, is_whole=options.all)
+        console = StreamConsole(sys.stdout)
+        print_lines(console, explanation_lines(console, explanation, is_whole=options.all))
     return _CLEAN
 
 
@@ -273,11 +274,16 @@ def _check(options: argparse.Namespace) -> int:
     if options.format == "json":
         _print_json(verdict.to_dict())
     elif options.format == "github":
-        print(*workflow_commands(verdict), sep="\n", end="\n" if verdict.mistakes else "")
+        for line in workflow_commands(verdict.store, verdict.mistakes):
+            print(line)
     else:
-        from zarr_xgroup.report.terminal import StreamConsole, print_verdict
+        from zarr_xgroup.report.terminal import StreamConsole, print_lines, verdict_lines
 
-        print_verdict(StreamConsole(sys.stdout), verdict, is_whole=options.all)
+        console, declared = StreamConsole(sys.stdout), verdict.is_declared
+        lines = verdict_lines(
+            console, verdict.store, verdict.mistakes, is_declared=declared, is_whole=options.all
+        )
+        print_lines(console, lines)
     return _CLEAN if verdict.is_clean else _PROBLEMS
 
 

@@ -160,7 +160,7 @@ def _warning(finding: Finding) -> XGroupWarning:
         return _about(XGroupNoPrincipalWarning(finding.text), finding.arrays)
     if finding.kind in _PLAIN:
         return _about(_PLAIN[finding.kind](finding.text, finding.error), finding.arrays)
-    names, number = _listed(finding.arrays), len(finding.arrays)
+    names, number = listed(finding.arrays), len(finding.arrays)
     if finding.kind is Kind.PROBLEM:
         message = ngettext(
             "{error}. Array {names} was opened without {lost}",
@@ -218,13 +218,13 @@ def _lost(findings: Iterable[Finding]) -> str:
     """Return what arrays were opened without, and each time which if not all lack the same."""
     lacking: defaultdict[str, set[str]] = defaultdict(set)
     for finding in findings:
-        lost = _shortened(finding.lost or _declared_by(finding.error), _LONGEST_LOST)
+        lost = shortened(finding.lost or _declared_by(finding.error), _LONGEST_LOST)
         lacking[lost].update(finding.arrays)
     arrays = set().union(*lacking.values())
     named = list(lacking)
     if any(of != arrays for of in lacking.values()):
         named = [f"{lost} ({path})" for lost, of in lacking.items() for path in sorted(of)]
-    return _listed(named[:_NAMED_LOST], len(named))
+    return listed(named, _NAMED_LOST)
 
 
 def _declared_by(error: XGroupError | None) -> str:
@@ -256,7 +256,7 @@ def _without_principal(findings: Sequence[Finding]) -> Finding:
         message = _told_without_principal(paths, bare, help_, longest)
         if len(message) <= _LONGEST:
             break
-    return replace(findings[0], text=_shortened(message, _LONGEST), arrays=paths)
+    return replace(findings[0], text=shortened(message, _LONGEST), arrays=paths)
 
 
 def _help(reason: str, assumable: tuple[str, ...]) -> str:
@@ -275,12 +275,12 @@ def _help(reason: str, assumable: tuple[str, ...]) -> str:
 
 def _told_without_principal(paths: tuple[str, ...], bare: int, help_: str, longest: int) -> str:
     """Return the text of the warning, with paths of at most so many letters."""
-    examples = [_shortened(path, longest) for path in paths[:_NAMED_EXAMPLES]]
+    examples = [shortened(path, longest) for path in paths[:_NAMED_EXAMPLES]]
     arrays = ngettext(
         "{count} array declares no principal convention (such as cs or spatial): {names}",
         "{count} arrays declare no principal convention (such as cs or spatial): {names}",
         len(paths),
-    ).format(count=len(paths), names=_listed(examples, len(paths)))
+    ).format(count=len(paths), names=listed(examples, count=len(paths)))
     if bare:
         dimensions = ngettext(
             "{count} of them has a dimension without a coordinate",
@@ -291,7 +291,7 @@ def _told_without_principal(paths: tuple[str, ...], bare: int, help_: str, longe
     return f"{arrays}. {help_}"
 
 
-def _shortened(text: str, longest: int) -> str:
+def shortened(text: str, longest: int) -> str:
     """Return a text with letters in its middle left out if it is longer than it may be."""
     if len(text) <= longest:
         return text
@@ -304,14 +304,14 @@ def _about(warning: XGroupWarning, paths: tuple[str, ...]) -> XGroupWarning:
     return warning
 
 
-def _listed(paths: Collection[str], count: int | None = None) -> str:
-    """Return the first paths, and how many more there are, of `count` if that is given."""
-    names = ", ".join(list(paths)[:_NAMED_PATHS])
-    more = len(paths) - _NAMED_PATHS if count is None else count - len(paths)
+def listed(names: Collection[str], most: int = _NAMED_PATHS, count: int | None = None) -> str:
+    """Return the first names, and how many more there are, of `count` if that is given."""
+    shown = ", ".join(list(names)[:most])
+    more = (len(names) if count is None else count) - min(most, len(names))
     if more <= 0:
-        return names
+        return shown
     return ngettext("{names} and {count} more", "{names} and {count} more", more).format(
-        names=names, count=more
+        names=shown, count=more
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 from zarr_xgroup.datasets.plan import GroupPlan, without_principal
@@ -14,14 +14,56 @@ from zarr_xgroup.i18n import ngettext
 from zarr_xgroup.options import OpenOptions
 from zarr_xgroup.redaction import told
 from zarr_xgroup.report.explaining import found_references
-from zarr_xgroup.report.explanation import Place
+from zarr_xgroup.report.explanation import VERSION, JsonValue, Place, as_json
 from zarr_xgroup.report.rules import Checked, consolidated, mistakes_of, opening, references
-from zarr_xgroup.report.verdict import Mistake, Verdict
+from zarr_xgroup.report.verdict import Mistake
 
 _NOWHERE = Place("")
 
 #: How many mistakes by one rule are told.
 _MOST = 200
+
+
+@dataclass(frozen=True, repr=False)
+class Verdict:
+    """What `check` found in a store.
+
+    Attributes
+    ----------
+    store : str
+        The store, without credentials.
+    group : str
+        The group that was checked, with all groups below it.
+    mistakes : tuple of Mistake
+        What to mend, errors first.
+    is_declared : bool
+        Whether any node that was checked, or a group above, has ``zarr_conventions``: most rules
+        are about what is declared.
+    """
+
+    store: str
+    group: str
+    mistakes: tuple[Mistake, ...] = ()
+    is_declared: bool = True
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether there is nothing to mend."""
+        return not self.mistakes
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """Return it as JSON values, as ``verdict.schema.json`` in this package describes them."""
+        return {"version": VERSION, **as_json(self)}
+
+    def __repr__(self) -> str:
+        """Return it as text to read: each mistake with its place, what to write, and the rule."""
+        from zarr_xgroup.report.terminal import as_text, verdict_lines
+
+        return as_text(
+            lambda console: verdict_lines(
+                console, self.store, self.mistakes, is_declared=self.is_declared, is_text=True
+            )
+        )
 
 
 def check(store: Any, **options: Unpack[OpenOptions]) -> Verdict:

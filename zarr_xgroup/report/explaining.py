@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Unpack
 
 from zarr_xgroup.conventions.base import ConventionHandler
@@ -24,7 +25,6 @@ from zarr_xgroup.metadata.snapshots import Snapshots
 from zarr_xgroup.options import OpenOptions
 from zarr_xgroup.redaction import redact, told
 from zarr_xgroup.report.explanation import (
-    Explanation,
     FoundArray,
     FoundConvention,
     FoundCoordinate,
@@ -32,6 +32,7 @@ from zarr_xgroup.report.explanation import (
     FoundGroup,
     FoundProblem,
     FoundReference,
+    FoundStore,
     Place,
 )
 from zarr_xgroup.report.sources import described, kind_of_source
@@ -45,6 +46,29 @@ _LONGEST = 80
 
 #: Attributes of a coordinate that name the boundaries of its cells.
 _BOUNDS = ("bounds", "climatology")
+
+
+# What draws an explanation, and rich with it, is imported when it is drawn.
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation(FoundStore):
+    """What was found in a store, and what an open makes of it: it prints as text.
+
+    Its members are those of `FoundStore`.
+    """
+
+    def __repr__(self) -> str:
+        """Return what matters of it as text."""
+        from zarr_xgroup.report.terminal import as_text, explanation_lines
+
+        return as_text(lambda console: explanation_lines(console, self, is_text=True))
+
+    def _repr_html_(self) -> str:
+        """Return it as notebooks show it: its page, in a frame."""
+        from zarr_xgroup.report.page import framed
+
+        return framed(self, repr(self))
 
 
 def explain(filename_or_obj: Any, **options: Unpack[OpenOptions]) -> Explanation:

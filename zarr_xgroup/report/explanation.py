@@ -9,9 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal, TypeAlias
 
-from zarr_xgroup.report.notebook import notebook
-from zarr_xgroup.report.text import as_text
-
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 
 #: Raised when a member of `to_dict` changes its meaning or goes; additions leave it.
@@ -35,6 +32,11 @@ class Place:
     node: str
     pointer: str = ""
     store: str | None = None
+
+    def __str__(self) -> str:
+        """Return it in one word, as messages have it: ``store|node#pointer``."""
+        store = "" if self.store is None else f"{self.store}|"
+        return f"{store}{self.node}{f'#{self.pointer}' if self.pointer else ''}"
 
 
 @dataclass(frozen=True)
@@ -225,9 +227,9 @@ class FoundGroup:
     coordinates: tuple[FoundCoordinate, ...] = ()
 
 
-@dataclass(frozen=True, repr=False)
-class Explanation:
-    """What was found in a store, and what an open makes of it.
+@dataclass(frozen=True)
+class FoundStore:
+    """A store, or a group of it with all groups below.
 
     Attributes
     ----------
@@ -255,17 +257,9 @@ class Explanation:
     references: tuple[FoundReference, ...] = ()
     problems: tuple[FoundProblem, ...] = ()
 
-    def __repr__(self) -> str:
-        """Return what matters of it as text."""
-        return as_text(self)
-
     def to_dict(self) -> dict[str, JsonValue]:
         """Return it as JSON values, as ``explanation.schema.json`` in this package describes them."""
         return {"version": VERSION, **as_json(self)}
-
-    def _repr_html_(self) -> str:
-        """Return it as notebooks show it: a tree that folds."""
-        return notebook(self)
 
 
 def as_json(value: Any) -> Any:

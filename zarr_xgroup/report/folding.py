@@ -7,17 +7,17 @@ each, all with the same coordinates. Pure: it arranges the values of an explanat
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from zarr_xgroup.findings import Kind
 from zarr_xgroup.report.explanation import (
-    Explanation,
     FoundArray,
     FoundGroup,
     FoundProblem,
     FoundReference,
+    FoundStore,
 )
 
 T = TypeVar("T")
@@ -77,65 +77,54 @@ class GroupRow:
     hidden_groups: int = 0
 
 
-def merged(problems: Iterable[FoundProblem]) -> tuple[FoundProblem, ...]:
-    """Return problems, those in the same words as one that concerns all their arrays."""
-    alike: defaultdict[tuple[str, str, str], list[FoundProblem]] = defaultdict(list)
-    for problem in problems:
-        alike[problem.kind, problem.text, problem.lost].append(problem)
-    return tuple(
-        replace(same[0], arrays=tuple(dict.fromkeys(it for each in same for it in each.arrays)))
-        for same in alike.values()
-    )
-
-
-def fold(
-    explanation: Explanation, problems: Sequence[FoundProblem], *, is_whole: bool = False
-) -> GroupRow | None:
-    """Return the group that is explained with all that is in it; None if it says of no group.
+def fold(found: FoundStore, *, is_whole: bool = False) -> GroupRow | None:
+    """Return the group that was explained with all that is in it; None if there is none.
 
     Parameters
     ----------
-    explanation : Explanation
+    found : FoundStore
         What was found.
-    problems : sequence of FoundProblem
-        Its problems, in the order of their numbers.
     is_whole : bool
         Whether nothing is to be folded.
     """
-    folding = _Folding(explanation, problems, is_whole=is_whole)
-    # Children before their parents: however deep a store is, nothing here calls itself.
-    for group in reversed(explanation.groups):
-        folding.add(group)
-    return folding.rows[explanation.groups[0].path] if explanation.groups else None
+    folding = _Folding(found, is_whole=is_whole)
+    return folding.rows[found.groups[0].path] if found.groups else None
+
+
+def likeness(found: FoundStore) -> list[int]:
+    """Return a number for each group, in their order: the same for groups that are alike."""
+    folding = _Folding(found, is_whole=True)
+    return [folding.signatures[group.path] for group in found.groups]
 
 
 class _Folding:
     """What is known of groups, after that of the groups in them."""
 
-    def __init__(
-        self, explanation: Explanation, problems: Sequence[FoundProblem], *, is_whole: bool
-    ) -> None:
+    def __init__(self, found: FoundStore, *, is_whole: bool) -> None:
         self.rows: dict[str, GroupRow] = {}
         self._is_whole = is_whole
         self._children: defaultdict[str, list[FoundGroup]] = defaultdict(list)
-        for group in explanation.groups[1:]:
+        for group in found.groups[1:]:
             self._children[group.path.rpartition("/")[0] or "/"].append(group)
         self._references: defaultdict[str, list[FoundReference]] = defaultdict(list)
-        for reference in explanation.references:
+        for reference in found.references:
             for path in dict.fromkeys((reference.source.node, *reference.arrays)):
                 self._references[path].append(reference)
         self._numbers: defaultdict[str, list[int]] = defaultdict(list)
-        for number, problem in enumerate(problems, 1):
+        for number, problem in enumerate(found.problems, 1):
             if problem.kind == Kind.NO_PRINCIPAL.value:
                 continue  # that is no problem of an array, and may concern all
             for path in dict.fromkeys((_node_of(problem), *problem.arrays)):
                 self._numbers[path].append(number)
-        self._problems = problems
+        self._problems = found.problems
         self._wrong: set[str] = set()
         self._numbered: dict[Hashable, int] = {}
-        self._signatures: dict[str, int] = {}
+        self.signatures: dict[str, int] = {}
+        # Children before their parents: however deep a store is, nothing here calls itself.
+        for group in reversed(found.groups):
+            self._add(group)
 
-    def add(self, group: FoundGroup) -> None:
+    def _add(self, group: FoundGroup) -> None:
         """Fold a group, the groups in which are folded."""
         children = self._children[group.path]
         if (
@@ -145,7 +134,7 @@ class _Folding:
         ):
             self._wrong.add(group.path)
         # A number stands for the signature, which holds those of the groups in it.
-        self._signatures[group.path] = self._numbered.setdefault(
+        self.signatures[group.path] = self._numbered.setdefault(
             self._signature(group), len(self._numbered)
         )
         self.rows[group.path] = self._row(group, children)
@@ -153,7 +142,7 @@ class _Folding:
     def _row(self, group: FoundGroup, children: Sequence[FoundGroup]) -> GroupRow:
         arrays = self._folded(group.arrays, self._row_of)
         shown = self._most(arrays, [bool(self._numbers[same[0].path]) for same in arrays])
-        groups = self._folded(children, lambda it: self._signatures[it.path])
+        groups = self._folded(children, lambda it: self.signatures[it.path])
         opened = self._most(groups, [same[0].path in self._wrong for same in groups])
         return GroupRow(
             group,
@@ -195,7 +184,7 @@ class _Folding:
             tuple((it.name, it.dims, self._facts(it)) for it in group.arrays),
             tuple((it.name, it.dims, it.kind) for it in group.coordinates),
             tuple(
-                (_name(child), self._signatures[child.path]) for child in self._children[group.path]
+                (_name(child), self.signatures[child.path]) for child in self._children[group.path]
             ),
             self._kinds(group.path),
         )

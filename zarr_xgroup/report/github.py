@@ -5,13 +5,13 @@ https://docs.github.com/actions/reference/workflow-commands-for-github-actions
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from zarr_xgroup.i18n import _, ngettext
 from zarr_xgroup.report.explanation import Place
 from zarr_xgroup.report.printable import printable
-from zarr_xgroup.report.verdict import Mistake, Verdict
+from zarr_xgroup.report.verdict import Mistake
 
 #: What is escaped in a message, and in a property such as ``file``.
 _IN_MESSAGE: Mapping[str, str] = {"%": "%25", "\r": "%0D", "\n": "%0A"}
@@ -22,23 +22,19 @@ _DOCUMENTS = ("zarr.json", ".zarray", ".zgroup")
 _ATTRIBUTES = ("zarr.json", ".zattrs")
 
 
-def workflow_commands(verdict: Verdict) -> Iterator[str]:
-    """Yield a line for each mistake: GitHub shows ten errors and ten warnings of a step."""
-    for mistake in verdict.mistakes:
+def workflow_commands(store: str, mistakes: Iterable[Mistake]) -> Iterator[str]:
+    """Yield a line for each mistake in a store: GitHub shows ten errors and ten warnings of a step."""
+    for mistake in mistakes:
         title = f"{mistake.rule.name} ({mistake.rule.document}, {mistake.rule.section})"
-        properties = (
-            f"file={_property(_file(verdict.store, mistake.place))},title={_property(title)}"
-        )
+        properties = f"file={_property(_file(store, mistake.place))},title={_property(title)}"
         yield f"::{mistake.severity} {properties}::{_message(_text(mistake))}"
 
 
 def _text(mistake: Mistake) -> str:
-    place = mistake.place
-    pointer = f"#{place.pointer}" if place.pointer else ""
     text = _("{place}: {text}. Instead: {remedy}").format(
-        place=f"{place.node}{pointer}", text=mistake.text, remedy=mistake.remedy
+        place=mistake.place, text=mistake.text, remedy=mistake.remedy
     )
-    if others := len({*mistake.places, place}) - 1:
+    if others := len({*mistake.places, mistake.place}) - 1:
         more = ngettext("and {count} more place", "and {count} more places", others)
         text = f"{text} ({more.format(count=others)})"
     return text

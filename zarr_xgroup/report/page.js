@@ -1,10 +1,10 @@
 "use strict";
 
 // The page of one explanation. Everything that comes from the store becomes text, never markup:
-// elements are made here, and only `textContent` is given what was read.
+// elements are made here, and only their text is given what was read.
 
-(() => {
-  const { explanation, texts, counts } = JSON.parse(byId("data").textContent);
+(async () => {
+  const { explanation, alike, texts, counts } = await unpacked(byId("data").textContent);
 
   const language = document.documentElement.lang;
 
@@ -16,17 +16,23 @@
   const UNDECLARED = "no principal convention";
   /** How many arrays a problem names. */
   const NAMED = 5;
-  /** From how many on groups that are alike are folded into one row. */
+  /** From how many on groups that are alike, and arrays above other groups, are one row. */
   const ALIKE = 4;
+  const MANY = 6;
   /** How many letters of a name a row shows. */
   const LONGEST = 120;
-  /** How many targets are told in the text for the picture. */
+  /** How many arrows are told in words. */
   const TOLD = 20;
-
-  /** What is not to be seen, or turns text around: control characters, formatting, no letters. */
-  const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
+  /** How far arrows that leave or meet a row are from one another. */
+  const PORT = 13;
 
   // Texts and elements.
+
+  async function unpacked(text) {
+    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return new Response(stream).json();
+  }
 
   function byId(id) {
     return document.getElementById(id);
@@ -37,16 +43,20 @@
     return texts[key].replace(/\{(\w+)\}/g, (_, name) => visible(values[name]));
   }
 
+  function inWords(number) {
+    return number.toLocaleString(language);
+  }
+
   /** Return a counting text in the form that its number asks for. */
   function count(key, number) {
     const { forms, which } = counts[key];
     const form = which[number < which.length ? number : 100 + (number % 100)];
-    return forms[form].replace("{count}", number.toLocaleString(language));
+    return forms[form].replace("{count}", inWords(number));
   }
 
-  /** Return a text with all that is not to be seen as escapes, as Python writes them. */
+  /** Return a text with what is not to be seen, or turns text around, as Python escapes it. */
   function visible(text) {
-    return String(text).replace(UNPRINTABLE, (letter) => {
+    return String(text).replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (letter) => {
       const code = letter.codePointAt(0).toString(16);
       if (code.length <= 2) return `\\x${code.padStart(2, "0")}`;
       return code.length <= 4 ? `\\u${code.padStart(4, "0")}` : `\\U${code.padStart(8, "0")}`;
@@ -78,6 +88,12 @@
     return element;
   }
 
+  function button(attributes, run, ...contents) {
+    const made = make("button", { type: "button", ...attributes }, ...contents);
+    made.addEventListener("click", () => run(made));
+    return made;
+  }
+
   function lastSegment(path) {
     return path.slice(path.lastIndexOf("/") + 1);
   }
@@ -86,37 +102,25 @@
     return path.slice(0, path.lastIndexOf("/")) || "/";
   }
 
-  function addTo(lists, key, item) {
-    if (!lists.has(key)) lists.set(key, []);
-    lists.get(key).push(item);
-  }
-
   // What there is: nodes of the store, and those that the page adds to fold others.
 
-  /** A row of the tree. Kinds: group, array, arrays, alike, elsewhere, store, outside, more. */
-  function node(kind, path, name, found = null) {
-    return {
-      kind,
-      path,
-      name,
-      found,
-      parent: null, // the group around it
-      holder: null, // the row that it is folded into
-      groups: [],
-      arrays: [],
-      members: [], // the rows below it, as they are now
-      problems: [],
-      hints: [], // told of it alone, and of the root
-      outgoing: [],
-      incoming: [],
-    };
+  /**
+   * A row of the tree. Kinds: group, array, arrays, alike, elsewhere, store, outside, more. Its
+   * `parent` is the group around it, its `holder` the row that it is folded into, `members` are the
+   * rows below it as they are now, `hints` problems that are told of it alone and of the root.
+   */
+  function node(kind, path, name, parent = null, found = null) {
+    const parts = { groups: [], arrays: [], members: [], holder: null };
+    const told = { problems: [], hints: [], outgoing: [], incoming: [] };
+    return { kind, path, name, parent, found, ...parts, ...told };
   }
 
   const root = node("group", explanation.group, explanation.group);
-  const nodes = new Map([[root.path, root]]);
   const elsewhere = node("elsewhere", "", texts.elsewhere);
-  const allArrays = [];
+  const nodes = new Map([[root.path, root]]);
+  const nodesElsewhere = new Map();
   const allGroups = [root];
+  const allArrays = [];
 
   function nearest(path) {
     let known = path;
@@ -124,190 +128,118 @@
     return nodes.get(known) ?? root;
   }
 
-  function addGroup(found) {
-    if (found.path === root.path) {
-      root.found = found;
-    } else {
-      const added = node("group", found.path, lastSegment(found.path), found);
-      added.parent = nearest(parentPath(found.path));
-      added.parent.groups.push(added);
-      nodes.set(added.path, added);
-      allGroups.push(added);
-    }
-    for (const array of found.arrays) addArray(array, nodes.get(found.path));
+  function addGroup(found, number) {
+    if (found.path !== root.path) add(found, "group", nearest(parentPath(found.path)), allGroups);
+    const group = nodes.get(found.path);
+    Object.assign(group, { found, shape: alike[number] });
+    for (const array of found.arrays) add(array, "array", group, allArrays);
   }
 
-  function addArray(found, group) {
-    const added = node("array", found.path, lastSegment(found.path), found);
-    added.parent = group;
-    group.arrays.push(added);
+  function add(found, kind, parent, all) {
+    const added = node(kind, found.path, lastSegment(found.path), parent, found);
+    parent[`${kind}s`].push(added);
     nodes.set(added.path, added);
-    allArrays.push(added);
+    all.push(added);
   }
 
   /** Return the node of a place, or that of what is not below the group that is explained. */
   function nodeAt(place) {
-    if (place.store !== null) return nodeElsewhere("store", place.store);
     const isBelow = root.path === "/" || `${place.node}/`.startsWith(`${root.path}/`);
-    return isBelow ? nearest(place.node) : nodeElsewhere("outside", place.node);
-  }
-
-  const nodesElsewhere = new Map();
-
-  function nodeElsewhere(kind, path) {
+    if (place.store === null && isBelow) return nearest(place.node);
+    const kind = place.store === null ? "outside" : "store";
+    const path = place.store ?? place.node;
     const key = `${kind} ${path}`;
     if (!nodesElsewhere.has(key)) {
-      const added = node(kind, path, path);
-      added.parent = elsewhere;
-      elsewhere.groups.push(added);
-      nodesElsewhere.set(key, added);
+      nodesElsewhere.set(key, node(kind, path, path, elsewhere));
+      elsewhere.groups.push(nodesElsewhere.get(key));
     }
     return nodesElsewhere.get(key);
   }
 
   function addReference(reference) {
-    const from = nodeAt(reference.source);
-    const to = reference.leads_to === null ? null : nodeAt(reference.leads_to);
-    reference.from = from;
-    reference.to = to;
-    const users = new Set([from, ...known(reference.arrays)]);
-    for (const user of users) user.outgoing.push(reference);
-    if (to !== null) to.incoming.push(reference);
+    const { source, leads_to: leadsTo, arrays } = reference;
+    reference.from = nodeAt(source);
+    reference.to = leadsTo === null ? null : nodeAt(leadsTo);
+    for (const user of new Set([reference.from, ...known(arrays)])) user.outgoing.push(reference);
+    reference.to?.incoming.push(reference);
   }
 
   function addProblem(problem) {
-    const about = new Set(known(problem.arrays));
-    if (problem.kind === UNDECLARED) {
-      for (const array of about) array.hints.push(problem);
-      about.clear();
+    const { kind, place, arrays } = problem;
+    if (kind === UNDECLARED) {
+      for (const array of known(arrays)) array.hints.push(problem);
+      root.problems.push(problem);
+      return;
     }
-    if (about.size === 0) about.add(placeOf(problem));
+    const about = new Set(known(arrays));
+    if (about.size === 0) about.add(place === null ? root : nodeAt(place));
     for (const one of about) one.problems.push(problem);
-  }
-
-  /** Return the node that a problem is told of if it is of no array. */
-  function placeOf({ kind, place }) {
-    return place === null || kind === UNDECLARED ? root : nodeAt(place);
   }
 
   function known(paths) {
     return paths.filter((path) => nodes.has(path)).map((path) => nodes.get(path));
   }
 
-  /** Say of each group what it and all below it amount to, and which groups are alike. */
-  function sumUp() {
-    const shapes = new Map();
-    for (const array of allArrays) {
-      array.total = total(array, []);
-      array.shape = likeness(array);
+  /** Say how many arrays, and which problems, there are in a node with all below it. */
+  function sumUp(item, parts = [...item.groups, ...item.arrays]) {
+    item.total = { arrays: item.kind === "array" ? 1 : 0, problems: new Set(item.problems) };
+    for (const { total } of parts) {
+      item.total.arrays += total.arrays;
+      for (const problem of total.problems) item.total.problems.add(problem);
     }
-    // Parents come before children.
-    for (const group of [...allGroups, ...elsewhere.groups].reverse()) {
-      group.total = total(group, [...group.groups, ...group.arrays]);
-      const shape = JSON.stringify([
-        group.problems.length,
-        brokenOf(group).length,
-        group.arrays.map((array) => [array.name, array.shape]),
-        group.groups.map((below) => [below.name, below.shape]),
-      ]);
-      if (!shapes.has(shape)) shapes.set(shape, shapes.size);
-      group.shape = shapes.get(shape);
-    }
-    elsewhere.total = total(elsewhere, elsewhere.groups);
-  }
-
-  /** Return how many arrays, and which problems, there are in a node and those below it. */
-  function total(item, parts) {
-    const sum = { arrays: item.kind === "array" ? 1 : 0, problems: new Set(item.problems) };
-    for (const part of parts) {
-      sum.arrays += part.total.arrays;
-      for (const problem of part.total.problems) sum.problems.add(problem);
-    }
-    return sum;
   }
 
   function brokenOf(item) {
     return item.outgoing.filter((reference) => reference.to === null);
   }
 
-  /** Return what makes two arrays alike: all but sizes, places and numbers. */
-  function likeness(array) {
-    const { dims, dtype, conventions, coordinates, missing, crs } = array.found;
-    return [
-      dims,
-      dtype,
-      conventions.map((convention) => convention.name),
-      coordinates,
-      missing,
-      crs === null,
-      array.problems.length,
-      brokenOf(array).length,
-    ];
-  }
-
   // What is asked for.
-
-  /** Whether there is room for details beside the tree. */
-  const isWide = window.matchMedia("(min-width: 1000px)");
 
   const flags = {
     problems: (item) => item.problems.length > 0,
     broken: (item) => brokenOf(item).length > 0,
     missing: (item) => item.kind === "array" && item.found.missing.length > 0,
   };
-  const asked = { words: [], flags: new Set(), convention: "" };
+  const asked = new Set(); // flags
   /** What is unfolded, by path, and how many members of it are shown if more than a batch. */
-  const opened = new Set();
+  let opened = new Set();
   const limits = new Map();
-  let openedBefore = null; // while filters are on: what was unfolded without them
+  let openedBefore = opened; // what was unfolded without filters
   let matching = null; // the nodes that are shown, or null for all
   let rows = [];
   let arrows = [];
   let selected = null;
   let active = root;
 
-  function searchedText(item) {
-    if (item.searched === undefined) {
-      const { dims = [], dtype = "", conventions = [], coordinates = [], crs } = item.found ?? {};
-      const names = item.kind === "array" ? [...dims, dtype, ...coordinates] : [];
-      if (crs) names.push(crs.name, crs.code ?? "");
-      names.push(...conventions.map((convention) => convention.name));
-      item.searched = [item.path, ...names].join("\n").toLowerCase();
-    }
-    return item.searched;
+  function declared(item) {
+    return item.found?.conventions ?? [];
   }
 
-  function isAskedFor(item) {
-    const names = declared(item).map((convention) => convention.name);
-    return (
-      asked.words.every((word) => searchedText(item).includes(word)) &&
-      [...asked.flags].every((flag) => flags[flag](item)) &&
-      (asked.convention === "" || names.includes(asked.convention))
-    );
+  function searchedText(item) {
+    const { dims = [], dtype = "", coordinates = [], crs } = item.found ?? {};
+    const names = item.kind === "array" ? [...dims, dtype, ...coordinates] : [];
+    names.push(crs?.name ?? "", crs?.code ?? "", ...declared(item).map(({ name }) => name));
+    return [item.path, ...names].join("\n").toLowerCase();
   }
 
   function applyFilters() {
-    asked.words = byId("search").value.toLowerCase().split(/\s+/).filter(Boolean);
-    asked.convention = byId("convention").value;
-    const isAsked = asked.words.length + asked.flags.size > 0 || asked.convention !== "";
-    const all = [...allGroups, ...allArrays, ...elsewhere.groups];
-    const hits = isAsked ? all.filter(isAskedFor) : [];
-    if (matching === null) openedBefore = new Set(opened);
+    const words = byId("search").value.toLowerCase().split(/\s+/).filter(Boolean);
+    const convention = byId("convention").value;
+    const isHit = (item) =>
+      [...asked].every((flag) => flags[flag](item)) &&
+      (convention === "" || declared(item).some(({ name }) => name === convention)) &&
+      words.every((word) => (item.searched ??= searchedText(item)).includes(word));
+    const isAsked = words.length + asked.size > 0 || convention !== "";
+    const hits = isAsked ? [...allGroups, ...allArrays, ...elsewhere.groups].filter(isHit) : [];
+    if (matching === null) openedBefore = opened;
     matching = isAsked ? withParents([...hits, ...targetsOf(hits)]) : null;
     fold();
-    restoreFolds();
+    limits.clear();
+    opened = isAsked || openedBefore.size === 0 ? unfolded() : openedBefore;
     show();
-    const number = hits.filter((item) => item.kind === "array").length.toLocaleString(language);
+    const number = inWords(hits.filter((item) => item.kind === "array").length);
     const found = say("found", { number, all: count("arrays", allArrays.length) });
     byId("found").textContent = isAsked ? found : "";
-  }
-
-  /** Unfold what is found; without filters, what was unfolded before them. */
-  function restoreFolds() {
-    limits.clear();
-    opened.clear();
-    if (matching !== null || openedBefore.size === 0) unfold();
-    else for (const path of openedBefore) opened.add(path);
   }
 
   /** Return the groups that nodes refer to: without them arrows would lead nowhere. */
@@ -339,9 +271,8 @@
     for (const group of allGroups) {
       const arrays = group.arrays.filter(isShown);
       const groups = foldedGroups(group, group.groups.filter(isShown));
-      const isLong = arrays.length > 5 && groups.length > 0;
-      const first = isLong ? [folded("arrays", group, arrays[0], arrays)] : arrays;
-      setMembers(group, [...first, ...groups]);
+      const isLong = arrays.length >= MANY && groups.length > 0;
+      setMembers(group, [...(isLong ? [folded("arrays", group, arrays)] : arrays), ...groups]);
     }
     setMembers(elsewhere, elsewhere.groups.filter(isShown));
   }
@@ -350,24 +281,20 @@
     return item.kind === "alike" || item.kind === "arrays";
   }
 
-  function folded(kind, parent, first, members) {
-    const row = node(kind, `${kind} ${first.path}`, "");
-    row.parent = parent;
+  function folded(kind, parent, members) {
+    const row = node(kind, `${kind} ${members[0].path}`, "", parent);
     setMembers(row, members);
-    row.total = total(row, members);
+    sumUp(row, members);
     return row;
   }
 
   function foldedGroups(parent, groups) {
-    const byShape = new Map();
-    for (const group of groups) addTo(byShape, group.shape, group);
-    const found = [];
-    for (const group of groups) {
+    const byShape = Map.groupBy(groups, (group) => group.shape);
+    return groups.flatMap((group) => {
       const same = byShape.get(group.shape);
-      if (same.length < ALIKE) found.push(group);
-      else if (same[0] === group) found.push(folded("alike", parent, group, same));
-    }
-    return found;
+      if (same.length < ALIKE) return [group];
+      return same[0] === group ? [folded("alike", parent, same)] : [];
+    });
   }
 
   function setMembers(holder, members) {
@@ -376,24 +303,24 @@
   }
 
   /** Unfold from the top down as long as there is room; groups of arrays only all or none. */
-  function unfold() {
+  function unfolded() {
+    const paths = new Set();
     let room = ROWS_AT_FIRST;
     const last = [];
     const pending = topRows();
-    while (pending.length > 0) {
-      const item = pending.shift();
+    for (const item of pending) {
       const { members } = item;
       if (isPseudo(item) && matching === null) continue;
       if (item !== root && members.every((member) => member.kind === "array")) {
         last.push(item);
       } else if (item === root || members.length <= room) {
         room -= members.length;
-        opened.add(item.path);
+        paths.add(item.path);
         pending.push(...members);
       }
     }
     const needed = last.reduce((sum, item) => sum + item.members.length, 0);
-    if (needed <= room) for (const item of last) opened.add(item.path);
+    return needed <= room ? new Set([...paths, ...last.map((item) => item.path)]) : paths;
   }
 
   function topRows() {
@@ -403,30 +330,28 @@
   /** Return the rows that are to be seen, from top to bottom. */
   function visibleRows() {
     const found = [];
-    const pending = topRows()
-      .map((item, index, all) => ({ item, level: 1, index, of: all.length }))
-      .reverse();
+    const pending = [];
+    const addRows = (items, level) => {
+      const of = items.length;
+      pending.push(...items.map((item, index) => ({ item, level, index, of })).reverse());
+    };
+    addRows(topRows(), 1);
     while (pending.length > 0) {
       const row = pending.pop();
       found.push(row);
       if (!isOpen(row.item)) continue;
       const all = row.item.members;
-      const limit = limits.get(row.item.path) ?? BATCH;
-      const shown = all.slice(0, limit);
-      if (all.length > limit) shown.push(moreOf(row.item, all.length - limit));
-      for (let index = shown.length - 1; index >= 0; index -= 1) {
-        const level = row.level + 1;
-        pending.push({ item: shown[index], level, index, of: shown.length });
-      }
+      const shown = all.slice(0, limits.get(row.item.path) ?? BATCH);
+      if (all.length > shown.length) shown.push(moreOf(row.item, all.length - shown.length));
+      addRows(shown, row.level + 1);
     }
     return found;
   }
 
   function moreOf(holder, number) {
-    const row = node("more", `more ${holder.path}`, count("more", number));
+    const row = node("more", `more ${holder.path}`, count("more", number), holder);
     row.holder = holder;
-    row.parent = holder;
-    row.total = total(row, []);
+    sumUp(row);
     return row;
   }
 
@@ -442,14 +367,10 @@
       row.number = number;
       row.item.row = row;
     });
-    if (!rows.some((row) => isSame(row.item, active))) active = nearestRow(active).item;
+    active = nearestRow(active).item;
     arrows = arrowsBetween();
     byId("tree").replaceChildren(...rows.map(rowElement));
     drawPicture();
-  }
-
-  function isSame(one, other) {
-    return one === other || (one.kind === other.kind && one.path === other.path);
   }
 
   /** Return the row of a node, or of what it is folded into. */
@@ -463,55 +384,49 @@
 
   function rowElement(row) {
     const { item } = row;
-    const foldable = item.members.length > 0;
-    const element = make(
+    const isFoldable = item.members.length > 0;
+    const attributes = {
+      id: `row-${row.number}`,
+      class: `row ${item.kind}`,
+      role: "treeitem",
+      tabindex: item === active ? "0" : "-1",
+      "aria-level": row.level,
+      "aria-posinset": row.index + 1,
+      "aria-setsize": row.of,
+      "aria-expanded": isFoldable ? String(isOpen(item)) : null,
+      "aria-selected": item.kind === "more" ? null : String(item === selected),
+    };
+    const card = make(
       "div",
-      {
-        id: `row-${row.number}`,
-        class: `row ${item.kind}`,
-        role: "treeitem",
-        tabindex: isSame(item, active) ? "0" : "-1",
-        "aria-level": row.level,
-        "aria-posinset": row.index + 1,
-        "aria-setsize": row.of,
-        "aria-expanded": foldable ? String(isOpen(item)) : null,
-        "aria-selected": item.kind === "more" ? null : String(item === selected),
-      },
-      make(
-        "div",
-        { class: "card" },
-        make("span", { class: foldable ? "twisty" : "twisty none", "aria-hidden": "true" }),
-        make("span", { class: "name" }, make("bdi", {}, rowName(item))),
-        ...remarks(item),
-        ...badges(item),
-        make("span", { class: "unseen" }, toldArrows(row)),
-      ),
+      { class: "card" },
+      make("span", { class: isFoldable ? "twisty" : "twisty none", "aria-hidden": "true" }),
+      make("span", { class: "name" }, make("bdi", {}, rowName(item))),
+      ...remarks(item).map((text) => make("span", { class: "remark" }, shortened(text))),
+      ...conventionsOf(item).slice(0, 3).map(chip),
+      badge(item),
+      make("span", { class: "unseen" }, toldArrows(row)),
     );
-    element.style.setProperty("--level", Math.min(row.level - 1, 12));
-    row.element = element;
-    return element;
+    row.element = make("div", attributes, card);
+    row.element.style.setProperty("--level", Math.min(row.level - 1, 12));
+    return row.element;
   }
 
   function rowName(item) {
     if (item.kind === "alike") {
       const names = item.members.map((member) => shortened(member.name));
-      return say("range", { first: names[0], last: names[names.length - 1] });
+      return say("range", { first: names[0], last: names.at(-1) });
     }
     return item.kind === "arrays" ? count("arrays", item.members.length) : shortened(item.name);
   }
 
   /** Return what a row says beside its name. */
-  function remarks(item) {
-    const { kind, found, members, total: all } = item;
-    const arrays = all.arrays > 0 ? [count("arrays", all.arrays)] : [];
-    const said = {
-      array: () => [sizes(found), found.dtype, ...(found.is_coordinate ? [texts.coordinate] : [])],
-      group: () => arrays,
-      alike: () => [count("alike", members.length), ...arrays],
-      elsewhere: () => [count("places", members.length)],
-    }[kind]?.() ?? [];
-    const shown = said.map((text) => make("span", { class: "remark" }, shortened(text)));
-    return [...shown, ...conventionsOf(item).slice(0, 3).map(chip)];
+  function remarks({ kind, found, members, total }) {
+    const arrays = total.arrays > 0 ? [count("arrays", total.arrays)] : [];
+    if (kind === "group") return arrays;
+    if (kind === "alike") return [count("alike", members.length), ...arrays];
+    if (kind === "elsewhere") return [count("places", members.length)];
+    if (kind !== "array") return [];
+    return [sizes(found), found.dtype, ...(found.is_coordinate ? [texts.coordinate] : [])];
   }
 
   function chip({ name, tier }) {
@@ -520,8 +435,7 @@
 
   /** Return the conventions that an array, or the arrays of a group, follow, and how many do. */
   function conventionsOf(item) {
-    const { kind, members } = item;
-    if (kind === "alike") return conventionsOf(members[0]);
+    if (item.kind === "alike") return conventionsOf(item.members[0]);
     const found = new Map();
     for (const { name, tier } of [item, ...item.arrays].flatMap(declared)) {
       found.set(name, { name, tier, arrays: (found.get(name)?.arrays ?? 0) + 1 });
@@ -529,54 +443,46 @@
     return [...found.values()];
   }
 
-  function declared(item) {
-    return item.found?.conventions ?? [];
-  }
-
-  function sizes(array) {
-    const pairs = array.dims.map((name, index) => `${name} ${array.shape[index] ?? "?"}`);
+  function sizes({ dims, shape }) {
+    const pairs = dims.map((name, index) => `${name} ${shape[index] ?? "?"}`);
     return pairs.length > 0 ? pairs.join(" \u00d7 ") : texts.scalar;
   }
 
-  function badges(item) {
-    const problems = item.total.problems.size;
-    const kind = [...item.total.problems].some(isLoss) ? "badge problem" : "badge";
-    const bare = item.kind === "array" ? shortened(item.found.missing.join(", ")) : "";
-    return [
-      problems > 0 ? make("span", { class: kind }, count("problems", problems)) : null,
-      bare !== "" && problems === 0
-        ? make("span", { class: "badge lacking" }, say("without", { names: bare }))
-        : null,
-    ];
+  /** Return how many problems there are, or else which coordinates an array lacks. */
+  function badge({ kind, found, total: { problems } }) {
+    const missing = kind === "array" ? found.missing : [];
+    const number = count("problems", problems.size);
+    if (problems.size > 0) return marked([...problems].some(isLoss), number);
+    if (missing.length === 0) return null;
+    const names = shortened(missing.join(", "));
+    return make("span", { class: "badge lacking" }, say("without", { names }));
+  }
+
+  function marked(isWrong, text) {
+    return make("span", { class: isWrong ? "badge problem" : "badge" }, text);
   }
 
   /** Return whether a problem is one that costs something, and no choice or hint. */
-  function isLoss(problem) {
-    return problem.kind === "problem" || problem.kind === "metadata" || problem.lost !== "";
+  function isLoss({ kind, lost }) {
+    return kind === "problem" || kind === "metadata" || lost !== "";
   }
 
   // References as arrows between groups.
 
-  /** Return the row that an arrow begins or ends at: that of an array only if it is selected. */
-  function endOf(item, isExact) {
-    return nearestRow(isExact ? item : groupOf(item));
-  }
-
   /** Gather all references into arrows between rows, and count them. */
   function arrowsBetween() {
     const found = new Map();
-    for (const reference of explanation.references) {
-      if (!isShown(reference.from)) continue;
-      if (reference.to !== null && !isShown(groupOf(reference.to))) continue;
-      const isArray = selected?.kind === "array";
-      const isExact = isArray && [reference.from, reference.to].includes(selected);
-      const from = endOf(reference.from, isExact);
-      const to = reference.to === null ? null : endOf(reference.to, isExact);
-      const key = `${from.number} ${to === null ? "" : to.number}`;
-      if (!found.has(key)) found.set(key, { from, to, references: 0, fallbacks: 0 });
+    for (const { from, to, by_fallback: isFallback } of explanation.references) {
+      if (!isShown(from) || (to !== null && !isShown(groupOf(to)))) continue;
+      // The row of an array is an end only if it is selected.
+      const isExact = selected?.kind === "array" && [from, to].includes(selected);
+      const rowOf = (item) => item && nearestRow(isExact ? item : groupOf(item));
+      const [start, end] = [rowOf(from), rowOf(to)];
+      const key = `${start.number} ${end?.number ?? ""}`;
+      if (!found.has(key)) found.set(key, { from: start, to: end, references: 0, fallbacks: 0 });
       const arrow = found.get(key);
       arrow.references += 1;
-      arrow.fallbacks += reference.by_fallback ? 1 : 0;
+      arrow.fallbacks += isFallback ? 1 : 0;
     }
     return standingOut([...found.values()]);
   }
@@ -592,21 +498,30 @@
 
   /** Return in words which arrows begin and end at a row. */
   function toldArrows(row) {
-    const told = [];
-    for (const arrow of arrows) {
-      const number = count("references", arrow.references);
-      const isInside = arrow.from === row && arrow.to === row;
-      if (isInside) told.push(say("inside", { references: number }));
-      else if (arrow.from === row && arrow.to === null) {
-        told.push(say("nowhere", { references: number }));
-      } else if (arrow.from === row) {
-        told.push(say("to", { references: number, name: fullName(arrow.to.item) }));
-      } else if (arrow.to === row) {
-        told.push(say("from", { references: number, name: fullName(arrow.from.item) }));
-      }
-    }
-    if (told.length > TOLD) told.splice(TOLD, told.length, count("more", told.length - TOLD));
-    return told.map((text) => `; ${text}`).join("");
+    const told = arrows.filter(({ from, to }) => from === row || to === row).map((arrow) => {
+      const references = count("references", arrow.references);
+      if (arrow.from === arrow.to) return say("inside", { references });
+      if (arrow.to === null) return say("nowhere", { references });
+      const [key, end] = arrow.from === row ? ["to", arrow.to] : ["from", arrow.from];
+      return say(key, { references, name: fullName(end.item) });
+    });
+    return firstOf(told).map((text) => `; ${text}`).join("");
+  }
+
+  function pictureText() {
+    const told = arrows.filter(({ from, to }) => from !== to).map(({ from, to, references }) =>
+      say(to === null ? "arrowNowhere" : "arrow", {
+        references: count("references", references),
+        from: fullName(from.item),
+        name: to === null ? "" : fullName(to.item),
+      }),
+    );
+    return [texts.picture, ...firstOf(told)].join(" ");
+  }
+
+  function firstOf(told) {
+    const left = told.length - TOLD;
+    return left > 0 ? [...told.slice(0, TOLD), count("more", left)] : told;
   }
 
   function fullName(item) {
@@ -615,11 +530,8 @@
 
   /** Give all arrows to one target a lane, so that lanes of targets do not lie on one another. */
   function lanesOf() {
-    const targets = new Map();
-    for (const arrow of arrows) {
-      if (arrow.to !== null && arrow.to !== arrow.from) addTo(targets, arrow.to, arrow);
-    }
-    const lanes = [...targets].map(([to, ending]) => {
+    const joining = arrows.filter((arrow) => arrow.to !== null && arrow.to !== arrow.from);
+    const lanes = [...Map.groupBy(joining, (arrow) => arrow.to)].map(([to, ending]) => {
       const numbers = [to.number, ...ending.map((arrow) => arrow.from.number)];
       return { to, ending, top: Math.min(...numbers), bottom: Math.max(...numbers) };
     });
@@ -629,208 +541,129 @@
     for (const lane of lanes) {
       const isFree = (spans) =>
         spans.every((span) => lane.bottom < span.top || span.bottom < lane.top);
-      let place = taken.findIndex(isFree);
-      if (place < 0) place = taken.push([]) - 1;
-      taken[place].push(lane);
-      lane.place = place;
+      lane.place = taken.findIndex(isFree);
+      if (lane.place < 0) lane.place = taken.push([]) - 1;
+      taken[lane.place].push(lane);
     }
-    lanes.width = taken.length;
     return lanes;
   }
 
-  /** How far ports of a row are from one another. */
-  const PORT = 13;
-
   /** Say at which height each arrow leaves or meets its row, so that none crosses without need. */
-  function setPorts(lanes) {
-    const ports = new Map();
-    const addPort = (row, port) => addTo(ports, row, port);
+  function portsOf(lanes) {
+    const ports = arrows
+      .filter((arrow) => arrow.to === null)
+      .map((arrow) => ({ row: arrow.from, arrow, order: 1000 }));
+    const order = (lane, isAbove) => (isAbove ? lane.place : 2000 - lane.place);
     for (const lane of lanes) {
-      const up = lane.ending.some((arrow) => arrow.from.number < lane.to.number);
-      addPort(lane.to, { lane, order: up ? lane.place : 2000 - lane.place });
+      const isFromAbove = lane.ending.some((arrow) => arrow.from.number < lane.to.number);
+      lane.end = { row: lane.to, lane, order: order(lane, isFromAbove) };
+      ports.push(lane.end);
       for (const arrow of lane.ending) {
-        const order = arrow.from.number > lane.to.number ? lane.place : 2000 - lane.place;
-        addPort(arrow.from, { lane, arrow, order });
+        const isAbove = arrow.from.number > lane.to.number;
+        ports.push({ row: arrow.from, lane, arrow, order: order(lane, isAbove) });
       }
     }
-    for (const arrow of arrows) {
-      if (arrow.to === null) addPort(arrow.from, { arrow, order: 1000 });
-    }
-    for (const [row, all] of ports) {
-      all.sort((one, other) => one.order - other.order);
-      row.element.classList.add("joined");
-      row.element.style.minHeight = `${all.length * PORT + 10}px`;
-    }
-    return ports;
+    return Map.groupBy(ports.sort((one, other) => one.order - other.order), (port) => port.row);
   }
 
-  /** Say how far each lane is from the rows, numbers being before the first; return the width. */
-  function spread(lanes, width) {
-    const longest = Math.max(...arrows.map((arrow) => shownNumber(arrow).length));
-    const cross = arrows.some((arrow) => arrow.to === null) ? 12 : 0;
-    const first = 20 + 7 * longest + cross;
-    lanes.first = first;
-    const between = Math.min(16, (width * 0.4 - first) / Math.max(lanes.width, 1));
-    for (const lane of lanes) lane.distance = first + lane.place * between;
-    return first + lanes.width * between + 4;
-  }
-
-  function shownNumber(arrow) {
-    return arrow.references.toLocaleString(language);
+  /** Make room in rows for what leaves or meets them, and say where in the picture that is. */
+  function placePorts(ports) {
+    for (const [{ element }, all] of ports) {
+      element.classList.add("joined");
+      element.style.minHeight = `${all.length * PORT + 10}px`;
+    }
+    for (const [{ element }, all] of ports) {
+      const middle = element.offsetTop + element.offsetHeight / 2;
+      all.forEach((port, index) => {
+        port.y = middle + (index - (all.length - 1) / 2) * PORT;
+      });
+    }
   }
 
   function drawPicture() {
     const holder = byId("hierarchy");
-    const lanes = lanesOf();
-    for (const before of holder.querySelectorAll("svg")) before.remove();
+    holder.querySelector("svg")?.remove();
     const hasArrows = arrows.some((arrow) => arrow.to !== arrow.from);
-    const gutter = hasArrows ? spread(lanes, holder.clientWidth) : 0;
-    holder.style.setProperty("--gutter", `${gutter}px`);
-    const ports = setPorts(lanes);
-    for (const row of rows) {
-      row.top = row.element.offsetTop;
-      row.height = row.element.offsetHeight;
-      row.left = row.element.firstChild.offsetLeft;
-    }
-    for (const [row, all] of ports) {
-      all.forEach((port, index) => {
-        port.y = row.top + row.height / 2 + (index - (all.length - 1) / 2) * PORT;
-      });
-    }
-    const height = byId("tree").offsetHeight;
-    // Each holds on to its side, so that both stay right when the page becomes a printed one.
-    const left = { class: "branches", width: "100%", height, "aria-hidden": "true" };
-    const right = { class: "arrows", width: gutter, height, role: "img" };
-    right["aria-label"] = pictureText();
-    holder.append(draw("svg", left, ...branches()));
-    if (hasArrows) holder.append(draw("svg", right, ...drawnArrows(ports, lanes.first)));
     byId("legend").hidden = !hasArrows;
+    const lanes = lanesOf();
+    // Numbers stand before the first lane, and what leads nowhere ends there.
+    const longest = Math.max(...arrows.map((arrow) => inWords(arrow.references).length));
+    const first = 20 + 7 * longest + (arrows.some((arrow) => arrow.to === null) ? 12 : 0);
+    const number = Math.max(0, ...lanes.map((lane) => lane.place + 1));
+    const between = Math.min(16, (holder.clientWidth * 0.4 - first) / Math.max(number, 1));
+    for (const lane of lanes) lane.x = first + lane.place * between;
+    const width = hasArrows ? first + number * between + 4 : 0;
+    holder.style.setProperty("--gutter", `${width}px`);
+    const ports = portsOf(lanes);
+    placePorts(ports);
+    if (!hasArrows) return;
+    const attributes = { width, height: byId("tree").offsetHeight, role: "img" };
+    attributes["aria-label"] = pictureText();
+    const drawn = [...ports.values()].flat().flatMap((port) => drawnPort(port, first - 16));
+    // Numbers and heads lie on lines.
+    drawn.sort((one, other) => one.matches(".number, .head") - other.matches(".number, .head"));
+    holder.append(draw("svg", attributes, ...drawn));
   }
 
-  /** Draw which row is below which. */
-  function branches() {
-    const drawn = [];
-    for (const row of rows) {
-      const last = row.item.members.length > 0 && rows.findLast((below) => holds(row, below));
-      if (!last || !isOpen(row.item)) continue;
-      const x = last.left - 6.5;
-      const middles = rows.filter((below) => holds(row, below)).map(middle);
-      const stems = middles.map((y) => `M${x} ${y - 6}q0 6 6 6h1`);
-      const down = `M${x} ${row.top + row.height - 3}V${middles[middles.length - 1] - 6}`;
-      drawn.push(draw("path", { class: "branch", d: down + stems.join("") }));
+  /** Draw what leaves or meets a row: the head of a lane, a line to it, or one to nowhere. */
+  function drawnPort({ arrow, lane, y }, nowhere) {
+    // One of six colours, so that lanes beside one another differ.
+    const tone = lane && `tone-${lane.place % 6}`;
+    if (arrow === undefined) {
+      const isFaint = lane.ending.every((ending) => ending.weight === "faint");
+      const head = `head ${tone}${isFaint ? " faint" : ""}`;
+      return [draw("path", { class: head, d: `M1 ${y}l8 -4.5v9z` })];
     }
-    return drawn;
+    const { weight, fallbacks, references } = arrow;
+    const line =
+      lane === undefined
+        ? { class: `dead ${weight}`, d: `M0 ${y}H${nowhere - 2}M${nowhere} ${y - 4}l8 8m0 -8l-8 8` }
+        : {
+            class: `arrow ${tone} ${weight}${fallbacks > 0 ? " fallback" : ""}`,
+            d: turning(lane.x, y, lane.end.y),
+          };
+    const place = { class: `number ${weight}`, x: 9, y: y + 3.5 };
+    const number = references > 1 ? [draw("text", place, inWords(references))] : [];
+    return [draw("path", line), ...number];
   }
 
-  function holds(row, below) {
-    return below.item.holder === row.item && below.level === row.level + 1;
-  }
-
-  function middle(row) {
-    return Math.round(row.top + row.height / 2) + 0.5;
-  }
-
-  function drawnArrows(ports, first) {
-    const lines = [];
-    const marks = [];
-    for (const port of [...ports.values()].flat()) {
-      const { arrow, lane } = port;
-      if (arrow === undefined) {
-        marks.push(arrowHead(port));
-      } else if (lane === undefined) {
-        lines.push(deadEnd(port, first - 16));
-      } else {
-        const end = ports.get(lane.to).find((other) => isEndOf(other, lane));
-        lines.push(arrowLine(port, end));
-      }
-      if (arrow?.references > 1) marks.push(numberAt(port));
-    }
-    return [...lines, ...marks];
-  }
-
-  function isEndOf(port, lane) {
-    return port.lane === lane && port.arrow === undefined;
-  }
-
-  function arrowLine(port, end) {
-    const { weight, fallbacks } = port.arrow;
-    const x = port.lane.distance;
-    const turn = end.y < port.y ? -1 : 1;
-    const radius = Math.min(8, Math.abs(end.y - port.y) / 2);
-    return draw("path", {
-      class: `arrow ${tone(port.lane)} ${weight}${fallbacks > 0 ? " fallback" : ""}`,
-      d:
-        `M0 ${port.y}H${x - radius}q${radius} 0 ${radius} ${turn * radius}` +
-        `V${end.y - turn * radius}q0 ${turn * radius} ${-radius} ${turn * radius}H7`,
-    });
-  }
-
-  function arrowHead(port) {
-    const isFaint = port.lane.ending.every((arrow) => arrow.weight === "faint");
-    return draw("path", {
-      class: `head ${tone(port.lane)}${isFaint ? " faint" : ""}`,
-      d: `M1 ${port.y}l8 -4.5v9z`,
-    });
-  }
-
-  function deadEnd(port, x) {
-    const { weight } = port.arrow;
-    const cross = `M${x} ${port.y - 4}l8 8m0 -8l-8 8`;
-    return draw("path", { class: `dead ${weight}`, d: `M0 ${port.y}H${x - 2}${cross}` });
-  }
-
-  function numberAt(port) {
-    const place = { class: `number ${port.arrow.weight}`, x: 9, y: port.y + 3.5 };
-    return draw("text", place, shownNumber(port.arrow));
-  }
-
-  /** Return one of six colours, so that lanes beside one another differ. */
-  function tone(lane) {
-    return `tone-${lane.place % 6}`;
-  }
-
-  function pictureText() {
-    const told = arrows
-      .filter((arrow) => arrow.to !== arrow.from)
-      .map((arrow) => {
-        const values = {
-          references: count("references", arrow.references),
-          from: fullName(arrow.from.item),
-          name: arrow.to === null ? "" : fullName(arrow.to.item),
-        };
-        return say(arrow.to === null ? "arrowNowhere" : "arrow", values);
-      });
-    if (told.length > TOLD) told.splice(TOLD, told.length, count("more", told.length - TOLD));
-    return [texts.picture, ...told].join(" ");
+  /** Return the path of a line that goes out to a lane, along it, and back to the rows. */
+  function turning(x, from, to) {
+    const turn = to < from ? -1 : 1;
+    const radius = Math.min(8, Math.abs(to - from) / 2);
+    return (
+      `M0 ${from}H${x - radius}q${radius} 0 ${radius} ${turn * radius}` +
+      `V${to - turn * radius}q0 ${turn * radius} ${-radius} ${turn * radius}H7`
+    );
   }
 
   // Details of what is selected.
 
   function showDetails() {
-    const details = byId("details");
-    details.replaceChildren();
-    if (selected !== null) filled(details, {}, detailsOf(selected));
-    details.hidden = selected === null;
-    document.body.classList.toggle("selected", selected !== null);
+    const isAny = selected !== null;
+    byId("details").replaceChildren(...(isAny ? detailsOf(selected) : []));
+    byId("details").hidden = !isAny;
+    document.body.classList.toggle("selected", isAny);
   }
 
   function detailsOf(item) {
-    const close = make("button", { type: "button", class: "close" }, "\u00d7");
-    close.setAttribute("aria-label", texts.close);
-    close.addEventListener("click", () => select(null));
-    const title = make("h2", { id: "details-title" }, text(item.path));
-    const kind = make("p", { class: "kind" }, texts[item.kind]);
-    const about = { array: aboutArray, group: aboutGroup }[item.kind];
-    return [close, kind, title, ...(about?.(item) ?? []), ...aboutReferences(item)];
+    const label = { class: "close", "aria-label": texts.close };
+    const about = { array: aboutArray, group: aboutGroup }[item.kind]?.(item) ?? [];
+    return [
+      button(label, () => select(null), "\u00d7"),
+      make("p", { class: "kind" }, texts[item.kind]),
+      make("h2", { id: "details-title" }, text(item.path)),
+      ...about,
+      ...aboutReferences(item),
+    ].filter((part) => part !== null);
   }
 
-  function aboutArray(array) {
-    const { found, parent } = array;
+  function aboutArray({ found, parent, problems, hints }) {
     const given = parent.found.coordinates.filter(
       ({ name, arrays }) => found.coordinates.includes(name) || arrays.includes(found.path),
     );
     return [
-      section("problems", [...array.problems, ...array.hints], aboutProblem),
+      section("problems", [...problems, ...hints], aboutProblem),
       facts([
         [texts.dimensions, text(sizes(found))],
         [texts.type, text(found.dtype)],
@@ -839,34 +672,29 @@
         [texts.group, link(parent)],
       ]),
       section("conventions", found.conventions, aboutConvention),
-      section("coordinates", given, (coordinate) => aboutCoordinate(coordinate)),
+      section("coordinates", given, aboutCoordinate),
     ];
   }
 
   function aboutGroup(group) {
-    const { found, total: all } = group;
+    const { found, total, arrays, groups } = group;
+    const number = ({ arrays: all }) => [" ", count("arrays", all)];
     return [
-      section("problems", [...all.problems], aboutProblem),
-      facts([[texts.arraysBelow, text(all.arrays.toLocaleString(language))]]),
-      section("conventions", conventionsOf(group), (convention) => [
-        chip(convention),
-        " ",
-        count("arrays", convention.arrays),
-      ]),
+      section("problems", [...total.problems], aboutProblem),
+      facts([[texts.arraysBelow, text(inWords(total.arrays))]]),
+      section("conventions", conventionsOf(group), (one) => [chip(one), ...number(one)]),
       section("coordinates", found?.coordinates ?? [], aboutCoordinate),
-      section("arrays", group.arrays, (array) => [link(array), " ", text(sizes(array.found))]),
-      section("groups", group.groups, (below) => [link(below)]),
+      section("arrays", arrays, (array) => [link(array), " ", text(sizes(array.found))]),
+      section("groups", groups, (below) => [link(below)]),
     ];
   }
 
   /** Tell the references of a node; a group has those of its arrays, too. */
   function aboutReferences(item) {
-    const parts = [item, ...item.arrays];
-    const outgoing = new Set(parts.flatMap((part) => part.outgoing));
-    const incoming = new Set(parts.flatMap((part) => part.incoming));
+    const all = (key) => [...new Set([item, ...item.arrays].flatMap((part) => part[key]))];
     return [
-      section("references", [...outgoing], aboutReference),
-      section("referredBy", [...incoming], ({ source, from }) => [placed(source, from)]),
+      section("references", all("outgoing"), aboutReference),
+      section("referredBy", all("incoming"), ({ source, from }) => [placed(source, from)]),
     ];
   }
 
@@ -877,7 +705,7 @@
     const named = others.slice(0, NAMED).flatMap((array) => [" ", link(array)]);
     const left = others.length > NAMED ? ` ${count("more", others.length - NAMED)}` : "";
     return [
-      make("span", { class: isLoss(problem) ? "badge problem" : "badge" }, visible(kind)),
+      marked(isLoss(problem), visible(kind)),
       " ",
       text(isSaid ? told : withoutPlace(told, place)),
       lost === "" ? null : line(say("lost", { lost })),
@@ -894,13 +722,12 @@
 
   function aboutConvention(convention) {
     const { tier, declared_in: declaredIn } = convention;
-    const where = nodes.get(declaredIn);
-    const node = where === undefined ? text(declaredIn ?? "") : link(where);
+    const where = nodes.has(declaredIn) ? link(nodes.get(declaredIn)) : text(declaredIn ?? "");
     return [
       chip(convention),
       " ",
       texts[tier] ?? visible(tier),
-      line(...(declaredIn === null ? [texts.undeclared] : [texts.declaredIn, " ", node])),
+      line(...(declaredIn === null ? [texts.undeclared] : [texts.declaredIn, " ", where])),
     ];
   }
 
@@ -916,7 +743,6 @@
       text(`(${dims.join(", ")})`),
       " ",
       make("span", { class: "chip kind" }, texts[kind] ?? visible(kind)),
-      isIndex ? " " : null,
       isIndex ? make("span", { class: "remark" }, texts.index) : null,
       told === "" ? null : line(text(told)),
       origin === null ? null : line(texts.storedIn, " ", placed(origin, nodeAt(origin))),
@@ -930,20 +756,19 @@
       make("code", {}, text(target)),
       line(texts.at, " ", placed(source, from)),
       to === null
-        ? line(make("span", { class: "badge problem" }, texts.leadsNowhere))
+        ? line(marked(true, texts.leadsNowhere))
         : line(texts.leadsTo, " ", placed(reference.leads_to, to)),
-      reference.by_fallback ? line(make("span", { class: "badge" }, texts.byFallback)) : null,
+      reference.by_fallback ? line(marked(false, texts.byFallback)) : null,
       told === "" ? null : line(text(told)),
     ];
   }
 
   /** Make a place: a button that leads to its node, and the pointer into its document. */
-  function placed(place, item) {
-    const isHere = place.store === null && item.path === place.node;
-    const where = place.store === null ? place.node : `${place.store}|${place.node}`;
-    const shown = make("span", { class: "place" }, isHere ? link(item) : text(where));
-    if (place.pointer !== "") shown.append(make("code", {}, text(`#${place.pointer}`)));
-    return shown;
+  function placed({ store, node: path, pointer }, item) {
+    const isHere = store === null && item.path === path;
+    const where = isHere ? link(item) : text(store === null ? path : `${store}|${path}`);
+    const rest = pointer === "" ? null : make("code", {}, text(`#${pointer}`));
+    return make("span", { class: "place" }, where, rest);
   }
 
   function text(shown) {
@@ -955,9 +780,7 @@
   }
 
   function link(item) {
-    const button = make("button", { type: "button", class: "link" }, text(item.path));
-    button.addEventListener("click", () => reveal(item));
-    return button;
+    return button({ class: "link" }, () => reveal(item), text(item.path));
   }
 
   function facts(pairs) {
@@ -969,48 +792,45 @@
   /** Make a list under a heading that counts it, in batches; nothing of an empty one. */
   function section(key, items, about) {
     if (items.length === 0) return null;
-    const list = make("ul", {});
-    const number = make("span", {}, items.length.toLocaleString(language));
+    const list = make("ul");
+    const number = make("span", {}, inWords(items.length));
     const heading = make("h3", {}, `${texts[`${key}Title`]} `, number);
     const shown = make("section", { class: key }, heading, list);
     const addBatch = (from) => {
       const next = items.slice(from, from + BATCH);
       list.append(...next.map((item) => filled(make("li"), {}, about(item))));
       const left = items.length - from - next.length;
-      if (left > 0) shown.append(moreButton(left, () => addBatch(from + next.length)));
+      const showMore = (pressed) => {
+        pressed.remove();
+        addBatch(from + next.length);
+      };
+      if (left > 0) shown.append(button({ class: "more" }, showMore, count("more", left)));
     };
     addBatch(0);
     return shown;
   }
 
-  function moreButton(left, run) {
-    const button = make("button", { type: "button", class: "more" }, count("more", left));
-    button.addEventListener("click", () => {
-      button.remove();
-      run();
-    });
-    return button;
-  }
-
   // What users do.
+
+  function showActive(item) {
+    active = item;
+    show();
+    focusActive();
+  }
 
   function select(item) {
     selected = item;
-    if (item !== null) active = item;
-    show();
+    showActive(item ?? active);
     showDetails();
-    focusActive();
   }
 
   /** Unfold all around a node, or show all again if it is filtered out, and select it. */
   function reveal(item) {
     if (!isShown(item)) resetFilters();
-    for (let holder = item.holder ?? item.parent; holder !== null; holder = holder.holder) {
-      opened.add(holder.path);
-    }
     for (let inner = item; inner.holder !== null; inner = inner.holder) {
-      const needed = inner.holder.members.indexOf(inner) + 1;
-      limits.set(inner.holder.path, Math.max(needed, limits.get(inner.holder.path) ?? BATCH));
+      const { path, members } = inner.holder;
+      opened.add(path);
+      limits.set(path, Math.max(members.indexOf(inner) + 1, limits.get(path) ?? BATCH));
     }
     select(item);
   }
@@ -1018,11 +838,10 @@
   /** Do what a row is for: show its details, fold or unfold it, show more. */
   function activate(item) {
     if (item.kind === "more") {
-      const shown = limits.get(item.holder.path) ?? BATCH;
-      active = item.holder.members[shown];
-      limits.set(item.holder.path, shown + BATCH);
-      show();
-      focusActive();
+      const { path, members } = item.holder;
+      const shown = limits.get(path) ?? BATCH;
+      limits.set(path, shown + BATCH);
+      showActive(members[shown]);
     } else if (isPseudo(item) || item === elsewhere || item === selected) {
       toggle(item);
     } else {
@@ -1033,11 +852,8 @@
 
   function toggle(item) {
     if (item.members.length === 0) return;
-    if (opened.has(item.path)) opened.delete(item.path);
-    else opened.add(item.path);
-    active = item;
-    show();
-    focusActive();
+    if (!opened.delete(item.path)) opened.add(item.path);
+    showActive(item);
   }
 
   function focusActive() {
@@ -1056,17 +872,13 @@
 
   function onKey(event) {
     if (event.ctrlKey || event.altKey || event.metaKey) return;
-    const row = nearestRow(active);
-    const { item, number } = row;
+    const { item, number } = nearestRow(active);
     const keys = {
       ArrowDown: () => moveTo(number + 1),
       ArrowUp: () => moveTo(number - 1),
       Home: () => moveTo(0),
       End: () => moveTo(rows.length - 1),
-      ArrowRight: () => {
-        if (isOpen(item)) moveTo(number + 1);
-        else toggle(item);
-      },
+      ArrowRight: () => (isOpen(item) ? moveTo(number + 1) : toggle(item)),
       ArrowLeft: () => {
         if (isOpen(item)) toggle(item);
         else if (item.holder !== null) moveTo(nearestRow(item.holder).number);
@@ -1089,25 +901,24 @@
     if (next !== undefined) moveTo(next.number);
   }
 
-  function onClick(event) {
-    const element = event.target.closest("[role=treeitem]");
+  function onClick({ target }) {
+    const element = target.closest("[role=treeitem]");
     if (element === null) return;
     const { item } = rows[Number(element.id.slice("row-".length))];
-    if (event.target.closest(".twisty:not(.none)") !== null) toggle(item);
+    if (target.closest(".twisty:not(.none)") !== null) toggle(item);
     else activate(item);
   }
 
-  function onEscape(event) {
-    if (event.key !== "Escape") return;
+  function onEscape({ key }) {
+    if (key !== "Escape") return;
     if (byId("search").value !== "") resetFilters();
     else if (selected !== null) select(null);
   }
 
   function resetFilters() {
-    byId("search").value = "";
-    byId("convention").value = "";
-    asked.flags.clear();
-    for (const button of byId("flags").children) button.setAttribute("aria-pressed", "false");
+    byId("filters").reset();
+    asked.clear();
+    for (const flag of byId("flags").children) flag.setAttribute("aria-pressed", "false");
     applyFilters();
   }
 
@@ -1116,71 +927,71 @@
   function makeFlags() {
     for (const [key, holds] of Object.entries(flags)) {
       const number = [...allGroups, ...allArrays].filter(holds).length;
-      if (number === 0) continue;
-      const button = make("button", { type: "button", "aria-pressed": "false" });
-      button.append(texts[`${key}Flag`], " ", make("span", {}, number.toLocaleString(language)));
-      button.addEventListener("click", () => {
-        const isOn = !asked.flags.delete(key);
-        if (isOn) asked.flags.add(key);
-        button.setAttribute("aria-pressed", String(isOn));
+      const toggleFlag = (pressed) => {
+        const isOn = !asked.delete(key);
+        if (isOn) asked.add(key);
+        pressed.setAttribute("aria-pressed", String(isOn));
         applyFilters();
-      });
-      byId("flags").append(button);
+      };
+      const contents = [`${texts[`${key}Flag`]} `, make("span", {}, inWords(number))];
+      const flag = button({ "aria-pressed": "false" }, toggleFlag, ...contents);
+      if (number > 0) byId("flags").append(flag);
     }
   }
 
   function makeConventions() {
-    const names = new Set(
-      allArrays.flatMap(declared).map((convention) => convention.name),
-    );
-    const option = (name) => make("option", { value: name }, shortened(name));
-    const options = [...names].sort().map(option);
+    const names = [...new Set(allArrays.flatMap(declared).map(({ name }) => name))].sort();
+    const options = names.map((name) => make("option", { value: name }, shortened(name)));
     byId("convention").append(make("option", { value: "" }, texts.anyConvention), ...options);
-    byId("convention").hidden = names.size === 0;
+    byId("convention").hidden = names.length === 0;
   }
 
   function makeSummary() {
     const { references, problems } = explanation;
-    const broken = references.filter((reference) => reference.leads_to === null).length;
+    const broken = references.filter((reference) => reference.to === null).length;
     const parts = [
       say("format", { number: explanation.zarr_format }),
       explanation.is_consolidated ? texts.consolidated : texts.notConsolidated,
       count("groups", allGroups.length),
       count("arrays", allArrays.length),
       count("references", references.length),
-      broken > 0 ? count("broken", broken) : null,
+      ...(broken > 0 ? [count("broken", broken)] : []),
       count("problems", problems.length),
     ];
-    byId("summary").append(
-      ...parts.filter((part) => part !== null).map((part) => make("span", {}, part)),
-    );
+    byId("summary").append(...parts.map((part) => make("span", {}, part)));
   }
 
   /** Say what the lines of the picture mean. */
   function makeLegend() {
     const isAny = (holds) => explanation.references.some(holds);
-    const meant = {
-      legendTo: true,
-      legendFallback: isAny((reference) => reference.by_fallback),
-      legendNowhere: isAny((reference) => reference.to === null),
-    };
-    const lines = {
-      legendTo: [["arrow tone-0", "M1 7H24"], ["head tone-0", "M31 7l-8 -4.5v9z"]],
-      legendFallback: [["arrow tone-0 fallback", "M1 7H24"], ["head tone-0", "M31 7l-8 -4.5v9z"]],
-      legendNowhere: [["dead", "M1 7H18M20 3l8 8m0 -8l-8 8"]],
-    };
-    for (const [key, paths] of Object.entries(lines).filter(([key]) => meant[key])) {
+    const head = ["head tone-0", "M31 7l-8 -4.5v9z"];
+    const meant = [
+      ["legendTo", true, ["arrow tone-0", "M1 7H24"], head],
+      ["legendFallback", isAny((it) => it.by_fallback), ["arrow tone-0 fallback", "M1 7H24"], head],
+      ["legendNowhere", isAny((it) => it.to === null), ["dead", "M1 7H18M20 3l8 8m0 -8l-8 8"]],
+    ];
+    for (const [key, , ...paths] of meant.filter(([, isThere]) => isThere)) {
       const drawn = paths.map(([name, d]) => draw("path", { class: name, d }));
       const sign = draw("svg", { width: 32, height: 14, "aria-hidden": "true" }, ...drawn);
       byId("legend").append(make("span", {}, sign, texts[key]));
     }
   }
 
+  /** Tell a notebook how high the page is. */
+  function tellHeight() {
+    const { offsetHeight: zarrXgroupHeight } = document.body;
+    window.parent.postMessage({ zarrXgroupHeight }, "*");
+  }
+
   function start() {
-    for (const group of explanation.groups) addGroup(group);
-    for (const reference of explanation.references) addReference(reference);
-    for (const problem of explanation.problems) addProblem(problem);
-    sumUp();
+    explanation.groups.forEach(addGroup);
+    explanation.references.forEach(addReference);
+    explanation.problems.forEach(addProblem);
+    // Parents come before children.
+    const groups = [...allGroups, elsewhere, ...elsewhere.groups].reverse();
+    for (const item of [...allArrays, ...groups]) sumUp(item);
+    byId("otherwise").remove();
+    byId("whole").hidden = false;
     makeSummary();
     makeFlags();
     makeConventions();
@@ -1191,7 +1002,10 @@
     byId("convention").addEventListener("change", applyFilters);
     byId("filters").addEventListener("submit", (event) => event.preventDefault());
     document.addEventListener("keydown", onEscape);
-    if (isWide.matches) selected = root;
+    const isFramed = window.parent !== window;
+    document.body.classList.toggle("framed", isFramed);
+    // Where there is room for details beside the tree. Frames begin with whatever width.
+    if (!isFramed && window.matchMedia("(min-width: 1000px)").matches) selected = root;
     applyFilters();
     showDetails();
     let { clientWidth: width } = byId("hierarchy");
@@ -1200,6 +1014,7 @@
       width = byId("hierarchy").clientWidth;
       drawPicture();
     }).observe(byId("hierarchy"));
+    if (isFramed) new ResizeObserver(tellHeight).observe(document.body);
   }
 
   start();

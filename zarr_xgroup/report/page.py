@@ -1,32 +1,70 @@
-"""The HTML page of an explanation: one file that needs nothing else.
+"""The HTML page of an explanation: one file that needs nothing else, or a frame of a notebook.
 
 ``page.html``, ``page.css`` and ``page.js`` beside this module are its parts. The explanation is
-put into it as JSON, and the script makes text of that, never markup. The page forbids itself
-anything but its own style and script (Content Security Policy): it asks no network.
+put into it as JSON, compressed, and the script makes text of that, never markup. The page forbids
+itself anything but its own style and script (Content Security Policy): it asks no network.
 """
 
 import base64
 import hashlib
 import html
 import json
+import zlib
 from collections.abc import Callable
 from importlib import resources
 from string import Template
 
 from zarr_xgroup.i18n import _, language, ngettext
-from zarr_xgroup.report.explanation import Explanation, JsonValue
+from zarr_xgroup.report.explanation import FoundStore, JsonValue
+from zarr_xgroup.report.folding import likeness
 from zarr_xgroup.report.printable import printable
 
 #: For how many numbers a text in the plural says which form they take; rules repeat each 100.
 _NUMBERS = 200
 
+#: How many letters the frame of a notebook may have: they are saved with it.
+_MOST_IN_NOTEBOOK = 300_000
 
-def page(explanation: Explanation) -> str:
+#: A frame that may do nothing but run its script, and the text that shows where there is no frame.
+#: The frame says how high the page is, and becomes as high up to a limit.
+_FRAME = """\
+<style>.zarr-xgroup + pre { display: none }</style>\
+<iframe class="zarr-xgroup" sandbox="allow-scripts" srcdoc='$page' style="display: block; \
+box-sizing: border-box; width: 100%; height: 480px; border: 0; resize: vertical"></iframe>\
+<pre>$text</pre>\
+<script>
+if (!window.zarrXgroup) addEventListener("message", window.zarrXgroup = ({ source, data }) => {
+  for (const frame of document.querySelectorAll("iframe.zarr-xgroup"))
+    if (frame.contentWindow === source && Number.isFinite(data?.zarrXgroupHeight))
+      frame.style.height = Math.min(data.zarrXgroupHeight, 900) + "px";
+});
+</script>"""
+
+
+def framed(found: FoundStore, text: str) -> str:
+    """Return the page of an explanation in a frame, as a notebook shows it.
+
+    Parameters
+    ----------
+    found : FoundStore
+        What was found.
+    text : str
+        The same as text: what shows where frames or scripts do not, or if the page is too large.
+    """
+    inside = _page(found, text).replace("&", "&amp;").replace("'", "&#39;")
+    whole = Template(_FRAME).substitute(page=inside, text=html.escape(text))
+    if len(whole) <= _MOST_IN_NOTEBOOK:
+        return whole
+    hint = _("The page of it is too large for a notebook: xgroup explain --html writes it.")
+    return f"<pre>{html.escape(text)}\n\n{html.escape(hint)}</pre>"
+
+
+def page(found: FoundStore) -> str:
     """Return an explanation as an HTML page, in the user's language.
 
     Parameters
     ----------
-    explanation : Explanation
+    found : FoundStore
         What `explain` returned.
 
     Returns
@@ -34,12 +72,18 @@ def page(explanation: Explanation) -> str:
     str
         The file, in ASCII letters only: it means the same in whatever encoding it is written.
     """
+    return _page(found, _("This page needs JavaScript, which this browser does not run."))
+
+
+def _page(found: FoundStore, otherwise: str) -> str:
+    """Return the page, with a text that shows where its script does not run."""
     style, script = _part("page.css"), _part("page.js")
     texts = _texts()
     shown = {
-        "title": _("What {store} says").format(store=printable(explanation.store)),
-        "store": printable(explanation.store),
+        "title": _("What {store} says").format(store=printable(found.store)),
+        "store": printable(found.store),
         "language": language(),
+        "otherwise": otherwise,
         **{name: texts.pop(name) for name in _IN_TEMPLATE},
     }
     counts: dict[str, JsonValue] = {name: _forms(form) for name, form in _counts().items()}
@@ -49,8 +93,13 @@ def page(explanation: Explanation) -> str:
         style_hash=_hash(style),
         script=script,
         script_hash=_hash(script),
-        data=_as_json(
-            {"explanation": explanation.to_dict(), "texts": dict(texts), "counts": counts}
+        data=_compressed(
+            {
+                "explanation": found.to_dict(),
+                "alike": list(likeness(found)),
+                "texts": dict(texts),
+                "counts": counts,
+            }
         ),
     )
     return whole.encode("ascii", "xmlcharrefreplace").decode()
@@ -66,10 +115,10 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(digest).decode()}"
 
 
-def _as_json(value: dict[str, JsonValue]) -> str:
-    """Return JSON in which no letter means anything to HTML."""
+def _compressed(value: dict[str, JsonValue]) -> str:
+    """Return JSON as letters that mean nothing to HTML."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+    return base64.b64encode(zlib.compress(text.encode("ascii"), 9)).decode()
 
 
 def _forms(form: Callable[[int], str]) -> JsonValue:
@@ -80,7 +129,7 @@ def _forms(form: Callable[[int], str]) -> JsonValue:
 
 
 #: The texts that the template shows; the script is given the others.
-_IN_TEMPLATE = ("convention", "filters", "hierarchy", "no_script", "search", "show_only")
+_IN_TEMPLATE = ("convention", "filters", "hierarchy", "search", "show_only")
 
 
 def _texts() -> dict[str, str]:
@@ -90,7 +139,6 @@ def _texts() -> dict[str, str]:
 
 def _of_frame() -> dict[str, str]:
     return {
-        "no_script": _("This page needs JavaScript, which this browser does not run."),
         "filters": _("Search and filter"),
         "search": _("Search paths, dimensions, coordinates, CRS"),
         "show_only": _("Show only"),

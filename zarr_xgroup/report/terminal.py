@@ -6,10 +6,11 @@ What others wrote into a store is never taken for markup or for control sequence
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TextIO
@@ -17,30 +18,36 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
+from zarr_xgroup.findings import listed, shortened
 from zarr_xgroup.i18n import _, ngettext
 from zarr_xgroup.report.explanation import (
-    Explanation,
     FoundArray,
     FoundConvention,
     FoundCoordinate,
     FoundCrs,
     FoundProblem,
     FoundReference,
+    FoundStore,
     Place,
 )
-from zarr_xgroup.report.folding import ArrayRow, GroupRow, fold, merged
+from zarr_xgroup.report.folding import ArrayRow, GroupRow, fold
 from zarr_xgroup.report.printable import printable
-from zarr_xgroup.report.verdict import Mistake, Verdict
+from zarr_xgroup.report.verdict import Mistake
 
 #: The narrowest terminal that has room for two columns.
 TWO_COLUMNS = 80
 _NARROWEST = 20
 
+#: How wide a text is that no terminal asks for, and how many lines its tree takes at most.
+_WIDTH_OF_TEXT = 100
+_LINES_OF_TEXT = 120
+
 #: How many names of things that are alike are shown, and how many letters of each.
 _MOST_NAMES = 4
 _LONGEST_NAME = 100
-#: How many problems, mistakes, and places of one mistake are shown.
+#: How many problems, mistakes, and places of one mistake are shown, and how many letters of a problem.
 _MOST_TOLD = 20
+_LONGEST_PROBLEM = 1000
 _MOST_PLACES = 3
 
 _KIND_STYLES: Mapping[str, str] = {
@@ -60,13 +67,15 @@ class StreamConsole(Console):
     stream : TextIO
         Where to draw. If it is no terminal, or ``NO_COLOR`` is set (https://no-color.org), what is
         drawn has no escape sequences.
+    width : int, optional
+        How wide lines are at most. Default: as wide as the terminal.
     """
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, width: int | None = None) -> None:
         is_drawn = is_for_drawing(stream)
         super().__init__(
             file=stream,
-            width=max(shutil.get_terminal_size().columns, _NARROWEST),
+            width=width or max(shutil.get_terminal_size().columns, _NARROWEST),
             force_terminal=is_drawn,
             force_jupyter=False,
             color_system="auto" if is_drawn else None,
@@ -88,10 +97,7 @@ def is_for_drawing(stream: TextIO) -> bool:
 
 def said(text: str, style: str = "", *, longest: int | None = None) -> Text:
     """Return a text that may come from a store as one that can be drawn."""
-    shown = printable(text)
-    if longest is not None and len(shown) > longest:
-        half = (longest - 3) // 2
-        shown = f"{shown[: longest - 3 - half]}...{shown[len(shown) - half :]}"
+    shown = printable(text) if longest is None else shortened(printable(text), longest)
     # As a span: the style of a whole text would go over to what is added to it.
     return Text().append(shown, style)
 
@@ -129,6 +135,12 @@ def print_lines(console: Console, lines: Iterable[Text]) -> None:
     """Print lines that are wrapped already."""
     for line in lines:
         console.print(line, no_wrap=True, overflow="ignore", crop=False)
+
+
+def as_text(draw: Callable[[Console], Iterable[Text]]) -> str:
+    """Return what is drawn as text: it has no colours, and is as wide wherever it is printed."""
+    console = StreamConsole(io.StringIO(), _WIDTH_OF_TEXT)
+    return "\n".join(line.plain for line in draw(console))
 
 
 # A tree, and what is said of its nodes beside it.
@@ -211,53 +223,79 @@ def _cut(guides: str, width: int) -> str:
 # Explanations.
 
 
-def print_explanation(
-    console: Console, explanation: Explanation, *, is_whole: bool = False
-) -> None:
-    """Draw what was found in a store: its tree, coordinates and references beside it, problems."""
-    print_lines(console, _Drawing(console, explanation, is_whole=is_whole).lines())
+def explanation_lines(
+    console: Console, found: FoundStore, *, is_whole: bool = False, is_text: bool = False
+) -> Iterator[Text]:
+    """Yield the lines that tell of a store: its tree, what stands beside it, and problems.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+        Where they are drawn.
+    found : FoundStore
+        What was found in the store.
+    is_whole : bool
+        Whether nothing is folded.
+    is_text : bool
+        Whether they are text that Python prints: of a bounded number of lines, and without a word
+        of options that the command has.
+    """
+    yield from _Drawing(console, found, is_whole=is_whole, is_text=is_text).lines()
 
 
 class _Drawing:
-    """Draws an explanation."""
+    """Draws what was found in a store."""
 
-    def __init__(self, console: Console, explanation: Explanation, *, is_whole: bool) -> None:
+    def __init__(
+        self, console: Console, found: FoundStore, *, is_whole: bool, is_text: bool
+    ) -> None:
         self._console = console
-        self._explanation = explanation
+        self._found = found
         self._is_whole = is_whole
+        self._most_lines = _LINES_OF_TEXT if is_text else None
+        self._option = "" if is_text else " (--all)"
         self._guides = _Guides.of(console)
-        self._problems = merged(explanation.problems)
 
     def lines(self) -> Iterator[Text]:
         """Yield all lines."""
         yield from self._wrapped(self._heading())
         yield Text()
-        root = fold(self._explanation, self._problems, is_whole=self._is_whole)
+        root = fold(self._found, is_whole=self._is_whole)
         if root is not None:
-            yield from _tree_lines(self._console, list(self._rows(root)))
+            lines = list(_tree_lines(self._console, list(self._rows(root))))
+            yield from lines[: self._most_lines]
+            if more := len(lines[self._most_lines or len(lines) :]):
+                text = ngettext("{count} more line", "{count} more lines", more)
+                yield self._more(text, more)
             yield Text()
         yield from self._told()
         yield from self._wrapped(self._summary())
 
-    def _wrapped(self, text: Text) -> list[Text]:
-        return wrapped(self._console, text, self._console.width)
+    def _wrapped(self, text: Text, indent: int = 2) -> list[Text]:
+        return wrapped(self._console, text, self._console.width, indent)
 
     def _heading(self) -> Text:
-        found = self._explanation
+        found = self._found
         facts = [f"Zarr v{found.zarr_format}"]
         facts.append(_("consolidated") if found.is_consolidated else _("not consolidated"))
         dot = f" {self._guides.dot} "
         return said(found.store, "bold") + said(dot + dot.join(facts), "dim")
 
     def _summary(self) -> Text:
-        groups = self._explanation.groups
-        counts = Counter(arrays=sum(len(group.arrays) for group in groups), groups=len(groups))
-        counts["references"] = len(self._explanation.references)
-        counts["problems"] = len(self._problems)
         text = _(
             "Groups: {groups}. Arrays: {arrays}. References: {references}. Problems: {problems}."
         )
+        counts = {
+            "groups": len(self._found.groups),
+            "arrays": sum(len(group.arrays) for group in self._found.groups),
+            "references": len(self._found.references),
+            "problems": len(self._found.problems),
+        }
         return said(text.format(**counts), "dim")
+
+    def _more(self, text: str, count: int) -> Text:
+        """Return the line that says how much more there is."""
+        return said(f"{self._guides.ellipsis} {text.format(count=count)}{self._option}", "dim")
 
     # The tree.
 
@@ -286,28 +324,23 @@ class _Drawing:
             inside.append((None, self._of_array(array, known, above)))
             if not array.arrays[0].is_coordinate:
                 above.update(array.arrays[0].coordinates)
-        if group.hidden_arrays:
-            inside.append((None, self._hidden(group.hidden_arrays)))
+        if more := group.hidden_arrays:
+            text = ngettext("{count} more array", "{count} more arrays", more)
+            inside.append((None, _Row(self._more(text, more))))
         for below in group.groups:
             name = below.group.path.rpartition("/")[2]
             inside.append((below, self._of_group(below, name)))
-        if group.hidden_groups:
-            text = ngettext("{count} more group", "{count} more groups", group.hidden_groups)
-            inside.append((None, self._more(text, group.hidden_groups)))
+        if more := group.hidden_groups:
+            text = ngettext("{count} more group", "{count} more groups", more)
+            inside.append((None, _Row(self._more(text, more))))
         return inside
-
-    def _hidden(self, count: int) -> _Row:
-        return self._more(ngettext("{count} more array", "{count} more arrays", count), count)
-
-    def _more(self, text: str, count: int) -> _Row:
-        return _Row(said(f"{self._guides.ellipsis} {text.format(count=count)} (--all)", "dim"))
 
     def _of_group(self, row: GroupRow, name: str) -> _Row:
         texts = []
         if row.alike:
             count = len(row.alike)
             text = ngettext("{count} group like it: ", "{count} groups like it: ", count)
-            texts.append(said(text.format(count=count), "dim") + self._names(row.alike, ""))
+            texts.append(said(text.format(count=count), "dim") + _names(row.alike))
         texts += self._references(row.references, (), row.problems)
         texts += self._numbers(row.problems)
         return _Row(said(name, "bold blue", longest=_LONGEST_NAME), texts)
@@ -316,7 +349,7 @@ class _Drawing:
         self, row: ArrayRow, known: Mapping[str, FoundCoordinate], above: Collection[str]
     ) -> _Row:
         array = row.arrays[0]
-        label = self._names([it.name for it in row.arrays], "" if array.is_coordinate else "bold")
+        label = _names([it.name for it in row.arrays], "" if array.is_coordinate else "bold")
         if len({(it.dims, it.shape, it.dtype) for it in row.arrays}) == 1:
             label += said(f" ({_sizes(array)}) ") + said(array.dtype, "dim")
         origins = {known[name].origin for name in array.coordinates if name in known}
@@ -367,7 +400,7 @@ class _Drawing:
         style = _KIND_STYLES.get(coordinate.kind, "")
         facts = [said(coordinate.text)] if coordinate.text else []
         if coordinate.origin is not None:
-            origin = said(_written(coordinate.origin), style)
+            origin = said(str(coordinate.origin), style)
             facts.insert(0, said(f"{self._guides.arrow} ", "dim") + origin)
         if coordinate.bounds is not None:
             text = _("bounds {name}").format(name=coordinate.bounds)
@@ -388,9 +421,9 @@ class _Drawing:
             if is_straight and it.leads_to in origins and not self._is_whole:
                 continue
             text = said(_("refers to "), "dim") + said(it.target, "" if it.leads_to else "red")
-            if it.leads_to is not None and it.target != _written(it.leads_to):
+            if it.leads_to is not None and it.target != str(it.leads_to):
                 text += said(f" {self._guides.to} ", "dim")
-                text += said(_written(it.leads_to), "yellow" if it.by_fallback else "cyan")
+                text += said(str(it.leads_to), "yellow" if it.by_fallback else "cyan")
             # What is wrong is told among the problems.
             if it.text and (self._is_whole or not problems):
                 text += said(f": {it.text}")
@@ -403,44 +436,35 @@ class _Drawing:
             names = ", ".join(f"[{number}]" for number in shown)
             yield said(_("see {names} below").format(names=names), "red")
         elif numbers:
-            text = ngettext("{count} problem (--all)", "{count} problems (--all)", len(numbers))
-            yield said(text.format(count=len(numbers)), "red")
-
-    def _names(self, names: Sequence[str], style: str) -> Text:
-        most = _MOST_NAMES if len(names) > _MOST_NAMES + 1 else len(names)
-        shown = [said(name, style, longest=_LONGEST_NAME) for name in names[:most]]
-        text = said(", ").join(shown)
-        if more := len(names) - most:
-            text += said(_(" and {count} more").format(count=more))
-        return text
+            text = ngettext("{count} problem", "{count} problems", len(numbers))
+            yield said(f"{text.format(count=len(numbers))}{self._option}", "red")
 
     # Problems.
 
     def _told(self) -> Iterator[Text]:
         """Yield the problems, by number."""
-        shown = self._problems if self._is_whole else self._problems[:_MOST_TOLD]
+        problems = self._found.problems
+        shown = problems if self._is_whole else problems[:_MOST_TOLD]
         for number, problem in enumerate(shown, 1):
-            yield from wrapped(
-                self._console, self._problem(number, problem), self._console.width, 4
-            )
-        if more := len(self._problems) - len(shown):
-            text = ngettext("{count} more problem", "{count} more problems", more)
-            yield said(f"{self._guides.ellipsis} {text.format(count=more)} (--all)", "dim")
+            yield from self._wrapped(self._problem(number, problem), 4)
+        if more := len(problems) - len(shown):
+            yield self._more(ngettext("{count} more problem", "{count} more problems", more), more)
         if shown:
             yield Text()
 
     def _problem(self, number: int, problem: FoundProblem) -> Text:
         text = said(f"[{number}] ", "red") + said(_told_kind(problem.kind), "bold")
         if problem.text:
-            text += said(f": {problem.text}")
+            longest = None if self._is_whole else _LONGEST_PROBLEM
+            text += said(": ") + said(problem.text, longest=longest)
         if problem.lost:
             lost = _("Opened without {what}").format(what=problem.lost)
             text += said(f". {lost}")
-        nodes = problem.arrays or (() if problem.place is None else (_written(problem.place),))
+        nodes = problem.arrays or (() if problem.place is None else (str(problem.place),))
         # The text about undeclared arrays names some of them, shortened if they are long.
         is_about_undeclared = problem.kind == "no principal convention" and problem.text
         if nodes and nodes[0] not in problem.text and not is_about_undeclared:
-            text += said(" (") + self._names(nodes, "dim") + said(")")
+            text += said(" (") + _names(nodes, "dim") + said(")")
         return text
 
 
@@ -468,10 +492,12 @@ def _crs(crs: FoundCrs) -> Text:
     return said(crs.code) + said(f" {crs.name}", "dim", longest=_LONGEST_NAME)
 
 
-def _written(place: Place) -> str:
-    """Return a place as messages have it."""
-    store = "" if place.store is None else f"{place.store}|"
-    return f"{store}{place.node}{'#' if place.pointer else ''}{place.pointer}"
+def _names(names: Sequence[str], style: str = "") -> Text:
+    """Return the first of several names, and how many more there are."""
+    shown = [shortened(printable(name), _LONGEST_NAME) for name in names[: _MOST_NAMES + 1]]
+    if len(names) > len(shown):
+        shown.pop()
+    return said(listed(shown, count=len(names)), style)
 
 
 def _told_kind(kind: str) -> str:
@@ -489,24 +515,29 @@ def _told_kind(kind: str) -> str:
 # Verdicts.
 
 
-def print_verdict(console: Console, verdict: Verdict, *, is_whole: bool = False) -> None:
-    """Draw what is to be mended in a store."""
-    print_lines(console, _verdict_lines(console, verdict, is_whole=is_whole))
-
-
-def _verdict_lines(console: Console, verdict: Verdict, *, is_whole: bool) -> Iterator[Text]:
-    shown = verdict.mistakes if is_whole else verdict.mistakes[:_MOST_TOLD]
+def verdict_lines(
+    console: Console,
+    store: str,
+    mistakes: Sequence[Mistake],
+    *,
+    is_declared: bool,
+    is_whole: bool = False,
+    is_text: bool = False,
+) -> Iterator[Text]:
+    """Yield the lines that tell of what is to be mended in a store, as `explanation_lines` does."""
+    shown = mistakes if is_whole else mistakes[:_MOST_TOLD]
     for mistake in shown:
         # In one piece, however long: places are there to be copied.
         yield from _places(mistake, is_whole=is_whole)
         for text in _mistake(mistake):
             yield from wrapped(console, text, console.width, 4)
         yield Text()
-    if more := len(verdict.mistakes) - len(shown):
+    if more := len(mistakes) - len(shown):
         others = ngettext("{count} more problem", "{count} more problems", more)
-        yield said(f"... {others.format(count=more)} (--all)", "dim")
+        yield said(f"... {others.format(count=more)}{'' if is_text else ' (--all)'}", "dim")
         yield Text()
-    yield from wrapped(console, _judgement(verdict), console.width)
+    judgement = said(store, "bold") + said(": ") + _judgement(mistakes, is_declared=is_declared)
+    yield from wrapped(console, judgement, console.width)
 
 
 def _places(mistake: Mistake, *, is_whole: bool) -> Iterator[Text]:
@@ -519,7 +550,7 @@ def _places(mistake: Mistake, *, is_whole: bool) -> Iterator[Text]:
     shown = places if is_whole else places[:_MOST_PLACES]
     for number, place in enumerate(shown):
         before = said(" " * severity.cell_len) if number else severity
-        yield before + said(_written(place), "cyan")
+        yield before + said(str(place), "cyan")
     if more := len(places) - len(shown):
         text = ngettext("and {count} more place", "and {count} more places", more)
         yield said(" " * severity.cell_len) + said(text.format(count=more), "dim")
@@ -533,14 +564,11 @@ def _mistake(mistake: Mistake) -> Iterator[Text]:
     yield said(f"  {rule.name} ({rule.document}, {rule.section})", "dim")
 
 
-def _judgement(verdict: Verdict) -> Text:
-    if verdict.is_clean:
-        text = _("nothing to mend")
-        if not verdict.is_declared:
-            text = _('nothing to mend, but no node has "zarr_conventions": little was checked')
-        judgement = said(text, "green" if verdict.is_declared else "")
-    else:
-        counts = Counter(mistake.severity for mistake in verdict.mistakes)
+def _judgement(mistakes: Sequence[Mistake], *, is_declared: bool) -> Text:
+    if mistakes:
+        counts = Counter(mistake.severity for mistake in mistakes)
         text = _("errors: {errors}, warnings: {warnings}")
-        judgement = said(text.format(errors=counts["error"], warnings=counts["warning"]))
-    return said(verdict.store, "bold") + said(": ") + judgement
+        return said(text.format(errors=counts["error"], warnings=counts["warning"]))
+    if is_declared:
+        return said(_("nothing to mend"), "green")
+    return said(_('nothing to mend, but no node has "zarr_conventions": little was checked'))

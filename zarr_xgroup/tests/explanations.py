@@ -1,7 +1,7 @@
 """Explanations made by hand, to be drawn."""
 
+from zarr_xgroup.report.explaining import Explanation
 from zarr_xgroup.report.explanation import (
-    Explanation,
     FoundArray,
     FoundConvention,
     FoundCoordinate,

@@ -4,7 +4,7 @@ import io
 import json
 import pickle
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import xarray as xr
+from rich.text import Text
 
 import zarr_xgroup
 from zarr_xgroup import (
@@ -22,11 +23,17 @@ from zarr_xgroup import (
     XGroupResolutionWarning,
     XGroupWarning,
 )
-from zarr_xgroup.report.explanation import Explanation
+from zarr_xgroup.report.checking import Verdict
+from zarr_xgroup.report.explaining import Explanation
 from zarr_xgroup.report.github import workflow_commands
 from zarr_xgroup.report.page import page
 from zarr_xgroup.report.printable import printable
-from zarr_xgroup.report.verdict import Verdict
+from zarr_xgroup.report.terminal import (
+    StreamConsole,
+    explanation_lines,
+    print_lines,
+    verdict_lines,
+)
 from zarr_xgroup.tests.builders import Contents, recording_store
 from zarr_xgroup.tests.outcomes import (
     OF_DOCUMENTS,
@@ -163,7 +170,7 @@ def _outputs_of_explanation(explanation: Explanation) -> dict[str, Callable[[], 
         "text": partial(repr, explanation),
         "a page": partial(page, explanation),
         "a notebook's": explanation._repr_html_,
-        **_drawings("print_explanation", explanation),
+        "all": lambda: _whole(lambda it: explanation_lines(it, explanation, is_whole=True)),
     }
 
 
@@ -171,29 +178,27 @@ def _outputs_of_verdict(verdict: Verdict) -> dict[str, Callable[[], str]]:
     return {
         "text": partial(repr, verdict),
         "commands": lambda: "\n".join(_lines_of_commands(verdict)),
-        **_drawings("print_verdict", verdict),
+        "all": lambda: _whole(
+            lambda it: verdict_lines(
+                it, verdict.store, verdict.mistakes, is_declared=True, is_whole=True
+            )
+        ),
     }
 
 
 def _lines_of_commands(verdict: Verdict) -> Iterator[str]:
     """Yield workflow commands, each of which is to be one line."""
-    for line in workflow_commands(verdict):
+    for line in workflow_commands(verdict.store, verdict.mistakes):
         assert "\n" not in line
         yield line
 
 
-def _drawings(function: str, report: Explanation | Verdict) -> dict[str, Callable[[], str]]:
-    """Return what draws a report where there is no terminal, folded and whole."""
-    if find_spec("rich") is None:
-        return {}
-    from zarr_xgroup.report import terminal
-
-    def drawn(*, is_whole: bool) -> str:
-        stream = io.StringIO()
-        getattr(terminal, function)(terminal.StreamConsole(stream), report, is_whole=is_whole)
-        return stream.getvalue()
-
-    return {"a drawing": partial(drawn, is_whole=False), "all": partial(drawn, is_whole=True)}
+def _whole(draw: Callable[[StreamConsole], Iterable[Text]]) -> str:
+    """Return what is drawn where there is no terminal, nothing folded."""
+    stream = io.StringIO()
+    console = StreamConsole(stream)
+    print_lines(console, draw(console))
+    return stream.getvalue()
 
 
 def _raw_letters(text: str) -> set[str]:

@@ -20,9 +20,12 @@ from zarr.storage import LocalStore
 import zarr_xgroup
 from zarr_xgroup import XGroupPluginWarning, cli
 from zarr_xgroup.report import bar
-from zarr_xgroup.report.explanation import Explanation, Place
+from zarr_xgroup.report.checking import Verdict
+from zarr_xgroup.report.explaining import Explanation
+from zarr_xgroup.report.explanation import Place
 from zarr_xgroup.report.github import workflow_commands
-from zarr_xgroup.report.verdict import Mistake, Rule, Verdict
+from zarr_xgroup.report.page import page as made
+from zarr_xgroup.report.verdict import Mistake, Rule
 from zarr_xgroup.storage.tally import tallied
 from zarr_xgroup.tests.builders import Array, Group, build, write_local, write_zip
 from zarr_xgroup.tests.report.test_terminal import Stream
@@ -192,7 +195,7 @@ def test_explain_prints_json(store: str, capsys: Capture) -> None:
 def test_explain_writes_a_page(store: str, tmp_path: Path, capsys: Capture) -> None:
     page = tmp_path / "page.html"
     assert cli.main(["explain", store, "--html", str(page)]) == 0
-    assert "/sea/sst" in page.read_text(encoding="utf-8")
+    assert page.read_text(encoding="utf-8") == made(zarr_xgroup.explain(store))
     assert cli.main(["explain", store, "--html", str(tmp_path / "no" / "page.html")]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
@@ -234,7 +237,7 @@ def test_workflow_commands_name_the_file_and_escape_the_rest(store: str) -> None
         MISTAKE,
         Mistake(RULE, odd, "100 %\n::stop-commands::x", "", "warning", (odd, AXES)),
     )
-    assert list(workflow_commands(Verdict(store, "/", mistakes))) == [
+    assert list(workflow_commands(store, mistakes)) == [
         (
             f"::error file={store}/sea/sst/zarr.json,"
             "title=cs/unique-abbreviations (cs 0.1%2C Axes%3A abbreviation%2C unit)"
@@ -256,25 +259,23 @@ def test_workflow_commands_name_files_of_format_2(tmp_path: Path, pointer: str, 
     contents = build(Group({"a": Array([1.0], ("x",), {"b": 1})}), zarr_format=2)
     store = str(write_local(contents, tmp_path / "two.zarr"))
     mistake = Mistake(RULE, Place("/a", pointer), "", "")
-    (line,) = workflow_commands(Verdict(store, "/", (mistake,)))
+    (line,) = workflow_commands(store, [mistake])
     assert line.startswith(f"::error file={store}/a/{name},")
 
 
 def test_workflow_commands_name_an_archive_as_a_whole(tmp_path: Path) -> None:
     archive = str(write_zip(build(Group()), tmp_path / "all.zip"))
-    (line,) = workflow_commands(Verdict(archive, "/", (MISTAKE,)))
+    (line,) = workflow_commands(archive, [MISTAKE])
     assert line.startswith(f"::error file={archive},")
 
 
 def test_workflow_commands_of_other_stores_name_the_node() -> None:
-    for verdict, file in (
-        (Verdict("s3://b/a.zarr/", "/", (MISTAKE,)), "s3%3A//b/a.zarr/sea/sst"),
-        (
-            Verdict("a.zarr", "/", (Mistake(RULE, Place("/x", "", "http://h/b.zarr"), "", ""),)),
-            "http%3A//h/b.zarr/x",
-        ),
+    elsewhere = Mistake(RULE, Place("/x", "", "http://h/b.zarr"), "", "")
+    for store, mistake, file in (
+        ("s3://b/a.zarr/", MISTAKE, "s3%3A//b/a.zarr/sea/sst"),
+        ("a.zarr", elsewhere, "http%3A//h/b.zarr/x"),
     ):
-        (line,) = workflow_commands(verdict)
+        (line,) = workflow_commands(store, [mistake])
         assert line.startswith(f"::error file={file},")
 
 

@@ -15,10 +15,11 @@ import zarr
 
 import zarr_xgroup
 import zarr_xgroup.report.explaining
-import zarr_xgroup.report.verdict
+import zarr_xgroup.report.terminal
 from zarr_xgroup import XGroupStoreError
 from zarr_xgroup.backend import XGroupBackendEntrypoint
-from zarr_xgroup.report.explanation import Explanation, FoundProblem
+from zarr_xgroup.report.explaining import Explanation
+from zarr_xgroup.report.explanation import FoundProblem
 from zarr_xgroup.tests.builders import OPENS_GROUPS, declaring, memory_store, oracle
 from zarr_xgroup.tests.documents import array, group
 from zarr_xgroup.tests.fuzzing import differences, violations
@@ -229,7 +230,7 @@ def test_a_law_of_what_is_told_that_is_broken(
 
 
 def test_what_a_terminal_obeys_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(zarr_xgroup.report.verdict, "printable", str)
+    monkeypatch.setattr(zarr_xgroup.report.terminal, "printable", str)
     broken = {**TOLD, "zarr.json": group(declaring("cs", **{"\x1b[31m": 5}))}
     broken["a\x1b[31m/zarr.json"] = TOLD["a/zarr.json"]
     assert "shows what is obeyed: Verdict as text" in reports_on(broken)

@@ -25,10 +25,10 @@ from zarr_xgroup.conventions import registry
 from zarr_xgroup.errors import XGroupPluginWarning, XGroupStoreNotFoundError
 from zarr_xgroup.report import explanation
 from zarr_xgroup.report import verdict as values
-from zarr_xgroup.report.checking import limited, merged
+from zarr_xgroup.report.checking import Verdict, limited, merged
 from zarr_xgroup.report.explanation import Place
 from zarr_xgroup.report.rules import RULES, Subject, mistake, spatial
-from zarr_xgroup.report.verdict import Mistake, Rule, Verdict
+from zarr_xgroup.report.verdict import Mistake, Rule
 from zarr_xgroup.tests.builders import UUIDS, XARRAY, ZARR, Json, ZarrFormat, declaring
 from zarr_xgroup.tests.documents import ALL_FORMS, SAMPLES, STORES, array, group, write
 
@@ -203,7 +203,7 @@ def test_a_sound_store_is_clean(tmp_path: Path, form: tuple[ZarrFormat, bool]) -
     verdict = zarr_xgroup.check(store)
     assert verdict.is_clean, verdict
     assert (verdict.store, verdict.group) == (str(store), "/")
-    assert "Nothing to mend." in repr(verdict)
+    assert repr(verdict).endswith(": nothing to mend")
 
 
 TAS = "/model/tas#/attributes"
@@ -910,8 +910,8 @@ def test_the_same_in_many_arrays_is_one_mistake(tmp_path: Path) -> None:
     (told,) = verdict.mistakes
     assert [place.node for place in told.places] == [f"/{name}" for name in sorted(documents)]
     assert len(repr(verdict)) < 1000
-    assert "also at /a0001#/attributes/uom/ucum/unit, /a0002" in repr(verdict)
-    assert "996 more" in repr(verdict)
+    assert "       /a0001#/attributes/uom/ucum/unit\n       /a0002" in repr(verdict)
+    assert "and 997 more places" in repr(verdict)
 
 
 def test_of_one_rule_there_are_200_mistakes() -> None:
@@ -954,21 +954,22 @@ def _all_places(documents: Mapping[str, Json]) -> Iterator[str]:
 # The value.
 
 
-def test_a_verdict_prints_as_text(tmp_path: Path) -> None:
+def test_a_verdict_prints_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     edits = {f"{GRID}/spatial:shape": [6, 4], f"{GRID}/proj:code": 32633}
-    store = write(tmp_path / "store.zarr", broken(edits))
-    assert repr(zarr_xgroup.check(store, group="grid")).splitlines() == [
-        f"<zarr_xgroup.Verdict {store} /grid> errors: 0, warnings: 2",
+    write(tmp_path / "store.zarr", broken(edits))
+    monkeypatch.chdir(tmp_path)
+    assert repr(zarr_xgroup.check("store.zarr", group="grid")).splitlines() == [
+        "warning: /grid#/attributes/proj:code",
+        "  must be an authority and a code, such as 'EPSG:32633', got number 32633",
+        '  Instead: write "proj:code": "EPSG:32633"',
+        "  proj/code (proj convention (zarr-conventions/proj), proj:code)",
         "",
-        "warning /grid#/attributes/proj:code",
-        "    must be an authority and a code, such as 'EPSG:32633', got number 32633",
-        '    -> write "proj:code": "EPSG:32633"',
-        "    [proj/code] proj convention (zarr-conventions/proj): proj:code",
+        "warning: /grid#/attributes/spatial:shape",
+        "  is [6, 4], but there are [4, 6] cells along y, x",
+        '  Instead: write "spatial:shape": [4, 6]',
+        f"  spatial/shape-of-the-array ({spatial.DOCUMENT}, spatial:shape)",
         "",
-        "warning /grid#/attributes/spatial:shape",
-        "    is [6, 4], but there are [4, 6] cells along y, x",
-        '    -> write "spatial:shape": [4, 6]',
-        f"    [spatial/shape-of-the-array] {spatial.DOCUMENT}: spatial:shape",
+        "store.zarr: errors: 0, warnings: 2",
     ]
 
 
@@ -1140,7 +1141,7 @@ def test_where_nothing_is_declared_little_is_checked(tmp_path: Path) -> None:
     documents["a/mass"] = array((), (), {"uom": {"ucum": {"unit": "kg"}}})
     whole = checked(tmp_path, documents)
     assert whole.is_declared
-    assert repr(whole).endswith("\nNothing to mend.")
+    assert repr(whole).endswith(": nothing to mend")
     part = checked(tmp_path, documents, group="b")
     assert part.is_clean
     assert not part.is_declared

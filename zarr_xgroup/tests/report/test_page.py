@@ -6,7 +6,9 @@ import json
 import os
 import re
 import shutil
+import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,13 +18,14 @@ import pytest
 
 from zarr_xgroup import explain
 from zarr_xgroup.report import page as pages
-from zarr_xgroup.report.explanation import Explanation
+from zarr_xgroup.report.explaining import Explanation
+from zarr_xgroup.report.explanation import FoundArray, FoundGroup, FoundProblem
 from zarr_xgroup.report.page import page
 from zarr_xgroup.tests import explanations
 from zarr_xgroup.tests.documents import STORES
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, FrameLocator, Page
 
 EACH = {
     "small": explanations.small(),
@@ -66,7 +69,7 @@ class Elements(HTMLParser):
 
 
 def embedded(text: str) -> Any:
-    return json.loads(Elements(text).raw["script"][0])
+    return json.loads(zlib.decompress(base64.b64decode(Elements(text).raw["script"][0])))
 
 
 # The file.
@@ -82,10 +85,6 @@ def test_the_page_holds_the_explanation(name: str) -> None:
 def test_stores_are_drawn(store: Path) -> None:
     explanation = explain(store)
     assert embedded(page(explanation))["explanation"] == explanation.to_dict()
-    drawn = explanation._repr_html_()
-    assert len(drawn) <= 300_000
-    for group in explanation.groups:
-        assert all(f">{array.name}</bdi>" in drawn for array in group.arrays)
 
 
 @each
@@ -174,7 +173,7 @@ def test_the_script_uses_the_texts_that_there_are() -> None:
         *("own", "stored", "foreign", "computed", "inline", "given"),
     }
     named = set(re.findall(r'(?:\btexts\.|\bsay\(")(\w+)', script))
-    named |= {"arrow", "arrowNowhere"}
+    named |= {"arrow", "arrowNowhere", "from", "to"}
     assert named | dynamic == set(pages._texts()) - set(pages._IN_TEMPLATE)
     assert set(re.findall(r'\bcount\("(\w+)"', script)) == set(pages._counts())
 
@@ -215,11 +214,13 @@ def opened(browser: "Browser", tmp_path: Path) -> Iterator[Callable[..., "Page"]
     requests: list[str] = []
     contexts = []
 
-    def open_page(name: str, width: int = 1280, scheme: Any = "light") -> "Page":
+    def open_page(
+        name: str, width: int = 1280, scheme: Any = "light", text: str = "", **options: Any
+    ) -> "Page":
         file = tmp_path / f"{name}.html"
-        file.write_text(made(name))
-        size: Any = {"width": width, "height": 900}
-        context = browser.new_context(viewport=size, color_scheme=scheme, reduced_motion="reduce")
+        file.write_text(text or made(name), encoding="utf-8")
+        options |= {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
+        context = browser.new_context(reduced_motion="reduce", **options)
         contexts.append(context)
         shown = context.new_page()
         shown.set_default_timeout(10_000)
@@ -227,6 +228,8 @@ def opened(browser: "Browser", tmp_path: Path) -> Iterator[Callable[..., "Page"]
         shown.on("pageerror", lambda error: told.append(str(error)))
         shown.on("request", lambda request: requests.append(request.url))
         shown.goto(file.as_uri())
+        if not text:
+            shown.get_by_role("treeitem").first.wait_for()
         return shown
 
     yield open_page
@@ -241,7 +244,7 @@ def rows(shown: "Page") -> list[str]:
     return shown.locator("[role=treeitem] .name").all_inner_texts()
 
 
-def row(shown: "Page", name: str) -> Any:
+def row(shown: "Page | FrameLocator", name: str) -> Any:
     named = shown.locator("[role=treeitem]")
     return named.filter(has=shown.locator(".name").get_by_text(name, exact=True))
 
@@ -350,7 +353,7 @@ CONTRASTS = """() => {
   for (const element of document.body.querySelectorAll('*')) {
     const hasText = [...element.childNodes].some((n) => n.nodeType === 3 && n.data.trim() !== '');
     const style = getComputedStyle(element);
-    if (element.matches('path:not(.branch)')) {
+    if (element.matches('path')) {
       expect(element, style.fill === 'none' ? style.stroke : style.fill, 3);
     } else if (hasText && element.checkVisibility() && !element.matches('script, style, text')) {
       expect(element, style.color, 4.5);
@@ -396,7 +399,7 @@ def test_arrows_touch_their_rows(opened: Callable[..., "Page"], before: int) -> 
         """() => [...document.querySelectorAll('.card')].map((card) => card.getBoundingClientRect())
              .map((box) => box.right)"""
     )
-    picture = shown.locator("#hierarchy > .arrows").bounding_box()
+    picture = shown.locator("#hierarchy > svg").bounding_box()
     assert picture is not None
     assert {round(edge) for edge in edges} == {round(picture["x"])}
     assert picture["x"] + picture["width"] <= 480
@@ -503,7 +506,7 @@ def test_hostile_names_are_names(opened: Callable[..., "Page"]) -> None:
 def test_nothing_to_show(opened: Callable[..., "Page"]) -> None:
     shown = opened("empty")
     assert rows(shown) == ["/"]
-    assert shown.locator("#hierarchy > .arrows").count() == 0
+    assert shown.locator("#hierarchy > svg").count() == 0
 
 
 def test_the_place_of_a_problem_is_shown_once(opened: Callable[..., "Page"]) -> None:
@@ -516,3 +519,100 @@ def test_the_place_of_a_problem_is_shown_once(opened: Callable[..., "Page"]) -> 
     told = shown.locator("#details section.problems").inner_text()
     assert problem.text.removeprefix(f"{place}: ") in told
     assert told.count(problem.place.pointer) == 1
+
+
+# In a notebook.
+
+
+def notebook(name: str) -> str:
+    """Return a page as notebooks are: what comes before, what an explanation gives, what comes after."""
+    drawn = EACH[name]._repr_html_()
+    return f"<!doctype html><meta charset=utf-8><p>before</p><div>{drawn}</div><p>after</p>"
+
+
+@pytest.mark.parametrize("width", [480, 1280])
+def test_a_notebook_shows_the_page_as_high_as_it_is(
+    opened: Callable[..., "Page"], width: int
+) -> None:
+    shown = opened("small", width, text=notebook("small"))
+    frame = shown.frame_locator("iframe")
+    frame.get_by_role("treeitem").first.wait_for()
+    assert shown.locator("iframe").get_attribute("sandbox") == "allow-scripts"
+    assert not shown.locator("pre").is_visible()
+    inside = frame.locator("body").evaluate("body => body.offsetHeight")
+    shown.wait_for_function(f"() => document.querySelector('iframe').clientHeight === {inside}")
+    assert frame.locator("html").evaluate("html => html.scrollWidth <= html.clientWidth")
+    row(frame, "axes").locator(".twisty").click()  # it folds
+    shown.wait_for_function(f"() => document.querySelector('iframe').clientHeight < {inside}")
+
+
+def test_a_page_in_a_notebook_is_not_higher_than_a_screen(opened: Callable[..., "Page"]) -> None:
+    shown = opened("large", text=notebook("large"))
+    shown.frame_locator("iframe").get_by_role("treeitem").first.wait_for()
+    shown.wait_for_function("() => document.querySelector('iframe').clientHeight === 900")
+
+
+@pytest.mark.parametrize("name", ["small", "hostile"])
+def test_text_shows_where_frames_do_not(opened: Callable[..., "Page"], name: str) -> None:
+    # What cleans notebooks that are not trusted leaves neither frames, styles nor scripts.
+    cleaned = re.sub(r"<(style|iframe|script)\b.*?</\1>", "", notebook(name), flags=re.DOTALL)
+    shown = opened(name, text=cleaned)
+    assert shown.locator("pre").text_content() == repr(EACH[name])
+
+
+def test_text_shows_where_scripts_do_not(opened: Callable[..., "Page"]) -> None:
+    inside = dict(Elements(notebook("small")).found)["iframe"]["srcdoc"] or ""
+    shown = opened("small", text=inside, java_script_enabled=False)
+    assert shown.locator("body").inner_text().strip() == repr(EACH["small"])
+
+
+@each
+def test_nothing_of_a_store_is_markup_in_a_notebook(name: str) -> None:
+    parts = Elements(EACH[name]._repr_html_()).found
+    assert [tag for tag, _attributes in parts] == ["style", "iframe", "pre", "script"]
+    assert parts[1][1]["srcdoc"] == pages._page(EACH[name], repr(EACH[name]))
+
+
+def flat(number: int, name: Callable[[int], str] = lambda number: f"a{number}") -> Explanation:
+    """Return an explanation of many arrays in one group."""
+    arrays = tuple(FoundArray(f"/{name(one)}", ("x",), (3,), "int8") for one in range(number))
+    return Explanation("memory://", "/", 3, False, (FoundGroup("/", arrays),))
+
+
+def unlike(number: int) -> Explanation:
+    """Return an explanation of many groups of which none is like another, one in each fifth."""
+    groups = tuple(
+        FoundGroup(
+            f"/{one // 5 * 5}" if one % 5 == 0 else f"/{one // 5 * 5}/{one}",
+            (FoundArray(f"/{one // 5 * 5}/{one}/{'<' * 900}{one}", ("x",), (1,), "int8"),),
+        )
+        for one in range(number)
+    )
+    return Explanation("memory://", "/", 3, False, (FoundGroup("/"), *groups))
+
+
+@pytest.mark.parametrize(
+    "explanation",
+    [
+        explanations.large(1000, 5000),
+        flat(5000),
+        flat(5000, lambda number: f"{'<' * 200}{number}"),
+        unlike(5000),
+        flat(0),
+    ],
+    ids=["alike", "one group", "long names", "unlike", "empty"],
+)
+def test_a_page_in_a_notebook_is_never_large(explanation: Explanation) -> None:
+    drawn = explanation._repr_html_()
+    assert "<iframe" in drawn
+    assert len(drawn) <= 300_000
+
+
+def test_text_shows_where_a_page_would_be_too_large() -> None:
+    hostile = flat(5000, lambda number: hashlib.sha512(b"%d" % number).hexdigest())
+    problems = tuple(FoundProblem("problem", f"{'&' * 10_000}{n}") for n in range(200))
+    for explanation in (hostile, replace(hostile, problems=problems)):
+        drawn = explanation._repr_html_()
+        assert drawn.startswith("<pre>memory:// ")
+        assert "xgroup explain --html" in drawn
+        assert len(drawn) <= 300_000

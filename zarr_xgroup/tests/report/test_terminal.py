@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from zarr_xgroup.report.checking import Verdict
+from zarr_xgroup.report.explaining import Explanation
 from zarr_xgroup.report.explanation import (
-    Explanation,
     FoundArray,
     FoundConvention,
     FoundCoordinate,
@@ -24,8 +25,13 @@ from zarr_xgroup.report.explanation import (
     Place,
 )
 from zarr_xgroup.report.printable import printable
-from zarr_xgroup.report.terminal import StreamConsole, print_explanation, print_verdict
-from zarr_xgroup.report.verdict import Mistake, Rule, Verdict
+from zarr_xgroup.report.terminal import (
+    StreamConsole,
+    explanation_lines,
+    print_lines,
+    verdict_lines,
+)
+from zarr_xgroup.report.verdict import Mistake, Rule
 from zarr_xgroup.tests.builders import some_pairs
 
 AXIS = Place("/sea/sst", "/attributes/cs/crs/0/axes/time/coordinates/0/values/external")
@@ -62,9 +68,13 @@ def drawn(
     stream = stream or Stream()
     console = StreamConsole(stream)
     if isinstance(value, Explanation):
-        print_explanation(console, value, is_whole=is_whole)
+        lines = explanation_lines(console, value, is_whole=is_whole)
     else:
-        print_verdict(console, value, is_whole=is_whole)
+        declared = value.is_declared
+        lines = verdict_lines(
+            console, value.store, value.mistakes, is_declared=declared, is_whole=is_whole
+        )
+    print_lines(console, lines)
     return stream.text
 
 
@@ -209,8 +219,9 @@ def test_of_many_different_things_those_with_problems_are_shown() -> None:
     assert "… 488 more arrays (--all)" in shown
 
 
-def test_problems_in_the_same_words_are_told_once() -> None:
-    problems = [FoundProblem("no principal convention", "", None, (f"/a{n}",)) for n in range(50)]
+def test_of_many_problems_and_their_arrays_the_first_are_told() -> None:
+    arrays = tuple(f"/a{n}" for n in range(50))
+    problems = [FoundProblem("no principal convention", "", None, arrays)]
     problems += [FoundProblem("choice", f"choice {n}") for n in range(30)]
     shown = drawn(replace(ocean(), problems=tuple(problems)))
     assert "[1] No principal convention (/a0, /a1, /a2, /a3 and 46 more)" in shown
