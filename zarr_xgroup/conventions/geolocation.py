@@ -7,6 +7,7 @@ from functools import partial
 from typing import ClassVar
 
 from zarr_xgroup.conventions.array import ArrayView, is_standing
+from zarr_xgroup.conventions.axes import axis_by_name, is_turned
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.crs import CRS_KEYS, Crs, crs_in
 from zarr_xgroup.conventions.layout import places_of
@@ -257,11 +258,15 @@ def horizontal_dims(array: ArrayView) -> tuple[str, ...]:
     if declared is not None and isinstance(declared.value, list):
         names = [array.names.get(str(name), str(name)) for name in declared.value]
         if _are_dims(array, names):
-            return tuple(names)
+            return tuple(reversed(names) if _are_turned(declared.value) else names)
     axes = dict(_abbreviated_axes(array))
     if {"X", "Y"} <= set(axes) and _are_dims(array, [axes["Y"], axes["X"]]):
         return axes["Y"], axes["X"]
     return array.dims[-2:]
+
+
+def _are_turned(names: Iterable[object]) -> bool:
+    return is_turned(axis_by_name(str(name)) for name in names) is True
 
 
 def _are_dims(array: ArrayView, names: object) -> bool:

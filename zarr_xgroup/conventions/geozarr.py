@@ -31,10 +31,13 @@ from zarr_xgroup.conventions.spatial import (
     transform_of_gdal,
     usable,
 )
-from zarr_xgroup.conventions.stac import PAIRS, placed, rows_and_columns
+from zarr_xgroup.conventions.stac import placed, rows_and_columns
 from zarr_xgroup.conventions.tiles import TileLevel, crs_of_tiles, integer, tile_level_of
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment
+
+#: Names of dimensions along Y and X, wherever they stand (draft, 8.2.1).
+_PAIRS = (("y", "x"), ("lat", "lon"), ("latitude", "longitude"))
 
 #: A tile begins at the outer corner of its first cell.
 _CENTRE = 0.5
@@ -101,7 +104,7 @@ def _dims(array: ArrayView) -> tuple[str, str] | None:
     """Return the array's dimensions along Y and X, by their names or else the last two."""
     known = {name.lower(): name for name in array.dims}
     known |= {name.lower(): here for name, here in array.names.items()}
-    for y, x in PAIRS:
+    for y, x in _PAIRS:
         if y in known and x in known:
             return known[y], known[x]
     return rows_and_columns(array)

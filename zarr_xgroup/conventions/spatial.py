@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 from affine import Affine
 
 from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.axes import axis_by_attributes, axis_by_name, is_turned, what_turns
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.geolocation import geolocation_of
 from zarr_xgroup.conventions.layout import Level, Places, asset_path, layout_of, places_of
@@ -62,21 +63,6 @@ _KEYS = frozenset(
     f"spatial:{key}"
     for key in ("dimensions", "transform", "transform_type", "registration", "bbox", "shape")
 )
-
-#: Attributes of a coordinate array by which it is along an axis (CF 1.12, chapter 4).
-_TELLING = {
-    **{("axis", axis): axis for axis in ("X", "Y")},
-    **{
-        ("standard_name", name): axis
-        for axis, names in {
-            "X": ("longitude", "grid_longitude", "projection_x_coordinate"),
-            "Y": ("latitude", "grid_latitude", "projection_y_coordinate"),
-        }.items()
-        for name in names
-    },
-    **{("units", unit): "X" for unit in ("degrees_east", "degree_east", "degrees_E", "degree_E")},
-    **{("units", unit): "Y" for unit in ("degrees_north", "degree_north", "degrees_N", "degree_N")},
-}
 
 #: The greatest extent of a grid on the Earth, by the unit of its CRS.
 _WIDEST = {"degree": 360.0, "metre": 5e7}
@@ -257,6 +243,9 @@ class SpatialHandler(ConventionHandler):
         names = declared.value if declared is not None else None
         if not (isinstance(names, list) and len(names) == 2 and _are_texts(names)):
             return AxisNames()
+        names = (
+            names[::-1] if is_turned(map(axis_by_name, names)) else names
+        )  # told where it is asked
         lengths = shape.value if shape is not None and isinstance(shape.value, list) else []
         if len(lengths) != 2 or not all(isinstance(length, int) for length in lengths):
             lengths = [None, None]
@@ -298,29 +287,43 @@ class Grid:
         return document is not None and document.get("shape") == [self.array.sizes[name]]
 
     def as_arrays_say(self, dims: tuple[str, str]) -> tuple[str, str]:
-        """Return the dimensions along Y and X, the other way round if real arrays say so."""
-        told = [self.axis_of(name) for name in dims]
-        if told not in (["X", "Y"], ["X", None], [None, "Y"]):
-            return dims
+        """Return the dimensions along Y and X, the other way round if the arrays say so."""
         place = self.attribute("dimensions")
+        names = dims if place is None else place.value
+        by_box = self.array.quietly(self._is_turned_by_box, dims)
+        reason = what_turns(names, map(self._attributes_of, dims), by_box)
+        if not reason:
+            return dims
         message = _(
-            "{place} is {names}, but Y comes first there, and by their attributes the arrays of "
-            "these names are along {axes}; the latter was used"
+            "{place} is {names}, but Y comes first there, and {reason} they are along {axes}; the "
+            "latter was used"
         )
-        names = [] if place is None else list(place.value)
-        self.array.note(message.format(place=place, names=names, axes=["X", "Y"]))
+        text = message.format(place=place, names=list(names), reason=reason, axes=["X", "Y"])
+        self.array.note(text)
         return dims[::-1]
 
-    def axis_of(self, name: str) -> str | None:
-        """Return along which axis a real coordinate array is by its attributes, if these tell."""
+    def telling(self, dims: tuple[str, str]) -> list[str]:
+        """Return those of the dimensions along Y and X whose real arrays say by themselves that they are."""
+        along = zip(dims, ("Y", "X"), strict=True)
+        return [name for name, axis in along if self.is_real(name) and self._axis_of(name) == axis]
+
+    def _axis_of(self, name: str) -> str | None:
+        return axis_by_attributes(self._attributes_of(name)) or axis_by_name(name)
+
+    def _attributes_of(self, name: str) -> Mapping[str, Any]:
+        """Return the attributes of the group's own coordinate of a dimension, none without it."""
         document = self.array.sibling(name) if self.is_real(name) else None
-        if document is None:
+        return {} if document is None else document.attributes
+
+    def _is_turned_by_box(self, dims: tuple[str, str]) -> bool | None:
+        """Tell whether the grid fills its box if Y and X are the other way round."""
+        places = self.array.derived(places_of)
+        written, box = places.get(_TRANSFORM), _box_in(places)
+        if written is None or box is None:
             return None
-        for key in ("axis", "standard_name", "units"):
-            axis = _TELLING.get((key, str(document.attributes.get(key))))
-            if axis is not None:
-                return axis
-        return None
+        rows, columns = (self.array.sizes[name] for name in dims)
+        transform = Transform(_affine(written), _centre_in(places))
+        return is_turned_in(_four_numbers(box), transform, (rows, columns))
 
     def _tell_of_nothing(self, dims: tuple[str, str]) -> None:
         """Say that there is nothing that coordinates follow from, unless others declare some.
@@ -600,6 +603,16 @@ def cells_off(box: list[float], transform: Transform, sizes: tuple[int, int]) ->
 def _common(one: list[float], other: list[float]) -> list[float]:
     """Return the bounding box of what two have in common."""
     return [*map(max, one[:2], other[:2]), *map(min, one[2:], other[2:])]
+
+
+def is_turned_in(box: list[float], transform: Transform, sizes: tuple[int, int]) -> bool | None:
+    """Tell whether a grid fills a box if it has as many rows as it is said to have columns.
+
+    None if it fills it neither way, or either way.
+    """
+    if spans(box, transform, sizes[::-1]):
+        return None if spans(box, transform, sizes) else True
+    return False if spans(box, transform, sizes, OVERHANG) else None
 
 
 def is_wider_than_earth(transform: Transform, sizes: tuple[int, int], unit: str) -> bool:

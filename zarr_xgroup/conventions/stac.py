@@ -13,6 +13,7 @@ from functools import partial
 from affine import Affine
 
 from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.axes import axis_by_name, is_turned
 from zarr_xgroup.conventions.geolocation import horizontal_dims
 from zarr_xgroup.conventions.model import Claim, Interpretation
 from zarr_xgroup.conventions.proj import ProjHandler, crs_of
@@ -30,9 +31,6 @@ from zarr_xgroup.metadata.nodes import Fragment
 
 #: The last row of a transform that is written as a whole matrix.
 _LAST_ROW = [0.0, 0.0, 1.0]
-
-#: What dimensions along Y and X are called, wherever they stand (GeoZarr draft, 8.2.1).
-PAIRS = (("y", "x"), ("lat", "lon"), ("latitude", "longitude"))
 
 #: By pixel registration the centre of a cell is half a cell from its corner.
 _CENTRE = 0.5
@@ -94,16 +92,13 @@ def rows_and_columns(array: ArrayView) -> tuple[str, str] | None:
     dims = horizontal_dims(array)
     if len(dims) != 2 or dims[0] == dims[1]:
         return None
-    is_turned = (dims[0].lower(), dims[1].lower()) == ("x", "y")
-    return (dims[1], dims[0]) if is_turned else (dims[0], dims[1])
+    return (dims[1], dims[0]) if is_turned(map(axis_by_name, dims)) else (dims[0], dims[1])
 
 
 def _carried(array: ArrayView, dims: tuple[str, str]) -> Iterator[Claim]:
     """Yield what GDAL's transform says of the group's own coordinates along Y and X."""
     grid = Grid(array)
-    along = zip(dims, ("Y", "X"), zip(*PAIRS, strict=True), strict=True)
-    told = [d for d, axis, usual in along if d.lower() in usual or grid.axis_of(d) == axis]
-    yield from grid.carried([name for name in told if grid.is_real(name)], dims)
+    yield from grid.carried(grid.telling(dims), dims)
 
 
 def _transform(array: ArrayView, dims: tuple[str, str]) -> Transform | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from affine import Affine
 
+from zarr_xgroup.conventions.axes import what_turns
 from zarr_xgroup.conventions.crs import Crs, crs_in
 from zarr_xgroup.conventions.spatial import (
     OVERHANG,
@@ -15,6 +17,7 @@ from zarr_xgroup.conventions.spatial import (
     Transform,
     extent_of,
     in_order_of_gdal,
+    is_turned_in,
     spans,
 )
 from zarr_xgroup.conventions.values import is_finite, is_representable
@@ -29,6 +32,7 @@ DOCUMENT = "spatial convention (zarr-conventions/spatial)"
 NAMES = Rule("spatial/dimensions", DOCUMENT, "spatial:dimensions")
 OF_ARRAY = Rule("spatial/dimensions-of-the-array", DOCUMENT, "spatial:dimensions")
 REQUIRED = Rule("spatial/dimensions-required", DOCUMENT, "spatial:dimensions")
+Y_FIRST = Rule("spatial/order-of-dimensions", DOCUMENT, "spatial:dimensions")
 TRANSFORM = Rule("spatial/transform", DOCUMENT, "spatial:transform")
 ORDER = Rule("spatial/order-of-transform", DOCUMENT, "spatial:transform")
 TYPE = Rule("spatial/transform-type", DOCUMENT, "spatial:transform_type")
@@ -42,6 +46,7 @@ RULES = (
     NAMES,
     OF_ARRAY,
     REQUIRED,
+    Y_FIRST,
     TRANSFORM,
     ORDER,
     TYPE,
@@ -184,10 +189,13 @@ class Grid:
         The array.
     dims : tuple of str
         Its dimensions along Y and X.
+    turned_by : str
+        By what they are declared the wrong way round, "" if they are not.
     """
 
     subject: Subject
     dims: tuple[str, str]
+    turned_by: str = ""
 
     @classmethod
     def of(cls, subject: Subject) -> Grid | None:
@@ -196,7 +204,26 @@ class Grid:
         if declared is None or not are_names(declared.value):
             return None
         y, x = declared.value
-        return cls(subject, (y, x)) if y in subject.sizes and x in subject.sizes else None
+        if y not in subject.sizes or x not in subject.sizes:
+            return None
+        grid = cls(subject, (y, x))
+        reason = what_turns(
+            grid.dims, map(grid._attributes_of, grid.dims), grid._is_turned_by_box()
+        )
+        return cls(subject, (x, y), reason) if reason else grid
+
+    def _attributes_of(self, name: str) -> Mapping[str, Any]:
+        """Return the attributes of the group's own coordinate of a dimension, none without it."""
+        subject = self.subject
+        found = subject.store.subject(subject.node.group.child(name).path)
+        if found is None or found.document.get("shape") != [subject.sizes[name]]:
+            return {}
+        return found.attributes
+
+    def _is_turned_by_box(self) -> bool | None:
+        """Tell whether the grid fills its box if Y and X are the other way round."""
+        found, box = self.transform(), self.box()
+        return is_turned_in(box[1], found[1], self.sizes) if found and box else None
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -211,6 +238,13 @@ class Grid:
         registration = nearest(self.subject, "registration")
         name = "pixel" if registration is None else str(registration.value)
         return written, Transform(Affine(*map(float, written.value)), _CENTRES.get(name, 0.5))
+
+    def box(self) -> tuple[Fragment, list[float]] | None:
+        """Return the bounding box that is declared, and where; None if it cannot be one."""
+        written = nearest(self.subject, "bbox")
+        if written is None or not (is_box(written.value) and _has_area(written.value)):
+            return None
+        return written, written.value
 
     @property
     def unit(self) -> str:
@@ -242,6 +276,7 @@ def _of_array(subject: Subject) -> Iterator[Mistake]:
         return
     grid = Grid.of(subject)
     if grid is not None:
+        yield from _order(grid, declared)
         yield from _shape(grid)
         yield from _transform(grid)
     elif declared.node == subject.node or subject.declares(SpatialHandler):
@@ -288,6 +323,16 @@ def _of_group(subject: Subject) -> Iterator[Mistake]:
         yield from _not_its_own(grids[0], declared)
 
 
+def _order(grid: Grid, declared: Fragment) -> Iterator[Mistake]:
+    """Yield names of which the one along X comes first."""
+    if not grid.turned_by:
+        return
+    text = _("is {value}, but Y comes first, and {reason} they are along X and Y").format(
+        value=shown(declared.value), reason=grid.turned_by
+    )
+    yield mistake(Y_FIRST, declared, text, write("spatial:dimensions", list(grid.dims)), "warning")
+
+
 def _shape(grid: Grid) -> Iterator[Mistake]:
     written = nearest(grid.subject, "shape")
     sizes = list(grid.sizes)
@@ -319,8 +364,7 @@ def _transform(grid: Grid) -> Iterator[Mistake]:
     if found is None:
         return
     written, transform = found
-    sizes, box = grid.sizes, nearest(grid.subject, "bbox")
-    numbers = box.value if box is not None and is_box(box.value) and _has_area(box.value) else None
+    sizes, (box, numbers) = grid.sizes, grid.box() or (None, None)
     meant = in_order_of_gdal(transform, sizes, numbers, grid.unit)
     if meant is not None:
         text = _("{value} spans {extent}: its numbers are in the order of GDAL").format(

@@ -392,6 +392,12 @@ CASES: list[BrokenRule] = [
         'write "spatial:dimensions": ["y", "x"]',
     ),
     at_fault(
+        "spatial/order-of-dimensions",
+        f"{GRID}/spatial:dimensions",
+        ["x", "y"],
+        'write "spatial:dimensions": ["y", "x"]',
+    ),
+    at_fault(
         "spatial/transform", f"{GRID}/spatial:transform", [0, 0, 0, 0, 0, 0], "[a, b, c, d, e, f]"
     ),
     at_fault(
