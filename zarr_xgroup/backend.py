@@ -13,7 +13,7 @@ from xarray.backends import BackendEntrypoint
 
 from zarr_xgroup.datasets.store import ResolvedZarrStore
 from zarr_xgroup.options import OpenOptions
-from zarr_xgroup.redaction import told
+from zarr_xgroup.redaction import told_place
 
 if TYPE_CHECKING:
     from zarr_xgroup.opening import Opening
@@ -149,6 +149,6 @@ def _opening(store_like: Any, options: OpenOptions) -> AbstractContextManager[Op
 def _told_source(store_like: Any) -> dict[str, str]:
     """Return what xarray would say of where a Dataset is from, if that held credentials."""
     place = getattr(store_like, "path", store_like)
-    if not isinstance(place, str) or told(place) == place:
+    if not isinstance(place, str) or told_place(place) == place:
         return {}
-    return {"source": told(place)}
+    return {"source": told_place(place)}

@@ -1,7 +1,9 @@
 """The command line: ``xgroup``, or ``python -m zarr_xgroup``.
 
 Exit status: 0 if all is well, 1 if `check` found something to mend, 2 if the store cannot be
-opened or the command line is wrong; 130 after Ctrl-C, and 141 if nobody reads what is printed.
+opened or the command line is wrong; 130 after Ctrl-C, and 141 if nobody reads what is printed any
+more. Where standard output or error is closed from the beginning, nothing is printed there, and the
+status is what it would be.
 """
 
 from __future__ import annotations
@@ -14,17 +16,16 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import zarr_xgroup
 from zarr_xgroup.conventions.registry import named_conventions
 from zarr_xgroup.errors import XGroupError
 from zarr_xgroup.i18n import _
-from zarr_xgroup.redaction import redact
+from zarr_xgroup.redaction import presentable
 from zarr_xgroup.report.github import workflow_commands
-from zarr_xgroup.report.printable import printable
 
 # rich, and what draws with it, is imported when something is drawn.
 
@@ -46,18 +47,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         The exit status.
     """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # Not every encoding has every letter of a translation, or of a name.
-            stream.reconfigure(errors="backslashreplace")
+    for name in ("stdout", "stderr"):
+        _prepare(name)
     # What libraries log of an error, tracebacks and all, is told in a sentence.
     logging.basicConfig(handlers=[logging.NullHandler()])
     try:
-        options = _parser().parse_args(arguments)
-        status: int = options.run(options)
-        sys.stdout.flush()
+        return _run(arguments)
+    finally:
+        # Python would end with another status, and complain, if it could not print what is left.
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except OSError:
+                _discard(stream)
+
+
+def _prepare(name: str) -> None:
+    """Have a stream print any letter, and print nowhere if the process was given none."""
+    if getattr(sys, name) is None:
+        # Else the next file that is opened, one of the store, would be taken for the stream.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        setattr(sys, name, os.fdopen(nowhere, "w", encoding="utf-8", closefd=False))
+    stream = getattr(sys, name)
+    if isinstance(stream, io.TextIOWrapper):
+        # Not every encoding has every letter of a translation, or of a name.
+        stream.reconfigure(errors="backslashreplace")
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        try:
+            options = _parser().parse_args(arguments)
+            status: int = options.run(options)
+        finally:
+            sys.stdout.flush()
     except BrokenPipeError:
-        _discard_output()
         return _NOT_READ
     except KeyboardInterrupt:
         return _INTERRUPTED
@@ -65,21 +89,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _tell(str(error))
         return _FAILED
     except OSError as error:
-        _discard_output()
         _tell(_("the output cannot be written: {reason}").format(reason=error.strerror or error))
         return _FAILED
     return status
 
 
-def _discard_output() -> None:
-    """Let what is left to print go nowhere, which Python would complain of when it ends."""
+def _discard(stream: TextIO) -> None:
+    """Let what is left to print go nowhere."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+    os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
 
 
 def _tell(text: str) -> None:
-    print(f"xgroup: {printable(redact(text))}", file=sys.stderr)
+    with suppress(OSError):  # nobody reads it
+        print(f"xgroup: {presentable(text)}", file=sys.stderr)
 
 
 # What can be written.
@@ -89,7 +113,7 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose complaints quote nothing that is secret."""
 
     def error(self, message: str) -> NoReturn:
-        super().error(printable(redact(message)))
+        super().error(presentable(message))
 
 
 def _parser() -> argparse.ArgumentParser:

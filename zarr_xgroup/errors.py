@@ -30,7 +30,7 @@ from types import FrameType
 from typing import Self
 
 from zarr_xgroup.i18n import _
-from zarr_xgroup.redaction import redact, redact_causes
+from zarr_xgroup.redaction import presentable, redact, redact_causes
 
 #: What stands between those who open a store and the place where they are warned; contextlib, too:
 #: its frames are between those of functions that a context manager decorates.
@@ -41,7 +41,11 @@ _PASSED_OVER = (
 
 
 class XGroupError(Exception):
-    """Root of every error this package raises. Its texts hold no credentials of URLs.
+    """Root of every error this package raises.
+
+    Nothing in it holds credentials of URLs. Its text is printable: what a store has in names that
+    is not to be seen stands there as escapes. `place`, `target` and `store` are for programs, and
+    exact.
 
     Parameters
     ----------
@@ -58,16 +62,16 @@ class XGroupError(Exception):
     target : str
         What is named there: the reference in short (``uri|node#attribute``), or the path.
     reason : str
-        What is wrong, without the place and the target.
+        What is wrong, without the place and the target: text, as the message.
     """
 
     def __init__(
         self, *arguments: object, place: str = "", target: str = "", reason: str = ""
     ) -> None:
-        super().__init__(*(redact(it) if isinstance(it, str) else it for it in arguments))
+        super().__init__(*(presentable(it) if isinstance(it, str) else it for it in arguments))
         self.place = redact(place)
         self.target = redact(target)
-        self.reason = redact(reason)
+        self.reason = presentable(reason)
 
 
 class XGroupStoreError(XGroupError, OSError):
@@ -161,12 +165,14 @@ def retold(error: Exception, message: str) -> XGroupError:
     known = kind(message)
     if isinstance(error, XGroupError):
         known.__dict__.update(error.__dict__)
-    known.reason = known.reason or redact(str(error))
+    known.reason = known.reason or presentable(str(error))
     return known
 
 
 class XGroupWarning(UserWarning):
-    """Root of every warning this package gives. Its text holds no credentials of URLs.
+    """Root of every warning this package gives.
+
+    Its text holds no credentials of URLs and is printable, as that of an `XGroupError`.
 
     Parameters
     ----------
@@ -178,13 +184,14 @@ class XGroupWarning(UserWarning):
     Attributes
     ----------
     paths : tuple of str
-        The absolute paths of all nodes the warning is about, also of those its text leaves out.
+        The absolute paths of all nodes the warning is about, also of those its text leaves out;
+        exact, also where the text has escapes.
     """
 
     paths: tuple[str, ...] = ()
 
     def __init__(self, message: str, error: XGroupError | None = None) -> None:
-        super().__init__(redact(message))
+        super().__init__(presentable(message))
         self.error = error
 
 

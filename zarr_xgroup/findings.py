@@ -23,7 +23,7 @@ from zarr_xgroup.errors import (
 )
 from zarr_xgroup.i18n import _, ngettext
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.redaction import redact
+from zarr_xgroup.redaction import presentable, printable
 
 _NAMED_PATHS = 30
 
@@ -94,8 +94,9 @@ class Finding:
     assumable: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Cut credentials of URLs out of the text."""
-        object.__setattr__(self, "text", redact(self.text))
+        """Make what is told show no credentials of URLs, and nothing that is not to be seen."""
+        object.__setattr__(self, "text", presentable(self.text))
+        object.__setattr__(self, "lost", presentable(self.lost))
 
 
 def problem_of(array: Node, error: XGroupError, lost: str = "") -> Finding:
@@ -275,7 +276,7 @@ def _help(reason: str, assumable: tuple[str, ...]) -> str:
 
 def _told_without_principal(paths: tuple[str, ...], bare: int, help_: str, longest: int) -> str:
     """Return the text of the warning, with paths of at most so many letters."""
-    examples = [shortened(path, longest) for path in paths[:_NAMED_EXAMPLES]]
+    examples = [shortened(printable(path), longest) for path in paths[:_NAMED_EXAMPLES]]
     arrays = ngettext(
         "{count} array declares no principal convention (such as cs or spatial): {names}",
         "{count} arrays declare no principal convention (such as cs or spatial): {names}",

@@ -1,16 +1,19 @@
-"""Text of URIs without what may be secret in them: the one place that makes it.
+"""Text that may be shown: without what may be secret, and printable. The one place that makes it.
 
-Left out are user information, queries and fragments (RFC 3986, section 3): passwords, tokens,
-signatures. `told` knows that a text is a URI. `redact` looks for URLs within a text that somebody
-else may have made, and rather cuts out too much. All errors, warnings and findings of this package
-pass their text through it.
+Left out are user information, queries and fragments of URIs (RFC 3986, section 3): passwords,
+tokens, signatures. `told` knows that a text is the URI of a reference, and `told_place` that it is
+what a user opens. `redact` looks for URLs within a text that somebody else may have made, and rather
+cuts out too much. All errors, warnings and findings of this package pass their text through
+`presentable`.
 """
 
 from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Iterator
+import unicodedata
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 from urllib.parse import unquote
 
@@ -27,32 +30,62 @@ _HOSTED = frozenset({"http", "https", "ftp", "sftp", "ssh"})
 #: A port, at the end of an authority; ``]`` ends an address of IPv6.
 _PORT = re.compile(r"[^:]*(?::[0-9]+)?|\[[^\[\]]*\](?::[0-9]*)?", re.DOTALL)
 
-#: What begins like ``name:password@host``, without a scheme.
-_BARE_USER = re.compile(r"[^/\\:@]{2,}:(?!:).*@", re.DOTALL)
-#: User information within a text. What stands behind a colon and is no port is taken for a password
-#: that was not percent-encoded: it ends at the last ``@`` before the next URL.
-_USER_IN_TEXT = re.compile(
-    r"""(?P<slashes> (?<! [^\s"'(=,] ) // | (?<= \w\w ) : //? | %3A%2F%2F )
-    (?: [^/?\#\s]* (?: @ | %40 )
-    |   [^/?\#\s@:\[\]]* : (?! [0-9]{1,5} (?: [/?\#\s'"|\]}>] | [,.;:)](?:\s|$) | $ ) ) (?: (?! // ) . )* @ )""",
-    re.VERBOSE | re.DOTALL | re.IGNORECASE,
-)
+#: What begins like ``name:password@host``, without a scheme, up to the password.
+_BARE_USER = re.compile(r"(?<![^/\\:@])[^/\\:@]{2,}+:(?!:)")
+#: What a URI without a scheme may have in it, also where it is percent-encoded as a whole.
+_AT = re.compile(r"@|%40")
+_BARE_QUERY = re.compile(r"(?:[?#]|%3F|%23).*", re.DOTALL | re.IGNORECASE)
+
+#: Behind what user information may stand within a text.
+_SLASHES = re.compile(r"""(?<![^\s"'(=,])//|(?<=\w\w)://?|%3A%2F%2F""", re.IGNORECASE)
+_AUTHORITY_END_IN_TEXT = re.compile(r"[/?#\s]")
+_USER_END = re.compile(r"[/?#\s@:\[\]]")
+_NEXT_URL = re.compile("//")
+_PORT_IN_TEXT = re.compile(r"""[0-9]{1,5}(?:[/?#\s'"|\]}>]|[,.;:)](?:\s|$)|$)""")
 #: A URL within a text, of which a path may have been made, and its query. In what references are
 #: called, ``|`` ends it.
 _QUERY_IN_TEXT = re.compile(
     rf"(?P<url>[A-Za-z][\w+.-]{{1,63}}://?[^\s?#|]*)(?:[?#](?:(?!::{_SCHEME}(?:://|::))\S)*)?"
 )
+#: The URI of a reference within a text, as JSON and Python write it. It need not be whole.
+_URI_MEMBER = re.compile(
+    r"""(?P<key>["']uri["']\s*:\s*["'])(?P<uri>(?<=")(?:[^"\\]|\\.)*|(?<=')(?:[^'\\]|\\.)*)""",
+    re.DOTALL,
+)
 
 
 def told(uri: str) -> str:
-    """Return a URI, which may be a chain of several, as messages and attributes have it."""
-    return "::".join(map(_told_link, _LINK.split(uri)))
+    """Return the URI of a reference, which may be a chain, as messages and attributes have it.
+
+    What has no scheme is treated alike: nothing can be opened by it, but it may have been a URL.
+    """
+    return _told_links(uri, _told_bare)
 
 
-def _told_link(link: str) -> str:
+def told_place(place: str) -> str:
+    """Return what a user opens: a URI, a chain of several, or a path, which may have any letters."""
+    return _told_links(place, _told_path)
+
+
+def _told_bare(link: str) -> str:
+    return redact(_BARE_QUERY.sub("", _AT.split(link)[-1]))
+
+
+def _told_path(path: str) -> str:
+    """Return a path, without what begins like ``name:password@host``."""
+    head, _at, tail = path.rpartition("@")
+    user = _BARE_USER.search(head)
+    return redact(path if user is None else head[: user.start()] + tail)
+
+
+def _told_links(chain: str, told_bare: Callable[[str], str]) -> str:
+    return "::".join(_told_link(link, told_bare) for link in _LINK.split(chain))
+
+
+def _told_link(link: str, told_bare: Callable[[str], str]) -> str:
     url = _URI.fullmatch(link)
     if url is None:
-        return redact(_BARE_USER.sub("", link))
+        return told_bare(link)
     if url["scheme"].lower() in ("file", "local"):
         return link
     rest = _without_user(url["rest"], is_hosted=url["scheme"].lower() in _HOSTED)
@@ -71,11 +104,84 @@ def _without_user(rest: str, *, is_hosted: bool) -> str:
     return (host.partition(":")[0] if is_hosted else host) + path
 
 
+def presentable(text: str) -> str:
+    """Return a text as all of this package's own is shown: without secrets, and printable."""
+    return printable(redact(text))
+
+
+def printable(text: str) -> str:
+    """Return a text with all that is not to be seen as escapes, as Python writes them.
+
+    What others wrote into a store could else move the cursor, recolour the screen, break lines or
+    reverse the order of letters: control characters, bidirectional ones, line separators, halves
+    of surrogate pairs. Spaces of all widths stay.
+    """
+    return text if text.isprintable() else "".join(map(_printable_letter, text))
+
+
+def _printable_letter(letter: str) -> str:
+    if letter.isprintable() or unicodedata.category(letter) == "Zs":
+        return letter
+    return letter.encode("unicode_escape").decode("ascii")
+
+
 def redact(text: str) -> str:
     """Return a text with user information, query and fragment cut out of the URLs in it."""
+    if "uri" in text:
+        text = _URI_MEMBER.sub(lambda it: it["key"] + told(it["uri"]), text)
     if ":/" not in text and "//" not in text and "%2f%2f" not in text.lower():
         return text
-    return _QUERY_IN_TEXT.sub(_without_query, _USER_IN_TEXT.sub(r"\g<slashes>", text))
+    return _QUERY_IN_TEXT.sub(_without_query, _without_users(text))
+
+
+def _without_users(text: str) -> str:
+    """Return a text without the user information of URLs in it."""
+    users = _UsersInText(text)
+    kept, end = [], 0
+    for slashes in _SLASHES.finditer(text):
+        if slashes.start() >= end:
+            kept.append(text[end : slashes.end()])
+            end = users.end(slashes.end())
+    return "".join([*kept, text[end:]])
+
+
+class _UsersInText:
+    """Where user information ends within a text: all letters that matter are looked up once."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._authority_ends = _places(_AUTHORITY_END_IN_TEXT, text)
+        self._user_ends = _places(_USER_END, text)
+        self._urls = _places(_NEXT_URL, text)
+        self._ats = [it.end() for it in _AT.finditer(text)]
+
+    def end(self, begin: int) -> int:
+        """Return where user information ends that may begin at a place: there, if there is none.
+
+        What stands behind a colon and is no port is taken for a password that was not
+        percent-encoded: it ends at the last ``@`` before the next URL.
+        """
+        end = self._last_at(begin, _next(self._authority_ends, begin, self._text))
+        colon = _next(self._user_ends, begin, self._text)
+        if end is not None or not self._text.startswith(":", colon):
+            return end or begin
+        if _PORT_IN_TEXT.match(self._text, colon + 1):
+            return begin
+        return self._last_at(colon, _next(self._urls, colon, self._text)) or begin
+
+    def _last_at(self, begin: int, end: int) -> int | None:
+        """Return where the last ``@`` between two places ends."""
+        index = bisect_right(self._ats, end) - 1
+        return self._ats[index] if index >= 0 and self._ats[index] > begin else None
+
+
+def _places(pattern: re.Pattern[str], text: str) -> list[int]:
+    return [it.start() for it in pattern.finditer(text)]
+
+
+def _next(places: list[int], begin: int, text: str) -> int:
+    index = bisect_left(places, begin)
+    return places[index] if index < len(places) else len(text)
 
 
 def _without_query(url: re.Match[str]) -> str:
@@ -83,18 +189,18 @@ def _without_query(url: re.Match[str]) -> str:
 
 
 class RedactedError(Exception):
-    """Stands for an error of another library that shows a secret, whose type its text names."""
+    """Stands for an error of another library that shows what must not be, whose type its text names."""
 
 
 def redact_causes(error: E) -> E:
-    """Return an error after making its causes, and theirs, show no secrets.
+    """Return an error after making its causes, and theirs, show nothing that must not be shown.
 
     Those of other libraries that do are replaced; the error itself must show none.
     """
     for link in _chain(error):
         for name in ("__cause__", "__context__"):
             linked = getattr(link, name)
-            if linked is not None and _shows_secret(linked):
+            if linked is not None and _must_not_be_shown(linked):
                 suppresses = link.__suppress_context__
                 setattr(link, name, _stand_in(linked))
                 link.__suppress_context__ = suppresses
@@ -113,20 +219,25 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
             pending += [link.__cause__, link.__context__]
 
 
-def _shows_secret(error: BaseException) -> bool:
+def _must_not_be_shown(error: BaseException) -> bool:
     shown = [*traceback.format_exception_only(error), repr(error), *map(str, error.args)]
-    if isinstance(error, BaseExceptionGroup) and any(map(_shows_secret, error.exceptions)):
+    if isinstance(error, BaseExceptionGroup) and any(map(_must_not_be_shown, error.exceptions)):
         return True
     # aiohttp's errors show the headers of their requests.
-    return "Authorization" in repr(error) or any(redact(text) != text for text in shown)
+    return "Authorization" in repr(error) or any(_lines(text) != text for text in shown)
+
+
+def _lines(text: str) -> str:
+    """Return the text of another library as it may be shown: its lines stay lines."""
+    return "\n".join(map(printable, redact(text).split("\n")))
 
 
 def _stand_in(error: BaseException) -> BaseException:
     """Return an error with the same traceback and causes: of the same type if Python has it."""
     kind = type(error)
-    stand_in: BaseException = RedactedError(f"{kind.__name__}: {redact(str(error))}")
+    stand_in: BaseException = RedactedError(f"{kind.__name__}: {_lines(str(error))}")
     if kind.__module__ == "builtins" and not isinstance(error, BaseExceptionGroup):
-        stand_in = kind(*(redact(it) if isinstance(it, str) else it for it in error.args))
+        stand_in = kind(*(_lines(it) if isinstance(it, str) else it for it in error.args))
     stand_in.__cause__, stand_in.__context__ = error.__cause__, error.__context__
     stand_in.__suppress_context__ = error.__suppress_context__
     return stand_in.with_traceback(error.__traceback__)

@@ -12,7 +12,6 @@ from zarr_xgroup.datasets.planning import Planning, planning
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import ngettext
 from zarr_xgroup.options import OpenOptions
-from zarr_xgroup.redaction import told
 from zarr_xgroup.report.explaining import found_references
 from zarr_xgroup.report.explanation import VERSION, JsonValue, Place, as_json
 from zarr_xgroup.report.rules import Checked, consolidated, mistakes_of, opening, references
@@ -101,7 +100,7 @@ def check(store: Any, **options: Unpack[OpenOptions]) -> Verdict:
         checked = Checked(planned.library.snapshots, planned.group)
         mistakes = limited(merged(_mistakes(planned, checked)))
         order = sorted(mistakes, key=lambda it: (it.severity != "error", it.place.node))
-        name = told(planned.library.snapshots[0].name)
+        name = planned.library.snapshots[0].name
         verdict = Verdict(name, f"/{planned.group}", tuple(order), checked.declares_something)
         planned.library.close()
     return verdict

@@ -23,7 +23,7 @@ from zarr_xgroup.metadata.cf import names_in
 from zarr_xgroup.metadata.nodes import Keys, Node, pointer_to
 from zarr_xgroup.metadata.snapshots import Snapshots
 from zarr_xgroup.options import OpenOptions
-from zarr_xgroup.redaction import redact, told
+from zarr_xgroup.redaction import presentable, redact
 from zarr_xgroup.report.explanation import (
     FoundArray,
     FoundConvention,
@@ -129,7 +129,7 @@ class _Explaining:
     def explanation(self) -> Explanation:
         """Return all that is told."""
         return Explanation(
-            told(self._snapshot.name),
+            self._snapshot.name,
             f"/{self._planned.group}",
             self._snapshot.zarr_format,
             self._snapshot.is_consolidated(self._planned.group),
@@ -340,13 +340,13 @@ def found_references(plans: Iterable[GroupPlan], snapshots: Snapshots) -> Iterat
             redact(it.target),
             end,
             it.by_fallback,
-            redact(it.text),
+            presentable(it.text),
             tuple(arrays),
         )
 
 
 def _place(snapshots: Snapshots, node: Node, pointer: str) -> Place:
-    store = told(snapshots[node.store].name) if node.store else None
+    store = snapshots[node.store].name if node.store else None
     return Place(str(node), pointer, store)
 
 

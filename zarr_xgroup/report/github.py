@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from zarr_xgroup.i18n import _, ngettext
+from zarr_xgroup.redaction import printable
 from zarr_xgroup.report.explanation import Place
-from zarr_xgroup.report.printable import printable
 from zarr_xgroup.report.verdict import Mistake
 
 #: What is escaped in a message, and in a property such as ``file``.

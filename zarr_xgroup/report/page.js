@@ -716,7 +716,7 @@
 
   /** Return what is told of a place without that place, which is shown after it. */
   function withoutPlace(told, { node: path, pointer }) {
-    const begin = `${path}#${pointer}`;
+    const begin = visible(`${path}#${pointer}`); // as the text has it
     return told.startsWith(begin) ? told.slice(begin.length).replace(/^[:\s]+/, "") : told;
   }
 

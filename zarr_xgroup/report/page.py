@@ -15,9 +15,9 @@ from importlib import resources
 from string import Template
 
 from zarr_xgroup.i18n import _, language, ngettext
+from zarr_xgroup.redaction import printable
 from zarr_xgroup.report.explanation import FoundStore, JsonValue
 from zarr_xgroup.report.folding import likeness
-from zarr_xgroup.report.printable import printable
 
 #: For how many numbers a text in the plural says which form they take; rules repeat each 100.
 _NUMBERS = 200

@@ -20,6 +20,7 @@ from rich.text import Text
 
 from zarr_xgroup.findings import listed, shortened
 from zarr_xgroup.i18n import _, ngettext
+from zarr_xgroup.redaction import printable
 from zarr_xgroup.report.explanation import (
     FoundArray,
     FoundConvention,
@@ -31,7 +32,6 @@ from zarr_xgroup.report.explanation import (
     Place,
 )
 from zarr_xgroup.report.folding import ArrayRow, GroupRow, fold
-from zarr_xgroup.report.printable import printable
 from zarr_xgroup.report.verdict import Mistake
 
 #: The narrowest terminal that has room for two columns.
@@ -463,7 +463,7 @@ class _Drawing:
         nodes = problem.arrays or (() if problem.place is None else (str(problem.place),))
         # The text about undeclared arrays names some of them, shortened if they are long.
         is_about_undeclared = problem.kind == "no principal convention" and problem.text
-        if nodes and nodes[0] not in problem.text and not is_about_undeclared:
+        if nodes and printable(nodes[0]) not in problem.text and not is_about_undeclared:
             text += said(" (") + _names(nodes, "dim") + said(")")
         return text
 

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from zarr_xgroup.errors import XGroupPathError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.paths import decoded_to_the_end
-from zarr_xgroup.redaction import told
+from zarr_xgroup.redaction import told_place
 
 _URI = re.compile(
     r"(?P<scheme>[A-Za-z][\w+.-]*)://(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?:[?#].*)?", re.DOTALL
@@ -155,7 +155,7 @@ class PrefixedOptions:
             if not is_absolute(prefix) and not prefix.startswith("/"):
                 message = _(
                     "cross_store_storage_options: {prefix!r} is not the beginning of a URI"
-                ).format(prefix=told(prefix))
+                ).format(prefix=told_place(prefix))
                 raise XGroupPathError(message)
             self._options.append((Link.parse(prefix), values))
 

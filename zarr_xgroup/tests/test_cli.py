@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -488,3 +489,65 @@ def test_what_libraries_log_is_not_printed(store: str) -> None:
         "logging.getLogger('gcsfs').error('a traceback')\n"
     )
     assert run(sys.executable, "-c", program).stderr == ""
+
+
+# Streams that are closed.
+
+SHELL = shutil.which("sh")
+STORES = Path(__file__).parent / "stores"
+
+#: What is run, and its status.
+COMMANDS = {
+    "check": (f"check '{STORES / 'broken_refs.zarr'}'", 1),
+    "explain": (f"explain --json '{STORES / 'cs_test.zarr'}'", 0),
+    "demo": ("demo", 0),
+    "no store": ("explain /no/such/store.zarr", 2),
+}
+
+each_command = pytest.mark.parametrize(("command", "status"), COMMANDS.values(), ids=COMMANDS)
+with_a_shell = pytest.mark.skipif(SHELL is None, reason="needs a shell")
+
+
+def run_in_shell(command: str, redirected: str) -> subprocess.CompletedProcess[str]:
+    return run(str(SHELL), "-c", f"'{sys.executable}' -m zarr_xgroup {command} {redirected}")
+
+
+@with_a_shell
+@each_command
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_changes_nothing_but_what_is_printed(
+    command: str, status: int, closed: str
+) -> None:
+    done = run_in_shell(command, closed)
+    assert done.returncode == status
+    if closed != "2>&-":
+        assert done.stdout == ""
+    if "2>&-" in closed:
+        assert done.stderr == ""
+    assert "Error" not in done.stderr
+    assert "Warning" not in done.stderr
+
+
+@with_a_shell
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_complaints_that_cannot_be_written_change_nothing() -> None:
+    for command, status in (COMMANDS["no store"], ("explore a.zarr", 2)):
+        assert run_in_shell(command, "2>/dev/full").returncode == status
+
+
+@with_a_shell
+@each_command
+def test_nobody_reads_what_is_printed(command: str, status: int) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [str(SHELL), "-c", f"exec '{sys.executable}' -m zarr_xgroup {command}"],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        check=False,
+        timeout=300,
+    )
+    os.close(writing)
+    assert done.returncode == (status if status == 2 else 141)
+    assert b"Error" not in done.stderr
+    assert b"Warning" not in done.stderr

@@ -1,7 +1,9 @@
 """What is told: the trees of errors and warnings, what they carry, and where they point."""
 
+import json
 import pickle
 import sys
+import traceback
 import types
 import warnings
 from collections.abc import Callable, Iterable
@@ -30,14 +32,17 @@ from zarr_xgroup import (
     errors,
 )
 from zarr_xgroup.findings import Finding, Kind, as_warnings
+from zarr_xgroup.redaction import printable
 from zarr_xgroup.tests.builders import (
     HAS_INDEX_OPTION,
     UUIDS,
     Array,
     Group,
     Open,
+    ZarrFormat,
     build,
     coordinate,
+    declaring,
     edit,
     memory_store,
     recorded,
@@ -143,7 +148,7 @@ def test_all_errors_and_warnings_are_public_and_in_the_drawing() -> None:
 
 @pytest.mark.parametrize("kind", ERRORS)
 def test_errors_say_their_message_as_it_is(kind: type[XGroupError]) -> None:
-    message = "There is no 'group' \"here\"\nnor \u00e9lsewhere"
+    message = "There is no 'group' \"here\", nor \u00e9lsewhere"
     assert str(kind(message)) == message
 
 
@@ -833,3 +838,99 @@ def test_errors_of_pointers_and_stores_say_where_what_and_why() -> None:
     assert of_store.place == "/v#/attributes/two"
     assert of_store.store == "nowhere"
     assert of_store.reason
+
+
+# What a store says is shown printable.
+
+ODD = "\x1b]0;a\x07\x9b31m\u202e\nb\u2028"
+SHOWN = r"\x1b]0;a\x07\x9b31m\u202e\nb\u2028"
+
+
+def oddly_named() -> Group:
+    """Return a store with odd names and texts wherever something is told of them."""
+    absent: Any = {"external": {"node": f"/{ODD}/absent"}}
+    foreign: Any = {"external": {"uri": f"http://{ODD}", "node": ODD}}
+    axes = [{ODD: {"coordinates": [{"values": values}]}} for values in (absent, foreign)]
+    own, other = (declaring("cs", cs={"crs": [{"axes": it, "id": {ODD: ODD}}]}) for it in axes)
+    said = dict.fromkeys(("proj:code", "proj:wkt2", "spatial:dimensions", "units", "uom"), ODD)
+    declared: Any = [{"name": ODD}, {"name": "cs", "uuid": ODD}, {"name": "proj"}, ODD]
+    members = {
+        ODD: Array([1.0, 2.0, 3.0, 4.0], ("z",), own),
+        f"{ODD}1": Array([1.0, 2.0], (ODD,), own),
+        f"{ODD}2": Array([1.0, 2.0, 3.0], (ODD,), other),
+        f"{ODD}3": Array([[1.0]], None, {"coordinates": f"{ODD} /{ODD}/absent"}),
+        f"{ODD}4": Array([[1.0]], (ODD, "y"), {"zarr_conventions": declared, **said}),
+        f"{ODD}5": Array([1.0], ("t",), {"units": f"days since {ODD}", "calendar": ODD}),
+    }
+    nested = Group({"h": Array([1.0], ("m",)), ODD: Group({"h": Array([1.0, 2.0], ("m",))})})
+    return Group({ODD: Group(members), "broken": Array([1.0]), "t": nested})
+
+
+def with_a_broken_node(contents: dict[str, bytes]) -> dict[str, bytes]:
+    """Move what is below /broken to an odd name, and make its document one of no kind."""
+    moved = {key.replace("broken", f"{ODD}/6"): content for key, content in contents.items()}
+    kind = json.dumps({"node_type": ODD, "zarr_format": ODD, "shape": ODD})
+    documents = (f"{ODD}/6/zarr.json", f"{ODD}/6/.zarray")
+    return {key: kind.encode() if key in documents else it for key, it in moved.items()}
+
+
+def is_printable(text: str) -> bool:
+    return printable(text) == text
+
+
+@each_function
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_what_a_store_says_is_told_printable(function: Open, zarr_format: ZarrFormat) -> None:
+    store = memory_store(with_a_broken_node(build(oddly_named(), zarr_format=zarr_format)))
+    group = f"/{ODD}"
+    given = recorded(function, store, engine="xgroup", group=group)[1]
+    kinds = {type(it) for it in given}
+    assert kinds >= {XGroupDimensionWarning, XGroupMetadataWarning, XGroupResolutionWarning}
+    targets = set()
+    for warning in given:
+        assert isinstance(warning, XGroupWarning)
+        assert is_printable(str(warning))
+        assert SHOWN in str(warning)
+        assert all(path.startswith(group) for path in warning.paths)  # exact
+        for line in "".join(traceback.format_exception(warning.error)).splitlines():
+            assert is_printable(line)
+        if warning.error is not None:
+            assert is_printable(str(warning.error))
+            assert is_printable(warning.error.reason)
+            assert not warning.error.place or warning.error.place.startswith(group)
+        targets.add(getattr(warning.error, "target", ""))
+    assert f"{group}/absent" in targets
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_what_a_store_says_is_printable_in_reports(zarr_format: ZarrFormat) -> None:
+    store = memory_store(with_a_broken_node(build(oddly_named(), zarr_format=zarr_format)))
+    explanation, verdict = zarr_xgroup.explain(store), zarr_xgroup.check(store)
+    assert explanation.problems
+    for problem in explanation.problems:
+        assert is_printable(problem.text)
+        assert is_printable(problem.lost)
+    assert all(is_printable(it.text) and is_printable(it.remedy) for it in verdict.mistakes)
+    assert any(it.place.node == f"/{ODD}/{ODD}1" for it in verdict.mistakes)  # exact
+    for text in (repr(explanation), repr(verdict)):
+        assert is_printable(text.replace("\n", ""))
+        assert "\\nb" in text
+        # Named once in a problem: not again behind it.
+        assert f"/{SHOWN}/{SHOWN}3 (/" not in text
+
+
+def test_errors_that_are_raised_are_printable() -> None:
+    contents = {**build(Group()), f"{ODD}/zarr.json": json.dumps({"node_type": ODD}).encode()}
+    for group in (ODD, f"{ODD}/{ODD}", f"/{ODD}//"):
+        with pytest.raises(XGroupError) as caught:
+            recorded(xr.open_dataset, memory_store(contents), engine="xgroup", group=group)
+        lines = "".join(traceback.format_exception_only(caught.value)).splitlines()
+        assert all(map(is_printable, lines))
+        assert SHOWN in str(caught.value)
+
+
+def test_the_warning_of_undeclared_arrays_is_short_with_escapes() -> None:
+    arrays = {80 * "\x1b" + str(number): Array([1.0], ("x",)) for number in range(5)}
+    (warning,) = told(xr.open_dataset, Group(arrays))
+    assert len(str(warning)) <= 400
+    assert {path.strip("/\x1b") for path in warning.paths} == set("01234")  # type: ignore[attr-defined]

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import re
 import traceback
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 import xarray as xr
-from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import HealthCheck, Phase, assume, example, given, settings
 from hypothesis import strategies as st
 
-from zarr_xgroup import XGroupError, XGroupStoreError, XGroupWarning
+from zarr_xgroup import XGroupError, XGroupStoreError, XGroupWarning, check, explain
 from zarr_xgroup.findings import Finding, Kind
 from zarr_xgroup.metadata.references import Reference
-from zarr_xgroup.redaction import RedactedError, redact, redact_causes, told
+from zarr_xgroup.redaction import RedactedError, redact, redact_causes, told, told_place
+from zarr_xgroup.report.github import workflow_commands
+from zarr_xgroup.report.page import page
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
@@ -27,7 +31,9 @@ from zarr_xgroup.tests.builders import (
     opened_with_warnings,
     oracle,
     quietly,
+    write_local,
 )
+from zarr_xgroup.tests.report.test_terminal import drawn
 from zarr_xgroup.tests.servers import Fault, FileServer
 
 SECRET = "S3CRET"
@@ -86,10 +92,20 @@ bare = st.sampled_from(
     ]
 )
 uris = st.one_of(simple, chained, bare)
+#: What has no scheme cannot be opened, but may be meant as a URL.
+schemeless = st.one_of(
+    st.builds(
+        "{}{}sig={}".format,
+        st.sampled_from(["bucket/x.zarr", "../x.zarr", "x", "zip::a/x.zip", "http:/h/x", "%2F"]),
+        st.sampled_from("?#"),
+        secrets,
+    ),
+    st.builds("{}:{}@h/x".format, st.sampled_from(["u", "", "alice", "a/b", "C"]), secrets),
+)
 
 
-@given(uris)
-@settings(max_examples=200, deadline=None)
+@given(st.one_of(uris, schemeless))
+@settings(max_examples=300, deadline=None)
 def test_no_uri_is_told_with_a_secret(uri: str) -> None:
     assert SECRET not in told(uri)
     assert told(told(uri)) == told(uri)
@@ -124,14 +140,37 @@ def test_no_text_with_a_uri_shows_a_secret(uri: str) -> None:
         ("http://alice:a/b?c#d@host/e", "http://host/e"),
         ("http://alice:a", "http://alice"),
         ("http://[::1]:80/a", "http://[::1]:80/a"),
-        ("zip::/data/me@home.zip", "zip::/data/me@home.zip"),
-        ("/data//me@home:a/b", "/data//me@home:a/b"),
-        ("C:\\me@home", "C:\\me@home"),
         ("http://host/a|b", "http://host/a|b"),
+        ("../b#c.zarr", "../b"),
+        ("zip::b/c.zip?d::http://host/e?f", "zip::b/c.zip::http://host/e"),
+        ("alice:a/b@host:/c", "host:/c"),
+        ("b%3Fc", "b"),
     ],
 )
 def test_what_is_told_of_a_uri(uri: str, expected: str) -> None:
     assert told(uri) == expected
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        ("zip::/data/me@home.zip", "zip::/data/me@home.zip"),
+        ("/data//me@home:a/b", "/data//me@home:a/b"),
+        ("C:\\me@home", "C:\\me@home"),
+        ("a#b?c.zarr", "a#b?c.zarr"),
+        ("alice:a/b@host:/c", "host:/c"),
+        ("/data/alice:a@b:c@host:/c", "/data/host:/c"),
+        ("http://host/a?b", "http://host/a"),
+    ],
+)
+def test_what_is_told_of_a_place_that_a_user_names(place: str, expected: str) -> None:
+    assert told_place(place) == expected
+
+
+def test_a_local_store_keeps_the_letters_of_its_path(tmp_path: Path) -> None:
+    path = str(write_local(build(Group({"x": Array([1.0], ("x",))})), tmp_path / "a#b?c.zarr"))
+    assert explain(path).store == check(path).store == path
+    assert quietly(xr.open_dataset, path, engine="xgroup").encoding["source"] == path
 
 
 @pytest.mark.parametrize(
@@ -148,12 +187,18 @@ def test_texts_without_secrets_are_kept(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "part", ["http://", "//a:b ", " //", "http://a:b", "::zip", "|", "@", "%2f%2f"]
+    "part",
+    [
+        *("http://", "//a:b ", " //", "http://a:b", "::zip", "|", "@", "%2f%2f", "a", "ab:"),
+        *("%3A%2F%2F", "%3A%2F%2Fa:b", "'uri': '", "x://a:b::c"),
+    ],
 )
 def test_long_texts_are_read_at_once(part: str) -> None:
     text = part * 20_000  # compared from each place on: minutes
-    assert len(redact(text)) <= len(text)
-    assert len(told(f"http://{text}")) <= len(text) + 7
+    for uri in (text, f"http://{text}", f"@{text}", f"{text}@"):
+        assert len(redact(uri)) <= len(uri)
+        assert len(told(uri)) <= len(uri)
+        assert len(told_place(uri)) <= len(uri)
 
 
 # All that is handed out.
@@ -217,6 +262,17 @@ def referring(uri: str) -> Iterator[dict[str, Any]]:
     yield {"cs": {"crs": [{"axes": {"x": axis}, "id": reference}]}}
     yield {"cs": reference, "ref": reference, "other": {"ref": {**reference, "attribute": "/a"}}}
     yield {"geolocation": {"geodetic": {"x": reference, "y": reference}}}
+    # What is shown as it is written.
+    yield {
+        "cs": {
+            "crs": [{"axes": {"x": {"coordinates": [{"values": {"uri": uri}}]}}, "id": [reference]}]
+        }
+    }
+    yield {
+        "spatial:transform": reference,
+        "proj:code": reference,
+        "zarr_conventions": [{"uri": uri}],
+    }
 
 
 def mistaken(uri: str) -> Iterator[dict[str, Any]]:
@@ -230,10 +286,24 @@ def mistaken(uri: str) -> Iterator[dict[str, Any]]:
     yield {"uom": uri, "zarr_conventions": [{"name": "cs", "schema_url": uri}, uri]}
 
 
+def reported(store: Any) -> Iterator[str]:
+    """Yield all that is reported of a store."""
+    explanation, verdict = explain(store), check(store)
+    for value in (explanation, verdict):
+        yield from (repr(value), json.dumps(value.to_dict()), str(pickle.dumps(value)))
+        yield drawn(value, is_whole=True)
+    yield from (
+        explanation._repr_html_(),
+        page(explanation),
+        *workflow_commands(verdict.store, verdict.mistakes),
+    )
+
+
 def assert_untold_of(attributes: Mapping[str, Any]) -> None:
-    """Open a store with an array of such attributes."""
+    """Open, explain and check a store with an array of such attributes."""
     field = Array([[1.0, 2.0]], ("y", "x"), {"zarr_conventions": DECLARED, **attributes})
     store = memory_store(build(Group({"v": field, "x": Array([1.0, 2.0], ("x",))})))
+    assert_untold(reported(store))
     for function in (xr.open_dataset, xr.open_datatree):
         opened, given_warnings = opened_with_warnings(function, store)
         dataset = opened if isinstance(opened, xr.Dataset) else opened.to_dataset()
@@ -242,7 +312,10 @@ def assert_untold_of(attributes: Mapping[str, Any]) -> None:
             assert_untold(shown_by(warning))
 
 
-@given(uris)
+@given(st.one_of(uris, schemeless))
+@example(f"bucket/x.zarr?sig={SECRET}")
+@example(f"../x.zarr#{SECRET}")
+@example(f"u:{SECRET}@h/x")
 @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=BRIEF)
 def test_no_open_tells_a_secret_of_a_reference(uri: str) -> None:
     for attributes in referring(uri):

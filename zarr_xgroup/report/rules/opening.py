@@ -12,7 +12,7 @@ from zarr_xgroup.errors import XGroupReferenceError, XGroupStoreError
 from zarr_xgroup.findings import Finding, Kind
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import DIMENSION_KEY
-from zarr_xgroup.redaction import redact
+from zarr_xgroup.redaction import presentable
 from zarr_xgroup.report.explanation import Place
 from zarr_xgroup.report.rules.subject import Checked, Severity
 from zarr_xgroup.report.verdict import Mistake, Rule
@@ -37,6 +37,8 @@ _AT_THE_ROOT_OF_OTHERS = (
 
 #: The place that a text begins with.
 _PLACE = re.compile(r"(?P<node>/[^#]*)#(?P<pointer>/\S*?)(:?\s|:?$)")
+#: What a name goes on with.
+_LETTER = re.compile(r"\w")
 
 _OF_KIND = {
     Kind.PROBLEM: PROBLEM,
@@ -87,7 +89,8 @@ def _is_told(finding: Finding, pointers: Mapping[str, Collection[str]]) -> bool:
     if finding.kind is Kind.NO_PRINCIPAL:
         return any(where.startswith("/attributes/") for _node, where in told)
     return any(
-        f"{it}#{where}" in finding.text or _names(finding.text, where.rpartition("/")[2])
+        presentable(f"{it}#{where}") in finding.text
+        or _names(finding.text, where.rpartition("/")[2])
         for it, where in told
     )
 
@@ -96,7 +99,7 @@ def _names(text: str, key: str) -> bool:
     """Tell whether a text names an attribute: in quotes, unless its prefix leaves no doubt."""
     if ":" not in key:
         return repr(key) in text
-    return key in text and re.search(rf"{re.escape(key)}(?!\w)", text) is not None
+    return any(_LETTER.match(behind) is None for behind in text.split(key)[1:])
 
 
 def _is_forgotten(finding: Finding, checked: Checked) -> bool:
@@ -140,7 +143,7 @@ def _mistake(finding: Finding) -> Mistake:
 def _without_place(text: str, node: str, pointer: str) -> str:
     """Return a text without the place that it begins with: what is wrong in many is told once."""
     # French has a no-break space before a colon.
-    return redact(text.removeprefix(f"{node}#{pointer}").lstrip(":\u00a0 "))
+    return text.removeprefix(presentable(f"{node}#{pointer}")).lstrip(":\u00a0 ")
 
 
 def _remedy(finding: Finding) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from posixpath import relpath
 
 from zarr_xgroup.i18n import _
+from zarr_xgroup.redaction import presentable
 from zarr_xgroup.report.explanation import FoundReference, Place
 from zarr_xgroup.report.rules.subject import Checked, Severity, write
 from zarr_xgroup.report.verdict import Mistake, Rule
@@ -68,7 +69,8 @@ def _within(reference: FoundReference, target: Place) -> Iterator[Mistake]:
 def _mistake(
     rule: Rule, reference: FoundReference, text: str, remedy: str, severity: Severity
 ) -> Mistake:
-    return Mistake(rule, reference.source, text, remedy, severity, (reference.source,))
+    texts = (presentable(text), presentable(remedy))
+    return Mistake(rule, reference.source, *texts, severity, (reference.source,))
 
 
 def _relative(reference: FoundReference, node: str) -> str:

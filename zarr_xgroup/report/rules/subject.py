@@ -18,7 +18,7 @@ from zarr_xgroup.metadata.dimensions import declared_dimensions
 from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import Fragment, Keys, Node, kind_of, pointer_to
 from zarr_xgroup.metadata.snapshots import LackingError, Lookup, Snapshots
-from zarr_xgroup.redaction import redact
+from zarr_xgroup.redaction import presentable, redact
 from zarr_xgroup.report.explanation import Place
 from zarr_xgroup.report.verdict import Mistake, Rule
 from zarr_xgroup.resolver import Resolver
@@ -228,7 +228,7 @@ def mistake(
     """
     keys: Keys = place.keys if key is None else (*place.keys, key)
     found = Place(str(place.node), pointer_to(keys))
-    return Mistake(rule, found, redact(text), redact(remedy), severity, (found,))
+    return Mistake(rule, found, presentable(text), presentable(remedy), severity, (found,))
 
 
 def write(key: str, value: Any) -> str:

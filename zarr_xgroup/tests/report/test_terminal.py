@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from zarr_xgroup.redaction import printable
 from zarr_xgroup.report.checking import Verdict
 from zarr_xgroup.report.explaining import Explanation
 from zarr_xgroup.report.explanation import (
@@ -24,7 +25,6 @@ from zarr_xgroup.report.explanation import (
     FoundReference,
     Place,
 )
-from zarr_xgroup.report.printable import printable
 from zarr_xgroup.report.terminal import (
     StreamConsole,
     explanation_lines,
