@@ -15,7 +15,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
-from zarr_xgroup.conventions.crs_texts import names_no_file
+from zarr_xgroup.conventions.crs_texts import completed, lacks_units, names_no_file
 from zarr_xgroup.metadata.nodes import OBJECT
 
 #: The members of a proj object, and of the attributes of `proj`, most explicit first.
@@ -168,7 +168,7 @@ def _parsed(text: str) -> Any:
         return None
     pyproj = _pyproj()
     try:
-        return pyproj.CRS.from_user_input(text)
+        return pyproj.CRS.from_user_input(completed(text))
     except (pyproj.exceptions.CRSError, ValueError):  # ValueError: text that is not Unicode
         return None
 
@@ -279,7 +279,8 @@ def _axis_attributes(text: str) -> dict[str, dict[str, str]]:
         return {name: {"axis": name} for name in ("X", "Y")}
     axes = _axes_by_direction(parsed)
     horizontal = [a for a in parsed.axis_info if a.direction in _ALONG]
-    if parsed.is_geographic and any(axis.unit_name != "degree" for axis in horizontal):
+    is_in_degrees = all(axis.unit_name == "degree" for axis in horizontal)
+    if lacks_units(text) or (parsed.is_geographic and not is_in_degrees):
         for attributes in axes.values():
             attributes.pop("units", None)  # pyproj says degrees whatever they are
     return {name: axes.get(name, {"axis": name}) for name in ("X", "Y")}

@@ -1,4 +1,4 @@
-"""Texts that name CRSs: which of them pyproj may be given.
+"""Texts that name CRSs: which of them pyproj may be given, and what it needs besides.
 
 PROJ opens the files that a text names as soon as it understands it: of its own parameters
 (``+nadgrids=``, ``+init=``), but also of WKT and PROJJSON, where a transformation to another datum
@@ -22,11 +22,13 @@ _NAME = re.compile(r"[\w\ .:()/-]+")
 
 #: Where WKT names a file. Also ``null`` is looked for, on a server too.
 _FILE_IN_WKT = re.compile("PARAMETERFILE|PROJ4_GRIDS", re.IGNORECASE)
+#: Units of axes by the kind of coordinate system; in those that are left out, axes need none.
+_UNITS = {"Cartesian": "metre", "vertical": "metre", "ellipsoidal": "degree", "spherical": "degree"}
 _SPACES = " \t\n\r\f\v"
 #: What stands behind an equals sign, up to a space or to a quote that is not doubled.
 _VALUE = re.compile(r"""\A\s*((?:[^\s"]|"")*).*""", re.ASCII | re.DOTALL)
 #: A number, several or an angle; a name that says what a CRS was made of may go on after it.
-_NUMBER = re.compile(r"[-+.]?[0-9][-+.,0-9eEdrDR'\u00b0]*[NSEWnsew]?[)\];:,.]*")
+_NUMBER = re.compile(r"[-+.]?[0-9][-+.,0-9eEdrDR'\u00b0]*+[NSEWnsew]?[)\];:,.]*")
 _LONGEST = 200
 _WORD = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
 #: Parameters of PROJ whose value is a word that names no file.
@@ -46,6 +48,32 @@ def names_no_file(text: str) -> bool:
     if _WKT.fullmatch(text):
         return _FILE_IN_WKT.search(text) is None and _has_harmless_parameters(text)
     return _NAME.fullmatch(text.strip()) is not None
+
+
+def lacks_units(text: str) -> bool:
+    """Tell whether a text is PROJJSON that says of an axis no unit."""
+    return completed(text) != text
+
+
+def completed(text: str) -> str:
+    """Return PROJJSON with a unit for each axis, and any other text as it is.
+
+    Its schema has units optional. PROJ reads what has none, but not what it then writes of it:
+    neither WKT nor parts of the CRS. Lengths are metres, and angles degrees.
+    """
+    if not text.lstrip().startswith("{"):
+        return text
+    value = json.loads(text)
+    systems = [it for it in _objects(value) if isinstance(it.get("axis"), list)]
+    axes = [(str(it.get("subtype")), axis) for it in systems for axis in it["axis"]]
+    bare = [it for it in axes if it[0] in _UNITS and _is_without_unit(it[1])]
+    for kind, axis in bare:
+        axis["unit"] = "metre" if axis.get("direction") in ("up", "down") else _UNITS[kind]
+    return json.dumps(value, sort_keys=True) if bare else text
+
+
+def _is_without_unit(axis: Any) -> bool:
+    return isinstance(axis, dict) and "unit" not in axis
 
 
 def _is_harmless_json(text: str) -> bool:

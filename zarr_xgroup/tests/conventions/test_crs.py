@@ -12,9 +12,11 @@ from typing import Any
 
 import pyproj
 import pytest
+import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from zarr_xgroup import check
 from zarr_xgroup.conventions.crs import (
     Crs,
     conflicting_grid_mapping,
@@ -23,6 +25,15 @@ from zarr_xgroup.conventions.crs import (
     likeness,
 )
 from zarr_xgroup.conventions.crs_texts import names_no_file
+from zarr_xgroup.tests.builders import (
+    Array,
+    Group,
+    ZarrFormat,
+    build,
+    declaring,
+    memory_store,
+    opened,
+)
 
 _DATUM = (
     'DATUM["World Geodetic System 1984",ELLIPSOID["WGS 84",6378137,298.257223563,'
@@ -693,3 +704,67 @@ def test_systems_without_a_code_are_not_the_same() -> None:
 def test_a_height_is_no_northing() -> None:
     found = Crs("crs_wkt", pyproj.CRS(32633).to_3d().to_wkt()).axis_attributes()
     assert found == Crs("proj:code", "EPSG:32633").axis_attributes()
+
+
+def without_units(code: str) -> dict[str, Any]:
+    """Return the PROJJSON of a code, its axes without units, which its schema allows."""
+    described: dict[str, Any] = pyproj.CRS(code).to_json_dict()
+    pending: list[Any] = [described]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, dict):
+            pending += part.values()
+            for axis in part.get("axis", ()):
+                del axis["unit"]
+        elif isinstance(part, list):
+            pending += part
+    return described
+
+
+@pytest.mark.parametrize(
+    "code", ["EPSG:32633", "EPSG:4326", "EPSG:4979", "EPSG:4978", "EPSG:5773", "EPSG:9518"]
+)
+def test_axes_of_projjson_need_no_units(code: str) -> None:
+    bare, whole = next(crs_in({"proj:projjson": without_units(code)})), Crs("proj:code", code)
+    assert bare.is_understood
+    assert bare.is_same(whole)
+    assert (bare.title, bare.code) == (whole.title, whole.code)
+    assert (bare.is_geographic, bare.is_north_first) == (whole.is_geographic, whole.is_north_first)
+    assert pyproj.CRS(bare.grid_mapping()["crs_wkt"]) == pyproj.CRS(code)
+    expected = whole.axis_attributes()
+    for attributes in expected.values():
+        attributes.pop("units", None)  # it does not say
+    assert bare.axis_attributes() == expected
+
+
+def test_a_unit_of_projjson_that_is_none_is_not_understood() -> None:
+    described = without_units("EPSG:32633")
+    described["coordinate_system"]["axis"][0]["unit"] = None
+    assert not next(crs_in({"proj:projjson": described})).is_understood
+
+
+@pytest.mark.parametrize("axis", [7, None, [], {}, [7], [None], [{}], {"axis": [{}]}])
+@pytest.mark.parametrize("subtype", ["Cartesian", 7, [], None])
+def test_odd_axes_of_projjson_are_not_understood(axis: Any, subtype: Any) -> None:
+    described = {
+        **without_units("EPSG:4326"),
+        "coordinate_system": {"subtype": subtype, "axis": axis},
+    }
+    assert not next(crs_in({"proj:projjson": described})).is_understood
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_a_grid_whose_projjson_has_axes_without_units(zarr_format: ZarrFormat) -> None:
+    own = {
+        "proj:projjson": without_units("EPSG:32633"),
+        "spatial:dimensions": ["y", "x"],
+        "spatial:transform": [10.0, 0.0, 300000.0, 0.0, -10.0, 5000000.0],
+    }
+    field = Array([[1.0, 2.0]], ("y", "x"), declaring("spatial", "proj", **own))
+    store = memory_store(build(Group({"v": field}), zarr_format=zarr_format))
+    dataset = opened(xr.open_dataset, store)
+    assert dataset.x.values.tolist() == [300005.0, 300015.0]
+    assert dataset.x.attrs["standard_name"] == "projection_x_coordinate"
+    assert "units" not in dataset.x.attrs
+    assert pyproj.CRS(dataset.spatial_ref.attrs["crs_wkt"]) == pyproj.CRS(32633)
+    assert check(store).is_clean
