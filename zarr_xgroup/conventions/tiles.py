@@ -24,7 +24,7 @@ from zarr_xgroup.metadata.nodes import Fragment
 from zarr_xgroup.metadata.paths import relative_path
 
 #: The URIs that OGC gives to tile matrix sets, of which the last segment is the identifier.
-_OGC = re.compile(r"https?://www\.opengis\.net/def/tilematrixset/[\w./-]*?(\w{1,100})/?")
+_OGC = re.compile(r"https?://www\.opengis\.net/def/tilematrixset/[\w./-]*?(?<!\w)(\w{1,100})/?")
 _IDENTIFIER = re.compile(r"\w{1,100}")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 

@@ -34,7 +34,7 @@ _CALENDARS = (
     "tai",
     "none",
 )
-_SINCE = re.compile(r"\s*(?P<unit>\S+)\s+since\s+(?P<epoch>\S.*?)\s*", re.IGNORECASE)
+_SINCE = re.compile(r"(?P<unit>\S+)\s+since\s+(?P<epoch>\S.*)", re.IGNORECASE)
 
 
 def check(subject: Subject) -> Iterator[Mistake]:
@@ -45,7 +45,7 @@ def check(subject: Subject) -> Iterator[Mistake]:
     units = subject.attribute("units")
     if not subject.is_array or units is None or not subject.store.declares_something:
         return
-    match = _SINCE.fullmatch(units.value) if isinstance(units.value, str) else None
+    match = _SINCE.fullmatch(units.value.strip()) if isinstance(units.value, str) else None
     if match is None:
         return
     if not is_unit(match["unit"]):

@@ -1,0 +1,249 @@
+"""Regular expressions take a time that grows with the length of a text, not with its square.
+
+A store says what texts are matched, so each expression of the package is found, the letters that
+are worst for it are searched for in short texts, and it is measured on long ones of these. What is
+measured is the time of the processor; a square is hundreds of times more than what is allowed.
+"""
+
+from __future__ import annotations
+
+import ast
+import pkgutil
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from itertools import product
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import zarr_xgroup
+
+parser: Any = import_module("re._parser")
+
+#: How long the texts are in which the worst letters are searched for, and those of these.
+SHORT = 1_000
+LONG = (10_000, 100_000, 1_000_000)
+#: How many of the worst are measured.
+WORST = 3
+#: Seconds for a letter that are no matter, and how much more ten times as many letters may take.
+NO_MATTER = 5e-6
+MOST_GROWTH = 40
+
+#: What is in no expression itself.
+COMMON = ("a", "0", " ", ".", "\u00e9", "\0")
+
+
+# Finding them.
+
+
+@dataclass(frozen=True)
+class Use:
+    """A use of a regular expression: the method of `re.Pattern` that it is used by."""
+
+    where: str
+    pattern: re.Pattern[Any]
+    method: str
+
+    def __str__(self) -> str:
+        return f"{self.where}.{self.method}"
+
+    def run(self, text: str) -> None:
+        """Use it on a text."""
+        subject: Any = text if isinstance(self.pattern.pattern, str) else text.encode()
+        if self.method == "sub":
+            self.pattern.sub(subject[:0], subject)
+        elif self.method == "finditer":
+            assert all(found.end() >= 0 for found in self.pattern.finditer(subject))
+        else:
+            getattr(self.pattern, self.method)(subject)
+
+
+def modules() -> Iterator[ModuleType]:
+    """Yield the modules of the package, without its tests."""
+    for found in pkgutil.walk_packages(zarr_xgroup.__path__, "zarr_xgroup."):
+        is_ours = not found.name.startswith(("zarr_xgroup.tests", "zarr_xgroup.__main__"))
+        if is_ours:
+            yield import_module(found.name)
+
+
+def uses_in(module: ModuleType) -> Iterator[Use]:
+    """Yield the uses of regular expressions in a module.
+
+    An expression that is handed on may be used by any method: the one that reads most is taken.
+    """
+    assert module.__file__ is not None
+    with open(module.__file__, encoding="utf-8") as file:
+        tree = ast.parse(file.read())
+    seen: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call | ast.Name) or node in seen:
+            continue
+        called = node.func if isinstance(node, ast.Call) else None
+        if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name):
+            if called.value.id == "re" and called.attr not in ("compile", "escape"):
+                seen.update(ast.walk(node.args[0]))  # type: ignore[union-attr]
+                yield inline(node, called.attr, module)  # type: ignore[arg-type]
+            pattern = vars(module).get(called.value.id)
+            if isinstance(pattern, re.Pattern):
+                seen.add(called.value)
+                yield Use(f"{module.__name__}.{called.value.id}", pattern, called.attr)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            pattern = vars(module).get(node.id)
+            if isinstance(pattern, re.Pattern):
+                yield Use(f"{module.__name__}.{node.id}", pattern, "finditer")
+
+
+def inline(call: ast.Call, method: str, module: ModuleType) -> Use:
+    """Return the use that a call of a function of `re` is, whose expression must be a constant."""
+    flags: ast.expr | None = next((it.value for it in call.keywords if it.arg == "flags"), None)
+    if flags is None and method in ("search", "match", "fullmatch") and len(call.args) > 2:
+        flags = call.args[2]
+    pattern, given = (
+        eval(compile(ast.Expression(it), module.__name__, "eval"), vars(module))
+        for it in (call.args[0], flags or ast.Constant(0, lineno=1, col_offset=0))
+    )
+    name = f"{module.__name__}:{call.lineno}"
+    return Use(name, re.compile(pattern, given) if given else re.compile(pattern), method)
+
+
+# The worst letters.
+
+
+def letter_of(items: Sequence[Any]) -> str:
+    """Return a letter of a set."""
+    pattern = parser.SubPattern(parser.State(), [(parser.IN, list(items))])
+    compiled = import_module("re._compiler").compile(pattern)
+    candidates = [*COMMON, *map(chr, range(32, 127)), "\n"]
+    found: str = next(filter(compiled.match, candidates))
+    return found
+
+
+def sample(nodes: Any) -> str:
+    """Return a short text that parts of an expression match, without regard to what is around."""
+    return "".join(sample_of(code, value) for code, value in nodes)
+
+
+def sample_of(code: Any, value: Any) -> str:
+    if code is parser.LITERAL:
+        return chr(value)
+    if code is parser.IN:
+        return letter_of(value)
+    if code in (parser.ANY, parser.NOT_LITERAL):
+        return "a"
+    inner = list(parts_of(code, value))
+    if "REPEAT" in str(code):
+        return sample(inner[0]) * max(int(value[0]), 1)
+    return sample(inner[0]) if inner and "ASSERT" not in str(code) else ""
+
+
+def parts_of(code: Any, value: Any) -> Iterator[Any]:
+    """Yield what is within a part of an expression."""
+    if code is parser.BRANCH:
+        yield from value[1]
+    elif isinstance(value, parser.SubPattern):  # an atomic group
+        yield value
+    elif isinstance(value, tuple):
+        yield from (it for it in value if isinstance(it, parser.SubPattern))
+
+
+def beginnings(nodes: Any, before: str = "") -> Iterator[str]:
+    """Yield texts that lead to the parts of an expression."""
+    for code, value in nodes:
+        yield before
+        for inner in parts_of(code, value):
+            yield from beginnings(inner, before)
+        before += sample_of(code, value)
+    yield before
+
+
+def literals(nodes: Any) -> Iterator[str]:
+    """Yield the texts that stand in an expression as they are."""
+    run = ""
+    for code, value in nodes:
+        if code is parser.LITERAL:
+            run += chr(value)
+            continue
+        yield run
+        run = ""
+        if code is parser.IN:
+            yield from (chr(it) for kind, it in value if kind is parser.LITERAL)
+        for inner in parts_of(code, value):
+            yield from literals(inner)
+    yield run
+
+
+def texts_for(pattern: re.Pattern[Any]) -> Iterator[Callable[[int], str]]:
+    """Yield how to make texts of a length that may be bad for an expression."""
+    nodes = parser.parse(pattern.pattern, pattern.flags & ~re.DEBUG)
+    runs = {it for it in literals(nodes) if it}
+    letters = sorted({it for it in runs if len(it) == 1} | {*COMMON})
+    longer = sorted({it for it in runs if len(it) > 1} | {sample(nodes), sample(nodes)[:-1]} - {""})
+    words = [*letters, *map("".join, product(letters, repeat=2)), *longer]
+    words += [f"{run}{letter}" for run, letter in product(longer, letters)]
+    for first, word, last in product(dict.fromkeys(beginnings(nodes)), words, ("", "\0", "a")):
+        yield partial(text_of, first, word, last)
+
+
+def text_of(first: str, word: str, last: str, size: int) -> str:
+    return first + word * (size // len(word)) + last
+
+
+def seconds(use: Use, text: str) -> float:
+    """Return how long the processor takes."""
+    began = time.thread_time()
+    use.run(text)
+    return time.thread_time() - began
+
+
+def worst_for(use: Use) -> list[Callable[[int], str]]:
+    """Return how to make the texts that take longest."""
+    made = list(texts_for(use.pattern))
+    return sorted(made, key=lambda it: -seconds(use, it(SHORT)))[:WORST]
+
+
+def grows_too_fast(use: Use, sizes: Sequence[int] = LONG) -> str:
+    """Return the beginning of a text on which a use takes too long, "" if there is none."""
+    for make in worst_for(use):
+        before = seconds(use, make(sizes[0] // 10))
+        for size in sizes:
+            taken = seconds(use, make(size))
+            if taken > max(NO_MATTER * size, MOST_GROWTH * before):
+                return f"{make(40)!r}: {taken} s for {size} letters"
+            before = taken
+    return ""
+
+
+USES = list(
+    {(it.pattern, it.method): it for module in modules() for it in uses_in(module)}.values()
+)
+
+
+@pytest.mark.parametrize("use", USES, ids=str)
+def test_time_grows_with_the_length_of_a_text(use: Use) -> None:
+    assert grows_too_fast(use) == ""
+
+
+@pytest.mark.parametrize(
+    ("expression", "method"),
+    [
+        (r"[^/:]+:(?!:).*@", "search"),  # from each letter on to the end
+        (r"\s*(\S+)\s+since\s+(\S.*?)\s*", "fullmatch"),  # spaces, divided between two
+        (r"(?:%3A%2F%2F)(?:[^/\s]*@)", "sub"),
+        (r"[0-9]*[0-9,]*x", "match"),
+    ],
+)
+def test_what_grows_with_the_square_is_found(expression: str, method: str) -> None:
+    assert grows_too_fast(Use("", re.compile(expression), method), (3_000, 30_000))
+
+
+def test_all_expressions_are_found() -> None:
+    compiled = {
+        it for module in modules() for it in vars(module).values() if isinstance(it, re.Pattern)
+    }
+    assert len(compiled) > 40
+    assert compiled <= {use.pattern for use in USES}
