@@ -188,17 +188,25 @@ class Places:
 
     @classmethod
     def about(
-        cls, array: Node, level: Level | None, attributes_of: Callable[[Node], Fragment | None]
+        cls,
+        array: Node | None,
+        group: Node,
+        level: Level | None,
+        attributes_of: Callable[[Node], Fragment | None],
     ) -> Places:
-        """Return the places of an array, given its level and who knows the attributes of nodes."""
-        own, group = attributes_of(array), attributes_of(array.group)
+        """Return the places of an array of a group, given its level and who knows attributes.
+
+        Those of all arrays of the group where it is None.
+        """
+        own = None if array is None else attributes_of(array)
+        nearest = attributes_of(group)
         if level is None:
-            return cls(_there(own), _there(group), None)
-        if level.group == array.group:
-            shared = None if level.of_array is None else group
-            return cls(_there(own, level.of_array), _there(group, level.of_group), shared)
+            return cls(_there(own), _there(nearest), None)
+        if level.group == group:
+            shared = None if level.of_array is None else nearest
+            return cls(_there(own, level.of_array), _there(nearest, level.of_group), shared)
         shared = attributes_of(level.group)
-        return cls(_there(own, level.of_array), _there(group, level.of_group, shared), shared)
+        return cls(_there(own, level.of_array), _there(nearest, level.of_group, shared), shared)
 
     def get(self, key: str) -> Fragment | None:
         """Return the attribute that counts."""
@@ -219,4 +227,5 @@ def _there(*places: Fragment | None) -> tuple[Fragment, ...]:
 
 def places_of(array: ArrayView) -> Places:
     """Return where attributes about an array may stand."""
-    return Places.about(array.node, array.derived(layout_of), array.attributes_of)
+    level = array.derived(layout_of)
+    return Places.about(array.node, array.node.group, level, array.attributes_of)

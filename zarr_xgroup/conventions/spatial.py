@@ -798,9 +798,8 @@ class _Levels:
         What was found for a level is known for all that are derived from it.
         """
         known = self.array.models.of_groups
-        items = self.level.items
-        asset = _asset(next((it for it in items if it.get("transform")), items[0]))
-        if any(item.get("transform") for item in items):
+        asset = _asset(self._item)
+        if self._item.get("transform") is not None:
             self.array.is_me(self.array.node)  # arrays of other levels are looked at by its name
         self._look_up(asset)
         below: dict[str, tuple[_Site, Fragment]] = {}
@@ -825,10 +824,21 @@ class _Levels:
             raise found
         return found
 
+    @property
+    def _item(self) -> Fragment:
+        """The item that says from which level the array's is derived, if one does."""
+        items = self.level.items
+        return next((it for it in items if it.get("transform") is not None), items[0])
+
+    @property
+    def _name(self) -> str:
+        """What the array is called in all levels; "" if it is a level itself."""
+        return "" if self._item == self.level.of_array else self.array.name
+
     def _key(self, asset: str) -> tuple[Any, ...]:
         """Return what the grid of a level, as an array sees it, depends on."""
         axes = tuple(self.array.dims.index(name) for name in self.dims)
-        return _Levels, self.level.group, asset, self.array.name, len(self.array.dims), axes
+        return _Levels, self.level.group, asset, self._name, len(self.array.dims), axes
 
     def _look_up(self, asset: str) -> None:
         """Look up at once the documents of all levels that one may follow from."""
@@ -842,7 +852,7 @@ class _Levels:
             nodes[asset] = self.level.group.child(asset)
         self.array.lookup.know(nodes.values())
         groups = (it for it in nodes.values() if not self._is_array(it))
-        self.array.lookup.know(group.child(self.array.name) for group in groups)
+        self.array.lookup.know(group.child(self._name) for group in groups)
 
     def _is_array(self, node: Node) -> bool:
         document = self.array.document_of(node)
@@ -888,18 +898,32 @@ class _Levels:
 
     def _site(self, asset: str) -> _Site:
         """Return where another level's grid is declared: for its array of the same name, if any."""
+        node = self.level.group.child(asset)
+        if self._is_array(node):
+            return self._site_at(node, node.group)
+        at = node.child(self._name)
+        return self._site_at(at if self._is_array(at) else None, node)
+
+    def _site_at(self, at: Node | None, within: Node) -> _Site:
+        """Return where the grid of an array of a group is declared, or of a group without it."""
         group, layout = self.level.group, self.level.layout
-        node = group.child(asset)
-        at = node if self._is_array(node) else node.child(self.array.name)
-        is_there = at != self.array.node and self._is_array(at)
-        own = layout.about(at, group) if is_there else None
-        level = Level(group, layout, own, layout.about(at.group, group))
-        nothing = None if is_there else at
+        of_array = None if at is None else layout.about(at, group)
+        level = Level(group, layout, of_array, layout.about(within, group))
+        places = Places.about(at, within, level, self.array.attributes_of)
+        return _Site(places, None if at is None else self._sizes(at))
 
-        def attributes_of(place: Node) -> Fragment | None:
-            return None if place == nothing else self.array.attributes_of(place)
-
-        return _Site(Places.about(at, level, attributes_of), self._sizes(at) if is_there else None)
+    def _stand_in(self, asset: str) -> _Site | None:
+        """Return the same for the first array of a level that lies along the same dimensions."""
+        own, group = declared_dimensions(self.array.document), self.level.group
+        along = {own[self.array.dims.index(name)] for name in self.dims}
+        within = group.child(asset)
+        for name, document in self.array.lookup.members(within).arrays(within.path).items():
+            at = within.child(name)
+            if along <= set(declared_dimensions(document)) and not self.level.layout.about(
+                at, group
+            ):
+                return self._site_at(at, within)
+        return None
 
     def _sizes(self, at: Node) -> tuple[int, int] | None:
         """Return the number of rows and of columns of another level's array."""
@@ -916,6 +940,9 @@ class _Levels:
     def _declared(self, asset: str, site: _Site) -> Transform | None:
         """Return the transform of a level that follows from no other one."""
         written = site.places.get(_TRANSFORM) or self._of_whole(asset, site)
+        if written is None and site.sizes is None and _shape_in(site.places) is None:
+            site = self._stand_in(asset) or site
+            written = site.places.get(_TRANSFORM)
         return _declared(site, written)
 
     def _of_whole(self, asset: str, site: _Site) -> Fragment | None:

@@ -152,7 +152,7 @@ class Subject:
     @cached_property
     def places(self) -> Places:
         """Where attributes about an array may stand."""
-        return Places.about(self.node, self.level, self._attributes_of)
+        return Places.about(self.node, self.node.group, self.level, self._attributes_of)
 
     def _attributes_of(self, node: Node) -> Fragment | None:
         found = self if node == self.node else self.store.subject(node.path)

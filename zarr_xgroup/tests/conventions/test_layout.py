@@ -1,5 +1,6 @@
 """The `multiscales` layout: which of its items is about an array."""
 
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ from zarr_xgroup.tests.builders import (
     memory_store,
     opened,
     opened_with_warnings,
+    quietly,
     stored,
 )
 
@@ -198,13 +200,16 @@ def test_the_layouts_group_may_be_a_level(asset: str, kind: dict[str, Any]) -> N
     assert grid_of(root, "half/v") == TWENTIES
 
 
-def test_a_source_that_has_no_array_of_the_name() -> None:
+@pytest.mark.parametrize("wide", [{}, ON_GROUP])
+@pytest.mark.parametrize("shape", [{}, {"spatial:shape": [6, 12]}])
+def test_a_source_that_has_no_array_of_the_name(shape: Any, wide: Any) -> None:
     members = {
-        "full": Group({"wide": of_shape(6, 12)}),
-        "half": Group({"v": of_shape(3, 6), "wide": of_shape(3, 6)}),
+        "full": Group({"line": stored(np.ones(6), "y"), "wide": of_shape(6, 12, **wide)}),
+        "half": Group({"v": of_shape(2, 3)}),
     }
-    items = (level("full", **{"spatial:shape": [6, 12]}), level("half", "full", [2, 2]))
-    assert grid_of(pyramid(members, *items, **BOXED), "half/v") == TWENTIES
+    items = (level("full", **shape), level("half", "full", [4, 4]))
+    root = pyramid(members, *items, **BOXED)
+    assert grid_of(root, "half/v") == (40.0, 40.0, 100.0, 200.0)
 
 
 def test_arrays_of_a_level_follow_each_its_own() -> None:
@@ -285,3 +290,45 @@ def test_both_items_of_an_array_count_before_and_after_its_group() -> None:
     items = (level("0", **said(4.0)), level("0/v", **{"spatial:registration": "node"}))
     root = pyramid({"0": first}, *items)
     assert grid_of(root, "0/v") == (2.0, 2.0, 4.0, 1.0)
+
+
+def chain(kind: str, count: int, *, is_whole: bool = True) -> Group:
+    """Return a pyramid in which each level is derived from the one before."""
+    first = level("0", **(ON_GROUP if is_whole else {}))
+    items = [level(str(n), str(n - 1), [1, 1]) for n in range(1, count)]
+    array = of_shape(2, 3)
+    members = {str(n): array if kind == "arrays" else Group({"v": array}) for n in range(count)}
+    return pyramid(members, first, *items)
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+@pytest.mark.parametrize("kind", ["arrays", "groups"])
+def test_a_long_chain_takes_as_long_as_its_levels(kind: str, is_whole: bool) -> None:
+    def calls(count: int) -> int:
+        store = memory_store(build(chain(kind, count, is_whole=is_whole)))
+        function = xr.open_dataset if kind == "arrays" else xr.open_groups
+        return calls_of(lambda: quietly(function, store, engine="xgroup"))
+
+    calls(20)  # what is imported when it is first used
+    assert calls(400) < 2.3 * calls(200)
+
+
+def test_a_chain_beyond_the_depth_of_recursion() -> None:
+    assert grid_of(chain("groups", 1200), "1199/v") == TENS
+
+
+def calls_of(function: Callable[[], Any]) -> int:
+    """Return how many functions are called."""
+    count = 0
+
+    def profile(_frame: Any, event: str, _argument: Any) -> None:
+        nonlocal count
+        count += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        function()
+    finally:
+        sys.setprofile(before)
+    return count
