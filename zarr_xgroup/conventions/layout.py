@@ -229,3 +229,15 @@ def places_of(array: ArrayView) -> Places:
     """Return where attributes about an array may stand."""
     level = array.derived(layout_of)
     return Places.about(array.node, array.node.group, level, array.attributes_of)
+
+
+class OfLevels(ConventionHandler):
+    """A convention that the group of a layout declares for the arrays of all levels, too."""
+
+    @classmethod
+    def is_declared_around(cls, array: ArrayView) -> bool:
+        """Tell whether the array's group declares the convention, or that of its layout."""
+        if cls.is_declared_by_group(array):
+            return True
+        level = array.derived(layout_of)
+        return level is not None and cls._is_declared_at(array, level.group)

@@ -10,11 +10,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from zarr_xgroup.conventions.array import ArrayView
-from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.cf_paths import array_named
 from zarr_xgroup.conventions.crs import GDAL_KEYS, Crs
 from zarr_xgroup.conventions.geolocation import crs_at, systems_of
-from zarr_xgroup.conventions.layout import places_of
+from zarr_xgroup.conventions.layout import OfLevels, places_of
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.tiles import crs_of_tiles
 from zarr_xgroup.i18n import _
@@ -28,7 +27,7 @@ GEOZARR = "geozarr"
 SPATIAL_REF = "spatial_ref"
 
 
-class ProjHandler(ConventionHandler):
+class ProjHandler(OfLevels):
     """Says which CRS an array has, whichever of the conventions built in declares it."""
 
     tier = "service"
@@ -40,6 +39,11 @@ class ProjHandler(ConventionHandler):
         "zarr-experimental/geo-proj",
     )
     reads: ClassVar[tuple[str, ...] | None] = ("proj:", "cs", "geolocation", "multiscales")
+
+    @classmethod
+    def applies(cls, array: ArrayView) -> bool:
+        """Tell whether the array declares the convention, or its group or that of its layout."""
+        return cls.is_declared_by_array(array) or cls.is_declared_around(array)
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the CRS of the array."""

@@ -19,9 +19,8 @@ from affine import Affine
 
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.axes import axis_by_attributes, axis_by_name, is_turned, what_turns
-from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.geolocation import geolocation_of
-from zarr_xgroup.conventions.layout import Level, Places, asset_path, layout_of, places_of
+from zarr_xgroup.conventions.layout import Level, OfLevels, Places, asset_path, layout_of, places_of
 from zarr_xgroup.conventions.model import AxisNames, Claim, Coordinate, Interpretation
 from zarr_xgroup.conventions.proj import crs_of, own_grid_mapping
 from zarr_xgroup.conventions.spelling import misspelt
@@ -160,7 +159,7 @@ def _number(word: str) -> float | str:
         return word
 
 
-class SpatialHandler(ConventionHandler):
+class SpatialHandler(OfLevels):
     """Attaches the coordinates that follow from an array's spatial attributes."""
 
     tier = "principal"
@@ -183,14 +182,6 @@ class SpatialHandler(ConventionHandler):
     def lack(cls) -> str:
         """Return what an array lacks to which it does not apply though its group declares it."""
         return _("spatial:dimensions does not name two of its dimensions")
-
-    @classmethod
-    def is_declared_around(cls, array: ArrayView) -> bool:
-        """Tell whether the array's group declares the convention, or that of its layout."""
-        level = array.derived(layout_of)
-        if cls.is_declared_by_group(array):
-            return True
-        return level is not None and cls._is_declared_at(array, level.group)
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the coordinates of cell centres, the CRS, and the transform if they follow from it."""

@@ -1,13 +1,15 @@
-"""What the projection extension of STAC writes on arrays, where `proj` is assumed to be meant.
+"""The transform of ``proj:transform``: of the first version of `proj`, and of STAC where `proj` is assumed.
 
-Products of EOPF carry ``proj:transform``, ``proj:shape`` and ``proj:bbox`` on each array. The
-convention `proj` does not know them, and they are often left over from another grid: they count only
-where a user says so, and only for arrays of just that shape.
+The first version of the convention says with ``proj:spatial_dimensions`` of which dimensions it is, on
+arrays or groups. Products of EOPF carry ``proj:transform``, ``proj:shape`` and ``proj:bbox`` on each array
+as the projection extension of STAC has them. The convention does not know these any more, and they are
+often left over from another grid: they count only where a user says so, and only for arrays of just
+that shape.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from affine import Affine
@@ -15,10 +17,12 @@ from affine import Affine
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.axes import axis_by_name, is_turned
 from zarr_xgroup.conventions.geolocation import horizontal_dims
-from zarr_xgroup.conventions.model import Claim, Interpretation
+from zarr_xgroup.conventions.layout import places_of
+from zarr_xgroup.conventions.model import AxisNames, Claim, Interpretation
 from zarr_xgroup.conventions.proj import ProjHandler, crs_of
 from zarr_xgroup.conventions.spatial import (
     Grid,
+    SpatialHandler,
     Transform,
     coordinates_along,
     extent_of,
@@ -37,21 +41,45 @@ _CENTRE = 0.5
 
 
 class StacProjHandler(ProjHandler):
-    """Says which CRS an array has and, where `proj` is assumed, which transform its grid has."""
+    """Says which CRS an array has and, where that is meant, which transform its grid has."""
 
     reads = (*(ProjHandler.reads or ()), "spatial:")
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the CRS, and what follows from ``proj:transform``."""
-        dims = rows_and_columns(array)
+        declared = self._declared_dims(array)
+        dims = declared or rows_and_columns(array)
         if dims is None:
             return super().interpret(array)
         lost = partial(coordinates_along, list(dims))
-        is_assumed = self.name in array.assumed
-        transform = array.attempt(_transform, array, dims, lost=lost) if is_assumed else None
+        transform = None
+        if declared is not None:
+            attribute = array.derived(places_of).get
+            transform = array.attempt(_transform, array, dims, attribute, lost=lost)
+        elif self.name in array.assumed:
+            transform = array.attempt(_transform, array, dims, array.attribute, lost=lost)
         if transform is None:
             return array.found(crs=array.derived(crs_of), claims=tuple(_carried(array, dims)))
-        return placed(array, dims, transform, f"{array.node}#/attributes/proj:transform")
+        return placed(array, dims, *transform)
+
+    def _declared_dims(self, array: ArrayView) -> tuple[str, str] | None:
+        """Return the array's dimensions along Y and X if the first version of `proj` names them."""
+        names = self._declared_names(array)
+        if len(names) != 2 or SpatialHandler.applies(array):
+            return None
+        y, x = (array.names.get(name, name) for name in names)
+        return (y, x) if y != x and {y, x} <= set(array.dims) else None
+
+    def _declared_names(self, array: ArrayView) -> list[str]:
+        declared = array.derived(places_of).get("proj:spatial_dimensions")
+        if declared is None or not isinstance(declared.value, list) or not self.applies(array):
+            return []
+        return [name for name in declared.value if isinstance(name, str)]
+
+    def axis_names(self, array: ArrayView) -> AxisNames:
+        """Return the names that the first version of `proj` gives to Y and X dimensions."""
+        names = self._declared_names(array)
+        return AxisNames(tuple((name, None) for name in names), in_order=True)
 
 
 def placed(
@@ -101,21 +129,23 @@ def _carried(array: ArrayView, dims: tuple[str, str]) -> Iterator[Claim]:
     yield from grid.carried(grid.telling(dims), dims)
 
 
-def _transform(array: ArrayView, dims: tuple[str, str]) -> Transform | None:
-    """Return the transform of ``proj:transform`` if it is that of the array's grid."""
-    written = array.attribute("proj:transform")
+def _transform(
+    array: ArrayView, dims: tuple[str, str], attribute: Callable[[str], Fragment | None]
+) -> tuple[Transform, str] | None:
+    """Return the transform of ``proj:transform`` if it is that of the array's grid, and its place."""
+    written = attribute("proj:transform")
     if written is None:
         return None
     sizes = (array.sizes[dims[0]], array.sizes[dims[1]])
-    shape = array.attribute("proj:shape")
+    shape = attribute("proj:shape")
     if shape is not None and shape.value != list(sizes):
         if not all(map(Grid(array).is_real, dims)):  # then it is not missed
             message = _("proj:transform is not that of {sizes} cells: proj:shape is {shape}")
             array.note(message.format(sizes=list(sizes), shape=shape.value))
         return None
     transform = Transform(usable(Affine(*_six_numbers(written)), written), _CENTRE)
-    _check_box(array, transform, sizes)
-    return transform
+    _check_box(array, attribute("proj:bbox"), transform, sizes)
+    return transform, str(written)
 
 
 def _six_numbers(written: Fragment) -> list[float]:
@@ -127,9 +157,10 @@ def _six_numbers(written: Fragment) -> list[float]:
     return numbers[:6]
 
 
-def _check_box(array: ArrayView, transform: Transform, sizes: tuple[int, int]) -> None:
+def _check_box(
+    array: ArrayView, box: Fragment | None, transform: Transform, sizes: tuple[int, int]
+) -> None:
     """Say if ``proj:bbox`` is another one than that of the grid; zeros stand for none."""
-    box = array.attribute("proj:bbox")
     numbers = None if box is None else array.attempt(finite_numbers, box, 4)
     if numbers and any(numbers) and not spans(numbers, transform, sizes):
         message = _("proj:bbox is {box}, but by proj:transform it is {actual}; the latter was used")

@@ -347,7 +347,8 @@ class Interpreter:
         found: list[Interpretation | None] = []
         for cls in asked:
             item = _guarded(view, cls, lambda cls: lending.answer_of(cls(), view))
-            found.append(_giving_way(item, found) if cls.name in view.assumed else item)
+            gives_way = cls is StacProjHandler or cls.name in view.assumed
+            found.append(_giving_way(item, found) if gives_way else item)
         if principals and principals[0] is not CfHandler:  # which says it itself
             found.append(Interpretation(links=links_of(view, by_name=CfHandler in active)))
         merged = _merged(view, [item for item in found if item is not None])
@@ -581,7 +582,7 @@ def _principals(view: ArrayView, active: Collection[Handler]) -> list[Handler]:
 def _giving_way(
     item: Interpretation | None, before: Collection[Interpretation | None]
 ) -> Interpretation | None:
-    """Return what an assumed convention says without what other ones have said before it."""
+    """Return what a convention says without what others, which count more, have said before it."""
     said = {it.name for other in before if other is not None for it in other.coordinates}
     if item is None or said.isdisjoint(it.name for it in item.coordinates):
         return item

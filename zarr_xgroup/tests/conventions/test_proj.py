@@ -236,3 +236,29 @@ def test_what_is_no_crs_is_told_with_its_place() -> None:
     place, _colon, reason = text.partition(": ")
     assert place == "/a#/attributes"
     assert reason.startswith("proj:code is no CRS that pyproj understands: 'EPSG:0'. Array /a ")
+
+
+@pytest.mark.parametrize("place", ["layout", "item", "level"])
+def test_the_crs_of_levels_whose_coordinates_no_convention_gives(place: str) -> None:
+    code_there = {it: code(32631) if it == place else {} for it in ("layout", "item", "level")}
+    items = [
+        {"asset": "0", **code_there["item"]},
+        {"asset": "1", "derived_from": "0", "transform": {"scale": [2.0, 2.0]}},
+    ]
+    level = {
+        "a": Array(np.ones((2, 2)), ("y", "x"), {"grid_mapping": "spatial_ref"}),
+        "b": Array(np.ones((2, 2)), ("y", "x")),
+        "x": Array([5.0, 15.0], ("x",)),
+        "y": Array([15.0, 5.0], ("y",)),
+        "spatial_ref": Array(0, ()),
+    }
+    levels = {"0": Group(level, code_there["level"]), "1": Group(level)}
+    attributes = declaring("multiscales", "proj", multiscales={"layout": items})
+    store = memory_store(build(Group(levels, {**attributes, **code_there["layout"]})))
+    groups, told = opened_with_warnings(xr.open_groups, store)
+    assert told == []
+    for path in ("/0", "/1") if place == "layout" else ("/0",):
+        dataset = groups[path]
+        assert set(dataset.coords) == {"x", "y", "spatial_ref"}
+        assert dataset["spatial_ref"].attrs["crs_wkt"]
+        assert [epsg_of(dataset, name) for name in ("a", "b")] == [32631, 32631]

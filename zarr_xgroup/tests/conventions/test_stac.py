@@ -4,8 +4,18 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from zarr_xgroup import XGroupResolutionWarning
-from zarr_xgroup.tests.builders import Array, Group, build, coordinate, memory_store, recorded
+from zarr_xgroup import XGroupDimensionWarning, XGroupResolutionWarning
+from zarr_xgroup.tests.builders import (
+    Array,
+    Group,
+    build,
+    coordinate,
+    declaring,
+    memory_store,
+    opened,
+    opened_with_warnings,
+    recorded,
+)
 from zarr_xgroup.tests.test_assume import STAC, X, Y, assuming, band, told_when_assuming
 
 
@@ -40,3 +50,80 @@ def test_what_an_array_lacks_without_its_transform() -> None:
     root = Group({"b02": band(**{"proj:transform": [1.0, 2.0]})})
     _dataset, (told,) = told_when_assuming("proj", root=root)
     assert told.endswith(". Array /b02 was opened without coordinates along y, x")
+
+
+FIRST = declaring(
+    "proj",
+    **{
+        "proj:code": "EPSG:32631",
+        "proj:spatial_dimensions": ["y", "x"],
+        "proj:transform": [10.0, 0.0, 500_000.0, 0.0, -10.0, 5_000_000.0],
+    },
+)
+CENTRES = {"y": [4_999_995.0, 4_999_985.0], "x": [500_005.0, 500_015.0, 500_025.0]}
+
+
+def centres(root: Group, path: str = "/") -> dict[str, list[float]]:
+    """Return the coordinates of an array `a` of which nothing is told but names of dimensions."""
+    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(root)), group=path)
+    assert all(isinstance(it, XGroupDimensionWarning) for it in told)  # of those without names
+    return {str(dim): dataset[dim].values.tolist() for dim in dataset["a"].dims}
+
+
+def plain(dims: str | None = "y x", **attributes: object) -> Array:
+    shape = (2, 3) if dims in ("y x", None) else (3, 2)
+    return Array(np.ones(shape), (None, None) if dims is None else dims.split(), attributes)
+
+
+@pytest.mark.parametrize(
+    ("root", "path"),
+    [
+        (Group({"a": plain(**FIRST)}), "/"),
+        (Group({"a": plain("x y", **FIRST)}), "/"),
+        (Group({"a": plain()}, FIRST), "/"),
+        (Group({"a": plain(None)}, FIRST), "/"),
+        (
+            Group(
+                {"0": Group({"a": plain()})},
+                {
+                    **declaring("proj", "multiscales"),
+                    "proj:spatial_dimensions": ["y", "x"],
+                    "multiscales": {
+                        "layout": [{"asset": "0", "proj:transform": FIRST["proj:transform"]}]
+                    },
+                },
+            ),
+            "0",
+        ),
+    ],
+    ids=["array", "columns first", "group", "without names", "level"],
+)
+def test_the_first_version_of_proj(root: Group, path: str) -> None:
+    assert centres(root, path) == CENTRES
+
+
+def test_the_first_version_of_proj_gives_way_to_spatial() -> None:
+    spatial = {
+        **FIRST,
+        **declaring("spatial", "proj"),
+        "spatial:dimensions": ["y", "x"],
+        "spatial:transform": [1.0, 0.0, 0.0, 0.0, -1.0, 0.0],
+    }
+    found = centres(Group({"a": plain(**spatial)}))
+    assert found == {"y": [-0.5, -1.5], "x": [0.5, 1.5, 2.5]}
+
+
+@pytest.mark.parametrize("key", ["proj:spatial_dimensions", "zarr_conventions"])
+def test_a_transform_alone_is_not_of_the_first_version_of_proj(key: str) -> None:
+    attributes = {name: value for name, value in FIRST.items() if name != key}
+    dataset = opened(xr.open_dataset, memory_store(build(Group({"a": plain(**attributes)}))))
+    assert not {"x", "y"} & set(dataset.coords)
+
+
+def test_a_coordinate_of_the_group_stands_beside_the_first_version_of_proj() -> None:
+    members = {"a": plain(**FIRST), "x": coordinate("x", [1.0, 2.0, 3.0])}
+    store = memory_store(build(Group(members)))
+    dataset, (told,) = opened_with_warnings(xr.open_dataset, store)
+    assert dataset["x"].values.tolist() == [1.0, 2.0, 3.0]
+    assert dataset["y"].values.tolist() == CENTRES["y"]
+    assert "/a#/attributes/proj:transform" in str(told)
