@@ -200,7 +200,7 @@ class _AlongAxis:
         """
         if self.axis.wrong_sets:
             return False  # what its values are is not known
-        axes = {self.array.names.get(name, name) for name, _axis in all_axes(self.array)}
+        axes = self.array.derived(_dims_of_axes)
         free = {dim: n for dim, n in self.array.sizes.items() if dim not in axes and n > 1}
         numbers = {self._number_of(item) for item in self.axis.sets} or {None}
         told = max((number for number in numbers if number is not None), default=1)
@@ -217,7 +217,7 @@ class _AlongAxis:
         unless the group has itself the coordinates of the dimensions that the array still has: then
         it was written with its coordinates, and this is none of them.
         """
-        axes = {self.array.names.get(name, name) for name, _axis in all_axes(self.array)}
+        axes = self.array.derived(_dims_of_axes)
         dims = self.array.dims
         bare = [dim for dim in dims if not self._is_stored(dim)]
         if not axes.isdisjoint(bare) or (dims and len(bare) == len(dims)):
@@ -590,6 +590,11 @@ def _check_bounds(ends: Iterable[float], offsets: tuple[float, float], place: Fr
     """Raise XGroupMetadataError unless 64 bits hold the boundaries of the least and the greatest value."""
     if not all(is_representable(end + n) for end in ends for n in offsets):
         raise place.error(_("gives boundaries beyond 64 bits"))
+
+
+def _dims_of_axes(array: ArrayView) -> frozenset[str]:
+    """Return the names of all axes of an array, as its dimensions are called."""
+    return frozenset(array.names.get(name, name) for name, _axis in all_axes(array))
 
 
 def _axis_lengths(array: ArrayView) -> Iterator[tuple[str, int | None]]:

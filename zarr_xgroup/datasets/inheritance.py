@@ -14,7 +14,7 @@ from zarr_xgroup.metadata.cf import candidate_paths, names_in
 from zarr_xgroup.metadata.dimensions import declared_dimensions, dimension_pointer
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.snapshots import Lookup
+from zarr_xgroup.metadata.snapshots import Lookup, Snapshot
 from zarr_xgroup.resolver import Followed
 from zarr_xgroup.variables.sources import Stored
 
@@ -138,29 +138,46 @@ def _meant(written: str | None) -> str | None:
 def _nearest_with(lookup: Lookup, group: Node, dim: str) -> tuple[Node, int] | None:
     """Return the nearest ancestor of a group that has a dimension, and the length of it."""
     for ancestor in group.ancestors():
-        for sizes in _sizes_in(lookup, ancestor).values():
-            if dim in sizes:
-                return ancestor, sizes[dim]
+        lengths = lookup.of_members(ancestor, _lengths)
+        if dim in lengths:
+            return ancestor, lengths[dim]
     return None
 
 
-def _sizes_in(lookup: Lookup, group: Node) -> dict[str, dict[str | None, int]]:
-    """Return the sizes of the dimensions that a group's arrays name, by the name of the array."""
+def _sizes(snapshot: Snapshot, group: str) -> dict[str, dict[str | None, int]]:
+    """Return the sizes of the dimensions that a group's arrays name, by the name of the array.
+
+    Of a group that cannot be listed there are none.
+    """
     found = {}
-    snapshot = lookup.members(group)  # of a group that cannot be listed there are none
-    for name, document in snapshot.arrays(group.path).items():
+    for name, document in snapshot.arrays(group).items():
         with suppress(XGroupMetadataError):
             found[name] = dict(zip(declared_dimensions(document), document["shape"], strict=True))
     return found
 
 
+def _lengths(snapshot: Snapshot, group: str) -> dict[str | None, int]:
+    """Return the sizes of a group's dimensions, those of its first arrays."""
+    found: dict[str | None, int] = {}
+    for sizes in reversed(_sizes(snapshot, group).values()):
+        found.update(sizes)
+    return found
+
+
+def _taken(snapshot: Snapshot, group: str) -> frozenset[str | None]:
+    """Return the names of all that is in a group: arrays, groups, dimensions."""
+    arrays = _sizes(snapshot, group)
+    dims = {name for sizes in arrays.values() for name in sizes}
+    return frozenset({*arrays, *snapshot.groups(group), *dims})
+
+
 def _name_of(lookup: Lookup, group: Node, dim: str, ancestor: Node) -> str:
     """Return what an ancestor's dimension is called in a group."""
-    arrays = _sizes_in(lookup, group)
-    dims = {name for sizes in arrays.values() for name in sizes}
-    taken = {*arrays, *lookup.store_of(group).groups(group.path), *dims}
+    taken = lookup.of_members(group, _taken)
     longer = f"{_prefix(ancestor)}_{dim}"
-    wanted = (dim, longer, *(f"{longer}_{number}" for number in range(1, len(taken) + 1)))
+    if dim not in taken:
+        return dim
+    wanted = (longer, *(f"{longer}_{number}" for number in range(1, len(taken) + 1)))
     return next(name for name in wanted if name not in taken)
 
 
@@ -170,7 +187,7 @@ def _prefix(ancestor: Node) -> str:
 
 def _first_with(lookup: Lookup, group: Node, written: str | None) -> Node:
     """Return the first array of a group that has a dimension: what tells of it."""
-    arrays = _sizes_in(lookup, group)
+    arrays = lookup.of_members(group, _sizes)
     return group.child(next(name for name, sizes in arrays.items() if written in sizes))
 
 
@@ -180,7 +197,7 @@ def _coordinate(
     """Yield the coordinate of an ancestor's dimension if it has one: its array along just that."""
     node = ancestor.child(dim)
     document = lookup.document(node)
-    if document is None or list(_sizes_in(lookup, ancestor).get(dim, ())) != [dim]:
+    if document is None or list(lookup.of_members(ancestor, _sizes).get(dim, ())) != [dim]:
         return
     companions = {
         key: {

@@ -217,7 +217,7 @@ def _told(
 
 
 def without_coordinate(
-    plan: GroupPlan, snapshot: Snapshot, parents: Collection[GroupPlan]
+    plan: GroupPlan, snapshot: Snapshot, parents: Iterable[GroupPlan]
 ) -> dict[Node | None, tuple[str, ...]]:
     """Return the dimensions along which there is no coordinate, of each array of a group."""
     places = [
@@ -233,7 +233,7 @@ def without_coordinate(
         for dim in it.dims
     }
     sizes = _sizes(plan)
-    for parent in parents:
+    for parent in parents if sizes.keys() - along else ():
         theirs = _sizes(parent)
         dims = (it.name for it in parent.variables if it.dims == (it.name,))
         along.update(dim for dim in dims if dim in sizes and theirs.get(dim) == sizes[dim])

@@ -8,15 +8,17 @@ that is needed at once and interprets again.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from zarr_xgroup.errors import XGroupError, XGroupStoreError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import Document, Found, Pool, ZarrFormat, node_document
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import ancestor_paths, is_below, is_node_path, join_path
+
+T = TypeVar("T")
 
 #: How many groups without a document of their own a node may be in, one in the other.
 _MOST_IMPLIED = 100
@@ -379,6 +381,7 @@ class Lookup:
     def __init__(self, snapshots: Snapshots) -> None:
         self.snapshots = snapshots
         self.needs = Needs()
+        self._of_members: dict[tuple[Any, Node], Any] = {}
 
     def store_of(self, node: Node) -> Snapshot:
         """Return the store of a node."""
@@ -430,6 +433,14 @@ class Lookup:
         if not snapshot.is_listed(group.path) and not snapshot.is_unlisted(group.path):
             raise self.lack(Needs(members=frozenset([group])))
         return snapshot
+
+    def of_members(self, group: Node, function: Callable[[Snapshot, str], T]) -> T:
+        """Return what a function says of the members of a group; it is called once."""
+        key = function, group
+        if key not in self._of_members:
+            self._of_members[key] = function(self.members(group), group.path)
+        found: T = self._of_members[key]
+        return found
 
     def foreign(self, store: int, uri: str, path: str) -> Node:
         """Return the root of another store, of which a node is needed.

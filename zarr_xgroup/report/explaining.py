@@ -143,31 +143,31 @@ class _Explaining:
     def _group(self, plan: GroupPlan) -> FoundGroup:
         variables = {it.name: it for it in plan.variables if it.name not in self._planned.dropped}
         coordinates = self._coordinates_in(plan, variables)
-        by_dims = {
-            planned.dims: [it for it in coordinates if set(it.dims) <= set(planned.dims)]
-            for planned in variables.values()
-        }
-        parents = [self._by_node[it] for it in plan.node.ancestors() if it in self._by_node]
+        of_dims = _names_along({it.dims for it in variables.values()}, coordinates)
+        called = {it.name for it in coordinates}
+        parents = (self._by_node[it] for it in plan.node.ancestors() if it in self._by_node)
         missing = without_coordinate(plan, self._snapshot, parents)
         having: defaultdict[str, list[str]] = defaultdict(list)
         arrays = []
         for reading in plan.reading.arrays:
             planned = variables[reading.node.name]
-            others = [it for it in by_dims[planned.dims] if it is not planned]
-            for it in others:
-                having[it.name].append(str(reading.node))
-            is_coordinate = any(it is planned for it in by_dims[planned.dims])
+            path, is_data = str(reading.node), planned.name not in called
+            names = of_dims[planned.dims]
+            if not is_data:
+                names = tuple([name for name in names if name != planned.name])
+            for name in names:
+                having[name].append(path)
             arrays.append(
                 FoundArray(
-                    str(reading.node),
+                    path,
                     planned.dims,
                     reading.shape,
                     str(reading.template.dtype),
-                    is_coordinate,
+                    not is_data,
                     tuple(self._conventions(reading)),
-                    tuple(it.name for it in others),
-                    () if is_coordinate else missing.get(reading.node, ()),
-                    None if is_coordinate else self._crs(reading, planned, variables),
+                    names,
+                    missing.get(reading.node, ()) if is_data else (),
+                    self._crs(reading, planned, variables) if is_data else None,
                 )
             )
         roles = self._roles(variables)
@@ -321,6 +321,21 @@ def _declared_times(planned: PlannedVariable) -> str:
         return ""
     text = _("times, as the arrays that refer to it declare: {units}")
     return text.format(units=", ".join(_shortened(str(it)) for it in declared if it is not None))
+
+
+def _names_along(
+    of_arrays: Iterable[tuple[str, ...]], coordinates: Iterable[PlannedVariable]
+) -> dict[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of the coordinates of arrays, in their order, by the arrays' dimensions."""
+    by_first: defaultdict[tuple[str, ...], list[tuple[int, PlannedVariable]]] = defaultdict(list)
+    for place, planned in enumerate(coordinates):
+        by_first[planned.dims[:1]].append((place, planned))
+    found = {}
+    for dims in of_arrays:
+        near = [it for first in ((), *((dim,) for dim in set(dims))) for it in by_first[first]]
+        fitting = sorted([(place, it.name) for place, it in near if set(it.dims) <= set(dims)])
+        found[dims] = tuple([name for _place, name in fitting])
+    return found
 
 
 def found_references(plans: Iterable[GroupPlan], snapshots: Snapshots) -> Iterator[FoundReference]:

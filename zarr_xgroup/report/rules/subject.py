@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any, Literal, TypeAlias
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
@@ -45,6 +46,8 @@ class Checked:
         Third parties' handlers whose rules raised something: they are not asked again.
     known : dict
         What is wrong with arrays that were looked at, by what is written in them.
+    declared : dict
+        Whether conventions are declared by nodes or groups that these are in, as far as was asked.
     """
 
     def __init__(self, snapshots: Snapshots, group: str) -> None:
@@ -53,6 +56,7 @@ class Checked:
         self._group = group
         self.failed: set[type[ConventionHandler]] = set()
         self.known: dict[Any, tuple[Node, list[Mistake]]] = {}
+        self.declared: dict[tuple[type[ConventionHandler], Node], bool] = {}
         self._subjects: dict[str, Subject | None] = {}
 
     def subject(self, path: str) -> Subject | None:
@@ -189,7 +193,17 @@ class Subject:
 
     def is_declared(self, convention: type[ConventionHandler]) -> bool:
         """Tell whether the node or a group that it is in declares a convention."""
-        return any(it.declares(convention) for it in (self, *self.ancestors()))
+        known = self.store.declared
+        passed = []
+        is_declared = False
+        for it in chain((self,), self.ancestors()):
+            key = convention, it.node
+            is_declared = known[key] if key in known else it.declares(convention)
+            if is_declared or key in known:
+                break
+            passed.append(key)
+        known.update(dict.fromkeys(passed, is_declared))
+        return is_declared
 
     def follow(self, fragment: Fragment) -> Fragment | None:
         """Return a value, or what it leads to if it is a reference; None where that is nowhere."""
