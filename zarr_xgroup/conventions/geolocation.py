@@ -7,7 +7,7 @@ from functools import partial
 from typing import ClassVar
 
 from zarr_xgroup.conventions.array import ArrayView, is_standing
-from zarr_xgroup.conventions.axes import axis_by_name, is_turned
+from zarr_xgroup.conventions.axes import axis_by_name, is_turned, what_turns
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.crs import CRS_KEYS, Crs, crs_in
 from zarr_xgroup.conventions.layout import places_of
@@ -115,10 +115,17 @@ def geolocation_coordinates(
         array.problem(geolocation.error(_("has neither 'geodetic' nor 'planar'")))
     for kind in kinds:
         arrays = geolocation.get(kind)
-        for axis in ("x", "y"):
+        reason = array.quietly(_what_swaps, array, arrays)
+        if reason:
+            message = _("{place}: {reason}, x is along Y, and y along X; they were swapped")
+            array.note(message.format(place=arrays, reason=reason))
+        for axis, other in (("x", "y"), ("y", "x")):
             lost = partial(_lost, kind, axis)
             wanted = (kind, axis)
-            coordinate = array.attempt(_coordinate, array, arrays, wanted, identity, lost=lost)
+            added = _ATTRIBUTES.get((kind, other if reason else axis), {})
+            coordinate = array.attempt(
+                _coordinate, array, arrays, wanted, added, identity, lost=lost
+            )
             if coordinate is not None:
                 yield coordinate
 
@@ -127,8 +134,20 @@ def _lost(kind: str, axis: str) -> str:
     return _("{axis} of its {kind} geolocation").format(axis=axis, kind=kind)
 
 
+def _what_swaps(array: ArrayView, arrays: Fragment) -> str:
+    """Return by what arrays are the other way round than they are declared, "" if by nothing."""
+    nodes = [standing_for(array, _referred(array, arrays.required(axis))) for axis in ("y", "x")]
+    documents = map(array.document_of, nodes)
+    attributes = ({} if it is None else it.attributes for it in documents)
+    return what_turns([node.name for node in nodes], attributes)
+
+
 def _coordinate(
-    array: ArrayView, arrays: Fragment, kind: tuple[str, str], identity: Fragment | None
+    array: ArrayView,
+    arrays: Fragment,
+    kind: tuple[str, str],
+    added: Mapping[str, str],
+    identity: Fragment | None,
 ) -> Coordinate:
     reference = arrays.required(kind[1])
     node = standing_for(array, _referred(array, reference))
@@ -140,8 +159,7 @@ def _coordinate(
         )
         array.note(message.format(place=reference, node=node, dimensions=", ".join(dims)))
     source = array.stored(Stored(node, dims), reference)
-    attributes = dict(_ATTRIBUTES.get(kind, {}))
-    return Coordinate(node.name, source, attributes, crs=_crs(array, arrays, kind[0], identity))
+    return Coordinate(node.name, source, added, crs=_crs(array, arrays, kind[0], identity))
 
 
 def _referred(array: ArrayView, reference: Fragment) -> Node:
