@@ -58,6 +58,8 @@ class ArrayReading:
         What the conventions say of it.
     conventions : tuple of handler classes
         Those that apply to it and were asked, the principal one first.
+    is_first_class : bool
+        Whether it follows a principal convention that is declared, and not only assumed.
     inherited : Inherited
         The dimensions that it takes from ancestor groups.
     """
@@ -68,6 +70,7 @@ class ArrayReading:
     template: Template
     interpretation: Interpretation
     conventions: Handlers
+    is_first_class: bool
     inherited: Inherited
 
     @property
@@ -128,6 +131,8 @@ class _Answer:
         What the conventions say.
     conventions : tuple of handler classes
         Those that apply and were asked.
+    is_first_class : bool
+        Whether a principal one among them is declared, and not only assumed.
     but_for : frozenset of Node
         Arrays, and groups of arrays, that it may not be the same for, because they were looked at.
     without : frozenset of str
@@ -140,6 +145,7 @@ class _Answer:
 
     interpretation: Interpretation
     conventions: Handlers
+    is_first_class: bool
     but_for: frozenset[Node]
     without: frozenset[str]
     is_whole: bool
@@ -176,6 +182,7 @@ class _Pattern:
                 array.template,
                 array.interpretation,
                 array.conventions,
+                array.is_first_class,
                 array.inherited,
             )
             for array, (name, document) in zip(self.reading.arrays, documents.items(), strict=True)
@@ -316,7 +323,16 @@ class Interpreter:
         # What is lacking may be lacking of a reference that depends on the place.
         is_anywhere = is_shared and is_whole and not view.depends_on_place
         compared, missed = frozenset(view.compared), frozenset(view.missed)
-        answer = _Answer(interpretation, conventions, compared, missed, is_whole, is_anywhere)
+        principals = (cls for cls in conventions if cls.tier == "principal")
+        answer = _Answer(
+            interpretation,
+            conventions,
+            not all(cls.is_only_assumed(view) for cls in principals),
+            compared,
+            missed,
+            is_whole,
+            is_anywhere,
+        )
         if is_shared:
             self._shared[known, None if is_anywhere else view.node.group] = answer
         return answer
@@ -520,6 +536,7 @@ class _GroupInterpretation:
             template,
             answer.interpretation,
             answer.conventions,
+            answer.is_first_class,
             self._inherited[name],
         )
 

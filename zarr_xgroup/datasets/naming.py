@@ -170,6 +170,19 @@ class _Names:
         return f"{longer}_{number}"
 
 
+def _first_class(reading: GroupReading) -> Iterator[str]:
+    """Yield the arrays that stay data though others refer to them: they follow a principal convention.
+
+    One that is only assumed makes no data of what is declared to be a coordinate.
+    """
+    said = dict.fromkeys(array.interpretation for array in reading.arrays)
+    sources = (coordinate.source for it in said for coordinate in it.coordinates)
+    declared = {source.node for source in sources if isinstance(source, Stored)}
+    for array in reading.arrays:
+        if array.is_first_class or (array.has_principal and array.node not in declared):
+            yield array.node.name
+
+
 class _Naming:
     """The naming of one group's variables."""
 
@@ -188,7 +201,7 @@ class _Naming:
         self._split: dict[tuple[str, Hashable], str] = {}
         self._renamed: dict[tuple[Node, str, int], str] = {}
         self._users: defaultdict[str, list[Node]] = defaultdict(list)
-        self._first_class = {array.node.name for array in reading.arrays if array.has_principal}
+        self._first_class = frozenset(_first_class(reading))
         self._variables = {
             array.node.name: _Variable(
                 Stored(array.node, array.dims),

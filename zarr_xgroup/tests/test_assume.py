@@ -497,3 +497,20 @@ def test_an_array_that_declares_cf_is_none_without_a_principal_convention() -> N
     store = memory_store(build(Group({"v": v})))
     _dataset, given = recorded(xr.open_dataset, store, engine="xgroup")
     assert given == []
+
+
+# What is assumed is not what arrays are.
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("assumed", [["cf"], ["cf", "spatial"], ["cf", "geolocation"]])
+def test_declared_latitudes_and_longitudes_stay_coordinates(
+    zarr_format: ZarrFormat, assumed: list[str]
+) -> None:
+    places = {"geodetic": {"x": {"node": "lon"}, "y": {"node": "lat"}}}
+    data = Array(np.ones((3, 4)), ("line", "pixel"), declaring("geolocation", geolocation=places))
+    located = Array(np.ones((3, 4)), ("line", "pixel"))
+    root = Group({"data": data, "lat": located, "lon": located, "other": located})
+    dataset = assuming(*assumed, root=root, zarr_format=zarr_format)
+    assert set(dataset.data_vars) == {"data", "other"}
+    assert set(dataset["data"].coords) == {"lat", "lon"}

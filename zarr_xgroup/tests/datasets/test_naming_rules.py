@@ -13,7 +13,6 @@ import pytest
 import xarray as xr
 
 from zarr_xgroup.conventions.crs import Crs
-from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.model import Claim, Coordinate, Interpretation, Link
 from zarr_xgroup.datasets.budget import NO_LIMIT, IndexBudget
 from zarr_xgroup.datasets.inheritance import AncestorCoordinate, Inherited
@@ -88,7 +87,8 @@ def plan(
             replace(
                 it,
                 interpretation=said.get(it.node.name, Interpretation()),
-                conventions=(CsHandler,) if it.node.name in first_class else (),
+                conventions=(),
+                is_first_class=it.node.name in first_class,
                 inherited=Inherited(it.dims, ancestors.get(it.node.name, ())),
             )
             for it in reading.arrays
