@@ -8,7 +8,7 @@ the attached arrays refer to in turn.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 
 from zarr_xgroup.conventions.array import ArrayView
@@ -30,6 +30,12 @@ _MOST = 100
 
 #: Attributes of coordinates that name arrays with one dimension more.
 _CELLS = ("bounds", "climatology")
+
+#: The attribute that names the terms of a formula, of which the coordinate itself may be one.
+_TERMS = "formula_terms"
+
+#: Attributes that name arrays along dimensions of the array: others of the name are not meant.
+_ALONG = ("coordinates", "ancillary_variables", "cell_measures")
 
 #: The attribute that lists what ``cell_measures`` may name though it is in another file.
 _EXTERNAL = "external_variables"
@@ -60,7 +66,13 @@ def array_named(array: ArrayView, place: Fragment) -> Node | None:
     return found
 
 
-def _followed(array: ArrayView, place: Fragment) -> tuple[Node | None, list[Node]]:
+def _is_any(_node: Node) -> bool:
+    return True
+
+
+def _followed(
+    array: ArrayView, place: Fragment, is_meant: Callable[[Node], bool] = _is_any
+) -> tuple[Node | None, list[Node]]:
     """Return the array that a name or path leads to, and where it was looked for."""
     if not place.value.startswith("/"):
         array.look_around()
@@ -69,7 +81,7 @@ def _followed(array: ArrayView, place: Fragment) -> tuple[Node | None, list[Node
     array.lookup.know(nodes)
     for node in nodes:
         document = array.document_of(node)
-        if document is not None and document.is_array:
+        if document is not None and document.is_array and is_meant(node):
             return node, nodes
     return None, nodes
 
@@ -122,12 +134,17 @@ class Follower:
         return Coordinate(node.name, source, links=further)
 
     def _referred(self, key: str, name: str) -> Coordinate | None:
-        """Return what a reference of the array leads to; None for itself and what may be missing."""
+        """Return what a reference of the array leads to; None for what may be missing.
+
+        None for itself, too, unless it is a term of its own formula: that has a name, as others have.
+        """
         array = self._array
         place = Fragment(array.node, ("attributes", key), name)
         node = self._node(place)
-        if node is None or array.is_me(node):
+        if node is None:
             return None
+        if array.is_me(node):
+            return Coordinate(node.name, Stored(node, array.dims)) if key == _TERMS else None
         return self.attached(node, fitting_dims(array, node), place)
 
     def _further(self, source: Stored, links_left: int) -> Iterator[Link]:
@@ -176,16 +193,32 @@ class Follower:
 
     def _node(self, place: Fragment) -> Node | None:
         """Return the array that a name or path leads to, None for one that may be missing."""
-        node, nodes = _followed(self._array, place)
+        is_own_name = place.node == self._array.node and "/" not in place.value
+        is_along = is_own_name and place.keys[-1] in _ALONG
+        meant = self._is_along if is_along else _is_any
+        node, nodes = _followed(self._array, place, meant)
         if node is not None:
             self._array.resolver.take_down(place, place.value, node)
         if node is not None or self._may_be_missing(place):
             return node
         tried = ", ".join(map(str, nodes)) or _("nothing: it leads above the root of the store")
         reason = _("leads to no array, tried {tried}").format(tried=tried)
+        if is_along and _followed(self._array, place)[0] is not None:
+            reason = _("leads to no array along its dimensions, tried {tried}").format(tried=tried)
         self._array.resolver.take_down(place, place.value, text=reason)
         message = f"{place}: {place.value!r} {reason}"
         raise XGroupReferenceError(message, place=str(place), target=place.value, reason=reason)
+
+    def _is_along(self, node: Node) -> bool:
+        """Tell whether an array lies along dimensions of the array; letters of texts do not count."""
+        array = self._array
+        dims = fitting_dims(array, node)
+        known = {name: array.sizes[here] for name, here in array.names.items()} | array.sizes
+        sizes = zip(dims, array.shape_of(node), strict=True)
+        others = tuple(dim for dim, size in sizes if known.get(dim) != size)
+        if others and others == dims[-1:]:
+            return array.describer.decoded_dtype(Stored(node, dims)).kind == "S"
+        return not others
 
     def _may_be_missing(self, place: Fragment) -> bool:
         """Tell whether a name is that of a dimension, or of an array said to be in another file."""

@@ -85,6 +85,34 @@ def test_a_name_is_searched_upwards_and_a_path_is_not(written: str) -> None:
         assert f"{written!r} leads to no array, tried" in str(told[0])
 
 
+@each_format
+@pytest.mark.parametrize("key", ["coordinates", "ancillary_variables"])
+def test_a_name_is_that_of_an_array_along_dimensions_of_the_array(
+    key: str, zarr_format: ZarrFormat
+) -> None:
+    coarse = {"lat": coordinate("lat", np.arange(4.0)), "lon": coordinate("lon", np.arange(8.0))}
+    described = declaring("spatial", "CF") | {key: "lat lon"}
+    described |= {"spatial:dimensions": ["y", "x"], "spatial:transform": [1.0, 0, 0, 0, -1.0, 0]}
+    for fine, size in (({}, 6), ({"lat": field()}, 2)):
+        array = field(("y", "x"), size, **described)
+        root = Group({**coarse, "a": Group({**fine, "b": Group({"lat": Group(), "v": array})})})
+        store = memory_store(build(root, zarr_format))
+        dataset, told = opened_with_warnings(xr.open_dataset, store, group="a/b")
+        # The nearest that fits is taken, whatever else there is of the name.
+        assert set(dataset.coords) == {"y", "x", *(["a_lat"] if fine else [])}
+        texts = [str(it) for it in told if isinstance(it, XGroupResolutionWarning)]
+        places = [f"/a/b/v#/attributes/{key}: {name!r}" for name in ("lat", "lon")]
+        tried = "leads to no array along its dimensions, tried /a/b"
+        assert [it.partition(f" {tried}")[0] for it in texts] == places[len(fine) :]
+
+
+def test_letters_of_a_text_are_no_dimension_that_an_array_must_have() -> None:
+    names = Array(np.array([[b"a", b"b", b"c"], [b"d", b"e", b"f"]], "S1"), ("y", "letters"))
+    root = Group({"name": names, "g": Group({"v": field(coordinates="name")})})
+    dataset = assuming(root, "g", 2)
+    assert dataset["name"].values.tolist() == [b"abc", b"def"]
+
+
 ATTRIBUTES = [
     ("coordinates", "lon", "lon"),
     ("bounds", "lon", "lon"),
@@ -108,6 +136,27 @@ def test_all_attributes(key: str, written: str, flat: str) -> None:
     assert dataset["v"].attrs == {key: flat}
     assert "lon" in dataset.coords
     assert ("q" in dataset.coords) == ("q" in written)
+
+
+@each_format
+@pytest.mark.parametrize("declares", [True, False])
+@pytest.mark.parametrize("itself", ["/ocean/s", "../ocean/s", "./s", "s"])
+def test_all_terms_of_a_formula_get_flat_names(
+    itself: str, zarr_format: ZarrFormat, declares: bool
+) -> None:
+    terms = f"s: {itself} C: /grid/C depth: ../grid/h depth_c: /grid/hc"
+    members: dict[str, Array | Group] = {
+        "s": coordinate("s", [0.0, 1.0], formula_terms=terms),
+        "v": field(("s", "x")),
+        "sub": Group({"w": field(("s", "x"))}),
+    }
+    grid = {"C": field(("s",)), "h": field(("x",)), "hc": Array(1.0, ())}
+    ocean = Group(members, DECLARED if declares else {})
+    store = memory_store(build(Group({"ocean": ocean, "grid": Group(grid)}), zarr_format))
+    for group in ("ocean", "ocean/sub"):
+        dataset = opened(xr.open_dataset, store, group=group, assume_conventions="cf")
+        assert dataset["s"].attrs["formula_terms"] == "s: s C: C depth: h depth_c: hc"
+        assert set(dataset.coords) == {"s", "C", "h", "hc"}
 
 
 def test_what_is_in_the_group_stays_as_engine_zarr_has_it() -> None:
