@@ -7,7 +7,7 @@ only that variable is left undecoded, as far as needed, and a finding says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 from typing import Any, Literal, TypeAlias
@@ -21,7 +21,7 @@ from xarray.indexes import PandasIndex
 from zarr_xgroup.datasets.build import BuiltGroup
 from zarr_xgroup.datasets.plan import PlannedVariable
 from zarr_xgroup.datasets.store import ResolvedZarrStore
-from zarr_xgroup.errors import XGroupError, containing
+from zarr_xgroup.errors import XGroupError, XGroupMetadataError, containing
 from zarr_xgroup.findings import Finding, Kind, left_out
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import DECODED_BY, STRING_ATTRIBUTES, referred_names
@@ -69,6 +69,9 @@ _NUMBERS = "biufc"
 _FEW = 2
 #: What numpy makes arrays of, also such without elements: the product of lengths but for 0.
 _LONGEST = 2**31
+
+#: Attributes by which numbers are packed.
+_PACKING = ("scale_factor", "add_offset")
 
 #: Attributes that xarray heeds when values are read; by units of time it looks at some at once.
 _AT_READING = DECODED_BY - {"units", "calendar"}
@@ -322,11 +325,12 @@ class Decoder:
             variable = _trial(group.planned[name], stored)
             error = self._error_of(name, variable, _AS_IT_IS)
             if error is not None:
-                remedies[name] = next(
+                remedy = next(
                     remedy
                     for remedy in _possible_remedies(variable, error)
                     if self._error_of(name, variable, remedy) is None
                 )
+                remedies[name] = _blaming(variable, remedy)
         return remedies
 
     def _error_of(self, name: str, variable: xr.Variable, remedy: _Remedy) -> XGroupError | None:
@@ -397,6 +401,16 @@ def _possible_remedies(variable: xr.Variable, error: XGroupError) -> Iterator[_R
     yield _Remedy(error)
 
 
+def _blaming(variable: xr.Variable, remedy: _Remedy) -> _Remedy:
+    """Return a remedy that tells of what a variable is packed by, if that is text or an object."""
+    no_numbers = [key for key in _PACKING if isinstance(variable.attrs.get(key), str | Mapping)]
+    if not no_numbers or "mask_and_scale" not in (remedy.switched_off or ()):
+        return remedy
+    message = _("{pointer} is no number")
+    said = (message.format(pointer=f"/attributes/{key}") for key in no_numbers)
+    return replace(remedy, error=XGroupMetadataError("; ".join(said)))
+
+
 def _errstate(*, is_told: bool) -> np.errstate:
     """Return whether numpy is to tell of numbers that end up beyond their type when they are scaled.
 
@@ -424,11 +438,16 @@ def _is_at_hand(variable: xr.Variable) -> bool:
 def _trial(planned: PlannedVariable, variable: xr.Variable) -> xr.Variable:
     """Return a variable as it is, or with few values if it is only lazily found not to decode.
 
-    That may be so of stored texts and truth values, and of numbers that are declared to be packed.
+    That may be so of stored texts and truth values, of numbers that are declared to be packed, and of
+    all that is packed by what is no number.
     """
     is_number = variable.dtype.kind in _NUMBERS and variable.dtype.kind != "b"
     is_sound = is_number and _AT_READING.isdisjoint(planned.attributes)
-    if is_sound or not planned.has_declared_decoding or _is_at_hand(variable):
+    is_as_declared = planned.has_declared_decoding and not _is_at_hand(variable)
+    is_odd = planned.stored is not None and any(
+        not isinstance(variable.attrs.get(key, 1), int | float) for key in _PACKING
+    )
+    if not is_odd and (is_sound or not is_as_declared):
         return variable
     few = np.zeros((_FEW, *(1,) * variable.ndim)[: variable.ndim], variable.dtype)
     if few.dtype.kind == "O":

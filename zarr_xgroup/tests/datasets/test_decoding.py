@@ -15,6 +15,7 @@ from zarr_xgroup.tests.builders import (
     Array,
     Group,
     Open,
+    ZarrFormat,
     assert_same,
     build,
     compare,
@@ -24,6 +25,7 @@ from zarr_xgroup.tests.builders import (
     opened,
     opened_with_warnings,
     oracle,
+    recording_store,
 )
 
 BAD_UNITS = {"units": "days since when", "long_name": "bad"}
@@ -123,11 +125,54 @@ def test_a_scale_factor_that_is_none() -> None:
     assert ours["bad"].dtype == np.dtype("i4")
 
 
-def test_a_scale_factor_that_fails_on_reading_fails_alone() -> None:
-    dataset = opened(xr.open_dataset, store_with(bad=ints({"scale_factor": "two"})))
-    with pytest.raises(TypeError):
-        dataset["bad"].load()
-    assert dataset["packed"].values[0] == 0.5
+@pytest.mark.parametrize("key", ["scale_factor", "add_offset"])
+@pytest.mark.parametrize("value", ["two", "", "0.5", {"a": 1}], ids=repr)
+@pytest.mark.parametrize("shape", [(2,), (3, 2), (), (0, 2)], ids=str)
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_what_is_packed_by_no_number_can_be_read_undecoded(
+    key: str, value: Any, shape: tuple[int, ...], zarr_format: ZarrFormat
+) -> None:
+    attrs = {key: value, "long_name": "packed"}
+    bad = Array(np.ones(shape, "i2"), ("y", "x")[2 - len(shape) :], attrs)
+    root = Group({**SOUND, "bad": bad}, {"title": "t"})
+    store = recording_store(build(root, zarr_format))
+    ours, (told,) = opened_with_warnings(xr.open_dataset, store)
+    text = f"Array /bad was left undecoded, xarray cannot decode it: /attributes/{key} is no number"
+    assert str(told) == text
+    assert type(told) is XGroupMetadataWarning
+    assert not [key for key in store.chunk_gets if key.startswith("bad/")]
+    assert ours["bad"].dtype == np.dtype("i2")
+    np.testing.assert_array_equal(ours["bad"].values, bad.data)
+    assert ours["bad"].attrs == attrs
+    assert_same(ours.drop_vars("bad"), opened(xr.open_dataset, store_with()), encoding=False)
+
+
+def test_what_is_packed_by_no_number_above_and_below_a_referring_array() -> None:
+    packed = Array(np.ones((2, 2), "i2"), ("y", "x"), {"scale_factor": "0.1"})
+    v = Array(np.ones((2, 2)), ("y", "x"), declaring("CF", coordinates="/a/lat"))
+    root = Group({"a": Group({"lat": packed}), "b": Group({"v": v}), "c": Group({"v": v})})
+    tree, told = opened_with_warnings(xr.open_datatree, memory_store(build(root)))
+    undecoded = "was left undecoded, xarray cannot decode it: /attributes/scale_factor is no number"
+    arrays = ("Array /a/lat", *(f"Array /{it}/v: its coordinate 'lat'" for it in "bc"))
+    assert [str(warning) for warning in told] == [f"{it} {undecoded}" for it in arrays]
+    for path in ("/a/lat", "/b/lat", "/c/lat"):
+        assert tree[path].values.tolist() == [[1, 1], [1, 1]]
+
+
+def test_units_of_what_is_packed_by_no_number_are_not_blamed() -> None:
+    store = store_with(bad=ints({"scale_factor": [2.0], **BAD_UNITS}))
+    _ours, (told,) = opened_with_warnings(xr.open_dataset, store)
+    assert str(told).startswith(f"Array /bad was {TIMES_TEXT}: ")
+    assert "/attributes" not in str(told)
+    _ours, (told,) = opened_with_warnings(
+        xr.open_dataset, store_with(bad=ints({"scale_factor": "2", **BAD_UNITS}))
+    )
+    assert str(told).endswith(": /attributes/scale_factor is no number")
+
+
+@pytest.mark.parametrize("value", [[2.0], None, True, 2], ids=repr)
+def test_what_xarray_can_unpack_by_is_as_in_engine_zarr(value: Any) -> None:
+    compare(xr.open_dataset, store_with(bad=ints({"scale_factor": value})))
 
 
 @pytest.mark.parametrize(
@@ -248,6 +293,12 @@ def test_an_undecodable_dimension_coordinate() -> None:
 )
 def test_what_is_not_to_be_decoded_is_not_told_of(options: dict[str, Any]) -> None:
     compare(xr.open_dataset, store_with(bad=ints(BAD_UNITS)), **options)
+
+
+@pytest.mark.parametrize("mask_and_scale", [False, {"bad": False}], ids=str)
+def test_what_is_not_to_be_unpacked_is_not_told_of(mask_and_scale: Any) -> None:
+    store = store_with(bad=ints({"scale_factor": "two"}))
+    compare(xr.open_dataset, store, mask_and_scale=mask_and_scale)
 
 
 def test_options_given_as_a_mapping_still_hold_for_others() -> None:
