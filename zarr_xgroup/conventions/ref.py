@@ -29,7 +29,7 @@ class RefHandler(ConventionHandler):
     name = "ref"
     uuid: ClassVar[str | None] = "d89b30cf-ed8c-43d5-9a16-b492f0cd8786"
     repositories = ("R-CF/zarr_convention_ref",)
-    reads = ()
+    reads = ("ref",)
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
@@ -53,7 +53,7 @@ class RefHandler(ConventionHandler):
             if _is_of_others(key):
                 continue
             attribute = array.attribute(key)
-            for reference in references_in(attribute) if attribute is not None else ():
+            for reference in _written_in(key, attribute) if attribute is not None else ():
                 lost = partial(referred_to_by, key)
                 coordinate = array.attempt(_coordinate, array, reference, lost=lost)
                 if coordinate is not None:
@@ -64,6 +64,14 @@ class RefHandler(ConventionHandler):
 def _is_of_others(key: str) -> bool:
     """Tell whether the references of an attribute belong to other conventions."""
     return key in _OTHERS or key.startswith(_OTHER_PREFIXES)
+
+
+def _written_in(key: str, attribute: Fragment) -> Iterator[Fragment]:
+    """Yield the references in an attribute. What `ref` is or lists is meant as one, if it holds none."""
+    yield from references_in(attribute)
+    if key == "ref":
+        meant = attribute.items() if isinstance(attribute.value, list) else [attribute]
+        yield from (it for it in meant if next(references_in(it), None) is None)
 
 
 def _coordinate(array: ArrayView, reference: Fragment) -> Coordinate | None:
