@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from zarr_xgroup.conventions.crs import Crs
+from zarr_xgroup.conventions.descriptions import Attribute, Model, Wrong
 from zarr_xgroup.conventions.model import AxisNames, Claim, Coordinate, Interpretation, Link
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupStoreError
 from zarr_xgroup.findings import Finding, Kind, problem_of
@@ -218,6 +219,31 @@ class ArrayView:
             return parse(fragment)
         text = document.attributes.text(place[1]) or b""
         return self.models.parsed(parse, fragment, text)
+
+    def read(self, attribute: Attribute, lost: str = "") -> Any:
+        """Return what one of the array's attributes means, None if it has none that can be used.
+
+        What is wrong with it itself is told, and what is lost with it; what is wrong with what it
+        holds is to be told with that, by `tell`.
+        """
+        written = self.attribute(attribute.key)
+        if written is None:
+            return None
+        found, wrong = self.parsed(attribute.read, written)
+        self.tell_of(self.node, wrong, lost)
+        return found
+
+    def tell(self, node: Node, *models: Model | None, lost: str = "") -> None:
+        """Say what is wrong with the members of models that are written in a node."""
+        for model in models:
+            if model is not None:
+                self.tell_of(node, model.wrong, lost)
+
+    def tell_of(self, node: Node, wrong: Iterable[Wrong], lost: str = "") -> None:
+        """Say what is wrong with values that are written in a node, as far as they are not used."""
+        for item in wrong:
+            if not item.is_used:
+                self.problem(item.at(node), lost)
 
     def sibling(self, name: str) -> Document | None:
         """Return the document of an array of the same group, or None if there is none such."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,14 +18,18 @@ from zarr_xgroup.conventions.array import ArrayView, is_standing
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.crs import is_geographic
 from zarr_xgroup.conventions.cs_model import (
+    ABBREVIATIONS,
+    ATTRIBUTE,
     Axis,
+    Boundaries,
     CoordinateSet,
     Cs,
+    Described,
+    Parametric,
     System,
     Values,
-    Wrong,
-    kind_of_values,
 )
+from zarr_xgroup.conventions.descriptions import Model
 from zarr_xgroup.conventions.geolocation import (
     all_axes,
     fits,
@@ -34,13 +39,12 @@ from zarr_xgroup.conventions.geolocation import (
 from zarr_xgroup.conventions.model import AxisNames, Coordinate, Interpretation
 from zarr_xgroup.conventions.proj import crs_of
 from zarr_xgroup.conventions.spelling import alike
-from zarr_xgroup.conventions.values import explicit_values, is_representable, two_numbers
+from zarr_xgroup.conventions.values import check_number, is_representable
 from zarr_xgroup.errors import XGroupError, XGroupReferenceError
 from zarr_xgroup.findings import coordinate_named
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import words_of
 from zarr_xgroup.metadata.nodes import Fragment, Node, Part
-from zarr_xgroup.metadata.snapshots import LackingError
 from zarr_xgroup.variables.functions import Regular, RegularBounds
 from zarr_xgroup.variables.sources import Computed, Literal, Offset, Source, Stored
 
@@ -52,7 +56,6 @@ _DEGREES = {"degree", "degrees", "deg", "°"} | {
     for word in ("degree", "degrees")
     for end in ("_east", "_north", "_e", "_n", "east", "north", "e", "n")
 }
-_ABBREVIATIONS = ("X", "Y", "Z", "T")
 _DIRECTIONS = {"east": "X", "west": "X", "north": "Y", "south": "Y"}
 
 
@@ -92,12 +95,14 @@ class CsHandler(ConventionHandler):
             lost = _("the coordinates of its dimensions")
             array.problem(place.error(_("is declared, but missing")), lost)
             return array.found(crs=array.derived(crs_of))
-        model = array.parsed(Cs.parse, cs)
-        _tell(array, array.node, model.wrong)
+        model: Cs | None = array.read(ATTRIBUTE)
+        if model is None:
+            return array.found(crs=array.derived(crs_of))
+        array.tell(array.node, model)
         coordinates = [
             coordinate
-            for item in model.systems
-            for coordinate in _system(array, array.node, item, model.identity)
+            for item in model.crs
+            for coordinate in _system(array, array.node, item, model.id)
         ]
         return array.found(*coordinates, crs=array.derived(crs_of))
 
@@ -111,24 +116,18 @@ class CsHandler(ConventionHandler):
         return AxisNames(tuple(_axis_lengths(array)))
 
 
-def _tell(array: ArrayView, node: Node, wrong: tuple[Wrong, ...]) -> None:
-    """Say what is wrong with a model that is written in a node."""
-    for item in wrong:
-        array.problem(item.at(node))
-
-
 def _system(
     array: ArrayView, node: Node, item: System | Part, identity: Part | None
 ) -> Iterator[Coordinate]:
     """Yield the coordinates of one CRS; `identity` is the ``id`` that overrides its own."""
     if isinstance(item, Part):
-        fragment = array.attempt(array.resolver.fragment, item.at(node))
+        fragment = array.attempt(_object_at, array, item.at(node))
         if fragment is None:
             return
-        node, item = fragment.node, array.parsed(System.parse, fragment)
-    _tell(array, node, item.wrong)
-    own = identity or item.identity
-    geographic = is_geographic(own and own.value, item.name)
+        node, item = fragment.node, array.parsed(System.read, fragment)
+    array.tell(node, item)
+    own = identity or item.id
+    geographic = is_geographic(own and own.value, item.name and item.name.value)
     for name, axis in item.axes:
         yield from _axis(array, node, array.names.get(name, name), axis, geographic)
     if item.geolocation is not None:
@@ -137,16 +136,22 @@ def _system(
         )
 
 
+def _object_at(array: ArrayView, place: Fragment) -> Fragment:
+    """Return the object that a reference leads to, or raise XGroupError."""
+    fragment = array.resolver.fragment(place)
+    fragment.as_object()
+    return fragment
+
+
 def _axis(
     array: ArrayView, node: Node, name: str, item: Axis | Part, geographic: bool
 ) -> Iterator[Coordinate]:
     if isinstance(item, Part):
         lost = partial(coordinate_named, name)
-        follow = array.resolver.fragment
-        fragment = array.attempt(follow, item.at(node), lost=lost) or item.at(node)
-        if array.attempt(fragment.as_object, lost=lost) is None:
+        fragment = array.attempt(_object_at, array, item.at(node), lost=lost)
+        if fragment is None:
             return
-        node, item = fragment.node, array.parsed(Axis.parse, fragment)
+        node, item = fragment.node, array.parsed(Axis.read, fragment)
     yield from _AlongAxis(array, node, name, item, geographic).coordinates()
 
 
@@ -179,14 +184,14 @@ class _AlongAxis:
         is_bare = not self.is_dimension and not self._is_own(self.name)
         if is_bare and (self._is_misnamed() or self._is_left_behind()):
             return
-        if not self.axis.sets and not self.axis.wrong_sets:
-            if self.is_dimension:
-                attributes = self._described(self.axis.as_set, self.node)
-                yield Coordinate(self.name, self._regular(Regular(0, 1)), attributes)
-            return
-        for wrong in self.axis.wrong_sets:
+        wrong = self.axis.wrong_with("coordinates")
+        if wrong is not None:
+            # Without its coordinates an axis would be taken to have none.
             self.array.problem(wrong.at(self.node), coordinate_named(self.name))
-        for index, item in enumerate(self.axis.sets):
+        elif not self.axis.coordinates and self.is_dimension:
+            attributes = self._described(self.axis, self.node)
+            yield Coordinate(self.name, self._regular(Regular(0, 1)), attributes)
+        for index, item in enumerate(self.axis.coordinates):
             lost = partial(self._lost, index, item)
             coordinate = self.array.attempt(self._coordinate, index, item, lost=lost)
             if coordinate is not None:
@@ -198,11 +203,11 @@ class _AlongAxis:
         A scalar coordinate needs no dimension. Of regular values and of positions the number is
         the dimension's: they are no scalar if a dimension without an axis is called nearly so.
         """
-        if self.axis.wrong_sets:
+        if self.axis.wrong_with("coordinates") is not None:
             return False  # what its values are is not known
         axes = self.array.derived(_dims_of_axes)
         free = {dim: n for dim, n in self.array.sizes.items() if dim not in axes and n > 1}
-        numbers = {self._number_of(item) for item in self.axis.sets} or {None}
+        numbers = {self._number_of(item) for item in self.axis.coordinates} or {None}
         told = max((number for number in numbers if number is not None), default=1)
         if told <= 1 and (numbers != {None} or not alike(self.name, free)):
             return False
@@ -222,13 +227,13 @@ class _AlongAxis:
         bare = [dim for dim in dims if not self._is_stored(dim)]
         if not axes.isdisjoint(bare) or (dims and len(bare) == len(dims)):
             return False
-        if all(self._number_of(item) is not None for item in self.axis.sets):
+        if all(self._number_of(item) is not None for item in self.axis.coordinates):
             return False
         message = _(
             "has regular values, but is no dimension of the array ({dims}), whose coordinates are in "
             "its group; a scalar coordinate has its value in 'explicit'"
         )
-        error = self.axis.as_set.place.at(self.node).error(message.format(dims=", ".join(dims)))
+        error = self.axis.place(self.node).error(message.format(dims=", ".join(dims)))
         self.array.problem(error, coordinate_named(self.name))
         return True
 
@@ -246,23 +251,24 @@ class _AlongAxis:
         meant = alike(self.name, free) or (fitting[0] if fitting and len(free) == 1 else None)
         if meant is not None:
             reason = _("{reason}; was {meant!r} meant?").format(reason=reason, meant=meant)
-        return self.axis.as_set.place.at(self.node).error(reason)
+        return self.axis.place(self.node).error(reason)
 
     def _number_of(self, item: CoordinateSet | Part) -> int | None:
         """Return the number of values of a coordinate set, None if it is that of the dimension."""
         node = self.node
         if isinstance(item, Part):
-            fragment = self.array.quietly(self.array.resolver.fragment, item.at(node))
-            if fragment is None or not isinstance(fragment.value, Mapping):
+            fragment = self.array.quietly(_object_at, self.array, item.at(node))
+            if fragment is None:
                 return 1
-            node, item = fragment.node, self.array.parsed(CoordinateSet.parse, fragment)
-        if isinstance(item.values, Wrong) or (item.values is None and item.parametric is None):
-            return 1
-        if item.values is None or item.values.kind == "regular":
-            return None
-        value = item.values.part.at(node)
-        if item.values.kind == "explicit":
-            return len(value.value) if isinstance(value.value, list) else 1
+            node, item = fragment.node, self.array.parsed(CoordinateSet.read, fragment)
+        values = item.values
+        if values is None:
+            return None if item.parametric is not None and not item.wrong_with("values") else 1
+        if values.explicit is not None:
+            return len(values.explicit)
+        if values.external is None:
+            return 1 if values.regular is None else None
+        value = values.external.at(node)
         resolve = self.array.resolver.array
         if self.array.quietly(resolve, value, self._is_along_axis) is not None:
             return 1
@@ -288,50 +294,52 @@ class _AlongAxis:
     def _coordinate(self, index: int, item: CoordinateSet | Part) -> Coordinate:
         node = self.node
         if isinstance(item, Part):
-            fragment = self.array.resolver.fragment(item.at(node))
-            fragment.as_object()
-            node, item = fragment.node, self.array.parsed(CoordinateSet.parse, fragment)
+            fragment = _object_at(self.array, item.at(node))
+            node, item = fragment.node, self.array.parsed(CoordinateSet.read, fragment)
         attributes = self._described(item, node)
-        name = self.name if index == 0 else item.named(self._numbered(index), node)
+        name = self.name if index == 0 else item.name or self._numbered(index)
         source = self._valued(item, node, name)
         terms: Mapping[str, Coordinate] = {}
         if item.parametric is not None:
-            formula, terms = self._parametric(item.parametric.at(node))
-            if formula:
-                attributes.setdefault("standard_name", formula)
+            terms = self._parametric(item.parametric, node)
+            if item.parametric.formula:
+                attributes.setdefault("standard_name", item.parametric.formula)
         coordinate = Coordinate(name, source, attributes, formula_terms=terms)
         if item.boundaries is None or self._has_own_bounds():
             return coordinate
-        return self._bounded(coordinate, item.boundaries.at(node))
+        return self._bounded(coordinate, item.boundaries, node)
 
     def _numbered(self, index: int) -> str:
         return self.name if index == 0 else f"{self.name}_{index}"
 
     def _lost(self, index: int, item: CoordinateSet | Part) -> str:
         """Return what is lost with a set: its coordinate, by its name as far as that can be read."""
-        own = None if index == 0 or isinstance(item, Part) else item.name
-        is_text = own is not None and isinstance(own.value, str)
-        return coordinate_named(own.value if own is not None and is_text else self._numbered(index))
+        own = "" if index == 0 or isinstance(item, Part) else item.name
+        return coordinate_named(own or self._numbered(index))
 
     def _valued(self, item: CoordinateSet, node: Node, name: str) -> Source:
         """Return the values of a set; a parametric one that has none are positions."""
-        if item.values is None and item.parametric is not None and self.is_dimension:
-            return self._regular(Regular(0, 1))
-        if item.values is None:
-            raise item.place.at(node).error(_("has no {key!r}").format(key="values"))
-        return self._source(item.values, node, name)
+        wrong = item.wrong_with("values")
+        if wrong is not None:
+            raise wrong.at(node)
+        if item.values is not None:
+            return self._source(item.values, node, name)
+        if not self.is_dimension:
+            raise item.place(node, "values").error(_("is missing"))
+        return self._regular(Regular(0, 1))
 
     # What a coordinate is told to be.
 
-    def _described(self, item: CoordinateSet, node: Node) -> dict[str, Any]:
+    def _described(self, item: Described, node: Node) -> dict[str, Any]:
         """Return the attributes that an axis and one of its sets give a coordinate."""
-        positions = self.axis.as_set
-        self._tell_of_parts(node, item.place, item.wrong)
-        self._tell_of_parts(self.node, positions.place, self.axis.wrong)
-        attributes = {**item.units, **positions.attributes, **item.attributes}
+        axis = self.axis
+        self._tell_of_parts(item, node)
+        if item is not axis:
+            self._tell_of_parts(axis, self.node)
+        attributes = {**item.units, **axis.attributes, **item.attributes}
         abbreviation = self.axis.abbreviation.upper()
-        direction = (item.direction or positions.direction).lower()
-        if abbreviation in _ABBREVIATIONS:
+        direction = (item.direction or axis.direction).lower()
+        if abbreviation in ABBREVIATIONS:
             attributes.setdefault("axis", abbreviation)
         if abbreviation == "Z" and direction in ("up", "down"):
             attributes.setdefault("positive", direction)
@@ -343,29 +351,42 @@ class _AlongAxis:
                 attributes.setdefault("standard_name", "latitude")
         return attributes
 
-    def _tell_of_parts(self, node: Node, place: Part, wrong: tuple[Wrong, ...]) -> None:
+    def _tell_of_parts(self, item: Described, node: Node) -> None:
         """Say which members of an axis, or of one of its sets, cannot be used."""
-        for part in wrong:
-            key = part.keys[len(place.keys)]
-            lost = _("{key!r} of axis {axis!r}").format(key=key, axis=self.name)
-            self.array.problem(part.at(node), lost)
+        within = (it.all_wrong() for it in (item.unit, item.time) if isinstance(it, Model))
+        for part in (*item.wrong, *chain.from_iterable(within)):
+            key = part.keys[len(item.keys)]
+            if "values" not in (key, part.meant) and key != "coordinates":
+                self.array.tell_of(node, [part], self._lost_part(key))
+
+    def _lost_part(self, key: str) -> str:
+        """Return what is lost with a member of an axis or of one of its sets."""
+        if key == "boundaries":
+            return _("the boundaries of {name!r}").format(name=self.name)
+        if key == "parametric":
+            return _("the formula of {name!r}").format(name=self.name)
+        return _("{key!r} of axis {axis!r}").format(key=key, axis=self.name)
 
     # Values.
 
-    def _source(self, values: Values | Wrong, node: Node, name: str) -> Source:
+    def _source(self, values: Values, node: Node, name: str) -> Source:
         """Return what the values of a coordinate are.
 
         Of one that the group has itself they are only compared: there may be any number of them.
         """
-        if isinstance(values, Wrong):
-            raise values.at(node)
-        value = values.part.at(node)
-        if values.kind == "regular":
-            return self._regular(_regular(value, self.length))
-        if values.kind == "explicit":
-            is_compared = bool(value.value) and self._is_own(name)
-            return self._literal(explicit_values(value, None if is_compared else self.length))
-        return self._external(self._referred(value, name), value)
+        if values.regular is not None:
+            first, step = values.regular
+            if not is_representable(first + step * (self.length - 1)):
+                raise values.place(node, "regular").error(_("has values beyond 64 bits"))
+            return self._regular(Regular(first, step))
+        if values.explicit is not None:
+            if not (len(values.explicit) and self._is_own(name)):
+                check_number(values.place(node, "explicit"), len(values.explicit), self.length)
+            return self._literal(values.explicit)
+        if values.external is None:
+            raise next(it for it in values.wrong if not it.is_used).at(node)
+        reference = values.external.at(node)
+        return self._external(self._referred(reference, name), reference)
 
     def _referred(self, reference: Fragment, name: str) -> Node:
         """Return the array that a reference leads to.
@@ -424,26 +445,30 @@ class _AlongAxis:
 
     # Boundaries.
 
-    def _bounded(self, coordinate: Coordinate, boundaries: Fragment) -> Coordinate:
+    def _bounded(self, coordinate: Coordinate, item: Boundaries, node: Node) -> Coordinate:
         def lost() -> str:
             return _("the boundaries of {name!r}").format(name=coordinate.name)
 
-        bounds = self.array.attempt(self._bounds, coordinate, boundaries, lost=lost)
+        for wrong in item.wrong:
+            key = "".join(wrong.keys[len(item.keys) :][:1])
+            is_part = key in ("name", "attributes")
+            part = _("{key!r} of {what}").format(key=key, what=lost()) if is_part else lost()
+            self.array.tell_of(node, [wrong], part)
+        bounds = self.array.attempt(self._bounds, coordinate, item, node, lost=lost)
         return replace(coordinate, bounds=bounds)
 
-    def _bounds(self, coordinate: Coordinate, boundaries: Fragment) -> Coordinate:
-        boundaries.as_object()
-        kind, value = kind_of_values(boundaries, ("regular", "external"))
-        if kind == "regular":
-            source: Source = self._regular_bounds(coordinate, value)
+    def _bounds(self, coordinate: Coordinate, item: Boundaries, node: Node) -> Coordinate | None:
+        if item.regular is not None:
+            offsets = item.place(node, "regular")
+            source: Source = self._regular_bounds(coordinate, item.regular, offsets)
+        elif item.external is not None:
+            source = self._external_bounds(item.external.at(node))
         else:
-            source = self._external_bounds(value)
-        name = boundaries.get("name")
-        attributes = {} if (given := boundaries.get("attributes")) is None else given.as_object()
+            return None  # told already
         return Coordinate(
-            f"{coordinate.name}_{BOUNDS}" if name is None else name.as_text(),
+            item.name or f"{coordinate.name}_{BOUNDS}",
             source,
-            {**self._time_of(coordinate), **attributes},
+            {**self._time_of(coordinate), **item.attributes},
         )
 
     def _time_of(self, coordinate: Coordinate) -> dict[str, Any]:
@@ -459,9 +484,10 @@ class _AlongAxis:
             return {}
         return {key: known[key] for key in ("units", "calendar") if key in known}
 
-    def _regular_bounds(self, coordinate: Coordinate, offsets: Fragment) -> Source:
-        below, above = two_numbers(offsets)
-        source = coordinate.source
+    def _regular_bounds(
+        self, coordinate: Coordinate, numbers: tuple[float, float], offsets: Fragment
+    ) -> Source:
+        (below, above), source = numbers, coordinate.source
         if isinstance(source, Computed):
             return self._computed_bounds(source, below, above, offsets)
         if not isinstance(source, Stored | Literal):
@@ -513,35 +539,34 @@ class _AlongAxis:
 
     # Parametric vertical coordinates.
 
-    def _parametric(self, parametric: Fragment) -> tuple[str, dict[str, Coordinate]]:
-        """Return the formula and its terms, as far as they can be found."""
-        formula, terms = "", dict[str, Coordinate]()
-        try:
-            parametric.as_object()
-            formula = parametric.required("formula").as_text()
-            for term, values in parametric.required("terms").members():
-                lost = partial(self._lost_term, term)
-                found = self.array.attempt(self._term, term, values, lost=lost)
-                if found is not None:
-                    terms[term] = found
-        except XGroupError as error:
-            what = _("the formula terms of {name!r}") if formula else _("the formula of {name!r}")
-            self.array.problem(error, what.format(name=self.name))
-        return formula, terms
+    def _parametric(self, item: Parametric, node: Node) -> dict[str, Coordinate]:
+        """Return the terms of a formula, as far as they can be found."""
+        terms = {}
+        what = _("the formula terms of {name!r}") if item.formula else _("the formula of {name!r}")
+        for wrong in item.wrong:
+            of_term = wrong.keys[len(item.keys) + 1 :]
+            whole = what.format(name=self.name)
+            self.array.tell_of(node, [wrong], self._lost_term(of_term[0]) if of_term else whole)
+        for term, values in item.terms:
+            lost = partial(self._lost_term, term)
+            found = self.array.attempt(self._term, term, values, node, lost=lost)
+            if found is not None:
+                terms[term] = found
+        return terms
 
     def _lost_term(self, term: str) -> str:
         return _("the term {term!r} of {name!r}").format(term=term, name=self.name)
 
-    def _term(self, term: str, values: Fragment) -> Coordinate:
-        kind, value = kind_of_values(values, ("regular", "explicit", "external"))
+    def _term(self, term: str, values: Values, node: Node) -> Coordinate:
         name = f"{self.name}_{term}"
-        if kind == "external":
-            node = self._referred_term(term, value)
-            return Coordinate(node.name, self._external_term(node, value))
+        if values.external is not None:
+            reference = values.external.at(node)
+            found = self._referred_term(term, reference)
+            return Coordinate(found.name, self._external_term(found, reference))
         is_scalar = self.length != 1 or dict(self.array.siblings).get(name) == {}
-        if kind == "explicit" and len(value.as_list()) == 1 and is_scalar:
-            return Coordinate(name, Literal(explicit_values(value, 1).reshape(()), ()))
-        return Coordinate(name, self._source(Values(kind, value.part), value.node, name))
+        if values.explicit is not None and len(values.explicit) == 1 and is_scalar:
+            return Coordinate(name, Literal(values.explicit.reshape(()), ()))
+        return Coordinate(name, self._source(values, node, name))
 
     def _referred_term(self, term: str, reference: Fragment) -> Node:
         """Return the array that a reference leads to.
@@ -577,15 +602,6 @@ class _AlongAxis:
         return self.array.stored(Stored(node, dims, first=is_scalar), reference)
 
 
-def _regular(fragment: Fragment, length: int) -> Regular:
-    first, step = two_numbers(fragment)
-    if step == 0:
-        raise fragment.error(_("has a step of 0"))
-    if not is_representable(first + step * (length - 1)):
-        raise fragment.error(_("has values beyond 64 bits"))
-    return Regular(first, step)
-
-
 def _check_bounds(ends: Iterable[float], offsets: tuple[float, float], place: Fragment) -> None:
     """Raise XGroupMetadataError unless 64 bits hold the boundaries of the least and the greatest value."""
     if not all(is_representable(end + n) for end in ends for n in offsets):
@@ -599,22 +615,21 @@ def _dims_of_axes(array: ArrayView) -> frozenset[str]:
 
 def _axis_lengths(array: ArrayView) -> Iterator[tuple[str, int | None]]:
     for name, axis in all_axes(array):
-        items = axis.get("coordinates")
-        sets = list(items.items()) if items is not None and isinstance(items.value, list) else []
-        lengths = {length for item in sets if (length := _told_length(array, item)) is not None}
+        model = array.parsed(Axis.read, axis) if isinstance(axis.value, Mapping) else None
+        sets = () if model is None else model.coordinates
+        lengths = {length for item in sets if (length := _told_length(array, axis.node, item))}
         if lengths != {1}:
             yield name, lengths.pop() if len(lengths) == 1 else None
 
 
-def _told_length(array: ArrayView, item: Fragment) -> int | None:
-    values = item.get("values")
-    try:
-        kind, value = kind_of_values(values or item, ("regular", "explicit", "external"))
-        if kind == "explicit":
-            return len(value.as_list())
-        if kind == "external":
-            shape = array.shape_of(array.resolver.array(value))
-            return int(shape[0]) if len(shape) == 1 else None
-    except (XGroupError, LackingError):
+def _told_length(array: ArrayView, node: Node, item: CoordinateSet | Part) -> int | None:
+    values = None if isinstance(item, Part) else item.values
+    if values is None:
         return None
-    return None
+    if values.explicit is not None:
+        return len(values.explicit)
+    if values.external is None:
+        return None
+    found = array.quietly(array.resolver.array, values.external.at(node))
+    shape = () if found is None else array.shape_of(found)
+    return int(shape[0]) if len(shape) == 1 else None

@@ -1,429 +1,495 @@
-"""What the JSON of `cs` says, as frozen models: parsed once, whichever arrays carry it.
+"""What the JSON of `cs` says: the classes describe it, and are what is read.
 
-Models know the way to each of their parts, not the node that they are written in: the same text
-on a thousand arrays is one model. Where documents of different dates disagree, both spellings are
-read. A part that is a reference, or that cannot be one of the expected kind, stays a `Part`.
+Source: cs convention (R-CF/zarr_convention_cs). Where documents of different dates disagree, both
+spellings are read. A part that is a reference stays a `Part`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Annotated, Any, ClassVar, Self
 
 import msgspec
 
 from zarr_xgroup.conventions.crs import CRS_KEYS
-from zarr_xgroup.conventions.geolocation import named_axes
-from zarr_xgroup.conventions.spelling import misspelt
-from zarr_xgroup.conventions.timeunits import cf_units, cf_units_of_reference, is_epoch
-from zarr_xgroup.conventions.uom import unit_of
-from zarr_xgroup.errors import XGroupMetadataError
-from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Keys, Node, Part, kind_of
-from zarr_xgroup.metadata.references import is_reference
-
-T = TypeVar("T")
-
-KINDS_OF_VALUES = ("regular", "explicit", "external")
-
-#: The keys of each kind of object, as the convention has them.
-_KEYS_OF_CS = frozenset({"crs", "id", "attributes"})
-_KEYS_OF_SYSTEM = frozenset({"axes", "id", "geolocation"})
-_KEYS_OF_AXIS = frozenset({"abbreviation", "direction", "coordinates", "attributes"})
-_KEYS_OF_SET = frozenset(
-    {"direction", "unit", "time", "values", "boundaries", "parametric", "attributes"}
+from zarr_xgroup.conventions.descriptions import (
+    UNUSABLE,
+    Anything,
+    Attribute,
+    ByName,
+    Field,
+    Items,
+    Kind,
+    Member,
+    Model,
+    Nested,
+    Object,
+    Parsed,
+    Reader,
+    ReferenceTo,
+    Rule,
+    Schema,
+    Text,
+    shown,
 )
-_KEYS_OF_TIME = frozenset({"unit", "epoch", "reference", "calendar"})
-#: Keys that any of them may have besides.
-_ANYWHERE = frozenset({"name", "type", "description", *CRS_KEYS})
+from zarr_xgroup.conventions.proj_model import ProjObject
+from zarr_xgroup.conventions.timeunits import (
+    CALENDAR,
+    CALENDARS,
+    UNIT_OF_TIME,
+    cf_units,
+    cf_units_of_reference,
+    is_epoch,
+    is_unit,
+)
+from zarr_xgroup.conventions.uom import UnitOfMeasure, Uom, units_of
+from zarr_xgroup.conventions.values import explicit_values, two_numbers
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.nodes import Fragment, Part
+
+DOCUMENT = "cs convention (R-CF/zarr_convention_cs)"
+TABLE = "OGC 18-005 (Referencing by coordinates)"
+
+REQUIRED = Rule("cs/required", DOCUMENT, "cs; CRS; coordinate set; time")
+FORM = Rule("cs/form", DOCUMENT, "cs; CRS; axis; coordinate set")
+SPELLING = Rule("cs/spelling", DOCUMENT, "cs; CRS; axis; coordinate set")
+ABBREVIATION = Rule("cs/abbreviation", DOCUMENT, "axis: abbreviation")
+DIRECTION = Rule("cs/direction", TABLE, "Table 48: axis direction")
+TYPE = Rule("cs/type", DOCUMENT, "CRS: type")
+VALUES = Rule("cs/values", DOCUMENT, "coordinate set: values")
+INCREMENT = Rule("cs/increment", DOCUMENT, "values: regular")
+BOUNDARIES = Rule("cs/boundaries", DOCUMENT, "coordinate set: boundaries")
+
+RULES = (
+    REQUIRED,
+    FORM,
+    SPELLING,
+    ABBREVIATION,
+    DIRECTION,
+    TYPE,
+    VALUES,
+    INCREMENT,
+    BOUNDARIES,
+)
+
+ABBREVIATIONS = ("X", "Y", "Z", "T")
+_TYPES = ("compound", "planar", "vertical", "temporal", "undefined")
+_POINTS = ("north", "south", "east", "west")
+_DIRECTIONS = (
+    *_POINTS,
+    *("up", "down", "future", "past"),
+    *(f"{side}{corner}" for side in ("north", "south") for corner in ("East", "West")),
+    *(f"{point}{side}East" for point, side in (("north", "North"), ("south", "South"))),
+    *(f"{point}{side}West" for point, side in (("north", "North"), ("south", "South"))),
+    *(f"{point}{side}{point.title()}" for point in ("east", "west") for side in ("North", "South")),
+    *(f"geocentric{axis}" for axis in "XYZ"),
+    *(f"{line}{sign}" for line in ("column", "row") for sign in ("Positive", "Negative")),
+    *(f"display{side}" for side in ("Right", "Left", "Up", "Down")),
+    *("towards", "away", "awayFrom", "forward", "aft"),
+    *("port", "starboard", "clockwise", "counterClockwise", "unspecified"),
+)
+
+_TWO_NUMBERS: Schema = {
+    "type": "array",
+    "items": {"type": "number"},
+    "minItems": 2,
+    "maxItems": 2,
+}
+
+
+class _CsModel(Model, frozen=True, kw_only=True):
+    """An object of `cs`."""
+
+    form: ClassVar[Rule] = FORM
+    required: ClassVar[Rule] = REQUIRED
+    spelling: ClassVar[Rule] = SPELLING
+    others: ClassVar[frozenset[str]] = frozenset({"name", "type", "description", *CRS_KEYS})
 
 
 @dataclass(frozen=True)
-class Wrong:
-    """What is wrong with a part.
+class _FirstAndStep(Kind):
+    """Two finite numbers: the first value, and what each next one is more."""
 
-    Attributes
-    ----------
-    keys : tuple of str
-        The way to the part.
-    reason : str
-        What is wrong with it.
-    meant : str
-        Set for a key that is not known: the one that was probably meant.
-    """
-
-    keys: Keys
-    reason: str
-    meant: str = ""
-
-    def at(self, node: Node) -> XGroupMetadataError:
-        """Return the error of the part as it is written in a node."""
-        return Fragment(node, self.keys, None).error(self.reason)
-
-
-class _Parsing:
-    """The parsing of one model: what is wrong with parts does not stop it."""
-
-    def __init__(self) -> None:
-        self.wrong: list[Wrong] = []
-
-    def attempt(self, make: Callable[..., T], *arguments: Any) -> T | None:
-        """Return what a function gives, or None after taking down what is wrong."""
-        try:
-            return make(*arguments)
-        except XGroupMetadataError as error:
-            self.wrong.append(Wrong(error.keys, error.reason))
-            return None
-
-    def text(self, fragment: Fragment, key: str) -> str:
-        """Return a member that must be a text, "" where there is none."""
-        member = fragment.get(key)
-        return (self.attempt(member.as_text) or "") if member is not None else ""
-
-    def spelling(self, fragment: Fragment, known: frozenset[str], but: str = "") -> None:
-        """Take down keys that were probably meant to be others; `but` that one is told elsewhere."""
-        for key, meant in _misspelt(fragment, known).items():
-            if meant != but:
-                self.wrong.append(Wrong((*fragment.keys, key), _not_known(meant), meant))
-
-    def identity(self, fragment: Fragment) -> None:
-        """Take down why ``id`` is no proj object, if it is none."""
-        identity = fragment.get("id")
-        if identity is None or is_reference(identity.value):
-            return
-        if isinstance(identity.value, Mapping):
-            self.spelling(identity, frozenset(CRS_KEYS))
-            return
-        reason = _("must be a proj object such as {example}, got {value!r}").format(
-            example='{"proj:code": "EPSG:4326"}', value=identity.value
+    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+        """Return the numbers."""
+        numbers = Parsed(two_numbers, _TWO_NUMBERS).read(value, field, reader)
+        if numbers is UNUSABLE or numbers[1] != 0:
+            return numbers
+        remedy = _("write the step, or of a single value {example}").format(
+            example=f'"explicit": [{numbers[0]}]'
         )
-        self.wrong.append(Wrong(identity.keys, reason))
+        reader.object_to(
+            value, _("has a step of 0: all values are the same"), remedy, rule=INCREMENT
+        )
+        return UNUSABLE
 
-    def object(self, fragment: Fragment, key: str) -> Mapping[str, Any]:
-        """Return a member that must be an object, an empty one where there is none."""
-        member = fragment.get(key)
-        return (self.attempt(member.as_object) or {}) if member is not None else {}
-
-
-def _identified_itself(fragment: Fragment) -> Fragment | None:
-    """Return an object that has the members of ``id`` itself, None for another one."""
-    return fragment if any(fragment.get(key) is not None for key in CRS_KEYS) else None
+    def schema(self, definitions: dict[str, Schema]) -> Schema:
+        """Return the JSON Schema."""
+        return _TWO_NUMBERS
 
 
-def _part(fragment: Fragment | None) -> Part | None:
-    return None if fragment is None else fragment.part
+@dataclass(frozen=True)
+class _Offsets(Kind):
+    """Two finite numbers: what the sides of a cell are more than its value."""
+
+    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+        """Return the numbers."""
+        numbers = Parsed(two_numbers, _TWO_NUMBERS).read(value, field, reader)
+        if numbers is not UNUSABLE and numbers[0] == numbers[1]:
+            reason = _("{value}: cells have no width").format(value=shown(value.value))
+            reader.object_to(value, reason, field=field, severity="warning", is_used=True)
+        return numbers
+
+    def schema(self, definitions: dict[str, Schema]) -> Schema:
+        """Return the JSON Schema."""
+        return _TWO_NUMBERS
 
 
-def _misspelt(fragment: Fragment, known: frozenset[str]) -> Mapping[str, str]:
-    """Return the keys of an object that were probably meant to be known ones."""
-    keys = fragment.value if isinstance(fragment.value, OBJECT) else ()
-    return misspelt(keys, known, _ANYWHERE)
+_EXPLICIT: Schema = {
+    "anyOf": [
+        {"type": "array", "items": {"type": "number"}},
+        {"type": "array", "items": {"type": "string"}},
+    ]
+}
 
 
-def _not_known(meant: str) -> str:
-    return _("is not known there; was {meant!r} meant?").format(meant=meant)
+class _ValuesModel(_CsModel, frozen=True, kw_only=True):
+    """An object that gives values in one of several ways."""
+
+    @classmethod
+    def member(cls, fragment: Fragment, key: str) -> Fragment | None:
+        """Return a member; ``external`` is spelled ``{"ref": {"external": ...}}``, too."""
+        inner = fragment.get("ref") if key == "external" else None
+        return fragment.get(key) or (None if inner is None else inner.get(key))
 
 
-def _required(fragment: Fragment, key: str, known: frozenset[str]) -> Fragment:
-    """Return a member, or raise XGroupMetadataError that says what was meant to be it."""
-    fragment.as_object()
-    member = fragment.get(key)
-    if member is None:
-        raise fragment.error(_lacks(fragment, key, known))
-    return member
-
-
-def _lacks(fragment: Fragment, key: str, known: frozenset[str]) -> str:
-    """Return the reason for what lacks a key, with what was probably meant to be it."""
-    given = (given for given, meant in _misspelt(fragment, known).items() if meant == key)
-    reason = _("has no {key!r}").format(key=key)
-    written = next(given, None)
-    if written is None:
-        return reason
-    return _("{reason}; was {written!r} meant to be it?").format(reason=reason, written=written)
-
-
-def _linked(fragment: Fragment, parse: Callable[[Fragment], T]) -> T | Part:
-    """Return a part as a model, or as it is if it is a reference or no object."""
-    if is_reference(fragment.value) or not isinstance(fragment.value, OBJECT):
-        return fragment.part
-    return parse(fragment)
-
-
-class Values(msgspec.Struct, frozen=True):
-    """How values are given: ``regular``, ``explicit`` or ``external``.
+class Values(_ValuesModel, frozen=True, kw_only=True):
+    """Values: regular, explicit, or those of an array.
 
     Attributes
     ----------
-    kind : str
-        One of `KINDS_OF_VALUES`.
-    part : Part
-        The numbers, the list, or the reference.
+    regular : tuple of float or None
+        The first value, and the step.
+    explicit : numpy.ndarray or None
+        All of them.
+    external : Part or None
+        A reference to an array.
     """
 
-    kind: str
-    part: Part
+    form: ClassVar[Rule] = VALUES
+    exactly_one: ClassVar[tuple[str, ...]] = ("regular", "explicit", "external")
+    example: ClassVar[str] = '"values": {"regular": [first, step]}'
+
+    regular: Annotated[
+        tuple[float, float] | None, _FirstAndStep(), Member(example='"regular": [first, step]')
+    ] = None
+    explicit: Annotated[
+        Any,
+        Parsed(explicit_values, _EXPLICIT),
+        Member(example='"explicit": [1.5, 2.5]'),
+    ] = None
+    external: Annotated[Part | None, ReferenceTo()] = None
 
 
-class CoordinateSet(msgspec.Struct, frozen=True):
-    """One set of coordinates along an axis, or what an axis says of its positions.
+class Boundaries(_ValuesModel, frozen=True, kw_only=True):
+    """Boundaries of cells: offsets from each value, or an array.
 
     Attributes
     ----------
-    place : Part
-        Where it is written.
-    name : Part or None
-        Its name.
-    direction : str
-        As it is written, "" if it is not.
+    regular : tuple of float or None
+        The offsets of both sides.
+    external : Part or None
+        A reference to an array.
+    name : str
+        What their variable is called, "" for the usual name.
     attributes : mapping
-        Of the coordinate.
-    units : mapping
-        CF ``units``, and ``calendar`` for times.
-    values : Values, Wrong or None
-        What the values are.
-    boundaries, parametric : Part or None
-        As they are written.
-    wrong : tuple of Wrong
-        What is wrong with its parts.
+        Of their variable.
     """
 
-    place: Part
-    name: Part | None
-    direction: str
-    attributes: Mapping[str, Any]
-    units: Mapping[str, str]
-    values: Values | Wrong | None
-    boundaries: Part | None
-    parametric: Part | None
-    wrong: tuple[Wrong, ...]
+    form: ClassVar[Rule] = BOUNDARIES
+    exactly_one: ClassVar[tuple[str, ...]] = ("regular", "external")
+    example: ClassVar[str] = '"boundaries": {"regular": [-0.5, 0.5]} (offsets from each value)'
 
-    @classmethod
-    def parse(cls, fragment: Fragment) -> CoordinateSet:
-        """Parse an object."""
-        parsing = _Parsing()
-        parsing.spelling(fragment, _KEYS_OF_SET, but="values")
-        return cls._parse(fragment, parsing, _values(fragment))
-
-    @classmethod
-    def of_axis(cls, fragment: Fragment) -> CoordinateSet:
-        """Parse what an axis says of its positions, which need no values."""
-        return cls._parse(fragment, _Parsing(), None)
-
-    @classmethod
-    def _parse(
-        cls, fragment: Fragment, parsing: _Parsing, values: Values | Wrong | None
-    ) -> CoordinateSet:
-        attributes = parsing.object(fragment, "attributes")
-        units = parsing.attempt(_units, fragment) or {}
-        direction = parsing.text(fragment, "direction")
-        return cls(
-            Part(fragment.keys, None),
-            _part(fragment.get("name")),
-            direction,
-            attributes,
-            units,
-            values,
-            _part(fragment.get("boundaries")),
-            _part(fragment.get("parametric")),
-            tuple(parsing.wrong),
-        )
-
-    def named(self, default: str, node: Node) -> str:
-        """Return its name, or a default; raise XGroupMetadataError if it is no text."""
-        return default if self.name is None else self.name.at(node).as_text()
+    regular: Annotated[tuple[float, float] | None, _Offsets(), Member(example=example)] = None
+    external: Annotated[Part | None, ReferenceTo()] = None
+    name: Annotated[str, Text()] = ""
+    attributes: Annotated[Mapping[str, Any], Object()] = {}
 
 
-class Axis(msgspec.Struct, frozen=True):
-    """An axis of a CRS.
+class Parametric(_CsModel, frozen=True, kw_only=True):
+    """A vertical coordinate that follows from terms by a formula.
 
     Attributes
     ----------
-    as_set : CoordinateSet
-        What it says of its positions.
-    abbreviation : str
-        ``X``, ``Y``, ``Z``, ``T``, as it is written.
-    sets : tuple of CoordinateSet or Part
-        Its coordinate sets.
-    wrong : tuple of Wrong
-        What is wrong with its parts.
-    wrong_sets : tuple of Wrong
-        Why it has no coordinate sets.
+    formula : str
+        Its CF ``standard_name``.
+    terms : tuple of tuple
+        The name of each term, and its values.
     """
 
-    as_set: CoordinateSet
-    abbreviation: str
-    sets: tuple[CoordinateSet | Part, ...]
-    wrong: tuple[Wrong, ...]
-    wrong_sets: tuple[Wrong, ...]
-
-    @classmethod
-    def parse(cls, fragment: Fragment) -> Axis:
-        """Parse an object."""
-        parsing, listing = _Parsing(), _Parsing()
-        # Without its coordinates an axis would be taken to have none.
-        listing.spelling(fragment, _KEYS_OF_AXIS)
-        abbreviation = parsing.text(fragment, "abbreviation")
-        parsing.object(fragment, "attributes")
-        parsing.text(fragment, "direction")
-        sets = fragment.get("coordinates")
-        items = None if sets is None else listing.attempt(lambda: list(sets.items()))
-        return cls(
-            CoordinateSet.of_axis(fragment),
-            abbreviation,
-            tuple(_linked(item, CoordinateSet.parse) for item in items or ()),
-            tuple(parsing.wrong),
-            tuple(listing.wrong),
-        )
+    formula: Annotated[
+        str, Text(), Member(required=True, example='"formula": "atmosphere_sigma_coordinate"')
+    ] = ""
+    terms: Annotated[
+        tuple[tuple[str, Values], ...],
+        ByName(Nested(Values)),
+        Member(required=True, example='"terms": {"sigma": {"external": {"node": "sigma"}}}'),
+    ] = ()
 
 
-class System(msgspec.Struct, frozen=True):
-    """A coordinate reference system.
-
-    Attributes
-    ----------
-    axes : tuple of tuple
-        The name of each axis, and the axis.
-    name : object
-        Its name.
-    identity : Part or None
-        What says which one it is: ``id``, or itself where the members of that stand in it.
-    geolocation : Part or None
-        As it is written.
-    wrong : tuple of Wrong
-        What is wrong with its parts.
-    """
-
-    axes: tuple[tuple[str, Axis | Part], ...]
-    name: Any = None
-    identity: Part | None = None
-    geolocation: Part | None = None
-    wrong: tuple[Wrong, ...] = ()
-
-    @classmethod
-    def parse(cls, fragment: Fragment) -> System:
-        """Parse an object."""
-        parsing = _Parsing()
-        parsing.spelling(fragment, _KEYS_OF_SYSTEM, but="axes")
-        parsing.identity(fragment)
-        axes = parsing.attempt(lambda: _axes(_required(fragment, "axes", _KEYS_OF_SYSTEM)))
-        name = fragment.get("name")
-        return cls(
-            tuple((name, _linked(axis, Axis.parse)) for name, axis in axes or ()),
-            None if name is None else name.value,
-            _part(fragment.get("id") or _identified_itself(fragment)),
-            _part(fragment.get("geolocation")),
-            tuple(parsing.wrong),
-        )
+def _epoch(value: Fragment) -> str:
+    """Return an epoch, or raise XGroupMetadataError: what another text means is not guessed."""
+    return _checked_epoch(value, value.as_text())
 
 
-class Cs(msgspec.Struct, frozen=True):
-    """The attribute ``cs``.
-
-    Attributes
-    ----------
-    systems : tuple of System or Part
-        Its coordinate reference systems.
-    identity : Part or None
-        The ``id`` that overrides those of the systems.
-    wrong : tuple of Wrong
-        What is wrong with its parts.
-    """
-
-    systems: tuple[System | Part, ...]
-    identity: Part | None = None
-    wrong: tuple[Wrong, ...] = ()
-
-    @classmethod
-    def parse(cls, fragment: Fragment) -> Cs:
-        """Parse the attribute."""
-        parsing = _Parsing()
-        parsing.spelling(fragment, _KEYS_OF_CS, but="crs")
-        parsing.identity(fragment)
-        items = parsing.attempt(lambda: list(_required(fragment, "crs", _KEYS_OF_CS).items()))
-        systems = tuple(_linked(item, System.parse) for item in items or ())
-        return cls(systems, _part(fragment.get("id")), tuple(parsing.wrong))
+def _reference(value: Fragment) -> str:
+    """Return units that are written as one text, with their epoch checked."""
+    units = cf_units_of_reference(value.as_text())
+    _unit, since, epoch = units.partition(" since ")
+    if since:
+        _checked_epoch(value, epoch)
+    return units
 
 
-def _axes(axes: Fragment) -> list[tuple[str, Fragment]]:
-    if not isinstance(axes.value, dict | list):
-        raise axes.error(
-            _("must be an object or a list, got {kind}").format(kind=kind_of(axes.value))
-        )
-    found = list(named_axes(axes))
-    if len(found) != len(axes.value):
-        raise axes.error(_("must give each axis a name"))
-    return found
-
-
-def _values(item: Fragment) -> Values | Wrong | None:
-    """Return the values of a coordinate set; None if there is nothing that was meant to be them."""
-    values = item.get("values")
-    if values is None:
-        is_meant = "values" in _misspelt(item, _KEYS_OF_SET).values()
-        return Wrong(item.keys, _lacks(item, "values", _KEYS_OF_SET)) if is_meant else None
-    try:
-        kind, value = kind_of_values(values, KINDS_OF_VALUES)
-    except XGroupMetadataError as error:
-        return Wrong(error.keys, error.reason)
-    return Values(kind, value.part)
-
-
-def kind_of_values(values: Fragment, kinds: tuple[str, ...]) -> tuple[str, Fragment]:
-    """Return how values are given, and the value of that member.
-
-    ``external`` is spelled ``{"external": ref}`` or ``{"ref": {"external": ref}}``.
-
-    Raises
-    ------
-    XGroupMetadataError
-        If they are not given in exactly one of the ways.
-    """
-    values.as_object()
-    inner = values.get("ref")
-    if inner is not None and inner.get("external") is not None:
-        values = inner
-    given = [(kind, member) for kind in kinds if (member := values.get(kind)) is not None]
-    if len(given) != 1:
-        raise values.error(_("must have exactly one of {kinds}").format(kinds=", ".join(kinds)))
-    return given[0]
-
-
-def _units(item: Fragment) -> dict[str, str]:
-    time, unit = item.get("time"), item.get("unit")
-    if time is not None:
-        return _time_units(time)
-    return {"units": unit_of(unit)} if unit is not None else {}
-
-
-def _time_units(time: Fragment) -> dict[str, str]:
-    """Return CF units and calendar of a ``time`` object, in its older or newer spelling."""
-    time.as_object()
-    for key, meant in _misspelt(time, _KEYS_OF_TIME).items():
-        if meant == "calendar":
-            raise Fragment(time.node, (*time.keys, key), None).error(_not_known(meant))
-    reference, calendar = time.get("reference"), time.get("calendar")
-    if reference is not None:
-        units = cf_units_of_reference(reference.as_text())
-        _unit, since, epoch = units.partition(" since ")
-        if since:
-            _check_epoch(reference, epoch)
-    else:
-        unit = _required(time, "unit", _KEYS_OF_TIME).as_text()
-        start = _required(time, "epoch", _KEYS_OF_TIME)
-        units = cf_units(unit, start.as_text())
-        _check_epoch(start, start.as_text())
-    return {"units": units} | ({"calendar": calendar.as_text()} if calendar is not None else {})
-
-
-def _check_epoch(place: Fragment, epoch: str) -> None:
-    """Raise XGroupMetadataError where an epoch is none: what it means is not guessed."""
+def _checked_epoch(place: Fragment, epoch: str) -> str:
     if is_epoch(epoch):
-        return
+        return epoch
     raise place.error(
         _(
             "must give a date and time as ISO 8601 writes it (such as {example}), got {value!r}; "
             "the times were left undecoded"
         ).format(example="2028-02-01T00:00:00", value=place.value)
     )
+
+
+@dataclass(frozen=True)
+class _UnitOfTime(Kind):
+    """A string, which should be a unit of time."""
+
+    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+        """Return the unit."""
+        unit = Text().read(value, field, reader)
+        if unit is not UNUSABLE and not is_unit(unit):
+            reason = _("{value} is no unit of time").format(value=shown(unit))
+            remedy = _("write seconds, minutes, hours or days")
+            reader.object_to(value, reason, remedy, rule=UNIT_OF_TIME, is_used=True)
+        return unit
+
+    def schema(self, definitions: dict[str, Schema]) -> Schema:
+        """Return the JSON Schema."""
+        return {"type": "string"}
+
+
+class Time(_CsModel, frozen=True, kw_only=True):
+    """What the numbers of a temporal axis count.
+
+    Attributes
+    ----------
+    unit, epoch : str
+        What is counted, and from when.
+    reference : str
+        Both as one text (an older spelling), with the unit as CF has it.
+    calendar : str
+        The calendar, "" for the usual one.
+    """
+
+    unit: Annotated[
+        str,
+        _UnitOfTime(),
+        Member(required=True, unless=("reference",), example='"unit": "days"'),
+    ] = ""
+    epoch: Annotated[
+        str,
+        Parsed(_epoch, {"type": "string"}),
+        Member(required=True, unless=("reference",), example='"epoch": "2028-02-01T00:00:00"'),
+    ] = ""
+    reference: Annotated[
+        str,
+        Parsed(_reference, {"type": "string"}),
+        Member(example='"unit": "days", "epoch": "2028-02-01T00:00:00"'),
+    ] = ""
+    calendar: Annotated[
+        str,
+        Text(CALENDARS, any_case=True, rule=CALENDAR, severity="error"),
+        Member(example='"calendar": "standard"'),
+    ] = ""
+
+    @property
+    def units(self) -> Mapping[str, str]:
+        """CF ``units`` and ``calendar``; none where any of it cannot be used."""
+        if self.wrong_with("calendar") is not None:
+            return {}
+        units = self.reference
+        if not units and self.unit and self.epoch:
+            units = cf_units(self.unit, self.epoch)
+        if not units:
+            return {}
+        return {"units": units} | ({"calendar": self.calendar} if self.calendar else {})
+
+
+class Described(_CsModel, frozen=True, kw_only=True):
+    """What is said of positions along an axis.
+
+    Attributes
+    ----------
+    direction : str
+        Where they increase to, as it is written.
+    unit : str, Uom or None
+        Their unit.
+    time : Time or None
+        What they count, if they are times.
+    attributes : mapping
+        Of the coordinate.
+    """
+
+    direction: Annotated[
+        str, Text(_DIRECTIONS, any_case=True, rule=DIRECTION), Member(example='"direction": "east"')
+    ] = ""
+    unit: Annotated[
+        str | Uom | None, UnitOfMeasure(or_text=True), Member(example='"unit": "m"')
+    ] = None
+    time: Annotated[
+        Time | None,
+        Nested(Time),
+        Member(example='"time": {"unit": "days", "epoch": "2000-01-01", "calendar": "standard"}'),
+    ] = None
+    attributes: Annotated[
+        Mapping[str, Any], Object(), Member(example='"attributes": {"long_name": "..."}')
+    ] = {}
+
+    @property
+    def units(self) -> Mapping[str, str]:
+        """CF ``units``, and ``calendar`` of times."""
+        if self.time is not None:
+            return self.time.units
+        return units_of(self.unit)
+
+
+class CoordinateSet(Described, frozen=True, kw_only=True):
+    """One set of coordinates along an axis.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    values : Values or None
+        What the values are.
+    boundaries : Boundaries or None
+        Those of its cells.
+    parametric : Parametric or None
+        The formula that it is part of.
+    """
+
+    name: Annotated[str, Text()] = ""
+    values: Annotated[
+        Values | None,
+        Nested(Values),
+        Member(
+            required=True, unless=("parametric",), example='"values": {"regular": [first, step]}'
+        ),
+    ] = None
+    boundaries: Annotated[
+        Boundaries | None,
+        Nested(Boundaries),
+        Member(
+            rule=BOUNDARIES,
+            example='"boundaries": {"regular": [-0.5, 0.5]} (offsets from each value)',
+        ),
+    ] = None
+    parametric: Annotated[
+        Parametric | None,
+        Nested(Parametric),
+        Member(example='"parametric": {"formula": "atmosphere_sigma_coordinate", "terms": {...}}'),
+    ] = None
+
+
+class Axis(Described, frozen=True, kw_only=True):
+    """An axis of a CRS.
+
+    Attributes
+    ----------
+    abbreviation : str
+        ``X``, ``Y``, ``Z``, ``T``, as it is written.
+    coordinates : tuple of CoordinateSet or Part
+        Its coordinate sets.
+    """
+
+    abbreviation: Annotated[
+        str, Text(ABBREVIATIONS, rule=ABBREVIATION), Member(example='"abbreviation": "X"')
+    ] = ""
+    coordinates: Annotated[
+        tuple[CoordinateSet | Part, ...],
+        Items(Nested(CoordinateSet, or_reference=True)),
+        Member(example='"coordinates": [{"values": {"regular": [0, 1]}}]'),
+    ] = ()
+
+
+_IDENTITY = Member(key="id", example='"id": {"proj:code": "EPSG:4326"}')
+
+
+class System(_CsModel, frozen=True, kw_only=True):
+    """A coordinate reference system.
+
+    Attributes
+    ----------
+    type : str
+        Its type.
+    name : object
+        Its name.
+    axes : tuple of tuple
+        The name of each axis, and the axis.
+    id : Part or None
+        What says which one it is: itself, where the members of a proj object stand in it.
+    geolocation : Part or None
+        As it is written.
+    """
+
+    type: Annotated[str, Text(_TYPES, rule=TYPE)] = ""
+    name: Annotated[Part | None, Anything()] = None
+    axes: Annotated[
+        tuple[tuple[str, Axis | Part], ...],
+        ByName(Nested(Axis, or_reference=True), or_list=True),
+        Member(
+            required=True,
+            example='"axes": {"lat": {"abbreviation": "Y", "coordinates": [...]}}',
+        ),
+    ] = ()
+    id: Annotated[Part | None, ProjObject(), _IDENTITY] = None
+    geolocation: Annotated[Part | None, Anything()] = None
+
+    @classmethod
+    def read(cls, fragment: Fragment) -> Self:
+        """Read an object."""
+        system = super().read(fragment)
+        if system.id is None and any(fragment.get(key) is not None for key in CRS_KEYS):
+            return msgspec.structs.replace(system, id=fragment.part)
+        return system
+
+
+class Cs(_CsModel, frozen=True, kw_only=True):
+    """The attribute ``cs``.
+
+    Attributes
+    ----------
+    crs : tuple of System or Part
+        Its coordinate reference systems.
+    id : Part or None
+        The ``id`` that overrides those of the systems.
+    attributes : mapping
+        Of all coordinates together.
+    """
+
+    crs: Annotated[
+        tuple[System | Part, ...],
+        Items(Nested(System, or_reference=True)),
+        Member(required=True, example='"crs": [{"axes": {...}}]'),
+    ] = ()
+    id: Annotated[Part | None, ProjObject(), _IDENTITY] = None
+    attributes: Annotated[Mapping[str, Any], Object()] = {}
+
+
+#: The attribute of an array.
+ATTRIBUTE = Attribute("cs", Nested(Cs), FORM, '"cs": {"crs": [{"axes": {...}}]}')
+#: The attribute of a group whose CRSs arrays refer to.
+SHARED = Attribute("crs", ByName(Nested(System)), FORM, '"crs": {"WGS84": {"axes": {...}}}')

@@ -7,6 +7,29 @@ Source: CF conventions 1.12, section 4.4 "Time coordinate".
 import re
 from functools import lru_cache
 
+from zarr_xgroup.conventions.descriptions import Rule
+
+CF = "CF conventions 1.12"
+
+CALENDAR = Rule("times/calendar", CF, "4.4.2 Calendar")
+UNIT_OF_TIME = Rule("times/unit", CF, "4.4.1 Time coordinate units")
+EPOCH = Rule("times/epoch", CF, "4.4.1 Time coordinate units")
+
+CALENDARS = (
+    "standard",
+    "gregorian",
+    "proleptic_gregorian",
+    "julian",
+    "noleap",
+    "365_day",
+    "all_leap",
+    "366_day",
+    "360_day",
+    "utc",
+    "tai",
+    "none",
+)
+
 #: One-letter abbreviations and prefixed seconds; `m` is a minute, as in no other table.
 _ABBREVIATIONS = {
     "s": "seconds",

@@ -2,13 +2,207 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
 
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.descriptions import (
+    UNUSABLE,
+    Attribute,
+    Field,
+    Kind,
+    Member,
+    Model,
+    Nested,
+    Reader,
+    Rule,
+    Schema,
+    Text,
+    got,
+    shown,
+    write,
+)
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.nodes import Fragment, kind_of
+from zarr_xgroup.metadata.nodes import OBJECT, Fragment
+
+DOCUMENT = "uom convention (clbarnes/zarr-convention-uom)"
+
+UOM = Rule("uom/object", DOCUMENT, "uom object")
+UCUM = Rule("uom/ucum", DOCUMENT, "UCUM object")
+UNIT = Rule(
+    "uom/unit", "The Unified Code for Units of Measure (UCUM)", "Full and limited conformance"
+)
+
+RULES = (UOM, UCUM, UNIT)
+
+#: What units are called elsewhere, and their codes in UCUM.
+_CODES = {
+    "meter": "m",
+    "meters": "m",
+    "metre": "m",
+    "metres": "m",
+    "kilometer": "km",
+    "kilometers": "km",
+    "kilometre": "km",
+    "kilometres": "km",
+    "second": "s",
+    "seconds": "s",
+    "sec": "s",
+    "minute": "min",
+    "minutes": "min",
+    "hour": "h",
+    "hours": "h",
+    "day": "d",
+    "days": "d",
+    "kelvin": "K",
+    "degC": "Cel",
+    "deg_C": "Cel",
+    "degree_Celsius": "Cel",
+    "degrees_Celsius": "Cel",
+    "celsius": "Cel",
+    "Celsius": "Cel",
+    "\u00b0C": "Cel",
+    "\u00b0": "deg",
+    "degree": "deg",
+    "degrees": "deg",
+    "degrees_north": "deg",
+    "degrees_east": "deg",
+    "radian": "rad",
+    "radians": "rad",
+    "percent": "%",
+    "pascal": "Pa",
+    "gram": "g",
+    "kilogram": "kg",
+    "watt": "W",
+    "joule": "J",
+    "newton": "N",
+    "dimensionless": "1",
+    "unitless": "1",
+    "none": "1",
+    "millibar": "mbar",
+}
+
+_UNIT = re.compile(r"[!-~]*")
+#: How powers are written elsewhere; ``10^`` is a unit of UCUM.
+_EXPONENT = re.compile(r"\*\*|(?<!10)\^")
+
+
+@dataclass(frozen=True)
+class _UcumUnit(Kind):
+    """A string, which should be a unit of UCUM."""
+
+    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+        """Return the unit."""
+        if isinstance(value.value, int) and value.value == 1:
+            reader.object_to(value, got(_("a string"), 1), write("unit", "1"))
+            return UNUSABLE
+        unit = Text().read(value, field, reader)
+        if unit is not UNUSABLE and (not unit or code_of(unit) != unit):
+            code = code_of(unit)
+            remedy = write("unit", code) if code else _("write its code in UCUM (https://ucum.org)")
+            reason = _("{unit} is no unit of UCUM").format(unit=shown(unit))
+            reader.object_to(value, reason, remedy, rule=UNIT, severity="warning", is_used=True)
+        return unit
+
+    def schema(self, definitions: dict[str, Schema]) -> Schema:
+        """Return the JSON Schema."""
+        return {"type": "string"}
+
+
+class _UomModel(Model, frozen=True, kw_only=True):
+    """An object of `uom`."""
+
+    form: ClassVar[Rule] = UCUM
+    required: ClassVar[Rule] = UCUM
+    spelling: ClassVar[Rule] = UCUM
+
+
+class Ucum(_UomModel, frozen=True, kw_only=True):
+    """A unit of UCUM.
+
+    Attributes
+    ----------
+    unit : str
+        Its code.
+    version : str
+        Of UCUM.
+    """
+
+    unit: Annotated[str, _UcumUnit(), Member(required=True, example='"unit": "m"')] = ""
+    version: Annotated[str, Text(), Member(example='"version": "2.2"')] = ""
+
+
+class Uom(_UomModel, frozen=True, kw_only=True):
+    """A unit of measure.
+
+    Attributes
+    ----------
+    ucum : Ucum or None
+        What it is in UCUM.
+    description : str
+        For people.
+    """
+
+    ucum: Annotated[
+        Ucum | None, Nested(Ucum), Member(required=True, example='"ucum": {"unit": "m"}')
+    ] = None
+    description: Annotated[
+        str, Text(), Member(rule=UOM, example='"description": "mass of water"')
+    ] = ""
+
+    @property
+    def unit(self) -> str:
+        """Its code in UCUM, "" where that is missing."""
+        return "" if self.ucum is None else self.ucum.unit
+
+
+@dataclass(frozen=True)
+class UnitOfMeasure(Kind):
+    """An object of `uom`, maybe in ``{"uom": ...}``; a string is taken for the unit, too.
+
+    Attributes
+    ----------
+    or_text : bool
+        Whether a string is right.
+    """
+
+    or_text: bool = False
+
+    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+        """Return the unit, as a text or as the model."""
+        if isinstance(value.value, OBJECT):
+            return Uom.read(value.get("uom") or value)
+        is_used = isinstance(value.value, str)
+        if not (is_used and self.or_text):
+            expected = _("a string or an object") if self.or_text else _("an object")
+            code = code_of(value.value) if is_used else ""
+            remedy = _("write {example}").format(
+                example=json.dumps({"ucum": {"unit": code or "m"}})
+            )
+            reader.object_to(
+                value, got(expected, value.value), remedy, field=field, is_used=is_used
+            )
+        return value.value if is_used else UNUSABLE
+
+    def schema(self, definitions: dict[str, Schema]) -> Schema:
+        """Return the JSON Schema."""
+        uom = Nested(Uom).schema(definitions)
+        return {"anyOf": [{"type": "string"}, uom]} if self.or_text else uom
+
+
+#: The attribute of an array.
+ATTRIBUTE = Attribute("uom", UnitOfMeasure(), UOM, '"uom": {"ucum": {"unit": "m"}}')
+
+
+def units_of(unit: str | Uom | None) -> Mapping[str, str]:
+    """Return CF ``units``, none where a unit is not known."""
+    code = unit.unit if isinstance(unit, Uom) else unit
+    return {"units": code} if code else {}
 
 
 class UomHandler(ConventionHandler):
@@ -22,40 +216,39 @@ class UomHandler(ConventionHandler):
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return ``units`` for the array."""
-        uom = array.attribute("uom")
-        units = None if uom is None else array.attempt(unit_of, uom, lost=_lost)
-        return array.found(attributes={} if units is None else {"units": units})
+        unit = array.read(ATTRIBUTE, lost=_("the attribute 'units'"))
+        if isinstance(unit, Uom):
+            array.tell_of(array.node, unit.all_wrong(), _("the attribute 'units'"))
+        return array.found(attributes=units_of(unit))
 
 
-def _lost() -> str:
-    return _("the attribute 'units'")
+def code_of(unit: str) -> str:
+    """Return a unit as UCUM writes it, "" if what is meant is not known.
 
-
-def unit_of(fragment: Fragment) -> str:
-    """Return a unit that is written as a string, or as a uom object.
-
-    Parameters
-    ----------
-    fragment : Fragment
-        ``"kg"``, ``{"ucum": {"unit": "kg"}}``, or the latter in ``{"uom": ...}``.
-
-    Raises
-    ------
-    XGroupMetadataError
-        If it is neither.
+    Not all units that UCUM has are known here: what can be one by its form is taken for one.
     """
-    if isinstance(fragment.value, str):
-        return fragment.value
-    if not isinstance(fragment.value, dict):
-        raise fragment.error(
-            _("must be a string or an object, got {kind}").format(kind=kind_of(fragment.value))
-        )
-    uom = fragment.get("uom") or fragment
-    ucum = uom.get("ucum")
-    if ucum is None:
-        raise uom.error(_("is no unit of measure: it has no 'ucum'"))
-    ucum.as_object()
-    unit = ucum.get("unit")
-    if unit is None:
-        raise ucum.error(_("has no 'unit'"))
-    return unit.as_text()
+    if unit in _CODES:
+        return _CODES[unit]
+    if _is_term(unit):
+        return unit
+    words = re.sub(_EXPONENT, "", unit.strip()).split()
+    known = [_CODES.get(word, word) for word in words]
+    term = ".".join(known)
+    return term if known and _is_term(term) else ""
+
+
+def _is_term(unit: str) -> bool:
+    """Tell whether a text has the form of a term of UCUM."""
+    without_notes = re.sub(r"\{[!-z|~]*\}", "", unit)
+    if not unit or not _UNIT.fullmatch(unit) or _EXPONENT.search(without_notes):
+        return False
+    return _are_balanced(without_notes) and not re.search(r"[./]{2}|[./(]$|\.\)|^\.", without_notes)
+
+
+def _are_balanced(text: str) -> bool:
+    depth = 0
+    for letter in re.sub(r"\[[^\[\]]*\]", "", text):
+        depth += {"(": 1, ")": -1}.get(letter, 0)
+        if depth < 0 or letter in "[]{}":
+            return False
+    return depth == 0

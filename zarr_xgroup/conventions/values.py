@@ -42,24 +42,25 @@ def two_numbers(fragment: Fragment) -> tuple[float, float]:
     return numbers[0], numbers[1]
 
 
-def explicit_values(fragment: Fragment, length: int | None) -> np.ndarray[Any, Any]:
-    """Return the values of a list, of shape (length,), or of any length for None.
+def check_number(values: Fragment, number: int, length: int) -> None:
+    """Raise XGroupMetadataError unless there are as many values as an axis needs."""
+    if number != length:
+        message = _("has {number} values, the axis needs {length}")
+        raise values.error(message.format(number=number, length=length))
+
+
+def explicit_values(fragment: Fragment) -> np.ndarray[Any, Any]:
+    """Return the values of a list, which are not to be changed.
 
     Raises
     ------
     XGroupMetadataError
-        If it is not a list of so many numbers, or of so many strings, or if no type holds all
-        of its numbers exactly.
+        If it is not a list of numbers, or of strings, or if no type holds all of its numbers
+        exactly.
     """
     values = fragment.as_list()
-    if length not in (None, len(values)):
-        raise fragment.error(
-            _("has {number} values, the axis needs {length}").format(
-                number=len(values), length=length
-            )
-        )
     if all(isinstance(value, str) for value in values):
-        return np.array(values, dtype=object if not values else None)
+        return _frozen(np.array(values, dtype=object if not values else None))
     if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         raise fragment.error(_("must be all numbers or all strings"))
     array = np.array(values)
@@ -69,4 +70,9 @@ def explicit_values(fragment: Fragment, length: int | None) -> np.ndarray[Any, A
         for given, held in zip(values, array.tolist(), strict=True)
     ):
         raise fragment.error(_("has integers that no type for all of its numbers holds exactly"))
+    return _frozen(array)
+
+
+def _frozen(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    array.flags.writeable = False
     return array

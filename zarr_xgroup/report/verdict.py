@@ -5,26 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from zarr_xgroup.conventions.descriptions import Rule
 from zarr_xgroup.report.explanation import Place
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A rule that stores should follow.
-
-    Attributes
-    ----------
-    name : str
-        What it is called in output: ``<convention>/<rule>`` (``cs/axis-for-every-dimension``).
-    document : str
-        The document that demands it.
-    section : str
-        Where in that document.
-    """
-
-    name: str
-    document: str
-    section: str
 
 
 @dataclass(frozen=True)

@@ -257,10 +257,10 @@ def test_the_same_text_is_parsed_once(monkeypatch: pytest.MonkeyPatch, node: str
     groups = {f"g{n}": Group(dict.fromkeys("abcde", field)) for n in range(40)}
     axes = Group({"x": Array([10.0, 20.0], ("x",))})
     store: Any = memory_store(build(Group({"axes": axes, **groups})))
-    parsed = counted(monkeypatch, "parse", Cs)
+    parsed = counted(monkeypatch, "read", Cs)
     tree = xr.open_datatree(store, engine="xgroup")
     assert tree["g39"].coords["x"].values.tolist() == [10.0, 20.0]
-    assert parsed["parse"] == 1
+    assert parsed["read"] == 1
 
 
 @pytest.mark.parametrize("node", ["/axes/x", "../axes/x"], ids=["absolute", "relative"])

@@ -95,13 +95,13 @@ FAULTS: Mapping[str, Faults] = {
             ),
         },
         XGroupMetadataError: {
-            "without_node": "{set}/values/external is no reference: it has no 'node'",
-            "number": "{set}/values/external must be an object, got number",
-            "text": "{set}/values/external must be an object, got string",
-            "number_as_node": "{set}/values/external/node must be a string, got number",
+            "without_node": '{set}/values/external must be a reference to an array, got object {{"attribute": "/attributes/title"}}',
+            "number": "{set}/values/external must be a reference to an array, got number 7",
+            "text": '{set}/values/external must be a reference to an array, got string "x"',
+            "number_as_node": '{set}/values/external must be a reference to an array, got object {{"node": 7}}',
             "number_as_store": "{set}/values/external/uri must be a string, got number",
             "number_as_attribute": "{set}/values/external/attribute must be a string, got number",
-            "wrapped_text": "{set}/values/external/ref must be an object, got string",
+            "wrapped_text": '{set}/values/external must be a reference to an array, got object {{"ref": "x"}}',
         },
     },
     "systems": {
@@ -132,7 +132,7 @@ FAULTS: Mapping[str, Faults] = {
         },
         XGroupMetadataError: {
             "no_system": "/#/attributes/title must be an object, got string",
-            "without_axes": "/#/attributes/crs/empty has no 'axes'",
+            "without_axes": "/#/attributes/crs/empty/axes is missing",
         },
         XGroupStoreError: {
             "missing_store": "{array}/attributes/cs/crs/0: {no_store}",
@@ -167,19 +167,19 @@ FAULTS: Mapping[str, Faults] = {
     "types": {
         XGroupMetadataError: {
             "cs_missing": "{array}/attributes/cs is declared, but missing",
-            "cs_text": "{array}/attributes/cs must be an object, got string",
-            "cs_list": "{array}/attributes/cs must be an object, got list",
-            "crs_missing": "{array}/attributes/cs has no 'crs'",
-            "crs_object": "{array}/attributes/cs/crs must be a list, got object",
+            "cs_text": '{array}/attributes/cs must be an object, got string "crs"',
+            "cs_list": '{array}/attributes/cs must be an object, got list [{{"axes": {{}}}}]',
+            "crs_missing": "{array}/attributes/cs/crs is missing",
+            "crs_object": '{array}/attributes/cs/crs must be a list, got object {{"axes": {{}}}}',
             "crs_item_number": "{array}/attributes/cs/crs/0 must be an object, got number",
-            "axes_missing": "{array}/attributes/cs/crs/0 has no 'axes'",
-            "axes_text": "{array}/attributes/cs/crs/0/axes must be an object or a list, got string",
-            "axes_without_names": "{array}/attributes/cs/crs/0/axes must give each axis a name",
+            "axes_missing": "{array}/attributes/cs/crs/0/axes is missing",
+            "axes_text": '{array}/attributes/cs/crs/0/axes must be an object or a list, got string "good"',
+            "axes_without_names": "{array}/attributes/cs/crs/0/axes must give each item a 'name'",
             "axis_number": "{axis} must be an object, got number",
-            "coordinates_object": "{axis}/coordinates must be a list, got object",
+            "coordinates_object": '{axis}/coordinates must be a list, got object {{"values": {{"explicit": [1, 2]}}}}',
             "set_text": "{set} must be an object, got string",
-            "values_missing": "{set} has no 'values'",
-            "values_list": "{set}/values must be an object, got list",
+            "values_missing": "{set}/values is missing",
+            "values_list": "{set}/values must be an object, got list [1, 2]",
             "values_empty": "{set}/values must have exactly one of regular, explicit, external",
             "values_twofold": "{set}/values must have exactly one of regular, explicit, external",
             "regular_number": "{set}/values/regular must be a list, got number",
@@ -188,7 +188,7 @@ FAULTS: Mapping[str, Faults] = {
             "regular_booleans": (
                 "{set}/values/regular must be two finite numbers, got [True, False]"
             ),
-            "regular_standing": "{set}/values/regular has a step of 0",
+            "regular_standing": "{set}/values/regular has a step of 0: all values are the same",
             "regular_too_large": "{set}/values/regular has values beyond 64 bits",
             "explicit_text": "{set}/values/explicit must be a list, got string",
             "explicit_mixed": "{set}/values/explicit must be all numbers or all strings",
@@ -202,29 +202,29 @@ FAULTS: Mapping[str, Faults] = {
     },
     "parts": {
         XGroupMetadataError: {
-            "name_number": "{axis}/coordinates/1/name must be a string, got number",
-            "abbreviation_number": "{axis}/abbreviation must be a string, got number",
-            "axis_attributes_text": "{axis}/attributes must be an object, got string",
-            "unit_number": "{set}/unit must be a string or an object, got number",
-            "unit_without_ucum": "{set}/unit is no unit of measure: it has no 'ucum'",
-            "unit_without_unit": "{set}/unit/ucum has no 'unit'",
-            "unit_of_list": "{set}/unit/uom/ucum must be an object, got list",
-            "direction_number": "{set}/direction must be a string, got number",
-            "attributes_list": "{set}/attributes must be an object, got list",
-            "boundaries_text": "{set}/boundaries must be an object, got string",
+            "name_number": "{axis}/coordinates/1/name must be a string, got number 7",
+            "abbreviation_number": "{axis}/abbreviation must be a string, got number 7",
+            "axis_attributes_text": '{axis}/attributes must be an object, got string "none"',
+            "unit_number": "{set}/unit must be a string or an object, got number 7",
+            "unit_without_ucum": "{set}/unit/ucum is missing",
+            "unit_without_unit": "{set}/unit/ucum/unit is missing",
+            "unit_of_list": '{set}/unit/uom/ucum must be an object, got list ["m"]',
+            "direction_number": "{set}/direction must be a string, got number 7",
+            "attributes_list": '{set}/attributes must be an object, got list ["long_name"]',
+            "boundaries_text": '{set}/boundaries must be an object, got string "regular"',
             "boundaries_empty": "{set}/boundaries must have exactly one of regular, external",
             "boundaries_three": (
                 "{set}/boundaries/regular must be two finite numbers, got [1, 2, 3]"
             ),
-            "boundaries_name": "{set}/boundaries/name must be a string, got number",
+            "boundaries_name": "{set}/boundaries/name must be a string, got number 7",
             "boundaries_of_texts": (
                 "{set}/boundaries/regular gives offsets to values that are no numbers"
             ),
-            "parametric_text": "{set}/parametric must be an object, got string",
-            "parametric_without_formula": "{set}/parametric has no 'formula'",
-            "parametric_without_terms": "{set}/parametric has no 'terms'",
-            "terms_list": "{set}/parametric/terms must be an object, got list",
-            "term_number": "{set}/parametric/terms/ps must be an object, got number",
+            "parametric_text": '{set}/parametric must be an object, got string "atmosphere_sigma_coordinate"',
+            "parametric_without_formula": "{set}/parametric/formula is missing",
+            "parametric_without_terms": "{set}/parametric/terms is missing",
+            "terms_list": '{set}/parametric/terms must be an object, got list ["sigma"]',
+            "term_number": "{set}/parametric/terms/ps must be an object, got number 7",
         },
         XGroupReferenceError: {
             "boundaries_missing": "{set}/boundaries/external: " + MISSING,
@@ -243,16 +243,16 @@ FAULTS: Mapping[str, Faults] = {
     },
     "times": {
         XGroupMetadataError: {
-            "text": "{set}/time must be an object, got string",
-            "without_unit": "{set}/time has no 'unit'",
-            "without_epoch": "{set}/time has no 'epoch'",
-            "unit_number": "{set}/time/unit must be a string, got number",
+            "text": '{set}/time must be an object, got string "days since 2000-01-01"',
+            "without_unit": "{set}/time/unit is missing",
+            "without_epoch": "{set}/time/epoch is missing",
+            "unit_number": "{set}/time/unit must be a string, got number 7",
             "epoch_number": "{set}/time/epoch must be a string, got number",
             "unknown_epoch": (
                 "{set}/time/epoch must give a date and time as ISO 8601 writes it (such as "
                 "2028-02-01T00:00:00), got 'once upon a time'; the times were left undecoded"
             ),
-            "calendar_number": "{set}/time/calendar must be a string, got number",
+            "calendar_number": "{set}/time/calendar must be a string, got number 360",
             "reference_list": "{set}/time/reference must be a string, got list",
         },
     },
@@ -267,9 +267,9 @@ FAULTS: Mapping[str, Faults] = {
             "planar_number": (
                 "{array}/attributes/geolocation/planar/y must be an object, got number"
             ),
-            "uom_number": "{array}/attributes/uom must be a string or an object, got number",
-            "uom_without_ucum": "{array}/attributes/uom is no unit of measure: it has no 'ucum'",
-            "uom_unit_number": "{array}/attributes/uom/ucum/unit must be a string, got number",
+            "uom_number": "{array}/attributes/uom must be an object, got number 7",
+            "uom_without_ucum": "{array}/attributes/uom/ucum is missing",
+            "uom_unit_number": "{array}/attributes/uom/ucum/unit must be a string, got number 7",
         },
         XGroupReferenceError: {
             "geodetic_missing": "{array}/attributes/geolocation/geodetic/y: " + MISSING,
@@ -300,21 +300,22 @@ LOST = {
     "values": "coordinate 'x_{name}'",
     "systems": "what 'cs/crs/0' declares",
     "systems/no_system": "what 'title' declares",
-    "systems/without_axes": "what 'crs/empty' declares",
+    "systems/without_axes": "what 'crs/empty/axes' declares",
     "shapes": "coordinate 'x_{name}'",
     "shapes/outside": "coordinate 'elsewhere'",
     "types": "coordinate 'x_{name}'",
     "types/cs_missing": "the coordinates of its dimensions",
     "types/cs_text": "what 'cs' declares",
     "types/cs_list": "what 'cs' declares",
-    "types/crs_missing": "what 'cs' declares",
+    "types/crs_missing": "what 'cs/crs' declares",
     "types/crs_object": "what 'cs/crs' declares",
     "types/crs_item_number": "what 'cs/crs/0' declares",
-    "types/axes_missing": "what 'cs/crs/0' declares",
+    "types/axes_missing": "what 'cs/crs/0/axes' declares",
     "types/axes_text": "what 'cs/crs/0/axes' declares",
     "types/axes_without_names": "what 'cs/crs/0/axes' declares",
     "parts": "the boundaries of 'x_{name}'",
-    "parts/name_number": "coordinate 'x_{name}_1'",
+    "parts/name_number": "'name' of axis 'x_{name}'",
+    "parts/boundaries_name": "'name' of the boundaries of 'x_{name}'",
     "parts/abbreviation_number": "'abbreviation' of axis 'x_{name}'",
     "parts/axis_attributes_text": "'attributes' of axis 'x_{name}'",
     "parts/attributes_list": "'attributes' of axis 'x_{name}'",
@@ -679,7 +680,7 @@ def test_one_fault_of_several_arrays_is_told_once(tmp_path: Path) -> None:
     assert isinstance(warning, XGroupResolutionWarning)
     names = ", ".join(f"/a{number:02}" for number in range(30))
     assert str(warning) == (
-        "/#/attributes/crs/broken/axes must be an object or a list, got number. Arrays "
+        "/#/attributes/crs/broken/axes must be an object or a list, got number 7. Arrays "
         f"{names} and 2 more were opened without what 'crs/broken/axes' declares"
     )
     assert warning.paths == tuple(f"/a{number:02}" for number in range(32))

@@ -20,13 +20,14 @@ from zarr.storage import LocalStore
 
 import zarr_xgroup
 from zarr_xgroup import XGroupPluginWarning, cli
+from zarr_xgroup.conventions.descriptions import Rule
 from zarr_xgroup.report import bar
 from zarr_xgroup.report.checking import Verdict
 from zarr_xgroup.report.explaining import Explanation
 from zarr_xgroup.report.explanation import Place
 from zarr_xgroup.report.github import workflow_commands
 from zarr_xgroup.report.page import page as made
-from zarr_xgroup.report.verdict import Mistake, Rule
+from zarr_xgroup.report.verdict import Mistake
 from zarr_xgroup.storage.tally import tallied
 from zarr_xgroup.tests.builders import Array, Group, build, write_local, write_zip
 from zarr_xgroup.tests.report.test_terminal import Stream

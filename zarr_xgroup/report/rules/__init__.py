@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from zarr_xgroup.conventions.descriptions import Rule
 from zarr_xgroup.conventions.registry import BUILT_IN, Handler, handlers
 from zarr_xgroup.errors import XGroupError, XGroupPluginWarning, containing, warn_user
 from zarr_xgroup.i18n import _
@@ -27,7 +28,7 @@ from zarr_xgroup.report.rules import (
     uom,
 )
 from zarr_xgroup.report.rules.subject import Checked, Subject, mistake
-from zarr_xgroup.report.verdict import Mistake, Rule
+from zarr_xgroup.report.verdict import Mistake
 
 __all__ = [
     "RULES",

@@ -6,13 +6,14 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 
 from zarr_xgroup.conventions.cs import CsHandler
+from zarr_xgroup.conventions.descriptions import Rule
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import DIMENSION_KEY, dimension_pointer
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.report.rules.spatial import are_names, nearest
 from zarr_xgroup.report.rules.subject import Subject, mistake, write
-from zarr_xgroup.report.verdict import Mistake, Rule
+from zarr_xgroup.report.verdict import Mistake
 
 NZ = "NZ-1.0 convention (zarr-conventions/nz)"
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.base import ConventionHandler, declarations
 from zarr_xgroup.conventions.cs import CsHandler
+from zarr_xgroup.conventions.descriptions import Rule
 from zarr_xgroup.conventions.geolocation import GeolocationHandler
 from zarr_xgroup.conventions.layout import Multiscales
 from zarr_xgroup.conventions.proj import ProjHandler
@@ -19,7 +20,7 @@ from zarr_xgroup.conventions.uom import UomHandler
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.report.rules.subject import Severity, Subject, got, mistake, shown
-from zarr_xgroup.report.verdict import Mistake, Rule
+from zarr_xgroup.report.verdict import Mistake
 
 FRAMEWORK = "Zarr conventions specification (zarr-conventions/zarr-conventions-spec)"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from zarr_xgroup.conventions.descriptions import Rule
 from zarr_xgroup.conventions.geolocation import GeolocationHandler
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
@@ -11,7 +12,7 @@ from zarr_xgroup.metadata.references import is_reference
 from zarr_xgroup.report.rules import proj
 from zarr_xgroup.report.rules.declarations import is_meant
 from zarr_xgroup.report.rules.subject import Subject, got, mistake
-from zarr_xgroup.report.verdict import Mistake, Rule
+from zarr_xgroup.report.verdict import Mistake
 
 DOCUMENT = "geolocation convention (R-CF/zarr_convention_geolocation)"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from zarr_xgroup.conventions.descriptions import Rule
 from zarr_xgroup.conventions.layout import Multiscales, asset_path
 from zarr_xgroup.conventions.spelling import alike
 from zarr_xgroup.conventions.values import is_finite
@@ -13,7 +14,7 @@ from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.metadata.paths import join_path
 from zarr_xgroup.report.rules.declarations import is_meant
 from zarr_xgroup.report.rules.subject import Subject, got, mistake, shown, write
-from zarr_xgroup.report.verdict import Mistake, Rule
+from zarr_xgroup.report.verdict import Mistake
 
 DOCUMENT = "multiscales convention (zarr-conventions/multiscales)"
 

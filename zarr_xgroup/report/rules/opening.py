@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
+from zarr_xgroup.conventions.descriptions import Rule
 from zarr_xgroup.conventions.registry import declared_principal
 from zarr_xgroup.errors import XGroupReferenceError, XGroupStoreError
 from zarr_xgroup.findings import Finding, Kind
@@ -15,7 +16,7 @@ from zarr_xgroup.metadata.dimensions import DIMENSION_KEY
 from zarr_xgroup.redaction import presentable
 from zarr_xgroup.report.explanation import Place
 from zarr_xgroup.report.rules.subject import Checked, Severity
-from zarr_xgroup.report.verdict import Mistake, Rule
+from zarr_xgroup.report.verdict import Mistake
 
 DOCUMENT = "xarray-zarr-xgroup specification"
 

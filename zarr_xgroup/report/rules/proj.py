@@ -7,27 +7,39 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from zarr_xgroup.conventions.crs import CRS_KEYS, Crs, crs_in
+from zarr_xgroup.conventions.descriptions import Attribute, Rule
 from zarr_xgroup.conventions.proj import ProjHandler
+from zarr_xgroup.conventions.proj_model import (
+    CODE_OF_AUTHORITY,
+    DOCUMENT,
+    OBJECT_OF_PROJ,
+    ProjObject,
+    code_of,
+)
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.metadata.references import is_reference
 from zarr_xgroup.report.rules.declarations import is_meant
-from zarr_xgroup.report.rules.subject import Severity, Subject, got, mistake, shown, write
-from zarr_xgroup.report.verdict import Mistake, Rule
-
-DOCUMENT = "proj convention (zarr-conventions/proj)"
+from zarr_xgroup.report.rules.subject import (
+    Severity,
+    Subject,
+    got,
+    mistake,
+    mistakes_at,
+    shown,
+    write,
+)
+from zarr_xgroup.report.verdict import Mistake
 
 CODE = Rule("proj/code", DOCUMENT, "proj:code")
 WKT = Rule("proj/wkt2", DOCUMENT, "proj:wkt2")
 PROJJSON = Rule("proj/projjson", DOCUMENT, "proj:projjson")
 UNDERSTOOD = Rule("proj/understood", DOCUMENT, "Field details")
 AGREEING = Rule("proj/one-crs", DOCUMENT, "Field details")
-OBJECT_OF_PROJ = Rule("proj/object", DOCUMENT, "Field details")
 EPSG = Rule("proj/epsg", DOCUMENT, "proj:code")
 
 RULES = (CODE, WKT, PROJJSON, UNDERSTOOD, AGREEING, OBJECT_OF_PROJ, EPSG)
 
-_CODE = re.compile(r"[^:]+:[^:]+")
 #: How WKT of the first version begins (OGC 01-009); the second has other keywords (OGC 18-010).
 _WKT1 = re.compile(r"\s*(PROJCS|GEOGCS|GEOCCS|VERT_CS|COMPD_CS|LOCAL_CS)\s*[\[(]", re.IGNORECASE)
 
@@ -38,36 +50,21 @@ def check(subject: Subject) -> Iterator[Mistake]:
         yield from of_members(subject.all_attributes)
 
 
+#: What stands for a CRS in other conventions.
+_OBJECT = Attribute("crs", ProjObject(), OBJECT_OF_PROJ, "")
+
+
 def of_object(place: Fragment) -> Iterator[Mistake]:
     """Yield what is wrong with a value that must be a proj object, such as ``id`` of a CRS."""
-    if is_reference(place.value):
+    yield from mistakes_at(place.node, _OBJECT.all_wrong(place))
+    if is_reference(place.value) or not isinstance(place.value, OBJECT):
         return
-    example = '{"proj:code": "EPSG:4326"}'
-    if not isinstance(place.value, OBJECT):
-        text = got(_("a proj object"), place.value)
-        code = _code_of(place.value)
-        remedy = _("write {example}").format(
-            example=f'{{"proj:code": "{code}"}}' if code else example
-        )
-        yield mistake(OBJECT_OF_PROJ, place, text, remedy)
-    elif not any(key in place.value for key in CRS_KEYS):
+    if not any(key in place.value for key in CRS_KEYS):
         text = _("has none of {keys}").format(keys=", ".join(CRS_KEYS[:3]))
-        yield mistake(
-            OBJECT_OF_PROJ, place, text, _("write, for example, {example}").format(example=example)
-        )
+        remedy = _("write, for example, {example}").format(example='{"proj:code": "EPSG:4326"}')
+        yield mistake(OBJECT_OF_PROJ, place, text, remedy)
     else:
         yield from of_members(place)
-
-
-def _code_of(value: object) -> str:
-    """Return the code that a number or a text stands for, "" if it is none."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = f"EPSG:{value}"
-    elif isinstance(value, str) and value.strip().isdigit():
-        value = f"EPSG:{value.strip()}"
-    if isinstance(value, str) and _CODE.fullmatch(value) and Crs("proj:code", value).is_understood:
-        return value
-    return ""
 
 
 def of_members(place: Fragment) -> Iterator[Mistake]:
@@ -76,7 +73,7 @@ def of_members(place: Fragment) -> Iterator[Mistake]:
     if "proj:code" in value:
         yield from _code(place, value["proj:code"])
     elif not any(key in value for key in ("proj:wkt2", "proj:projjson")) and "proj:epsg" in value:
-        code = _code_of(value["proj:epsg"])
+        code = code_of(value["proj:epsg"])
         text = _("'proj:epsg' is not known in the convention")
         remedy = write("proj:code", code) if code else _('write "proj:code": "EPSG:<code>"')
         yield mistake(EPSG, place, text, remedy, "warning", key="proj:epsg")
@@ -88,9 +85,9 @@ def of_members(place: Fragment) -> Iterator[Mistake]:
 
 
 def _code(place: Fragment, value: Any) -> Iterator[Mistake]:
-    if not (isinstance(value, str) and _CODE.fullmatch(value)):
+    if not (isinstance(value, str) and CODE_OF_AUTHORITY.fullmatch(value)):
         text = got(_("an authority and a code, such as 'EPSG:32633'"), value)
-        code = _code_of(value)
+        code = code_of(value)
         remedy = write("proj:code", code) if code else _('write "proj:code": "<authority>:<code>"')
         yield mistake(CODE, place, text, remedy, _severity(place), key="proj:code")
     elif not Crs("proj:code", value).is_understood:
@@ -129,7 +126,11 @@ def _wkt(place: Fragment, value: Any) -> Iterator[Mistake]:
 def _known_code(text: str) -> str:
     """Return the code of a CRS, as far as its WKT says one."""
     name = Crs("proj:wkt2", text).variable_name.replace("_", ":", 1)
-    return name if _CODE.fullmatch(name) and Crs("proj:code", name).is_same(Crs("", text)) else ""
+    return (
+        name
+        if CODE_OF_AUTHORITY.fullmatch(name) and Crs("proj:code", name).is_same(Crs("", text))
+        else ""
+    )
 
 
 def _projjson(place: Fragment, value: Any) -> Iterator[Mistake]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from zarr_xgroup.conventions.descriptions import Rule
 from zarr_xgroup.errors import XGroupError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.metadata.references import Reference, check_pointer, references_in
 from zarr_xgroup.report.rules.subject import Subject, got, mistake, write
-from zarr_xgroup.report.verdict import Mistake, Rule
+from zarr_xgroup.report.verdict import Mistake
 
 DOCUMENT = "ref convention (R-CF/zarr_convention_ref)"
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from posixpath import relpath
 
+from zarr_xgroup.conventions.descriptions import Rule
 from zarr_xgroup.i18n import _
 from zarr_xgroup.redaction import presentable
 from zarr_xgroup.report.explanation import FoundReference, Place
 from zarr_xgroup.report.rules.subject import Checked, Severity, write
-from zarr_xgroup.report.verdict import Mistake, Rule
+from zarr_xgroup.report.verdict import Mistake
 
 DOCUMENT = "ref convention (R-CF/zarr_convention_ref)"
 SPECIFICATION = "xarray-zarr-xgroup specification"

@@ -11,6 +11,7 @@ from affine import Affine
 
 from zarr_xgroup.conventions.axes import what_turns
 from zarr_xgroup.conventions.crs import Crs, crs_in
+from zarr_xgroup.conventions.descriptions import Rule
 from zarr_xgroup.conventions.spatial import (
     OVERHANG,
     SpatialHandler,
@@ -25,7 +26,7 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.report.rules.declarations import is_meant, is_used
 from zarr_xgroup.report.rules.subject import Severity, Subject, got, mistake, shown, write
-from zarr_xgroup.report.verdict import Mistake, Rule
+from zarr_xgroup.report.verdict import Mistake
 
 DOCUMENT = "spatial convention (zarr-conventions/spatial)"
 

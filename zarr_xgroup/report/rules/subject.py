@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.descriptions import Rule, Severity, Wrong, got, shown, write
 from zarr_xgroup.conventions.layout import Layout, Level, Places, level_in
 from zarr_xgroup.errors import XGroupError
-from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import declared_dimensions
 from zarr_xgroup.metadata.documents import Document, JsonObject
-from zarr_xgroup.metadata.nodes import Fragment, Keys, Node, kind_of, pointer_to
+from zarr_xgroup.metadata.nodes import Fragment, Keys, Node, pointer_to
 from zarr_xgroup.metadata.snapshots import LackingError, Lookup, Snapshots
-from zarr_xgroup.redaction import presentable, redact
+from zarr_xgroup.redaction import presentable
 from zarr_xgroup.report.explanation import Place
-from zarr_xgroup.report.verdict import Mistake, Rule
+from zarr_xgroup.report.verdict import Mistake
 from zarr_xgroup.resolver import Resolver
 
-Severity: TypeAlias = Literal["error", "warning"]
-
-#: How many letters of a value that is written in a store messages show.
-_SHOWN = 100
+__all__ = ["Checked", "Severity", "Subject", "got", "mistake", "mistakes_at", "shown", "write"]
 
 
 class Checked:
@@ -245,19 +241,7 @@ def mistake(
     return Mistake(rule, found, presentable(text), presentable(remedy), severity, (found,))
 
 
-def write(key: str, value: Any) -> str:
-    """Return the remedy to write a member of a JSON object."""
-    text = f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}"
-    return _("write {text}").format(text=text)
-
-
-def shown(value: Any) -> str:
-    """Return a JSON value for messages: as it is written, cut where it is long."""
-    text = redact(json.dumps(value, ensure_ascii=False, default=dict))
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
-
-
-def got(expected: str, value: Any) -> str:
-    """Return what is wrong with a value that is not what it must be."""
-    written = shown(value) if value is None else f"{kind_of(value)} {shown(value)}"
-    return _("must be {expected}, got {value}").format(expected=expected, value=written)
+def mistakes_at(node: Node, wrong: Iterable[Wrong]) -> Iterator[Mistake]:
+    """Yield what is wrong with values that are written in a node."""
+    for it in wrong:
+        yield mistake(it.rule, Fragment(node, it.keys, None), it.reason, it.remedy, it.severity)

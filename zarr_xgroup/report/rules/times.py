@@ -6,34 +6,21 @@ import re
 from collections.abc import Iterator
 
 from zarr_xgroup.conventions.spelling import alike
-from zarr_xgroup.conventions.timeunits import is_epoch, is_unit
+from zarr_xgroup.conventions.timeunits import (
+    CALENDAR,
+    CALENDARS,
+    EPOCH,
+    UNIT_OF_TIME,
+    is_epoch,
+    is_unit,
+)
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment
 from zarr_xgroup.report.rules.subject import Subject, got, mistake, shown
-from zarr_xgroup.report.verdict import Mistake, Rule
+from zarr_xgroup.report.verdict import Mistake
 
-CF = "CF conventions 1.12"
+RULES = (CALENDAR, UNIT_OF_TIME, EPOCH)
 
-CALENDAR = Rule("times/calendar", CF, "4.4.2 Calendar")
-UNIT = Rule("times/unit", CF, "4.4.1 Time coordinate units")
-EPOCH = Rule("times/epoch", CF, "4.4.1 Time coordinate units")
-
-RULES = (CALENDAR, UNIT, EPOCH)
-
-_CALENDARS = (
-    "standard",
-    "gregorian",
-    "proleptic_gregorian",
-    "julian",
-    "noleap",
-    "365_day",
-    "all_leap",
-    "366_day",
-    "360_day",
-    "utc",
-    "tai",
-    "none",
-)
 _SINCE = re.compile(r"(?P<unit>\S+)\s+since\s+(?P<epoch>\S.*)", re.IGNORECASE)
 
 
@@ -63,17 +50,17 @@ def check(subject: Subject) -> Iterator[Mistake]:
 def of_unit(unit: Fragment) -> Iterator[Mistake]:
     """Yield that a text is no unit of time."""
     text = _("{value} is no unit of time").format(value=shown(unit.value))
-    yield mistake(UNIT, unit, text, _("write seconds, minutes, hours or days"))
+    yield mistake(UNIT_OF_TIME, unit, text, _("write seconds, minutes, hours or days"))
 
 
 def of_calendar(calendar: Fragment) -> Iterator[Mistake]:
     """Yield that a value is no calendar."""
     value = calendar.value
-    if isinstance(value, str) and value.lower() in _CALENDARS:
+    if isinstance(value, str) and value.lower() in CALENDARS:
         return
-    meant = alike(value.lower(), _CALENDARS) if isinstance(value, str) else None
+    meant = alike(value.lower(), CALENDARS) if isinstance(value, str) else None
     remedy = _("write {example}").format(example=f'"calendar": "{meant or "standard"}"')
     if meant is None:
-        remedy = _("write one of {names}").format(names=", ".join(_CALENDARS))
+        remedy = _("write one of {names}").format(names=", ".join(CALENDARS))
     text = _("{value} is no calendar of CF").format(value=shown(value))
     yield mistake(CALENDAR, calendar, text, remedy)

@@ -528,12 +528,16 @@ def test_cs_parametric() -> None:
 
 #: What is wrong with the axes, the type of the error, and what it says.
 WRONG_AXES: list[tuple[Json, type[XGroupError], str]] = [
-    (5, XGroupMetadataError, "axes must be an object or a list, got number"),
-    ([{}], XGroupMetadataError, "axes must give each axis a name"),
+    (5, XGroupMetadataError, "axes must be an object or a list, got number 5"),
+    ([{}], XGroupMetadataError, "axes must give each item a 'name'"),
     ({"x": 5}, XGroupMetadataError, "axes/x must be an object, got number"),
-    ({"x": {"coordinates": {}}}, XGroupMetadataError, "x/coordinates must be a list, got object"),
+    (
+        {"x": {"coordinates": {}}},
+        XGroupMetadataError,
+        "x/coordinates must be a list, got object {}",
+    ),
     (x_of(5), XGroupMetadataError, "coordinates/0 must be an object, got number"),
-    (x_of({}), XGroupMetadataError, "coordinates/0 has no 'values'"),
+    (x_of({}), XGroupMetadataError, "coordinates/0/values is missing"),
     (
         x_of({"values": {}}),
         XGroupMetadataError,
@@ -544,7 +548,11 @@ WRONG_AXES: list[tuple[Json, type[XGroupError], str]] = [
         XGroupMetadataError,
         "values must have exactly one of regular, explicit, external",
     ),
-    (x_of({"values": {"regular": [0, 0]}}), XGroupMetadataError, "regular has a step of 0"),
+    (
+        x_of({"values": {"regular": [0, 0]}}),
+        XGroupMetadataError,
+        "regular has a step of 0: all values are the same",
+    ),
     (
         x_of({"values": {"regular": [0]}}),
         XGroupMetadataError,
@@ -604,27 +612,27 @@ WRONG_AXES: list[tuple[Json, type[XGroupError], str]] = [
     (
         x_of({"values": {"external": {}}}),
         XGroupMetadataError,
-        "external is no reference: it has no 'node'",
+        "external must be a reference to an array, got object {}",
     ),
     (
         x_of({"values": {"regular": [0, 1]}, "unit": 5}),
         XGroupMetadataError,
-        "unit must be a string or an object, got number",
+        "unit must be a string or an object, got number 5",
     ),
     (
         x_of({"values": {"regular": [0, 1]}, "unit": {"ucum": {}}}),
         XGroupMetadataError,
-        "unit/ucum has no 'unit'",
+        "unit/ucum/unit is missing",
     ),
     (
         x_of({"values": {"regular": [0, 1]}, "time": {"unit": "days"}}),
         XGroupMetadataError,
-        "time has no 'epoch'",
+        "time/epoch is missing",
     ),
     (
         x_of({"values": {"regular": [0, 1]}, "attributes": []}),
         XGroupMetadataError,
-        "attributes must be an object, got list",
+        "attributes must be an object, got list []",
     ),
     (
         x_of({"values": {"regular": [0, 1]}, "boundaries": {}}),
@@ -647,12 +655,12 @@ WRONG_AXES: list[tuple[Json, type[XGroupError], str]] = [
     (
         x_of({"values": {"regular": [0, 1]}, "parametric": {"terms": {}}}),
         XGroupMetadataError,
-        "parametric has no 'formula'",
+        "parametric/formula is missing",
     ),
     (
         x_of({"values": {"regular": [0, 1]}, "parametric": {"formula": "f"}}),
         XGroupMetadataError,
-        "parametric has no 'terms'",
+        "parametric/terms is missing",
     ),
 ]
 
@@ -671,11 +679,14 @@ def test_cs_raises_what_is_wrong(axes: Json, kind: type[XGroupError], text: str)
     [
         ({}, "/a#/attributes/cs is declared, but missing"),
         ({"cs": None}, "/a#/attributes/cs is declared, but missing"),
-        ({"cs": []}, "/a#/attributes/cs must be an object, got list"),
-        ({"cs": {}}, "/a#/attributes/cs has no 'crs'"),
-        ({"cs": {"crs": {}}}, "/a#/attributes/cs/crs must be a list, got object"),
-        ({"cs": {"crs": [5]}}, "/a#/attributes/cs/crs/0 must be an object, got number"),
-        ({"cs": {"crs": [{}]}}, "/a#/attributes/cs/crs/0 has no 'axes'"),
+        ({"cs": []}, "/a#/attributes/cs must be an object, got list []"),
+        ({"cs": {}}, "/a#/attributes/cs/crs is missing"),
+        ({"cs": {"crs": {}}}, "/a#/attributes/cs/crs must be a list, got object {}"),
+        (
+            {"cs": {"crs": [5]}},
+            "/a#/attributes/cs/crs/0 must be an object, got number",
+        ),
+        ({"cs": {"crs": [{}]}}, "/a#/attributes/cs/crs/0/axes is missing"),
     ],
     ids=str,
 )

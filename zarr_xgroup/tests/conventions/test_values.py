@@ -85,17 +85,14 @@ def test_what_are_no_two_numbers(value: Any, reason: str) -> None:
     ids=str,
 )
 def test_explicit_values(values: list[Any], dtype: str) -> None:
-    for length in (None, len(values)):
-        found = explicit_values(written(values), length)
-        assert found.dtype == dtype
-        np.testing.assert_array_equal(found, np.array(values, dtype))
+    found = explicit_values(written(values))
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, np.array(values, dtype))
 
 
 @pytest.mark.parametrize(
     ("values", "reason"),
     [
-        ([1, 2, 3], "has 3 values, the axis needs 2"),
-        ([1], "has 1 values, the axis needs 2"),
         ([1, "a"], "must be all numbers or all strings"),
         ([1, True], "must be all numbers or all strings"),
         ([1, None], "must be all numbers or all strings"),
@@ -112,4 +109,4 @@ def test_explicit_values(values: list[Any], dtype: str) -> None:
 )
 def test_what_are_no_explicit_values(values: list[Any], reason: str) -> None:
     with pytest.raises(XGroupMetadataError, match=reason):
-        explicit_values(written(values), 2)
+        explicit_values(written(values))

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from zarr_xgroup.conventions.descriptions import Rule
 from zarr_xgroup.redaction import printable
 from zarr_xgroup.report.checking import Verdict
 from zarr_xgroup.report.explaining import Explanation
@@ -31,7 +32,7 @@ from zarr_xgroup.report.terminal import (
     print_lines,
     verdict_lines,
 )
-from zarr_xgroup.report.verdict import Mistake, Rule
+from zarr_xgroup.report.verdict import Mistake
 from zarr_xgroup.tests.builders import some_pairs
 
 AXIS = Place("/sea/sst", "/attributes/cs/crs/0/axes/time/coordinates/0/values/external")

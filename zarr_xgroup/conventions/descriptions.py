@@ -1,0 +1,680 @@
+"""Descriptions: the JSON of a convention, said once, as the class of the model it becomes.
+
+A field of a model says by its annotation what kind of JSON value it is read from:
+
+    class Time(Model):
+        unit: Annotated[str, Text(), Member(example='"unit": "days"', required=True)] = ""
+        calendar: Annotated[str, Text(one_of=CALENDARS)] = ""
+
+`Model.read` walks a JSON object by its class. What is wrong with a part costs that part: the field
+keeps its default, and the model carries a `Wrong` with the rule, the place and what to write
+instead. An open tells of what costs the reader something, `check` of all. `schema` gives the JSON
+Schema of a class.
+
+Models know the way to each of their parts, not the node they are written in: the same text on a
+thousand arrays is one model.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar, Literal, Self, TypeAlias, get_type_hints
+
+import msgspec
+
+from zarr_xgroup.conventions.spelling import alike, misspelt
+from zarr_xgroup.errors import XGroupMetadataError
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Keys, Node, kind_of
+from zarr_xgroup.metadata.references import is_reference
+from zarr_xgroup.redaction import redact
+
+Severity: TypeAlias = Literal["error", "warning"]
+Schema: TypeAlias = dict[str, Any]
+
+#: How many letters of a value that is written in a store messages show.
+_SHOWN = 100
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule that stores should follow.
+
+    Attributes
+    ----------
+    name : str
+        What it is called in output: ``<convention>/<rule>`` (``cs/axis-for-every-dimension``).
+    document : str
+        The document that demands it.
+    section : str
+        Where in that document.
+    """
+
+    name: str
+    document: str
+    section: str
+
+
+class Wrong(msgspec.Struct, frozen=True):
+    """What is wrong with a part of a model.
+
+    Attributes
+    ----------
+    keys : tuple of str
+        The way to the part, which may be missing.
+    rule : Rule
+        The rule that it breaks.
+    reason : str
+        What is wrong with it.
+    remedy : str
+        What to write instead.
+    severity : {"error", "warning"}
+        Whether an open loses something by it, or can live with it.
+    is_used : bool
+        Whether the part is used all the same, as it is written: then an open does not tell.
+    meant : str
+        Of a key that is not known: the one that was probably meant.
+    """
+
+    keys: Keys
+    rule: Rule
+    reason: str
+    remedy: str
+    severity: Severity = "error"
+    is_used: bool = False
+    meant: str = ""
+
+    def at(self, node: Node) -> XGroupMetadataError:
+        """Return the error of the part as it is written in a node."""
+        return Fragment(node, self.keys, None).error(self.reason)
+
+
+def shown(value: Any) -> str:
+    """Return a JSON value for messages: as it is written, cut where it is long."""
+    text = redact(json.dumps(value, ensure_ascii=False, default=dict))
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def got(expected: str, value: Any) -> str:
+    """Return what is wrong with a value that is not what it must be."""
+    written = shown(value) if value is None else f"{kind_of(value)} {shown(value)}"
+    return _("must be {expected}, got {value}").format(expected=expected, value=written)
+
+
+def write(key: str, value: Any) -> str:
+    """Return the remedy to write a member of a JSON object."""
+    text = f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}"
+    return _("write {text}").format(text=text)
+
+
+def such_as(example: str) -> str:
+    """Return the remedy to write something like an example."""
+    return _("write, for example, {example}").format(example=example)
+
+
+@dataclass(frozen=True)
+class Member:
+    """What the member of a JSON object is, besides its kind.
+
+    Attributes
+    ----------
+    key : str
+        Its key, if that is not the name of the field.
+    example : str
+        The member as it may be written, with its key.
+    required : bool
+        Whether an object without it is wrong.
+    unless : tuple of str
+        Keys of which any one makes it dispensable.
+    rule : Rule or None
+        What it breaks if it is not of its kind; None for the rule of the object.
+    """
+
+    key: str = ""
+    example: str = ""
+    required: bool = False
+    unless: tuple[str, ...] = ()
+    rule: Rule | None = None
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a model: a member with its kind.
+
+    Attributes
+    ----------
+    key : str
+        The key of the member.
+    kind : Kind
+        What JSON value it is.
+    member : Member
+        What else is said of it.
+    """
+
+    key: str
+    kind: Kind
+    member: Member
+
+    def is_lacking(self, fragment: Fragment) -> bool:
+        """Tell whether an object that has no such member should have it."""
+        given = (fragment.get(key) for key in self.member.unless)
+        return self.member.required and all(member is None for member in given)
+
+    @property
+    def remedy(self) -> str:
+        """What to write where the member is missing or wrong."""
+        return such_as(self.member.example or f'"{self.key}"')
+
+
+class Reader:
+    """Takes down what is wrong with the members of one object.
+
+    Parameters
+    ----------
+    form : Rule
+        What a member breaks that is not what it must be.
+    spelling : Rule
+        What a misspelt key breaks.
+    """
+
+    def __init__(self, form: Rule, spelling: Rule) -> None:
+        self._form, self._spelling = form, spelling
+        self.wrong: list[Wrong] = []
+
+    def object_to(
+        self,
+        place: Fragment,
+        reason: str,
+        remedy: str = "",
+        *,
+        field: Field | None = None,
+        rule: Rule | None = None,
+        severity: Severity = "error",
+        is_used: bool = False,
+    ) -> None:
+        """Take down what is wrong with a value."""
+        rule = rule or (field and field.member.rule) or self._form
+        remedy = remedy or ("" if field is None else field.remedy)
+        self.wrong.append(Wrong(place.keys, rule, reason, remedy, severity, is_used))
+
+    def misspelt(self, place: Fragment, meant: str) -> None:
+        """Take down a key that was probably meant to be another one."""
+        reason = _("is not known there; was {meant!r} meant?").format(meant=meant)
+        remedy = _('call it "{key}"').format(key=meant)
+        self.wrong.append(Wrong(place.keys, self._spelling, reason, remedy, meant=meant))
+
+
+class _Unusable:
+    """Stands for a value that is not what it must be; that has been taken down."""
+
+
+UNUSABLE = _Unusable()
+
+
+class Kind:
+    """What a JSON value must be."""
+
+    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+        """Return what the value means, or `UNUSABLE` after taking down why."""
+        raise NotImplementedError
+
+    def schema(self, definitions: dict[str, Schema]) -> Schema:
+        """Return the JSON Schema of such values; those of models are put into the definitions."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Text(Kind):
+    """A string.
+
+    Attributes
+    ----------
+    one_of : tuple of str
+        What it may be; anything where there are none.
+    any_case : bool
+        Whether small and capital letters are the same.
+    rule : Rule or None
+        What a string breaks that is none of these. It is used all the same.
+    severity : {"error", "warning"}
+        How bad that is.
+    """
+
+    one_of: tuple[str, ...] = ()
+    any_case: bool = False
+    rule: Rule | None = None
+    severity: Severity = "warning"
+
+    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+        """Return the string."""
+        if not isinstance(value.value, str):
+            remedy = self._choice() if self.one_of else ""
+            reader.object_to(value, got(_("a string"), value.value), remedy, field=field)
+            return UNUSABLE
+        if self.one_of and not self._is_known(value.value):
+            reason = got(_("one of {names}").format(names=self._names()), value.value)
+            remedy = self._remedy(field.key, value.value)
+            severity = self.severity
+            reader.object_to(value, reason, remedy, rule=self.rule, severity=severity, is_used=True)
+        return value.value
+
+    def _is_known(self, text: str) -> bool:
+        names = [it.lower() for it in self.one_of] if self.any_case else self.one_of
+        return (text.lower() if self.any_case else text) in names
+
+    def _names(self) -> str:
+        few = self.one_of[:_NAMED]
+        return ", ".join(few) + (", ..." if len(few) < len(self.one_of) else "")
+
+    def _remedy(self, key: str, text: str) -> str:
+        names = {it.lower(): it for it in self.one_of}
+        meant = alike(text.lower(), names)
+        if meant is not None:
+            return write(key, names[meant])
+        return self._choice()
+
+    def _choice(self) -> str:
+        return _("write one of {names}").format(names=self._names())
+
+    def schema(self, definitions: dict[str, Schema]) -> Schema:
+        """Return the JSON Schema."""
+        exact = self.one_of and not self.any_case
+        return {"type": "string"} | ({"enum": list(self.one_of)} if exact else {})
+
+
+#: How many of the values that are allowed messages name.
+_NAMED = 12
+
+
+@dataclass(frozen=True)
+class Anything(Kind):
+    """A value that only who interprets it can judge; it stays a `Part`."""
+
+    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+        """Return the value with the way to it."""
+        return value.part
+
+    def schema(self, definitions: dict[str, Schema]) -> Schema:
+        """Return the JSON Schema."""
+        return {}
+
+
+@dataclass(frozen=True)
+class Object(Kind):
+    """An object with any members."""
+
+    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+        """Return the members."""
+        if isinstance(value.value, OBJECT):
+            return value.value
+        reader.object_to(value, got(_("an object"), value.value), field=field)
+        return UNUSABLE
+
+    def schema(self, definitions: dict[str, Schema]) -> Schema:
+        """Return the JSON Schema."""
+        return {"type": "object"}
+
+
+@dataclass(frozen=True)
+class ReferenceTo(Kind):
+    """A reference to a node, bare or in ``{"ref": ...}``; it stays a `Part`."""
+
+    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+        """Return the reference with the way to it."""
+        if is_reference(value.value):
+            return value.part
+        node = value.value if isinstance(value.value, str) else "time"
+        remedy = _("write {example}").format(example=f'"{field.key}": {{"node": "{node}"}}')
+        reader.object_to(value, got(_("a reference to an array"), value.value), remedy, field=field)
+        return UNUSABLE
+
+    def schema(self, definitions: dict[str, Schema]) -> Schema:
+        """Return the JSON Schema."""
+        definitions.setdefault("reference", _REFERENCE)
+        return {"$ref": "#/$defs/reference"}
+
+
+_BARE: Schema = {
+    "type": "object",
+    "properties": {
+        "node": {"type": "string"},
+        "uri": {"type": "string"},
+        "attribute": {"type": "string"},
+    },
+    "required": ["node"],
+}
+_REFERENCE: Schema = {
+    "anyOf": [_BARE, {"type": "object", "properties": {"ref": _BARE}, "required": ["ref"]}]
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Parsed(Kind):
+    """A value that a function makes something of.
+
+    Attributes
+    ----------
+    parse : callable
+        Given the value, returns what it means or raises XGroupMetadataError.
+    json_schema : dict
+        What the function takes, as JSON Schema.
+    remedy : callable, optional
+        Given the value, returns what to write instead where that is more than the example.
+    """
+
+    parse: Callable[[Fragment], Any]
+    json_schema: Schema
+    remedy: Callable[[Fragment], str] = lambda _value: ""
+
+    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+        """Return what the function makes of the value."""
+        try:
+            return self.parse(value)
+        except XGroupMetadataError as error:
+            place = Fragment(value.node, error.keys, None)
+            reader.object_to(place, error.reason, self.remedy(value), field=field)
+            return UNUSABLE
+
+    def schema(self, definitions: dict[str, Schema]) -> Schema:
+        """Return the JSON Schema."""
+        return self.json_schema
+
+
+@dataclass(frozen=True)
+class Nested(Kind):
+    """An object that is read as a model.
+
+    Attributes
+    ----------
+    model : type of Model
+        The model.
+    or_reference : bool
+        Whether a reference may stand in its place, which stays a `Part`.
+    """
+
+    model: type[Model]
+    or_reference: bool = False
+
+    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+        """Return the model."""
+        if self.or_reference and is_reference(value.value):
+            return value.part
+        if isinstance(value.value, OBJECT):
+            return self.model.read(value)
+        expected = _("an object or a reference") if self.or_reference else _("an object")
+        # What stands for a reference is followed, and told, by who interprets it.
+        is_used = self.or_reference
+        reader.object_to(value, got(expected, value.value), field=field, is_used=is_used)
+        return value.part if is_used else UNUSABLE
+
+    def schema(self, definitions: dict[str, Schema]) -> Schema:
+        """Return the JSON Schema."""
+        name = self.model.__name__
+        if name not in definitions:
+            definitions[name] = {}
+            definitions[name] = self.model.schema(definitions)
+        found: Schema = {"$ref": f"#/$defs/{name}"}
+        if not self.or_reference:
+            return found
+        return {"anyOf": [found, ReferenceTo().schema(definitions)]}
+
+
+@dataclass(frozen=True)
+class Items(Kind):
+    """A list of values of one kind, read as a tuple; an item that cannot be used is left out.
+
+    Attributes
+    ----------
+    kind : Kind
+        What each must be.
+    """
+
+    kind: Kind
+
+    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+        """Return the items."""
+        if not isinstance(value.value, list):
+            reader.object_to(value, got(_("a list"), value.value), field=field)
+            return UNUSABLE
+        items = (self.kind.read(item, field, reader) for item in value.items())
+        return tuple(item for item in items if item is not UNUSABLE)
+
+    def schema(self, definitions: dict[str, Schema]) -> Schema:
+        """Return the JSON Schema."""
+        return {"type": "array", "items": self.kind.schema(definitions)}
+
+
+@dataclass(frozen=True)
+class ByName(Kind):
+    """An object of values of one kind, read as pairs of name and value.
+
+    Attributes
+    ----------
+    kind : Kind
+        What each must be.
+    or_list : bool
+        Whether it may be a list of objects with a ``name`` (an older spelling).
+    """
+
+    kind: Kind
+    or_list: bool = False
+
+    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+        """Return the pairs."""
+        named = self._named(value)
+        if named is None:
+            expected = _("an object or a list") if self.or_list else _("an object")
+            reader.object_to(value, got(expected, value.value), field=field)
+            return UNUSABLE
+        if len(named) != len(value.value):
+            reader.object_to(value, _("must give each item a 'name'"), field=field)
+            return UNUSABLE
+        found = ((name, self.kind.read(item, field, reader)) for name, item in named)
+        return tuple((name, item) for name, item in found if item is not UNUSABLE)
+
+    def _named(self, value: Fragment) -> Sequence[tuple[str, Fragment]] | None:
+        if isinstance(value.value, OBJECT):
+            return list(value.members())
+        if not (self.or_list and isinstance(value.value, list)):
+            return None
+        names = ((item.get("name"), item) for item in value.items())
+        return [
+            (name.value, item)
+            for name, item in names
+            if name is not None and isinstance(name.value, str)
+        ]
+
+    def schema(self, definitions: dict[str, Schema]) -> Schema:
+        """Return the JSON Schema."""
+        each = self.kind.schema(definitions)
+        found: Schema = {"type": "object", "additionalProperties": each}
+        if not self.or_list:
+            return found
+        named = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+        return {"anyOf": [found, {"type": "array", "items": {"allOf": [named, each]}}]}
+
+
+class Model(msgspec.Struct, frozen=True, kw_only=True):
+    """A JSON object of a convention, as it was read.
+
+    Attributes
+    ----------
+    keys : tuple of str
+        The way to it.
+    wrong : tuple of Wrong
+        What is wrong with its members; what is wrong within nested models is with these.
+    """
+
+    keys: Keys
+    wrong: tuple[Wrong, ...] = ()
+
+    #: What an object breaks that has a member of another kind, lacks one, or has one misspelt.
+    form: ClassVar[Rule]
+    required: ClassVar[Rule]
+    spelling: ClassVar[Rule]
+    #: Keys that may stand there besides and say nothing about coordinates.
+    others: ClassVar[frozenset[str]] = frozenset()
+    #: Fields of which exactly one has to be there, and what may be written.
+    exactly_one: ClassVar[tuple[str, ...]] = ()
+    example: ClassVar[str] = ""
+
+    @classmethod
+    def member(cls, fragment: Fragment, key: str) -> Fragment | None:
+        """Return a member, wherever real stores write it; None where there is none."""
+        return fragment.get(key)
+
+    @classmethod
+    def read(cls, fragment: Fragment) -> Self:
+        """Read an object."""
+        reader = Reader(cls.form, cls.spelling)
+        found = {}
+        known = fields_of(cls)
+        spelt = cls._told_of_spelling(fragment, reader)
+        for name, field in known.items():
+            value = cls.member(fragment, field.key)
+            if value is not None:
+                result = field.kind.read(value, field, reader)
+                if result is not UNUSABLE:
+                    found[name] = result
+            elif not field.is_lacking(fragment):
+                cls._told_of_null(fragment, field, reader)
+            elif field.key not in spelt:
+                place = Fragment(fragment.node, (*fragment.keys, field.key), None)
+                reader.object_to(place, _("is missing"), field=field, rule=cls.required)
+        if not cls._has_exactly_one(fragment, reader, spelt):
+            found = {name: value for name, value in found.items() if name not in cls.exactly_one}
+        return cls(keys=fragment.keys, wrong=tuple(reader.wrong), **found)
+
+    @classmethod
+    def _told_of_spelling(cls, fragment: Fragment, reader: Reader) -> set[str]:
+        """Take down keys that were probably meant to be others; return these."""
+        known = {field.key for field in fields_of(cls).values()}
+        spelt = misspelt(fragment.as_object(), known, cls.others)
+        for key, meant in spelt.items():
+            reader.misspelt(Fragment(fragment.node, (*fragment.keys, key), None), meant)
+        return set(spelt.values())
+
+    @classmethod
+    def _told_of_null(cls, fragment: Fragment, field: Field, reader: Reader) -> None:
+        """Take down a member that may be missing, but is null, which reads as the same."""
+        if field.key in fragment.value and cls.member(fragment, field.key) is None:
+            place = Fragment(fragment.node, (*fragment.keys, field.key), None)
+            reason, remedy = _("is null, which means nothing"), _("leave it out")
+            reader.object_to(place, reason, remedy, severity="warning", is_used=True)
+
+    @classmethod
+    def _has_exactly_one(cls, fragment: Fragment, reader: Reader, spelt: set[str]) -> bool:
+        """Tell whether an object has one of the members that exclude each other; else take it down."""
+        given = [key for key in cls.exactly_one if cls.member(fragment, key) is not None]
+        if not cls.exactly_one or len(given) == 1 or (not given and spelt & {*cls.exactly_one}):
+            return True
+        reason = _("must have exactly one of {kinds}").format(kinds=", ".join(cls.exactly_one))
+        reader.object_to(fragment, reason, such_as(cls.example))
+        return False
+
+    def wrong_with(self, key: str) -> Wrong | None:
+        """Return what is wrong with a member: that it cannot be used, is missing, or misspelt."""
+        depth = len(self.keys)
+        lost = (item for item in self.wrong if not item.is_used)
+        return next((it for it in lost if key in (*it.keys[depth : depth + 1], it.meant)), None)
+
+    def place(self, node: Node, *keys: str) -> Fragment:
+        """Return the place of the object, or of a part, as it is written in a node."""
+        return Fragment(node, (*self.keys, *keys), None)
+
+    def all_wrong(self) -> Iterator[Wrong]:
+        """Yield what is wrong with it and with all models in it."""
+        yield from self.wrong
+        for name in fields_of(type(self)):
+            for nested in _models_in(getattr(self, name)):
+                yield from nested.all_wrong()
+
+    @classmethod
+    def schema(cls, definitions: dict[str, Schema]) -> Schema:
+        """Return the JSON Schema of such objects."""
+        fields = fields_of(cls).values()
+        found: Schema = {
+            "type": "object",
+            "description": (cls.__doc__ or "").partition("\n")[0],
+            "properties": {it.key: it.kind.schema(definitions) for it in fields},
+        }
+        needed = [it.key for it in fields if it.member.required and not it.member.unless]
+        choices = [
+            {"anyOf": [{"required": [key]} for key in (it.key, *it.member.unless)]}
+            for it in fields
+            if it.member.required and it.member.unless
+        ]
+        if cls.exactly_one:
+            choices.append({"oneOf": [{"required": [key]} for key in cls.exactly_one]})
+        return (
+            found
+            | ({"required": needed} if needed else {})
+            | ({"allOf": choices} if choices else {})
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Attribute:
+    """An attribute of arrays or groups that a convention reads.
+
+    Attributes
+    ----------
+    key : str
+        Its name.
+    kind : Kind
+        What JSON value it is.
+    form : Rule
+        What it breaks if it is none such.
+    example : str
+        The attribute as it may be written, with its name.
+    """
+
+    key: str
+    kind: Kind
+    form: Rule
+    example: str
+
+    def read(self, written: Fragment) -> tuple[Any, tuple[Wrong, ...]]:
+        """Return what an attribute means, None if it cannot be used, and what is wrong with it itself."""
+        reader = Reader(self.form, self.form)
+        found = self.kind.read(
+            written, Field(self.key, self.kind, Member(example=self.example)), reader
+        )
+        return (None if found is UNUSABLE else found), tuple(reader.wrong)
+
+    def all_wrong(self, written: Fragment) -> Iterator[Wrong]:
+        """Yield what is wrong with an attribute and with all that is in it."""
+        found, wrong = self.read(written)
+        yield from wrong
+        for model in _models_in(found):
+            yield from model.all_wrong()
+
+    def schema(self) -> Schema:
+        """Return the JSON Schema of attributes that have it."""
+        definitions: dict[str, Schema] = {}
+        properties = {self.key: self.kind.schema(definitions)}
+        return {"type": "object", "properties": properties, "$defs": definitions}
+
+
+def _models_in(value: Any) -> Iterator[Model]:
+    """Yield the models that the value of a field is, or that are in its tuples."""
+    if isinstance(value, Model):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _models_in(item)
+
+
+@cache
+def fields_of(model: type[Model]) -> Mapping[str, Field]:
+    """Return the fields of a model that are read from JSON, by name."""
+    found = {}
+    for name, hint in get_type_hints(model, include_extras=True).items():
+        said = getattr(hint, "__metadata__", ())
+        kinds = [it for it in said if isinstance(it, Kind)]
+        if kinds:
+            member = next((it for it in said if isinstance(it, Member)), Member())
+            found[name] = Field(member.key or name, kinds[0], member)
+    return found

@@ -1,0 +1,101 @@
+"""Descriptions of conventions: what is read by them, what is wrong, and the JSON Schema of them."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from zarr_xgroup.conventions import cs_model, uom
+from zarr_xgroup.conventions.descriptions import Attribute
+from zarr_xgroup.metadata.nodes import Fragment, Node
+from zarr_xgroup.tests.builders import Json
+from zarr_xgroup.tests.report.test_check import CASES, GONE, broken, sound
+
+#: Rules that a schema can state.
+OF_FORM = ("cs/required", "cs/form", "cs/values", "cs/boundaries", "uom/object", "uom/ucum")
+
+DESCRIBED = {"/model/tas": cs_model.ATTRIBUTE, "/mass": uom.ATTRIBUTE}
+
+
+def written(documents: dict[str, Json], node: str, attribute: Attribute) -> Fragment:
+    value = documents[node.strip("/")]["attributes"][attribute.key]
+    return Fragment(Node(0, node.strip("/")), ("attributes", attribute.key), value)
+
+
+def is_valid(attribute: Attribute, value: Any) -> bool:
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = attribute.schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    return bool(validator.is_valid({attribute.key: value}))
+
+
+@pytest.mark.parametrize("node", DESCRIBED)
+def test_what_is_sound_is_valid_and_nothing_is_wrong_with_it(node: str) -> None:
+    found = written(sound(), node, DESCRIBED[node])
+    assert list(DESCRIBED[node].all_wrong(found)) == []
+    assert is_valid(DESCRIBED[node], found.value)
+
+
+@pytest.mark.parametrize(
+    ("place", "edits"),
+    [
+        (place, edits)
+        for rule, place, edits, _remedy in CASES
+        if rule in OF_FORM and GONE not in edits.values()
+        if "epoch" not in place and [0.5, 0.5] not in edits.values()  # of which no schema speaks
+    ],
+    ids=str,
+)
+def test_what_breaks_a_rule_of_form_is_not_valid(place: str, edits: Json) -> None:
+    node = place.partition("#")[0]
+    found = written(broken(edits), node, DESCRIBED[node])
+    wrong = list(DESCRIBED[node].all_wrong(found))
+    assert [f"{node}#{Fragment(found.node, it.keys, None).pointer}" for it in wrong] == [place]
+    assert not is_valid(DESCRIBED[node], found.value)
+
+
+@pytest.mark.parametrize(
+    ("keys", "is_required"),
+    [
+        (("crs",), True),
+        (("crs", 0, "axes"), True),
+        (("crs", 0, "type"), False),
+        (("crs", 0, "axes", "lat", "coordinates", 0, "values"), True),
+        (("crs", 0, "axes", "lat", "coordinates", 0, "unit"), False),
+        (("crs", 1, "axes", "time", "coordinates", 0, "time", "epoch"), True),
+    ],
+    ids=str,
+)
+def test_what_is_required_by_the_reader_is_so_by_the_schema(
+    keys: tuple[Any, ...], is_required: bool
+) -> None:
+    found = written(sound(), "/model/tas", cs_model.ATTRIBUTE)
+    value = copy.deepcopy(found.value)
+    holder = value
+    for key in keys[:-1]:
+        holder = holder[key]
+    del holder[keys[-1]]
+    wrong = list(cs_model.ATTRIBUTE.all_wrong(Fragment(found.node, found.keys, value)))
+    assert bool(wrong) == is_required
+    assert is_valid(cs_model.ATTRIBUTE, value) != is_required
+
+
+def test_one_bad_part_costs_that_part() -> None:
+    value: Any = copy.deepcopy(written(sound(), "/model/tas", cs_model.ATTRIBUTE).value)
+    lat = value["crs"][0]["axes"]["lat"]
+    lat["coordinates"][0] |= {"unit": 5, "direction": "nroth"}
+    lat["abbreviation"] = None
+    model, wrong = cs_model.ATTRIBUTE.read(Fragment(Node(0, "a"), ("attributes", "cs"), value))
+    axis = dict(model.crs[0].axes)["lat"]
+    (found,) = axis.coordinates
+    assert wrong == ()
+    assert (found.values.regular, found.unit, found.direction) == ((10, 1), None, "nroth")
+    told = {it.keys[-1]: (it.severity, it.is_used) for it in model.all_wrong()}
+    assert told == {
+        "abbreviation": ("warning", True),
+        "unit": ("error", False),
+        "direction": ("warning", True),
+    }
