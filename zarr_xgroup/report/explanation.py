@@ -7,6 +7,7 @@ absolute paths, JSON pointers (RFC 6901), and for other stores their URI without
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
 from typing import Any, Literal, TypeAlias
 
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
@@ -264,8 +265,13 @@ class FoundStore:
 
 def as_json(value: Any) -> Any:
     """Return a value made of frozen dataclasses, tuples and texts as JSON values."""
-    if is_dataclass(value):
-        return {field.name: as_json(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, tuple):
         return [as_json(item) for item in value]
+    if names := _members(type(value)):
+        return {name: as_json(getattr(value, name)) for name in names}
     return value
+
+
+@cache
+def _members(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()

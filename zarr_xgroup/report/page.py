@@ -24,6 +24,8 @@ _NUMBERS = 200
 
 #: How many letters the frame of a notebook may have: they are saved with it.
 _MOST_IN_NOTEBOOK = 300_000
+#: Of how many arrays and references a page can be as small as that.
+_MOST_TOLD = 50_000
 
 #: A frame that may do nothing but run its script, and the text that shows where there is no frame.
 #: The frame says how high the page is, and becomes as high up to a limit.
@@ -51,10 +53,11 @@ def framed(found: FoundStore, text: str) -> str:
     text : str
         The same as text: what shows where frames or scripts do not, or if the page is too large.
     """
-    inside = _page(found, text).replace("&", "&amp;").replace("'", "&#39;")
-    whole = Template(_FRAME).substitute(page=inside, text=html.escape(text))
-    if len(whole) <= _MOST_IN_NOTEBOOK:
-        return whole
+    if sum(len(group.arrays) for group in found.groups) + len(found.references) <= _MOST_TOLD:
+        inside = _page(found, text).replace("&", "&amp;").replace("'", "&#39;")
+        whole = Template(_FRAME).substitute(page=inside, text=html.escape(text))
+        if len(whole) <= _MOST_IN_NOTEBOOK:
+            return whole
     hint = _("The page of it is too large for a notebook: xgroup explain --html writes it.")
     return f"<pre>{html.escape(text)}\n\n{html.escape(hint)}</pre>"
 

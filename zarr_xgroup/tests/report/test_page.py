@@ -611,7 +611,7 @@ def test_a_page_in_a_notebook_is_never_large(explanation: Explanation) -> None:
 def test_text_shows_where_a_page_would_be_too_large() -> None:
     hostile = flat(5000, lambda number: hashlib.sha512(b"%d" % number).hexdigest())
     problems = tuple(FoundProblem("problem", f"{'&' * 10_000}{n}") for n in range(200))
-    for explanation in (hostile, replace(hostile, problems=problems)):
+    for explanation in (flat(60_000), hostile, replace(hostile, problems=problems)):
         drawn = explanation._repr_html_()
         assert drawn.startswith("<pre>memory:// ")
         assert "xgroup explain --html" in drawn
