@@ -267,7 +267,8 @@ def as_json(value: Any) -> Any:
     """Return a value made of frozen dataclasses, tuples and texts as JSON values."""
     if isinstance(value, tuple):
         return [as_json(item) for item in value]
-    if names := _members(type(value)):
+    kind: Any = type(value)
+    if names := _members(kind):
         return {name: as_json(getattr(value, name)) for name in names}
     return value
 
