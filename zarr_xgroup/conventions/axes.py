@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.cf import LATITUDES, LONGITUDES
 
 #: Attributes of a coordinate array by which it is along an axis (CF 1.12, chapter 4).
 _BY_ATTRIBUTE = {
@@ -18,8 +19,8 @@ _BY_ATTRIBUTE = {
         }.items()
         for name in names
     },
-    **{("units", unit): "X" for unit in ("degrees_east", "degree_east", "degrees_E", "degree_E")},
-    **{("units", unit): "Y" for unit in ("degrees_north", "degree_north", "degrees_N", "degree_N")},
+    **{("units", unit): "X" for unit in LONGITUDES},
+    **{("units", unit): "Y" for unit in LATITUDES},
 }
 
 #: Names of dimensions and of arrays along an axis, in lower case.

@@ -29,6 +29,14 @@ _KEPT = 1024
 #: Which coordinate lies along an axis, by where the axis runs.
 _ALONG = {"east": "X", "west": "X", "north": "Y", "south": "Y"}
 
+#: How UDUNITS calls units of length, by their length in metres.
+_LENGTHS = {1.0: "m", 1000.0: "km", 0.3048: "foot", 1200 / 3937: "US_survey_foot"}
+#: The same by names that it does not know, or that tools do not.
+_LENGTH_NAMES = {
+    **dict.fromkeys(("metre", "metres", "meter", "meters"), "m"),
+    **dict.fromkeys(("us survey foot", "us survey feet"), "US_survey_foot"),
+}
+
 
 @dataclass(frozen=True)
 class Crs:
@@ -153,6 +161,25 @@ def conflicting_grid_mapping(given: Mapping[str, Any], wanted: Mapping[str, Any]
         ):
             return key
     return None
+
+
+def cf_length(unit: str) -> str:
+    """Return a unit of length as UDUNITS and tools read it, any other unit as it is.
+
+    Parameters
+    ----------
+    unit : str
+        A name, ``metre``, or as pyproj says it, ``0.3048 metre``.
+    """
+    number, _space, name = unit.strip().rpartition(" ")
+    if name != "metre" or not number:
+        return _LENGTH_NAMES.get(unit.strip().lower(), unit)
+    try:
+        length = float(number)
+    except ValueError:
+        return unit
+    known = (it for metres, it in _LENGTHS.items() if math.isclose(length, metres, rel_tol=1e-9))
+    return next(known, f"{number} m")
 
 
 @cache
@@ -283,6 +310,9 @@ def _axis_attributes(text: str) -> dict[str, dict[str, str]]:
     if lacks_units(text) or (parsed.is_geographic and not is_in_degrees):
         for attributes in axes.values():
             attributes.pop("units", None)  # pyproj says degrees whatever they are
+    for attributes in axes.values():
+        if "units" in attributes:
+            attributes["units"] = cf_length(attributes["units"])
     return {name: axes.get(name, {"axis": name}) for name in ("X", "Y")}
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 import msgspec
 
-from zarr_xgroup.conventions.crs import CRS_KEYS
+from zarr_xgroup.conventions.crs import CRS_KEYS, cf_length
 from zarr_xgroup.conventions.descriptions import (
     UNUSABLE,
     Anything,
@@ -363,7 +363,7 @@ class Described(_CsModel, frozen=True, kw_only=True):
         """CF ``units``, and ``calendar`` of times."""
         if self.time is not None:
             return self.time.units
-        return units_of(self.unit)
+        return {key: cf_length(unit) for key, unit in units_of(self.unit).items()}
 
 
 class CoordinateSet(Described, frozen=True, kw_only=True):

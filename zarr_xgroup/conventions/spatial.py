@@ -19,6 +19,7 @@ from affine import Affine
 
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.axes import axis_by_attributes, axis_by_name, is_turned, what_turns
+from zarr_xgroup.conventions.crs import cf_length
 from zarr_xgroup.conventions.geolocation import geolocation_of
 from zarr_xgroup.conventions.layout import Level, OfLevels, Places, asset_path, layout_of, places_of
 from zarr_xgroup.conventions.model import AxisNames, Claim, Coordinate, Interpretation
@@ -64,7 +65,7 @@ _KEYS = frozenset(
 )
 
 #: The greatest extent of a grid on the Earth, by the unit of its CRS.
-_WIDEST = {"degree": 360.0, "metre": 5e7}
+_WIDEST = {"degree": 360.0, "m": 5e7}
 
 _TRANSFORM, _BOX = "spatial:transform", "spatial:bbox"
 
@@ -608,7 +609,7 @@ def is_turned_in(box: list[float], transform: Transform, sizes: tuple[int, int])
 
 def is_wider_than_earth(transform: Transform, sizes: tuple[int, int], unit: str) -> bool:
     """Tell whether a grid is wider than the Earth, in the unit of its CRS ("" if not known)."""
-    widest = next((size for name, size in _WIDEST.items() if unit.startswith(name)), math.inf)
+    widest = _WIDEST.get(_unit(unit), math.inf)
     left, bottom, right, top = extent_of(transform, sizes)
     return max(right - left, top - bottom) > widest
 
@@ -664,7 +665,7 @@ def _unit(name: str) -> str:
     """Return a unit of length or angle by one of its names."""
     if name.lower().startswith("degree"):
         return "degree"
-    return "m" if name.lower() in ("metre", "metres", "meter", "meters") else name
+    return cf_length(name)
 
 
 def _are_texts(values: list[Any]) -> bool:

@@ -6,11 +6,12 @@ only that variable is left undecoded, as far as needed, and a finding says so.
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -27,9 +28,10 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import DECODED_BY, STRING_ATTRIBUTES, referred_names
 from zarr_xgroup.metadata.documents import copy_of
 from zarr_xgroup.options import DecodingOptions
-from zarr_xgroup.variables.sources import Given
+from zarr_xgroup.variables.fillvalues import FILL
+from zarr_xgroup.variables.sources import Computed, Given, Literal, Offset
 
-_Coder: TypeAlias = Literal[
+_Coder: TypeAlias = typing.Literal[
     "decode_times", "decode_timedelta", "mask_and_scale", "concat_characters"
 ]
 
@@ -252,6 +254,8 @@ class Decoder:
                     coordinates[name], index = _indexed(name, own[name])
             else:
                 coordinates[name] = own[name]
+            if name not in shared:
+                _say_that_none_is_missing(group.planned[name], coordinates[name])
             indexes |= {} if index is None else {name: index}
         return xr.Dataset(data, xr.Coordinates(coordinates, indexes), attributes)
 
@@ -294,7 +298,10 @@ class Decoder:
                     decoded.load()  # values of metadata: each group is to have its own
         except XGroupError:
             return None  # told when it is decoded with the others
-        return None if decoded is None else _Shared(decoded, index)
+        if decoded is None:
+            return None
+        _say_that_none_is_missing(planned, decoded)
+        return _Shared(decoded, index)
 
     def _alone(
         self, name: str, variables: Mapping[str, xr.Variable], options: DecodingOptions
@@ -478,6 +485,15 @@ def _named_by_attributes(group: BuiltGroup) -> Iterator[str]:
     for planned in group.planned.values():
         for text in planned.rewritten.values():
             yield from text.split()
+
+
+def _say_that_none_is_missing(planned: PlannedVariable, decoded: xr.Variable) -> None:
+    """Say that computed values have no fill value (CF 1.12, 2.5.1): else xarray writes NaN.
+
+    Not before they are decoded: to xarray it would mean that packed numbers are floats already.
+    """
+    if isinstance(planned.source, Computed | Literal | Offset):
+        decoded.encoding.setdefault(FILL, None)
 
 
 def _own(name: str, shared: _Shared) -> tuple[xr.Variable, xr.Index | None]:

@@ -26,6 +26,8 @@ from zarr_xgroup.findings import Finding, Kind, coordinate_named, problem_of
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import (
     DECODED_BY,
+    LATITUDES,
+    LONGITUDES,
     REFERRING,
     names_in,
     referred_names,
@@ -299,7 +301,10 @@ class _Naming:
             found = [item.renamed(names) for item in interpretation.coordinates]
             known[interpretation] = names, []
             self._rename(array, names)
-            known[interpretation][1].extend(self._add(item, array.node) for item in found)
+            for item in found:
+                other = self._add(item, array.node)
+                known[interpretation][1].append(other)
+                self._tell_by_units(other, interpretation.crs)
             for claim in interpretation.claims:
                 if self._standing(claim.coordinate) is not None:
                     self._variables[claim.coordinate.name].claim(claim, array.node)
@@ -332,6 +337,24 @@ class _Naming:
             variable = self._variables[name]
             if "units" not in variable.added:
                 self._add(Coordinate(name, variable.source, attributes), self._reading.node)
+                self._tell_by_units(name, None)
+
+    def _tell_by_units(self, name: str, crs: Crs | None) -> None:
+        """Add the standard name that follows from the units of a coordinate.
+
+        Axes of a CRS that is not geographic are no longitudes, whatever their units are: those of a
+        rotated pole are written so by mistake.
+        """
+        variable = self._variables[name]
+        units, axis = variable.attribute("units"), variable.attribute("axis")
+        is_axis = variable.dims in ((), (name,))
+        if " since " in str(units):
+            if axis == "T" or (axis is None and is_axis):
+                variable.add({"standard_name": "time"})
+        elif not (is_axis and crs is not None and not crs.is_geographic):
+            for told, known in (("longitude", LONGITUDES), ("latitude", LATITUDES)):
+                if units in known:
+                    variable.add({"standard_name": told})
 
     def _link(self, name: str, links: Iterable[tuple[Link, str]], referrer: Node) -> None:
         """Name in a variable's CF attributes what was attached for them."""

@@ -26,6 +26,12 @@ DECODED_BY = frozenset(
     | {"_Unsigned", "_Encoding", "dtype"}
 )
 
+#: Units by which coordinates are longitudes, and latitudes (CF 1.12, 4.1 and 4.2).
+LONGITUDES, LATITUDES = (
+    frozenset(f"{word}{end}" for word in ("degree", "degrees") for end in ends)
+    for ends in (("_east", "_E", "E"), ("_north", "_N", "N"))
+)
+
 #: Attributes that refer to other variables.
 REFERRING = (*_LISTS, *_PAIRS, _GRID_MAPPING)
 

@@ -214,6 +214,7 @@ def test_every_data_variable_has_all_its_values() -> None:
 
 LON = {"units": "degrees", "axis": "X", "standard_name": "longitude", "bounds": "lon_bounds"}
 LAT = {"units": "degrees", "axis": "Y", "standard_name": "latitude"}
+TIMES = {"axis": "T", "standard_name": "time"}
 LON_BOUNDS = [[-12.5, -7.5], [-7.5, -2.5], [-2.5, 2.5], [2.5, 7.5], [7.5, 12.5]]
 
 
@@ -248,7 +249,7 @@ def test_references_in_shared_systems(name: str) -> None:
         cftime.DatetimeNoLeap(2026, 2, 15, has_year_zero=True),
         cftime.DatetimeNoLeap(2026, 3, 16, 12, has_year_zero=True),
     ]
-    check(dataset, "time", expected, attrs={"axis": "T"})
+    check(dataset, "time", expected, attrs=TIMES)
     assert isinstance(dataset.xindexes["time"].to_pandas_index(), xr.CFTimeIndex)
 
 
@@ -374,7 +375,7 @@ def test_scalar_axes_with_stored_values() -> None:
 def test_units_of_time(units: tuple[str, ...], expected: str) -> None:
     dataset = of("times")
     for unit in units:
-        check(dataset, f"in_{unit}", dates(expected)[0], (), {"axis": "T"})
+        check(dataset, f"in_{unit}", dates(expected)[0], (), TIMES)
 
 
 def test_months_of_360_day() -> None:
@@ -399,7 +400,7 @@ def test_months_of_360_day() -> None:
     ],
 )
 def test_forms_of_an_epoch(name: str, expected: str) -> None:
-    check(of("times"), name, dates(expected)[0], (), {"axis": "T"})
+    check(of("times"), name, dates(expected)[0], (), TIMES)
 
 
 @pytest.mark.parametrize(
@@ -440,7 +441,7 @@ LEAP_DAY = ("2000-02-29", "2000-03-01", "2000-03-02")
 def test_calendars(calendar: str, kind: type | None, expected: tuple[str, ...]) -> None:
     coordinate = of("times")[f"calendar_{calendar}"].coords[f"t_{calendar}"]
     assert coordinate.dims == (f"t_{calendar}",)
-    assert coordinate.attrs == {}
+    assert coordinate.attrs == {"standard_name": "time"}
     if kind is None:
         np.testing.assert_array_equal(coordinate.values, dates(*expected))
         return
@@ -451,10 +452,11 @@ def test_calendars(calendar: str, kind: type | None, expected: tuple[str, ...]) 
 
 def test_times_that_are_stored() -> None:
     dataset = of("times")
-    check(dataset, "t_bare", dates("2000-01-01", "2000-01-02", "2000-01-03"), attrs={})
+    named = {"standard_name": "time"}
+    check(dataset, "t_bare", dates("2000-01-01", "2000-01-02", "2000-01-03"), attrs=named)
     # What an array says of itself is more than what is said of it.
     own = dates("2001-01-01T00", "2001-01-01T01", "2001-01-01T02")
-    check(dataset, "t_own", own, attrs={})
+    check(dataset, "t_own", own, attrs=named)
     assert dataset["t_own"].encoding["units"] == "hours since 2001-01-01"
     assert dataset["t_bare"].encoding["units"] == "days since 2000-01-01 00:00:00"
 
@@ -462,7 +464,7 @@ def test_times_that_are_stored() -> None:
 def test_times_can_be_left_undecoded() -> None:
     dataset = of("times", decode_times=False)
     noleap = {"units": "days since 2000-01-01 00:00:00", "calendar": "noleap"}
-    check(dataset, "t_noleap", [59, 60, 61], attrs=noleap)
+    check(dataset, "t_noleap", [59, 60, 61], attrs={**noleap, "standard_name": "time"})
 
 
 # Boundaries.
@@ -511,7 +513,7 @@ def test_boundaries_of_times_are_decoded_alike(axis: str, expected: Any) -> None
     assert bounds.dims == (axis, "bounds")
     assert {type(value) for value in bounds.values.ravel()} == {cftime.Datetime360Day}
     assert [[str(value)[5:10] for value in row] for row in bounds.values] == expected
-    assert dataset[axis].attrs == {"bounds": f"{axis}_bounds"}
+    assert dataset[axis].attrs == {"bounds": f"{axis}_bounds", "standard_name": "time"}
     inside = (bounds[:, 0] <= dataset[axis]) & (dataset[axis] <= bounds[:, 1])
     assert inside.all()
 
@@ -856,7 +858,7 @@ def expected_of_all_spellings() -> xr.Dataset:
             "time": (
                 "time",
                 np.array([noleap(*day, has_year_zero=True) for day in days]),
-                {"axis": "T", "bounds": "time_bounds"},
+                {**TIMES, "bounds": "time_bounds"},
             ),
             "lon_bounds": (("lon", "bounds"), np.stack([lon - 0.5, lon + 0.5], axis=-1)),
             "time_bounds": (
@@ -1359,7 +1361,7 @@ def test_cmip6_daily(tmp_path: Path) -> None:
     dataset = opened_sample(store_of(tmp_path, document, {}, {}))
     check(dataset, "lon", regular(0.625, 1.25, 8), attrs=LON)
     check(dataset, "lat", regular(-89.5, 1, 6), attrs={**LAT, "bounds": "lat_bounds"})
-    height = {"units": "meter", "axis": "Z", "positive": "up"}
+    height = {"units": "m", "axis": "Z", "positive": "up"}
     check(dataset, "height", 2, (), height)
     # 27895 days of years of 365 after 1850-01-01.
     assert str(dataset["time"].values[0]) == "1926-06-05 12:00:00"
@@ -1393,7 +1395,7 @@ def test_shared_systems(tmp_path: Path, name: str) -> None:
     check(dataset, "lon", regular(-179.75, 0.5, 8), attrs=lon)
     check(dataset, "lat", regular(-89.75, 0.5, 6), attrs=LAT)
     expected = np.datetime64("1900-01-01", "ns") + np.arange(12) * np.timedelta64(30, "D")
-    check(dataset, "time", expected, attrs={"axis": "T"})
+    check(dataset, "time", expected, attrs=TIMES)
     assert dataset.attrs == shared["attributes"]
 
 

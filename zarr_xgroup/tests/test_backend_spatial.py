@@ -1193,8 +1193,8 @@ def test_two_grids_of_one_size_in_one_group(tmp_path: Path) -> None:
 
 LONGITUDE = {"axis": "X", "standard_name": "longitude", "units": "degrees_east"}
 LATITUDE = {"axis": "Y", "standard_name": "latitude", "units": "degrees_north"}
-EASTING = {"axis": "X", "standard_name": "projection_x_coordinate", "units": "metre"}
-NORTHING = {"axis": "Y", "standard_name": "projection_y_coordinate", "units": "metre"}
+EASTING = {"axis": "X", "standard_name": "projection_x_coordinate", "units": "m"}
+NORTHING = {"axis": "Y", "standard_name": "projection_y_coordinate", "units": "m"}
 
 
 def described(variable: xr.DataArray) -> dict[str, Any]:

@@ -10,10 +10,16 @@ import numpy as np
 import pyproj
 import pytest
 import xarray as xr
+import zarr
 from packaging.version import Version
 from zarr.storage import MemoryStore
 
-from zarr_xgroup import XGroupNameWarning, XGroupResolutionWarning, XGroupWarning
+from zarr_xgroup import (
+    XGroupNameWarning,
+    XGroupResolutionWarning,
+    XGroupWarning,
+    drop_conventions,
+)
 from zarr_xgroup.tests.builders import (
     XARRAY,
     Array,
@@ -200,7 +206,7 @@ def test_what_was_cut_is_read_again_by_both_engines(kind: str, place: Path) -> N
 
 # What attributes declare that is gone.
 
-REGULAR = {
+REGULAR: dict[str, dict[str, Any]] = {
     "time": {"abbreviation": "T", "coordinates": [{"values": {"regular": [0, 6]}, "unit": "h"}]},
     "lat": {"abbreviation": "Y", "coordinates": [{"values": {"regular": [44.5, -1.0]}}]},
     "lon": {"abbreviation": "X", "coordinates": [{"values": {"regular": [10.0, 0.5]}}]},
@@ -243,6 +249,116 @@ def test_a_regular_axis_of_one_value_is_a_scalar() -> None:
     dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(Group({"t": field}))))
     assert told == []
     assert dataset["time"].values.tolist() == 0
+
+
+# Standard names by units, and no fill values.
+
+
+def axes_in(**units: str) -> dict[str, Any]:
+    """Return axes of `REGULAR` with other units."""
+    return {
+        key: {**it, "coordinates": [{**it["coordinates"][0], "unit": units[key]}]}
+        for key, it in REGULAR.items()
+        if key in units
+    }
+
+
+ROTATED_POLE = (
+    'GEOGCRS["a",BASEGEOGCRS["b",DATUM["c",ELLIPSOID["GRS 1980",6378137,298.257222101,'
+    'LENGTHUNIT["metre",1]]]],DERIVINGCONVERSION["d",METHOD["PROJ ob_tran o_proj=longlat"],'
+    'PARAMETER["o_lat_p",43,ANGLEUNIT["degree",0.0174532925199433]]],CS[ellipsoidal,2],'
+    'AXIS["longitude",east,ANGLEUNIT["degree",0.0174532925199433]],'
+    'AXIS["latitude",north,ANGLEUNIT["degree",0.0174532925199433]]]'
+)
+
+
+@each_format
+@pytest.mark.parametrize(
+    ("identity", "is_named"),
+    [(None, True), ({"proj:code": "EPSG:4326"}, True), ({"proj:wkt2": ROTATED_POLE}, False)],
+)
+def test_longitudes_and_latitudes_are_named_by_their_units(
+    identity: dict[str, str] | None, is_named: bool, zarr_format: ZarrFormat
+) -> None:
+    system: dict[str, Any] = {"axes": axes_in(lat="degrees_north", lon="degreeE")}
+    if identity is not None:
+        system["id"] = identity
+    field = Array(np.ones((3, 4)), ("lat", "lon"), declaring("cs", cs={"crs": [system]}))
+    store = memory_store(build(Group({"t": field}), zarr_format))
+    dataset, _told = opened_with_warnings(xr.open_dataset, store)
+    names = {name: dataset[name].attrs.get("standard_name") for name in ("lat", "lon")}
+    assert names == (
+        {"lat": "latitude", "lon": "longitude"} if is_named else {"lat": None, "lon": None}
+    )
+
+
+def test_a_length_is_told_as_tools_read_it() -> None:
+    axes = axes_in(lat="metre", lon="US survey foot")
+    field = Array(np.ones((3, 4)), ("lat", "lon"), declaring("cs", cs={"crs": [{"axes": axes}]}))
+    dataset, _told = opened_with_warnings(xr.open_dataset, memory_store(build(Group({"t": field}))))
+    assert [dataset[name].attrs["units"] for name in ("lat", "lon")] == ["m", "US_survey_foot"]
+
+
+def test_an_array_is_named_only_where_a_convention_is_declared() -> None:
+    stored = Array(np.arange(3.0), ("lat",), {"units": "degrees_north"})
+    values = {"external": {"node": "lat"}}
+    cs = declaring("cs", cs={"crs": [{"axes": {"lat": {"coordinates": [{"values": values}]}}}]})
+    for attributes, name in (({}, None), (cs, "latitude")):
+        group = Group({"t": Array(np.ones(3), ("lat",), attributes), "lat": stored})
+        dataset, _told = opened_with_warnings(xr.open_dataset, memory_store(build(group)))
+        assert dataset["lat"].attrs.get("standard_name") == name
+
+
+def bounded() -> xr.Dataset:
+    """Return a field with regular, explicit and stored coordinates with boundaries."""
+    halves = {"boundaries": {"regular": [-0.5, 0.5]}}
+    values = {
+        "x": {"regular": [0.0, 1.0]},
+        "y": {"explicit": [0.0, 2.0, 5.0]},
+        "time": {"regular": [0.5, 1]},
+    }
+    sets: dict[str, dict[str, Any]] = {n: {"values": it, **halves} for n, it in values.items()}
+    sets["time"]["time"] = {"unit": "days", "epoch": "2001-01-01", "calendar": "noleap"}
+    axes = {name: {"coordinates": [it]} for name, it in sets.items()}
+    field = Array(
+        np.ones((2, 3, 4)), ("time", "y", "x"), declaring("cs", cs={"crs": [{"axes": axes}]})
+    )
+    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(Group({"t": field}))))
+    assert told == []
+    return dataset  # type: ignore[no-any-return]
+
+
+COMPUTED = [f"{name}{end}" for name in ("x", "y", "time") for end in ("", "_bounds")]
+
+
+def test_computed_coordinates_are_written_without_a_fill_value(place: Path) -> None:
+    dataset = bounded()
+    quietly(dataset.to_zarr, place / "s.zarr", consolidated=False, zarr_format=3)
+    quietly(dataset.isel(x=[1, 2]).to_zarr, place / "p.zarr", consolidated=False, zarr_format=3)
+    for name in ("s.zarr", "p.zarr"):
+        group = zarr.open_group(place / name, mode="r")
+        assert not [it for it in COMPUTED if "_FillValue" in group[it].attrs]
+
+
+@pytest.mark.parametrize("engine", ["netcdf4", "h5netcdf"])
+def test_netcdf_has_no_fill_value_of_computed_coordinates_either(
+    engine: Any, tmp_path: Path
+) -> None:
+    pytest.importorskip({"netcdf4": "netCDF4"}.get(engine, engine))
+    dataset = drop_conventions(bounded())
+    dataset.to_netcdf(tmp_path / "s.nc", engine=engine)
+    with xr.open_dataset(tmp_path / "s.nc", engine=engine, decode_cf=False) as written:
+        assert not [it for it in COMPUTED if "_FillValue" in written[it].attrs]
+
+
+def test_a_fill_value_that_is_declared_stays() -> None:
+    values = {"values": {"explicit": [1.0, -9.0]}, "attributes": {"_FillValue": -9.0}}
+    cs = {"crs": [{"axes": {"x": {"coordinates": [values]}}}]}
+    field = Array(np.ones(2), ("x",), declaring("cs", cs=cs))
+    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(Group({"t": field}))))
+    assert told == []
+    np.testing.assert_array_equal(dataset["x"].values, [1.0, np.nan])
+    assert dataset["x"].encoding["_FillValue"] == -9.0
 
 
 # What is stored elsewhere, and here again.

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from zarr_xgroup import check
 from zarr_xgroup.conventions.crs import (
     Crs,
+    cf_length,
     conflicting_grid_mapping,
     crs_in,
     is_geographic,
@@ -450,8 +451,8 @@ def named(standard_name: str, units: str | None) -> dict[str, str | None]:
         ("EPSG:4807", named("longitude", None), named("latitude", None)),  # in grads
         (
             "EPSG:32633",
-            named("projection_x_coordinate", "metre"),
-            named("projection_y_coordinate", "metre"),
+            named("projection_x_coordinate", "m"),
+            named("projection_y_coordinate", "m"),
         ),
         ("EPSG:4978", {}, {}),  # geocentric: no axis lies along the ground
         ("EPSG:5703", {}, {}),  # heights
@@ -466,6 +467,31 @@ def test_what_coordinates_along_x_and_y_are(
         assert found[axis]["axis"] == axis
         assert {key: found[axis].get(key) for key in expected} == expected
         assert expected or set(found[axis]) == {"axis"}
+
+
+@pytest.mark.parametrize(
+    ("unit", "expected"),
+    [
+        *((name, "m") for name in ("metre", "metres", "Meter", "meters", " METRES ", "1.0 metre")),
+        ("1000 metre", "km"),
+        ("0.3048 metre", "foot"),
+        ("0.304800609601219 metre", "US_survey_foot"),
+        ("US survey foot", "US_survey_foot"),
+        ("0.914398530744441 metre", "0.914398530744441 m"),
+        *((name, name) for name in ("degrees_east", "degree", "km", "", "per metre", "K")),
+    ],
+)
+def test_units_are_written_as_udunits_reads_them(unit: str, expected: str) -> None:
+    assert cf_length(unit) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "units"),
+    [("EPSG:2263", "US_survey_foot"), ("EPSG:2222", "foot"), ("EPSG:24382", "0.914398530744441 m")],
+)
+def test_coordinates_in_other_lengths(code: str, units: str) -> None:
+    found = Crs("proj:code", code).axis_attributes()
+    assert {it["units"] for it in found.values()} == {units}
 
 
 @pytest.mark.parametrize(
@@ -544,30 +570,30 @@ DIRECTED: dict[str, tuple[str, tuple[Any, Any], tuple[Any, Any]]] = {
     ),
     "X, Y": (
         WKT1_PROJECTED[:-1] + ',AXIS["X",EAST],AXIS["Y",NORTH]]',
-        (_EASTING, "metre"),
-        (_NORTHING, "metre"),
+        (_EASTING, "m"),
+        (_NORTHING, "m"),
     ),
-    "westing, southing": ("EPSG:2053", (_EASTING, "metre"), (_NORTHING, "metre")),
-    "southing, westing": ("EPSG:5513", (_EASTING, "metre"), (_NORTHING, "metre")),
+    "westing, southing": ("EPSG:2053", (_EASTING, "m"), (_NORTHING, "m")),
+    "southing, westing": ("EPSG:5513", (_EASTING, "m"), (_NORTHING, "m")),
     "easting, northing, both to the north": (
         "EPSG:3031",
-        (_EASTING, "metre"),
-        (_NORTHING, "metre"),
+        (_EASTING, "m"),
+        (_NORTHING, "m"),
     ),
     "X, Y, both to the north, and a height": (
         pyproj.CRS(3031).to_3d().to_wkt().replace("(E)", "X").replace("(N)", "Y"),
-        (_EASTING, "metre"),
-        (_NORTHING, "metre"),
+        (_EASTING, "m"),
+        (_NORTHING, "m"),
     ),
     "X, Y, in no direction": (
         WKT1_PROJECTED[:-1] + ',AXIS["X",OTHER],AXIS["Y",OTHER]]',
-        (_EASTING, "metre"),
-        (_NORTHING, "metre"),
+        (_EASTING, "m"),
+        (_NORTHING, "m"),
     ),
     "Y to the east": (
         WKT1_PROJECTED[:-1] + ',AXIS["Y",EAST],AXIS["X",NORTH]]',
-        (_EASTING, "metre"),
-        (_NORTHING, "metre"),
+        (_EASTING, "m"),
+        (_NORTHING, "m"),
     ),
     "p, q, both to the north": (
         pyproj.CRS(3031).to_wkt().replace("(E)", "p").replace("(N)", "q"),

@@ -474,8 +474,10 @@ def test_what_is_declared_of_own_coordinates_is_added_where_absent() -> None:
     dataset = dataset_of(members, {})
     assert set(dataset.data_vars) == {"sst"}
     assert dataset["time"].dt.day.values.tolist() == [27, 28, 29, 1]
-    assert dataset["time"].attrs == {"axis": "T", "bounds": "time_bounds"}
-    assert dataset["lat"].attrs == {"units": "degree_north", "axis": "Y"}
+    named = {"standard_name": "time"}
+    assert dataset["time"].attrs == {"axis": "T", "bounds": "time_bounds", **named}
+    lat = {"units": "degree_north", "axis": "Y", "standard_name": "latitude"}
+    assert dataset["lat"].attrs == lat
     assert dataset["row"].attrs == {"long_name": "row", "axis": "Y"}
     assert dataset["height"].attrs == {"positive": "up", "axis": "Z", "units": "m"}
     assert float(dataset["height"]) == 10.0

@@ -715,7 +715,7 @@ def test_arrays_that_differ_in_what_gdal_writes_are_told_apart() -> None:
     found = opened(xr.open_groups, memory_store(build(root)), assume_conventions="geozarr")
     first = [found[f"/g{number}"]["v"] for number in range(3)]
     assert [it["x"].values[0] for it in first] == [0.5, 0.5, X[0]]
-    assert [it["x"].attrs["units"] for it in first] == ["metre", "degrees_east", "metre"]
+    assert [it["x"].attrs["units"] for it in first] == ["m", "degrees_east", "m"]
 
 
 # Which tiles of a tile matrix an array has.

@@ -173,7 +173,7 @@ def test_it_has_the_attributes_that_all_declare() -> None:
 
     root = tree_of(ocean=described("ocean time"), ice=described("ice time"))
     tree = opened(xr.open_datatree, memory_store(build(root)))
-    assert tree["time"].attrs == {"axis": "T", "comment": "same"}
+    assert tree["time"].attrs == {"axis": "T", "comment": "same", "standard_name": "time"}
 
 
 @pytest.mark.parametrize("boundaries", [None, {"external": {"node": "/time_bnds"}}])
@@ -249,7 +249,7 @@ def test_without_decoding_both_are_the_same_numbers() -> None:
     for path in ("/", "ocean", "ice"):
         time = tree[path].to_dataset()["time"]
         assert time.values.tolist() == DAYS
-        assert time.attrs == {**UNITS, "axis": "T"}
+        assert time.attrs == {**UNITS, "axis": "T", "standard_name": "time"}
 
 
 def test_what_is_dropped_says_nothing() -> None:
