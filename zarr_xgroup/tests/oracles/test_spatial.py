@@ -266,7 +266,7 @@ def assert_described(coordinate: xr.DataArray, which: int, code: str | None) -> 
     assert coordinate.attrs["axis"] == "XY"[which]
     if code is not None:
         named = coordinate.attrs["standard_name"], coordinate.attrs["units"]
-        assert named == CODES[code][which] or named[1] == "metre"
+        assert named == CODES[code][which]
 
 
 def assert_on_the_map(array: xr.DataArray, oracle: Spatial, path: str) -> None:
