@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+import zarr_xgroup
 from zarr_xgroup import XGroupDimensionWarning
 from zarr_xgroup.tests.builders import (
     Array,
@@ -332,3 +333,26 @@ def calls_of(function: Callable[[], Any]) -> int:
     finally:
         sys.setprofile(before)
     return count
+
+
+def rules_broken(root: Group) -> set[tuple[str, str]]:
+    """Return the rules on grids and layouts that `check` finds broken, each with its place."""
+    mistakes = zarr_xgroup.check(memory_store(build(root))).mistakes
+    found = {(it.rule.name, str(it.place)) for it in mistakes}
+    return {it for it in found if it[0].startswith(("spatial/", "multiscales/"))}
+
+
+def test_check_knows_the_layouts_group_as_a_level() -> None:
+    members: dict[str, Group | Array] = {"v": of_shape(6, 12), "half": Group({"v": of_shape(3, 6)})}
+    root = pyramid(members, level("."), level("half", ".", [2, 2]), **ON_GROUP)
+    assert rules_broken(root) == set()
+
+
+def test_check_takes_the_attributes_that_an_open_takes() -> None:
+    # The transform and shape of the group are not those of arrays that items are about.
+    items = (
+        level("full", **ON_GROUP, **{"spatial:shape": [6, 12]}),
+        level("half", **said(20.0, 100.0, 200.0), **{"spatial:shape": [3, 6]}),
+    )
+    root = pyramid(arrays(), *items, **said(1.0), **BOXED, **{"spatial:shape": [60, 120]})
+    assert rules_broken(root) == set()
