@@ -88,7 +88,8 @@ def placed(
     """Return what follows from the transform of an array's grid.
 
     That is coordinates of the dimensions of which the group has none. Those it has stand, and are
-    compared.
+    compared; they are told to be along Y and X if they say so themselves, as another dimension may have
+    taken the place of the one that was meant.
 
     Parameters
     ----------
@@ -107,7 +108,7 @@ def placed(
         return array.found(crs=crs)
     declared = list(grid.computed(transform, dims, dict.fromkeys(dims, False)))
     return array.found(
-        *grid.real_coordinates(own, dims),
+        *grid.real_coordinates(grid.telling(dims), dims),
         *(it for it in declared if it.name not in own),
         crs=crs,
         geotransform=None if own else transform.beside_coordinates(array.sizes[d] for d in dims),

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 import xarray as xr
+from zarr.storage import MemoryStore
 
 from zarr_xgroup import XGroupDimensionWarning, XGroupResolutionWarning
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
+    ZarrFormat,
     build,
     coordinate,
     declaring,
@@ -16,7 +18,15 @@ from zarr_xgroup.tests.builders import (
     opened_with_warnings,
     recorded,
 )
-from zarr_xgroup.tests.test_assume import STAC, X, Y, assuming, band, told_when_assuming
+from zarr_xgroup.tests.test_assume import (
+    GEOTRANSFORM,
+    STAC,
+    X,
+    Y,
+    assuming,
+    band,
+    told_when_assuming,
+)
 
 
 @pytest.mark.parametrize("dims", [("X", "Y"), ("x", "Y"), ("X", "y")])
@@ -127,3 +137,30 @@ def test_a_coordinate_of_the_group_stands_beside_the_first_version_of_proj() -> 
     assert dataset["x"].values.tolist() == [1.0, 2.0, 3.0]
     assert dataset["y"].values.tolist() == CENTRES["y"]
     assert "/a#/attributes/proj:transform" in str(told)
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("convention", ["proj", "geozarr"])
+def test_another_dimension_in_the_place_of_x_is_not_along_x(
+    zarr_format: ZarrFormat, convention: str
+) -> None:
+    written = {"proj:transform": None, "GeoTransform": GEOTRANSFORM}
+    grid = band(**(written if convention == "geozarr" else {}))
+    dataset = assuming(convention, root=Group({"b02": grid}), zarr_format=zarr_format).load()
+    swapped = dataset.assign_coords(k=("x", np.arange(4.0))).swap_dims(x="k")
+    store = MemoryStore()
+    swapped.to_zarr(store, consolidated=False, zarr_format=zarr_format)
+    dataset, told = recorded(xr.open_dataset, store, engine="xgroup", assume_conventions=convention)
+    assert dataset["k"].attrs == {}
+    assert dataset["k"].values.tolist() == [0.0, 1.0, 2.0, 3.0]
+    assert [dataset[name].attrs["axis"] for name in "xy"] == ["X", "Y"]
+    (text,) = [str(it) for it in told if isinstance(it, XGroupResolutionWarning)]
+    assert "gives other coordinates than /k; the latter were used" in text
+
+
+def test_coordinates_that_say_themselves_along_which_axis_they_are() -> None:
+    columns, rows = Array(X, ("c",), {"axis": "X"}), Array(Y, ("r",), {"axis": "Y"})
+    root = Group({"b02": Array(np.ones((3, 4)), ("r", "c"), STAC), "c": columns, "r": rows})
+    dataset = assuming("proj", root=root)
+    names = [dataset[name].attrs["standard_name"] for name in "cr"]
+    assert names == ["projection_x_coordinate", "projection_y_coordinate"]
