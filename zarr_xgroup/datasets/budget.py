@@ -13,7 +13,7 @@ Pure.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -144,9 +144,13 @@ def _indexed(readings: Iterable[GroupReading]) -> Iterator[Coordinate]:
     for reading in readings:
         if reading.like is not None:
             continue  # it has the same ones
+        own = {array.node.name: array.node for array in reading.arrays}
         for array in reading.arrays:
             for coordinate in _attached(array):
                 yield from _along_themselves(coordinate)
+                if (bounds := coordinate.bounds) is not None and bounds.name in own:
+                    stored = Stored(own[bounds.name], bounds.source.dims)
+                    yield replace(bounds, source=stored)
 
 
 def _attached(array: ArrayReading) -> Iterator[Coordinate]:

@@ -92,7 +92,8 @@ class Builder:
                 repeated[variable.name] = variable.rival.own
                 continue
             problem = self._fetched(variable)
-            if isinstance(problem, XGroupStoreError):
+            is_needed = not (variable.is_own and variable.is_compared)
+            if isinstance(problem, XGroupStoreError) and is_needed:
                 is_whole = bool(self._wishes.whole(variable))
                 findings.extend(_unread(plan.node, variable, problem, is_whole=is_whole))
                 if is_whole:
@@ -214,7 +215,13 @@ def _told(contradictions: Iterable[_Contradiction]) -> Iterator[Finding]:
         message = _(
             "its metadata declare other values of dimension {dim!r} than {own} has; the latter "
             "were used"
-        ).format(dim=it.own.name, own=it.own.stored)
+        )
+        if it.own.bounds_of:
+            message = _(
+                "its metadata declare other values of dimension {dim!r} than {own} are boundaries "
+                "of; the latter were used, and no values"
+            )
+        message = message.format(dim=it.own.bounds_of or it.own.name, own=it.own.stored)
         yield Finding(Kind.CHOICE, message, (str(it.referrer),), it.referrer)
     for (referrer, place), arrays in placed.items():
         message = _(
@@ -227,9 +234,14 @@ def _told(contradictions: Iterable[_Contradiction]) -> Iterator[Finding]:
 def _without_contradicted(
     planned: Mapping[str, PlannedVariable], contradicted: Collection[str]
 ) -> Iterator[tuple[str, PlannedVariable]]:
-    """Yield planned variables without boundaries that are declared for other values."""
+    """Yield planned variables without what is declared that is not of the group's own values.
+
+    That is boundaries of other values than a coordinate has, and values of other boundaries.
+    """
+    own = (planned[name] for name in contradicted)
+    unbounded = {variable.bounds_of for variable in own}
     for name, variable in planned.items():
-        if variable.bounds_of in contradicted:
+        if name in unbounded or variable.bounds_of in contradicted:
             continue
         bounds = planned.get(str(variable.attributes.get("bounds")))
         is_declared = bounds is not None and bounds.bounds_of == name

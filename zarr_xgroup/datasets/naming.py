@@ -553,10 +553,21 @@ class _Naming:
         attributes = dict(coordinate.attributes)
         if coordinate.bounds is not None:
             attributes["bounds"] = self._add(coordinate.bounds, referrer)
+            self._compare_own_bounds(attributes["bounds"], name)
         self._variables[name].add({**attributes, **self._terms(coordinate, referrer)})
         if coordinate.crs is not None:
             self._located.setdefault(name, (coordinate.crs, referrer))
         return name
+
+    def _compare_own_bounds(self, bounds: str, name: str) -> None:
+        """Have boundaries of the group's own compared with those declared of numbers that make an index.
+
+        Whoever cuts data, drops the coordinate and writes them leaves boundaries of other numbers.
+        """
+        own, declared = self._variables[bounds], self._variables[name]
+        is_computed = isinstance(declared.source, Computed | Literal) and declared.dims == (name,)
+        if own.is_own and own.claims and is_computed and not self._budget.leaves_out(own.source):
+            own.bounds_of = name
 
     def _own_name(self, coordinate: Coordinate) -> str | None:
         """Return the name of the group's own array that a coordinate is, if it can serve as such."""

@@ -76,8 +76,8 @@ class PlannedVariable(msgspec.Struct, frozen=True, eq=False):
     claims : tuple of tuple
         Other values that metadata declare for it, with the array that does: only compared.
     bounds_of : str
-        Set for boundaries that were declared along with claims: the coordinate that these are
-        about. They are left out if it has other values.
+        Set for boundaries of which only these, or only the coordinate that is named here, are declared,
+        and the other one is the group's own: what is declared is left out if it is not of the other one.
     rewritten : mapping of str to str
         Attributes in which paths were replaced by names.
     of_times : mapping of str
@@ -108,6 +108,11 @@ class PlannedVariable(msgspec.Struct, frozen=True, eq=False):
     of_times: Mapping[str, Any] = msgspec.field(default_factory=dict)
     is_time: bool = False
     has_declared_decoding: bool = False
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether it is read to be compared, though xarray reads no index of it."""
+        return self.rival is not None or (self.is_own and bool(self.bounds_of))
 
     @property
     def stored(self) -> Node | None:

@@ -50,8 +50,7 @@ class Wishes:
         """Return whether all of a variable will be read, or its ends; None if nothing will."""
         if planned.name in self.dropped or planned.stored is None:
             return None
-        is_compared = planned.rival is not None
-        if self.for_indexes and (is_compared or planned.dims == (planned.name,)):
+        if self.for_indexes and (planned.is_compared or planned.dims == (planned.name,)):
             return True
         by_name = isinstance(self.decode_times, Mapping)
         times = self.decode_times.get(planned.name, True) if by_name else self.decode_times

@@ -7,17 +7,22 @@ import numpy as np
 import pytest
 import xarray as xr
 from packaging.version import Version
+from zarr.storage import MemoryStore
 
 from zarr_xgroup import XGroupNameWarning, XGroupResolutionWarning, XGroupWarning
+from zarr_xgroup.datasets import budget
 from zarr_xgroup.tests.builders import (
     HAS_INDEX_OPTION,
     XARRAY,
     Array,
     Group,
+    ZarrFormat,
     build,
+    contents_of,
     declaring,
     memory_store,
     opened_with_warnings,
+    oracle,
     recording_store,
 )
 
@@ -310,3 +315,91 @@ def test_one_transform_of_several_groups_is_told_of_in_each() -> None:
     contents |= {key.replace("g/", "h/", 1): it for key, it in contents.items()}
     _tree, told = opened_with_warnings(xr.open_groups, memory_store(contents))
     assert [str(it)[:12] for it in told] == ["Array /g/a: ", "Array /h/a: "]
+
+
+# Boundaries that were written again without what they bound.
+
+
+def written_again(cut: slice, zarr_format: ZarrFormat, **of_set: Any) -> MemoryStore:
+    """Return a store of what was opened with declared coordinates, cut, and written without them."""
+    axes = {"u": {"coordinates": [{"boundaries": {"regular": [-5.0, 5.0]}, **of_set}]}}
+    declared = declaring("cs", cs={"crs": [{"axes": axes}]})
+    store = memory_store(build(Group({"a": Array(np.arange(6.0), ("u",), declared)}), zarr_format))
+    dataset, told = opened_with_warnings(xr.open_dataset, store)
+    assert told == []
+    again = MemoryStore()
+    kept = dataset.load().isel(u=cut).drop_vars("u")
+    kept.to_zarr(again, consolidated=False, zarr_format=zarr_format)
+    return again
+
+
+DAYS = {"unit": "days", "epoch": "2000-01-01"}
+REGULAR: list[dict[str, Any]] = [
+    {"values": {"regular": [100.0, 10.0]}},
+    {"values": {"regular": [0, 10]}, "time": DAYS},
+    {"values": {"regular": [0, 10]}, "time": {**DAYS, "calendar": "noleap"}},
+]
+
+
+@needs_writing
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("of_set", REGULAR, ids=str)
+@pytest.mark.parametrize("cut", [slice(2, 5), slice(1, None), slice(None, None, 2)], ids=str)
+def test_boundaries_of_other_values_stand_alone(
+    zarr_format: ZarrFormat, of_set: dict[str, Any], cut: slice
+) -> None:
+    store = written_again(cut, zarr_format, **of_set)
+    theirs = oracle(xr.open_dataset, store, consolidated=False)
+    for function in (xr.open_dataset, xr.open_datatree):
+        found, (told,) = opened_with_warnings(function, store)
+        assert set(found.coords) == {"u_bounds"}
+        np.testing.assert_array_equal(found["u_bounds"].values, theirs["u_bounds"].values)
+        assert str(told) == (
+            "Array /a: its metadata declare other values of dimension 'u' than /u_bounds are "
+            "boundaries of; the latter were used, and no values"
+        )
+
+
+@needs_writing
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize(
+    "of_set", [*REGULAR, {"values": {"explicit": [1, 2, 3, 5, 7, 8]}}], ids=str
+)
+def test_boundaries_of_the_values_that_are_declared_stay_theirs(
+    zarr_format: ZarrFormat, of_set: dict[str, Any]
+) -> None:
+    store = written_again(slice(None), zarr_format, **of_set)
+    dataset, told = opened_with_warnings(xr.open_dataset, store)
+    assert told == []
+    assert dataset["u"].sizes == {"u": 6}
+    assert "u" in dataset.indexes
+    assert "u_bounds" in dataset.coords
+
+
+@needs_writing
+def test_boundaries_are_read_only_to_be_compared() -> None:
+    contents = contents_of(written_again(slice(2, 5), 3, **REGULAR[0]))
+    store = recording_store(contents)
+    opened_with_warnings(xr.open_dataset, store)
+    assert [*store.chunk_gets] == ["u_bounds/c/0/0"]
+    # What cannot be read is not compared, and costs nothing else.
+    broken = memory_store(contents | {"u_bounds/c/0/0": b"broken"})
+    dataset, told = opened_with_warnings(xr.open_dataset, broken)
+    assert (set(dataset.coords), told) == ({"u", "u_bounds"}, [])
+    if HAS_INDEX_OPTION:
+        store.gets.clear()
+        opened_with_warnings(xr.open_dataset, store, create_default_indexes=False)
+        assert not store.chunk_gets
+
+
+def test_boundaries_in_too_many_chunks_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "MOST_CHUNKS", 2)
+    edges = Array(np.zeros((6, 2)), ("u", "bounds"), chunks=(1, 1))
+    values = {"values": {"regular": [100.0, 10.0]}, "boundaries": {"regular": [-5.0, 5.0]}}
+    declared = declaring("cs", cs={"crs": [{"axes": {"u": {"coordinates": [values]}}}]})
+    root = Group({"a": Array(np.arange(6.0), ("u",), declared), "u_bounds": edges})
+    store = recording_store(build(root))
+    dataset, told = opened_with_warnings(xr.open_dataset, store)
+    assert told == []
+    assert "u" in dataset.indexes
+    assert not store.chunk_gets
