@@ -68,7 +68,10 @@ def told_place(place: str) -> str:
 
 
 def _told_bare(link: str) -> str:
-    return redact(_BARE_QUERY.sub("", _AT.split(link)[-1]))
+    *before, rest = _AT.split(link)
+    if any(map(_BARE_QUERY.search, before)):
+        return "..."  # a password with such letters, or a query with an @: both may be secret
+    return redact(_BARE_QUERY.sub("", rest))
 
 
 def _told_path(path: str) -> str:
@@ -185,7 +188,11 @@ def _next(places: list[int], begin: int, text: str) -> int:
 
 
 def _without_query(url: re.Match[str]) -> str:
-    return url[0] if url["url"].lower().startswith("file:") else url["url"]
+    if url["url"].lower().startswith("file:"):
+        return url[0]
+    query = url[0].removeprefix(url["url"])
+    # What ends a clause of the text around it is kept.
+    return url["url"] + query[len(query.rstrip("),.;")) :]
 
 
 class RedactedError(Exception):

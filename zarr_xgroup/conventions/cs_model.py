@@ -157,6 +157,8 @@ _EXPLICIT: Schema = {
 class _ValuesModel(_CsModel, frozen=True, kw_only=True):
     """An object that gives values in one of several ways."""
 
+    elsewhere: ClassVar[tuple[str, ...]] = ("external",)
+
     @classmethod
     def member(cls, fragment: Fragment, key: str) -> Fragment | None:
         """Return a member; ``external`` is spelled ``{"ref": {"external": ...}}``, too."""

@@ -18,9 +18,9 @@ thousand arrays is one model.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, ClassVar, Literal, Self, TypeAlias, get_type_hints
 
 import msgspec
@@ -260,9 +260,12 @@ class Text(Kind):
             reader.object_to(value, reason, remedy, rule=self.rule, severity=severity, is_used=True)
         return value.value
 
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(it.lower() if self.any_case else it for it in self.one_of)
+
     def _is_known(self, text: str) -> bool:
-        names = [it.lower() for it in self.one_of] if self.any_case else self.one_of
-        return (text.lower() if self.any_case else text) in names
+        return (text.lower() if self.any_case else text) in self._known
 
     def _names(self) -> str:
         few = self.one_of[:_NAMED]
@@ -516,6 +519,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     spelling: ClassVar[Rule]
     #: Keys that may stand there besides and say nothing about coordinates.
     others: ClassVar[frozenset[str]] = frozenset()
+    #: Keys that real stores write elsewhere, too: `member` finds them.
+    elsewhere: ClassVar[tuple[str, ...]] = ()
     #: Fields of which exactly one has to be there, and what may be written.
     exactly_one: ClassVar[tuple[str, ...]] = ()
     example: ClassVar[str] = ""
@@ -530,45 +535,48 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
         """Read an object."""
         reader = Reader(cls.form, cls.spelling)
         found = {}
-        known = fields_of(cls)
-        spelt = cls._told_of_spelling(fragment, reader)
-        for name, field in known.items():
-            value = cls.member(fragment, field.key)
-            if value is not None:
-                result = field.kind.read(value, field, reader)
+        members = fragment.as_object()
+        for name, field in fields_of(cls).items():
+            if field.key in members or field.key in cls.elsewhere:
+                value = cls.member(fragment, field.key)
+                result = UNUSABLE if value is None else field.kind.read(value, field, reader)
                 if result is not UNUSABLE:
                     found[name] = result
-            elif not field.is_lacking(fragment):
-                cls._told_of_null(fragment, field, reader)
-            elif field.key not in spelt:
-                place = Fragment(fragment.node, (*fragment.keys, field.key), None)
-                reader.object_to(place, _("is missing"), field=field, rule=cls.required)
+        spelt = cls._told_of_spelling(fragment, reader)
+        cls._told_of_missing(fragment, reader, spelt)
         if not cls._has_exactly_one(fragment, reader, spelt):
             found = {name: value for name, value in found.items() if name not in cls.exactly_one}
         return cls(keys=fragment.keys, wrong=tuple(reader.wrong), **found)
 
     @classmethod
-    def _told_of_spelling(cls, fragment: Fragment, reader: Reader) -> set[str]:
+    def _told_of_spelling(cls, fragment: Fragment, reader: Reader) -> Collection[str]:
         """Take down keys that were probably meant to be others; return these."""
-        known = {field.key for field in fields_of(cls).values()}
-        spelt = misspelt(fragment.as_object(), known, cls.others)
+        spelt = misspelt(fragment.as_object(), _keys_of(cls), cls.others)
         for key, meant in spelt.items():
             reader.misspelt(Fragment(fragment.node, (*fragment.keys, key), None), meant)
-        return set(spelt.values())
+        return spelt.values()
 
     @classmethod
-    def _told_of_null(cls, fragment: Fragment, field: Field, reader: Reader) -> None:
-        """Take down a member that may be missing, but is null, which reads as the same."""
-        if field.key in fragment.value and cls.member(fragment, field.key) is None:
+    def _told_of_missing(cls, fragment: Fragment, reader: Reader, spelt: Collection[str]) -> None:
+        """Take down members that have to be there, and null, which reads as if there were none."""
+        for field in fields_of(cls).values():
+            is_null = field.key in fragment.value and fragment.value[field.key] is None
+            if not (is_null or field.member.required) or cls.member(fragment, field.key):
+                continue
             place = Fragment(fragment.node, (*fragment.keys, field.key), None)
-            reason, remedy = _("is null, which means nothing"), _("leave it out")
-            reader.object_to(place, reason, remedy, severity="warning", is_used=True)
+            if field.is_lacking(fragment):
+                if field.key not in spelt:
+                    reader.object_to(place, _("is missing"), field=field, rule=cls.required)
+            elif is_null:
+                reason, remedy = _("is null, which means nothing"), _("leave it out")
+                reader.object_to(place, reason, remedy, severity="warning", is_used=True)
 
     @classmethod
-    def _has_exactly_one(cls, fragment: Fragment, reader: Reader, spelt: set[str]) -> bool:
+    def _has_exactly_one(cls, fragment: Fragment, reader: Reader, spelt: Collection[str]) -> bool:
         """Tell whether an object has one of the members that exclude each other; else take it down."""
         given = [key for key in cls.exactly_one if cls.member(fragment, key) is not None]
-        if not cls.exactly_one or len(given) == 1 or (not given and spelt & {*cls.exactly_one}):
+        is_spelt = not given and any(key in cls.exactly_one for key in spelt)
+        if not cls.exactly_one or len(given) == 1 or is_spelt:
             return True
         reason = _("must have exactly one of {kinds}").format(kinds=", ".join(cls.exactly_one))
         reader.object_to(fragment, reason, such_as(cls.example))
@@ -678,3 +686,8 @@ def fields_of(model: type[Model]) -> Mapping[str, Field]:
             member = next((it for it in said if isinstance(it, Member)), Member())
             found[name] = Field(member.key or name, kinds[0], member)
     return found
+
+
+@cache
+def _keys_of(model: type[Model]) -> frozenset[str]:
+    return frozenset(field.key for field in fields_of(model).values())

@@ -61,9 +61,9 @@ class ProjObject(Kind):
         if not isinstance(value.value, OBJECT):
             code = code_of(value.value)
             example = f'{{"proj:code": "{code}"}}' if code else _EXAMPLE
-            reason = got(_("a proj object such as {example}"), value.value).format(example=_EXAMPLE)
+            expected = _("a proj object such as {example}").format(example=_EXAMPLE)
             remedy = _("write {example}").format(example=example)
-            reader.object_to(value, reason, remedy, rule=OBJECT_OF_PROJ)
+            reader.object_to(value, got(expected, value.value), remedy, rule=OBJECT_OF_PROJ)
             return UNUSABLE
         for key, meant in misspelt(value.value, CRS_KEYS, ("name", "type", "description")).items():
             reader.misspelt(Fragment(value.node, (*value.keys, key), None), meant)

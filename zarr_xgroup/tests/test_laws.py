@@ -17,6 +17,7 @@ from zarr.storage import StorePath
 
 from zarr_xgroup import XGroupMetadataError, XGroupMetadataWarning, XGroupStoreError
 from zarr_xgroup.metadata.documents import CONSOLIDATED_V2, NODE_KEYS
+from zarr_xgroup.redaction import redact
 from zarr_xgroup.tests.builders import (
     HAS_INDEX_OPTION,
     SAMPLE,
@@ -465,7 +466,8 @@ def test_an_array_that_zarr_cannot_use_is_left_out_alone(
             "attributes": json.loads(broken[f"{path}/.zattrs"]),
             "node_type": "array",
         }
-    text = f"Node /{path} was left out: {reason_of_zarr(document)}"
+    # Newer versions of zarr name pages, with a fragment: that may be a secret, for all we know.
+    text = redact(f"Node /{path} was left out: {reason_of_zarr(document)}")
     warning = check_left_out(intact, broken, text, path)
     assert isinstance(warning.error, XGroupMetadataError)
     assert warning.error.__cause__ is not None
