@@ -168,6 +168,7 @@ class _Explaining:
                     names,
                     missing.get(reading.node, ()) if is_data else (),
                     self._crs(reading, planned, variables) if is_data else None,
+                    _declared_times(planned),
                 )
             )
         roles = self._roles(variables)
@@ -199,7 +200,7 @@ class _Explaining:
         bounds = (name for key in _BOUNDS for name in self._named(planned, key))
         said = roles.get(planned.name, [])
         is_crs = isinstance(source, Literal) and not planned.dims and bool(said)
-        texts = said if is_crs else [described(source), _declared_times(planned), *said]
+        texts = said if is_crs else [described(source), *said]
         return FoundCoordinate(
             planned.name,
             planned.dims,

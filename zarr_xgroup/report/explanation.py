@@ -191,6 +191,8 @@ class FoundArray:
         Its dimensions along which there is no coordinate.
     crs : FoundCrs or None
         Its coordinate reference system.
+    times : str
+        In words: which times it is because the arrays that refer to it declare them; "" if none.
     """
 
     path: str
@@ -202,6 +204,7 @@ class FoundArray:
     coordinates: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     crs: FoundCrs | None = None
+    times: str = ""
 
     @property
     def name(self) -> str:

@@ -204,8 +204,8 @@ class _Folding:
             for it in self._references[array.path]
         )
         if array.is_coordinate:
-            return (*own, references, self._kinds(array.path))
-        facts = (array.dims, array.coordinates, array.missing, array.crs)
+            return (*own, references, self._kinds(array.path), array.times)
+        facts = (array.dims, array.coordinates, array.missing, array.crs, array.times)
         conventions = tuple((it.name, it.name in own) for it in array.conventions)
         return (*facts, conventions, references, self._kinds(array.path))
 

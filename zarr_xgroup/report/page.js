@@ -666,7 +666,7 @@
       section("problems", [...problems, ...hints], aboutProblem),
       facts([
         [texts.dimensions, text(sizes(found))],
-        [texts.type, text(found.dtype)],
+        [texts.type, text([found.dtype, found.times].filter(Boolean).join("; "))],
         [texts.crs, found.crs === null ? null : aboutCrs(found.crs)],
         [texts.missing, found.missing.length === 0 ? null : text(found.missing.join(", "))],
         [texts.group, link(parent)],

@@ -370,6 +370,7 @@ class _Drawing:
             declared[convention.declared_in].append(convention)
         facts += [_conventions(names, path, array) for path, names in declared.items()]
         facts += [] if array.crs is None else [_crs(array.crs)]
+        facts += [said(array.times)] if array.times else []
         if facts:
             yield said(f" {self._guides.dot} ").join(facts)
 
