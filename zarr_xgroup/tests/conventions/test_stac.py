@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import xarray as xr
-from zarr.storage import MemoryStore
 
 from zarr_xgroup import XGroupDimensionWarning, XGroupResolutionWarning
 from zarr_xgroup.tests.builders import (
@@ -144,12 +143,15 @@ def test_a_coordinate_of_the_group_stands_beside_the_first_version_of_proj() -> 
 def test_another_dimension_in_the_place_of_x_is_not_along_x(
     zarr_format: ZarrFormat, convention: str
 ) -> None:
-    written = {"proj:transform": None, "GeoTransform": GEOTRANSFORM}
-    grid = band(**(written if convention == "geozarr" else {}))
-    dataset = assuming(convention, root=Group({"b02": grid}), zarr_format=zarr_format).load()
-    swapped = dataset.assign_coords(k=("x", np.arange(4.0))).swap_dims(x="k")
-    store = MemoryStore()
-    swapped.to_zarr(store, consolidated=False, zarr_format=zarr_format)
+    # As it is written after `swap_dims(x="k")`.
+    said = STAC if convention == "proj" else {"proj:epsg": 32632, "GeoTransform": GEOTRANSFORM}
+    members = {
+        "b02": Array(np.ones((3, 4)), ("y", "k"), {**said, "coordinates": "x"}),
+        "k": coordinate("k", np.arange(4.0)),
+        "x": Array(X, ("k",), {"axis": "X"}),
+        "y": coordinate("y", Y),
+    }
+    store = memory_store(build(Group(members), zarr_format))
     dataset, told = recorded(xr.open_dataset, store, engine="xgroup", assume_conventions=convention)
     assert dataset["k"].attrs == {}
     assert dataset["k"].values.tolist() == [0.0, 1.0, 2.0, 3.0]
