@@ -19,6 +19,13 @@ T = TypeVar("T", xr.Dataset, xr.DataArray, xr.DataTree)
 
 _CHOICES = ("keep", "drop", "json")
 
+#: Names that no attribute of a netCDF file can have: xarray writes the first one to Zarr, HDF5 and
+#: netCDF the others.
+_RESERVED = frozenset(
+    {"_ARRAY_DIMENSIONS", "CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST"}
+    | {"_Netcdf4Dimid", "_Netcdf4Coordinates", "_nc3_strict", "_NCProperties"}
+)
+
 #: The integers that an attribute in a netCDF file can hold.
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
@@ -42,15 +49,17 @@ def drop_conventions(data: T, *, assume_conventions: str | Iterable[str] | None 
     ``cs``, ``geolocation``, ``uom``, ``multiscales``, attributes that begin with ``spatial:`` or
     ``proj:``, those with references of `ref`, ``crs`` of a group if it is an object, what plug-ins
     own, and their items of ``zarr_conventions``: each if the variable, its Dataset (the group), or,
-    in a tree, any of its parents as far as prefixes are concerned, declares the convention.
+    as far as prefixes are concerned, a group above declares the convention. What is left and
+    netCDF cannot hold becomes JSON text, as by the option.
 
     Parameters
     ----------
     data : xarray.Dataset, xarray.DataArray or xarray.DataTree
         Left as it is. A DataArray no longer knows what its group declared.
     assume_conventions : str or iterable of str, optional
-        Names of conventions that count as declared: those that the data were opened with, or that a
-        group declared which is no longer there.
+        Names of conventions that count as declared: those that the group of a DataArray declared, or
+        that a Dataset no longer knows after it was computed with. What it was opened with, and what groups
+        above declared, a Dataset keeps in its ``encoding``.
 
     Returns
     -------
@@ -78,10 +87,11 @@ def drop_conventions(data: T, *, assume_conventions: str | Iterable[str] | None 
     if isinstance(copied, xr.DataTree):
         _drop_in_tree(copied, assumed)
     elif isinstance(copied, xr.Dataset):
-        settle([copied], "drop", [], assumed)
+        _drop_in_groups([copied], [], assumed)
     else:
         variables = [copied.variable, *(it.variable for it in copied.coords.values())]
         _drop_in_variables(variables, {it for it in _known() if it.name in assumed}, set())
+        _fit_for_netcdf(variables)
     result: T = copied
     return result
 
@@ -105,31 +115,61 @@ def settle(
     assumed : collection of str
         The names of conventions that count as declared.
     """
+    groups = [
+        attributes
+        for attributes in (*above, *(dataset.attrs for dataset in datasets))
+        if CONVENTIONS_KEY in attributes
+    ]
+    upwards = {it for it in _known() if any(map(it.is_declared, groups))}
     if how == "drop":
-        groups = [*above, *(dataset.attrs for dataset in datasets)]
-        upwards = {it for it in _known() if any(map(it.is_declared, groups))}
-        used = {
-            handler
-            for dataset in datasets
-            for variable in dataset.variables.values()
-            for handler in _declared(variable.attrs)
-        }
-        for dataset in datasets:
-            near = {it for it in _known() if it.name in assumed} | _declared(dataset.attrs)
-            _drop_in_variables(dataset.variables.values(), near, upwards)
-            dataset.attrs = _without(dataset.attrs, near | used, upwards)
-    elif how == "json":
-        for dataset in datasets:
-            dataset.attrs = dict(_as_json(dataset.attrs))
-            for variable in dataset.variables.values():
-                variable.attrs = dict(_as_json(variable.attrs))
+        _drop(datasets, upwards, assumed)
+    for dataset in datasets:
+        if how == "keep":
+            _remember(dataset, upwards, assumed)
+            continue
+        dataset.attrs = dict(_as_json(dataset.attrs))
+        _fit_for_netcdf(dataset.variables.values())
+
+
+def _drop(
+    datasets: Collection[xr.Dataset], upwards: set[Handler], assumed: Collection[str]
+) -> None:
+    """Drop the attributes of conventions; `upwards` are those that groups anywhere above declare."""
+    used = {
+        handler
+        for dataset in datasets
+        for variable in dataset.variables.values()
+        for handler in _declared(variable.attrs)
+    }
+    for dataset in datasets:
+        near = {it for it in _known() if it.name in assumed} | _declared(dataset.attrs)
+        _drop_in_variables(dataset.variables.values(), near, upwards)
+        dataset.attrs = _without(dataset.attrs, near | used, upwards)
+
+
+def _remember(dataset: xr.Dataset, upwards: set[Handler], assumed: Collection[str]) -> None:
+    """Take down which conventions count for a group without its saying so, for `drop_conventions`."""
+    above = sorted(it.name for it in upwards - _declared(dataset.attrs))
+    if above or assumed:
+        dataset.encoding[CONVENTIONS_KEY] = {"above": above, "assumed": sorted(assumed)}
+
+
+def _drop_in_groups(
+    datasets: Collection[xr.Dataset], above: Collection[Mapping[str, Any]], assumed: Iterable[str]
+) -> None:
+    """Drop the attributes of groups, as their open would have done that took down what counts."""
+    known: list[Mapping[str, Any]] = [it.encoding.pop(CONVENTIONS_KEY, {}) for it in datasets]
+    names = {name for it in known for name in it.get("above", ())}
+    declared = {CONVENTIONS_KEY: [{"name": name} for name in sorted(names)]}
+    counting = {*assumed, *(name for it in known for name in it.get("assumed", ()))}
+    settle(datasets, "drop", [*above, declared], counting)
 
 
 def _drop_in_tree(tree: xr.DataTree, assumed: Collection[str]) -> None:
     """Drop the attributes of all nodes of a tree that is nobody else's."""
     datasets = {node.path: node.to_dataset(inherit=False) for node in tree.subtree}
     above: list[Any] = [parent.attrs for parent in tree.parents]
-    settle(list(datasets.values()), "drop", above, assumed)
+    _drop_in_groups(datasets.values(), above, assumed)
     for node in tree.subtree:
         node.dataset = datasets[node.path]
 
@@ -181,9 +221,24 @@ def _without_declarations(written: Any, dropped: Collection[Handler]) -> Any:
     return [item for item in written if is_other(item)] if isinstance(written, list) else written
 
 
-def _as_json(attributes: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield attributes as netCDF can hold them: what it cannot as JSON text."""
+def _fit_for_netcdf(variables: Iterable[xr.Variable]) -> None:
+    """Make attributes such that netCDF can hold them, and truth values, too."""
+    for variable in variables:
+        variable.attrs = dict(_as_json(variable.attrs))
+        if variable.dtype == bool:
+            variable.attrs.pop(
+                "dtype", None
+            )  # where it is absent xarray writes integers and says so
+
+
+def _as_json(attributes: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
+    """Yield attributes as netCDF can hold them: what it cannot as JSON text.
+
+    Names that its libraries keep for themselves are left out: they say how a file stores dimensions.
+    """
     for key, value in attributes.items():
+        if key in _RESERVED:
+            continue
         yield key, value if _fits_netcdf(value) else json.dumps(value, default=str)
 
 

@@ -1,6 +1,7 @@
 """What becomes of the attributes of conventions, and files of netCDF, which hold no objects."""
 
 import json
+import pickle
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -78,9 +79,9 @@ def test_by_default_all_stay() -> None:
 def test_dropped_is_what_coordinates_say() -> None:
     scene = whole("scene", convention_attrs="drop")
     assert scene.attrs == {
-        "zarr_conventions": [{"name": "license"}],
+        "zarr_conventions": '[{"name": "license"}]',
         "title": "a scene",
-        "nested": {"list": [1, None]},
+        "nested": '{"list": [1, null]}',
     }
     assert scene["x"].values.tolist() == [500_005.0, 500_015.0, 500_025.0]
     assert scene["spatial_ref"].attrs["grid_mapping_name"] == "transverse_mercator"
@@ -96,7 +97,7 @@ def test_dropped_is_what_coordinates_say() -> None:
 
 def test_what_nobody_declares_stays() -> None:
     dataset = whole("undeclared", convention_attrs="drop")
-    assert dataset["t"].attrs == {"cs": {"of": "another kind"}, "proj:code": "none"}
+    assert dataset["t"].attrs == {"cs": '{"of": "another kind"}', "proj:code": "none"}
     assert drop_conventions(dataset)["t"].attrs == dataset["t"].attrs
     assumed = drop_conventions(dataset, assume_conventions=["cs", "proj"])
     assert assumed["t"].attrs == {}
@@ -107,7 +108,7 @@ def test_what_a_group_above_declares_counts_for_prefixed_ones() -> None:
     root = Group({"g": below}, {"zarr_conventions": [{"name": "proj"}, {"name": "cs"}]})
     store = memory_store(build(root))
     dataset = opened(xr.open_dataset, store, group="g", convention_attrs="drop")
-    assert dataset["v"].attrs == {"cs": {}, "grid_mapping": "spatial_ref"}
+    assert dataset["v"].attrs == {"cs": "{}", "grid_mapping": "spatial_ref"}
     tree = opened(xr.open_datatree, store)
     for dropped in (
         drop_conventions(tree),
@@ -120,7 +121,7 @@ def test_what_a_group_above_declares_counts_for_prefixed_ones() -> None:
 def test_shared_objects_of_a_group_go_with_those_that_refer_to_them() -> None:
     tree = opened(xr.open_datatree, memory_store(STORE), convention_attrs="drop")
     assert tree.attrs == {}
-    assert whole("", convention_attrs="drop").attrs == {"crs": {"shared": {"axes": {}}}}
+    assert whole("", convention_attrs="drop").attrs == {"crs": '{"shared": {"axes": {}}}'}
 
 
 def test_a_layout_of_levels_is_dropped_with_its_declaration() -> None:
@@ -137,7 +138,7 @@ def test_declarations_of_other_conventions_stay_in_their_form(form: type) -> Non
     if form is list:
         items = [{"uuid": uuid} for uuid in items]
     dataset = xr.Dataset(attrs={"zarr_conventions": items})
-    (left,) = drop_conventions(dataset).attrs["zarr_conventions"]
+    (left,) = json.loads(drop_conventions(dataset).attrs["zarr_conventions"])
     assert left == (other if form is dict else {"uuid": other})
 
 
@@ -165,6 +166,31 @@ def test_afterwards_as_while_opening() -> None:
         xr.testing.assert_identical(
             drop_conventions(whole(group)), whole(group, convention_attrs="drop")
         )
+
+
+@pytest.mark.parametrize("assumed", [None, "cs"])
+@pytest.mark.parametrize("function", [xr.open_dataset, xr.open_datatree])
+def test_afterwards_as_while_opening_where_a_group_above_declares(
+    assumed: str | None, function: Any
+) -> None:
+    values = Array(np.ones((2, 2)), ("y", "x"), {"cs": {"crs": []}, "proj:epsg": 4326})
+    root = Group({"g": Group({"v": values})}, {"zarr_conventions": [{"name": "proj"}]})
+    options = {"group": "g", "assume_conventions": assumed}
+    store = memory_store(build(root))
+    dropped = quietly(function, store, engine="xgroup", convention_attrs="drop", **options)
+    assert dropped["v"].attrs.keys().isdisjoint({"proj:epsg", *(["cs"] if assumed else [])})
+    kept = quietly(function, store, engine="xgroup", **options)
+    for data in (kept, kept.isel(x=[1]), pickle.loads(pickle.dumps(kept))):
+        assert drop_conventions(data)["v"].attrs == dropped["v"].attrs
+    assert kept["v"].attrs["proj:epsg"] == 4326
+
+
+def test_what_is_left_declares_nothing_when_it_is_written_and_read() -> None:
+    left = whole("scene", convention_attrs="drop").attrs
+    group = Group({"v": Array([1.0], ("x",))}, left)
+    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(group)))
+    assert told == []
+    assert dataset.attrs == left
 
 
 def test_an_array_by_itself_needs_to_be_told_what_its_group_declared() -> None:
@@ -213,6 +239,27 @@ def test_what_netcdf_cannot_hold(value: Any, text: str) -> None:
     root = Group({"v": Array([1.0], ("x",), {"a": value, "b": 1, "c": [0, 1.5], "d": ""})})
     dataset = opened(xr.open_dataset, memory_store(build(root)), convention_attrs="json")
     assert dataset["v"].attrs == {"a": text, "b": 1, "c": [0, 1.5], "d": ""}
+
+
+@pytest.mark.parametrize("how", ["json", "drop"])
+@pytest.mark.parametrize("name", ["_ARRAY_DIMENSIONS", "CLASS", "DIMENSION_LIST", "_NCProperties"])
+def test_names_that_netcdf_keeps_for_itself(how: str, name: str) -> None:
+    attributes = {name: ["x"], "_eopf_attrs": {"a": {"b": [None]}}}
+    root = Group({"v": Array([1.0], ("x",), attributes)}, {name: "text"})
+    dataset = opened(xr.open_dataset, memory_store(build(root)), convention_attrs=how)
+    assert dataset["v"].attrs == {"_eopf_attrs": '{"a": {"b": [null]}}'}
+    assert dataset.attrs == {}
+
+
+@pytest.mark.parametrize("how", ["json", "drop"])
+@pytest.mark.parametrize("engine", ["h5netcdf", "netcdf4"])
+def test_truth_values_to_netcdf(how: str, engine: Any, tmp_path: Path) -> None:
+    needed(engine)
+    root = Group({"v": Array(np.array([True, False]), ("x",), {"dtype": "<b1", "a": 1})})
+    dataset = opened(xr.open_dataset, memory_store(build(root)), convention_attrs=how)
+    dataset.to_netcdf(tmp_path / "v.nc", engine=engine)
+    with xr.open_dataset(tmp_path / "v.nc", engine=engine) as again:
+        xr.testing.assert_identical(again, dataset)
 
 
 def test_json_text_declares_nothing() -> None:

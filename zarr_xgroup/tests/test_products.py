@@ -223,3 +223,17 @@ def test_the_tree_below_a_group(products: Products, product: str, consolidated: 
     assert set(nodes_of(tree)) == set(theirs)
     for group, dataset in theirs.items():
         check(nodes_of(tree)[group], dataset, product)
+
+
+@pytest.mark.parametrize("engine", ["h5netcdf", "netcdf4"])
+@pytest.mark.parametrize("how", ["drop", "json"])
+@each_product
+def test_to_netcdf(products: Products, product: str, how: str, engine: Any, tmp_path: Path) -> None:
+    pytest.importorskip("netCDF4" if engine == "netcdf4" else engine)
+    path = products[product, False]
+    tree = quietly(xr.open_datatree, path, engine="xgroup", convention_attrs=how)
+    for node in tree.subtree:  # few cells: attributes are what counts
+        node.dataset = node.to_dataset(inherit=False).isel({dim: slice(2) for dim in node.sizes})
+    quietly(tree.to_netcdf, tmp_path / "tree.nc", engine=engine)
+    for node in tree.subtree:
+        quietly(node.to_dataset().to_netcdf, tmp_path / "group.nc", engine=engine)
