@@ -34,6 +34,7 @@ from zarr_xgroup.metadata.cf import (
     with_names,
 )
 from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.variables.functions import RotatedCentres
 from zarr_xgroup.variables.sources import (
     Computed,
     Given,
@@ -200,6 +201,7 @@ class _Naming:
         self._linked: dict[Interpretation, list[tuple[Link, str]]] = {}
         self._copies: set[str] = set()
         self._located: dict[str, tuple[Crs, Node]] = {}
+        self._rotated: dict[str, Hashable] = {}
         self._split: dict[tuple[str, Hashable], str] = {}
         self._renamed: dict[tuple[Node, str, int], str] = {}
         self._users: defaultdict[str, list[Node]] = defaultdict(list)
@@ -424,18 +426,34 @@ class _Naming:
         The same for all arrays of the group that have the same values.
         """
         names = {}
-        for coordinate in array.interpretation.coordinates:
-            dim, there = coordinate.name, self._variables.get(coordinate.name)
-            if coordinate.source.dims != (dim,) or dim not in array.dims or there is None:
+        for dim, place, is_rotated in self._places_along(array):
+            there = self._variables.get(dim)
+            is_along = there is not None and there.dims == (dim,)
+            first = there.identity if there is not None and is_along else self._rotated.get(dim)
+            if first in (None, place) or (there is not None and there.is_own):
+                if is_rotated:
+                    self._rotated.setdefault(dim, place)
                 continue
-            if there.is_own or there.dims != (dim,) or there.identity == self._identity(coordinate):
-                continue
-            key = (dim, self._identity(coordinate))
-            if key not in self._split:
+            if (dim, place) not in self._split:
                 size = self._variables[array.node.name].sizes[dim]
-                self._split[key] = self._free_dimension(f"{dim}_{array.node.name}", size)
-            names[dim] = self._split[key]
+                self._split[dim, place] = self._free_dimension(f"{dim}_{array.node.name}", size)
+            names[dim] = self._split[dim, place]
         return names
+
+    def _places_along(self, array: ArrayReading) -> Iterator[tuple[str, Hashable, bool]]:
+        """Yield dimensions of an array, what says where its cells are, and whether they are rotated.
+
+        That is the coordinate of the dimension; of a rotated grid both 2-D ones, for either.
+        """
+        rotated = []
+        for coordinate in array.interpretation.coordinates:
+            source = coordinate.source
+            if source.dims == (coordinate.name,) and coordinate.name in array.dims:
+                yield coordinate.name, self._identity(coordinate), False
+            elif isinstance(source, Computed) and isinstance(source.function, RotatedCentres):
+                rotated.append(coordinate)
+        for dim in rotated[0].source.dims if rotated else ():
+            yield dim, tuple(map(self._identity, rotated)), True
 
     def _rename(self, array: ArrayReading, names: Mapping[str, str]) -> None:
         """Rename dimensions of an array whose coordinates are others than those of the group."""

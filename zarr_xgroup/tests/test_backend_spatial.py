@@ -1188,6 +1188,22 @@ def test_two_grids_of_one_size_in_one_group(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("rotated", ["a", "b"])
+def test_a_rotated_grid_beside_another_one_of_its_size(tmp_path: Path, rotated: str) -> None:
+    turned, straight = spatial([10.0, 1.0, 0.0, 1.0, -10.0, 400.0]), spatial(TRANSFORM)
+    documents = {"": group()} | {
+        name: array((2, 3), ("y", "x"), turned if name in (rotated, "c") else straight)
+        for name in "abc"
+    }
+    dataset, told = opened_with_warnings(xr.open_dataset, write(tmp_path / "store.zarr", documents))
+    for name in "abc":
+        y, x = dataset[name].dims
+        is_turned = name in (rotated, "c")
+        assert set(dataset[name].coords) == ({"yc", "xc"} if is_turned else {y, x})
+    assert dataset["c"].dims == dataset[rotated].dims
+    assert {type(warning) for warning in told} == {XGroupDimensionWarning}
+
+
 # Attributes of the coordinates.
 
 
