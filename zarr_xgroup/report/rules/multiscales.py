@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from zarr_xgroup.conventions.descriptions import Rule
 from zarr_xgroup.conventions.layout import Multiscales, asset_path
@@ -56,7 +56,7 @@ def check(subject: Subject) -> Iterator[Mistake]:
     items = list(Fragment(written.node, (*written.keys, "layout"), layout).items())
     assets = [it.value.get("asset") for it in items if isinstance(it.value, OBJECT)]
     # That an asset must not begin or end with a slash is told once, where it is written.
-    names = [it.strip("/") for it in assets if isinstance(it, str)]
+    names = dict.fromkeys(it.strip("/") for it in assets if isinstance(it, str))
     for item in items:
         yield from _item(subject, item, names)
 
@@ -69,7 +69,7 @@ def _resampling(place: Fragment) -> Iterator[Mistake]:
         yield mistake(RESAMPLING, place, text, remedy, "warning", key="resampling_method")
 
 
-def _item(subject: Subject, item: Fragment, assets: list[str]) -> Iterator[Mistake]:
+def _item(subject: Subject, item: Fragment, assets: Collection[str]) -> Iterator[Mistake]:
     if not isinstance(item.value, OBJECT):
         asset = item.value if isinstance(item.value, str) else "r10m"
         remedy = _("write {example}").format(example=f'{{"asset": {shown(asset)}}}')
@@ -85,13 +85,13 @@ def _item(subject: Subject, item: Fragment, assets: list[str]) -> Iterator[Mista
 
 def _asset(subject: Subject, item: Fragment) -> Iterator[Mistake]:
     asset = item.value.get("asset")
-    names = sorted(subject.store.snapshot.names(subject.node.path))
     if not _is_path(asset):
         text = got(_("the path of a level, relative to the group"), asset)
         stripped = asset.strip("/") if isinstance(asset, str) else ""
         remedy = write("asset", stripped if _is_path(stripped) else "r10m")
         yield mistake(ASSET, item, text, remedy, key="asset")
     elif subject.store.subject(join_path(subject.node.path, asset_path(asset))) is None:
+        names = sorted(subject.store.snapshot.names(subject.node.path))
         meant = alike(asset, names)
         text = _("{asset} is neither a group nor an array here").format(asset=shown(asset))
         remedy = _("name one of {names}, or leave this item out").format(names=shown(names))
@@ -102,12 +102,13 @@ def _is_path(value: object) -> bool:
     return isinstance(value, str) and _PATH.fullmatch(value) is not None
 
 
-def _derived(item: Fragment, assets: list[str]) -> Iterator[Mistake]:
+def _derived(item: Fragment, assets: Collection[str]) -> Iterator[Mistake]:
     if "derived_from" not in item.value:
         return
     source = item.value["derived_from"]
-    others = [it for it in assets if it != item.value.get("asset")]
-    if source not in others:
+    asset = item.value.get("asset")
+    if not isinstance(source, str) or source == asset or source not in assets:
+        others = [it for it in assets if it != asset]
         text = _("{source} is no other level of the layout").format(source=shown(source))
         remedy = _('name the "asset" of one of the others: {assets}').format(assets=shown(others))
         meant = alike(str(source), others)

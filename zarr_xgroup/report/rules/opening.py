@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.descriptions import Rule
-from zarr_xgroup.conventions.registry import declared_principal
 from zarr_xgroup.errors import XGroupReferenceError, XGroupStoreError
 from zarr_xgroup.findings import Finding, Kind
 from zarr_xgroup.i18n import _
@@ -65,35 +64,69 @@ def check(
     checked : Checked
         The store. Where nothing is declared, names and dimensions may be anything.
     """
-    pointers: defaultdict[str, set[str]] = defaultdict(set)
-    for place in (place for mistake in told for place in mistake.places):
-        pointers[place.node].add(place.pointer)
+    places = _Places(place for mistake in told for place in mistake.places)
     for finding in findings:
         is_of_conventions = finding.kind in (Kind.PROBLEM, Kind.CHOICE)
         if not (checked.declares_something or is_of_conventions):
             continue
         if finding.kind is Kind.NO_PRINCIPAL and not _is_forgotten(finding, checked):
             continue
-        if not _is_told(finding, pointers):
+        if not _is_told(finding, places):
             yield _mistake(finding)
 
 
-def _is_told(finding: Finding, pointers: Mapping[str, Collection[str]]) -> bool:
+class _Places:
+    """The places that other rules tell of, as what is asked of them for each finding.
+
+    Attributes
+    ----------
+    at : dict of str to set of str
+        The pointers of a node.
+    around : dict of str to set of str
+        These, and those to what they are parts of.
+    keys : dict of str to set of str
+        The last keys of them.
+    roots : set of str
+        The nodes of which something is told that other findings follow from.
+    """
+
+    def __init__(self, places: Iterable[Place]) -> None:
+        self.at: defaultdict[str, set[str]] = defaultdict(set)
+        self.around: defaultdict[str, set[str]] = defaultdict(set)
+        self.keys: defaultdict[str, set[str]] = defaultdict(set)
+        self.roots: set[str] = set()
+        for node, pointer in {(it.node, it.pointer): None for it in places}:
+            self.at[node].add(pointer)
+            self.around[node].update(_wholes(pointer))
+            if pointer:
+                self.keys[node].add(pointer.rpartition("/")[2])
+            if pointer.startswith(_AT_THE_ROOT_OF_OTHERS):
+                self.roots.add(node)
+
+
+def _is_told(finding: Finding, places: _Places) -> bool:
     """Tell whether another rule tells of the place of a finding, of a part of it or the whole."""
     node, pointer = _place(finding)
-    if any(where.startswith(_AT_THE_ROOT_OF_OTHERS) for where in pointers.get(node, ())):
+    if node in places.roots:
         return True  # it may follow from that
     if finding.kind in (Kind.PROBLEM, Kind.DIMENSION) and pointer:
-        return any(_is_part(pointer, where) for where in pointers.get(node, ()))
-    around = [path.rpartition("/")[0] or "/" for path in (node, *finding.arrays)]
-    told = ((it, where) for it in {node, *around} for where in pointers.get(it, ()) if where)
+        return pointer in places.around[node] or not places.at[node].isdisjoint(_wholes(pointer))
+    around = {node, *(path.rpartition("/")[0] or "/" for path in (node, *finding.arrays))}
     if finding.kind is Kind.NO_PRINCIPAL:
-        return any(where.startswith("/attributes/") for _node, where in told)
-    return any(
-        presentable(f"{it}#{where}") in finding.text
-        or _names(finding.text, where.rpartition("/")[2])
-        for it, where in told
-    )
+        return any(where.startswith("/attributes/") for it in around for where in places.at[it])
+    return any(_is_named(it, finding.text, places) for it in around)
+
+
+def _wholes(pointer: str) -> list[str]:
+    """Return a pointer, and those to all that it is a part of."""
+    ends = (index for index, letter in enumerate(pointer) if letter == "/")
+    return [*(pointer[:end] for end in ends), pointer]
+
+
+def _is_named(node: str, text: str, places: _Places) -> bool:
+    """Tell whether a text names a place of a node that is told, or the key of it."""
+    is_there = f"{node}#/" in text and any(f"{node}#{it}" in text for it in places.at[node] if it)
+    return is_there or any(_names(text, key) for key in places.keys[node])
 
 
 def _names(text: str, key: str) -> bool:
@@ -109,13 +142,9 @@ def _is_forgotten(finding: Finding, checked: Checked) -> bool:
     group = None if node is None else checked.subject(node.group.path)
     if node is None or group is None or not finding.bare:
         return False
-    arrays = {it.node: it for it in group.arrays()}
-    is_grid = node in arrays and len(arrays[node].dims) > 1
-    return is_grid and any(declared_principal(it.attributes) for it in arrays.values())
-
-
-def _is_part(pointer: str, other: str) -> bool:
-    return f"{pointer}/".startswith(f"{other}/") or f"{other}/".startswith(f"{pointer}/")
+    array = checked.subject(node.path)
+    is_grid = array is not None and array.is_array and len(array.dims) > 1
+    return is_grid and group.has_principal_arrays
 
 
 def _place(finding: Finding) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
 from posixpath import relpath
 
 from zarr_xgroup.conventions.descriptions import Rule
@@ -89,9 +90,10 @@ def _meant(reference: FoundReference, checked: Checked) -> str:
     name = target.partition("#")[0].rstrip("/").rpartition("/")[2]
     tried = reference.text
     named = checked.by_name.get(name, ()) if name else ()
-    found = [it for it in named if f"{it} (" not in tried and it != reference.source.node]
+    others = (it for it in named if f"{it} (" not in tried and it != reference.source.node)
+    found = list(islice(others, _NAMED + 1))
     if not found:
         return _("refer to a node that is there and fits, or leave the reference out")
     remedy = write("node", _relative(reference, found[0]))
-    others = ", ".join(found[1 : _NAMED + 1])
-    return _("{remedy} (or {others})").format(remedy=remedy, others=others) if others else remedy
+    more = ", ".join(found[1:])
+    return _("{remedy} (or {others})").format(remedy=remedy, others=more) if more else remedy

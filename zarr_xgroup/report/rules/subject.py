@@ -13,6 +13,7 @@ from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.descriptions import Rule, Severity, Wrong, got, shown, write
 from zarr_xgroup.conventions.layout import Layout, Level, Places, level_in
+from zarr_xgroup.conventions.registry import declared_principal
 from zarr_xgroup.errors import XGroupError
 from zarr_xgroup.metadata.dimensions import declared_dimensions
 from zarr_xgroup.metadata.documents import Document, JsonObject
@@ -162,6 +163,11 @@ class Subject:
         """Yield the arrays directly in a group."""
         for name, document in self.store.snapshot.arrays(self.node.path).items():
             yield Subject(self.store, self.node.child(name), document)
+
+    @cached_property
+    def has_principal_arrays(self) -> bool:
+        """Whether an array directly in a group declares a principal convention."""
+        return any(declared_principal(it.attributes) for it in self.arrays())
 
     def below(self) -> Iterator[Subject]:
         """Yield all nodes below a group."""
