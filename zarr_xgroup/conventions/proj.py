@@ -17,7 +17,7 @@ from zarr_xgroup.conventions.layout import OfLevels, places_of
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.tiles import crs_of_tiles
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import names_in
+from zarr_xgroup.metadata.cf import names_in, only_mapping
 from zarr_xgroup.metadata.nodes import Fragment, Node
 
 #: The name under which the draft of the GeoZarr standard is assumed.
@@ -80,11 +80,11 @@ def own_grid_mapping(array: ArrayView) -> Fragment | None:
     """
     node = grid_mapping_named(array) if GEOZARR in array.assumed else None
     if node is None:
-        named = array.attributes.get("grid_mapping")
-        name = named if isinstance(named, str) else SPATIAL_REF
-        if array.sibling(name) is None:
+        is_told = isinstance(array.attributes.get("grid_mapping"), str)
+        name = only_mapping(array.attributes) if is_told else SPATIAL_REF
+        if name is None or array.sibling(name) is None:
             return None
-        if not isinstance(named, str) and _is_named(array):
+        if not is_told and _is_named(array):
             return None  # where arrays name their CRS, this one has none
         node = array.node.group.child(name)
     document = array.document_of(node)

@@ -30,6 +30,7 @@ from zarr_xgroup.metadata.cf import (
     LONGITUDES,
     REFERRING,
     names_in,
+    only_mapping,
     referred_names,
     with_names,
 )
@@ -319,6 +320,8 @@ class _Naming:
                 (it, self._added(it.coordinate, array.node)[1]) for it in links
             ]
         self._link(name, self._linked[interpretation], array.node)
+        if array.conventions:
+            self._name_only_mapping(variable)
         named = [
             other
             for other in dict.fromkeys(attached)
@@ -366,6 +369,19 @@ class _Naming:
             self._users[attached].append(referrer)
         for key, names in variable.flat_names.items():
             variable.rewritten[key] = with_names(key, variable.own[key], names)
+
+    def _name_only_mapping(self, variable: _Variable) -> None:
+        """Name a variable's only CRS alone: tools do not read ``crs: x y``.
+
+        The coordinates that it names are some, as by xarray's ``decode_coords="all"``.
+        """
+        written = {"grid_mapping": variable.attribute("grid_mapping")}
+        name = only_mapping(written)
+        if name not in self._variables or written["grid_mapping"] == name:
+            return
+        variable.rewritten["grid_mapping"] = name
+        named = {word for word in names_in(written, "grid_mapping") if word in self._variables}
+        self._coordinates |= named - self._first_class
 
     def _attach_inherited(self, array: ArrayReading) -> Iterator[str]:
         """Attach the coordinates of dimensions that an array takes from ancestor groups."""

@@ -72,6 +72,16 @@ def names_in(attributes: Mapping[str, Any], key: str) -> list[str]:
     return [word for word in words if not word.endswith(":")] if key in _PAIRS else words
 
 
+def only_mapping(attributes: Mapping[str, Any]) -> str | None:
+    """Return the CRS variable that ``grid_mapping`` names in either form, None if none or several.
+
+    ``crs``, or ``crs: x y`` with the coordinates that it is about (CF 1.12, 5.6).
+    """
+    words = words_of(attributes, _GRID_MAPPING)
+    mappings = [word.removesuffix(":") for word in words if word.endswith(":")] or words
+    return mappings[0] if len(mappings) == 1 else None
+
+
 def words_of(attributes: Mapping[str, Any], key: str) -> list[str]:
     """Return the words of an attribute: names, and the roles of those after them."""
     value = attributes.get(key)

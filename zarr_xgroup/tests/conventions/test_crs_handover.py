@@ -19,9 +19,11 @@ from zarr_xgroup.tests.builders import (
     UUIDS,
     XARRAY,
     Json,
+    compare,
     declaring,
     opened,
     opened_with_warnings,
+    oracle,
 )
 from zarr_xgroup.tests.documents import array, group, write
 from zarr_xgroup.tests.test_backend_spatial import (
@@ -435,6 +437,57 @@ def test_longitudes_and_latitudes_are_not_in_a_projected_crs(tmp_path: Path) -> 
     dataset = of_conventions(tmp_path, {"cs": {"crs": [system]}})
     assert dataset["a"].rio.crs.to_epsg() == 32633
     assert dataset["lon"].attrs["grid_mapping"] == "EPSG_4326"
+
+
+def extended(attributes: Json, text: str) -> dict[str, Json]:
+    """Return a group whose array names its CRSs and the coordinates that these are about."""
+    planar, geodetic = (pyproj.CRS(code).to_wkt() for code in (32633, 4326))
+    return {
+        "": group(attributes),
+        "a": array((2, 3), ("y", "x"), {"grid_mapping": text}),
+        "crs": reference(crs_wkt=planar),
+        "other": reference(crs_wkt=geodetic),
+        "y": array((2,), ("y",)),
+        "x": array((3,), ("x",)),
+        "lat": array((2, 3), ("y", "x")),
+    }
+
+
+EVERY_DECLARATION = pytest.mark.parametrize(
+    "attributes", [declaring("proj"), {"Conventions": "NZ-1.0 CF-1.12"}, SPATIAL_ALONE]
+)
+
+
+@pytest.mark.usefixtures("rio")
+@EVERY_DECLARATION
+@pytest.mark.parametrize("text", ["crs: x y", "crs: lat", "crs:"])
+@pytest.mark.parametrize("form", [2, 3])
+@pytest.mark.parametrize("decode_coords", [True, "all"])
+def test_a_single_grid_mapping_is_named_alone(
+    tmp_path: Path, attributes: Json, text: str, form: Any, decode_coords: Any
+) -> None:
+    store = write(tmp_path / "store.zarr", extended(attributes, text), form=(form, False))
+    dataset, told = opened_with_warnings(xr.open_dataset, store, decode_coords=decode_coords)
+    assert [it for it in told if "grid mapping" in str(it)] == []
+    variable = dataset["a"]
+    assert {**variable.encoding, **variable.attrs}["grid_mapping"] == "crs"
+    assert dataset["a"].rio.crs.to_epsg() == 32633
+    theirs = oracle(xr.open_dataset, store, decode_coords="all", consolidated=False)
+    if decode_coords == "all":
+        assert set(dataset.coords) >= set(theirs.coords)
+
+
+@EVERY_DECLARATION
+def test_two_grid_mappings_stay(tmp_path: Path, attributes: Json) -> None:
+    text = "crs: x y other: lat"
+    store = write(tmp_path / "store.zarr", extended(attributes, text))
+    dataset, _told = opened_with_warnings(xr.open_dataset, store)
+    assert dataset["a"].attrs["grid_mapping"] == text
+
+
+def test_a_grid_mapping_stays_where_nothing_is_declared(tmp_path: Path) -> None:
+    store = write(tmp_path / "store.zarr", extended({}, "crs: x y"))
+    compare(xr.open_dataset, store)
 
 
 @pytest.mark.parametrize("transform", [TRANSFORM, ROTATED])
