@@ -307,7 +307,9 @@ class _Naming:
             for item in found:
                 other = self._add(item, array.node)
                 known[interpretation][1].append(other)
-                self._tell_by_units(other, interpretation.crs)
+                self._tell_by_units(
+                    other, item.crs or interpretation.crs, is_its=item.crs is not None
+                )
             for claim in interpretation.claims:
                 if self._standing(claim.coordinate) is not None:
                     self._variables[claim.coordinate.name].claim(claim, array.node)
@@ -344,11 +346,11 @@ class _Naming:
                 self._add(Coordinate(name, variable.source, attributes), self._reading.node)
                 self._tell_by_units(name, None)
 
-    def _tell_by_units(self, name: str, crs: Crs | None) -> None:
+    def _tell_by_units(self, name: str, crs: Crs | None, *, is_its: bool = False) -> None:
         """Add the standard name that follows from the units of a coordinate.
 
         Axes of a CRS that is not geographic are no longitudes, whatever their units are: those of a
-        rotated pole are written so by mistake.
+        rotated pole are written so by mistake. Neither are 2-D arrays whose own CRS (`is_its`) is such.
         """
         variable = self._variables[name]
         units, axis = variable.attribute("units"), variable.attribute("axis")
@@ -356,7 +358,7 @@ class _Naming:
         if " since " in str(units):
             if axis == "T" or (axis is None and is_axis):
                 variable.add({"standard_name": "time"})
-        elif not (is_axis and crs is not None and not crs.is_geographic):
+        elif not ((is_axis or is_its) and crs is not None and not crs.is_geographic):
             for told, known in (("longitude", LONGITUDES), ("latitude", LATITUDES)):
                 if units in known:
                     variable.add({"standard_name": told})

@@ -765,7 +765,7 @@ def test_groups_share_no_values_and_no_attributes() -> None:
     first["time"].encoding["chunks"] = "changed"
     for other in others:
         assert other["time"].values.tolist() == [1, 2, 3, 4]
-        assert other["time"].attrs == TIMES
+        assert other["time"].attrs["units"] == TIMES["units"]
         assert other["time"].encoding["chunks"] == (2,)
     assert groups["/g01"]["scanned"].values.tolist() == [1, 2, 3, 4]
 
