@@ -381,6 +381,8 @@ class _Naming:
         name = only_mapping(written)
         if name not in self._variables or written["grid_mapping"] == name:
             return
+        if self._is_no_grid_mapping(name):
+            return
         variable.rewritten["grid_mapping"] = name
         named = {word for word in names_in(written, "grid_mapping") if word in self._variables}
         self._coordinates |= named - self._first_class
