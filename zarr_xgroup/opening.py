@@ -78,7 +78,7 @@ class Opening:
             datasets[self._relative(plan.node)] = self._dataset(plan, builder, decoder)
         above = (snapshot.document(it.path) for it in Node(0, planning.group).ancestors())
         attributes = [document.attributes for document in above if document is not None]
-        settle(datasets.values(), planning.convention_attrs, attributes, planning.assumed)
+        settle(datasets, planning.convention_attrs, attributes, planning.assumed)
         self.findings.extend(last)
         return datasets
 

@@ -87,7 +87,7 @@ def drop_conventions(data: T, *, assume_conventions: str | Iterable[str] | None 
     if isinstance(copied, xr.DataTree):
         _drop_in_tree(copied, assumed)
     elif isinstance(copied, xr.Dataset):
-        _drop_in_groups([copied], [], assumed)
+        _drop_in_groups({"/": copied}, [], assumed)
     else:
         variables = [copied.variable, *(it.variable for it in copied.coords.values())]
         _drop_in_variables(variables, {it for it in _known() if it.name in assumed}, set())
@@ -97,7 +97,7 @@ def drop_conventions(data: T, *, assume_conventions: str | Iterable[str] | None 
 
 
 def settle(
-    datasets: Collection[xr.Dataset],
+    datasets: Mapping[str, xr.Dataset],
     how: ConventionAttrs,
     above: Collection[Mapping[str, Any]],
     assumed: Collection[str] = (),
@@ -106,8 +106,8 @@ def settle(
 
     Parameters
     ----------
-    datasets : collection of xarray.Dataset
-        Those of one open, changed in place.
+    datasets : mapping of str to xarray.Dataset
+        Those of one open by path, changed in place.
     how : {"keep", "drop", "json"}
         What to do.
     above : collection of mapping
@@ -115,61 +115,73 @@ def settle(
     assumed : collection of str
         The names of conventions that count as declared.
     """
-    groups = [
-        attributes
-        for attributes in (*above, *(dataset.attrs for dataset in datasets))
-        if CONVENTIONS_KEY in attributes
-    ]
-    upwards = {it for it in _known() if any(map(it.is_declared, groups))}
+    counting = dict(_counting(datasets, above))
     if how == "drop":
-        _drop(datasets, upwards, assumed)
-    for dataset in datasets:
+        _drop(datasets, counting, assumed)
+    for path, dataset in datasets.items():
         if how == "keep":
-            _remember(dataset, upwards, assumed)
+            _remember(dataset, counting[path], assumed)
             continue
         dataset.attrs = dict(_as_json(dataset.attrs))
         _fit_for_netcdf(dataset.variables.values())
 
 
+def _counting(
+    datasets: Mapping[str, xr.Dataset], above: Iterable[Mapping[str, Any]]
+) -> Iterator[tuple[str, set[Handler]]]:
+    """Yield which conventions each group declares, or one above it."""
+    found: dict[str, set[Handler]] = {}
+    outside = {it for attributes in above for it in _declared(attributes)}
+    for path in sorted(datasets):  # parents first
+        parent = path.rpartition("/")[0] or "/"
+        found[path] = found.get(parent, outside) | _declared(datasets[path].attrs)
+        yield path, found[path]
+
+
 def _drop(
-    datasets: Collection[xr.Dataset], upwards: set[Handler], assumed: Collection[str]
+    datasets: Mapping[str, xr.Dataset],
+    counting: Mapping[str, set[Handler]],
+    assumed: Collection[str],
 ) -> None:
-    """Drop the attributes of conventions; `upwards` are those that groups anywhere above declare."""
+    """Drop the attributes of conventions; `counting` are those that a group or one above declares."""
     used = {
         handler
-        for dataset in datasets
+        for dataset in datasets.values()
         for variable in dataset.variables.values()
         for handler in _declared(variable.attrs)
     }
-    for dataset in datasets:
+    for path, dataset in datasets.items():
         near = {it for it in _known() if it.name in assumed} | _declared(dataset.attrs)
-        _drop_in_variables(dataset.variables.values(), near, upwards)
-        dataset.attrs = _without(dataset.attrs, near | used, upwards)
+        _drop_in_variables(dataset.variables.values(), near, counting[path])
+        dataset.attrs = _without(dataset.attrs, near | used, counting[path])
 
 
-def _remember(dataset: xr.Dataset, upwards: set[Handler], assumed: Collection[str]) -> None:
+def _remember(dataset: xr.Dataset, counting: set[Handler], assumed: Collection[str]) -> None:
     """Take down which conventions count for a group without its saying so, for `drop_conventions`."""
-    above = sorted(it.name for it in upwards - _declared(dataset.attrs))
+    above = sorted(it.name for it in counting - _declared(dataset.attrs))
     if above or assumed:
         dataset.encoding[CONVENTIONS_KEY] = {"above": above, "assumed": sorted(assumed)}
 
 
 def _drop_in_groups(
-    datasets: Collection[xr.Dataset], above: Collection[Mapping[str, Any]], assumed: Iterable[str]
+    datasets: Mapping[str, xr.Dataset],
+    above: Collection[Mapping[str, Any]],
+    assumed: Iterable[str],
 ) -> None:
-    """Drop the attributes of groups, as their open would have done that took down what counts."""
-    known: list[Mapping[str, Any]] = [it.encoding.pop(CONVENTIONS_KEY, {}) for it in datasets]
-    names = {name for it in known for name in it.get("above", ())}
-    declared = {CONVENTIONS_KEY: [{"name": name} for name in sorted(names)]}
-    counting = {*assumed, *(name for it in known for name in it.get("assumed", ()))}
-    settle(datasets, "drop", [*above, declared], counting)
+    """Drop the attributes of a group, and of those below, as their open would have done."""
+    known: list[Mapping[str, Any]] = [
+        it.encoding.pop(CONVENTIONS_KEY, {}) for it in datasets.values()
+    ]
+    declared = {CONVENTIONS_KEY: [{"name": name} for name in known[0].get("above", ())]}
+    names = {*assumed, *(name for it in known for name in it.get("assumed", ()))}
+    settle(datasets, "drop", [*above, declared], names)
 
 
 def _drop_in_tree(tree: xr.DataTree, assumed: Collection[str]) -> None:
     """Drop the attributes of all nodes of a tree that is nobody else's."""
     datasets = {node.path: node.to_dataset(inherit=False) for node in tree.subtree}
     above: list[Any] = [parent.attrs for parent in tree.parents]
-    _drop_in_groups(datasets.values(), above, assumed)
+    _drop_in_groups(datasets, above, assumed)
     for node in tree.subtree:
         node.dataset = datasets[node.path]
 

@@ -561,13 +561,13 @@ def test_undecodable_times_are_told_and_left_as_they_are(store: Told, name: str)
     assert str(warning.error) == reason
     coordinate = store.datasets["/times"].coords[f"x_{name}"]
     assert coordinate.values.tolist() == [0, 1]
-    assert coordinate.attrs == attributes
+    assert coordinate.attrs == {**attributes, "standard_name": "time"}
 
 
 def test_times_nobody_decodes_are_not_told() -> None:
     dataset, given = opened_with_warnings(xr.open_dataset, STORE, group="times", decode_times=False)
     assert all(type(warning) is XGroupResolutionWarning for warning in given)
-    assert dataset["x_years"].attrs == UNDECODABLE["years"]
+    assert dataset["x_years"].attrs == {**UNDECODABLE["years"], "standard_name": "time"}
 
 
 # Several principal conventions.

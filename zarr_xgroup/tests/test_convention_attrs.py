@@ -185,6 +185,22 @@ def test_afterwards_as_while_opening_where_a_group_above_declares(
     assert kept["v"].attrs["proj:epsg"] == 4326
 
 
+@pytest.mark.parametrize("function", [xr.open_groups, xr.open_datatree])
+def test_what_a_group_beside_declares_counts_for_nobody_else(function: Any) -> None:
+    values = Array(np.ones((2, 2)), ("y", "x"), {"proj:epsg": 4326})
+    declared = {"zarr_conventions": [{"name": "proj"}]}
+    below = Group({"below": Group({"v": values})}, declared)
+    store = memory_store(build(Group({"g": Group({"v": values}), "h": below})))
+    dropped = quietly(function, store, engine="xgroup", convention_attrs="drop")
+    kept = quietly(function, store, engine="xgroup")
+    for path, attributes in (
+        ("/g", {"proj:epsg": 4326}),
+        ("/h/below", {"grid_mapping": "spatial_ref"}),
+    ):
+        assert dropped[path]["v"].attrs == attributes
+        assert drop_conventions(kept[path])["v"].attrs == attributes
+
+
 def test_what_is_left_declares_nothing_when_it_is_written_and_read() -> None:
     left = whole("scene", convention_attrs="drop").attrs
     group = Group({"v": Array([1.0], ("x",))}, left)
