@@ -20,16 +20,8 @@ from zarr_xgroup.conventions.geolocation import horizontal_dims
 from zarr_xgroup.conventions.layout import places_of
 from zarr_xgroup.conventions.model import AxisNames, Claim, Interpretation
 from zarr_xgroup.conventions.proj import ProjHandler, crs_of
-from zarr_xgroup.conventions.spatial import (
-    Grid,
-    SpatialHandler,
-    Transform,
-    coordinates_along,
-    extent_of,
-    finite_numbers,
-    spans,
-    usable,
-)
+from zarr_xgroup.conventions.spatial import Grid, SpatialHandler, coordinates_along
+from zarr_xgroup.conventions.transforms import Transform, extent_of, finite_numbers, spans, usable
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment
 

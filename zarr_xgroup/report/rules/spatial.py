@@ -12,9 +12,9 @@ from affine import Affine
 from zarr_xgroup.conventions.axes import what_turns
 from zarr_xgroup.conventions.crs import Crs, crs_in
 from zarr_xgroup.conventions.descriptions import Rule
-from zarr_xgroup.conventions.spatial import (
+from zarr_xgroup.conventions.spatial import SpatialHandler
+from zarr_xgroup.conventions.transforms import (
     OVERHANG,
-    SpatialHandler,
     Transform,
     extent_of,
     in_order_of_gdal,

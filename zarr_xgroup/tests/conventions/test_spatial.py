@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 from affine import Affine
 
-from zarr_xgroup.conventions.spatial import (
+from zarr_xgroup.conventions.transforms import (
     Transform,
     extent_of,
     in_order_of_gdal,
