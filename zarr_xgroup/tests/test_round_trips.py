@@ -150,7 +150,9 @@ def faults_on_map(dataset: xr.Dataset, when: str) -> Iterator[str]:
     if not HAS_RIOXARRAY or not {"x", "y"} <= set(dataset.xindexes):
         return
     x, y = dataset["x"].values, dataset["y"].values
-    if min(x.size, y.size) < 2 or np.ptp(np.diff(x)) + np.ptp(np.diff(y)) > 1e-9 * abs(y).max():
+    if min(x.size, y.size) < 2:
+        return
+    if np.ptp(np.diff(x)) + np.ptp(np.diff(y)) > 1e-9 * np.abs(y).max():
         return
     across, down = x[1] - x[0], y[1] - y[0]
     corner, end = (x[0] - across / 2, y[0] - down / 2), (x[-1] + across / 2, y[-1] + down / 2)
