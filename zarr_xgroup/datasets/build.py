@@ -243,9 +243,7 @@ def _without_contradicted(
     for name, variable in planned.items():
         if name in unbounded or variable.bounds_of in contradicted:
             continue
-        bounds = planned.get(str(variable.attributes.get("bounds")))
-        is_declared = bounds is not None and bounds.bounds_of == name
-        if is_declared and name in contradicted:
+        if name in contradicted and "bounds" in variable.attributes:
             kept = {key: it for key, it in variable.attributes.items() if key != "bounds"}
             variable = msgspec.structs.replace(variable, attributes=kept)
         yield name, variable

@@ -360,6 +360,25 @@ def test_boundaries_of_other_values_stand_alone(
         )
 
 
+@pytest.mark.parametrize("own", [{}, {"bounds": "u_bounds"}], ids=str)
+def test_other_values_than_declared_are_not_tied_to_the_boundaries_of_these(
+    own: dict[str, str],
+) -> None:
+    values = {"values": {"regular": [0, 1]}, "boundaries": {"regular": [-0.5, 0.5]}}
+    declared = {"crs": [{"axes": {"u": {"coordinates": [values]}}}]}
+    group = Group(
+        {
+            "a": Array(np.ones(3), ("u",), declaring("cs", cs=declared)),
+            "u": Array([7.0, 8.0, 9.0], ("u",), own),
+            "u_bounds": Array([[-0.5, 0.5], [0.5, 1.5], [1.5, 2.5]], ("u", "bounds")),
+        }
+    )
+    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(group)))
+    assert len(told) == 1
+    assert dataset["u"].values.tolist() == [7, 8, 9]
+    assert dataset["u"].attrs == own  # what it says itself stands
+
+
 @needs_writing
 @pytest.mark.parametrize("zarr_format", [2, 3])
 @pytest.mark.parametrize(
