@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.cf_paths import array_named
 from zarr_xgroup.conventions.crs import GDAL_KEYS, Crs
+from zarr_xgroup.conventions.dialects.tiles import crs_of_tiles
 from zarr_xgroup.conventions.geolocation import crs_at, systems_of
 from zarr_xgroup.conventions.layout import OfLevels, places_of
 from zarr_xgroup.conventions.model import Interpretation
-from zarr_xgroup.conventions.tiles import crs_of_tiles
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import names_in, only_mapping
 from zarr_xgroup.metadata.nodes import Fragment, Node

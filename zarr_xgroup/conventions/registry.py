@@ -11,11 +11,11 @@ from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.base import ConventionHandler, declarations
 from zarr_xgroup.conventions.cf import CfHandler
 from zarr_xgroup.conventions.cs import CsHandler
+from zarr_xgroup.conventions.dialects.geozarr import GeoZarrHandler
+from zarr_xgroup.conventions.dialects.stac import StacProjHandler
 from zarr_xgroup.conventions.geolocation import GeolocationHandler
-from zarr_xgroup.conventions.geozarr import GeoZarrHandler
 from zarr_xgroup.conventions.ref import RefHandler
 from zarr_xgroup.conventions.spatial import SpatialHandler
-from zarr_xgroup.conventions.stac import StacProjHandler
 from zarr_xgroup.conventions.uom import UomHandler
 from zarr_xgroup.errors import XGroupPluginWarning, warn_user
 from zarr_xgroup.i18n import _

@@ -16,9 +16,9 @@ from zarr_xgroup.conventions.array import CONVENTIONS_KEY, ArrayView, Models
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.cf import CfHandler
 from zarr_xgroup.conventions.cf_paths import links_of
+from zarr_xgroup.conventions.dialects.stac import StacProjHandler
 from zarr_xgroup.conventions.model import AxisNames, Interpretation
 from zarr_xgroup.conventions.registry import BUILT_IN, Handler, Handlers
-from zarr_xgroup.conventions.stac import StacProjHandler
 from zarr_xgroup.datasets.dimensions import Assigned, assign_dimensions
 from zarr_xgroup.datasets.inheritance import Inherited, inherited_dimensions
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, retold

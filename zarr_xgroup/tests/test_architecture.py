@@ -19,10 +19,11 @@ from zarr.storage import MemoryStore
 
 import zarr_xgroup
 from zarr_xgroup import _compat
-from zarr_xgroup.conventions import handlers, layout, proj, spatial, stac
+from zarr_xgroup.conventions import handlers, layout, proj, spatial
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.cs_model import Cs
+from zarr_xgroup.conventions.dialects import stac
 from zarr_xgroup.conventions.lending import Lender
 from zarr_xgroup.datasets.interpretation import GroupReading, Interpreter
 from zarr_xgroup.datasets.moving import plan_groups

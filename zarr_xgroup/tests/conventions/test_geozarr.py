@@ -13,7 +13,7 @@ import xarray as xr
 import zarr
 
 from zarr_xgroup import XGroupDimensionWarning, XGroupNoPrincipalWarning
-from zarr_xgroup.conventions.geozarr import GeoZarrHandler
+from zarr_xgroup.conventions.dialects.geozarr import GeoZarrHandler
 from zarr_xgroup.tests.builders import (
     XARRAY,
     Array,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from zarr_xgroup.conventions.tiles import TileLevel, integer
+from zarr_xgroup.conventions.dialects.tiles import TileLevel, integer
 from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.tests.builders import Group, build, memory_store, opened

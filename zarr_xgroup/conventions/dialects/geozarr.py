@@ -21,11 +21,11 @@ from affine import Affine
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.cf_paths import links_of
+from zarr_xgroup.conventions.dialects.stac import placed, rows_and_columns
+from zarr_xgroup.conventions.dialects.tiles import TileLevel, crs_of_tiles, integer, tile_level_of
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.proj import GEOZARR, crs_of, grid_mapping_named
 from zarr_xgroup.conventions.spatial import Grid, coordinates_along
-from zarr_xgroup.conventions.stac import placed, rows_and_columns
-from zarr_xgroup.conventions.tiles import TileLevel, crs_of_tiles, integer, tile_level_of
 from zarr_xgroup.conventions.transforms import Transform, finite_numbers, transform_of_gdal, usable
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment

@@ -1,0 +1,1 @@
+"""What real stores write without declaring it: handlers as those of conventions, one module each."""
