@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Literal, TypeAlias
@@ -176,7 +176,7 @@ class JsonObject(Mapping[str, Any]):
         if value is None or isinstance(value, bytes):
             return value
         if key not in self._texts:
-            self._texts[key] = self._pool.text(json.dumps(value).encode())
+            self._texts[key] = self._pool.text(_nested_deep(json.dumps, value).encode())
         return self._texts[key]
 
     def fresh(self) -> dict[str, Any]:
@@ -267,16 +267,20 @@ def _decoded(text: bytes | msgspec.Raw, place: str) -> Any:
 def _loaded(text: bytes) -> Any:
     """Return a JSON value, nested as deep as zarr takes it: however deep the caller's stack is.
 
-    What msgspec decodes, Python decodes alike, in several times the time; and it decodes more. Zarr
-    decodes in a thread of its own.
+    What msgspec decodes, Python decodes alike, in several times the time; and it decodes more.
     """
     with suppress(msgspec.MsgspecError, ValueError, RecursionError):
         return msgspec.json.decode(text)
+    return _nested_deep(json.loads, text)
+
+
+def _nested_deep(function: Callable[[Any], Any], argument: Any) -> Any:
+    """Return what a function gives, in a thread where the caller's stack is too deep: as zarr does."""
     try:
-        return json.loads(text)
+        return function(argument)
     except RecursionError:
         with ThreadPoolExecutor(1) as thread:
-            return thread.submit(json.loads, text).result()
+            return thread.submit(function, argument).result()
 
 
 def _no_json(place: str, reason: Exception) -> XGroupMetadataError:

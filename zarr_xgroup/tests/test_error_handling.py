@@ -934,3 +934,29 @@ def test_the_warning_of_undeclared_arrays_is_short_with_escapes() -> None:
     (warning,) = told(xr.open_dataset, Group(arrays))
     assert len(str(warning)) <= 400
     assert {path.strip("/\x1b") for path in warning.paths} == set("01234")  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("depth", [900, *range(980, 992), 5000])
+def test_attributes_nested_as_deep_as_the_stack_cost_at_most_their_array(
+    zarr_format: ZarrFormat, depth: int
+) -> None:
+    plain = Group({"a": Array([1.0], ("x",), {"deep": "@"}), "b": Array([2.0], ("x",))})
+    contents = build(plain, zarr_format)
+    key = "a/zarr.json" if zarr_format == 3 else "a/.zattrs"
+    contents[key] = contents[key].replace(b'"@"', b"[" * depth + b"]" * depth)
+    dataset, given = recorded(xr.open_dataset, memory_store(contents), engine="xgroup")
+    assert "b" in dataset
+    told_of = [it.paths for it in given if isinstance(it, XGroupMetadataWarning)]
+    deep = dataset["a"].attrs.get("deep") if "a" in dataset else None
+    assert nested(deep) == depth if told_of == [] else (deep is None and told_of == [("/a",)])
+    zarr_xgroup.check(memory_store(contents))
+    zarr_xgroup.explain(memory_store(contents))
+
+
+def nested(value: Any) -> int:
+    """Return how many lists are within one another."""
+    depth = 1
+    while value:
+        depth, (value,) = depth + 1, value
+    return depth
