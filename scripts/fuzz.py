@@ -5,7 +5,7 @@ engine and by engine zarr, explains and checks some, and prints a table of what 
 `zarr_xgroup.tests.fuzzing` and `zarr_xgroup.tests.fuzzing_reports`: how often, the first seeds, and the
 first store cut down to what it takes, as JSON. That JSON, with a name, goes into
 `zarr_xgroup/tests/found_stores.json`, which the tests open for ever after. Stores depend on nothing but
-their seed.
+their seed and the version of hypothesis, which draws them and cuts them down.
 
 To search for long, choose seeds that nobody had (the tests have those from 0), give each core a worker
 (``--workers 2``), leave the cores to others (``nice -n 19``), and raise ``--limit`` where the machine

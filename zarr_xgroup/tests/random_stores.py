@@ -14,6 +14,9 @@ from random import Random
 from typing import Any, TypeAlias
 
 import numpy as np
+from hypothesis import HealthCheck, Phase, find, settings
+from hypothesis import strategies as st
+from hypothesis.errors import NoSuchExample
 
 from zarr_xgroup.tests.builders import UUIDS, Contents
 from zarr_xgroup.tests.documents import array, group, v2_files
@@ -86,9 +89,35 @@ def node_paths(store: Documents) -> Iterator[str]:
     )
 
 
+#: Of each seed hypothesis draws the simplest store, and one more.
+_TWO = settings(
+    max_examples=2,
+    phases=[Phase.generate, Phase.shrink],
+    database=None,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+
 def random_store(seed: int) -> Documents:
     """Return the store of a seed, always the same."""
-    return _Maker(Random(seed)).store()
+    drawn: list[Documents] = []
+
+    def seen(store: Documents) -> bool:
+        drawn.append(store)
+        return False
+
+    smallest_store(seed, seen)
+    return drawn[-1]
+
+
+def smallest_store(seed: int, breaks: Callable[[Documents], bool]) -> Documents | None:
+    """Return the store of a seed cut down to what it takes to break a law, if it breaks it."""
+    stores = st.randoms(use_true_random=False).map(lambda random: _Maker(random).store())
+    try:
+        return find(stores, breaks, settings=_TWO, random=Random(seed))
+    except NoSuchExample:
+        return None
 
 
 @dataclass(frozen=True)
@@ -122,7 +151,7 @@ class _Maker:
         return self.random.choice(options)
 
     def chance(self, probability: float) -> bool:
-        return self.random.random() < probability
+        return self.random.random() >= 1 - probability  # what is simplest does not happen
 
     def some(self, most: int) -> range:
         return range(self.random.randint(0, most))

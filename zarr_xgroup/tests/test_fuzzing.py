@@ -24,10 +24,15 @@ from zarr_xgroup.tests.builders import OPENS_GROUPS, declaring, memory_store, or
 from zarr_xgroup.tests.documents import array, group
 from zarr_xgroup.tests.fuzzing import differences, violations
 from zarr_xgroup.tests.fuzzing_reports import report_violations
-from zarr_xgroup.tests.outcomes import attempt
-from zarr_xgroup.tests.random_stores import ASSUMED, Documents, contents_of, random_store
-from zarr_xgroup.tests.searching import Examiner, searched
-from zarr_xgroup.tests.shrinking import shrunk
+from zarr_xgroup.tests.outcomes import Violation, attempt
+from zarr_xgroup.tests.random_stores import (
+    ASSUMED,
+    Documents,
+    contents_of,
+    random_store,
+    smallest_store,
+)
+from zarr_xgroup.tests.searching import Case, Examiner, searched, smallest
 
 #: Each store that was ever found to break a law, cut down to what it takes.
 FOUND: dict[str, Documents] = json.loads(
@@ -150,17 +155,22 @@ def test_a_process_that_takes_too_long_is_ended() -> None:
 
 
 def test_a_store_is_cut_down_to_what_it_takes() -> None:
-    store = {**STORE, "g/b/zarr.json": array([3], ["y"], {"units": "m", "cs": {"crs": [1, 2]}})}
+    def breaks(store: Documents) -> bool:
+        return ".zgroup" in store
 
-    def breaks(candidate: Documents) -> bool:
-        return 2 in candidate.get("g/b/zarr.json", {}).get("attributes", {}).get("cs", {}).get(
-            "crs", []
-        )
+    seed = next(seed for seed in range(100) if breaks(random_store(seed)))
+    store = smallest_store(seed, breaks)
+    assert store is not None
+    assert breaks(store)
+    sizes = [len(json.dumps(it)) for it in (store, random_store(seed))]
+    assert sizes[0] < 500 < sizes[1]
+    assert smallest_store(seed, lambda _store: False) is None
 
-    (key, document), *others = shrunk(store, breaks, LIMIT).items()
-    assert not others
-    assert key == "g/b/zarr.json"
-    assert document["attributes"] == {"cs": {"crs": [2]}}
+
+def test_what_a_search_found_is_cut_down() -> None:
+    case = Case(Violation("hangs", "", ""), [1])
+    assert len(smallest(case, 0, LIMIT)) < len(random_store(1))
+    assert smallest(case, LIMIT, 0) == random_store(1)
 
 
 # What is told of stores.
