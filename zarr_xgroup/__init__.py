@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from zarr_xgroup.backend import ResolvedZarrStore, XGroupBackendEntrypoint
 from zarr_xgroup.errors import (
+    Rule,
     XGroupDimensionWarning,
     XGroupError,
     XGroupGroupError,
@@ -42,18 +43,25 @@ from zarr_xgroup.errors import (
     XGroupStoreNotFoundError,
     XGroupWarning,
 )
+from zarr_xgroup.findings import Finding, Kind, Place
 
 if TYPE_CHECKING:
     from zarr_xgroup.conventions import ConventionHandler, register
     from zarr_xgroup.datasets.attributes import drop_conventions
-    from zarr_xgroup.report.checking import check
-    from zarr_xgroup.report.explaining import explain
+    from zarr_xgroup.report.checking import Verdict, check
+    from zarr_xgroup.report.explaining import Explanation, explain
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ConventionHandler",
+    "Explanation",
+    "Finding",
+    "Kind",
+    "Place",
     "ResolvedZarrStore",
+    "Rule",
+    "Verdict",
     "XGroupBackendEntrypoint",
     "XGroupDimensionWarning",
     "XGroupError",
@@ -82,7 +90,9 @@ _LATER = {
     "ConventionHandler": "zarr_xgroup.conventions",
     "drop_conventions": "zarr_xgroup.datasets.attributes",
     "register": "zarr_xgroup.conventions",
+    "Verdict": "zarr_xgroup.report.checking",
     "check": "zarr_xgroup.report.checking",
+    "Explanation": "zarr_xgroup.report.explaining",
     "explain": "zarr_xgroup.report.explaining",
 }
 

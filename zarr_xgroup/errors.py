@@ -22,12 +22,15 @@ Warnings::
     └── XGroupPluginWarning                 a convention plug-in that cannot be used
 """
 
+from __future__ import annotations
+
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import FrameType
-from typing import Self
+from typing import Literal, Self, TypeAlias
 
 from zarr_xgroup.i18n import _
 from zarr_xgroup.redaction import presentable, redact, redact_causes
@@ -38,6 +41,28 @@ _PASSED_OVER = (
     *("zarr_xgroup.backend", "zarr_xgroup.opening", "zarr_xgroup.conventions.registry"),
     *("xarray", "contextlib"),
 )
+
+
+Severity: TypeAlias = Literal["error", "warning"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule that stores should follow.
+
+    Attributes
+    ----------
+    name : str
+        What it is called in output: ``<convention>/<rule>`` (``cs/axis-for-every-dimension``).
+    document : str
+        The document that demands it.
+    section : str
+        Where in that document.
+    """
+
+    name: str
+    document: str
+    section: str
 
 
 class XGroupError(Exception):
@@ -130,9 +155,18 @@ class XGroupMetadataError(XGroupError, ValueError):
     ----------
     keys : tuple of str
         The way to the value in question in its document, where it is one.
+    rule : Rule or None
+        The rule that is broken, where it is one that `zarr_xgroup.check` knows.
+    remedy : str
+        What to write instead.
+    severity : {"error", "warning"}
+        Whether an open loses something by it, or can live with it.
     """
 
     keys: tuple[str, ...] = ()
+    rule: Rule | None = None
+    remedy: str = ""
+    severity: Severity = "error"
 
 
 @contextmanager

@@ -151,7 +151,7 @@ class Resolver:
     referrer : Node
         The array.
     note : callable
-        Called with a text where a choice had to be made between candidates.
+        Called where a choice had to be made between candidates, with a text and where that is written.
 
     Attributes
     ----------
@@ -161,7 +161,9 @@ class Resolver:
         The references that were followed, by node, way to them and target.
     """
 
-    def __init__(self, lookup: Lookup, referrer: Node, note: Callable[[str], None]) -> None:
+    def __init__(
+        self, lookup: Lookup, referrer: Node, note: Callable[[str, Fragment], None]
+    ) -> None:
         self.lookup = lookup
         self.referrer = referrer
         self.depends_on_place = False
@@ -251,7 +253,7 @@ class Resolver:
             raise error
         self._add(found.links)
         for note in found.notes:
-            self._note(note)
+            self._note(*note)
         return found.result
 
 
@@ -263,8 +265,8 @@ class _Found(Generic[T]):
     ----------
     result : object or XGroupError
         What was accepted, or the error.
-    notes : tuple of str
-        The choices made on the way.
+    notes : tuple of str and Fragment
+        The choices made on the way, and where.
     end : tuple of Node and keys, or None
         Where what was accepted stands.
     links : tuple of Followed
@@ -272,7 +274,7 @@ class _Found(Generic[T]):
     """
 
     result: T | XGroupError
-    notes: tuple[str, ...] = ()
+    notes: tuple[tuple[str, Fragment], ...] = ()
     end: tuple[Node, Keys] | None = None
     links: tuple[Followed, ...] = ()
 
@@ -344,7 +346,7 @@ class _Search(Generic[T]):
             text = _("was taken to be {node}, not {others}").format(
                 node=node, others=", ".join(others)
             )
-            notes = (f"{fragment}: {str(reference)!r} {text}", *notes)
+            notes = ((f"{fragment}: {str(reference)!r} {text}", fragment), *notes)
         end = chosen.end or (node, ())
         link = Followed(
             self._referrer,

@@ -1,7 +1,7 @@
 """The conventions: one module each, the list of handlers there are, and what a handler needs."""
 
 from zarr_xgroup.conventions.array import ArrayView
-from zarr_xgroup.conventions.base import ConventionHandler, declarations
+from zarr_xgroup.conventions.base import Checkable, ConventionHandler, declarations
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.lending import BoundResolver
 from zarr_xgroup.conventions.model import AxisNames, Coordinate, Interpretation
@@ -11,6 +11,7 @@ from zarr_xgroup.conventions.registry import (
     handlers,
     register,
 )
+from zarr_xgroup.findings import mistake
 from zarr_xgroup.variables.functions import Regular, RegularBounds
 from zarr_xgroup.variables.sources import Computed, Literal, Stored
 
@@ -19,6 +20,7 @@ __all__ = [
     "ArrayView",
     "AxisNames",
     "BoundResolver",
+    "Checkable",
     "Computed",
     "ConventionHandler",
     "Coordinate",
@@ -31,5 +33,6 @@ __all__ = [
     "build_handlers",
     "declarations",
     "handlers",
+    "mistake",
     "register",
 ]

@@ -9,10 +9,10 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from zarr_xgroup.conventions.crs import Crs
-from zarr_xgroup.conventions.descriptions import Attribute, Model, Wrong
+from zarr_xgroup.conventions.descriptions import Attribute, Model
 from zarr_xgroup.conventions.model import AxisNames, Claim, Coordinate, Interpretation, Link
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupStoreError
-from zarr_xgroup.findings import Finding, Kind, problem_of
+from zarr_xgroup.findings import Finding, Kind, Place, noted, problem_of
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import declared_dimensions
 from zarr_xgroup.metadata.documents import Document, JsonObject
@@ -239,11 +239,11 @@ class ArrayView:
             if model is not None:
                 self.tell_of(node, model.wrong, lost)
 
-    def tell_of(self, node: Node, wrong: Iterable[Wrong], lost: str = "") -> None:
+    def tell_of(self, node: Node, wrong: Iterable[Finding], lost: str = "") -> None:
         """Say what is wrong with values that are written in a node, as far as they are not used."""
         for item in wrong:
-            if not item.is_used:
-                self.problem(item.at(node), lost)
+            if item.kind is not None:
+                self.problem(item.error_in(node), lost)
 
     def sibling(self, name: str) -> Document | None:
         """Return the document of an array of the same group, or None if there is none such."""
@@ -297,9 +297,17 @@ class ArrayView:
             found = known[function, group] = function(self, group, found)
         return found
 
-    def note(self, text: str) -> None:
-        """Say which choice was made where the array's metadata left one."""
-        _note(self.findings, self.node, text)
+    def note(self, text: str, place: Fragment | None = None) -> None:
+        """Say which choice was made where the array's metadata left one.
+
+        Parameters
+        ----------
+        text : str
+            The choice, after the place and a colon or a space if there is one.
+        place : Fragment, optional
+            The value that left it.
+        """
+        _note(self.findings, self.node, text, place)
 
     def problem(self, error: XGroupError, lost: str = "") -> None:
         """Say what keeps the array from being complete, and what it lacks for that.
@@ -418,8 +426,10 @@ class ArrayView:
         )
 
 
-def _note(findings: list[Finding], node: Node, text: str) -> None:
-    findings.append(Finding(Kind.CHOICE, text, (str(node),), node))
+def _note(findings: list[Finding], node: Node, text: str, place: Fragment | None = None) -> None:
+    findings.append(
+        noted(Kind.CHOICE, text, node, place=None if place is None else Place.of(place))
+    )
 
 
 __all__ = ["CONVENTIONS_KEY", "ArrayView", "AxisNames", "Describer", "Models", "is_standing"]

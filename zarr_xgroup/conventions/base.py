@@ -5,24 +5,48 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from zarr_xgroup.conventions import lending
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY, ArrayView
 from zarr_xgroup.conventions.model import AxisNames, Interpretation
+from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.nodes import OBJECT, Node
+from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
 
 if TYPE_CHECKING:
     import xarray as xr
     import zarr
 
-    from zarr_xgroup.report.rules.subject import Subject
-    from zarr_xgroup.report.verdict import Mistake
-
 __all__ = ["ConventionHandler", "declarations"]
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+class Checkable(Protocol):
+    """A node of a store that `zarr_xgroup.check` looks at, as the `check` of a handler is given it."""
+
+    @property
+    def node(self) -> Node:
+        """Its place; as text its absolute path."""
+
+    @property
+    def is_array(self) -> bool:
+        """Whether it is an array, else it is a group."""
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        """Its attributes, not to be changed."""
+
+    def attribute(self, key: str) -> Fragment | None:
+        """Return one of its attributes, None where there is none or it is null."""
+
+    @property
+    def group(self) -> Checkable | None:
+        """The group that it is in, None for the root."""
+
+    def is_declared(self, convention: type[ConventionHandler]) -> bool:
+        """Tell whether the node or a group that it is in declares a convention."""
 
 
 class ConventionHandler:
@@ -212,20 +236,20 @@ class ConventionHandler:
         return lending.interpreted(self, array)
 
     @classmethod
-    def check(cls, subject: Subject) -> Iterable[Mistake]:
+    def check(cls, subject: Checkable) -> Iterable[Finding]:
         """Return what a producer should mend in the metadata of a node, for `zarr_xgroup.check`.
 
         By default nothing. Asked of every group and array, whether or not it declares the convention.
 
         Parameters
         ----------
-        subject : zarr_xgroup.report.rules.Subject
+        subject : Checkable
             The node: its attributes, and those of the groups that it is in.
 
         Returns
         -------
-        iterable of zarr_xgroup.report.verdict.Mistake
-            As `zarr_xgroup.report.rules.mistake` makes them.
+        iterable of Finding
+            As `zarr_xgroup.findings.mistake` makes them.
         """
         return ()
 

@@ -187,7 +187,7 @@ class _AlongAxis:
         wrong = self.axis.wrong_with("coordinates")
         if wrong is not None:
             # Without its coordinates an axis would be taken to have none.
-            self.array.problem(wrong.at(self.node), coordinate_named(self.name))
+            self.array.problem(wrong.error_in(self.node), coordinate_named(self.name))
         elif not self.axis.coordinates and self.is_dimension:
             attributes = self._described(self.axis, self.node)
             yield Coordinate(self.name, self._regular(Regular(0, 1)), attributes)
@@ -321,7 +321,7 @@ class _AlongAxis:
         """Return the values of a set; a parametric one that has none are positions."""
         wrong = item.wrong_with("values")
         if wrong is not None:
-            raise wrong.at(node)
+            raise wrong.error_in(node)
         if item.values is not None:
             return self._source(item.values, node, name)
         if not self.is_dimension:
@@ -355,8 +355,8 @@ class _AlongAxis:
         """Say which members of an axis, or of one of its sets, cannot be used."""
         within = (it.all_wrong() for it in (item.unit, item.time) if isinstance(it, Model))
         for part in (*item.wrong, *chain.from_iterable(within)):
-            key = part.keys[len(item.keys)]
-            if "values" not in (key, part.meant) and key != "coordinates":
+            key, *meant = (it.keys[len(item.keys)] for it in (part.place, *part.related))
+            if "values" not in (key, *meant) and key != "coordinates":
                 self.array.tell_of(node, [part], self._lost_part(key))
 
     def _lost_part(self, key: str) -> str:
@@ -384,7 +384,7 @@ class _AlongAxis:
                 check_number(values.place(node, "explicit"), len(values.explicit), self.length)
             return self._literal(values.explicit)
         if values.external is None:
-            raise next(it for it in values.wrong if not it.is_used).at(node)
+            raise next(it for it in values.wrong if it.kind is not None).error_in(node)
         reference = values.external.at(node)
         return self._external(self._referred(reference, name), reference)
 
@@ -450,7 +450,7 @@ class _AlongAxis:
             return _("the boundaries of {name!r}").format(name=coordinate.name)
 
         for wrong in item.wrong:
-            key = "".join(wrong.keys[len(item.keys) :][:1])
+            key = "".join(wrong.place.keys[len(item.keys) :][:1])
             is_part = key in ("name", "attributes")
             part = _("{key!r} of {what}").format(key=key, what=lost()) if is_part else lost()
             self.array.tell_of(node, [wrong], part)
@@ -544,7 +544,7 @@ class _AlongAxis:
         terms = {}
         what = _("the formula terms of {name!r}") if item.formula else _("the formula of {name!r}")
         for wrong in item.wrong:
-            of_term = wrong.keys[len(item.keys) + 1 :]
+            of_term = wrong.place.keys[len(item.keys) + 1 :]
             whole = what.format(name=self.name)
             self.array.tell_of(node, [wrong], self._lost_term(of_term[0]) if of_term else whole)
         for term, values in item.terms:

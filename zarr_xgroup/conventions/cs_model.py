@@ -28,7 +28,6 @@ from zarr_xgroup.conventions.descriptions import (
     Parsed,
     Reader,
     ReferenceTo,
-    Rule,
     Schema,
     Text,
     shown,
@@ -45,6 +44,7 @@ from zarr_xgroup.conventions.timeunits import (
 )
 from zarr_xgroup.conventions.uom import UnitOfMeasure, Uom, units_of
 from zarr_xgroup.conventions.values import explicit_values, two_numbers
+from zarr_xgroup.errors import Rule
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Part
 

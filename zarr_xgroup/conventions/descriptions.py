@@ -7,7 +7,7 @@ A field of a model says by its annotation what kind of JSON value it is read fro
         calendar: Annotated[str, Text(one_of=CALENDARS)] = ""
 
 `Model.read` walks a JSON object by its class. What is wrong with a part costs that part: the field
-keeps its default, and the model carries a `Wrong` with the rule, the place and what to write
+keeps its default, and the model carries a `Finding` with the rule, the place and what to write
 instead. An open tells of what costs the reader something, `check` of all. `schema` gives the JSON
 Schema of a class.
 
@@ -21,75 +21,23 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, ClassVar, Literal, Self, TypeAlias, get_type_hints
+from typing import Any, ClassVar, Self, TypeAlias, get_type_hints
 
 import msgspec
 
+from zarr_xgroup import findings
 from zarr_xgroup.conventions.spelling import alike, misspelt
-from zarr_xgroup.errors import XGroupMetadataError
+from zarr_xgroup.errors import Rule, Severity, XGroupMetadataError
+from zarr_xgroup.findings import Finding, Place
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Keys, Node, kind_of
+from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Keys, Node, kind_of, pointer_to
 from zarr_xgroup.metadata.references import is_reference
 from zarr_xgroup.redaction import redact
 
-Severity: TypeAlias = Literal["error", "warning"]
 Schema: TypeAlias = dict[str, Any]
 
 #: How many letters of a value that is written in a store messages show.
 _SHOWN = 100
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A rule that stores should follow.
-
-    Attributes
-    ----------
-    name : str
-        What it is called in output: ``<convention>/<rule>`` (``cs/axis-for-every-dimension``).
-    document : str
-        The document that demands it.
-    section : str
-        Where in that document.
-    """
-
-    name: str
-    document: str
-    section: str
-
-
-class Wrong(msgspec.Struct, frozen=True):
-    """What is wrong with a part of a model.
-
-    Attributes
-    ----------
-    keys : tuple of str
-        The way to the part, which may be missing.
-    rule : Rule
-        The rule that it breaks.
-    reason : str
-        What is wrong with it.
-    remedy : str
-        What to write instead.
-    severity : {"error", "warning"}
-        Whether an open loses something by it, or can live with it.
-    is_used : bool
-        Whether the part is used all the same, as it is written: then an open does not tell.
-    meant : str
-        Of a key that is not known: the one that was probably meant.
-    """
-
-    keys: Keys
-    rule: Rule
-    reason: str
-    remedy: str
-    severity: Severity = "error"
-    is_used: bool = False
-    meant: str = ""
-
-    def at(self, node: Node) -> XGroupMetadataError:
-        """Return the error of the part as it is written in a node."""
-        return Fragment(node, self.keys, None).error(self.reason)
 
 
 def shown(value: Any) -> str:
@@ -182,7 +130,7 @@ class Reader:
 
     def __init__(self, form: Rule, spelling: Rule) -> None:
         self._form, self._spelling = form, spelling
-        self.wrong: list[Wrong] = []
+        self.wrong: list[Finding] = []
 
     def object_to(
         self,
@@ -198,13 +146,29 @@ class Reader:
         """Take down what is wrong with a value."""
         rule = rule or (field and field.member.rule) or self._form
         remedy = remedy or ("" if field is None else field.remedy)
-        self.wrong.append(Wrong(place.keys, rule, reason, remedy, severity, is_used))
+        self._add(rule, place.keys, reason, remedy, severity, is_used=is_used)
 
     def misspelt(self, place: Fragment, meant: str) -> None:
         """Take down a key that was probably meant to be another one."""
         reason = _("is not known there; was {meant!r} meant?").format(meant=meant)
         remedy = _('call it "{key}"').format(key=meant)
-        self.wrong.append(Wrong(place.keys, self._spelling, reason, remedy, meant=meant))
+        meant_place = Place("", pointer_to((*place.keys[:-1], meant)))
+        self._add(self._spelling, place.keys, reason, remedy, related=(meant_place,))
+
+    def _add(
+        self,
+        rule: Rule,
+        keys: Keys,
+        text: str,
+        remedy: str,
+        severity: Severity = "error",
+        *,
+        is_used: bool = False,
+        related: tuple[Place, ...] = (),
+    ) -> None:
+        kind = None if is_used else findings.Kind.PROBLEM
+        place = Place("", pointer_to(keys))
+        self.wrong.append(Finding(rule, place, text, remedy, severity, kind=kind, related=related))
 
 
 class _Unusable:
@@ -506,12 +470,12 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     ----------
     keys : tuple of str
         The way to it.
-    wrong : tuple of Wrong
+    wrong : tuple of Finding
         What is wrong with its members; what is wrong within nested models is with these.
     """
 
     keys: Keys
-    wrong: tuple[Wrong, ...] = ()
+    wrong: tuple[Finding, ...] = ()
 
     #: What an object breaks that has a member of another kind, lacks one, or has one misspelt.
     form: ClassVar[Rule]
@@ -582,17 +546,17 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
         reader.object_to(fragment, reason, such_as(cls.example))
         return False
 
-    def wrong_with(self, key: str) -> Wrong | None:
+    def wrong_with(self, key: str) -> Finding | None:
         """Return what is wrong with a member: that it cannot be used, is missing, or misspelt."""
-        depth = len(self.keys)
-        lost = (item for item in self.wrong if not item.is_used)
-        return next((it for it in lost if key in (*it.keys[depth : depth + 1], it.meant)), None)
+        member = Place("", pointer_to((*self.keys, key)))
+        lost = (item for item in self.wrong if item.kind is not None)
+        return next((it for it in lost if member.holds(it.place) or member in it.related), None)
 
     def place(self, node: Node, *keys: str) -> Fragment:
         """Return the place of the object, or of a part, as it is written in a node."""
         return Fragment(node, (*self.keys, *keys), None)
 
-    def all_wrong(self) -> Iterator[Wrong]:
+    def all_wrong(self) -> Iterator[Finding]:
         """Yield what is wrong with it and with all models in it."""
         yield from self.wrong
         for name in fields_of(type(self)):
@@ -644,7 +608,7 @@ class Attribute:
     form: Rule
     example: str
 
-    def read(self, written: Fragment) -> tuple[Any, tuple[Wrong, ...]]:
+    def read(self, written: Fragment) -> tuple[Any, tuple[Finding, ...]]:
         """Return what an attribute means, None if it cannot be used, and what is wrong with it itself."""
         reader = Reader(self.form, self.form)
         found = self.kind.read(
@@ -652,7 +616,7 @@ class Attribute:
         )
         return (None if found is UNUSABLE else found), tuple(reader.wrong)
 
-    def all_wrong(self, written: Fragment) -> Iterator[Wrong]:
+    def all_wrong(self, written: Fragment) -> Iterator[Finding]:
         """Yield what is wrong with an attribute and with all that is in it."""
         found, wrong = self.read(written)
         yield from wrong

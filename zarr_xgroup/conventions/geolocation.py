@@ -118,7 +118,7 @@ def geolocation_coordinates(
         reason = array.quietly(_what_swaps, array, arrays)
         if reason:
             message = _("{place}: {reason}, x is along Y, and y along X; they were swapped")
-            array.note(message.format(place=arrays, reason=reason))
+            array.note(message.format(place=arrays, reason=reason), arrays)
         for axis, other in (("x", "y"), ("y", "x")):
             lost = partial(_lost, kind, axis)
             wanted = (kind, axis)
@@ -157,7 +157,8 @@ def _coordinate(
             "{place}: the shape of {node} is not that of the array's horizontal axes; it was "
             "attached under its own dimensions {dimensions}"
         )
-        array.note(message.format(place=reference, node=node, dimensions=", ".join(dims)))
+        text = message.format(place=reference, node=node, dimensions=", ".join(dims))
+        array.note(text, reference)
     source = array.stored(Stored(node, dims), reference)
     return Coordinate(node.name, source, added, crs=_crs(array, arrays, kind[0], identity))
 
@@ -229,7 +230,8 @@ def crs_at(array: ArrayView, place: Fragment, keys: Iterable[str] = CRS_KEYS) ->
     for other in found[1:]:
         if found[0].differs(other):
             message = _("{place}: {other} is another CRS than {first}, which was used")
-            array.note(message.format(place=place, other=other.key, first=found[0].key))
+            text = message.format(place=place, other=other.key, first=found[0].key)
+            array.note(text, place)
     return found[0] if found else None
 
 

@@ -16,11 +16,11 @@ from zarr_xgroup.conventions.descriptions import (
     Kind,
     Reader,
     ReferenceTo,
-    Rule,
     Schema,
     got,
 )
 from zarr_xgroup.conventions.spelling import misspelt
+from zarr_xgroup.errors import Rule
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.metadata.references import is_reference

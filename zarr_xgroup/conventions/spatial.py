@@ -195,7 +195,7 @@ class Grid:
             "latter was used"
         )
         text = message.format(place=place, names=list(names), reason=reason, axes=["X", "Y"])
-        self.array.note(text)
+        self.array.note(text, place)
         return dims[::-1]
 
     def telling(self, dims: tuple[str, str]) -> list[str]:
@@ -234,7 +234,7 @@ class Grid:
                 "{place} was not used: the grid follows that of another level, of which neither "
                 "spatial:transform nor spatial:bbox and size are known"
             )
-            self.array.note(message.format(place=box))
+            self.array.note(message.format(place=box), box)
             return
         reason = _(
             "spatial is declared, but there is neither spatial:transform, nor spatial:bbox, nor "
@@ -259,7 +259,8 @@ class Grid:
         """Say which attributes were probably meant to be those of the convention."""
         for place, written, meant in self._misspelt():
             message = _("{place}: {written!r} is not known; was {meant!r} meant?")
-            self.array.note(message.format(place=place, written=written, meant=meant))
+            text = message.format(place=place, written=written, meant=meant)
+            self.array.note(text, Fragment(place, ("attributes", written), None))
 
     def _misspelt(self) -> Iterator[tuple[Node, str, str]]:
         known = frozenset(key for key in _KEYS if self.attribute(key.partition(":")[2]) is None)
@@ -440,13 +441,14 @@ class Grid:
             extent=extent_of(transform, sizes),
             meant=list(of_gdal(transform.affine))[:6],
         )
-        self.array.note(message)
+        self.array.note(message, self.attribute("transform"))
 
     def _check_shape(self, sizes: tuple[int, int]) -> None:
         shape = self.attribute("shape")
         if shape is not None and shape.value != list(sizes):
             message = _("{place} is {shape}, but the array has {sizes} cells; the latter was used")
-            self.array.note(message.format(place=shape, shape=shape.value, sizes=list(sizes)))
+            text = message.format(place=shape, shape=shape.value, sizes=list(sizes))
+            self.array.note(text, shape)
 
     def _check_box(self, box: Fragment, transform: Transform, sizes: tuple[int, int]) -> None:
         written = self.array.attempt(four_numbers, box)
@@ -458,7 +460,8 @@ class Grid:
         expected = common_box(written, actual) if is_part else written
         if not spans(expected, transform, sizes, OVERHANG):
             message = _("{place} is {box}, but the transform gives {actual}; the latter was used")
-            self.array.note(message.format(place=box, box=list(written), actual=actual))
+            text = message.format(place=box, box=list(written), actual=actual)
+            self.array.note(text, box)
 
     @property
     def _is_derived(self) -> bool:

@@ -7,7 +7,7 @@ Source: CF conventions 1.12, section 4.4 "Time coordinate".
 import re
 from functools import lru_cache
 
-from zarr_xgroup.conventions.descriptions import Rule
+from zarr_xgroup.errors import Rule
 
 CF = "CF conventions 1.12"
 

@@ -19,7 +19,6 @@ from zarr_xgroup.conventions.descriptions import (
     Model,
     Nested,
     Reader,
-    Rule,
     Schema,
     Text,
     got,
@@ -27,6 +26,7 @@ from zarr_xgroup.conventions.descriptions import (
     write,
 )
 from zarr_xgroup.conventions.model import Interpretation
+from zarr_xgroup.errors import Rule
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 

@@ -14,7 +14,7 @@ import xarray as xr
 
 from zarr_xgroup._compat import has_index_option
 from zarr_xgroup.datasets.renaming import renamed_encoding
-from zarr_xgroup.findings import Finding, Kind
+from zarr_xgroup.findings import Finding, Kind, noted
 from zarr_xgroup.i18n import _
 
 
@@ -142,7 +142,7 @@ def _called_otherwise(path: str, name: str, new: str, group: str) -> Finding:
         "below it is called {group}. To have it unrenamed use xarray.open_dataset(..., group={path!r}) or "
         "xarray.open_groups"
     ).format(path=path, name=name, new=new, group=group)
-    return Finding(Kind.NAME, message, (path,))
+    return noted(Kind.NAME, message, path)
 
 
 def _parent(path: str) -> str:
@@ -276,4 +276,4 @@ def _finding(path: str, names: Mapping[str, str], reasons: Mapping[str, str]) ->
         "Group {path} does not align with its parents in a DataTree; renamed in it: {renamed}. "
         "To have it unrenamed use xarray.open_dataset(..., group={path!r}) or xarray.open_groups"
     ).format(path=path, renamed=renamed)
-    return Finding(Kind.DIMENSION, message, (path,))
+    return noted(Kind.DIMENSION, message, path)

@@ -23,6 +23,7 @@ from zarr_xgroup.findings import (
     coordinate_named,
     group_without,
     left_out,
+    noted,
     problem_of,
 )
 from zarr_xgroup.i18n import _
@@ -222,13 +223,13 @@ def _told(contradictions: Iterable[_Contradiction]) -> Iterator[Finding]:
                 "of; the latter were used, and no values"
             )
         message = message.format(dim=it.own.bounds_of or it.own.name, own=it.own.stored)
-        yield Finding(Kind.CHOICE, message, (str(it.referrer),), it.referrer)
+        yield noted(Kind.CHOICE, message, it.referrer)
     for (referrer, place), arrays in placed.items():
         message = _(
             "{place} gives other coordinates than {arrays}; the latter were used: correct the "
             "former, or remove it if they are right"
         ).format(place=place, arrays=", ".join(arrays))
-        yield Finding(Kind.CHOICE, message, (str(referrer),), referrer)
+        yield noted(Kind.CHOICE, message, referrer)
 
 
 def _without_contradicted(

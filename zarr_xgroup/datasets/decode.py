@@ -23,7 +23,7 @@ from zarr_xgroup.datasets.build import BuiltGroup
 from zarr_xgroup.datasets.plan import PlannedVariable
 from zarr_xgroup.datasets.store import ResolvedZarrStore
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, containing
-from zarr_xgroup.findings import Finding, Kind, left_out
+from zarr_xgroup.findings import Finding, Kind, left_out, noted
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import DECODED_BY, STRING_ATTRIBUTES, referred_names
 from zarr_xgroup.metadata.documents import copy_of
@@ -594,4 +594,4 @@ def _finding(group: BuiltGroup, planned: PlannedVariable, remedy: _Remedy) -> Fi
     else:
         message = _("{subject} was opened with its times undecoded: {reason}")
     text = message.format(subject=subject, pointers=pointers, reason=reason)
-    return Finding(Kind.METADATA, text, (str(node),), node, error=remedy.error)
+    return noted(Kind.METADATA, text, node, error=remedy.error)

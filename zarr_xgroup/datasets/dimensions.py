@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any
 
 from zarr_xgroup.conventions.model import AxisNames
-from zarr_xgroup.findings import Finding, Kind
+from zarr_xgroup.findings import Finding, Kind, noted
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import declared_dimensions, dimension_pointer
 from zarr_xgroup.metadata.nodes import Node
@@ -219,4 +219,4 @@ def _conflict(
 
 
 def _finding(node: Node, document: Mapping[str, Any], text: str) -> Finding:
-    return Finding(Kind.DIMENSION, text, (str(node),), node, dimension_pointer(document))
+    return noted(Kind.DIMENSION, text, node, dimension_pointer(document))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from zarr_xgroup.conventions.model import Coordinate
 from zarr_xgroup.errors import XGroupMetadataError
-from zarr_xgroup.findings import Finding, Kind
+from zarr_xgroup.findings import Finding, Kind, noted
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import candidate_paths, names_in
 from zarr_xgroup.metadata.dimensions import declared_dimensions, dimension_pointer
@@ -247,7 +247,7 @@ def _left(array: Node, name: str | None, size: int, ancestor: Node, length: int)
         "{ancestor} (length {length}); it was left as it is"
     )
     text = message.format(path=array, name=name, size=size, ancestor=ancestor, length=length)
-    return Finding(Kind.DIMENSION, text, (str(array),), array)
+    return noted(Kind.DIMENSION, text, array)
 
 
 def _renamed(array: Node, written: str | None, ancestor: Node, name: str) -> Finding:
@@ -258,4 +258,4 @@ def _renamed(array: Node, written: str | None, ancestor: Node, name: str) -> Fin
     text = message.format(
         group=array.group, written=written, ancestor=ancestor, name=name, dim=_meant(written)
     )
-    return Finding(Kind.DIMENSION, text, (str(array),), array)
+    return noted(Kind.DIMENSION, text, array)

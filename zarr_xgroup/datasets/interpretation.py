@@ -22,7 +22,7 @@ from zarr_xgroup.conventions.registry import BUILT_IN, Handler, Handlers
 from zarr_xgroup.datasets.dimensions import Assigned, assign_dimensions
 from zarr_xgroup.datasets.inheritance import Inherited, inherited_dimensions
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, retold
-from zarr_xgroup.findings import Finding, Kind, group_without, left_out
+from zarr_xgroup.findings import Finding, Kind, group_without, left_out, noted
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import declared_dimensions, dimension_references
 from zarr_xgroup.metadata.documents import Document, JsonObject
@@ -657,4 +657,4 @@ def _problems(interpreter: Interpreter, group: Node) -> Iterable[Finding]:
             text = _("Array {path} was opened without {what}: {reason}").format(
                 path=node, what=_("attributes"), reason=error
             )
-            yield Finding(Kind.METADATA, text, (str(node),), node, "/attributes", error)
+            yield noted(Kind.METADATA, text, node, "/attributes", error=error)

@@ -22,7 +22,7 @@ from zarr_xgroup.datasets.budget import NO_LIMIT, IndexBudget
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable, Rival
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, containing
-from zarr_xgroup.findings import Finding, Kind, coordinate_named, problem_of
+from zarr_xgroup.findings import Finding, Kind, coordinate_named, noted, problem_of
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import (
     DECODED_BY,
@@ -488,7 +488,7 @@ class _Naming:
             "Array {path}: other arrays of the group have other coordinate values along its "
             "dimensions; renamed {renamed}"
         ).format(path=array.node, renamed=changes)
-        self._findings.append(Finding(Kind.DIMENSION, message, (str(array.node),), array.node))
+        self._findings.append(noted(Kind.DIMENSION, message, array.node))
 
     def _standing(self, coordinate: Coordinate) -> str | None:
         """Return the group's own coordinate for which another one is declared.
@@ -722,7 +722,7 @@ class _Naming:
             )
         (length, *_others) = (*self._maker.sizes(coordinate.source).values(), 1)
         text = message.format(array=referrer, wanted=coordinate.name, name=name, length=length)
-        return Finding(Kind.NAME, text, (str(referrer),), referrer)
+        return noted(Kind.NAME, text, referrer)
 
     def _own_attributes(self, source: Source) -> Mapping[str, Any]:
         if isinstance(source, Given):
@@ -781,7 +781,7 @@ class _Naming:
             "Array {array}: dimensions of its coordinate {name!r} have another size here, and "
             "were renamed {renamed}"
         ).format(array=referrer, name=name, renamed=changes)
-        self._findings.append(Finding(Kind.DIMENSION, message, (str(referrer),), referrer))
+        self._findings.append(noted(Kind.DIMENSION, message, referrer))
         return names
 
     def _other_dimension(self, dim: str, size: int, name: str, origin: Node) -> str:
@@ -902,7 +902,7 @@ class _Naming:
                 "as it is"
             )
             text = message.format(key=mapping.crs.key, name=name, conflict=conflict)
-            self._findings.append(Finding(Kind.CHOICE, text, (str(referrer),), referrer))
+            self._findings.append(noted(Kind.CHOICE, text, referrer))
             return False
         given = self._variables[name]
         given.add(mapping.crs.grid_mapping())

@@ -6,7 +6,7 @@ Pure. Naming and merging are done in `naming`; a plan is not edited afterwards.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -19,7 +19,7 @@ from zarr_xgroup.conventions.registry import (
     why_not_declared,
 )
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
-from zarr_xgroup.findings import Finding, Kind
+from zarr_xgroup.findings import Finding, Kind, noted
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import candidate_paths, referred_names
 from zarr_xgroup.metadata.nodes import Node
@@ -186,7 +186,7 @@ def _lacking(
             text = message.format(
                 name=principal.name, lack=principal.lack(), dims=", ".join(map(repr, dims))
             )
-            yield Finding(Kind.CHOICE, text, (str(array.node),), array.node)
+            yield noted(Kind.CHOICE, text, array.node)
 
 
 def _told(
@@ -211,14 +211,9 @@ def _told(
         text = f"{node if why else plan.node}: {why or of_group}" if why or of_group else ""
         grid = _of_grid(plan, attributes, snapshot) if bare.get(node) else []
         meant = seemingly_meant([attributes, group, *grid], siblings)
-        yield Finding(
-            Kind.NO_PRINCIPAL,
-            text,
-            (str(node),),
-            node,
-            bare=bare.get(node, ()),
-            assumable=tuple(name for name in meant if name not in assumed),
-        )
+        assumable = tuple(name for name in meant if name not in assumed)
+        found = noted(Kind.NO_PRINCIPAL, text, node)
+        yield replace(found, bare=bare.get(node, ()), assumable=assumable)
 
 
 def without_coordinate(

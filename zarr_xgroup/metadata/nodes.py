@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from zarr_xgroup.errors import XGroupMetadataError
+from zarr_xgroup.errors import Rule, Severity, XGroupMetadataError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.paths import join_path
 
@@ -136,10 +136,12 @@ class Fragment(msgspec.Struct, frozen=True, gc=False):
             raise self.error(_("must be a string, got {kind}").format(kind=kind_of(self.value)))
         return self.value
 
-    def error(self, reason: str) -> XGroupMetadataError:
-        """Return an error that says what is wrong with this value."""
+    def error(
+        self, reason: str, rule: Rule | None = None, remedy: str = "", severity: Severity = "error"
+    ) -> XGroupMetadataError:
+        """Return an error that says what is wrong with this value, by which rule, and what to write."""
         error = XGroupMetadataError(f"{self} {reason}", place=str(self), reason=reason)
-        error.keys = self.keys
+        error.keys, error.rule, error.remedy, error.severity = self.keys, rule, remedy, severity
         return error
 
 
@@ -165,6 +167,11 @@ class Part(msgspec.Struct, frozen=True, gc=False):
 def pointer_to(keys: Keys) -> str:
     """Return the JSON pointer that stands for a way through a document (RFC 6901)."""
     return "".join(f"/{key.replace('~', '~0').replace('/', '~1')}" for key in keys)
+
+
+def keys_of(pointer: str) -> Keys:
+    """Return the way through a document that a JSON pointer stands for (RFC 6901)."""
+    return tuple(key.replace("~1", "/").replace("~0", "~") for key in pointer.split("/")[1:])
 
 
 def kind_of(value: Any) -> str:

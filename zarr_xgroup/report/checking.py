@@ -9,15 +9,16 @@ from typing import Any, Unpack
 
 from zarr_xgroup.datasets.plan import GroupPlan, without_principal
 from zarr_xgroup.datasets.planning import Planning, planning
-from zarr_xgroup.findings import Finding
+from zarr_xgroup.errors import Rule
+from zarr_xgroup.findings import Finding, Place
 from zarr_xgroup.i18n import ngettext
 from zarr_xgroup.options import OpenOptions
 from zarr_xgroup.report.explaining import found_references
-from zarr_xgroup.report.explanation import VERSION, JsonValue, Place, as_json
+from zarr_xgroup.report.explanation import VERSION, JsonValue, as_json
 from zarr_xgroup.report.rules import Checked, consolidated, mistakes_of, opening, references
-from zarr_xgroup.report.verdict import Mistake
 
-_NOWHERE = Place("")
+#: What a verdict has of a finding as JSON; the rest is about what an open does with it.
+_TOLD = ("rule", "place", "text", "remedy", "severity", "places")
 
 #: How many mistakes by one rule are told.
 _MOST = 200
@@ -33,7 +34,7 @@ class Verdict:
         The store, without credentials.
     group : str
         The group that was checked, with all groups below it.
-    mistakes : tuple of Mistake
+    mistakes : tuple of Finding
         What to mend, errors first.
     is_declared : bool
         Whether any node that was checked, or a group above, has ``zarr_conventions``: most rules
@@ -42,7 +43,7 @@ class Verdict:
 
     store: str
     group: str
-    mistakes: tuple[Mistake, ...] = ()
+    mistakes: tuple[Finding, ...] = ()
     is_declared: bool = True
 
     @property
@@ -52,7 +53,9 @@ class Verdict:
 
     def to_dict(self) -> dict[str, JsonValue]:
         """Return it as JSON values, as ``verdict.schema.json`` in this package describes them."""
-        return {"version": VERSION, **as_json(self)}
+        found = {name: as_json(getattr(self, name)) for name in ("store", "group")}
+        mistakes = [{name: as_json(getattr(it, name)) for name in _TOLD} for it in self.mistakes]
+        return {"version": VERSION, **found, "mistakes": mistakes, "is_declared": self.is_declared}
 
     def __repr__(self) -> str:
         """Return it as text to read: each mistake with its place, what to write, and the rule."""
@@ -106,19 +109,18 @@ def check(store: Any, **options: Unpack[OpenOptions]) -> Verdict:
     return verdict
 
 
-def merged(mistakes: Iterable[Mistake]) -> list[Mistake]:
+def merged(mistakes: Iterable[Finding]) -> list[Finding]:
     """Return mistakes, those that say the same in several places as one."""
-    found: dict[Mistake, tuple[Mistake, dict[Place, None]]] = {}
+    found: dict[tuple[Rule, str, str, str], tuple[Finding, dict[Place, None]]] = {}
     for it in mistakes:
-        key = replace(it, place=_NOWHERE, places=())
-        _first, places = found.setdefault(key, (it, {}))
-        places.update(dict.fromkeys(it.places))
+        _first, places = found.setdefault((it.rule, it.text, it.remedy, it.severity), (it, {}))
+        places.update(dict.fromkeys(it.places or (it.place,)))
     return [replace(first, places=tuple(places)) for first, places in found.values()]
 
 
-def limited(mistakes: Iterable[Mistake]) -> Iterator[Mistake]:
+def limited(mistakes: Iterable[Finding]) -> Iterator[Finding]:
     """Yield mistakes, of those by one rule at most 200: the last counts what it stands for."""
-    by_rule: defaultdict[str, list[Mistake]] = defaultdict(list)
+    by_rule: defaultdict[str, list[Finding]] = defaultdict(list)
     for it in mistakes:
         by_rule[it.rule.name].append(it)
     for same in by_rule.values():
@@ -135,7 +137,7 @@ def limited(mistakes: Iterable[Mistake]) -> Iterator[Mistake]:
             yield replace(rest[0], text=text, places=tuple(places))
 
 
-def _mistakes(planned: Planning, checked: Checked) -> Iterator[Mistake]:
+def _mistakes(planned: Planning, checked: Checked) -> Iterator[Finding]:
     """Yield all that is wrong, maybe the same in several places."""
     library = planned.library
     plans = planned.plan_tree(with_indexes=True)

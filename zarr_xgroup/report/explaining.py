@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 from zarr_xgroup.conventions.base import ConventionHandler
@@ -17,7 +17,7 @@ from zarr_xgroup.datasets.plan import (
     without_principal,
 )
 from zarr_xgroup.datasets.planning import Planning, planning
-from zarr_xgroup.findings import Finding, Kind, summed_up
+from zarr_xgroup.findings import Finding, Kind, Place, summed_up
 from zarr_xgroup.i18n import _, ngettext
 from zarr_xgroup.metadata.cf import names_in
 from zarr_xgroup.metadata.nodes import Keys, Node, pointer_to
@@ -33,7 +33,6 @@ from zarr_xgroup.report.explanation import (
     FoundProblem,
     FoundReference,
     FoundStore,
-    Place,
 )
 from zarr_xgroup.report.sources import described, kind_of_source
 from zarr_xgroup.resolver import Followed
@@ -298,18 +297,15 @@ class _Explaining:
             found.extend(plan.findings)
         assumed = self._planned.assumed
         found.extend(without_principal(self._plans, self._snapshot, assumed=assumed, is_tree=True))
-        kinds: defaultdict[Kind, list[Finding]] = defaultdict(list)
+        kinds: defaultdict[Kind | None, list[Finding]] = defaultdict(list)
         for finding in summed_up(found):
             kinds[finding.kind].append(finding)
         for same in kinds.values():
             yield from map(self._problem, _limited(same))
 
     def _problem(self, finding: Finding) -> FoundProblem:
-        node, _hash, pointer = ("" if finding.error is None else finding.error.place).partition("#")
-        place = Place(node, pointer) if node else None
-        if place is None and finding.node is not None:
-            place = self._place(finding.node, (), finding.pointer)
-        return FoundProblem(finding.kind.value, finding.text, place, finding.arrays, finding.lost)
+        kind = "" if finding.kind is None else finding.kind.value
+        return FoundProblem(kind, finding.in_full, finding.place, finding.arrays, finding.lost)
 
     def _place(self, node: Node, keys: Keys = (), pointer: str = "") -> Place:
         return _place(self._snapshots, node, pointer or pointer_to(keys))
@@ -385,6 +381,6 @@ def _limited(same: list[Finding]) -> Iterable[Finding]:
         "{count} more of this kind. The first: {text}",
         "{count} more of this kind. The first: {text}",
         len(rest),
-    ).format(count=len(rest), text=rest[0].text)
+    ).format(count=len(rest), text=rest[0].in_full)
     arrays = tuple(dict.fromkeys(path for finding in rest for path in finding.arrays))
-    return [*kept, Finding(rest[0].kind, text, arrays)]
+    return [*kept, replace(rest[0], sentence=text, arrays=arrays, lost="")]

@@ -10,34 +10,12 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any, Literal, TypeAlias
 
+from zarr_xgroup.findings import Place
+
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 
 #: Raised when a member of `to_dict` changes its meaning or goes; additions leave it.
 VERSION = 1
-
-
-@dataclass(frozen=True)
-class Place:
-    """A place in a store.
-
-    Attributes
-    ----------
-    node : str
-        The absolute path of the group or array.
-    pointer : str
-        The JSON pointer into its document, "" for the whole.
-    store : str or None
-        The URI of the store, without credentials, if it is not the one that is explained.
-    """
-
-    node: str
-    pointer: str = ""
-    store: str | None = None
-
-    def __str__(self) -> str:
-        """Return it in one word, as messages have it: ``store|node#pointer``."""
-        store = "" if self.store is None else f"{self.store}|"
-        return f"{store}{self.node}{f'#{self.pointer}' if self.pointer else ''}"
 
 
 @dataclass(frozen=True)

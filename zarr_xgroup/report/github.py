@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from zarr_xgroup.findings import Finding, Place
 from zarr_xgroup.i18n import _, ngettext
 from zarr_xgroup.redaction import printable
-from zarr_xgroup.report.explanation import Place
-from zarr_xgroup.report.verdict import Mistake
 
 #: What is escaped in a message, and in a property such as ``file``.
 _IN_MESSAGE: Mapping[str, str] = {"%": "%25", "\r": "%0D", "\n": "%0A"}
@@ -22,7 +21,7 @@ _DOCUMENTS = ("zarr.json", ".zarray", ".zgroup")
 _ATTRIBUTES = ("zarr.json", ".zattrs")
 
 
-def workflow_commands(store: str, mistakes: Iterable[Mistake]) -> Iterator[str]:
+def workflow_commands(store: str, mistakes: Iterable[Finding]) -> Iterator[str]:
     """Yield a line for each mistake in a store: GitHub shows ten errors and ten warnings of a step."""
     for mistake in mistakes:
         title = f"{mistake.rule.name} ({mistake.rule.document}, {mistake.rule.section})"
@@ -30,7 +29,7 @@ def workflow_commands(store: str, mistakes: Iterable[Mistake]) -> Iterator[str]:
         yield f"::{mistake.severity} {properties}::{_message(_text(mistake))}"
 
 
-def _text(mistake: Mistake) -> str:
+def _text(mistake: Finding) -> str:
     text = _("{place}: {text}. Instead: {remedy}").format(
         place=mistake.place, text=mistake.text, remedy=mistake.remedy
     )

@@ -18,7 +18,7 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
-from zarr_xgroup.findings import listed, shortened
+from zarr_xgroup.findings import Finding, Place, listed, shortened
 from zarr_xgroup.i18n import _, ngettext
 from zarr_xgroup.redaction import printable
 from zarr_xgroup.report.explanation import (
@@ -29,10 +29,8 @@ from zarr_xgroup.report.explanation import (
     FoundProblem,
     FoundReference,
     FoundStore,
-    Place,
 )
 from zarr_xgroup.report.folding import ArrayRow, GroupRow, fold
-from zarr_xgroup.report.verdict import Mistake
 
 #: The narrowest terminal that has room for two columns.
 TWO_COLUMNS = 80
@@ -519,7 +517,7 @@ def _told_kind(kind: str) -> str:
 def verdict_lines(
     console: Console,
     store: str,
-    mistakes: Sequence[Mistake],
+    mistakes: Sequence[Finding],
     *,
     is_declared: bool,
     is_whole: bool = False,
@@ -541,7 +539,7 @@ def verdict_lines(
     yield from wrapped(console, judgement, console.width)
 
 
-def _places(mistake: Mistake, *, is_whole: bool) -> Iterator[Text]:
+def _places(mistake: Finding, *, is_whole: bool) -> Iterator[Text]:
     """Yield where a mistake is, after how bad it is."""
     is_error = mistake.severity == "error"
     severity = said(
@@ -557,7 +555,7 @@ def _places(mistake: Mistake, *, is_whole: bool) -> Iterator[Text]:
         yield said(" " * severity.cell_len) + said(text.format(count=more), "dim")
 
 
-def _mistake(mistake: Mistake) -> Iterator[Text]:
+def _mistake(mistake: Finding) -> Iterator[Text]:
     """Yield what is wrong, what to write instead, and who says so."""
     yield said("  ") + said(mistake.text)
     yield said("  ") + said(_("Instead: "), "green") + said(mistake.remedy)
@@ -565,7 +563,7 @@ def _mistake(mistake: Mistake) -> Iterator[Text]:
     yield said(f"  {rule.name} ({rule.document}, {rule.section})", "dim")
 
 
-def _judgement(mistakes: Sequence[Mistake], *, is_declared: bool) -> Text:
+def _judgement(mistakes: Sequence[Finding], *, is_declared: bool) -> Text:
     if mistakes:
         counts = Counter(mistake.severity for mistake in mistakes)
         text = _("errors: {errors}, warnings: {warnings}")

@@ -21,7 +21,7 @@ from zarr.abc.store import Store
 
 from zarr_xgroup._compat import sync
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupStoreError
-from zarr_xgroup.findings import Finding, Kind
+from zarr_xgroup.findings import Finding, of_store
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import (
     CONSOLIDATED_V2,
@@ -632,7 +632,7 @@ def _left_out(snapshot: Snapshot, at: Node, keys: Sequence[str]) -> Iterator[Fin
         "which were left out: {keys}"
     ).format(store=snapshot.name, count=len(keys), keys=_in_short(keys))
     if keys:
-        yield Finding(Kind.METADATA, message, node=at, error=XGroupMetadataError(message))
+        yield of_store(message, at, snapshot.name, XGroupMetadataError(message))
 
 
 def _unlisted(snapshot: Snapshot, group: Node, names: Sequence[str]) -> Iterator[Finding]:
@@ -642,7 +642,7 @@ def _unlisted(snapshot: Snapshot, group: Node, names: Sequence[str]) -> Iterator
         "for other paths; they were left out: {names}"
     ).format(path=group, store=snapshot.name, count=len(names), names=_in_short(names))
     if names:
-        yield Finding(Kind.METADATA, message, node=group, error=XGroupMetadataError(message))
+        yield of_store(message, group, snapshot.name, XGroupMetadataError(message))
 
 
 def _in_short(texts: Sequence[str]) -> str:
@@ -653,4 +653,4 @@ def _read_node_by_node(snapshot: Snapshot, at: Node, problem: XGroupError) -> Fi
     message = _("{store} is read node by node: {reason}").format(
         store=snapshot.name, reason=problem
     )
-    return Finding(Kind.METADATA, message, node=at, error=problem)
+    return of_store(message, at, snapshot.name, problem)

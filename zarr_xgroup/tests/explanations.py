@@ -1,5 +1,6 @@
 """Explanations made by hand, to be drawn."""
 
+from zarr_xgroup.findings import Place
 from zarr_xgroup.report.explaining import Explanation
 from zarr_xgroup.report.explanation import (
     FoundArray,
@@ -9,7 +10,6 @@ from zarr_xgroup.report.explanation import (
     FoundGroup,
     FoundProblem,
     FoundReference,
-    Place,
 )
 
 UTM = FoundCrs("WGS 84 / UTM zone 33N", "EPSG:32633", "spatial_ref")

@@ -20,14 +20,13 @@ from zarr.storage import LocalStore
 
 import zarr_xgroup
 from zarr_xgroup import XGroupPluginWarning, cli
-from zarr_xgroup.conventions.descriptions import Rule
+from zarr_xgroup.errors import Rule
+from zarr_xgroup.findings import Finding, Place
 from zarr_xgroup.report import bar
 from zarr_xgroup.report.checking import Verdict
 from zarr_xgroup.report.explaining import Explanation
-from zarr_xgroup.report.explanation import Place
 from zarr_xgroup.report.github import workflow_commands
 from zarr_xgroup.report.page import page as made
-from zarr_xgroup.report.verdict import Mistake
 from zarr_xgroup.storage.tally import tallied
 from zarr_xgroup.tests.builders import Array, Group, build, write_local, write_zip
 from zarr_xgroup.tests.report.test_terminal import Stream
@@ -35,7 +34,7 @@ from zarr_xgroup.tests.report.test_terminal import Stream
 REPOSITORY = Path(__file__).parents[2]
 RULE = Rule("cs/unique-abbreviations", "cs 0.1", "Axes: abbreviation, unit")
 AXES = Place("/sea/sst", "/attributes/cs/crs/0/axes")
-MISTAKE = Mistake(RULE, AXES, "two axes are called 'X'", "one of 'X', 'Y', 'Z', 'T' for each")
+MISTAKE = Finding(RULE, AXES, "two axes are called 'X'", "one of 'X', 'Y', 'Z', 'T' for each")
 
 Capture = pytest.CaptureFixture[str]
 
@@ -60,7 +59,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return given
 
 
-def finding(monkeypatch: pytest.MonkeyPatch, *mistakes: Mistake) -> None:
+def finding(monkeypatch: pytest.MonkeyPatch, *mistakes: Finding) -> None:
     """Have `check` find mistakes."""
 
     def check(store: str, **_options: Any) -> Verdict:
@@ -225,19 +224,20 @@ def test_check_says_by_its_status_whether_there_is_something_to_mend(
 def test_json_is_printed_in_letters_of_ascii(
     monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    finding(monkeypatch, Mistake(RULE, AXES, "\x1b[2J\u202e\ud800é", ""))
+    rule = Rule("a/b", "document", "\x1b[2J\u202e\ud800é")
+    finding(monkeypatch, Finding(rule, AXES, "text", ""))
     cli.main(["check", "a.zarr", "--json"])
     printed = capsys.readouterr().out
     assert printed.isascii()
     assert printed.replace("\n", "").isprintable()
-    assert json.loads(printed)["mistakes"][0]["text"] == "\x1b[2J\u202e\ud800é"
+    assert json.loads(printed)["mistakes"][0]["rule"]["section"] == "\x1b[2J\u202e\ud800é"
 
 
 def test_workflow_commands_name_the_file_and_escape_the_rest(store: str) -> None:
     odd = Place("/a,b:c%\nd")
     mistakes = (
         MISTAKE,
-        Mistake(RULE, odd, "100 %\n::stop-commands::x", "", "warning", (odd, AXES)),
+        Finding(RULE, odd, "100 %\n::stop-commands::x", "", "warning", (odd, AXES)),
     )
     assert list(workflow_commands(store, mistakes)) == [
         (
@@ -260,7 +260,7 @@ def test_workflow_commands_name_the_file_and_escape_the_rest(store: str) -> None
 def test_workflow_commands_name_files_of_format_2(tmp_path: Path, pointer: str, name: str) -> None:
     contents = build(Group({"a": Array([1.0], ("x",), {"b": 1})}), zarr_format=2)
     store = str(write_local(contents, tmp_path / "two.zarr"))
-    mistake = Mistake(RULE, Place("/a", pointer), "", "")
+    mistake = Finding(RULE, Place("/a", pointer), "", "")
     (line,) = workflow_commands(store, [mistake])
     assert line.startswith(f"::error file={store}/a/{name},")
 
@@ -272,7 +272,7 @@ def test_workflow_commands_name_an_archive_as_a_whole(tmp_path: Path) -> None:
 
 
 def test_workflow_commands_of_other_stores_name_the_node() -> None:
-    elsewhere = Mistake(RULE, Place("/x", "", "http://h/b.zarr"), "", "")
+    elsewhere = Finding(RULE, Place("/x", "", "http://h/b.zarr"), "", "")
     for store, mistake, file in (
         ("s3://b/a.zarr/", MISTAKE, "s3%3A//b/a.zarr/sea/sst"),
         ("a.zarr", elsewhere, "http%3A//h/b.zarr/x"),

@@ -7,6 +7,7 @@ import traceback
 import types
 import warnings
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -31,7 +32,7 @@ from zarr_xgroup import (
     XGroupWarning,
     errors,
 )
-from zarr_xgroup.findings import Finding, Kind, as_warnings
+from zarr_xgroup.findings import Kind, as_warnings, noted
 from zarr_xgroup.redaction import printable
 from zarr_xgroup.tests.builders import (
     HAS_INDEX_OPTION,
@@ -95,7 +96,7 @@ def warning_of(
 ) -> XGroupWarning:
     """Return the one warning that tells the same of arrays, each of which was found at fault."""
     text = text or str(error or "")
-    (warning,) = as_warnings([Finding(kind, text, (path,), error=error) for path in paths])
+    (warning,) = as_warnings([noted(kind, text, path, error=error) for path in paths])
     return warning
 
 
@@ -529,7 +530,8 @@ def test_a_problem_that_several_arrays_meet_names_them_all() -> None:
 def lacking(*lost: tuple[str, str]) -> str:
     """Return what is told of arrays each of which lacks something for the same reason."""
     error = XGroupStoreError("why")
-    findings = [Finding(Kind.PROBLEM, "why", (path,), error=error, lost=it) for path, it in lost]
+    told = [noted(Kind.PROBLEM, "why", path, error=error) for path, _it in lost]
+    findings = [replace(found, lost=it) for found, (_path, it) in zip(told, lost, strict=True)]
     (warning,) = as_warnings(findings)
     return str(warning).removeprefix("why. ")
 
@@ -911,7 +913,7 @@ def test_what_a_store_says_is_printable_in_reports(zarr_format: ZarrFormat) -> N
         assert is_printable(problem.text)
         assert is_printable(problem.lost)
     assert all(is_printable(it.text) and is_printable(it.remedy) for it in verdict.mistakes)
-    assert any(it.place.node == f"/{ODD}/{ODD}1" for it in verdict.mistakes)  # exact
+    assert any(at.node == f"/{ODD}/{ODD}1" for it in verdict.mistakes for at in it.places)  # exact
     for text in (repr(explanation), repr(verdict)):
         assert is_printable(text.replace("\n", ""))
         assert "\\nb" in text

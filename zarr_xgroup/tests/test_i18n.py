@@ -18,7 +18,7 @@ from zarr_xgroup import (
     XGroupWarning,
     i18n,
 )
-from zarr_xgroup.findings import Finding, Kind, as_warnings
+from zarr_xgroup.findings import Kind, as_warnings, noted
 from zarr_xgroup.tests.builders import Array, Group, build, memory_store, recorded
 
 catalogs = pytest.importorskip("babel.messages.catalog")
@@ -69,7 +69,7 @@ def looked_up() -> set[Id]:
 
 def without_principal(paths: list[str]) -> XGroupWarning:
     """Return the warning about arrays that declare no principal convention."""
-    (warning,) = as_warnings([Finding(Kind.NO_PRINCIPAL, "", (path,)) for path in paths])
+    (warning,) = as_warnings([noted(Kind.NO_PRINCIPAL, "", path) for path in paths])
     assert type(warning) is XGroupNoPrincipalWarning
     return warning
 

@@ -155,6 +155,11 @@ def within(value: Any) -> Fragment:
 Fits = Callable[[Document], str | None]
 
 
+def never(text: str, _place: Fragment) -> None:
+    """Stand for the note of a choice where there is none."""
+    pytest.fail(text)
+
+
 class Following:
     """Follows references of one array; takes down the notes."""
 
@@ -164,7 +169,7 @@ class Following:
         self.notes: list[str] = []
 
     def resolver(self, lookup: Lookup) -> Resolver:
-        return Resolver(lookup, self.node, self.notes.append)
+        return Resolver(lookup, self.node, lambda text, _place: self.notes.append(text))
 
     def written(self, value: Any) -> Fragment:
         return Fragment(self.node, ("attributes", "it"), value)
@@ -1188,7 +1193,7 @@ def of_store(documents: Mapping[str, Any]) -> Snapshots:
 def needs_of(snapshots: Snapshots, reference: Any, path: str = "g/a") -> Needs:
     """Return what is lacking to follow an array's reference, of which nothing is noted yet."""
     lookup = Lookup(snapshots)
-    resolver = Resolver(lookup, Node(0, path), pytest.fail)
+    resolver = Resolver(lookup, Node(0, path), never)
     for resolve in (resolver.array, resolver.fragment):
         with pytest.raises(LackingError):
             resolve(Fragment(Node(0, path), ("attributes", "it"), reference))
@@ -1244,7 +1249,7 @@ def test_nothing_is_needed_of_nodes_known_not_to_be_there(known: dict[str, Found
         snapshots[0].learn_node(path, found)
     lookup = Lookup(snapshots)
     with pytest.raises(XGroupReferenceError, match="'time' leads nowhere, tried /g/time"):
-        Resolver(lookup, Node(0, "g/a"), pytest.fail).array(within(ref("time")))
+        Resolver(lookup, Node(0, "g/a"), never).array(within(ref("time")))
     assert not lookup.needs
 
 
@@ -1259,7 +1264,7 @@ def test_a_uri_that_is_not_known_yet() -> None:
     needed = Needs(documents=frozenset([Node(other, "root/s/time")]))
     assert needs_of(snapshots, reference) == needed
     snapshots[other].learn_node("root/s/time", {"zarr.json": array(1)})
-    found = Resolver(Lookup(snapshots), Node(0, "g/a"), pytest.fail).array(within(reference))
+    found = Resolver(Lookup(snapshots), Node(0, "g/a"), never).array(within(reference))
     assert found == Node(other, "root/s/time")
 
 
@@ -1285,7 +1290,7 @@ def test_a_uri_known_to_lead_nowhere() -> None:
     snapshots.learn_link(0, "file:///other", error)
     lookup = Lookup(snapshots)
     message = "/g/a#/attributes/it: store file:///other cannot be opened"
-    resolver = Resolver(lookup, Node(0, "g/a"), pytest.fail)
+    resolver = Resolver(lookup, Node(0, "g/a"), never)
     with pytest.raises(XGroupStoreError, match=f"^{re.escape(message)}$") as raised:
         resolver.array(within(ref("time", uri="file:///other")))
     assert raised.value.store == "file:///other"
@@ -1314,13 +1319,13 @@ def test_what_consolidated_metadata_lacks_is_doubted_all_at_once() -> None:
     )
     lookup = Lookup(snapshots)
     with pytest.raises(XGroupReferenceError, match=f"^{re.escape(message)}$"):
-        Resolver(lookup, Node(0, "g/a"), pytest.fail).array(within(reference))
+        Resolver(lookup, Node(0, "g/a"), never).array(within(reference))
     assert not lookup.needs
 
 
 def test_nothing_is_doubted_where_a_candidate_fits() -> None:
     lookup = Lookup(consolidated({"g": group(), "g/a": array(1), "g/time": array(1)}))
-    resolver = Resolver(lookup, Node(0, "g/a"), pytest.fail)
+    resolver = Resolver(lookup, Node(0, "g/a"), never)
     assert resolver.array(within(ref("time"))) == Node(0, "g/time")
     assert not lookup.needs
 
@@ -1336,7 +1341,7 @@ def test_what_no_error_tells_of_is_not_doubted() -> None:
     snapshots = consolidated({"g": group(), "g/a": array(1, **attributes)})
     lookup = Lookup(snapshots)
     message = "'/lost' leads nowhere, tried /lost)"
-    resolver = Resolver(lookup, Node(0, "g/a"), pytest.fail)
+    resolver = Resolver(lookup, Node(0, "g/a"), never)
     with pytest.raises(XGroupReferenceError, match=re.escape(message)):
         resolver.array(within(ref("/g/a", "/attributes/a")))
     assert not lookup.needs
@@ -1359,7 +1364,7 @@ def test_nothing_is_needed_to_tell_an_error() -> None:
 
 def test_needs_add_up() -> None:
     lookup = Lookup(of_store({"g": group()}))
-    resolver = Resolver(lookup, Node(0, "g/a"), pytest.fail)
+    resolver = Resolver(lookup, Node(0, "g/a"), never)
     for reference in (ref("time"), ref("/x", uri="file:///other"), ref("/y")):
         with pytest.raises(LackingError):
             resolver.array(within(reference))

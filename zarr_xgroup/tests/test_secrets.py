@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, assume, example, given, settings
 from hypothesis import strategies as st
 
 from zarr_xgroup import XGroupError, XGroupStoreError, XGroupWarning, check, explain
-from zarr_xgroup.findings import Finding, Kind
+from zarr_xgroup.findings import Kind, noted
 from zarr_xgroup.metadata.references import Reference
 from zarr_xgroup.redaction import RedactedError, redact, redact_causes, told, told_place
 from zarr_xgroup.report.github import workflow_commands
@@ -125,7 +125,7 @@ def test_no_text_with_a_uri_shows_a_secret(uri: str) -> None:
         assert SECRET not in repr(vars(XGroupStoreError(store=text, place=text, target=text)))
         assert SECRET not in repr(vars(XGroupError(reason=text)))
         assert SECRET not in str(XGroupWarning(text))
-        assert SECRET not in repr(Finding(Kind.CHOICE, text))
+        assert SECRET not in repr(noted(Kind.CHOICE, text, "/a"))
 
 
 @pytest.mark.parametrize(

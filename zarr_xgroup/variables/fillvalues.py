@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from zarr_xgroup.errors import XGroupMetadataError, containing
-from zarr_xgroup.findings import Finding, Kind
+from zarr_xgroup.findings import Finding, Kind, noted
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
 
@@ -36,7 +36,7 @@ class UnusableFillValue:
             "array's type; nothing is masked by it"
         )
         text = message.format(path=array, written=self.written)
-        return Finding(Kind.METADATA, text, (str(array),), array, f"/attributes/{FILL}")
+        return noted(Kind.METADATA, text, array, f"/attributes/{FILL}")
 
 
 def can_hold(dtype: np.dtype[Any], written: Any, *, either_sign: bool = False) -> bool:

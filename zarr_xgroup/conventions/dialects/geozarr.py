@@ -132,7 +132,7 @@ def _is_of_several(array: ArrayView, dims: tuple[str, str], written: Fragment) -
         "{place} is the transform of one grid, but arrays of several sizes refer to it; it was not "
         "used"
     )
-    array.note(message.format(place=written))
+    array.note(message.format(place=written), written)
     return True
 
 

@@ -134,7 +134,7 @@ def _transform(
     if shape is not None and shape.value != list(sizes):
         if not all(map(Grid(array).is_real, dims)):  # then it is not missed
             message = _("proj:transform is not that of {sizes} cells: proj:shape is {shape}")
-            array.note(message.format(sizes=list(sizes), shape=shape.value))
+            array.note(message.format(sizes=list(sizes), shape=shape.value), shape)
         return None
     transform = Transform(usable(Affine(*_six_numbers(written)), written), _CENTRE)
     _check_box(array, attribute("proj:bbox"), transform, sizes)
@@ -157,4 +157,4 @@ def _check_box(
     numbers = None if box is None else array.attempt(finite_numbers, box, 4)
     if numbers and any(numbers) and not spans(numbers, transform, sizes):
         message = _("proj:bbox is {box}, but by proj:transform it is {actual}; the latter was used")
-        array.note(message.format(box=numbers, actual=extent_of(transform, sizes)))
+        array.note(message.format(box=numbers, actual=extent_of(transform, sizes)), box)

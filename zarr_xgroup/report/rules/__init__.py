@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from zarr_xgroup.conventions.descriptions import Rule
 from zarr_xgroup.conventions.registry import BUILT_IN, Handler, handlers
-from zarr_xgroup.errors import XGroupError, XGroupPluginWarning, containing, warn_user
+from zarr_xgroup.errors import Rule, XGroupError, XGroupPluginWarning, containing, warn_user
+from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.report.rules import (
     arrays,
@@ -28,7 +28,6 @@ from zarr_xgroup.report.rules import (
     uom,
 )
 from zarr_xgroup.report.rules.subject import Checked, Subject, mistake
-from zarr_xgroup.report.verdict import Mistake
 
 __all__ = [
     "RULES",
@@ -64,7 +63,7 @@ RULES: tuple[Rule, ...] = tuple(
 )
 
 
-def mistakes_of(subject: Subject) -> Iterator[Mistake]:
+def mistakes_of(subject: Subject) -> Iterator[Finding]:
     """Yield what is wrong with a node by the rules that look at nodes, third parties' among them."""
     yield from _of_alike(subject) if subject.is_array else _asked(subject)
     for handler in handlers():
@@ -72,12 +71,12 @@ def mistakes_of(subject: Subject) -> Iterator[Mistake]:
             yield from _of_third_party(handler, subject)
 
 
-def _asked(subject: Subject) -> Iterator[Mistake]:
+def _asked(subject: Subject) -> Iterator[Finding]:
     for module in _OF_NODES:
         yield from module.check(subject)
 
 
-def _of_alike(array: Subject) -> Iterator[Mistake]:
+def _of_alike(array: Subject) -> Iterator[Finding]:
     """Yield what is wrong with an array: the same as with another of its group that is written alike."""
     known = array.store.known
     key = (array.node.group, array.document.text_without_attributes(), *_significant(array))
@@ -97,7 +96,7 @@ def _significant(array: Subject) -> Iterator[tuple[str, bytes]]:
             yield key, text
 
 
-def _of_third_party(handler: Handler, subject: Subject) -> Iterable[Mistake]:
+def _of_third_party(handler: Handler, subject: Subject) -> Iterable[Finding]:
     """Return what a third party's handler finds. If it raises anything, that is told once."""
     try:
         with containing():

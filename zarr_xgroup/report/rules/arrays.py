@@ -6,14 +6,14 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 
 from zarr_xgroup.conventions.cs import CsHandler
-from zarr_xgroup.conventions.descriptions import Rule
 from zarr_xgroup.conventions.spatial import SpatialHandler
+from zarr_xgroup.errors import Rule
+from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import DIMENSION_KEY, dimension_pointer
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.report.rules.spatial import are_names, nearest
 from zarr_xgroup.report.rules.subject import Subject, mistake, write
-from zarr_xgroup.report.verdict import Mistake
 
 NZ = "NZ-1.0 convention (zarr-conventions/nz)"
 
@@ -23,7 +23,7 @@ SIZES = Rule("arrays/one-size-for-a-dimension", NZ, "Dimension: shared dimension
 RULES = (NAMES, SIZES)
 
 
-def check(subject: Subject) -> Iterator[Mistake]:
+def check(subject: Subject) -> Iterator[Finding]:
     """Yield arrays without names of dimensions, and dimensions of two sizes."""
     if subject.is_array:
         yield from _names(subject)
@@ -31,7 +31,7 @@ def check(subject: Subject) -> Iterator[Mistake]:
         yield from _sizes(subject)
 
 
-def _names(subject: Subject) -> Iterator[Mistake]:
+def _names(subject: Subject) -> Iterator[Finding]:
     """Yield that an array whose convention goes by the names of its dimensions has none for some."""
     if None not in subject.dims or not _goes_by_names(subject):
         return
@@ -62,7 +62,7 @@ def _likely_names(subject: Subject) -> list[str]:
     return [*names[: -len(grid)], *grid] if grid and len(names) > 1 else names
 
 
-def _sizes(group: Subject) -> Iterator[Mistake]:
+def _sizes(group: Subject) -> Iterator[Finding]:
     """Yield arrays by which a dimension of the group has another size than by an earlier one."""
     if not group.store.declares_something:
         return
@@ -90,7 +90,7 @@ def _follows_something(array: Subject) -> bool:
 
 def _other_sizes(
     array: Subject, names: Collection[str], sizes: Mapping[str, tuple[int, str]]
-) -> Mistake:
+) -> Finding:
     """Return that dimensions of an array have other sizes than by earlier arrays of the group."""
     message = _("the dimension {name!r} has {size} positions here, but {first} in {other}")
     told = []

@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from zarr_xgroup.conventions.descriptions import Rule
+from zarr_xgroup.errors import Rule
+from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.metadata.snapshots import Snapshot
 from zarr_xgroup.report.rules.subject import mistake
-from zarr_xgroup.report.verdict import Mistake
 
 DOCUMENT = "Zarr, consolidated metadata"
 
@@ -23,7 +23,7 @@ THERE = Rule("consolidated/nodes-are-there", DOCUMENT, "metadata")
 RULES = (SAME, COMPLETE, THERE)
 
 
-def check(consolidated: Snapshot, own: Snapshot, group: str) -> Iterator[Mistake]:
+def check(consolidated: Snapshot, own: Snapshot, group: str) -> Iterator[Finding]:
     """Yield nodes that consolidated metadata lack, or say something else of than their documents.
 
     Parameters

@@ -17,13 +17,13 @@ from zarr_xgroup.conventions.cs_model import (
     Cs,
     System,
 )
-from zarr_xgroup.conventions.descriptions import Rule
+from zarr_xgroup.errors import Rule
+from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node, Part
 from zarr_xgroup.report.rules import geolocation, proj
 from zarr_xgroup.report.rules.declarations import is_meant
 from zarr_xgroup.report.rules.subject import Severity, Subject, mistake, mistakes_at, shown
-from zarr_xgroup.report.verdict import Mistake
 
 EVERY = Rule("cs/axis-for-every-dimension", DOCUMENT, "axes")
 UNIQUE = Rule("cs/unique-abbreviations", TABLE, "Coordinate system axis")
@@ -32,7 +32,7 @@ LENGTH = Rule("cs/number-of-values", DOCUMENT, "values: explicit")
 RULES = (*cs_model.RULES, EVERY, UNIQUE, LENGTH)
 
 
-def check(subject: Subject) -> Iterator[Mistake]:
+def check(subject: Subject) -> Iterator[Finding]:
     """Yield what is wrong with ``cs`` of an array, or with the CRSs that a group shares."""
     if subject.is_array:
         cs = subject.attribute("cs")
@@ -56,7 +56,7 @@ def _is_system(value: object) -> bool:
     return isinstance(value, OBJECT) and "axes" in value
 
 
-def _cs(subject: Subject, cs: Fragment) -> Iterator[Mistake]:
+def _cs(subject: Subject, cs: Fragment) -> Iterator[Finding]:
     yield from mistakes_at(cs.node, ATTRIBUTE.all_wrong(cs))
     if not isinstance(cs.value, OBJECT):
         return
@@ -70,13 +70,13 @@ def _cs(subject: Subject, cs: Fragment) -> Iterator[Mistake]:
         yield from _dimensions(subject, crs)
 
 
-def _identity(model: Cs | System, node: Node) -> Iterator[Mistake]:
+def _identity(model: Cs | System, node: Node) -> Iterator[Finding]:
     """Yield what is wrong with the ``id`` of an object, unless it is misspelt."""
     if model.id is not None and model.wrong_with("id") is None:
         yield from proj.of_object(model.id.at(node))
 
 
-def _system(system: System, node: Node) -> Iterator[Mistake]:
+def _system(system: System, node: Node) -> Iterator[Finding]:
     """Yield what goes beyond the form of a CRS."""
     yield from _identity(system, node)
     if system.geolocation is not None:
@@ -84,7 +84,7 @@ def _system(system: System, node: Node) -> Iterator[Mistake]:
     yield from _abbreviations(system, node)
 
 
-def _abbreviations(system: System, node: Node) -> Iterator[Mistake]:
+def _abbreviations(system: System, node: Node) -> Iterator[Finding]:
     """Yield abbreviations that an earlier axis of the CRS has."""
     known: dict[str, str] = {}
     axes = [(name, axis) for name, axis in system.axes if isinstance(axis, Axis)]
@@ -107,7 +107,7 @@ def _abbreviations(system: System, node: Node) -> Iterator[Mistake]:
 # What goes with the array.
 
 
-def _dimensions(subject: Subject, crs: Fragment) -> Iterator[Mistake]:
+def _dimensions(subject: Subject, crs: Fragment) -> Iterator[Finding]:
     """Yield dimensions without an axis, and axes with another number of values."""
     found: dict[str, tuple[Node, Axis | Part]] = {}
     for item in crs.items():
@@ -138,7 +138,7 @@ def _axis_for(subject: Subject, name: str) -> str:
     return _("add to the axes of one of the CRSs {example}").format(example=example)
 
 
-def _lengths(node: Node, axis: Axis | Part, size: int) -> Iterator[Mistake]:
+def _lengths(node: Node, axis: Axis | Part, size: int) -> Iterator[Finding]:
     sets = axis.coordinates if isinstance(axis, Axis) else ()
     for item in sets:
         values = item.values if isinstance(item, CoordinateSet) else None

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.base import ConventionHandler, declarations
 from zarr_xgroup.conventions.cs import CsHandler
-from zarr_xgroup.conventions.descriptions import Rule
 from zarr_xgroup.conventions.geolocation import GeolocationHandler
 from zarr_xgroup.conventions.layout import Multiscales
 from zarr_xgroup.conventions.proj import ProjHandler
@@ -17,10 +16,11 @@ from zarr_xgroup.conventions.registry import handlers
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.conventions.spelling import misspelt
 from zarr_xgroup.conventions.uom import UomHandler
+from zarr_xgroup.errors import Rule
+from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.report.rules.subject import Severity, Subject, got, mistake, shown
-from zarr_xgroup.report.verdict import Mistake
 
 FRAMEWORK = "Zarr conventions specification (zarr-conventions/zarr-conventions-spec)"
 
@@ -120,7 +120,7 @@ def is_meant(subject: Subject, convention: type[ConventionHandler]) -> bool:
     return subject.is_declared(convention) or bool(has(subject.attributes))
 
 
-def check(subject: Subject) -> Iterator[Mistake]:
+def check(subject: Subject) -> Iterator[Finding]:
     """Yield what is wrong with what a node declares, or does not."""
     yield from _spelling_of_key(subject)
     written = subject.attribute(CONVENTIONS_KEY)
@@ -145,7 +145,7 @@ def _add(convention: type[ConventionHandler]) -> str:
     )
 
 
-def _spelling_of_key(subject: Subject) -> Iterator[Mistake]:
+def _spelling_of_key(subject: Subject) -> Iterator[Finding]:
     keys = [key for key in subject.attributes if "convention" in key.lower()]
     others = frozenset({"conventions", "Conventions"})
     for key in misspelt(keys, [CONVENTIONS_KEY], others):
@@ -154,7 +154,7 @@ def _spelling_of_key(subject: Subject) -> Iterator[Mistake]:
         yield mistake(KEY, subject.all_attributes, text, remedy, key=key)
 
 
-def _items(written: Fragment) -> Iterator[Mistake]:
+def _items(written: Fragment) -> Iterator[Finding]:
     if isinstance(written.value, OBJECT):
         if len(list(declarations({CONVENTIONS_KEY: written.value}))) == len(written.value):
             return  # framework 0.1.0
@@ -167,7 +167,7 @@ def _items(written: Fragment) -> Iterator[Mistake]:
     yield mistake(LIST, written, text, _("write, for example, {example}").format(example=example))
 
 
-def _item(item: Fragment) -> Iterator[Mistake]:
+def _item(item: Fragment) -> Iterator[Finding]:
     """Yield what is wrong with one declaration."""
     if not isinstance(item.value, OBJECT):
         remedy = _add_uuid(_named(item.value) or CsHandler)
@@ -182,7 +182,7 @@ def _item(item: Fragment) -> Iterator[Mistake]:
     yield from _identity(item)
 
 
-def _identity(item: Fragment) -> Iterator[Mistake]:
+def _identity(item: Fragment) -> Iterator[Finding]:
     """Yield that a declaration has no identity, or another one than it is called by."""
     meant = _meant(item.value)
     if not any(key in item.value for key in _IDENTIFIERS):
@@ -243,7 +243,7 @@ def _stands_for(item: Mapping[str, Any], convention: type[ConventionHandler]) ->
     return meant is not None and meant.name == convention.name
 
 
-def _twice(subject: Subject, written: Fragment) -> Iterator[Mistake]:
+def _twice(subject: Subject, written: Fragment) -> Iterator[Finding]:
     found: set[type[ConventionHandler]] = set()
     if not isinstance(written.value, list):
         return
@@ -258,7 +258,7 @@ def _twice(subject: Subject, written: Fragment) -> Iterator[Mistake]:
                 found.add(it)
 
 
-def _undeclared(subject: Subject) -> Iterator[Mistake]:
+def _undeclared(subject: Subject) -> Iterator[Finding]:
     """Yield attributes that are of a convention that nobody declares for them."""
     for convention, has in _UNMISTAKABLE.items():
         keys = has(subject.attributes)
@@ -284,7 +284,7 @@ def _is_covered(subject: Subject, convention: type[ConventionHandler]) -> bool:
     return any(it.declares(convention) for it in around)
 
 
-def _unused(subject: Subject) -> Iterator[Mistake]:
+def _unused(subject: Subject) -> Iterator[Finding]:
     """Yield declarations of a convention of which there is no attribute."""
     written = subject.attribute(CONVENTIONS_KEY)
     if written is None or not isinstance(written.value, list):
@@ -339,7 +339,7 @@ def _uses(subject: Subject, convention: type[ConventionHandler]) -> bool:
     return convention.name in attributes or any(quoted in text for text in within)
 
 
-def _spelling(subject: Subject) -> Iterator[Mistake]:
+def _spelling(subject: Subject) -> Iterator[Finding]:
     """Yield prefixed attributes that were probably meant to be others."""
     for convention, known in ((SpatialHandler, KEYS_OF_SPATIAL), (ProjHandler, _KEYS_OF_PROJ)):
         prefix = f"{convention.name}:"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from zarr_xgroup.conventions.descriptions import Rule
 from zarr_xgroup.conventions.geolocation import GeolocationHandler
+from zarr_xgroup.errors import Rule
+from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.metadata.references import is_reference
 from zarr_xgroup.report.rules import proj
 from zarr_xgroup.report.rules.declarations import is_meant
 from zarr_xgroup.report.rules.subject import Subject, got, mistake
-from zarr_xgroup.report.verdict import Mistake
 
 DOCUMENT = "geolocation convention (R-CF/zarr_convention_geolocation)"
 
@@ -24,14 +24,14 @@ RULES = (KINDS, PAIR)
 _EXAMPLE = '"geodetic": {"x": {"node": "longitude"}, "y": {"node": "latitude"}}'
 
 
-def check(subject: Subject) -> Iterator[Mistake]:
+def check(subject: Subject) -> Iterator[Finding]:
     """Yield what is wrong with the attribute ``geolocation`` of a node."""
     geolocation = subject.attribute("geolocation")
     if geolocation is not None and is_meant(subject, GeolocationHandler):
         yield from of_object(geolocation)
 
 
-def of_object(geolocation: Fragment) -> Iterator[Mistake]:
+def of_object(geolocation: Fragment) -> Iterator[Finding]:
     """Yield what is wrong with a geolocation object."""
     if is_reference(geolocation.value):
         return
@@ -46,7 +46,7 @@ def of_object(geolocation: Fragment) -> Iterator[Mistake]:
         yield from _arrays(arrays)
 
 
-def _arrays(arrays: Fragment) -> Iterator[Mistake]:
+def _arrays(arrays: Fragment) -> Iterator[Finding]:
     if not isinstance(arrays.value, OBJECT):
         remedy = _("write {example}").format(example='{"x": {"node": ...}, "y": {"node": ...}}')
         yield mistake(PAIR, arrays, got(_("an object"), arrays.value), remedy)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
-from zarr_xgroup.conventions.descriptions import Rule
 from zarr_xgroup.conventions.layout import Multiscales, asset_path
 from zarr_xgroup.conventions.spelling import alike
 from zarr_xgroup.conventions.values import is_finite
+from zarr_xgroup.errors import Rule
+from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.metadata.paths import join_path
 from zarr_xgroup.report.rules.declarations import is_meant
 from zarr_xgroup.report.rules.subject import Subject, got, mistake, shown, write
-from zarr_xgroup.report.verdict import Mistake
 
 DOCUMENT = "multiscales convention (zarr-conventions/multiscales)"
 
@@ -32,7 +32,7 @@ _PATH = re.compile(r"(?!/)(?!.*\.\.)[^/]+(/[^/]+)*")
 _EXAMPLE = '"layout": [{"asset": "0"}, {"asset": "1", "derived_from": "0", "transform": {...}}]'
 
 
-def check(subject: Subject) -> Iterator[Mistake]:
+def check(subject: Subject) -> Iterator[Finding]:
     """Yield what is wrong with the attribute ``multiscales`` of a node."""
     written = subject.attribute("multiscales")
     if written is None or not is_meant(subject, Multiscales):
@@ -61,7 +61,7 @@ def check(subject: Subject) -> Iterator[Mistake]:
         yield from _item(subject, item, names)
 
 
-def _resampling(place: Fragment) -> Iterator[Mistake]:
+def _resampling(place: Fragment) -> Iterator[Finding]:
     method = place.value.get("resampling_method", "")
     if not isinstance(method, str):
         remedy = _('write, for example, "resampling_method": "average"')
@@ -69,7 +69,7 @@ def _resampling(place: Fragment) -> Iterator[Mistake]:
         yield mistake(RESAMPLING, place, text, remedy, "warning", key="resampling_method")
 
 
-def _item(subject: Subject, item: Fragment, assets: Collection[str]) -> Iterator[Mistake]:
+def _item(subject: Subject, item: Fragment, assets: Collection[str]) -> Iterator[Finding]:
     if not isinstance(item.value, OBJECT):
         asset = item.value if isinstance(item.value, str) else "r10m"
         remedy = _("write {example}").format(example=f'{{"asset": {shown(asset)}}}')
@@ -83,7 +83,7 @@ def _item(subject: Subject, item: Fragment, assets: Collection[str]) -> Iterator
         yield from _transform(transform)
 
 
-def _asset(subject: Subject, item: Fragment) -> Iterator[Mistake]:
+def _asset(subject: Subject, item: Fragment) -> Iterator[Finding]:
     asset = item.value.get("asset")
     if not _is_path(asset):
         text = got(_("the path of a level, relative to the group"), asset)
@@ -102,7 +102,7 @@ def _is_path(value: object) -> bool:
     return isinstance(value, str) and _PATH.fullmatch(value) is not None
 
 
-def _derived(item: Fragment, assets: Collection[str]) -> Iterator[Mistake]:
+def _derived(item: Fragment, assets: Collection[str]) -> Iterator[Finding]:
     if "derived_from" not in item.value:
         return
     source = item.value["derived_from"]
@@ -123,7 +123,7 @@ def _derived(item: Fragment, assets: Collection[str]) -> Iterator[Mistake]:
         yield mistake(TRANSFORM, item, text, remedy, "warning", key="transform")
 
 
-def _transform(transform: Fragment) -> Iterator[Mistake]:
+def _transform(transform: Fragment) -> Iterator[Finding]:
     if not isinstance(transform.value, OBJECT):
         remedy = _('write, for example, {"scale": [2.0, 2.0], "translation": [0.0, 0.0]}')
         yield mistake(TRANSFORM, transform, got(_("an object"), transform.value), remedy)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from zarr_xgroup.conventions.crs import CRS_KEYS, Crs, crs_in
-from zarr_xgroup.conventions.descriptions import Attribute, Rule
+from zarr_xgroup.conventions.descriptions import Attribute
 from zarr_xgroup.conventions.proj import ProjHandler
 from zarr_xgroup.conventions.proj_model import (
     CODE_OF_AUTHORITY,
@@ -16,6 +16,8 @@ from zarr_xgroup.conventions.proj_model import (
     ProjObject,
     code_of,
 )
+from zarr_xgroup.errors import Rule
+from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.metadata.references import is_reference
@@ -29,7 +31,6 @@ from zarr_xgroup.report.rules.subject import (
     shown,
     write,
 )
-from zarr_xgroup.report.verdict import Mistake
 
 CODE = Rule("proj/code", DOCUMENT, "proj:code")
 WKT = Rule("proj/wkt2", DOCUMENT, "proj:wkt2")
@@ -44,7 +45,7 @@ RULES = (CODE, WKT, PROJJSON, UNDERSTOOD, AGREEING, OBJECT_OF_PROJ, EPSG)
 _WKT1 = re.compile(r"\s*(PROJCS|GEOGCS|GEOCCS|VERT_CS|COMPD_CS|LOCAL_CS)\s*[\[(]", re.IGNORECASE)
 
 
-def check(subject: Subject) -> Iterator[Mistake]:
+def check(subject: Subject) -> Iterator[Finding]:
     """Yield what is wrong with the attributes of `proj` of a node."""
     if is_meant(subject, ProjHandler):
         yield from of_members(subject.all_attributes)
@@ -54,7 +55,7 @@ def check(subject: Subject) -> Iterator[Mistake]:
 _OBJECT = Attribute("crs", ProjObject(), OBJECT_OF_PROJ, "")
 
 
-def of_object(place: Fragment) -> Iterator[Mistake]:
+def of_object(place: Fragment) -> Iterator[Finding]:
     """Yield what is wrong with a value that must be a proj object, such as ``id`` of a CRS."""
     yield from mistakes_at(place.node, _OBJECT.all_wrong(place))
     if is_reference(place.value) or not isinstance(place.value, OBJECT):
@@ -67,7 +68,7 @@ def of_object(place: Fragment) -> Iterator[Mistake]:
         yield from of_members(place)
 
 
-def of_members(place: Fragment) -> Iterator[Mistake]:
+def of_members(place: Fragment) -> Iterator[Finding]:
     """Yield what is wrong with the members ``proj:*`` of an object; null means none."""
     value = {key: place.value[key] for key in CRS_KEYS if place.value.get(key) is not None}
     if "proj:code" in value:
@@ -84,7 +85,7 @@ def of_members(place: Fragment) -> Iterator[Mistake]:
     yield from _contradictions(place)
 
 
-def _code(place: Fragment, value: Any) -> Iterator[Mistake]:
+def _code(place: Fragment, value: Any) -> Iterator[Finding]:
     if not (isinstance(value, str) and CODE_OF_AUTHORITY.fullmatch(value)):
         text = got(_("an authority and a code, such as 'EPSG:32633'"), value)
         code = code_of(value)
@@ -105,7 +106,7 @@ def _understood(members: Mapping[str, Any]) -> list[Crs]:
     return [crs for crs in crs_in(members) if crs.is_understood]
 
 
-def _wkt(place: Fragment, value: Any) -> Iterator[Mistake]:
+def _wkt(place: Fragment, value: Any) -> Iterator[Finding]:
     code = _known_code(value) if isinstance(value, str) else ""
     remedy = _("write WKT 2 (OGC 18-010), as `pyproj.CRS(...).to_wkt()` gives it")
     if code:
@@ -133,7 +134,7 @@ def _known_code(text: str) -> str:
     )
 
 
-def _projjson(place: Fragment, value: Any) -> Iterator[Mistake]:
+def _projjson(place: Fragment, value: Any) -> Iterator[Finding]:
     remedy = _("write PROJJSON, as `pyproj.CRS(...).to_json_dict()` gives it")
     if not isinstance(value, OBJECT):
         text = got(_("an object of PROJJSON"), value)
@@ -144,7 +145,7 @@ def _projjson(place: Fragment, value: Any) -> Iterator[Mistake]:
         yield mistake(UNDERSTOOD, place, text, remedy, key="proj:projjson")
 
 
-def _contradictions(place: Fragment) -> Iterator[Mistake]:
+def _contradictions(place: Fragment) -> Iterator[Finding]:
     found = _understood(place.value)
     for first, other in zip(found[:1] * len(found), found[1:], strict=False):
         if first.differs(other):

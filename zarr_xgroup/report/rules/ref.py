@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from zarr_xgroup.conventions.descriptions import Rule
-from zarr_xgroup.errors import XGroupError
+from zarr_xgroup.errors import Rule, XGroupError
+from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.metadata.references import Reference, check_pointer, references_in
 from zarr_xgroup.report.rules.subject import Subject, got, mistake, write
-from zarr_xgroup.report.verdict import Mistake
 
 DOCUMENT = "ref convention (R-CF/zarr_convention_ref)"
 
@@ -20,7 +19,7 @@ FORM = Rule("ref/form", DOCUMENT, "node, uri, attribute")
 RULES = (FORM,)
 
 
-def check(subject: Subject) -> Iterator[Mistake]:
+def check(subject: Subject) -> Iterator[Finding]:
     """Yield references of a node that cannot be any."""
     if not subject.store.declares_something:
         return
@@ -31,7 +30,7 @@ def check(subject: Subject) -> Iterator[Mistake]:
                 yield from _form(reference)
 
 
-def _form(reference: Fragment) -> Iterator[Mistake]:
+def _form(reference: Fragment) -> Iterator[Finding]:
     if "node" not in reference.value and isinstance(reference.value.get("ref"), OBJECT):
         reference = Fragment(reference.node, (*reference.keys, "ref"), reference.value["ref"])
     value = reference.value

@@ -6,12 +6,11 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from posixpath import relpath
 
-from zarr_xgroup.conventions.descriptions import Rule
+from zarr_xgroup.errors import Rule
+from zarr_xgroup.findings import Finding, Place
 from zarr_xgroup.i18n import _
-from zarr_xgroup.redaction import presentable
-from zarr_xgroup.report.explanation import FoundReference, Place
+from zarr_xgroup.report.explanation import FoundReference
 from zarr_xgroup.report.rules.subject import Checked, Severity, write
-from zarr_xgroup.report.verdict import Mistake
 
 DOCUMENT = "ref convention (R-CF/zarr_convention_ref)"
 SPECIFICATION = "xarray-zarr-xgroup specification"
@@ -27,20 +26,20 @@ _NAMED = 3
 
 
 def check(
-    references: Iterable[FoundReference], told: Collection[Mistake], checked: Checked
-) -> Iterator[Mistake]:
+    references: Iterable[FoundReference], told: Collection[Finding], checked: Checked
+) -> Iterator[Finding]:
     """Yield references that lead nowhere, or only by another rule than the first.
 
     Parameters
     ----------
     references : iterable of FoundReference
         The references that were followed.
-    told : collection of Mistake
+    told : collection of Finding
         What other rules tell: what is no reference at all is among it.
     checked : Checked
         The store.
     """
-    places = {place for mistake in told for place in mistake.places}
+    places = {place for it in told for place in (it.place, *it.places)}
     for it in references:
         if it.source.store is None and it.source not in places:
             if it.leads_to is None:
@@ -50,7 +49,7 @@ def check(
                 yield from _within(it, it.leads_to)
 
 
-def _within(reference: FoundReference, target: Place) -> Iterator[Mistake]:
+def _within(reference: FoundReference, target: Place) -> Iterator[Finding]:
     """Yield what to write otherwise of a reference that leads to a node of the store."""
     uri, bar, _rest = reference.target.rpartition("|")
     if bar:
@@ -70,9 +69,8 @@ def _within(reference: FoundReference, target: Place) -> Iterator[Mistake]:
 
 def _mistake(
     rule: Rule, reference: FoundReference, text: str, remedy: str, severity: Severity
-) -> Mistake:
-    texts = (presentable(text), presentable(remedy))
-    return Mistake(rule, reference.source, *texts, severity, (reference.source,))
+) -> Finding:
+    return Finding(rule, reference.source, text, remedy, severity)
 
 
 def _relative(reference: FoundReference, node: str) -> str:

@@ -11,7 +11,6 @@ from affine import Affine
 
 from zarr_xgroup.conventions.axes import what_turns
 from zarr_xgroup.conventions.crs import Crs, crs_in
-from zarr_xgroup.conventions.descriptions import Rule
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.conventions.transforms import (
     OVERHANG,
@@ -22,11 +21,12 @@ from zarr_xgroup.conventions.transforms import (
     spans,
 )
 from zarr_xgroup.conventions.values import is_finite, is_representable
+from zarr_xgroup.errors import Rule
+from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.report.rules.declarations import is_meant, is_used
 from zarr_xgroup.report.rules.subject import Severity, Subject, got, mistake, shown, write
-from zarr_xgroup.report.verdict import Mistake
 
 DOCUMENT = "spatial convention (zarr-conventions/spatial)"
 
@@ -62,7 +62,7 @@ RULES = (
 _CENTRES = {"pixel": 0.5, "node": 0.0}
 
 
-def check(subject: Subject) -> Iterator[Mistake]:
+def check(subject: Subject) -> Iterator[Finding]:
     """Yield what is wrong with the attributes of `spatial` of a node."""
     if not is_meant(subject, SpatialHandler):
         return
@@ -86,7 +86,7 @@ def _places(subject: Subject) -> Iterator[Fragment]:
 # What each attribute must be.
 
 
-def _forms(subject: Subject, place: Fragment) -> Iterator[Mistake]:
+def _forms(subject: Subject, place: Fragment) -> Iterator[Finding]:
     """Yield attributes that are not what they must be, wherever they stand."""
     written = {
         key: place.value[f"spatial:{key}"] for key in _FORMS if f"spatial:{key}" in place.value
@@ -264,7 +264,7 @@ def _crs(subject: Subject) -> Crs | None:
     return next((crs for it in (*places.own, *places.around) for crs in crs_in(it.value)), None)
 
 
-def _of_array(subject: Subject) -> Iterator[Mistake]:
+def _of_array(subject: Subject) -> Iterator[Finding]:
     """Yield what does not go together for an array."""
     declared = nearest(subject, "dimensions")
     if declared is None:
@@ -289,7 +289,7 @@ def _last_two(subject: Subject) -> list[str]:
     return names[-2:] if len(names) > 1 else ["y", "x"]
 
 
-def _not_its_own(subject: Subject, declared: Fragment) -> Iterator[Mistake]:
+def _not_its_own(subject: Subject, declared: Fragment) -> Iterator[Finding]:
     if not are_names(declared.value) or None in subject.dims:
         return  # told elsewhere
     text = _("{value} are not both dimensions of the array, which has {dims}").format(
@@ -309,7 +309,7 @@ def _spelt_as(subject: Subject, names: list[str]) -> list[str]:
     return [known[it.lower()] for it in names] if all(it.lower() in known for it in names) else []
 
 
-def _of_group(subject: Subject) -> Iterator[Mistake]:
+def _of_group(subject: Subject) -> Iterator[Finding]:
     """Yield names of dimensions that none of the arrays has which a group declares them for."""
     declared = subject.attribute("spatial:dimensions")
     if declared is None or not are_names(declared.value):
@@ -324,7 +324,7 @@ def _of_group(subject: Subject) -> Iterator[Mistake]:
         yield from _not_its_own(grids[0], declared)
 
 
-def _order(grid: Grid, declared: Fragment) -> Iterator[Mistake]:
+def _order(grid: Grid, declared: Fragment) -> Iterator[Finding]:
     """Yield names of which the one along X comes first."""
     if not grid.turned_by:
         return
@@ -334,7 +334,7 @@ def _order(grid: Grid, declared: Fragment) -> Iterator[Mistake]:
     yield mistake(Y_FIRST, declared, text, write("spatial:dimensions", list(grid.dims)), "warning")
 
 
-def _shape(grid: Grid) -> Iterator[Mistake]:
+def _shape(grid: Grid) -> Iterator[Finding]:
     written = nearest(grid.subject, "shape")
     sizes = list(grid.sizes)
     if written is None or not is_shape(written.value) or written.value == sizes:
@@ -359,7 +359,7 @@ def _has_several_sizes(grid: Grid) -> bool:
     return len({it.sizes for it in found if it is not None and it.dims == grid.dims}) > 1
 
 
-def _transform(grid: Grid) -> Iterator[Mistake]:
+def _transform(grid: Grid) -> Iterator[Finding]:
     """Yield a transform in the order of GDAL, or a box that is not that of the grid."""
     found = grid.transform()
     if found is None:

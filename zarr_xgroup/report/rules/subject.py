@@ -11,17 +11,15 @@ from typing import Any
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.base import ConventionHandler
-from zarr_xgroup.conventions.descriptions import Rule, Severity, Wrong, got, shown, write
+from zarr_xgroup.conventions.descriptions import got, shown, write
 from zarr_xgroup.conventions.layout import Layout, Level, Places, level_in
 from zarr_xgroup.conventions.registry import declared_principal
-from zarr_xgroup.errors import XGroupError
+from zarr_xgroup.errors import Severity, XGroupError
+from zarr_xgroup.findings import Finding, mistake
 from zarr_xgroup.metadata.dimensions import declared_dimensions
 from zarr_xgroup.metadata.documents import Document, JsonObject
-from zarr_xgroup.metadata.nodes import Fragment, Keys, Node, pointer_to
+from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.metadata.snapshots import LackingError, Lookup, Snapshots
-from zarr_xgroup.redaction import presentable
-from zarr_xgroup.report.explanation import Place
-from zarr_xgroup.report.verdict import Mistake
 from zarr_xgroup.resolver import Resolver
 
 __all__ = ["Checked", "Severity", "Subject", "got", "mistake", "mistakes_at", "shown", "write"]
@@ -52,7 +50,7 @@ class Checked:
         self.snapshot = snapshots[0]
         self._group = group
         self.failed: set[type[ConventionHandler]] = set()
-        self.known: dict[Any, tuple[Node, list[Mistake]]] = {}
+        self.known: dict[Any, tuple[Node, list[Finding]]] = {}
         self.declared: dict[tuple[type[ConventionHandler], Node], bool] = {}
         self._subjects: dict[str, Subject | None] = {}
 
@@ -211,43 +209,11 @@ class Subject:
         """Return a value, or what it leads to if it is a reference; None where that is nowhere."""
         try:
             lookup = Lookup(self.store.snapshots)
-            return Resolver(lookup, self.node, lambda _text: None).fragment(fragment)
+            return Resolver(lookup, self.node, lambda _text, _place: None).fragment(fragment)
         except (XGroupError, LackingError):
             return None
 
 
-def mistake(
-    rule: Rule,
-    place: Fragment,
-    text: str,
-    remedy: str,
-    severity: Severity = "error",
-    *,
-    key: str | None = None,
-) -> Mistake:
-    """Return a mistake at the place of a value, or of a member that it has or should have.
-
-    Parameters
-    ----------
-    rule : Rule
-        The rule that is broken.
-    place : Fragment
-        The value.
-    text : str
-        What is wrong. That of the same mistake in other nodes should be the same.
-    remedy : str
-        What to write instead.
-    severity : {"error", "warning"}
-        Whether an open loses something by it, or can live with it.
-    key : str, optional
-        The member.
-    """
-    keys: Keys = place.keys if key is None else (*place.keys, key)
-    found = Place(str(place.node), pointer_to(keys))
-    return Mistake(rule, found, presentable(text), presentable(remedy), severity, (found,))
-
-
-def mistakes_at(node: Node, wrong: Iterable[Wrong]) -> Iterator[Mistake]:
+def mistakes_at(node: Node, wrong: Iterable[Finding]) -> Iterator[Finding]:
     """Yield what is wrong with values that are written in a node."""
-    for it in wrong:
-        yield mistake(it.rule, Fragment(node, it.keys, None), it.reason, it.remedy, it.severity)
+    return (it.at(node) for it in wrong)

@@ -14,17 +14,17 @@ from zarr_xgroup.conventions.timeunits import (
     is_epoch,
     is_unit,
 )
+from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment
 from zarr_xgroup.report.rules.subject import Subject, got, mistake, shown
-from zarr_xgroup.report.verdict import Mistake
 
 RULES = (CALENDAR, UNIT_OF_TIME, EPOCH)
 
 _SINCE = re.compile(r"(?P<unit>\S+)\s+since\s+(?P<epoch>\S.*)", re.IGNORECASE)
 
 
-def check(subject: Subject) -> Iterator[Mistake]:
+def check(subject: Subject) -> Iterator[Finding]:
     """Yield what is wrong with ``units`` and ``calendar`` of an array of times.
 
     Only in stores that declare conventions: others may mean anything by their attributes.
@@ -47,13 +47,13 @@ def check(subject: Subject) -> Iterator[Mistake]:
         yield from of_calendar(calendar)
 
 
-def of_unit(unit: Fragment) -> Iterator[Mistake]:
+def of_unit(unit: Fragment) -> Iterator[Finding]:
     """Yield that a text is no unit of time."""
     text = _("{value} is no unit of time").format(value=shown(unit.value))
     yield mistake(UNIT_OF_TIME, unit, text, _("write seconds, minutes, hours or days"))
 
 
-def of_calendar(calendar: Fragment) -> Iterator[Mistake]:
+def of_calendar(calendar: Fragment) -> Iterator[Finding]:
     """Yield that a value is no calendar."""
     value = calendar.value
     if isinstance(value, str) and value.lower() in CALENDARS:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from zarr_xgroup.conventions import uom
-from zarr_xgroup.conventions.descriptions import Rule
 from zarr_xgroup.conventions.uom import ATTRIBUTE, DOCUMENT, UomHandler
+from zarr_xgroup.errors import Rule
+from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.report.rules.declarations import is_meant
 from zarr_xgroup.report.rules.subject import Subject, mistake, mistakes_at
-from zarr_xgroup.report.verdict import Mistake
 
 OF_ARRAY = Rule("uom/of-arrays", DOCUMENT, "Applicability")
 
 RULES = (*uom.RULES, OF_ARRAY)
 
 
-def check(subject: Subject) -> Iterator[Mistake]:
+def check(subject: Subject) -> Iterator[Finding]:
     """Yield what is wrong with the attribute ``uom`` of a node."""
     written = subject.attribute("uom")
     if written is None or not is_meant(subject, UomHandler):

@@ -53,7 +53,7 @@ def test_what_breaks_a_rule_of_form_is_not_valid(place: str, edits: Json) -> Non
     node = place.partition("#")[0]
     found = written(broken(edits), node, DESCRIBED[node])
     wrong = list(DESCRIBED[node].all_wrong(found))
-    assert [f"{node}#{Fragment(found.node, it.keys, None).pointer}" for it in wrong] == [place]
+    assert [str(it.at(found.node).place) for it in wrong] == [place]
     assert not is_valid(DESCRIBED[node], found.value)
 
 
@@ -93,7 +93,7 @@ def test_one_bad_part_costs_that_part() -> None:
     (found,) = axis.coordinates
     assert wrong == ()
     assert (found.values.regular, found.unit, found.direction) == ((10, 1), None, "nroth")
-    told = {it.keys[-1]: (it.severity, it.is_used) for it in model.all_wrong()}
+    told = {it.place.keys[-1]: (it.severity, it.kind is None) for it in model.all_wrong()}
     assert told == {
         "abbreviation": ("warning", True),
         "unit": ("error", False),

@@ -553,7 +553,7 @@ def test_a_set_without_values_is_not_one_of_many(tmp_path: Path) -> None:
 )
 def test_every_key_may_be_misspelt(parse: Any, key: str) -> None:
     model = parse(Fragment(Node(0, "a"), (), {f"{key}{key[-1]}": 1}))
-    assert [it.meant for it in model.wrong if it.meant] == [key]
+    assert [at.keys[-1] for it in model.wrong for at in it.related] == [key]
 
 
 @pytest.mark.parametrize(
@@ -581,7 +581,7 @@ def test_what_may_stand_anywhere_is_no_misspelling() -> None:
     given = {"name": "n", "type": "t", "description": "d"}  # nearly "time" and "direction"
     for parse in (Cs.read, System.read, Axis.read, CoordinateSet.read):
         model: Any = parse(Fragment(Node(0, "a"), (), given))
-        assert [it for it in model.wrong if it.meant] == []
+        assert [it for it in model.wrong if it.related] == []
 
 
 @pytest.mark.parametrize("lon", [{"explicit": [1, 2, 3, 4]}, {"regular": [1, 1]}], ids=str)

@@ -20,7 +20,7 @@ from zarr_xgroup.conventions import (
 )
 from zarr_xgroup.datasets.interpretation import Interpreter
 from zarr_xgroup.datasets.planning import planning
-from zarr_xgroup.findings import Finding, Kind
+from zarr_xgroup.findings import Kind, noted
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.tests.builders import (
     Array,
@@ -350,7 +350,7 @@ class Describing(Plugin):
             geotransform=TRANSFORM,
             crs=Crs("proj:code", "EPSG:3857"),
             attributes={"units": "m", "said": 1},
-            findings=(Finding(Kind.CHOICE, "it is said", (str(array.node),), array.node),),
+            findings=(noted(Kind.CHOICE, "it is said", array.node),),
         )
 
 

@@ -88,7 +88,7 @@ def findings(
         plans = planned.plan_tree(with_indexes=False)
         snapshot = planned.library.snapshots[0]
         found = list(without_principal(plans, snapshot, assumed=assumed, is_tree=is_tree))
-    return {str(it.node): (it.text.partition(" in ")[0], it.bare, it.assumable) for it in found}
+    return {it.place.node: (it.text.partition(" in ")[0], it.bare, it.assumable) for it in found}
 
 
 def why(place: str) -> str:

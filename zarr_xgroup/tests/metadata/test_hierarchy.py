@@ -22,6 +22,7 @@ from zarr_xgroup import (
     XGroupStoreError,
     XGroupStoreNotFoundError,
 )
+from zarr_xgroup.findings import Place
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import is_node_name, join_path, normalize_path
@@ -690,7 +691,7 @@ def test_findings_are_of_the_store_that_they_were_made_in(
     others["/other"] = recording_store(malformed(3, []))
     library.read(Needs(foreign=frozenset([(0, "file:///other", "v")])))
     (finding,) = library.findings
-    assert finding.node == Node(1, "")
+    assert finding.place == Place("/", "", "file:///other")
     assert finding.text == (
         "file:///other is read node by node: 'consolidated_metadata' of / must be a JSON object, "
         "got list"

@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import zarr_xgroup
+from zarr_xgroup.findings import Finding
 from zarr_xgroup.report.checking import Verdict
 from zarr_xgroup.report.rules import RULES
-from zarr_xgroup.report.verdict import Mistake
 from zarr_xgroup.tests.pages import DOCS
 from zarr_xgroup.tests.report.test_check import CASES, broken, checked, places, stale
 
@@ -71,6 +71,6 @@ def examples_of_rules(folder: Path) -> dict[str, str]:
     return found
 
 
-def _as_text(told: Mistake) -> str:
+def _as_text(told: Finding) -> str:
     """Return what `check` prints of one mistake, but for the rule and its document."""
     return repr(Verdict("", "/", (told,))).rpartition(f"\n  {told.rule.name} (")[0]

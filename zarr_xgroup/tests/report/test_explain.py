@@ -15,7 +15,7 @@ from zarr.storage import MemoryStore
 
 import zarr_xgroup
 from zarr_xgroup import XGroupGroupError, XGroupStoreNotFoundError, explain
-from zarr_xgroup.findings import Kind
+from zarr_xgroup.findings import Kind, Place
 from zarr_xgroup.report import explanation as values
 from zarr_xgroup.report.explaining import Explanation
 from zarr_xgroup.report.explanation import (
@@ -24,7 +24,6 @@ from zarr_xgroup.report.explanation import (
     FoundGroup,
     FoundReference,
     FoundStore,
-    Place,
 )
 from zarr_xgroup.tests.builders import (
     Array,

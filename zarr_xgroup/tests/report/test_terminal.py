@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from zarr_xgroup.conventions.descriptions import Rule
+from zarr_xgroup.errors import Rule
+from zarr_xgroup.findings import Finding, Place
 from zarr_xgroup.redaction import printable
 from zarr_xgroup.report.checking import Verdict
 from zarr_xgroup.report.explaining import Explanation
@@ -24,7 +25,6 @@ from zarr_xgroup.report.explanation import (
     FoundGroup,
     FoundProblem,
     FoundReference,
-    Place,
 )
 from zarr_xgroup.report.terminal import (
     StreamConsole,
@@ -32,7 +32,6 @@ from zarr_xgroup.report.terminal import (
     print_lines,
     verdict_lines,
 )
-from zarr_xgroup.report.verdict import Mistake
 from zarr_xgroup.tests.builders import some_pairs
 
 AXIS = Place("/sea/sst", "/attributes/cs/crs/0/axes/time/coordinates/0/values/external")
@@ -326,7 +325,7 @@ def hostile_explanation(text: str) -> Explanation:
 
 def hostile_verdict(text: str) -> Verdict:
     place = Place(text, text, text)
-    mistake = Mistake(Rule(text, text, text), place, text, text, places=(place, Place(f"{text}2")))
+    mistake = Finding(Rule(text, text, text), place, text, text, places=(place, Place(f"{text}2")))
     return Verdict(text, "/", (mistake, replace(mistake, severity="warning")))
 
 
@@ -366,10 +365,10 @@ def test_what_is_not_to_be_seen_is_shown_as_escapes(text: str, shown: str) -> No
 
 def test_a_mistake_says_where_it_is_and_what_to_write_instead() -> None:
     places = tuple(Place(f"/sea/a{number}", "/attributes/cs") for number in range(6))
-    mistake = Mistake(
+    mistake = Finding(
         RULE, places[0], "dimension 'lon' has no axis", "an axis 'lon'", places=places
     )
-    warning = Mistake(RULE, AXIS, "fallback", "../axes/time", "warning")
+    warning = Finding(RULE, AXIS, "fallback", "../axes/time", "warning")
     assert drawn(Verdict("ocean.zarr", "/", (mistake, warning))).splitlines() == [
         "error: /sea/a0#/attributes/cs",
         "       /sea/a1#/attributes/cs",
@@ -390,7 +389,7 @@ def test_a_mistake_says_where_it_is_and_what_to_write_instead() -> None:
 
 def test_places_stay_in_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
-    mistake = Mistake(RULE, AXIS, "text " * 30, "remedy " * 30)
+    mistake = Finding(RULE, AXIS, "text " * 30, "remedy " * 30)
     place, *others = drawn(Verdict("ocean.zarr", "/", (mistake,))).splitlines()
     assert place == f"error: /sea/sst#{AXIS.pointer}"
     assert max(map(len, others)) <= 40
@@ -401,7 +400,7 @@ def test_a_clean_store_is_called_clean() -> None:
 
 
 def test_of_many_mistakes_the_first_are_shown() -> None:
-    mistakes = tuple(Mistake(RULE, AXIS, f"mistake {n}", "") for n in range(25))
+    mistakes = tuple(Finding(RULE, AXIS, f"mistake {n}", "") for n in range(25))
     verdict = Verdict("ocean.zarr", "/", mistakes)
     assert "... 5 more problems (--all)" in drawn(verdict)
     assert "  mistake 24\n" in drawn(verdict, is_whole=True)
