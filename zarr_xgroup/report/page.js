@@ -84,7 +84,7 @@
     for (const [name, value] of Object.entries(attributes)) {
       if (value !== null) element.setAttribute(name, value);
     }
-    element.append(...contents.filter((content) => content !== null));
+    element.replaceChildren(...contents.filter((content) => content !== null));
     return element;
   }
 
@@ -107,10 +107,11 @@
   /**
    * A row of the tree. Kinds: group, array, arrays, alike, elsewhere, store, outside, more. Its
    * `parent` is the group around it, its `holder` the row that it is folded into, `members` are the
-   * rows below it as they are now, `hints` problems that are told of it alone and of the root.
+   * rows below it as they are now, `limit` of which are shown, `hints` problems that are told of it
+   * alone and of the root.
    */
   function node(kind, path, name, parent = null, found = null) {
-    const parts = { groups: [], arrays: [], members: [], holder: null };
+    const parts = { groups: [], arrays: [], members: [], limit: BATCH, holder: null };
     const told = { problems: [], hints: [], outgoing: [], incoming: [] };
     return { kind, path, name, parent, found, ...parts, ...told };
   }
@@ -118,7 +119,6 @@
   const root = node("group", explanation.group, explanation.group);
   const elsewhere = node("elsewhere", "", texts.elsewhere);
   const nodes = new Map([[root.path, root]]);
-  const nodesElsewhere = new Map();
   const allGroups = [root];
   const allArrays = [];
 
@@ -149,11 +149,11 @@
     const kind = place.store === null ? "outside" : "store";
     const path = place.store ?? place.node;
     const key = `${kind} ${path}`;
-    if (!nodesElsewhere.has(key)) {
-      nodesElsewhere.set(key, node(kind, path, path, elsewhere));
-      elsewhere.groups.push(nodesElsewhere.get(key));
+    if (!nodes.has(key)) {
+      nodes.set(key, node(kind, path, path, elsewhere));
+      elsewhere.groups.push(nodes.get(key));
     }
-    return nodesElsewhere.get(key);
+    return nodes.get(key);
   }
 
   function addReference(reference) {
@@ -177,7 +177,7 @@
   }
 
   function known(paths) {
-    return paths.filter((path) => nodes.has(path)).map((path) => nodes.get(path));
+    return paths.map((path) => nodes.get(path)).filter(Boolean);
   }
 
   /** Say how many arrays, and which problems, there are in a node with all below it. */
@@ -189,21 +189,15 @@
     }
   }
 
-  function brokenOf(item) {
-    return item.outgoing.filter((reference) => reference.to === null);
-  }
-
   // What is asked for.
 
   const flags = {
     problems: (item) => item.problems.length > 0,
-    broken: (item) => brokenOf(item).length > 0,
+    broken: (item) => item.outgoing.some(({ to }) => to === null),
     missing: (item) => item.kind === "array" && item.found.missing.length > 0,
   };
-  const asked = new Set(); // flags
-  /** What is unfolded, by path, and how many members of it are shown if more than a batch. */
+  /** What is unfolded, by path. */
   let opened = new Set();
-  const limits = new Map();
   let openedBefore = opened; // what was unfolded without filters
   let matching = null; // the nodes that are shown, or null for all
   let rows = [];
@@ -225,16 +219,16 @@
   function applyFilters() {
     const words = byId("search").value.toLowerCase().split(/\s+/).filter(Boolean);
     const convention = byId("convention").value;
+    const asked = [...byId("flags").querySelectorAll("[aria-pressed=true]")];
     const isHit = (item) =>
-      [...asked].every((flag) => flags[flag](item)) &&
+      asked.every(({ name }) => flags[name](item)) &&
       (convention === "" || declared(item).some(({ name }) => name === convention)) &&
       words.every((word) => (item.searched ??= searchedText(item)).includes(word));
-    const isAsked = words.length + asked.size > 0 || convention !== "";
+    const isAsked = words.length + asked.length > 0 || convention !== "";
     const hits = isAsked ? [...allGroups, ...allArrays, ...elsewhere.groups].filter(isHit) : [];
     if (matching === null) openedBefore = opened;
     matching = isAsked ? withParents([...hits, ...targetsOf(hits)]) : null;
     fold();
-    limits.clear();
     opened = isAsked || openedBefore.size === 0 ? unfolded() : openedBefore;
     show();
     const number = inWords(hits.filter((item) => item.kind === "array").length);
@@ -298,7 +292,7 @@
   }
 
   function setMembers(holder, members) {
-    holder.members = members;
+    Object.assign(holder, { members, limit: BATCH });
     for (const member of members) member.holder = holder;
   }
 
@@ -340,10 +334,9 @@
       const row = pending.pop();
       found.push(row);
       if (!isOpen(row.item)) continue;
-      const all = row.item.members;
-      const shown = all.slice(0, limits.get(row.item.path) ?? BATCH);
-      if (all.length > shown.length) shown.push(moreOf(row.item, all.length - shown.length));
-      addRows(shown, row.level + 1);
+      const { members, limit } = row.item;
+      const more = members.length > limit ? [moreOf(row.item, members.length - limit)] : [];
+      addRows([...members.slice(0, limit), ...more], row.level + 1);
     }
     return found;
   }
@@ -484,16 +477,13 @@
       arrow.references += 1;
       arrow.fallbacks += isFallback ? 1 : 0;
     }
-    return standingOut([...found.values()]);
-  }
-
-  /** Make all arrows faint but those of the selected row, if it has any; at the root all count. */
-  function standingOut(found) {
+    // Those of the selected row, if it has any, stand out; at the root all do.
     const row = selected === null || selected === root ? null : nearestRow(selected);
-    const isOwn = (arrow) => arrow.from === row || arrow.to === row;
-    const isAny = row !== null && found.some(isOwn);
-    for (const arrow of found) arrow.weight = isAny && !isOwn(arrow) ? "faint" : "";
-    return found;
+    const isOwn = ({ from, to }) => row !== null && (from === row || to === row);
+    const all = [...found.values()];
+    const isAny = all.some(isOwn);
+    for (const arrow of all) arrow.weight = isAny && !isOwn(arrow) ? "faint" : "";
+    return all;
   }
 
   /** Return in words which arrows begin and end at a row. */
@@ -539,11 +529,9 @@
     lanes.sort((one, other) => height(one) - height(other) || one.top - other.top);
     const taken = [];
     for (const lane of lanes) {
-      const isFree = (spans) =>
-        spans.every((span) => lane.bottom < span.top || span.bottom < lane.top);
-      lane.place = taken.findIndex(isFree);
-      if (lane.place < 0) lane.place = taken.push([]) - 1;
-      taken[lane.place].push(lane);
+      const isBeside = ({ top, bottom }) => lane.bottom < top || bottom < lane.top;
+      lane.place = [...taken, []].findIndex((spans) => spans.every(isBeside));
+      (taken[lane.place] ??= []).push(lane);
     }
     return lanes;
   }
@@ -553,15 +541,14 @@
     const ports = arrows
       .filter((arrow) => arrow.to === null)
       .map((arrow) => ({ row: arrow.from, arrow, order: 1000 }));
-    const order = (lane, isAbove) => (isAbove ? lane.place : 2000 - lane.place);
+    const port = (lane, row, isUp, arrow) => {
+      ports.push({ row, lane, arrow, order: isUp ? lane.place : 2000 - lane.place });
+      return ports.at(-1);
+    };
     for (const lane of lanes) {
-      const isFromAbove = lane.ending.some((arrow) => arrow.from.number < lane.to.number);
-      lane.end = { row: lane.to, lane, order: order(lane, isFromAbove) };
-      ports.push(lane.end);
-      for (const arrow of lane.ending) {
-        const isAbove = arrow.from.number > lane.to.number;
-        ports.push({ row: arrow.from, lane, arrow, order: order(lane, isAbove) });
-      }
+      const { to, ending } = lane;
+      lane.end = port(lane, to, ending.some(({ from }) => from.number < to.number));
+      for (const arrow of ending) port(lane, arrow.from, arrow.from.number > to.number, arrow);
     }
     return Map.groupBy(ports.sort((one, other) => one.order - other.order), (port) => port.row);
   }
@@ -640,10 +627,9 @@
   // Details of what is selected.
 
   function showDetails() {
-    const isAny = selected !== null;
-    byId("details").replaceChildren(...(isAny ? detailsOf(selected) : []));
-    byId("details").hidden = !isAny;
-    document.body.classList.toggle("selected", isAny);
+    const parts = selected === null ? [] : detailsOf(selected);
+    filled(byId("details"), {}, parts).hidden = selected === null;
+    document.body.classList.toggle("selected", selected !== null);
   }
 
   function detailsOf(item) {
@@ -655,7 +641,7 @@
       make("h2", { id: "details-title" }, text(item.path)),
       ...about,
       ...aboutReferences(item),
-    ].filter((part) => part !== null);
+    ];
   }
 
   function aboutArray({ found, parent, problems, hints }) {
@@ -796,17 +782,14 @@
     const number = make("span", {}, inWords(items.length));
     const heading = make("h3", {}, `${texts[`${key}Title`]} `, number);
     const shown = make("section", { class: key }, heading, list);
-    const addBatch = (from) => {
-      const next = items.slice(from, from + BATCH);
-      list.append(...next.map((item) => filled(make("li"), {}, about(item))));
-      const left = items.length - from - next.length;
-      const showMore = (pressed) => {
-        pressed.remove();
-        addBatch(from + next.length);
-      };
-      if (left > 0) shown.append(button({ class: "more" }, showMore, count("more", left)));
+    const left = [...items];
+    const addBatch = (pressed) => {
+      pressed?.remove();
+      list.append(...left.splice(0, BATCH).map((item) => make("li", {}, ...about(item))));
+      if (left.length === 0) return;
+      shown.append(button({ class: "more" }, addBatch, count("more", left.length)));
     };
-    addBatch(0);
+    addBatch();
     return shown;
   }
 
@@ -828,9 +811,9 @@
   function reveal(item) {
     if (!isShown(item)) resetFilters();
     for (let inner = item; inner.holder !== null; inner = inner.holder) {
-      const { path, members } = inner.holder;
-      opened.add(path);
-      limits.set(path, Math.max(members.indexOf(inner) + 1, limits.get(path) ?? BATCH));
+      const { holder } = inner;
+      opened.add(holder.path);
+      holder.limit = Math.max(holder.members.indexOf(inner) + 1, holder.limit);
     }
     select(item);
   }
@@ -838,10 +821,9 @@
   /** Do what a row is for: show its details, fold or unfold it, show more. */
   function activate(item) {
     if (item.kind === "more") {
-      const { path, members } = item.holder;
-      const shown = limits.get(path) ?? BATCH;
-      limits.set(path, shown + BATCH);
-      showActive(members[shown]);
+      const { members, limit } = item.holder;
+      item.holder.limit += BATCH;
+      showActive(members[limit]);
     } else if (isPseudo(item) || item === elsewhere || item === selected) {
       toggle(item);
     } else {
@@ -917,8 +899,7 @@
 
   function resetFilters() {
     byId("filters").reset();
-    asked.clear();
-    for (const flag of byId("flags").children) flag.setAttribute("aria-pressed", "false");
+    for (const flag of byId("flags").children) flag.ariaPressed = "false";
     applyFilters();
   }
 
@@ -928,13 +909,11 @@
     for (const [key, holds] of Object.entries(flags)) {
       const number = [...allGroups, ...allArrays].filter(holds).length;
       const toggleFlag = (pressed) => {
-        const isOn = !asked.delete(key);
-        if (isOn) asked.add(key);
-        pressed.setAttribute("aria-pressed", String(isOn));
+        pressed.ariaPressed = String(pressed.ariaPressed === "false");
         applyFilters();
       };
       const contents = [`${texts[`${key}Flag`]} `, make("span", {}, inWords(number))];
-      const flag = button({ "aria-pressed": "false" }, toggleFlag, ...contents);
+      const flag = button({ name: key, "aria-pressed": "false" }, toggleFlag, ...contents);
       if (number > 0) byId("flags").append(flag);
     }
   }
