@@ -38,6 +38,7 @@ from zarr_xgroup.conventions.geolocation import (
 )
 from zarr_xgroup.conventions.model import AxisNames, Coordinate, Interpretation
 from zarr_xgroup.conventions.proj import crs_of
+from zarr_xgroup.conventions.spatial_model import DIMENSIONS
 from zarr_xgroup.conventions.spelling import alike
 from zarr_xgroup.conventions.values import check_number, is_representable
 from zarr_xgroup.errors import XGroupError, XGroupReferenceError
@@ -66,7 +67,7 @@ class CsHandler(ConventionHandler):
     name = "cs"
     uuid: ClassVar[str | None] = "e4dbf0b7-7a00-4ce6-b23e-484292014ab4"
     repositories = ("R-CF/zarr_convention_cs", "R-CF/zarr_conventions_cs")
-    reads = ("cs", "spatial:dimensions", "proj:", "geolocation", "multiscales")
+    reads = ("cs", DIMENSIONS.key, "proj:", "geolocation", "multiscales")
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:

@@ -79,6 +79,8 @@ class Member:
         Keys of which any one makes it dispensable.
     rule : Rule or None
         What it breaks if it is not of its kind; None for the rule of the object.
+    severity : {"error", "warning"}
+        How bad that is.
     """
 
     key: str = ""
@@ -86,6 +88,7 @@ class Member:
     required: bool = False
     unless: tuple[str, ...] = ()
     rule: Rule | None = None
+    severity: Severity = "error"
 
 
 @dataclass(frozen=True)
@@ -140,10 +143,11 @@ class Reader:
         *,
         field: Field | None = None,
         rule: Rule | None = None,
-        severity: Severity = "error",
+        severity: Severity | None = None,
         is_used: bool = False,
     ) -> None:
         """Take down what is wrong with a value."""
+        severity = severity or ("error" if field is None else field.member.severity)
         rule = rule or (field and field.member.rule) or self._form
         remedy = remedy or ("" if field is None else field.remedy)
         self._add(rule, place.keys, reason, remedy, severity, is_used=is_used)
@@ -359,10 +363,13 @@ class Nested(Kind):
         The model.
     or_reference : bool
         Whether a reference may stand in its place, which stays a `Part`.
+    example : str
+        What may be written, "" for the example of the member that it is in.
     """
 
     model: type[Model]
     or_reference: bool = False
+    example: str = ""
 
     def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
         """Return the model."""
@@ -373,7 +380,8 @@ class Nested(Kind):
         expected = _("an object or a reference") if self.or_reference else _("an object")
         # What stands for a reference is followed, and told, by who interprets it.
         is_used = self.or_reference
-        reader.object_to(value, got(expected, value.value), field=field, is_used=is_used)
+        remedy = self.example and _("write {example}").format(example=self.example)
+        reader.object_to(value, got(expected, value.value), remedy, field=field, is_used=is_used)
         return value.part if is_used else UNUSABLE
 
     def schema(self, definitions: dict[str, Schema]) -> Schema:
@@ -396,21 +404,27 @@ class Items(Kind):
     ----------
     kind : Kind
         What each must be.
+    least : int
+        How many there have to be.
     """
 
     kind: Kind
+    least: int = 0
 
     def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
         """Return the items."""
         if not isinstance(value.value, list):
             reader.object_to(value, got(_("a list"), value.value), field=field)
             return UNUSABLE
+        if len(value.value) < self.least:
+            reader.object_to(value, _("must not be empty"), field=field, is_used=True)
         items = (self.kind.read(item, field, reader) for item in value.items())
         return tuple(item for item in items if item is not UNUSABLE)
 
     def schema(self, definitions: dict[str, Schema]) -> Schema:
         """Return the JSON Schema."""
-        return {"type": "array", "items": self.kind.schema(definitions)}
+        found: Schema = {"type": "array", "items": self.kind.schema(definitions)}
+        return found | ({"minItems": self.least} if self.least else {})
 
 
 @dataclass(frozen=True)
@@ -510,7 +524,12 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
         cls._told_of_missing(fragment, reader, spelt)
         if not cls._has_exactly_one(fragment, reader, spelt):
             found = {name: value for name, value in found.items() if name not in cls.exactly_one}
+        cls.look_further(fragment, found, reader)
         return cls(keys=fragment.keys, wrong=tuple(reader.wrong), **found)
+
+    @classmethod
+    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Take down what goes beyond single members, given what these mean; by default nothing."""
 
     @classmethod
     def _told_of_spelling(cls, fragment: Fragment, reader: Reader) -> Collection[str]:
@@ -545,6 +564,11 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
         reason = _("must have exactly one of {kinds}").format(kinds=", ".join(cls.exactly_one))
         reader.object_to(fragment, reason, such_as(cls.example))
         return False
+
+    @property
+    def lost(self) -> Finding | None:
+        """The first part that cannot be used."""
+        return next((it for it in self.wrong if it.kind is not None), None)
 
     def wrong_with(self, key: str) -> Finding | None:
         """Return what is wrong with a member: that it cannot be used, is missing, or misspelt."""
@@ -615,6 +639,13 @@ class Attribute:
             written, Field(self.key, self.kind, Member(example=self.example)), reader
         )
         return (None if found is UNUSABLE else found), tuple(reader.wrong)
+
+    def value(self, written: Fragment) -> Any:
+        """Return what an attribute means, or raise XGroupMetadataError."""
+        found, wrong = self.read(written)
+        if found is None:
+            raise wrong[0].error_in(written.node)
+        return found
 
     def all_wrong(self, written: Fragment) -> Iterator[Finding]:
         """Yield what is wrong with an attribute and with all that is in it."""

@@ -12,6 +12,7 @@ from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.crs import CRS_KEYS, Crs, crs_in
 from zarr_xgroup.conventions.layout import places_of
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
+from zarr_xgroup.conventions.spatial_model import DIMENSIONS
 from zarr_xgroup.errors import XGroupMetadataError, XGroupReferenceError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
@@ -274,7 +275,7 @@ def horizontal_dims(array: ArrayView) -> tuple[str, ...]:
     From ``spatial:dimensions``, else from the axes of ``cs`` that are abbreviated so, else
     the last two.
     """
-    declared = array.derived(places_of).get("spatial:dimensions")
+    declared = array.derived(places_of).get(DIMENSIONS.key)
     if declared is not None and isinstance(declared.value, list):
         names = [array.names.get(str(name), str(name)) for name in declared.value]
         if _are_dims(array, names):

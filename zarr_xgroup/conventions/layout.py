@@ -1,23 +1,63 @@
 """The `multiscales` layout: what a parent group says of the levels below it.
 
 And which attribute counts for an array: its own, or one of what is written around it.
+
+Source: multiscales convention (zarr-conventions/multiscales).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.base import ConventionHandler
-from zarr_xgroup.errors import XGroupMetadataError
+from zarr_xgroup.conventions.descriptions import (
+    UNUSABLE,
+    Attribute,
+    Field,
+    Items,
+    Kind,
+    Member,
+    Model,
+    Nested,
+    Parsed,
+    Reader,
+    Schema,
+    Text,
+    fields_of,
+    got,
+    shown,
+    write,
+)
+from zarr_xgroup.conventions.spelling import alike
+from zarr_xgroup.conventions.values import finite_numbers
+from zarr_xgroup.errors import Rule
+from zarr_xgroup.findings import Finding
+from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node, Part
 from zarr_xgroup.metadata.paths import is_below
 
-#: Attributes that a layout's group has for one grid, not for all levels.
-_OF_ONE_GRID = frozenset({"spatial:transform", "spatial:shape", "proj:transform", "proj:shape"})
+DOCUMENT = "multiscales convention (zarr-conventions/multiscales)"
+
+LAYOUT = Rule("multiscales/layout", DOCUMENT, "Field details")
+ASSET = Rule("multiscales/asset", DOCUMENT, "Layout object: asset")
+DERIVED = Rule("multiscales/derived-from", DOCUMENT, "Layout object: derived_from")
+TRANSFORM = Rule("multiscales/transform", DOCUMENT, "Transform object")
+RESAMPLING = Rule("multiscales/resampling-method", DOCUMENT, "Field details")
+
+RULES = (LAYOUT, ASSET, DERIVED, TRANSFORM, RESAMPLING)
+
+#: The member by which the draft of the GeoZarr standard says the levels of a pyramid.
+TILES = "tile_matrix_set"
+
+#: Attributes that a layout's group has for one grid, not for all levels, without their prefix.
+_OF_ONE_GRID = ("transform", "shape")
+
+_PATH = re.compile(r"(?!/)(?!.*\.\.)[^/]+(/[^/]+)*")
 
 
 class Multiscales(ConventionHandler):
@@ -30,36 +70,219 @@ class Multiscales(ConventionHandler):
 
 
 @dataclass(frozen=True)
-class Layout:
-    """The items of a ``multiscales`` attribute that name an asset.
+class _Asset(Kind):
+    """A string, which should be the path of a level."""
+
+    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+        """Return the path, as `asset_path` has it."""
+        is_text = isinstance(value.value, str)
+        if not (is_text and _PATH.fullmatch(value.value)):
+            reason = got(_("the path of a level, relative to the group"), value.value)
+            meant = value.value.strip("/") if is_text else ""
+            remedy = write(field.key, meant if _PATH.fullmatch(meant) else "r10m")
+            reader.object_to(value, reason, remedy, field=field, is_used=is_text)
+        return asset_path(value.value) if is_text else UNUSABLE
+
+    def schema(self, definitions: dict[str, Schema]) -> Schema:
+        """Return the JSON Schema."""
+        return {"type": "string", "pattern": f"^{_PATH.pattern}$"}
+
+
+def asset_path(asset: str) -> str:
+    """Return the path that an asset is, below the group of its layout: "" for that group itself."""
+    path = asset.strip("/")
+    return "" if path == "." else path.removeprefix("./")
+
+
+def _numbers(written: Fragment) -> tuple[float, ...]:
+    finite_numbers(written, len(written.as_list()))
+    return tuple(written.value)
+
+
+_NUMBERS = Parsed(_numbers, {"type": "array", "items": {"type": "number"}})
+
+#: How levels were made of others: for people.
+_Method = Annotated[
+    str,
+    Text(),
+    Member(rule=RESAMPLING, severity="warning", example='"resampling_method": "average"'),
+]
+
+
+class _LayoutModel(Model, frozen=True, kw_only=True):
+    """An object of `multiscales`."""
+
+    form: ClassVar[Rule] = LAYOUT
+    required: ClassVar[Rule] = LAYOUT
+    spelling: ClassVar[Rule] = LAYOUT
+
+
+class Relation(_LayoutModel, frozen=True, kw_only=True):
+    """How positions of a level are positions of the one that it is derived from.
 
     Attributes
     ----------
-    items : mapping of str to Part
-        By their ``asset``, as `asset_path` has it.
-    wrong : tuple of XGroupMetadataError
-        Why it has no items.
+    scale, translation : tuple of float or None
+        For each axis of arrays, or of grids.
     """
 
-    items: Mapping[str, Part]
-    wrong: tuple[XGroupMetadataError, ...] = ()
+    form: ClassVar[Rule] = TRANSFORM
+
+    scale: Annotated[tuple[float, ...] | None, _NUMBERS, Member(example='"scale": [2.0, 2.0]')] = (
+        None
+    )
+    translation: Annotated[
+        tuple[float, ...] | None, _NUMBERS, Member(example='"translation": [0.0, 0.0]')
+    ] = None
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether positions are the same."""
+        scale, translation = self.scale or (), self.translation or ()
+        return self.lost is None and {*scale} <= {1} and {*translation} <= {0}
+
+    def written(self, node: Node) -> tuple[Fragment | None, Fragment | None]:
+        """Return scale and translation as they are written in a node."""
+        scale, translation = (
+            None if numbers is None else Fragment(node, (*self.keys, key), [*numbers])
+            for key, numbers in (("scale", self.scale), ("translation", self.translation))
+        )
+        return scale, translation
+
+
+class Item(_LayoutModel, frozen=True, kw_only=True):
+    """A level of a layout.
+
+    Attributes
+    ----------
+    asset : str or None
+        The group or array that it is, as `asset_path` has it.
+    derived_from : str or None
+        The asset of the level that it was made of.
+    transform : Relation or None
+        How it follows from that.
+    resampling_method : str
+        How it was made.
+    whole : Part or None
+        The object itself, which may have attributes of other conventions.
+    """
+
+    required: ClassVar[Rule] = ASSET
+
+    asset: Annotated[
+        str | None, _Asset(), Member(rule=ASSET, required=True, example='"asset": "r10m"')
+    ] = None
+    derived_from: Annotated[
+        str | None,
+        Parsed(Fragment.as_text, {"type": "string"}),
+        Member(rule=DERIVED, example='"derived_from": "r10m"'),
+    ] = None
+    transform: Annotated[
+        Relation | None,
+        Nested(Relation),
+        Member(
+            rule=TRANSFORM,
+            example='"transform": {"scale": [2.0, 2.0], "translation": [0.0, 0.0]}',
+        ),
+    ] = None
+    resampling_method: _Method = ""
+    whole: Part | None = None
 
     @classmethod
-    def parse(cls, multiscales: Fragment) -> Layout:
-        """Parse a ``multiscales`` attribute."""
-        layout = multiscales.get("layout")
-        try:
-            items = [] if layout is None else list(layout.items())
-        except XGroupMetadataError as error:
-            return cls({}, (error,))
-        named = ((item.get("asset"), item) for item in items)
-        return cls(
-            {
-                asset_path(asset.value): item.part
-                for asset, item in named
-                if asset is not None and isinstance(asset.value, str)
-            }
-        )
+    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Take down that it is derived, but not how."""
+        found["whole"] = fragment.part
+        field = fields_of(cls)["transform"]
+        if "derived_from" in found and field.key not in fragment.value:
+            reader.object_to(
+                Fragment(fragment.node, (*fragment.keys, field.key), None),
+                _("is missing, though the level is derived from another one"),
+                field=field,
+                severity="warning",
+                is_used=True,
+            )
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether it says how it follows from another level, right or wrong."""
+        return self.transform is not None or self.wrong_with("transform") is not None
+
+    def relation(self, group: Node) -> Relation:
+        """Return how it follows from another level, or raise XGroupMetadataError.
+
+        Parameters
+        ----------
+        group : Node
+            The group whose layout it is of.
+        """
+        relation = self.transform or Relation(keys=self.keys)
+        wrong = self.wrong_with("transform") if self.transform is None else relation.lost
+        if wrong is not None:
+            raise wrong.error_in(group)
+        return relation
+
+    @property
+    def is_base(self) -> bool:
+        """Whether it neither names a source nor has numbers that change anything."""
+        if self.derived_from is not None or self.wrong_with("derived_from"):
+            return False
+        return not self.is_scaled or (self.transform is not None and self.transform.changes_nothing)
+
+
+class Layout(_LayoutModel, frozen=True, kw_only=True, dict=True):
+    """The attribute ``multiscales``.
+
+    Attributes
+    ----------
+    layout : tuple of Item
+        The levels.
+    resampling_method : str
+        How they were made of one another.
+    """
+
+    layout: Annotated[
+        tuple[Item, ...],
+        Items(Nested(Item, example='{"asset": "r10m"}'), least=1),
+        Member(
+            required=True,
+            example='"layout": [{"asset": "0"}, '
+            '{"asset": "1", "derived_from": "0", "transform": {...}}]',
+        ),
+    ] = ()
+    resampling_method: _Method = ""
+
+    @classmethod
+    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Take down levels that are derived from what is no other level.
+
+        An open tells of it if that one is needed.
+        """
+        items: tuple[Item, ...] = found.get("layout", ())
+        assets = {item.asset: None for item in items if item.asset is not None}
+        for item in items:
+            source = item.derived_from
+            others = [asset for asset in assets if asset != item.asset]
+            if source is None or asset_path(source) in others:
+                continue
+            text = _("{source} is no other level of the layout").format(source=shown(source))
+            meant = alike(source, others)
+            remedy = _('name the "asset" of one of the others: {assets}').format(
+                assets=shown(others)
+            )
+            place = item.place(fragment.node, "derived_from")
+            remedy = write("derived_from", meant) if meant else remedy
+            reader.object_to(place, text, remedy, rule=DERIVED, is_used=True)
+
+    @property
+    def unusable(self) -> Finding | None:
+        """What is wrong with the list of levels, if it is none."""
+        keys = (*self.keys, "layout")
+        return next((it for it in self.wrong if it.place.keys == keys and it.kind), None)
+
+    @cached_property
+    def items(self) -> Mapping[str, Item]:
+        """The levels by their asset."""
+        return {item.asset: item for item in self.layout if item.asset is not None}
 
     @cached_property
     def groups(self) -> frozenset[str]:
@@ -69,31 +292,33 @@ class Layout:
     @cached_property
     def base(self) -> str | None:
         """The only asset that is derived from no other one, nor scaled; None if there are several."""
-        found = [asset for asset, item in self.items.items() if _is_base(item.value)]
+        found = [asset for asset, item in self.items.items() if item.is_base]
         return found[0] if len(found) == 1 else None
 
-    def about(self, node: Node, group: Node) -> Fragment | None:
+    def about(self, node: Node, group: Node) -> Item | None:
         """Return the item that names a node, given the group that has the layout."""
         if not is_below(node.path, group.path):
             return None
-        part = self.items.get(node.path[len(group.path) :].strip("/"))
-        return None if part is None else part.at(group)
+        return self.items.get(node.path[len(group.path) :].strip("/"))
 
 
-def _is_base(item: Mapping[str, Any]) -> bool:
-    """Tell whether an item neither names a source nor has numbers that change anything."""
-    relation = item.get("transform") or {}
-    if item.get("derived_from") is not None or not isinstance(relation, OBJECT):
-        return False
-    changes = (("scale", 1), ("translation", 0))
-    lists = ((relation.get(key) or [], unit) for key, unit in changes)
-    return all(isinstance(it, list) and all(n == unit for n in it) for it, unit in lists)
+@dataclass(frozen=True)
+class _LevelsOrTiles(Nested):
+    """A layout, unless the levels are those of tiles."""
+
+    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+        """Return the layout."""
+        is_of_tiles = isinstance(value.value, OBJECT) and TILES in value.value
+        return UNUSABLE if is_of_tiles else super().read(value, field, reader)
 
 
-def asset_path(asset: str) -> str:
-    """Return the path that an asset is, below the group of its layout: "" for that group itself."""
-    path = asset.strip("/")
-    return "" if path == "." else path.removeprefix("./")
+#: The attribute of a group.
+ATTRIBUTE = Attribute(
+    "multiscales",
+    _LevelsOrTiles(Layout),
+    LAYOUT,
+    '"multiscales": {"layout": [{"asset": "0"}, {"asset": "1"}]}',
+)
 
 
 @dataclass(frozen=True)
@@ -106,24 +331,23 @@ class Level:
         The group that has the attribute ``multiscales``.
     layout : Layout
         All items.
-    of_array, of_group : Fragment or None
+    of_array, of_group : Item or None
         The item that names the array, and that which names its group. There is one at least.
     """
 
     group: Node
     layout: Layout
-    of_array: Fragment | None
-    of_group: Fragment | None
-
-    def other(self, asset: str) -> Fragment | None:
-        """Return another item of the layout."""
-        part = self.layout.items.get(asset)
-        return None if part is None else part.at(self.group)
+    of_array: Item | None
+    of_group: Item | None
 
     @property
-    def items(self) -> tuple[Fragment, ...]:
+    def items(self) -> tuple[Item, ...]:
         """The items about the array, the one that counts first."""
         return tuple(item for item in (self.of_array, self.of_group) if item is not None)
+
+    def attributes(self, item: Item | None) -> Fragment | None:
+        """Return an item as an object in which attributes about an array may stand."""
+        return None if item is None or item.whole is None else item.whole.at(self.group)
 
 
 #: Groups with their layouts.
@@ -153,8 +377,8 @@ def layout_of(array: ArrayView) -> Level | None:
             array.is_me(array.node)  # an item may be about this array and no other of its group
     level = level_in(layouts, array.node)
     for group, layout in layouts:
-        for error in layout.wrong:
-            array.problem(Fragment(group, error.keys, None).error(error.reason))
+        if (wrong := layout.unusable) is not None:
+            array.tell_of(group, [wrong])
         if level is not None and group == level.group:
             break
     return level
@@ -162,10 +386,10 @@ def layout_of(array: ArrayView) -> Level | None:
 
 def layouts_above(array: ArrayView, group: Node, above: Layouts) -> Layouts:
     """Return the groups from one upwards that have a layout, the nearest first."""
-    multiscales = array.attribute_of(group, "multiscales")
-    if multiscales is None:
+    written = array.attribute_of(group, ATTRIBUTE.key)
+    if written is None or written.get("layout") is None:
         return above
-    return ((group, array.parsed(Layout.parse, multiscales)), *above)
+    return ((group, array.parsed(Layout.read, written)), *above)
 
 
 @dataclass(frozen=True)
@@ -202,22 +426,35 @@ class Places:
         nearest = attributes_of(group)
         if level is None:
             return cls(_there(own), _there(nearest), None)
+        of_array, of_group = map(level.attributes, (level.of_array, level.of_group))
         if level.group == group:
-            shared = None if level.of_array is None else nearest
-            return cls(_there(own, level.of_array), _there(nearest, level.of_group), shared)
+            shared = None if of_array is None else nearest
+            return cls(_there(own, of_array), _there(nearest, of_group), shared)
         shared = attributes_of(level.group)
-        return cls(_there(own, level.of_array), _there(nearest, level.of_group, shared), shared)
+        return cls(_there(own, of_array), _there(nearest, of_group, shared), shared)
 
     def get(self, key: str) -> Fragment | None:
         """Return the attribute that counts."""
-        return self._first(key, is_of_all=key not in _OF_ONE_GRID)
+        is_of_one = key.rpartition(":")[2] in _OF_ONE_GRID
+        return self._first(key, self.shared if is_of_one else None)
 
     def get_of_level(self, key: str) -> Fragment | None:
         """Return the attribute that counts of those that are not about all levels."""
-        return self._first(key, is_of_all=False)
+        return self._first(key, self.shared)
 
-    def _first(self, key: str, *, is_of_all: bool) -> Fragment | None:
-        places = (it for it in (*self.own, *self.around) if is_of_all or it is not self.shared)
+    def value(self, attribute: Attribute) -> Any:
+        """Return what the attribute that counts means, None where there is none.
+
+        Raises
+        ------
+        XGroupMetadataError
+            If it cannot be used.
+        """
+        written = self.get(attribute.key)
+        return None if written is None else attribute.value(written)
+
+    def _first(self, key: str, without: Fragment | None) -> Fragment | None:
+        places = (it for it in (*self.own, *self.around) if without is None or it is not without)
         return next((found for it in places if (found := it.get(key)) is not None), None)
 
 

@@ -5,7 +5,6 @@ Source: spatial convention (zarr-conventions/spatial).
 
 from __future__ import annotations
 
-import contextlib
 import math
 import re
 from collections.abc import Iterable
@@ -14,12 +13,10 @@ from dataclasses import dataclass
 from affine import Affine
 
 from zarr_xgroup.conventions.crs import cf_length
-from zarr_xgroup.conventions.values import is_finite
+from zarr_xgroup.conventions.spatial_model import CENTRES, usable
+from zarr_xgroup.conventions.values import finite_numbers
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment
-
-#: How much of a wrong value a message shows.
-_SHOWN = 100
 
 #: By how much of a cell coordinate arrays may differ from a transform: they are often rounded.
 OF_A_CELL = 0.1
@@ -79,15 +76,9 @@ class Transform:
         return math.hypot(self.affine.a, self.affine.d), math.hypot(self.affine.b, self.affine.e)
 
     @property
-    def tolerance(self) -> float:
-        """By how much coordinates may be off it."""
-        affine = self.affine
-        return max(abs(n) for n in (affine.a, affine.b, affine.d, affine.e)) * OF_A_CELL
-
-    @property
     def geotransform(self) -> str:
         """The transform as GDAL writes it, from the outer corner of the first cell."""
-        affine, back = self.affine, 0.5 - self.centre
+        affine, back = self.affine, CENTRES["pixel"] - self.centre
         x = affine.c - back * (affine.a + affine.b)
         y = affine.f - back * (affine.d + affine.e)
         return " ".join(repr(float(n)) for n in (x, affine.a, affine.b, y, affine.d, affine.e))
@@ -121,7 +112,7 @@ def transform_of_gdal(written: Fragment) -> Transform:
     if isinstance(value, str):
         value = [_number(word) for word in re.split(r"[\s,]+", value.strip())]
     c, a, b, f, d, e = finite_numbers(Fragment(written.node, written.keys, value), 6)
-    return Transform(usable(Affine(a, b, c, d, e, f), written), 0.5)
+    return Transform(usable(Affine(a, b, c, d, e, f), written), CENTRES["pixel"])
 
 
 def _number(word: str) -> float | str:
@@ -227,39 +218,9 @@ def of_gdal(affine: Affine) -> Affine:
     return Affine(a, b, c, d, e, f)
 
 
-def finite_numbers(fragment: Fragment, count: int) -> list[float]:
-    """Return the numbers of a list of so many, or raise XGroupMetadataError."""
-    numbers = fragment.as_list()
-    if len(numbers) == count and all(is_finite(number) for number in numbers):
-        with contextlib.suppress(OverflowError):
-            return [float(number) for number in numbers]
-    shown = str(numbers)[:_SHOWN]
-    raise fragment.error(
-        _("must be {count} finite numbers, got {value}").format(count=count, value=shown)
-    )
-
-
-def four_numbers(fragment: Fragment) -> list[float]:
-    """Return the numbers of a list of four, or raise XGroupMetadataError."""
-    return finite_numbers(fragment, 4)
-
-
-def affine_of(fragment: Fragment) -> Affine:
-    """Return the transform ``[a, b, c, d, e, f]``, or raise XGroupMetadataError."""
-    return usable(Affine(*finite_numbers(fragment, 6)), fragment)
-
-
-def usable(affine: Affine, place: Fragment) -> Affine:
-    """Return a transform if cells have an area by it, else raise XGroupMetadataError."""
-    area = affine.a * affine.e - affine.b * affine.d
-    if area == 0 or not math.isfinite(area):
-        raise place.error(_("is degenerate: cells have no area"))
-    return affine
-
-
 def from_box(box: Fragment, sizes: tuple[int, int], centre: float) -> Affine:
     """Return the transform of a grid with north up that fills a bounding box."""
-    left, bottom, right, top = four_numbers(box)
+    left, bottom, right, top = finite_numbers(box, 4)
     # Node registration: the box ends at the outermost centres, one cell fewer.
     rows, columns = (size - 1 + 2 * centre for size in sizes)
     if not (left < right and bottom < top and rows > 0 and columns > 0):

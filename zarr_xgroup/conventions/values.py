@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import Any
 
@@ -9,6 +10,9 @@ import numpy as np
 
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment
+
+#: How much of a wrong value a message shows.
+_SHOWN = 100
 
 
 def is_finite(value: Any) -> bool:
@@ -24,6 +28,18 @@ def is_finite(value: Any) -> bool:
 def is_representable(number: float) -> bool:
     """Tell whether a number is a finite float or a 64-bit integer."""
     return math.isfinite(number) if isinstance(number, float) else -(2**63) <= number < 2**63
+
+
+def finite_numbers(fragment: Fragment, count: int) -> list[float]:
+    """Return the numbers of a list of so many, or raise XGroupMetadataError."""
+    numbers = fragment.as_list()
+    if len(numbers) == count and all(is_finite(number) for number in numbers):
+        with contextlib.suppress(OverflowError):
+            return [float(number) for number in numbers]
+    shown = str(numbers)[:_SHOWN]
+    raise fragment.error(
+        _("must be {count} finite numbers, got {value}").format(count=count, value=shown)
+    )
 
 
 def two_numbers(fragment: Fragment) -> tuple[float, float]:

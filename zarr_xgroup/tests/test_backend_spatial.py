@@ -1485,7 +1485,7 @@ LAYOUT = "/#/attributes/multiscales/layout"
         ),
         (
             {"asset": "coarse", "derived_from": "fine", "transform": [2, 2]},
-            f"{LAYOUT}/1/transform must be an object, got list",
+            f"{LAYOUT}/1/transform must be an object, got list [2, 2]",
             XGroupMetadataError,
         ),
         (
@@ -1536,7 +1536,7 @@ def test_layout_that_is_none(tmp_path: Path) -> None:
     documents = one_array({**spatial(TRANSFORM), "multiscales": {"layout": "none"}})
     dataset, told = told_of(tmp_path, documents)
     assert [str(warning) for warning in told] == [
-        f"/#/attributes/multiscales/layout must be a list, got string. {WITHOUT} what 'multiscales/layout' declares"
+        f"/#/attributes/multiscales/layout must be a list, got string \"none\". {WITHOUT} what 'multiscales/layout' declares"
     ]
     assert_grid(dataset["a"], TRANSFORM)
 

@@ -23,18 +23,17 @@ from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.cf_paths import links_of
 from zarr_xgroup.conventions.dialects.stac import placed, rows_and_columns
 from zarr_xgroup.conventions.dialects.tiles import TileLevel, crs_of_tiles, integer, tile_level_of
+from zarr_xgroup.conventions.grids import coordinates_along, has_coordinate
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.proj import GEOZARR, crs_of, grid_mapping_named
-from zarr_xgroup.conventions.spatial import Grid, coordinates_along
-from zarr_xgroup.conventions.transforms import Transform, finite_numbers, transform_of_gdal, usable
+from zarr_xgroup.conventions.spatial_model import CENTRES, usable
+from zarr_xgroup.conventions.transforms import Transform, transform_of_gdal
+from zarr_xgroup.conventions.values import finite_numbers
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment
 
 #: Names of dimensions along Y and X, wherever they stand (draft, 8.2.1).
 _PAIRS = (("y", "x"), ("lat", "lon"), ("latitude", "longitude"))
-
-#: A tile begins at the outer corner of its first cell.
-_CENTRE = 0.5
 
 
 class GeoZarrHandler(ConventionHandler):
@@ -81,17 +80,14 @@ class GeoZarrHandler(ConventionHandler):
             if _is_of_several(array, dims, written):
                 return None
             transform = array.attempt(transform_of_gdal, written, lost=lost)
-        elif (level := array.derived(tile_level_of)) and _has_no_coordinate(array, dims):
+        elif (level := array.derived(tile_level_of)) and not any(
+            has_coordinate(array, name) for name in dims
+        ):
             written = level.matrix
             transform = array.attempt(_transform_of_tiles, array, dims, level, lost=lost)
         else:
             return None
         return None if transform is None else placed(array, dims, transform, str(written))
-
-
-def _has_no_coordinate(array: ArrayView, dims: tuple[str, str]) -> bool:
-    """Tell whether the group has no coordinate of either dimension."""
-    return not any(map(Grid(array).is_real, dims))
 
 
 def _dims(array: ArrayView) -> tuple[str, str] | None:
@@ -166,7 +162,8 @@ def _transform_of_tiles(array: ArrayView, dims: tuple[str, str], level: TileLeve
         x, y = y, x
     row, column = _first_cell(level, array.sizes[dims[0]], array.sizes[dims[1]])
     affine = Affine(size, 0.0, x + column * size, 0.0, -size, y - row * size)
-    return Transform(usable(affine, cell), _CENTRE)
+    # A tile begins at the outer corner of its first cell.
+    return Transform(usable(affine, cell), CENTRES["pixel"])
 
 
 def _first_cell(level: TileLevel, rows: int, columns: int) -> tuple[int, int]:

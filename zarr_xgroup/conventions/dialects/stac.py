@@ -9,7 +9,7 @@ that shape.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 from affine import Affine
@@ -17,19 +17,19 @@ from affine import Affine
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.axes import axis_by_name, is_turned
 from zarr_xgroup.conventions.geolocation import horizontal_dims
+from zarr_xgroup.conventions.grids import Grid, coordinates_along
 from zarr_xgroup.conventions.layout import places_of
-from zarr_xgroup.conventions.model import AxisNames, Claim, Interpretation
+from zarr_xgroup.conventions.model import AxisNames, Interpretation
 from zarr_xgroup.conventions.proj import ProjHandler, crs_of
-from zarr_xgroup.conventions.spatial import Grid, SpatialHandler, coordinates_along
-from zarr_xgroup.conventions.transforms import Transform, extent_of, finite_numbers, spans, usable
+from zarr_xgroup.conventions.spatial import SpatialHandler
+from zarr_xgroup.conventions.spatial_model import CENTRES, usable
+from zarr_xgroup.conventions.transforms import Transform, extent_of, spans
+from zarr_xgroup.conventions.values import finite_numbers
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment
 
 #: The last row of a transform that is written as a whole matrix.
 _LAST_ROW = [0.0, 0.0, 1.0]
-
-#: By pixel registration the centre of a cell is half a cell from its corner.
-_CENTRE = 0.5
 
 
 class StacProjHandler(ProjHandler):
@@ -51,7 +51,9 @@ class StacProjHandler(ProjHandler):
         elif self.name in array.assumed:
             transform = array.attempt(_transform, array, dims, array.attribute, lost=lost)
         if transform is None:
-            return array.found(crs=array.derived(crs_of), claims=tuple(_carried(array, dims)))
+            grid = Grid(array, dims)
+            claims = tuple(grid.claims_of_gdal(grid.own_of_the_axes))
+            return array.found(crs=array.derived(crs_of), claims=claims)
         return placed(array, dims, *transform)
 
     def _declared_dims(self, array: ArrayView) -> tuple[str, str] | None:
@@ -94,17 +96,15 @@ def placed(
     place : str
         Where it is written.
     """
-    crs, grid = array.derived(crs_of), Grid(array)
-    own = [dim for dim in dims if grid.is_real(dim)]
-    if transform.is_rotated and own:
+    crs, grid = array.derived(crs_of), Grid(array, dims)
+    if transform.is_rotated and grid.own:
         return array.found(crs=crs)
-    declared = list(grid.computed(transform, dims, dict.fromkeys(dims, False)))
     return array.found(
-        *grid.real_coordinates(grid.telling(dims), dims),
-        *(it for it in declared if it.name not in own),
+        *grid.own_coordinates(grid.own_of_the_axes),
+        *grid.coordinates(transform, grid.missing),
         crs=crs,
-        geotransform=None if own else transform.beside_coordinates(array.sizes[d] for d in dims),
-        claims=tuple(Claim(it, place, transform.tolerance) for it in declared if it.name in own),
+        geotransform=grid.geotransform(transform),
+        claims=tuple(grid.claims(transform, place, grid.own)),
     )
 
 
@@ -116,12 +116,6 @@ def rows_and_columns(array: ArrayView) -> tuple[str, str] | None:
     return (dims[1], dims[0]) if is_turned(map(axis_by_name, dims)) else (dims[0], dims[1])
 
 
-def _carried(array: ArrayView, dims: tuple[str, str]) -> Iterator[Claim]:
-    """Yield what GDAL's transform says of the group's own coordinates along Y and X."""
-    grid = Grid(array)
-    yield from grid.carried(grid.telling(dims), dims)
-
-
 def _transform(
     array: ArrayView, dims: tuple[str, str], attribute: Callable[[str], Fragment | None]
 ) -> tuple[Transform, str] | None:
@@ -129,14 +123,14 @@ def _transform(
     written = attribute("proj:transform")
     if written is None:
         return None
-    sizes = (array.sizes[dims[0]], array.sizes[dims[1]])
-    shape = attribute("proj:shape")
+    grid = Grid(array, dims)
+    sizes, shape = grid.sizes, attribute("proj:shape")
     if shape is not None and shape.value != list(sizes):
-        if not all(map(Grid(array).is_real, dims)):  # then it is not missed
+        if grid.missing:  # else it is not missed
             message = _("proj:transform is not that of {sizes} cells: proj:shape is {shape}")
             array.note(message.format(sizes=list(sizes), shape=shape.value), shape)
         return None
-    transform = Transform(usable(Affine(*_six_numbers(written)), written), _CENTRE)
+    transform = Transform(usable(Affine(*_six_numbers(written)), written), CENTRES["pixel"])
     _check_box(array, attribute("proj:bbox"), transform, sizes)
     return transform, str(written)
 

@@ -19,6 +19,8 @@ from typing import Any
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.geolocation import crs_at
+from zarr_xgroup.conventions.layout import ATTRIBUTE as MULTISCALES
+from zarr_xgroup.conventions.layout import TILES
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment
 from zarr_xgroup.metadata.paths import relative_path
@@ -77,8 +79,8 @@ class TileLevel:
 def tile_level_of(array: ArrayView) -> TileLevel | None:
     """Return the tile matrix of an array whose group is a level, or None after saying what is wrong."""
     group = array.node.group
-    multiscales = array.attribute_of(group.group, "multiscales") if group.path else None
-    written = None if multiscales is None else multiscales.get("tile_matrix_set")
+    multiscales = array.attribute_of(group.group, MULTISCALES.key) if group.path else None
+    written = None if multiscales is None else multiscales.get(TILES)
     if multiscales is None or written is None or len(array.dims) < 2:
         return None
     array.look_around()

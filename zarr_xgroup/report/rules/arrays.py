@@ -7,12 +7,13 @@ from collections.abc import Collection, Iterator, Mapping
 
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.spatial import SpatialHandler
+from zarr_xgroup.conventions.spatial_model import DIMENSIONS
 from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import DIMENSION_KEY, dimension_pointer
 from zarr_xgroup.metadata.nodes import Fragment, Node
-from zarr_xgroup.report.rules.spatial import are_names, nearest
+from zarr_xgroup.report.rules.spatial import nearest, value
 from zarr_xgroup.report.rules.subject import Subject, mistake, write
 
 NZ = "NZ-1.0 convention (zarr-conventions/nz)"
@@ -46,7 +47,7 @@ def _names(subject: Subject) -> Iterator[Finding]:
 
 def _goes_by_names(subject: Subject) -> bool:
     has_cs = subject.attribute("cs") is not None and subject.is_declared(CsHandler)
-    has_grid = len(subject.dims) > 1 and nearest(subject, "dimensions") is not None
+    has_grid = len(subject.dims) > 1 and nearest(subject, DIMENSIONS) is not None
     return has_cs or (has_grid and subject.is_declared(SpatialHandler))
 
 
@@ -56,8 +57,7 @@ def _likely_names(subject: Subject) -> list[str]:
     for other in group.arrays() if group is not None else ():
         if list(other.document["shape"]) == shape and None not in other.dims:
             return [str(name) for name in other.dims]
-    declared = nearest(subject, "dimensions")
-    grid = list(declared.value) if declared is not None and are_names(declared.value) else []
+    grid = list(value(subject, DIMENSIONS) or ())
     names = [name or f"dim_{axis}" for axis, name in enumerate(subject.dims)]
     return [*names[: -len(grid)], *grid] if grid and len(names) > 1 else names
 

@@ -14,6 +14,7 @@ from zarr_xgroup.conventions.layout import Multiscales
 from zarr_xgroup.conventions.proj import ProjHandler
 from zarr_xgroup.conventions.registry import handlers
 from zarr_xgroup.conventions.spatial import SpatialHandler
+from zarr_xgroup.conventions.spatial_model import ATTRIBUTES
 from zarr_xgroup.conventions.spelling import misspelt
 from zarr_xgroup.conventions.uom import UomHandler
 from zarr_xgroup.errors import Rule
@@ -46,10 +47,7 @@ _ALIKE = 0.9
 _OF_STAC = frozenset(f"proj:{key}" for key in ("epsg", "transform", "shape", "bbox", "centroid"))
 
 _KEYS_OF_PROJ = ("proj:code", "proj:wkt2", "proj:projjson")
-KEYS_OF_SPATIAL = tuple(
-    f"spatial:{key}"
-    for key in ("dimensions", "transform", "transform_type", "registration", "bbox", "shape")
-)
+KEYS_OF_SPATIAL = tuple(attribute.key for attribute in ATTRIBUTES)
 
 
 class _Nz(ConventionHandler):

@@ -12,13 +12,14 @@ from typing import Any
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.descriptions import got, shown, write
+from zarr_xgroup.conventions.layout import ATTRIBUTE as LAYOUT
 from zarr_xgroup.conventions.layout import Layout, Level, Places, level_in
 from zarr_xgroup.conventions.registry import declared_principal
 from zarr_xgroup.errors import Severity, XGroupError
 from zarr_xgroup.findings import Finding, mistake
 from zarr_xgroup.metadata.dimensions import declared_dimensions
 from zarr_xgroup.metadata.documents import Document, JsonObject
-from zarr_xgroup.metadata.nodes import Fragment, Node
+from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
 from zarr_xgroup.metadata.snapshots import LackingError, Lookup, Snapshots
 from zarr_xgroup.resolver import Resolver
 
@@ -139,8 +140,9 @@ class Subject:
     @cached_property
     def layout(self) -> Layout | None:
         """The layout of a pyramid that a group has."""
-        written = self.attribute("multiscales")
-        return None if written is None else Layout.parse(written)
+        written = self.attribute(LAYOUT.key)
+        is_one = written is not None and isinstance(written.value, OBJECT)
+        return Layout.read(written) if written is not None and is_one else None
 
     @cached_property
     def level(self) -> Level | None:

@@ -8,13 +8,13 @@ import pytest
 import xarray as xr
 from affine import Affine
 
+from zarr_xgroup.conventions.spatial_model import usable
 from zarr_xgroup.conventions.transforms import (
     Transform,
     extent_of,
     in_order_of_gdal,
     is_wider_than_earth,
     spans,
-    usable,
 )
 from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.metadata.nodes import Fragment, Node
@@ -36,13 +36,6 @@ def test_rotated() -> None:
     assert Transform(Affine(2, 1, 0, 0, 5, 0), PIXEL).is_rotated
     assert Transform(Affine(2, 0, 0, 3, 5, 0), PIXEL).is_rotated
     assert not Transform(Affine(2, 0, 7, 0, 5, 7), PIXEL).is_rotated
-
-
-@pytest.mark.parametrize("place", [0, 1, 3, 4])
-def test_the_tolerance_is_that_of_the_longest_side(place: int) -> None:
-    numbers = [1.0, 1.0, 99.0, 1.0, 1.0, 99.0]
-    numbers[place] = -20.0
-    assert Transform(Affine(*numbers), PIXEL).tolerance == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize("place", range(6))

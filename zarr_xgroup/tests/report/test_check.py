@@ -21,13 +21,13 @@ from zarr.storage import MemoryStore
 
 import zarr_xgroup
 from zarr_xgroup import ConventionHandler
-from zarr_xgroup.conventions import registry
+from zarr_xgroup.conventions import registry, spatial_model
 from zarr_xgroup.conventions.base import Checkable
 from zarr_xgroup.errors import Rule, XGroupPluginWarning, XGroupStoreNotFoundError
 from zarr_xgroup.findings import Finding, Place
 from zarr_xgroup.report import explanation
 from zarr_xgroup.report.checking import Verdict, limited, merged
-from zarr_xgroup.report.rules import RULES, mistake, spatial
+from zarr_xgroup.report.rules import RULES, mistake
 from zarr_xgroup.tests.builders import UUIDS, XARRAY, ZARR, Json, ZarrFormat, declaring
 from zarr_xgroup.tests.documents import ALL_FORMS, SAMPLES, STORES, array, group, write
 
@@ -974,7 +974,7 @@ def test_a_verdict_prints_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         "warning: /grid#/attributes/spatial:shape",
         "  is [6, 4], but there are [4, 6] cells along y, x",
         '  Instead: write "spatial:shape": [4, 6]',
-        f"  spatial/shape-of-the-array ({spatial.DOCUMENT}, spatial:shape)",
+        f"  spatial/shape-of-the-array ({spatial_model.DOCUMENT}, spatial:shape)",
         "",
         "store.zarr: errors: 0, warnings: 2",
     ]
