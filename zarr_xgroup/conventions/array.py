@@ -19,7 +19,7 @@ from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.metadata.snapshots import LackingError, Lookup
 from zarr_xgroup.resolver import Reference, Resolver
-from zarr_xgroup.variables.fillvalues import UnusableFillValue
+from zarr_xgroup.variables.fillvalues import unusable_fill_value
 from zarr_xgroup.variables.sources import Literal, Stored
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ class Described(Protocol):
     """What follows from an array's document."""
 
     @property
-    def fill_value(self) -> UnusableFillValue | None:
+    def fill_value(self) -> str | None:
         """A fill value that is no value of the array's type."""
 
 
@@ -371,7 +371,7 @@ class ArrayView:
             )
             raise XGroupMetadataError(message) from error
         if described.fill_value is not None:
-            self.findings.append(described.fill_value.finding(node))
+            self.findings.append(unusable_fill_value(node, described.fill_value))
         self._tell_of_attributes(node)
         return source
 

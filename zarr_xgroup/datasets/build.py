@@ -30,8 +30,7 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import with_names
 from zarr_xgroup.metadata.documents import copy_of
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.variables.computed import lazy_variable
-from zarr_xgroup.variables.fetched import EndsFetched, FetchedArray
+from zarr_xgroup.variables.lazy import EndsFetched, FetchedArray, lazy_variable
 from zarr_xgroup.variables.making import Maker
 
 

@@ -29,6 +29,7 @@ from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.snapshots import LackingError, Lookup, Needs, Snapshots
 from zarr_xgroup.resolver import Followed
+from zarr_xgroup.variables.fillvalues import unusable_fill_value
 
 if TYPE_CHECKING:
     from zarr_xgroup.variables.making import Maker
@@ -519,7 +520,7 @@ class _GroupInterpretation:
     ) -> ArrayReading:
         node, dims = self.node.child(name), assigned.dims[name]
         if template.fill_value is not None:
-            self.findings.append(template.fill_value.finding(node))
+            self.findings.append(unusable_fill_value(node, template.fill_value))
         view = self._interpreter.view(
             node,
             dims,

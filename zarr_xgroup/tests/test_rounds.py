@@ -41,8 +41,7 @@ from zarr_xgroup.tests.builders import (
     oracle,
 )
 from zarr_xgroup.tests.servers import DelayingStore
-from zarr_xgroup.variables.computed import lazy_variable
-from zarr_xgroup.variables.fetched import EndsFetched, FetchedArray
+from zarr_xgroup.variables.lazy import EndsFetched, FetchedArray, lazy_variable
 
 #: Seconds that a request takes: enough that those made at once overlap on a busy machine.
 DELAY = 0.01

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,26 +16,14 @@ from zarr_xgroup.metadata.nodes import Node
 FILL = "_FillValue"
 
 
-@dataclass(frozen=True)
-class UnusableFillValue:
-    """A ``_FillValue`` of a v3 array's attributes that is no value of the array's type.
-
-    Attributes
-    ----------
-    written : object
-        The JSON value of the attribute.
-    """
-
-    written: Any
-
-    def finding(self, array: Node) -> Finding:
-        """Return what there is to tell of it."""
-        message = _(
-            "Array {path}: /attributes/_FillValue is {written!r}, which is no value of the "
-            "array's type; nothing is masked by it"
-        )
-        text = message.format(path=array, written=self.written)
-        return noted(Kind.METADATA, text, array, f"/attributes/{FILL}")
+def unusable_fill_value(array: Node, written: str) -> Finding:
+    """Return the finding of a ``_FillValue`` that is no value of the array's type."""
+    message = _(
+        "Array {path}: /attributes/_FillValue is {written}, which is no value of the "
+        "array's type; nothing is masked by it"
+    )
+    text = message.format(path=array, written=written)
+    return noted(Kind.METADATA, text, array, f"/attributes/{FILL}")
 
 
 def can_hold(dtype: np.dtype[Any], written: Any, *, either_sign: bool = False) -> bool:
@@ -57,14 +44,15 @@ def can_hold(dtype: np.dtype[Any], written: Any, *, either_sign: bool = False) -
         return isinstance(written, int) and written in (0, 1)
     if dtype.kind not in "iu":
         return True
-    if isinstance(written, bool) or not isinstance(written, int | float):
-        return False
-    limits = [np.iinfo(dtype)]
-    if either_sign:
-        limits = [np.iinfo(f"{kind}{dtype.itemsize}") for kind in "iu"]
-    smallest, largest = min(item.min for item in limits), max(item.max for item in limits)
-    is_whole = isinstance(written, int) or written.is_integer()
-    return is_whole and smallest <= written <= largest
+    kinds = "iu" if either_sign else dtype.kind
+    limits = [np.iinfo(f"{kind}{dtype.itemsize}") for kind in kinds]
+    return _is_whole(written) and any(it.min <= written <= it.max for it in limits)
+
+
+def _is_whole(written: Any) -> bool:
+    if isinstance(written, float):
+        return written.is_integer()
+    return isinstance(written, int) and not isinstance(written, bool)
 
 
 def plain_fill_value(written: Any, dtype: np.dtype[Any]) -> Any:

@@ -13,12 +13,13 @@ from zarr.abc.store import Store
 
 from zarr_xgroup.errors import XGroupMetadataError, containing
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.documents import JsonObject
+from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.snapshots import Snapshots
-from zarr_xgroup.variables.computed import ComputedArray, OffsetBounds, lazy_variable
+from zarr_xgroup.variables.fillvalues import FILL
+from zarr_xgroup.variables.lazy import ComputedArray, lazy_variable, offset_bounds
 from zarr_xgroup.variables.sources import Computed, Given, Literal, Offset, Source, Stored
-from zarr_xgroup.variables.stored import Template, Templates
+from zarr_xgroup.variables.stored import Template, template_of
 
 
 class Maker:
@@ -43,8 +44,8 @@ class Maker:
     ) -> None:
         self._snapshots = snapshots
         self._zarr_store = zarr_store
-        self._templates = Templates(fill_value_masks)
-        self._known: dict[tuple[int, str, tuple[str, ...]], Template] = {}
+        self._fill_value_masks = fill_value_masks
+        self._templates: dict[Any, Template | XGroupMetadataError] = {}
 
     def template(self, node: Node, dims: tuple[str, ...]) -> Template:
         """Return what follows from an array's document, with names for its dimensions.
@@ -54,13 +55,26 @@ class Maker:
         XGroupMetadataError
             If there is no such array, or zarr or xarray cannot use its document.
         """
-        key = (node.store, node.path, dims)
-        if key not in self._known:
-            document = self._snapshots[node.store].document(node.path)
-            if document is None or not document.is_array:
-                raise XGroupMetadataError(_("there is no array {node}").format(node=node))
-            self._known[key] = self._templates.template(document, dims)
-        return self._known[key]
+        document = self._document(node)
+        attributes = document.attributes
+        # What is described alike, wherever it is, has one.
+        key = document.text_without_attributes(), dims, tuple(attributes), attributes.text(FILL)
+        found = self._templates.get(key)
+        if found is None:
+            try:
+                found = template_of(document, dims, self._fill_value_masks)
+            except XGroupMetadataError as error:
+                found = error
+            self._templates[key] = found
+        if isinstance(found, XGroupMetadataError):
+            raise found
+        return found
+
+    def _document(self, node: Node) -> Document:
+        document = self._snapshots[node.store].document(node.path)
+        if document is None or not document.is_array:
+            raise XGroupMetadataError(_("there is no array {node}").format(node=node))
+        return document
 
     def attributes(self, node: Node) -> JsonObject:
         """Return the attributes of an array, not to be changed."""
@@ -114,20 +128,17 @@ class Maker:
         if isinstance(source, Offset):
             with containing():
                 values = _decoded(source.values, self.variable(source.values))
-            array = OffsetBounds(values, source.below, source.above)
+            array = offset_bounds(values, source.below, source.above)
             return lazy_variable(array, source.dims)
         return _given(source)
 
     def _stored(self, source: Stored) -> xr.Variable:
         node = source.node
-        snapshot = self._snapshots[node.store]
-        template = self.template(node, source.along)
-        document = snapshot.document(node.path)
-        if document is None:
-            raise XGroupMetadataError(_("there is no array {node}").format(node=node))
-        store = self._zarr_store(node.store)
-        variable = template.variable(store, node.path, document, transposed=source.transposed)
-        variable.encoding["source"] = f"{snapshot.name.rstrip('/')}{node}"
+        store, name = self._zarr_store(node.store), self._snapshots[node.store].name
+        variable = self.template(node, source.along).variable(
+            store, node.path, self._document(node), transposed=source.transposed
+        )
+        variable.encoding["source"] = f"{name.rstrip('/')}{node}"
         return variable[0] if source.first else variable
 
 

@@ -28,13 +28,8 @@ from zarr_xgroup.errors import XGroupMetadataError, containing
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import DIMENSION_KEY
 from zarr_xgroup.metadata.documents import Document, copy_of
-from zarr_xgroup.variables.fillvalues import (
-    FILL,
-    UnusableFillValue,
-    can_hold,
-    plain_fill_value,
-)
-from zarr_xgroup.variables.outer import OuterArray
+from zarr_xgroup.variables.fillvalues import FILL, can_hold, plain_fill_value
+from zarr_xgroup.variables.lazy import LazyArray
 
 #: Where templates are opened: nothing is read of them.
 _NOWHERE = StorePath(MemoryStore(), "template")
@@ -83,7 +78,7 @@ class StoredArray(BackendArray):
         return StoredArray, (self.store, self.path, self.template)
 
 
-class TransposedArray(OuterArray):
+class TransposedArray(LazyArray):
     """A lazy array with its axes in reverse order.
 
     What xarray makes of a lazy array by transposing it cannot be indexed with integers.
@@ -95,9 +90,8 @@ class TransposedArray(OuterArray):
     """
 
     def __init__(self, array: StoredArray) -> None:
+        super().__init__(array.shape[::-1], array.dtype)
         self.array = array
-        self.shape = array.shape[::-1]
-        self.dtype = array.dtype
 
     def _read(self, key: tuple[Any, ...]) -> Any:
         is_basic = not any(isinstance(part, np.ndarray) for part in key)
@@ -124,8 +118,8 @@ class Template:
         follow from the document as it is (the fill value).
     encoding : mapping
         As engine zarr has it.
-    fill_value : UnusableFillValue or None
-        Set where the attribute ``_FillValue`` is no value of the array's type.
+    fill_value : str or None
+        What the attribute ``_FillValue`` is where it is no value of the array's type.
     """
 
     metadata: Any
@@ -134,7 +128,7 @@ class Template:
     shape: tuple[int, ...]
     attributes: Mapping[str, Any]
     encoding: Mapping[str, Any]
-    fill_value: UnusableFillValue | None = None
+    fill_value: str | None = None
 
     def variable(
         self, store: Store, path: str, document: Document, *, transposed: bool = False
@@ -177,45 +171,6 @@ class Template:
         return array_of_metadata(self.metadata, StorePath(store, path))
 
 
-class Templates:
-    """The templates of one open, each made once.
-
-    Parameters
-    ----------
-    fill_value_masks : bool, optional
-        Whether the fill value of an array's storage means missing data. Default: in v2.
-    """
-
-    def __init__(self, fill_value_masks: bool | None = None) -> None:
-        self._fill_value_masks = fill_value_masks
-        self._known: dict[Any, Template | XGroupMetadataError] = {}
-
-    def template(self, document: Document, dims: Sequence[str]) -> Template:
-        """Return the template of an array with names for its dimensions.
-
-        Raises
-        ------
-        XGroupMetadataError
-            If zarr or xarray cannot use the document.
-        """
-        attributes = document.attributes
-        key = (
-            document.text_without_attributes(),
-            tuple(dims),
-            tuple(attributes),
-            attributes.text(FILL),
-        )
-        if key not in self._known:
-            try:
-                self._known[key] = _template(document, tuple(dims), self._fill_value_masks)
-            except XGroupMetadataError as error:
-                self._known[key] = error
-        found = self._known[key]
-        if isinstance(found, XGroupMetadataError):
-            raise found
-        return found
-
-
 def with_dimensions(document: Mapping[str, Any], dims: Sequence[str]) -> dict[str, Any]:
     """Return an array's document with these dimension names, where its format keeps them."""
     if document["zarr_format"] == 3:
@@ -248,8 +203,16 @@ def _chunk_lengths(document: Mapping[str, Any]) -> list[Any]:
     return list(chunks) if isinstance(chunks, list) else []
 
 
-def _template(document: Document, dims: tuple[str, ...], fill_value_masks: bool | None) -> Template:
-    """Make a template: open an array with the names, but not the values, of its attributes."""
+def template_of(
+    document: Document, dims: tuple[str, ...], fill_value_masks: bool | None
+) -> Template:
+    """Return the template of an array, opened with the names, but not the values, of its attributes.
+
+    Raises
+    ------
+    XGroupMetadataError
+        If zarr or xarray cannot use the document.
+    """
     names: dict[str, Any] = dict.fromkeys(document.attributes)
     if FILL in names:
         names[FILL] = document.attributes[FILL]
@@ -259,24 +222,21 @@ def _template(document: Document, dims: tuple[str, ...], fill_value_masks: bool 
         fill_value_masks = array.metadata.zarr_format == 2
     with containing():
         variable, fill_value = _variable_of(array, masks=fill_value_masks)
-    wrapper = variable._data.array  # type: ignore[union-attr]
     return Template(
-        array.metadata,
-        tuple(str(dim) for dim in variable.dims),
-        wrapper.dtype,
-        tuple(variable.shape),
-        dict(variable.attrs),
-        dict(variable.encoding),
-        fill_value,
+        metadata=array.metadata,
+        dims=tuple(str(dim) for dim in variable.dims),
+        dtype=variable._data.array.dtype,  # type: ignore[union-attr]
+        shape=tuple(variable.shape),
+        attributes=dict(variable.attrs),
+        encoding=dict(variable.encoding),
+        fill_value=fill_value,
     )
 
 
-def _variable_of(
-    array: zarr.Array[Any], *, masks: bool
-) -> tuple[xr.Variable, UnusableFillValue | None]:
+def _variable_of(array: zarr.Array[Any], *, masks: bool) -> tuple[xr.Variable, str | None]:
     """Return an array as engine zarr does, also if its ``_FillValue`` is not as xarray writes it.
 
-    The latter counts unless the storage's own fill value `masks`.
+    The latter counts unless the storage's own fill value `masks`; it is returned, too, if no value.
     """
     attributes = dict(array.metadata.attributes)
     if masks or FILL not in attributes:
@@ -291,7 +251,7 @@ def _variable_of(
     variable = _by_zarr_store(bare, masks=masks)
     value = plain_fill_value(written, array.dtype)
     if value is None:
-        return variable, UnusableFillValue(written)
+        return variable, repr(written)
     variable.attrs[FILL] = value
     return variable, None
 

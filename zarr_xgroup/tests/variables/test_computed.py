@@ -18,8 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from xarray.core import indexing
 
-from zarr_xgroup.variables.computed import ComputedArray, OffsetBounds, lazy_variable
+from zarr_xgroup.variables import lazy
 from zarr_xgroup.variables.functions import Regular, RegularBounds
+from zarr_xgroup.variables.lazy import ComputedArray, lazy_variable
 
 thorough = settings(derandomize=True, deadline=None, max_examples=80)
 
@@ -58,7 +59,7 @@ def computed(
 
 
 def offset_bounds(values: xr.Variable, below: float, above: float) -> xr.Variable:
-    return lazy_variable(OffsetBounds(values, below, above), (*values.dims, "bounds"))
+    return lazy_variable(lazy.offset_bounds(values, below, above), (*values.dims, "bounds"))
 
 
 def assert_same(ours: xr.Variable, theirs: xr.Variable) -> None:
@@ -179,9 +180,7 @@ def _as_numpy_answers(values: npt.NDArray[Any], key: indexing.ExplicitIndexer) -
     return values
 
 
-def assert_key_is_answered(
-    array: ComputedArray | OffsetBounds, values: npt.NDArray[Any], key: Any
-) -> None:
+def assert_key_is_answered(array: ComputedArray, values: npt.NDArray[Any], key: Any) -> None:
     found, expected = np.asarray(array[key]), _as_numpy_answers(values, key)
     assert found.dtype == values.dtype
     assert found.shape == expected.shape
@@ -211,7 +210,7 @@ def test_any_explicit_index_of_bounds(data: st.DataObject, size: int) -> None:
     assert_key_is_answered(array, values, key)
     coordinate = computed(Regular(0, 10), (size,))
     for variable in (coordinate, coordinate.copy().load()):
-        assert_key_is_answered(OffsetBounds(variable, -1, 2), values, key)
+        assert_key_is_answered(lazy.offset_bounds(variable, -1, 2), values, key)
 
 
 @thorough
@@ -304,7 +303,9 @@ def test_in_chunks_of_dask(chunks: dict[str, int]) -> None:
     for ours, theirs in (
         (computed(Affine(0, (10, 1)), (7, 2)), eager(Affine(0, (10, 1)), (7, 2), INT)),
         (
-            lazy_variable(OffsetBounds(computed(Regular(0, 1.5), (7,), FLOAT), -1, 1), ("x", "y")),
+            lazy_variable(
+                lazy.offset_bounds(computed(Regular(0, 1.5), (7,), FLOAT), -1, 1), ("x", "y")
+            ),
             eager(lambda i, j: 1.5 * i + (-1 if j == 0 else 1), (7, 2), FLOAT),
         ),
     ):
@@ -341,7 +342,7 @@ def test_out_of_bounds_raises_as_numpy_does(indexers: dict[str, Any]) -> None:
         eager(function, (4, 3), INT).isel(indexers)
     with pytest.raises(IndexError):
         _ = computed(function, (4, 3)).isel(indexers).values
-    bounds = lazy_variable(OffsetBounds(computed(Regular(0, 1), (4,)), -1, 1), ("x", "y"))
+    bounds = lazy_variable(lazy.offset_bounds(computed(Regular(0, 1), (4,)), -1, 1), ("x", "y"))
     with pytest.raises(IndexError):
         _ = bounds.isel(indexers).values
 
@@ -359,8 +360,8 @@ def test_a_key_out_of_bounds(position: int) -> None:
     ):
         for array in (
             ComputedArray(Affine(0, (10, 1)), (4, 2), INT),
-            OffsetBounds(computed(Regular(0, 1), (4,)), -1, 1),
-            OffsetBounds(xr.Variable("x", np.arange(4)), -1, 1),
+            lazy.offset_bounds(computed(Regular(0, 1), (4,)), -1, 1),
+            lazy.offset_bounds(xr.Variable("x", np.arange(4)), -1, 1),
         ):
             with pytest.raises(IndexError):
                 _ = np.asarray(array[key])

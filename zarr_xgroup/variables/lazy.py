@@ -1,0 +1,204 @@
+"""Lazy arrays that are not read from a store as they are: computed, or fetched before anybody asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Hashable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from xarray.backends import BackendArray
+from xarray.core import indexing
+
+from zarr_xgroup.i18n import _
+
+
+class LazyArray(BackendArray):
+    """A lazy array that reads along each axis on its own: xarray makes all other keys of that.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        The shape.
+    dtype : numpy.dtype
+        The type of the values.
+    """
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self.shape = shape
+        self.dtype = dtype
+
+    def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
+        """Return the values at a key of any of xarray's kinds."""
+        return indexing.explicit_indexing_adapter(
+            key, self.shape, indexing.IndexingSupport.OUTER, self._read
+        )
+
+    async def async_getitem(self, key: indexing.ExplicitIndexer) -> Any:
+        """Return the values at a key (for `xarray.Dataset.load_async`)."""
+        return await asyncio.to_thread(self.__getitem__, key)
+
+    def _read(self, key: tuple[Any, ...]) -> Any:
+        """Return the values at an integer, a slice or an array of positions for each axis."""
+        raise NotImplementedError
+
+
+class FetchedArray(LazyArray):
+    """A one-dimensional array whose values were fetched.
+
+    Parameters
+    ----------
+    values : numpy.ndarray
+        Shared with others; what is read is copied.
+    dtype : numpy.dtype
+        That of the array they are from, with its metadata.
+    """
+
+    def __init__(self, values: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> None:
+        super().__init__(values.shape, dtype)
+        self._values = values
+
+    def _read(self, key: tuple[Any, ...]) -> Any:
+        return np.array(self._values[key])
+
+
+class EndsFetched(LazyArray):
+    """A lazy array of which the first and the last value were fetched.
+
+    Parameters
+    ----------
+    variable : xarray.Variable
+        The array, lazy.
+    first, last : numpy.ndarray
+        The values, of no dimensions.
+    """
+
+    def __init__(self, variable: xr.Variable, first: Any, last: Any) -> None:
+        super().__init__(variable.shape, variable.dtype)
+        self._variable = variable
+        self._ends = (first, last)
+
+    def _read(self, key: tuple[Any, ...]) -> Any:
+        if not any(isinstance(part, np.ndarray) for part in key):
+            ranges = [range(size) for size in self.shape]
+            read = [along[part] for along, part in zip(ranges, key, strict=True)]
+            shape = tuple(len(part) for part in read if isinstance(part, range))
+            for end, value in zip((slice(1), slice(-1, None)), self._ends, strict=True):
+                fetched = [along[end] for along in ranges]
+                if all(it in (place, *place) for it, place in zip(read, fetched, strict=True)):
+                    return np.broadcast_to(value, shape).copy()
+        return self._variable[key].values
+
+
+class ComputedArray(LazyArray):
+    """A lazy array of computed values: reading some computes just these.
+
+    Parameters
+    ----------
+    function : callable
+        Given an integer array of positions for each axis, all broadcastable against one
+        another, returns the values there. Must be picklable.
+    shape : tuple of int
+        The shape.
+    dtype : numpy.dtype
+        The type of the values.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], shape: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> None:
+        super().__init__(shape, dtype)
+        self.function = function
+
+    def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
+        """Return the values at a key of any of xarray's kinds.
+
+        Arrays select pointwise (together, their axes first in the result) or each along
+        its own axis of the result.
+        """
+        positions = [_positions(*it) for it in zip(key.tuple, self.shape, strict=True)]
+        is_pointwise = isinstance(key, indexing.VectorizedIndexer)
+        together = [is_pointwise and not isinstance(part, slice) for part in key.tuple]
+        points, shape, mesh = _mesh(positions, together)
+        values = np.asarray(self.function(*mesh)).astype(self.dtype, copy=False)
+        return np.broadcast_to(values, points + shape).copy()
+
+
+def _mesh(
+    positions: list[Any], together: list[bool]
+) -> tuple[tuple[int, ...], tuple[int, ...], list[Any]]:
+    """Return positions that broadcast against one another, and the shape in which they do.
+
+    First the axes of those that select together, then one for each of the others but integers.
+    """
+    pairs = list(zip(positions, together, strict=True))
+    points = np.broadcast_shapes(*(np.shape(it) for it, joint in pairs if joint))
+    alone = np.ix_(*(it for it, joint in pairs if np.ndim(it) and not joint))
+    trailing = (1,) * len(alone)
+    shape = tuple(np.size(it) for it in alone)
+    others = iter(alone)
+    mesh = []
+    for it, joint in pairs:
+        if joint:
+            mesh.append(np.broadcast_to(it, points).reshape(points + trailing))
+        else:
+            mesh.append(next(others) if np.ndim(it) else it)
+    return points, shape, mesh
+
+
+def _positions(key: Any, size: int) -> Any:
+    """Return what a key along one axis selects, as non-negative positions."""
+    if isinstance(key, slice):
+        return np.arange(*key.indices(size))
+    positions = np.asarray(key)
+    if np.any(positions < -size) or np.any(positions >= size):
+        message = _("index out of bounds for axis of size {size}").format(size=size)
+        raise IndexError(message)
+    return np.where(positions < 0, positions + size, positions)
+
+
+def offset_bounds(values: xr.Variable, below: float, above: float) -> ComputedArray:
+    """Return lazy cell boundaries of a lazy coordinate: its values plus two offsets.
+
+    Parameters
+    ----------
+    values : xarray.Variable
+        The coordinate, decoded (an offset is in its unit, not in that of packed data); 1-D,
+        or 0-D for boundaries of shape (2,).
+    below, above : int or float
+        Offsets added to each value.
+    """
+    offsets = np.array([below, above])
+    dtype = np.result_type(values.dtype, offsets.dtype)
+    function = partial(_bounds_of, values, offsets.astype(dtype, copy=False))
+    return ComputedArray(function, (*values.shape, 2), dtype)
+
+
+def _bounds_of(values: xr.Variable, offsets: np.ndarray[Any, Any], *positions: Any) -> Any:
+    """Return the boundaries at positions along the axis of a coordinate that is read for it."""
+    *along, side = positions
+    read = _read_once(values, along[0]) if along else np.asarray(values.values)
+    read, offset = read.astype(offsets.dtype, copy=False), offsets[side]
+    bounds = read + offset
+    if offsets.dtype.kind in "iu" and np.any((bounds < read) != (offset < 0)):
+        raise OverflowError(_("cell boundaries exceed 64 bits"))
+    return bounds
+
+
+def _read_once(values: xr.Variable, positions: Any) -> np.ndarray[Any, Any]:
+    """Return the values at positions of any shape, each read once."""
+    wanted, places = np.unique(positions, return_inverse=True)
+    if wanted.size and wanted[-1] - wanted[0] + 1 == wanted.size:
+        read = values[int(wanted[0]) : int(wanted[-1]) + 1]
+    else:
+        read = values[wanted]
+    return np.asarray(read.values)[places.reshape(np.shape(positions))]
+
+
+def lazy_variable(
+    array: BackendArray, dims: tuple[Hashable, ...], attrs: dict[str, Any] | None = None
+) -> xr.Variable:
+    """Return a variable that reads an array lazily."""
+    return xr.Variable(dims, indexing.LazilyIndexedArray(array), attrs, fastpath=True)
