@@ -1,8 +1,9 @@
 """The conventions: one module each, the list of handlers there are, and what a handler needs."""
 
 from zarr_xgroup.conventions.array import ArrayView
-from zarr_xgroup.conventions.base import Checkable, ConventionHandler, declarations
+from zarr_xgroup.conventions.base import Checkable, ConventionHandler
 from zarr_xgroup.conventions.crs import Crs
+from zarr_xgroup.conventions.declaring import declarations, is_declared, matches
 from zarr_xgroup.conventions.lending import BoundResolver
 from zarr_xgroup.conventions.model import AxisNames, Coordinate, Interpretation
 from zarr_xgroup.conventions.registry import (
@@ -33,6 +34,8 @@ __all__ = [
     "build_handlers",
     "declarations",
     "handlers",
+    "is_declared",
+    "matches",
     "mistake",
     "register",
 ]

@@ -1,26 +1,27 @@
-"""The base class of the handlers of all conventions, and how an array declares a convention."""
+"""The base class of the handlers of all conventions."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from operator import methodcaller
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from zarr_xgroup.conventions import lending
-from zarr_xgroup.conventions.array import CONVENTIONS_KEY, ArrayView
+from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.declaring import (
+    has_prefixed,
+    is_declared_by_array,
+    is_declared_by_group,
+)
 from zarr_xgroup.conventions.model import AxisNames, Interpretation
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
+from zarr_xgroup.metadata.nodes import Fragment, Node
 
 if TYPE_CHECKING:
     import xarray as xr
     import zarr
 
-__all__ = ["ConventionHandler", "declarations"]
-
-_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+__all__ = ["Checkable", "ConventionHandler", "gives_coordinates"]
 
 
 class Checkable(Protocol):
@@ -71,6 +72,17 @@ class ConventionHandler:
         The attributes of arrays and of groups that it reads: names, and prefixes that end in a
         colon. Arrays of a group that have the same of these are interpreted once. Attributes
         with references are read by all. None if it is not known what it reads.
+    implies : tuple of str
+        The names of services that an array which follows it follows, too.
+    gives_way : bool
+        Whether its coordinates are left out whose names those of another convention have.
+    follows_names : bool
+        Whether names in CF attributes lead to the groups above. Another principal convention goes first,
+        and has its references followed in this way.
+    named_by_root : str or None
+        What it is called in ``conventions`` of a store's root (NZ-1.0), as a regular expression.
+    is_declarable : bool
+        Whether stores can declare it; else it is only assumed (``assume_conventions``).
     resolver : BoundResolver
         References and lazy variables, for `get_variables`; bound while an open runs, and by
         `BoundResolver.of(array, root)` outside of one.
@@ -81,6 +93,11 @@ class ConventionHandler:
     uuid: ClassVar[str | None] = None
     repositories: ClassVar[tuple[str, ...]] = ()
     reads: ClassVar[tuple[str, ...] | None] = None
+    implies: ClassVar[tuple[str, ...]] = ()
+    gives_way: ClassVar[bool] = False
+    follows_names: ClassVar[bool] = False
+    named_by_root: ClassVar[str | None] = None
+    is_declarable: ClassVar[bool] = True
     resolver: lending.BoundResolver
 
     @classmethod
@@ -107,58 +124,7 @@ class ConventionHandler:
 
         So it does if it is assumed of the whole store. Not asked of a class that has a `detect` of its own.
         """
-        return cls.is_declared_by_array(array) or cls.is_declared_by_group(array)
-
-    @classmethod
-    def is_declared_by_array(cls, array: ArrayView) -> bool:
-        """Tell whether an array itself declares this convention."""
-        return cls.is_declared(array.attributes)
-
-    @classmethod
-    def is_declared_by_group(cls, array: ArrayView) -> bool:
-        """Tell whether the group of an array declares this convention, or it is assumed.
-
-        What is assumed of all arrays of a store counts like what a group declares of its arrays.
-        """
-        return cls.name in array.assumed or cls._is_declared_in_group(array)
-
-    @classmethod
-    def is_only_assumed(cls, array: ArrayView) -> bool:
-        """Tell whether this convention is assumed of an array that does not declare it."""
-        if cls.name not in array.assumed:
-            return False
-        return not (cls.is_declared_by_array(array) or cls._is_declared_in_group(array))
-
-    @classmethod
-    def _is_declared_in_group(cls, array: ArrayView) -> bool:
-        """Tell whether the group of an array declares this convention for it.
-
-        What a group further up declares holds for attributes with the prefix of the convention.
-        """
-        group = array.node.group
-        if cls._is_declared_at(array, group):
-            return True
-        return cls._has_prefixed(array.attributes) and cls._is_declared_above(array, group)
-
-    @classmethod
-    def _is_declared_at(cls, array: ArrayView, group: Node) -> bool:
-        """Tell whether a group declares this convention, or has attributes of it below one that does."""
-        document = array.document_of(group)
-        if document is None:
-            return False
-        if cls.is_declared(document.attributes):
-            return True
-        return cls._has_prefixed(document.attributes) and cls._is_declared_above(array, group)
-
-    @classmethod
-    def _has_prefixed(cls, attributes: Mapping[str, Any]) -> bool:
-        prefix = f"{cls.name}:"
-        return any(map(methodcaller("startswith", prefix), attributes))
-
-    @classmethod
-    def _is_declared_above(cls, array: ArrayView, group: Node) -> bool:
-        documents = (array.document_of(node) for node in group.ancestors())
-        return any(item is not None and cls.is_declared(item.attributes) for item in documents)
+        return is_declared_by_array(cls, array) or is_declared_by_group(cls, array)
 
     @classmethod
     def seems_meant(cls, attributes: Mapping[str, Any], siblings: Collection[str]) -> bool:
@@ -173,35 +139,7 @@ class ConventionHandler:
         siblings : collection of str
             The names of the group's arrays.
         """
-        return cls._has_prefixed(attributes) or isinstance(attributes.get(cls.name), Mapping)
-
-    @classmethod
-    def is_declared(cls, attributes: Mapping[str, Any]) -> bool:
-        """Tell whether attributes of a node declare this convention."""
-        if CONVENTIONS_KEY not in attributes:
-            return False
-        return any(map(cls.matches, declarations(attributes)))
-
-    @classmethod
-    def is_declared_of_store(cls, attributes: Mapping[str, Any]) -> bool:
-        """Tell whether attributes of the root declare this convention for the whole store."""
-        return False
-
-    @classmethod
-    def matches(cls, declaration: Mapping[str, Any]) -> bool:
-        """Tell whether an item of ``zarr_conventions`` is this convention.
-
-        ``uuid`` decides alone where it is given, else ``schema_url``, else ``spec_url`` (of
-        which the repository counts, since tags and branches move), else ``name``.
-        """
-        if isinstance(uuid := declaration.get("uuid"), str):
-            return cls.uuid is not None and uuid.lower() == cls.uuid.lower()
-        for key in ("schema_url", "spec_url"):
-            if isinstance(url := declaration.get(key), str):
-                known = {repository.lower() for repository in cls.repositories}
-                return _repository(url) in known
-        name = declaration.get("name")
-        return isinstance(name, str) and name.strip().rstrip(":").lower() == cls.name.lower()
+        return has_prefixed(cls, attributes) or isinstance(attributes.get(cls.name), Mapping)
 
     @classmethod
     def owned(cls, attributes: Mapping[str, Any]) -> Iterator[str]:
@@ -218,8 +156,8 @@ class ConventionHandler:
         return (key for key in attributes if key == cls.name or key.startswith(f"{cls.name}:"))
 
     @classmethod
-    def lack(cls) -> str:
-        """Return what an array lacks to which it does not apply though its group declares it."""
+    def why_not(cls) -> str:
+        """Return why it does not apply to an array, where the array's group declares it."""
         return _("the convention does not apply to it")
 
     def interpret(self, array: ArrayView) -> Interpretation:
@@ -252,12 +190,6 @@ class ConventionHandler:
             As `zarr_xgroup.findings.mistake` makes them.
         """
         return ()
-
-    @classmethod
-    def says_something(cls) -> bool:
-        """Tell whether it has one of the two methods that say what an array's coordinates are."""
-        has_interpret = cls.interpret is not ConventionHandler.interpret
-        return has_interpret or cls.get_variables is not ConventionHandler.get_variables
 
     def axis_names(self, array: ArrayView) -> AxisNames:
         """Return what the convention says of the axes of an array that has no names for them.
@@ -294,30 +226,12 @@ class ConventionHandler:
         NotImplementedError
             If the class has neither `interpret` nor `get_variables`.
         """
-        if not self.says_something():
+        if not gives_coordinates(type(self)):
             raise NotImplementedError(_("it has neither 'interpret' nor 'get_variables'"))
         return lending.variables_of(self, array, root)
 
 
-def declarations(attributes: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the items of ``zarr_conventions`` that can be declarations.
-
-    They are a list, or the members of an object by their uuid (framework 0.1.0).
-    """
-    items = attributes.get(CONVENTIONS_KEY)
-    if isinstance(items, OBJECT):
-        items = [
-            {**item, "uuid": key}
-            for key, item in items.items()
-            if isinstance(item, OBJECT) and _UUID.fullmatch(key)
-        ]
-    if isinstance(items, list):
-        yield from (item for item in items if isinstance(item, OBJECT))
-
-
-def _repository(url: str) -> str | None:
-    """Return ``owner/repository`` of a URL, in lower case."""
-    match = re.match(
-        r"[a-z][a-z0-9+.-]*://[^/]+/([^/]+/[^/]+?)(?:\.git)?(?:/|$)", url, re.IGNORECASE
-    )
-    return match[1].lower() if match else None
+def gives_coordinates(handler: type[ConventionHandler]) -> bool:
+    """Tell whether a handler has one of the two methods that say what an array's coordinates are."""
+    has_interpret = handler.interpret is not ConventionHandler.interpret
+    return has_interpret or handler.get_variables is not ConventionHandler.get_variables

@@ -10,7 +10,6 @@ dimension of the name.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -36,11 +35,6 @@ from zarr_xgroup.metadata.snapshots import Needs
 
 __all__ = ["CfHandler"]
 
-#: Attributes of the root that name the conventions of a dataset (NZ-1.0, "Convention Declaration").
-_NAMING = ("conventions", "Conventions")
-_NZ = "nz-1.0"
-_CF = re.compile(r"cf-1\.\d+")
-
 
 class CfHandler(ConventionHandler):
     """Attaches what CF attributes refer to in other groups, and coordinates of dimensions there."""
@@ -49,24 +43,10 @@ class CfHandler(ConventionHandler):
     name = "cf"
     uuid: ClassVar[str | None] = "77c308c7-4db2-4774-8b2d-aa37e9997db6"
     repositories = ("zarr-conventions/CF",)
-    reads = (*REFERRING, *NCZARR_KEYS, *_NAMING, "external_variables")
-
-    @classmethod
-    def _is_declared_in_group(cls, array: ArrayView) -> bool:
-        """Tell whether the array's group declares CF, or the root of the store as NZ-1.0 has it."""
-        root = array.document_of(Node(array.node.store, ""))
-        is_by_root = root is not None and cls.is_declared_of_store(root.attributes)
-        return is_by_root or super()._is_declared_in_group(array)
-
-    @classmethod
-    def is_declared_of_store(cls, attributes: Mapping[str, Any]) -> bool:
-        """Tell whether attributes of the root name NZ-1.0 and beside it a version of CF.
-
-        Without NZ-1.0 a name of CF declares nothing: most stores that were converted have one.
-        """
-        texts = [text for key in _NAMING if isinstance(text := attributes.get(key), str)]
-        names = re.split(r"[\s,]+", " ".join(texts).lower())  # CF allows commas, NZ-1.0 spaces
-        return _NZ in names and any(map(_CF.fullmatch, names))
+    named_by_root = r"cf-1\.\d+"
+    follows_names = True
+    implies = ("proj",)
+    reads = (*REFERRING, *NCZARR_KEYS, "conventions", "Conventions", "external_variables")
 
     @classmethod
     def seems_meant(cls, attributes: Mapping[str, Any], siblings: Collection[str]) -> bool:

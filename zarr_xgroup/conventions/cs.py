@@ -29,6 +29,7 @@ from zarr_xgroup.conventions.cs_model import (
     System,
     Values,
 )
+from zarr_xgroup.conventions.declaring import is_declared_by_array, is_declared_by_group
 from zarr_xgroup.conventions.descriptions import Model
 from zarr_xgroup.conventions.geolocation import (
     all_axes,
@@ -67,14 +68,15 @@ class CsHandler(ConventionHandler):
     name = "cs"
     uuid: ClassVar[str | None] = "e4dbf0b7-7a00-4ce6-b23e-484292014ab4"
     repositories = ("R-CF/zarr_convention_cs", "R-CF/zarr_conventions_cs")
+    implies = ("proj",)
     reads = ("cs", DIMENSIONS.key, "proj:", "geolocation", "multiscales")
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
         """Tell whether the array declares the convention, or has a ``cs`` that its group declares."""
-        if cls.is_declared_by_array(array):
+        if is_declared_by_array(cls, array):
             return True
-        return array.attribute("cs") is not None and cls.is_declared_by_group(array)
+        return array.attribute("cs") is not None and is_declared_by_group(cls, array)
 
     @classmethod
     def owned(cls, attributes: Mapping[str, Any]) -> Iterator[str]:
@@ -84,8 +86,8 @@ class CsHandler(ConventionHandler):
             yield "crs"
 
     @classmethod
-    def lack(cls) -> str:
-        """Return what an array lacks to which it does not apply though its group declares it."""
+    def why_not(cls) -> str:
+        """Return why it does not apply to an array, where the array's group declares it."""
         return _("it has no attribute 'cs'")
 
     def interpret(self, array: ArrayView) -> Interpretation:

@@ -39,6 +39,7 @@ class GeolocationHandler(ConventionHandler):
     name = "geolocation"
     uuid: ClassVar[str | None] = "bb9ee930-8c60-4c47-ad6b-8daa558987ed"
     repositories = ("R-CF/zarr_convention_geolocation",)
+    implies = ("proj",)
     reads = ("geolocation",)
 
     @classmethod

@@ -15,6 +15,7 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.declaring import Convention, is_declared_at, is_declared_by_group
 from zarr_xgroup.conventions.descriptions import (
     UNUSABLE,
     Attribute,
@@ -468,13 +469,9 @@ def places_of(array: ArrayView) -> Places:
     return Places.about(array.node, array.node.group, level, array.attributes_of)
 
 
-class OfLevels(ConventionHandler):
-    """A convention that the group of a layout declares for the arrays of all levels, too."""
-
-    @classmethod
-    def is_declared_around(cls, array: ArrayView) -> bool:
-        """Tell whether the array's group declares the convention, or that of its layout."""
-        if cls.is_declared_by_group(array):
-            return True
-        level = array.derived(layout_of)
-        return level is not None and cls._is_declared_at(array, level.group)
+def is_declared_around(convention: Convention, array: ArrayView) -> bool:
+    """Tell whether an array's group declares a convention, or that of its layout, for all levels."""
+    if is_declared_by_group(convention, array):
+        return True
+    level = array.derived(layout_of)
+    return level is not None and is_declared_at(convention, array, level.group)

@@ -10,11 +10,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.cf_paths import array_named
 from zarr_xgroup.conventions.crs import GDAL_KEYS, Crs
+from zarr_xgroup.conventions.declaring import is_declared_by_array
 from zarr_xgroup.conventions.dialects.tiles import crs_of_tiles
 from zarr_xgroup.conventions.geolocation import crs_at, systems_of
-from zarr_xgroup.conventions.layout import OfLevels, places_of
+from zarr_xgroup.conventions.layout import is_declared_around, places_of
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import names_in, only_mapping
@@ -27,7 +29,7 @@ GEOZARR = "geozarr"
 SPATIAL_REF = "spatial_ref"
 
 
-class ProjHandler(OfLevels):
+class ProjHandler(ConventionHandler):
     """Says which CRS an array has, whichever of the conventions built in declares it."""
 
     tier = "service"
@@ -43,7 +45,7 @@ class ProjHandler(OfLevels):
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
         """Tell whether the array declares the convention, or its group or that of its layout."""
-        return cls.is_declared_by_array(array) or cls.is_declared_around(array)
+        return is_declared_by_array(cls, array) or is_declared_around(cls, array)
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the CRS of the array."""

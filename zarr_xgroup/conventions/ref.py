@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY, ArrayView
 from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.declaring import is_declared_by_array, is_only_assumed
 from zarr_xgroup.conventions.geolocation import fitting_dims, standing_for
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.errors import XGroupReferenceError
@@ -29,12 +30,13 @@ class RefHandler(ConventionHandler):
     name = "ref"
     uuid: ClassVar[str | None] = "d89b30cf-ed8c-43d5-9a16-b492f0cd8786"
     repositories = ("R-CF/zarr_convention_ref",)
+    implies = ("proj",)
     reads = ("ref",)
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
         """Tell whether the array itself declares the convention, or it is assumed."""
-        return cls.is_declared_by_array(array) or cls.is_only_assumed(array)
+        return is_declared_by_array(cls, array) or is_only_assumed(cls, array)
 
     @classmethod
     def owned(cls, attributes: Mapping[str, Any]) -> Iterator[str]:

@@ -8,9 +8,10 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeAlias
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
-from zarr_xgroup.conventions.base import ConventionHandler, declarations
+from zarr_xgroup.conventions.base import ConventionHandler, gives_coordinates
 from zarr_xgroup.conventions.cf import CfHandler
 from zarr_xgroup.conventions.cs import CsHandler
+from zarr_xgroup.conventions.declaring import declarations, is_declared, matches
 from zarr_xgroup.conventions.dialects.geozarr import GeoZarrHandler
 from zarr_xgroup.conventions.dialects.stac import StacProjHandler
 from zarr_xgroup.conventions.geolocation import GeolocationHandler
@@ -117,7 +118,7 @@ def seemingly_meant(
     return tuple(
         it.name
         for it in handlers()
-        if not any(map(it.is_declared, places))
+        if not any(is_declared(it, attributes) for attributes in places)
         if any(it.seems_meant(attributes, siblings) for attributes in places)
     )
 
@@ -125,7 +126,7 @@ def seemingly_meant(
 def declared_principal(attributes: Mapping[str, Any]) -> Handler | None:
     """Return the principal convention that attributes of a node declare, or None."""
     principals = (it for it in handlers() if it.tier == "principal")
-    return next((it for it in principals if it.is_declared(attributes)), None)
+    return next((it for it in principals if is_declared(it, attributes)), None)
 
 
 def why_not_declared(attributes: Mapping[str, Any]) -> str:
@@ -151,7 +152,7 @@ def _why_no_declaration(item: Any, names: Mapping[str, Handler]) -> str:
         )
     name = str(item.get("name")).strip().rstrip(":")
     handler = names.get(name.lower())
-    if handler is None or handler.matches(item):
+    if handler is None or matches(handler, item):
         return ""
     key = next(key for key in ("uuid", "schema_url", "spec_url") if isinstance(item.get(key), str))
     right = handler.uuid if key == "uuid" else ", ".join(handler.repositories)
@@ -207,7 +208,7 @@ def _why_not(handler: object, known: Iterable[Handler]) -> str | None:
     for other in known:
         if _same_convention(handler, other):
             return _("{module} handles the same convention already").format(module=other.__module__)
-    if not handler.says_something():
+    if not gives_coordinates(handler):
         return _("it has neither 'interpret' nor 'get_variables'")
     return None
 

@@ -17,13 +17,15 @@ from typing import ClassVar
 
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.axes import axis_by_name, is_turned, what_turns
+from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.declaring import is_declared_by_array
 from zarr_xgroup.conventions.geolocation import geolocation_of
 from zarr_xgroup.conventions.grids import (
     Grid,
     coordinates_along,
     own_geotransform,
 )
-from zarr_xgroup.conventions.layout import OfLevels, layout_of, places_of
+from zarr_xgroup.conventions.layout import is_declared_around, layout_of, places_of
 from zarr_xgroup.conventions.levels import Levels, Site, is_placeholder
 from zarr_xgroup.conventions.model import AxisNames, Claim, Interpretation
 from zarr_xgroup.conventions.proj import crs_of
@@ -50,13 +52,14 @@ from zarr_xgroup.metadata.cf import referred_names
 from zarr_xgroup.metadata.nodes import Fragment, Node
 
 
-class SpatialHandler(OfLevels):
+class SpatialHandler(ConventionHandler):
     """Attaches the coordinates that follow from an array's spatial attributes."""
 
     tier = "principal"
     name = "spatial"
     uuid: ClassVar[str | None] = "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4"
     repositories = ("zarr-conventions/spatial",)
+    implies = ("proj",)
     reads = ("spatial:", "proj:", "multiscales")
 
     @classmethod
@@ -65,9 +68,9 @@ class SpatialHandler(OfLevels):
 
         Also if the group names none that can be: that is told of arrays that have two.
         """
-        if cls.is_declared_by_array(array):
+        if is_declared_by_array(cls, array):
             return True
-        if not cls.is_declared_around(array):
+        if not is_declared_around(cls, array):
             return False
         declared = array.derived(places_of).get(DIMENSIONS.key)
         if declared is None:
@@ -76,8 +79,8 @@ class SpatialHandler(OfLevels):
         return len(array.dims) > 1 if names is None else _dims_of(array, names) is not None
 
     @classmethod
-    def lack(cls) -> str:
-        """Return what an array lacks to which it does not apply though its group declares it."""
+    def why_not(cls) -> str:
+        """Return why it does not apply to an array, where the array's group declares it."""
         return _("spatial:dimensions does not name two of its dimensions")
 
     def interpret(self, array: ArrayView) -> Interpretation:
@@ -105,7 +108,7 @@ class SpatialHandler(OfLevels):
 
     def axis_names(self, array: ArrayView) -> AxisNames:
         """Return the names that an array's Y and X dimensions have, with their lengths if told."""
-        if not (self.is_declared_by_array(array) or self.is_declared_around(array)):
+        if not (is_declared_by_array(type(self), array) or is_declared_around(type(self), array)):
             return AxisNames()
         places = array.derived(places_of)
         names = array.quietly(places.value, DIMENSIONS)

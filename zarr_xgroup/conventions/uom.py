@@ -212,6 +212,7 @@ class UomHandler(ConventionHandler):
     name = "uom"
     uuid: ClassVar[str | None] = "3bbe438d-df37-49fe-8e2b-739296d46dfb"
     repositories = ("clbarnes/zarr-convention-uom",)
+    implies = ("proj",)
     reads = ("uom",)
 
     def interpret(self, array: ArrayView) -> Interpretation:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import xarray as xr
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
+from zarr_xgroup.conventions.declaring import is_declared, matches
 from zarr_xgroup.conventions.layout import Multiscales
 from zarr_xgroup.conventions.registry import Handler, handlers, named_conventions
 from zarr_xgroup.i18n import _
@@ -201,7 +202,7 @@ def _declared(attributes: Mapping[str, Any]) -> set[Handler]:
     """Return the conventions that attributes declare."""
     if CONVENTIONS_KEY not in attributes:
         return set()
-    return {it for it in _known() if it.is_declared(attributes)}
+    return {it for it in _known() if is_declared(it, attributes)}
 
 
 def _without(
@@ -226,7 +227,7 @@ def _without_declarations(written: Any, dropped: Collection[Handler]) -> Any:
         if not isinstance(item, Mapping):
             return True
         declaration = item if uuid is None else {**item, "uuid": uuid}
-        return not any(it.matches(declaration) for it in dropped)
+        return not any(matches(it, declaration) for it in dropped)
 
     if isinstance(written, Mapping):
         return {key: item for key, item in written.items() if is_other(item, key)}

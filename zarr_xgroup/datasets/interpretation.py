@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from zarr_xgroup.conventions import lending
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY, ArrayView, Models
 from zarr_xgroup.conventions.base import ConventionHandler
-from zarr_xgroup.conventions.cf import CfHandler
 from zarr_xgroup.conventions.cf_paths import links_of
-from zarr_xgroup.conventions.dialects.stac import StacProjHandler
+from zarr_xgroup.conventions.declaring import is_only_assumed
 from zarr_xgroup.conventions.model import AxisNames, Interpretation
-from zarr_xgroup.conventions.registry import BUILT_IN, Handler, Handlers
+from zarr_xgroup.conventions.registry import Handler, Handlers
 from zarr_xgroup.datasets.dimensions import Assigned, assign_dimensions
 from zarr_xgroup.datasets.inheritance import Inherited, inherited_dimensions
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, retold
@@ -328,7 +327,7 @@ class Interpreter:
         answer = _Answer(
             interpretation,
             conventions,
-            not all(cls.is_only_assumed(view) for cls in principals),
+            not all(is_only_assumed(cls, view) for cls in principals),
             compared,
             missed,
             is_whole,
@@ -341,7 +340,7 @@ class Interpreter:
     def _applies_to(self, view: ArrayView) -> Callable[[Handler], bool]:
         def applies(handler: Handler) -> bool:
             if handler in self._detecting:
-                return handler.is_only_assumed(view) or lending.detected(handler, view)
+                return is_only_assumed(handler, view) or lending.detected(handler, view)
             return handler.applies(view)
 
         return applies
@@ -359,15 +358,16 @@ class Interpreter:
         principals = _principals(view, active)
         asked = [*principals[:1], *(cls for cls in active if cls.tier == "service")]
         conventions = tuple(asked)
-        if any(issubclass(cls, BUILT_IN) for cls in asked) and StacProjHandler not in asked:
-            asked.append(StacProjHandler)  # an array that follows any of these has a CRS
+        implied = {name for cls in asked for name in cls.implies} - {cls.name for cls in asked}
+        asked += [cls for cls in self._handlers if cls.name in implied]
         found: list[Interpretation | None] = []
         for cls in asked:
             item = _guarded(view, cls, lambda cls: lending.answer_of(cls(), view))
-            gives_way = cls is StacProjHandler or cls.name in view.assumed
+            gives_way = cls.gives_way or cls.name in view.assumed
             found.append(_giving_way(item, found) if gives_way else item)
-        if principals and principals[0] is not CfHandler:  # which says it itself
-            found.append(Interpretation(links=links_of(view, by_name=CfHandler in active)))
+        if principals and not principals[0].follows_names:  # else it has followed all itself
+            by_name = any(cls.follows_names for cls in active)
+            found.append(Interpretation(links=links_of(view, by_name=by_name)))
         merged = _merged(view, [item for item in found if item is not None])
         return merged, conventions
 
@@ -588,8 +588,8 @@ def _principals(view: ArrayView, active: Collection[Handler]) -> list[Handler]:
     What is declared goes before what is assumed.
     """
     principals = [cls for cls in active if cls.tier == "principal"]
-    declared = [cls for cls in principals if not cls.is_only_assumed(view)]
-    rivals = [cls for cls in declared if cls is not CfHandler]  # whose references all may have
+    declared = [cls for cls in principals if not is_only_assumed(cls, view)]
+    rivals = [cls for cls in declared if not cls.follows_names]  # what those say all may have
     if len(rivals) > 1:
         message = _("it declares the principal conventions {names}; {first} was used")
         names = ", ".join(cls.name for cls in rivals)

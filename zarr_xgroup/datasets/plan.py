@@ -184,7 +184,7 @@ def _lacking(
                 "its group declares {name!r}, but {lack}: it has no coordinates along {dims}"
             )
             text = message.format(
-                name=principal.name, lack=principal.lack(), dims=", ".join(map(repr, dims))
+                name=principal.name, lack=principal.why_not(), dims=", ".join(map(repr, dims))
             )
             yield noted(Kind.CHOICE, text, array.node)
 

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.crs import Crs
+from zarr_xgroup.conventions.declaring import is_declared, is_declared_of_store
 from zarr_xgroup.datasets.interpretation import ArrayReading
 from zarr_xgroup.datasets.plan import (
     GroupPlan,
@@ -255,8 +256,8 @@ class _Explaining:
             if key not in self._declared:
                 document = self._snapshot.document(node.path)
                 attributes: Mapping[str, Any] = {} if document is None else document.attributes
-                of_store = not node.path and handler.is_declared_of_store(attributes)
-                self._declared[key] = of_store or handler.is_declared(attributes)
+                of_store = not node.path and is_declared_of_store(handler, attributes)
+                self._declared[key] = of_store or is_declared(handler, attributes)
             if self._declared[key]:
                 return node
         return None

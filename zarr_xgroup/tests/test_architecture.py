@@ -130,6 +130,12 @@ def test_pure_modules_know_no_io(name: str) -> None:
     assert not [(module, target) for module, target in targets if f"{target}.".startswith(IMPURE)]
 
 
+def test_datasets_know_no_convention_by_its_handler() -> None:
+    targets = {it for name in MODULES if name.startswith("datasets.") for it in imports_of(name)}
+    names = {it.rpartition(".")[2] for it in targets}
+    assert {it for it in names if it.endswith("Handler")} == {"ConventionHandler", "Handler"}
+
+
 def test_one_module_waits_for_io() -> None:
     calls = [
         name

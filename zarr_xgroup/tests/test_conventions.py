@@ -18,7 +18,7 @@ from zarr_xgroup.conventions import (
     register,
     registry,
 )
-from zarr_xgroup.conventions.base import declarations
+from zarr_xgroup.conventions.declaring import declarations, is_declared, matches
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
@@ -113,8 +113,8 @@ RAW = "https://raw.githubusercontent.com/somebody/zarr-station"
     ids=str,
 )
 def test_declarations_that_are_recognised(declaration: dict[str, Any]) -> None:
-    assert Station.matches(declaration)
-    assert Station.is_declared({"zarr_conventions": [{"name": "x"}, declaration]})
+    assert matches(Station, declaration)
+    assert is_declared(Station, {"zarr_conventions": [{"name": "x"}, declaration]})
 
 
 @pytest.mark.parametrize(
@@ -140,13 +140,13 @@ def test_declarations_that_are_recognised(declaration: dict[str, Any]) -> None:
     ids=str,
 )
 def test_declarations_that_are_of_something_else(declaration: dict[str, Any]) -> None:
-    assert not Station.matches(declaration)
-    assert not Station.is_declared({"zarr_conventions": [declaration]})
+    assert not matches(Station, declaration)
+    assert not is_declared(Station, {"zarr_conventions": [declaration]})
 
 
 def test_a_handler_without_uuid_matches_by_what_it_has() -> None:
-    assert WrongTier.matches({"name": "wrong tier"})
-    assert not WrongTier.matches({"name": "wrong tier", "uuid": UUID})
+    assert matches(WrongTier, {"name": "wrong tier"})
+    assert not matches(WrongTier, {"name": "wrong tier", "uuid": UUID})
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_a_handler_without_uuid_matches_by_what_it_has() -> None:
 )
 def test_malformed_declarations_declare_nothing(value: Any) -> None:
     assert list(declarations({"zarr_conventions": value})) == []
-    assert not Station.is_declared({"zarr_conventions": value})
+    assert not is_declared(Station, {"zarr_conventions": value})
     root = Group({"v": Array([1.0], ("x",), {"zarr_conventions": value})})
     _dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(root)))
     assert told == []
@@ -411,7 +411,7 @@ def test_the_case_of_a_handlers_own_name_and_uuid_does_not_count(
     declaration: dict[str, Any],
 ) -> None:
     register(Upper)
-    assert Upper.matches(declaration)
+    assert matches(Upper, declaration)
     assert registry.named_conventions([" upper: "]) == {"Upper"}
     other = {"zarr_conventions": [{"name": " upper: ", "uuid": OTHER_UUID}]}
     assert registry.why_not_declared(other).startswith("'upper' is declared with uuid")
@@ -424,7 +424,7 @@ def test_what_is_declared_by_uuid_is_an_object_under_nothing_but_a_uuid() -> Non
 
 @pytest.mark.parametrize("url", [f"see {URL}", f"/{URL}", f"{URL.replace('https:', 'https:/')}"])
 def test_a_url_begins_with_its_scheme(url: str) -> None:
-    assert not Station.matches({"schema_url": url})
+    assert not matches(Station, {"schema_url": url})
 
 
 def test_unknown_names_are_all_told() -> None:

@@ -41,12 +41,9 @@ class GeoZarrHandler(ConventionHandler):
 
     tier = "service"
     name = GEOZARR
+    is_declarable = False
+    implies = ("proj",)
     reads = ("GeoTransform", "_CRS", "multiscales")
-
-    @classmethod
-    def matches(cls, declaration: Mapping[str, Any]) -> bool:
-        """Tell that no item of ``zarr_conventions`` is the draft: it has no identity."""
-        return False
 
     @classmethod
     def seems_meant(cls, attributes: Mapping[str, Any], siblings: Collection[str]) -> bool:

@@ -35,6 +35,7 @@ _LAST_ROW = [0.0, 0.0, 1.0]
 class StacProjHandler(ProjHandler):
     """Says which CRS an array has and, where that is meant, which transform its grid has."""
 
+    gives_way = True
     reads = (*(ProjHandler.reads or ()), "spatial:")
 
     def interpret(self, array: ArrayView) -> Interpretation:

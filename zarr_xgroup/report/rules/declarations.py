@@ -7,8 +7,9 @@ from difflib import get_close_matches
 from typing import Any, ClassVar
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
-from zarr_xgroup.conventions.base import ConventionHandler, declarations
+from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.cs import CsHandler
+from zarr_xgroup.conventions.declaring import declarations, matches
 from zarr_xgroup.conventions.geolocation import GeolocationHandler
 from zarr_xgroup.conventions.layout import Multiscales
 from zarr_xgroup.conventions.proj import ProjHandler
@@ -186,10 +187,10 @@ def _identity(item: Fragment) -> Iterator[Finding]:
     if not any(key in item.value for key in _IDENTIFIERS):
         text = _("has none of 'uuid', 'schema_url', 'spec_url': it is declared by name only")
         remedy = _('add "uuid"') if meant is None else _add_uuid(meant)
-        is_lost = meant is not None and not meant.matches(item.value)
+        is_lost = meant is not None and not matches(meant, item.value)
         severity: Severity = "error" if is_lost else "warning"
         yield mistake(IDENTIFIED, item, text, remedy, severity)
-    elif meant is not None and not meant.matches(item.value):
+    elif meant is not None and not matches(meant, item.value):
         key = next(key for key in _IDENTIFIERS if isinstance(item.value.get(key), str))
         text = _("{key} {value} is not that of {name!r}: this does not declare it")
         text = text.format(key=key, value=shown(item.value[key]), name=meant.name)
@@ -219,7 +220,7 @@ def _meant(item: Mapping[str, Any]) -> type[ConventionHandler] | None:
     urls = ({key: item[key]} for key in _IDENTIFIERS[1:] if key in item)
     for candidate in ({"name": item.get("name")}, item, *urls):
         for it in known:
-            if it.matches(candidate):
+            if matches(it, candidate):
                 return it
     if not any(key in item for key in _IDENTIFIERS):
         return _named(item.get("name"))
@@ -249,7 +250,7 @@ def _twice(subject: Subject, written: Fragment) -> Iterator[Finding]:
         if not isinstance(item.value, OBJECT):
             continue
         for it in conventions():
-            if it.matches(item.value):
+            if matches(it, item.value):
                 if it in found:
                     text = _("{name!r} is declared a second time").format(name=it.name)
                     yield mistake(ONCE, item, text, _("leave this item out"), "warning")
@@ -289,7 +290,7 @@ def _unused(subject: Subject) -> Iterator[Finding]:
         return
     for item in written.items():
         for convention, needed in _NEEDED.items():
-            is_it = isinstance(item.value, OBJECT) and convention.matches(item.value)
+            is_it = isinstance(item.value, OBJECT) and matches(convention, item.value)
             if is_it and _stands_for(item.value, convention) and not is_used(subject, convention):
                 text = _("{name!r} is declared, but there is no {needed}").format(
                     name=convention.name, needed=needed

@@ -11,6 +11,7 @@ from typing import Any
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.declaring import is_declared
 from zarr_xgroup.conventions.descriptions import got, shown, write
 from zarr_xgroup.conventions.layout import ATTRIBUTE as LAYOUT
 from zarr_xgroup.conventions.layout import Layout, Level, Places, level_in
@@ -191,7 +192,7 @@ class Subject:
 
     def declares(self, convention: type[ConventionHandler]) -> bool:
         """Tell whether the node itself declares a convention."""
-        return convention.is_declared(self.attributes)
+        return is_declared(convention, self.attributes)
 
     def is_declared(self, convention: type[ConventionHandler]) -> bool:
         """Tell whether the node or a group that it is in declares a convention."""

@@ -10,6 +10,7 @@ import zarr
 
 from zarr_xgroup import XGroupResolutionWarning, XGroupWarning
 from zarr_xgroup.conventions.cf import CfHandler
+from zarr_xgroup.conventions.declaring import is_declared_of_store
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
@@ -600,7 +601,7 @@ def test_a_dimension_of_which_one_of_two_arrays_says_the_group(
     ids=str,
 )
 def test_which_roots_declare_it(attributes: dict[str, Any], expected: bool) -> None:
-    assert CfHandler.is_declared_of_store(attributes) is expected
+    assert is_declared_of_store(CfHandler, attributes) is expected
     nodes = Group({"t": T, "g": Group({"v": field(("t",))})}, attributes)
     dataset = opened(xr.open_dataset, memory_store(build(nodes)), group="g")
     assert ("t" in dataset.coords) is expected

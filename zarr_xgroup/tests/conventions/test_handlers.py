@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 import zarr
 
-from zarr_xgroup.conventions import ConventionHandler, handlers
+from zarr_xgroup.conventions import ConventionHandler, handlers, is_declared, matches
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.geolocation import GeolocationHandler
 from zarr_xgroup.conventions.proj import ProjHandler
@@ -101,7 +101,7 @@ EACH_REPOSITORY = [(name, it) for name, about in KNOWN.items() for it in about[2
 def matching(declaration: Any) -> list[str]:
     """Return the names of the handlers that a declaration is for."""
     attributes = {"zarr_conventions": [declaration]}
-    return [handler.name for handler in handlers() if handler.is_declared(attributes)]
+    return [handler.name for handler in handlers() if is_declared(handler, attributes)]
 
 
 def test_the_built_in_handlers() -> None:
@@ -188,15 +188,15 @@ def test_conventions_without_a_handler(name: str, about: tuple[str, str]) -> Non
 def test_what_is_no_declaration(item: Any) -> None:
     assert matching(item) == []
     both = {"zarr_conventions": [item, {"name": "cs"}]}
-    assert CsHandler.is_declared(both)
-    assert not UomHandler.is_declared(both)
+    assert is_declared(CsHandler, both)
+    assert not is_declared(UomHandler, both)
 
 
 @pytest.mark.parametrize("listed", [None, 5, "cs", {"name": "cs"}, {"cs": {}}, []], ids=str)
 def test_what_is_no_list_of_conventions(listed: Any) -> None:
     attributes = {"zarr_conventions": listed}
-    assert not any(handler.is_declared(attributes) for handler in handlers())
-    assert not any(handler.is_declared({}) for handler in handlers())
+    assert not any(is_declared(handler, attributes) for handler in handlers())
+    assert not any(is_declared(handler, {}) for handler in handlers())
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -219,10 +219,10 @@ def test_a_third_party_without_a_uuid() -> None:
         name = "mine"
         repositories = ("Me/Mine",)
 
-    assert Mine.matches({"name": "MINE:"})
-    assert Mine.matches({"schema_url": "https://example.org/me/mine/main"})
+    assert matches(Mine, {"name": "MINE:"})
+    assert matches(Mine, {"schema_url": "https://example.org/me/mine/main"})
     for uuid in ("", "None", "mine"):
-        assert not Mine.matches({"uuid": uuid, "name": "mine"})
+        assert not matches(Mine, {"uuid": uuid, "name": "mine"})
 
 
 # Real zarr objects.

@@ -32,6 +32,7 @@ from zarr_xgroup.conventions import (
     ENTRY_POINT_GROUP,
     BoundResolver,
     ConventionHandler,
+    Interpretation,
     build_handlers,
     handlers,
     register,
@@ -665,6 +666,26 @@ def test_a_principal_convention_comes_after_those_built_in() -> None:
     assert [str(item) for item in told if type(item) is XGroupResolutionWarning] == [
         "Array /a: it declares the principal conventions cs, it; cs was used"
     ]
+
+
+@pytest.mark.usefixtures("registering")
+@pytest.mark.parametrize("implied", [(), ("proj",)])
+def test_a_convention_that_implies_another_one(implied: tuple[str, ...]) -> None:
+    @register
+    class Tiled(ConventionHandler):
+        tier = "principal"
+        name = "tiled"
+        implies = implied
+
+        def interpret(self, array: ArrayView) -> Interpretation:
+            return array.found()
+
+    a = stored(
+        np.zeros((2, 2)), "y x", **declaring({"name": "tiled"}, **{"proj:code": "EPSG:32632"})
+    )
+    store: Any = memory_store(build({"": {}, "a": a}))
+    dataset = xr.open_dataset(store, engine="xgroup")
+    assert [*dataset.coords] == (["spatial_ref"] if implied else [])
 
 
 # A third party's handler tested by itself: one array and a dict.

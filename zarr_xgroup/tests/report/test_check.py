@@ -21,7 +21,7 @@ from zarr.storage import MemoryStore
 
 import zarr_xgroup
 from zarr_xgroup import ConventionHandler
-from zarr_xgroup.conventions import registry, spatial_model
+from zarr_xgroup.conventions import is_declared, registry, spatial_model
 from zarr_xgroup.conventions.base import Checkable
 from zarr_xgroup.errors import Rule, XGroupPluginWarning, XGroupStoreNotFoundError
 from zarr_xgroup.findings import Finding, Place
@@ -1040,7 +1040,7 @@ def test_a_handler_of_a_third_party_has_rules(tmp_path: Path, monkeypatch: Any) 
         @classmethod
         def check(cls, subject: Checkable) -> Iterator[Finding]:
             stripes = subject.attribute("stripes")
-            if stripes is not None and cls.is_declared(subject.attributes):
+            if stripes is not None and is_declared(cls, subject.attributes):
                 yield mistake(rule, stripes, "is no colour", 'write "red"')
 
         def interpret(self, array: Any) -> Any:
