@@ -101,7 +101,9 @@ def is_pure(name: str) -> bool:
     if name == ADAPTER:
         return False
     folder, _dot, module = name.partition(".")
-    return name.startswith(PURE) or (folder == "datasets" and module in PURE_OF_DATASETS)
+    return name.startswith(PURE) or (
+        folder == "datasets" and module.partition(".")[0] in PURE_OF_DATASETS
+    )
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

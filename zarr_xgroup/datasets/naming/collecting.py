@@ -1,0 +1,234 @@
+"""What the arrays of a group want, along dimensions of which each has one coordinate."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from zarr_xgroup.conventions.model import Coordinate, Interpretation
+from zarr_xgroup.datasets.budget import IndexBudget
+from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
+from zarr_xgroup.datasets.naming.taken import Taken
+from zarr_xgroup.errors import XGroupError, XGroupMetadataError, containing
+from zarr_xgroup.findings import Finding, Kind, noted
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.cf import referred_names
+from zarr_xgroup.variables.functions import RotatedCentres
+from zarr_xgroup.variables.sources import Computed, Given, Source, Stored
+
+if TYPE_CHECKING:
+    from zarr_xgroup.variables.making import Maker
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """The arrays of a group and what they want.
+
+    Attributes
+    ----------
+    reading : GroupReading
+        What it was collected from.
+    maker : Maker
+        Says what follows from documents.
+    budget : IndexBudget
+        Which coordinates must not be called as their dimension.
+    arrays : tuple of ArrayReading
+        The arrays; those whose coordinates are others than those of the group, along other dimensions.
+    findings : tuple of Finding
+        Which dimensions were renamed.
+    """
+
+    reading: GroupReading
+    maker: Maker
+    budget: IndexBudget
+    arrays: tuple[ArrayReading, ...]
+    findings: tuple[Finding, ...] = ()
+
+    @cached_property
+    def own(self) -> Mapping[str, ArrayReading]:
+        """The arrays by name."""
+        return {array.node.name: array for array in self.arrays}
+
+    @cached_property
+    def first_class(self) -> frozenset[str]:
+        """The arrays that stay data though others refer to them: they follow a principal convention.
+
+        One that is only assumed makes no data of what is declared to be a coordinate.
+        """
+        said = dict.fromkeys(array.interpretation for array in self.arrays)
+        sources = (coordinate.source for it in said for coordinate in it.coordinates)
+        declared = {source.node for source in sources if isinstance(source, Stored)}
+        return frozenset(
+            array.node.name
+            for array in self.arrays
+            if array.is_first_class or (array.has_principal and array.node not in declared)
+        )
+
+    @cached_property
+    def referring(self) -> Mapping[str, list[str]]:
+        """The arrays whose CF attributes hold each name."""
+        found = defaultdict(list)
+        for array in self.arrays:
+            for name in referred_names(array.document.attributes):
+                found[name].append(array.node.name)
+        return found
+
+    def taken(self) -> Taken:
+        """Return the names that are taken by what the group has itself."""
+        return Taken(self.reading.groups, ((it.node.name, sizes_of(it)) for it in self.arrays))
+
+    def attributes_of(self, source: Source) -> Mapping[str, Any]:
+        """Return the attributes that a source's variable has itself."""
+        if isinstance(source, Given):
+            attributes: Mapping[str, Any] = source.variable.attrs
+            return attributes
+        return self.maker.attributes(source.node) if isinstance(source, Stored) else {}
+
+    def error_of(self, coordinate: Coordinate) -> XGroupMetadataError | None:
+        """Return why the array that a coordinate is cannot be opened, None if it can."""
+        source = coordinate.source
+        try:
+            if isinstance(source, Stored):
+                self.maker.template(source.node, source.along)
+        except XGroupMetadataError as error:
+            return error
+        return None
+
+    def identity_of(self, coordinate: Coordinate) -> Hashable:
+        """Return what a coordinate is: numbers are something else for each time they count from.
+
+        Where an array says itself in what unit it is, that counts and not what is declared.
+        """
+        source, units = coordinate.source, str(coordinate.attributes.get("units"))
+        if not isinstance(source, Stored) or "since" not in units:
+            return coordinate.identity
+        if "units" in self.maker.attributes(source.node):
+            return coordinate.identity
+        return source, units, str(coordinate.attributes.get("calendar"))
+
+
+def sizes_of(array: ArrayReading) -> dict[str, int]:
+    """Return the sizes of an array's dimensions."""
+    return dict(zip(array.dims, array.shape, strict=True))
+
+
+def collect(reading: GroupReading, maker: Maker, budget: IndexBudget) -> Wanted:
+    """Return what a group's arrays want, along dimensions of which each has one coordinate."""
+    as_read = Wanted(reading, maker, budget, reading.arrays)
+    splitting = _Splitting(as_read)
+    arrays, findings = [], []
+    for array in reading.arrays:
+        names = splitting.new_names(array)
+        arrays.append(splitting.along(array, names) if names else array)
+        if names:
+            findings.append(_renaming(array, names))
+    if not findings:
+        return as_read
+    return replace(as_read, arrays=tuple(arrays), findings=tuple(findings))
+
+
+class _Splitting:
+    """Other dimensions for arrays whose coordinates are others than those of the group.
+
+    Parameters
+    ----------
+    wanted : Wanted
+        The group as it was read.
+    """
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._wanted = wanted
+        self._first: dict[str, Hashable] = {}
+        self._others: dict[tuple[str, Hashable], str] = {}
+        self._known: dict[Interpretation, dict[str, str]] = {}
+        self._renamed: dict[Interpretation, Interpretation] = {}
+
+    @cached_property
+    def _taken(self) -> Taken:
+        return self._wanted.taken()
+
+    def new_names(self, array: ArrayReading) -> dict[str, str]:
+        """Return new names for dimensions that have other coordinate values for other arrays."""
+        interpretation = array.interpretation
+        if interpretation not in self._known:
+            self._known[interpretation] = dict(self._diverging(array))
+        for coordinate in (it.coordinate for it in array.inherited.coordinates):
+            if self._wanted.error_of(coordinate) is None:
+                self._first.setdefault(coordinate.name, coordinate.identity)
+        return self._known[interpretation]
+
+    def along(self, array: ArrayReading, names: Mapping[str, str]) -> ArrayReading:
+        """Return an array, and its coordinates, along dimensions of other names."""
+        said = array.interpretation
+        if said not in self._renamed:
+            coordinates = tuple(item.renamed(names) for item in said.coordinates)
+            self._renamed[said] = replace(said, coordinates=coordinates)
+        dims = tuple(names.get(dim, dim) for dim in array.dims)
+        return replace(array, dims=dims, interpretation=self._renamed[said])
+
+    def _diverging(self, array: ArrayReading) -> Iterator[tuple[str, str]]:
+        """Yield dimensions of an array that have to be others, with their new names."""
+        first: dict[str, Hashable] = {}
+        for dim, place, coordinate in _places_along(self._wanted, array):
+            # 1. An array of the group that is called as the dimension stands: there is nothing to divide.
+            if dim in self._wanted.own:
+                continue
+            # 2. The first array that says where its cells are has the dimension, as it says it first.
+            if dim not in self._first and dim not in first:
+                first |= self._right_of(array, dim, place, coordinate)
+            # 3. So have those that say the same, and all where nobody can have it.
+            if self._first.get(dim) in (None, place):
+                continue
+            # 4. Others share one with those that say the same as they.
+            if (dim, place) not in self._others:
+                wanted, size = f"{dim}_{array.node.name}", sizes_of(array)[dim]
+                self._others[dim, place] = self._taken.take_dimension(wanted, size)
+            yield dim, self._others[dim, place]
+        self._first |= first
+
+    def _right_of(
+        self, array: ArrayReading, dim: str, place: Hashable, coordinate: Coordinate | None
+    ) -> dict[str, Hashable]:
+        """Return by what a dimension is the first array's: None if nobody's, nothing if not of this one."""
+        if coordinate is None:
+            return {dim: place}
+        reading, source = self._wanted.reading, coordinate.source
+        if dim in reading.groups or "/" in dim or self._wanted.budget.leaves_out(source):
+            return {}  # it cannot be called so
+        try:
+            with containing():
+                fits = self._wanted.maker.sizes(source)[dim] == sizes_of(array)[dim]
+        except XGroupError:  # told when it is attached
+            return {}
+        return {dim: place if fits else None}  # else it has the name, along another dimension
+
+
+def _places_along(
+    wanted: Wanted, array: ArrayReading
+) -> Iterator[tuple[str, Hashable, Coordinate | None]]:
+    """Yield dimensions of an array, what says where its cells are, and the coordinate that does.
+
+    That is the coordinate of the dimension; of a rotated grid both 2-D ones, for either.
+    """
+    rotated = []
+    for coordinate in array.interpretation.coordinates:
+        source = coordinate.source
+        if source.dims == (coordinate.name,) and coordinate.name in array.dims:
+            yield coordinate.name, wanted.identity_of(coordinate), coordinate
+        elif isinstance(source, Computed) and isinstance(source.function, RotatedCentres):
+            rotated.append(coordinate)
+    for dim in rotated[0].source.dims if rotated else ():
+        yield dim, tuple(map(wanted.identity_of, rotated)), None
+
+
+def _renaming(array: ArrayReading, names: Mapping[str, str]) -> Finding:
+    """Return the finding of dimensions that are others than those of the group."""
+    changes = ", ".join(f"{old!r} -> {new!r}" for old, new in names.items())
+    message = _(
+        "Array {path}: other arrays of the group have other coordinate values along its "
+        "dimensions; renamed {renamed}"
+    ).format(path=array.node, renamed=changes)
+    return noted(Kind.DIMENSION, message, array.node)
