@@ -244,30 +244,14 @@ def test_what_is_in_ref_does_not_count_beside_a_node() -> None:
     ("written", "message"),
     [
         (None, "/g/a#/attributes/it must be an object, got null"),
-        (True, "/g/a#/attributes/it must be an object, got boolean"),
-        (1, "/g/a#/attributes/it must be an object, got number"),
-        (1.5, "/g/a#/attributes/it must be an object, got number"),
-        ("time", "/g/a#/attributes/it must be an object, got string"),
         ([{"node": "time"}], "/g/a#/attributes/it must be an object, got list"),
         ({}, "/g/a#/attributes/it is no reference: it has no 'node'"),
-        ({"node": None}, "/g/a#/attributes/it is no reference: it has no 'node'"),
         ({"attribute": "/a"}, "/g/a#/attributes/it is no reference: it has no 'node'"),
-        ({"ref": None}, "/g/a#/attributes/it is no reference: it has no 'node'"),
-        ({"ref": {}}, "/g/a#/attributes/it/ref is no reference: it has no 'node'"),
         ({"ref": {"uri": "x"}}, "/g/a#/attributes/it/ref is no reference: it has no 'node'"),
         ({"ref": "time"}, "/g/a#/attributes/it/ref must be an object, got string"),
-        ({"ref": [1]}, "/g/a#/attributes/it/ref must be an object, got list"),
         ({"node": 5}, "/g/a#/attributes/it/node must be a string, got number"),
-        ({"node": False}, "/g/a#/attributes/it/node must be a string, got boolean"),
-        ({"node": ["a"]}, "/g/a#/attributes/it/node must be a string, got list"),
-        ({"node": {"node": "a"}}, "/g/a#/attributes/it/node must be a string, got object"),
         ({"ref": {"node": 5}}, "/g/a#/attributes/it/ref/node must be a string, got number"),
-        ({"node": "a", "uri": 5}, "/g/a#/attributes/it/uri must be a string, got number"),
         ({"node": "a", "uri": {}}, "/g/a#/attributes/it/uri must be a string, got object"),
-        (
-            {"node": "a", "attribute": []},
-            "/g/a#/attributes/it/attribute must be a string, got list",
-        ),
         (
             {"ref": {"node": "a", "attribute": 0}},
             "/g/a#/attributes/it/ref/attribute must be a string, got number",
@@ -317,6 +301,9 @@ def test_a_reference_in_short(reference: Reference, text: str) -> None:
         ({"ref": {"node": "a"}}, True),
         ({"node": "a", "attribute": 5}, True),  # one that is malformed
         ({"node": 5}, False),
+        # What is in 'ref' does not count beside a node.
+        ({"node": "a", "ref": {"node": 5}}, True),
+        ({"node": 5, "ref": {"node": "a"}}, False),
         ({"ref": {"node": None}}, False),
         ({"ref": "a"}, False),
         ({"ref": {"ref": {"node": "a"}}}, False),
@@ -420,35 +407,6 @@ def test_the_type_of_a_value_is_checked(value: Any, kind: str) -> None:
 # Paths.
 
 
-@pytest.mark.parametrize(
-    ("base", "path", "expected"),
-    [
-        ("", "a", "a"),
-        ("g", "a", "g/a"),
-        ("g", "a/b", "g/a/b"),
-        ("g", "a/", "g/a"),
-        ("g", "./a", "g/a"),
-        ("g", ".", "g"),
-        ("", ".", ""),
-        ("g", "../a", "a"),
-        ("g/h", "..", "g"),
-        ("g", "..", ""),
-        ("g/h", "../../a", "a"),
-        ("g", "a/../b", "g/b"),
-        ("g", "a/../../b", "b"),
-        ("g", "...", "g/..."),
-        ("g", "..a", "g/..a"),
-        ("", "..", None),
-        ("", "../a", None),
-        ("g", "../..", None),
-        ("g", "../../g/a", None),
-        ("g", "a/../../../g", None),
-    ],
-)
-def test_join(base: str, path: str, expected: str | None) -> None:
-    assert relative_path(base, path) == expected
-
-
 _SEGMENTS = st.sampled_from(["a", "b", "g", ".", "..", "...", "..a", "a.", "\u00e9 "])
 _NAMES = st.sampled_from(["a", "b", "g", "h", "..."])
 
@@ -471,71 +429,28 @@ def test_join_is_as_posixpath_has_it_but_never_clamped(base: str, path: str, end
 # Pointers.
 
 
-def test_pointers_of_the_rfc() -> None:
-    # RFC 6901, section 5.
-    document = {
-        "foo": ["bar", "baz"],
-        "": 0,
-        "a/b": 1,
-        "c%d": 2,
-        "e^f": 3,
-        "g|h": 4,
-        "i\\j": 5,
-        'k"l': 6,
-        " ": 7,
-        "m~n": 8,
-    }
-    expected = {
-        "": document,
-        "/foo": ["bar", "baz"],
-        "/foo/0": "bar",
-        "/": 0,
-        "/a~1b": 1,
-        "/c%d": 2,
-        "/e^f": 3,
-        "/g|h": 4,
-        "/i\\j": 5,
-        '/k"l': 6,
-        "/ ": 7,
-        "/m~0n": 8,
-    }
-    for pointer, value in expected.items():
-        found = at_pointer(Node(0, "a"), document, pointer)
-        assert found.value == value
-        assert found.pointer == pointer
-
-
 @pytest.mark.parametrize(
     ("pointer", "value"),
     [
-        ("//", "nested empty keys"),
-        ("/~01", "tilde one"),
-        ("/~1~0", "slash tilde"),
-        ("/list/10", 10),
-        ("/object/0", "a key that is a number"),
-        ("/null", None),
+        *(
+            ("//", 1),
+            ("/~01", 2),
+            ("/~1~0", 3),
+            ("/list/10", 10),
+            ("/object/0", 4),
+            ("/null", None),
+        ),
+        # RFC 6901, section 5.
+        *(("/c%d", 5), ("/e^f", 6), ("/g|h", 7), ("/i\\j", 8), ('/k"l', 9), ("/ ", 10)),
     ],
 )
 def test_pointers(pointer: str, value: Any) -> None:
-    document = {
-        "": {"": "nested empty keys"},
-        "~1": "tilde one",
-        "/~": "slash tilde",
-        "list": list(range(12)),
-        "object": {"0": "a key that is a number"},
-        "null": None,
-    }
+    odd = {"c%d": 5, "e^f": 6, "g|h": 7, "i\\j": 8, 'k"l': 9, " ": 10}
+    lists = {"list": list(range(12)), "object": {"0": 4}, "null": None}
+    document = {"": {"": 1}, "~1": 2, "/~": 3, **odd, **lists}
     found = at_pointer(Node(0, "a"), document, pointer)
     assert found.value == value
     assert found.pointer == pointer
-
-
-@pytest.mark.parametrize("pointer", ["a", "a/b", "#/a", " /a", "/~", "/a~", "/~2", "/a/~x", "~0"])
-def test_malformed_pointers(pointer: str) -> None:
-    document = {"a": {"b": 1}, "~": 2, "~2": 3}
-    message = f"{pointer!r} is no JSON pointer"
-    with pytest.raises(XGroupPathError, match=f"^{re.escape(message)}$"):
-        at_pointer(Node(0, "a"), document, pointer)
 
 
 @pytest.mark.parametrize(
@@ -546,13 +461,9 @@ def test_malformed_pointers(pointer: str) -> None:
         ("/list/2", "/list/2"),
         ("/list/-", "/list/-"),  # RFC 6901: the element after the last one
         ("/list/-1", "/list/-1"),
-        ("/list/00", "/list/00"),
         ("/list/01", "/list/01"),
         ("/list/+1", "/list/+1"),
-        ("/list/1.0", "/list/1.0"),
         ("/list/\u0661", "/list/\u0661"),  # an Arabic digit
-        ("/list/ 1", "/list/ 1"),
-        ("/list/", "/list/"),
         ("/list/a~1~0b/c", "/list/a~1~0b"),
         ("/text/0", "/text/0"),
         ("/number/0", "/number/0"),
@@ -797,45 +708,31 @@ PLACES = Plain(
         (ref("../c/lat"), "/c/lat"),
         (ref("../../c/lat"), "/c/lat"),
         (ref("/c/lat"), "/c/lat"),
-        (ref("."), "/g/a"),
     ],
     ids=str,
 )
 def test_one_array_that_exists(written: Any, expected: str) -> None:
     following = Following(PLACES, "g/a")
-    if written == ref("."):  # the group comes first, but an array is needed
-        assert following.array(written) == expected
-        assert following.notes == [
-            (
-                "/g/a#/attributes/it: '.' was taken to be /g/a, not "
-                "/g (an array is needed, found a group)"
-            )
-        ]
-        return
     assert following.array(written) == expected
     assert following.notes == []
 
 
-def test_the_first_of_two_that_fit_is_taken_with_a_note() -> None:
+@pytest.mark.parametrize(
+    ("fits", "taken", "passed"),
+    [
+        (None, "/time", "/g/time (which fits too)"),
+        (has_shape(4), "/g/time", "/time (its shape is [3])"),
+        (has_shape(3), "/time", None),
+    ],
+    ids=["both", "the second", "the first"],
+)
+def test_the_first_that_fits_is_taken_with_a_note_on_others(
+    fits: Fits | None, taken: str, passed: str | None
+) -> None:
     following = Following(PLACES, "g/a")
-    assert following.array(ref("../time")) == "/time"
-    assert following.notes == [
-        "/g/a#/attributes/it: '../time' was taken to be /time, not /g/time (which fits too)"
-    ]
-
-
-def test_the_first_that_fits_is_taken_with_a_note_on_those_before() -> None:
-    following = Following(PLACES, "g/a")
-    assert following.array(ref("../time"), has_shape(4)) == "/g/time"
-    assert following.notes == [
-        "/g/a#/attributes/it: '../time' was taken to be /g/time, not /time (its shape is [3])"
-    ]
-
-
-def test_no_note_on_a_later_one_that_does_not_fit() -> None:
-    following = Following(PLACES, "g/a")
-    assert following.array(ref("../time"), has_shape(3)) == "/time"
-    assert following.notes == []
+    assert following.array(ref("../time"), fits) == taken
+    note = f"/g/a#/attributes/it: '../time' was taken to be {taken}, not {passed}"
+    assert following.notes == ([] if passed is None else [note])
 
 
 def test_a_group_is_passed_over_where_an_array_is_needed() -> None:
@@ -943,17 +840,6 @@ def test_errors_show_every_path_tried(
     with pytest.raises(error, match=f"^{re.escape(f'/g/a#/attributes/it: {message}')}$"):
         following.array(written, fits)
     assert following.notes == []
-
-
-def test_why_there_is_no_node_is_told() -> None:
-    documents = Plain(PLACES.documents, late={"g/lost": array(1)})
-    message = (
-        "/g/a#/attributes/it: 'lost' leads nowhere, tried /g/lost (no such node in the consolidated "
-        "metadata, though the store has it: open it with consolidated=False), "
-        "/g/a/lost (not found in store)"
-    )
-    with pytest.raises(XGroupReferenceError, match=f"^{re.escape(message)}$"):
-        Following(documents, "g/a").array(ref("lost"))
 
 
 def test_a_malformed_reference_is_told_as_such() -> None:
@@ -1431,19 +1317,6 @@ def test_errors_of_pointers_know_their_parts() -> None:
     error = absent.value
     assert (error.place, error.target) == ("/g/a", "/b/c")
     assert error.reason == str(error) == "nothing stands at /b"
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ({"node": "a", "ref": 5}, True),
-        ({"node": "a", "ref": {"node": 5}}, True),
-        ({"node": 5, "ref": {"node": "a"}}, False),
-    ],
-    ids=str,
-)
-def test_what_is_in_ref_is_not_looked_at_beside_a_node(value: Any, expected: bool) -> None:
-    assert is_reference(value) is expected
 
 
 @pytest.mark.parametrize(
