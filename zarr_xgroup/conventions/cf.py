@@ -31,7 +31,7 @@ from zarr_xgroup.metadata.dimensions import (
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.metadata.paths import is_below, join_path
-from zarr_xgroup.metadata.snapshots import Needs
+from zarr_xgroup.metadata.snapshots import Needs, Snapshot
 
 __all__ = ["CfHandler"]
 
@@ -224,9 +224,13 @@ def _list_below(array: ArrayView, group: Node) -> None:
     snapshot = array.lookup.store_of(group)
     level = [] if snapshot.is_consolidated(group.path) else [group]
     while level:
-        listed = {it for it in level if snapshot.is_listed(it.path)}
-        unknown = {it for it in level if not snapshot.is_unlisted(it.path)} - listed
+        unknown = [it for it in level if not _has_known_members(snapshot, it)]
         if unknown:
             raise array.lookup.lack(Needs(members=frozenset(unknown)))
         level = [it.child(name) for it in level for name in snapshot.groups(it.path)]
     known[_list_below, group] = True
+
+
+def _has_known_members(snapshot: Snapshot, group: Node) -> bool:
+    """Tell whether the members of a group are known, or that they cannot be."""
+    return snapshot.is_listed(group.path) or snapshot.is_unlisted(group.path)

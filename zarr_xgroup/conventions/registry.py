@@ -87,13 +87,8 @@ def named_conventions(names: object) -> frozenset[str]:
     ValueError
         If there is no convention of a name; the error lists those there are.
     """
-    if isinstance(names, str) or names is None:
-        names = [] if names is None else [names]
-    if not isinstance(names, Iterable) or not all(isinstance(name, str) for name in names):
-        message = _("assume_conventions must be a name or several, got {value!r}")
-        raise TypeError(message.format(value=names))
     known = {it.name.lower(): it.name for it in handlers()}
-    wanted = {name: known.get(name.strip().rstrip(":").lower()) for name in names}
+    wanted = {name: known.get(name.strip().rstrip(":").lower()) for name in _texts(names)}
     if unknown := [name for name, found in wanted.items() if found is None]:
         message = _("assume_conventions: there is no convention {names}; there are {known}")
         text = message.format(
@@ -101,6 +96,19 @@ def named_conventions(names: object) -> frozenset[str]:
         )
         raise ValueError(text)
     return frozenset(name for name in wanted.values() if name is not None)
+
+
+def _texts(names: object) -> list[str]:
+    """Return a text or several as a list, or raise TypeError."""
+    found = [names] if isinstance(names, str) else names
+    if found is None:
+        return []
+    if isinstance(found, Iterable):
+        texts = list(found)
+        if all(isinstance(text, str) for text in texts):
+            return texts
+    message = _("assume_conventions must be a name or several, got {value!r}")
+    raise TypeError(message.format(value=names))
 
 
 def seemingly_meant(
