@@ -19,7 +19,7 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.snapshots import Snapshot
 from zarr_xgroup.storage.library import Library
-from zarr_xgroup.storage.values import ValueRequest
+from zarr_xgroup.storage.values import ValueRequest, read_values
 from zarr_xgroup.variables.making import Maker
 from zarr_xgroup.variables.sources import Stored
 from zarr_xgroup.variables.stored import Template
@@ -79,12 +79,10 @@ def prefetch(
             node,
             template.zarr_array(library.zarr_store(node.store), node.path),
             whole,
-            library.snapshots[node.store],
-            library.limit(node.store),
-            library.timeout(node.store),
+            library.stores[node.store],
         )
     if requests:
-        values |= zip(requests, library.values(requests.values()), strict=True)
+        values |= zip(requests, read_values(requests.values()), strict=True)
     return values
 
 

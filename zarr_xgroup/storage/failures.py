@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from zarr_xgroup.i18n import _
 from zarr_xgroup.redaction import redact
@@ -29,30 +28,32 @@ def late() -> str:
 def reason_of(error: BaseException) -> str:
     """Return why a store or a part of it cannot be read: the kind of failure, and its text."""
     chain = list(_chain(error))
-    names = {kind.__name__ for link in chain for kind in type(link).__mro__}
-    statuses = {_status(link) for link in chain}
     text = redact(str(error))
     detail = f"{type(error).__name__}: {text}" if text else type(error).__name__
     missing = next((link for link in chain if isinstance(link, ImportError)), None)
     if missing is not None:
         return _missing_package(missing, detail)
+    return _kind_of(chain).format(detail=detail)
+
+
+def _kind_of(chain: Sequence[BaseException]) -> str:
+    """Return what kind of failure an error is that came from others, with a place for its text."""
+    names = {kind.__name__ for link in chain for kind in type(link).__mro__}
     if names & _TIMEOUT:
-        return _("timeout ({detail})").format(detail=detail)
-    is_forbidden = any(str(link).startswith("Forbidden:") for link in chain)  # gcsfs
-    if names & _NO_PERMISSION or statuses & {401, 403} or is_forbidden:
-        return _("no permission ({detail})").format(detail=detail)
+        return _("timeout ({detail})")
+    if names & _NO_PERMISSION or any(map(_is_refusal, chain)):
+        return _("no permission ({detail})")
     if any(getattr(link, "errno", None) == errno.ECONNREFUSED for link in chain):
-        return _("connection refused ({detail})").format(detail=detail)
+        return _("connection refused ({detail})")
     if names & _UNREACHABLE:
-        return _("unreachable ({detail})").format(detail=detail)
-    if "FileNotFoundError" in names:
-        return _("not found ({detail})").format(detail=detail)
-    return detail
+        return _("unreachable ({detail})")
+    return _("not found ({detail})") if "FileNotFoundError" in names else "{detail}"
 
 
-def _status(error: BaseException) -> Any:
-    """Return the HTTP status of an error: of aiohttp, else of gcsfs."""
-    return error.status if hasattr(error, "status") else getattr(error, "code", None)
+def _is_refusal(error: BaseException) -> bool:
+    """Tell whether a server refused: by its HTTP status, of aiohttp, else of gcsfs, or in words."""
+    status = error.status if hasattr(error, "status") else getattr(error, "code", None)
+    return status in (401, 403) or str(error).startswith("Forbidden:")  # gcsfs
 
 
 def _missing_package(error: ImportError, detail: str) -> str:

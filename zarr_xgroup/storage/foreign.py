@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Hashable, Mapping
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 from urllib.parse import unquote
 
 from zarr.abc.store import Store
@@ -48,26 +48,11 @@ _ALL_OTHERS = "*"
 _ANONYMOUS: Mapping[str, Mapping[str, Any]] = {"s3": {"anon": True}, "gs": {"token": "anon"}}
 
 
-class Opened(Protocol):
-    """The stores that are open, of which number 0 is the one that the user opened."""
-
-    def zarr_store(self, number: int) -> Store:
-        """Return an open store."""
-
-    async def open_foreign(
-        self, location: str, options: dict[str, Any] | None, name: str, limits: ForeignLimits
-    ) -> int:
-        """Open another store and return its number, or raise XGroupStoreError with the reason."""
-
-
-class _Place:
-    """A foreign store, or why it is none."""
-
-    def __init__(self, uri: str) -> None:
-        self.uri = uri
-        self.opened: int | None = None
-        self.error: XGroupStoreError | None = None
-        self.lock = asyncio.Lock()
+#: Given a location, storage options, a name for messages and limits, opens another store and returns
+#: its number, or raises XGroupStoreError with the reason.
+Opener: TypeAlias = Callable[
+    [str, dict[str, Any] | None, str, ForeignLimits], Coroutine[Any, Any, int]
+]
 
 
 class ForeignStores:
@@ -75,8 +60,10 @@ class ForeignStores:
 
     Parameters
     ----------
-    opened : Opened
-        The stores that are open.
+    opener : callable
+        Opens another store and returns its number.
+    zarr_store : callable
+        Returns an open store by its number; 0 is the one that the user opened.
     uri : str or None
         Where the store is that the user opened: what lies inside of it is no other store.
     options : ForeignOptions
@@ -88,12 +75,19 @@ class ForeignStores:
         If the options cannot be used.
     """
 
-    def __init__(self, opened: Opened, uri: str | None, options: ForeignOptions) -> None:
-        self._opened = opened
+    def __init__(
+        self,
+        opener: Opener,
+        zarr_store: Callable[[int], Store],
+        uri: str | None,
+        options: ForeignOptions,
+    ) -> None:
+        self._opener = opener
+        self._zarr_store = zarr_store
         self._place = None if uri is None else place_of(uri)
         self._options = PrefixedOptions(options.get("cross_store_storage_options"))
         self._limits = _limits(options)
-        self._places: dict[Hashable, _Place] = {}
+        self._opened: dict[Hashable, asyncio.Task[int | XGroupStoreError]] = {}
         self._followed: set[tuple[Link, ...]] = set()
         self._reaches: dict[int, Reach] = {}
 
@@ -130,13 +124,14 @@ class ForeignStores:
         guarded = await self._check(uri, links, options, referring)
         if inside is not None:
             return Node(0, inside)
-        place = self._places.setdefault((links, guarded), _Place(uri))
-        async with place.lock:
-            if place.opened is None and place.error is None:
-                await self._open(place, _storage_options(uri, options, guarded))
-        if place.opened is None:
-            raise place.error or _told(uri, "")
-        return Node(place.opened, "")
+        key = links, guarded
+        if key not in self._opened:
+            opening = self._open(uri, _storage_options(uri, options, guarded))
+            self._opened[key] = asyncio.create_task(opening)
+        opened = await self._opened[key]
+        if isinstance(opened, XGroupStoreError):
+            raise opened
+        return Node(opened, "")
 
     def _follow(self, links: tuple[Link, ...]) -> None:
         """Count a store, before anything is done that takes time: the first ones are followed."""
@@ -173,20 +168,10 @@ class ForeignStores:
         if origin == Reach.LOCAL:
             return frozenset()
         named = {link for link, given in zip(links, options, strict=True) if given is not None}
-        reaches = {}
-        for link in places_of(links):
-            try:
-                async with asyncio.timeout(self._limits.timeout):
-                    reaches[link] = await reach_of_link(link)
-            except UnjudgedError as error:
-                if link not in named:
-                    reason = _("a store that is not local must not lead to places of unknown kind")
-                    raise _refused(uri, reason) from error
-            except OSError as error:  # also a timeout
-                if link not in named:
-                    raise _told(uri, reason_of(error)) from error
-                reaches[link] = Reach.PUBLIC  # a proxy may know it
-        target = min((reach for link, reach in reaches.items() if link not in named), default=None)
+        places = list(places_of(links))
+        judged = [await self._reach_of(uri, it, is_named=it in named) for it in places]
+        reaches = {link: it for link, it in zip(places, judged, strict=True) if it is not None}
+        target = min((reaches[link] for link in reaches.keys() - named), default=None)
         if target == Reach.LOCAL:
             raise _refused(uri, _("a store that is not local must not lead to local files"))
         if origin != Reach.PUBLIC:
@@ -195,45 +180,55 @@ class ForeignStores:
             raise _refused(uri, _("a public store must not lead into a private network"))
         return frozenset(link for link, reach in reaches.items() if reach == Reach.PUBLIC)
 
+    async def _reach_of(self, uri: str, link: Link, *, is_named: bool) -> Reach | None:
+        """Return the reach of a link, None if it is not known of one that the user has named."""
+        try:
+            async with asyncio.timeout(self._limits.timeout):
+                return await reach_of_link(link)
+        except UnjudgedError as error:
+            if is_named:
+                return None
+            reason = _("a store that is not local must not lead to places of unknown kind")
+            raise _refused(uri, reason) from error
+        except OSError as error:  # also a timeout
+            if is_named:
+                return Reach.PUBLIC  # a proxy may know it
+            raise _told(uri, reason_of(error)) from error
+
     async def _reach(self, referring: int) -> Reach:
         if referring not in self._reaches:
-            self._reaches[referring] = await reach_of_store(self._opened.zarr_store(referring))
+            self._reaches[referring] = await reach_of_store(self._zarr_store(referring))
         return self._reaches[referring]
 
-    async def _open(self, place: _Place, options: dict[str, Any] | None) -> None:
-        uri = place.uri
+    async def _open(self, uri: str, options: dict[str, Any] | None) -> int | XGroupStoreError:
         location = _local_path(uri) if uri.lower().startswith("file://") else _lowered(uri)
         try:
-            place.opened = await self._opened.open_foreign(
-                location, options, told(uri), self._limits
-            )
+            return await self._opener(location, options, told(uri), self._limits)
         except (XGroupStoreError, Warning) as error:  # a warning that is to be an error
-            place.error = _told(uri, str(error))
-            place.error.__cause__ = error
+            problem = _told(uri, str(error))
+            problem.__cause__ = error
+            return problem
 
 
 def _limits(options: ForeignOptions) -> ForeignLimits:
     """Return the limits that options set, or raise TypeError or ValueError if one is none."""
     standard = ForeignLimits()
-    timeout = options.get("cross_store_timeout", standard.timeout)
-    document = options.get("cross_store_max_bytes", standard.document)
-    stores = options.get("cross_store_max_stores", standard.stores)
-    if timeout is not None:
-        message = _("{option} must be a positive number of seconds or None, got {value!r}")
-        _check(message.format(option="cross_store_timeout", value=timeout), timeout, int | float)
-    for option, value in (("cross_store_max_bytes", document), ("cross_store_max_stores", stores)):
+    seconds = _("{option} must be a positive number of seconds or None, got {value!r}")
+    number = _("{option} must be a positive integer or None, got {value!r}")
+    values = []
+    for option, kind, message, default in (
+        ("cross_store_timeout", int | float, seconds, standard.timeout),
+        ("cross_store_max_bytes", int, number, standard.document),
+        ("cross_store_max_stores", int, number, standard.stores),
+    ):
+        value: Any = options.get(option, default)
         if value is not None:
-            message = _("{option} must be a positive integer or None, got {value!r}")
-            _check(message.format(option=option, value=value), value, int)
-    return ForeignLimits(None if timeout is None else float(timeout), document, stores)
-
-
-def _check(message: str, value: Any, kind: Any) -> None:
-    """Raise TypeError or ValueError if a value is no positive number."""
-    if isinstance(value, bool) or not isinstance(value, kind):
-        raise TypeError(message)
-    if not value > 0:
-        raise ValueError(message)
+            if isinstance(value, bool) or not isinstance(value, kind):
+                raise TypeError(message.format(option=option, value=value))
+            if not value > 0:
+                raise ValueError(message.format(option=option, value=value))
+        values.append(value)
+    return ForeignLimits(*values)
 
 
 def _storage_options(

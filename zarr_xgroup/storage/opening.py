@@ -60,15 +60,11 @@ async def open_store(store_like: Any, storage_options: dict[str, Any] | None) ->
     name = describe_store(store_like)
     is_location = isinstance(store_like, str | os.PathLike)
     if is_location:
-        store_like = _expanded(store_like)
-        if isinstance(store_like, str) and not has_plain_hosts(store_like):
-            message = _("{store} is no URL: behind its host is something that is no port")
-            raise XGroupStoreError(message.format(store=name))
+        store_like = _location(store_like, name)
     try:
-        if isinstance(store_like, Path) and store_like.suffix == ".zip" and store_like.is_file():
-            return await StorePath.open(ZipStore(store_like, mode="r"), "")
-        if isinstance(store_like, str) and links_of(store_like)[0].scheme in CACHES:
-            return await StorePath.open(_behind_cache(store_like, storage_options), "")
+        store = _zip_or_cache(store_like, storage_options)
+        if store is not None:
+            return await StorePath.open(store, "")
         return await make_store_path(store_like, mode="r", storage_options=storage_options)
     except FileNotFoundError as error:
         message = _("There is no store {store}").format(store=name)
@@ -78,6 +74,24 @@ async def open_store(store_like: Any, storage_options: dict[str, Any] | None) ->
             raise
         message = _("Store {store} cannot be opened: {reason}").format(store=name, reason=error)
         raise XGroupStoreError(message) from error
+
+
+def _location(location: str | os.PathLike[str], name: str) -> str | Path:
+    """Return what zarr can open of what a user named, or raise XGroupStoreError if it is no URL."""
+    place = _expanded(location)
+    if isinstance(place, str) and not has_plain_hosts(place):
+        message = _("{store} is no URL: behind its host is something that is no port")
+        raise XGroupStoreError(message.format(store=name))
+    return place
+
+
+def _zip_or_cache(place: Any, storage_options: dict[str, Any] | None) -> Store | None:
+    """Return the store of a place that zarr takes for something else, None for all others."""
+    if isinstance(place, Path) and place.suffix == ".zip" and place.is_file():
+        return ZipStore(place, mode="r")
+    if isinstance(place, str) and links_of(place)[0].scheme in CACHES:
+        return _behind_cache(place, storage_options)
+    return None
 
 
 def _behind_cache(url: str, storage_options: dict[str, Any] | None) -> FsspecStore:

@@ -12,9 +12,10 @@ import zarr
 
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.snapshots import Snapshot
 from zarr_xgroup.storage.failures import late, reason_of
 from zarr_xgroup.storage.limits import at_most
+from zarr_xgroup.storage.stores import OpenStore
+from zarr_xgroup.storage.waiting import wait
 
 #: How many bytes a chunk of another store may have that is read while a store is opened.
 MOST_STORED_BYTES = 2**28
@@ -32,37 +33,36 @@ class ValueRequest:
         The same, to read from.
     whole : bool
         Whether all values are wanted, else the first and the last one.
-    snapshot : Snapshot
+    store : OpenStore
         Its store.
-    limit : asyncio.Semaphore
-        What requests to the store wait for.
-    timeout : float or None
-        How many seconds it may take.
     """
 
     node: Node
     array: zarr.Array[Any]
     whole: bool
-    snapshot: Snapshot
-    limit: asyncio.Semaphore
-    timeout: float | None
+    store: OpenStore
 
 
-async def read_values(requests: Iterable[ValueRequest]) -> list[Any]:
+def read_values(requests: Iterable[ValueRequest]) -> list[Any]:
     """Return, for each request, all values, the first and the last one, or XGroupStoreError."""
-    return await asyncio.gather(*(_read(request) for request in requests))
+
+    async def read() -> list[Any]:
+        return await asyncio.gather(*(_read(request) for request in requests))
+
+    return wait(read())
 
 
 async def _read(request: ValueRequest) -> Any:
+    timeout, snapshot = request.store.limits.timeout, request.store.snapshot
     try:
-        async with asyncio.timeout(request.timeout):
+        async with asyncio.timeout(timeout):
             return await _values(request)
     except Exception as error:  # noqa: BLE001 - storage libraries and codecs raise errors of their own
         reason = reason_of(error)
-        if isinstance(error, TimeoutError) and request.timeout is not None:
+        if isinstance(error, TimeoutError) and timeout is not None:
             reason = late()
         message = _("{node} cannot be read: {reason}").format(node=request.node, reason=reason)
-        problem = request.snapshot.read_problem(message)
+        problem = snapshot.read_problem(message)
         problem.__cause__ = error
         return problem
 
@@ -81,7 +81,7 @@ async def _values(request: ValueRequest) -> Any:
 async def _part(request: ValueRequest, selection: Any) -> Any:
     """Return a part of an array. Of one in several chunks zarr limits how many it reads at once."""
     reader: zarr.AsyncArray[Any] = request.array._async_array
-    most = MOST_STORED_BYTES if request.snapshot.is_foreign else None
-    async with request.limit:
+    most = MOST_STORED_BYTES if request.store.snapshot.is_foreign else None
+    async with request.store.limit:
         with at_most(most):
             return await reader.getitem(selection)

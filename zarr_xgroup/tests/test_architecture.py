@@ -145,7 +145,7 @@ def test_one_module_waits_for_io() -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "sync"
     ]
-    assert calls == ["storage.library"]
+    assert calls == ["storage.waiting"]
 
 
 def test_records_are_frozen() -> None:
@@ -187,7 +187,7 @@ def test_everything_is_caught_only_where_others_code_is_called() -> None:
     }
     assert catching == {
         "conventions.registry",  # importing a plug-in
-        "storage.library",  # one thread hands on to another what it raises
+        "storage.waiting",  # one thread hands on to another what it raises
         "conventions.lending",  # asking a handler outside of an open; raised after reading
         "datasets.interpretation",  # asking a handler
         "storage.foreign",  # storage libraries

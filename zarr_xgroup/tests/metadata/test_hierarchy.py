@@ -526,7 +526,7 @@ def test_what_was_interrupted_can_be_asked_for_again(monkeypatch: pytest.MonkeyP
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(library, "wait", interrupted)
+        patch.setattr("zarr_xgroup.storage.library.wait", interrupted)
         with pytest.raises(KeyboardInterrupt):
             library.read(needs)
     library.read(needs)

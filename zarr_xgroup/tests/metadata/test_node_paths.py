@@ -24,6 +24,7 @@ from zarr_xgroup.metadata.paths import (
     relative_path,
 )
 from zarr_xgroup.storage import library
+from zarr_xgroup.storage import stores as open_stores
 from zarr_xgroup.tests.builders import (
     HAS_SYNC_FSSPEC,
     Array,
@@ -112,7 +113,8 @@ def stores(segment: str) -> Iterator[tuple[Contents, dict[str, Any]]]:
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have stores in memory pass for such of a server."""
-    monkeypatch.setattr(library, "is_served", lambda _store: True)
+    for module in (library, open_stores):
+        monkeypatch.setattr(module, "is_served", lambda _store: True)
 
 
 @pytest.mark.usefixtures("served")

@@ -1,0 +1,87 @@
+"""The ends of a store: its root and the group asked for, read first; and what is there instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from zarr.abc.store import Store
+
+from zarr_xgroup.errors import XGroupError
+from zarr_xgroup.metadata.documents import (
+    CONSOLIDATED_V2,
+    NODE_KEYS,
+    Found,
+    ZarrFormat,
+    format_of,
+    node_document,
+)
+from zarr_xgroup.metadata.paths import ancestor_paths, is_node_name, join_path
+from zarr_xgroup.options import StoreOptions
+from zarr_xgroup.storage.checks import nothing_found, other_format, unreadable_ends
+from zarr_xgroup.storage.reading import StoreReader, gather
+
+#: In how many places a store is looked for inside of what is none.
+_LOOKED_AT = 100
+
+
+async def read_ends(
+    reader: StoreReader, groups: Sequence[str], options: StoreOptions
+) -> dict[str, Found]:
+    """Return what is found at the root and at groups, in whichever format there may be."""
+    keys = list(_possible_keys(options))
+    paths = dict.fromkeys(["", *groups])
+    found = await gather(lambda path: reader.node(path, keys), paths)
+    return dict(zip(paths, found, strict=True))
+
+
+def _possible_keys(options: StoreOptions) -> Iterator[str]:
+    zarr_format = options.get("zarr_format")
+    if zarr_format in (None, 3):
+        yield from NODE_KEYS[3]
+    if zarr_format in (None, 2):
+        yield from NODE_KEYS[2]
+        if options.get("consolidated") is not False:
+            yield CONSOLIDATED_V2
+
+
+async def why_nothing(
+    store: Store, found: dict[str, Found], group: str, name: str, options: StoreOptions
+) -> XGroupError:
+    """Return why neither the root nor the group is there, after looking for what is instead."""
+    problem = unreadable_ends(found, name)
+    if problem is not None:
+        return problem
+    reader, asked = StoreReader(store), options.get("zarr_format")
+    if asked is not None:
+        other: ZarrFormat = 2 if asked == 3 else 3
+        ends = await read_ends(reader, [group], {"zarr_format": other})
+        if other in (format_of(ends[group]), format_of(ends[""])):
+            return other_format(group, name, other)
+    return nothing_found(group, name, await _groups_in(reader, ""))
+
+
+async def groups_near(store: Store, group: str) -> list[str]:
+    """Return the lowest group above one that is not there, and the groups in it."""
+    reader = StoreReader(store)
+    above = ["", *ancestor_paths(group)]
+    found = await read_ends(reader, above, {})
+    there = [path for path in above if _is_group(found[path], f"/{path}")]
+    inside = await _groups_in(reader, there[-1]) if there else []
+    return there[-1:] + inside if inside or there != [""] else []
+
+
+async def _groups_in(reader: StoreReader, at: str) -> list[str]:
+    """Return the groups directly in a place, as far as it can be listed; likely ones first."""
+    listed = await reader.names(at)
+    usable = filter(is_node_name, listed if isinstance(listed, set) else ())
+    names = sorted(usable, key=lambda name: (not name.endswith(".zarr"), name))
+    paths = [join_path(at, name) for name in names[:_LOOKED_AT]]
+    keys = (*NODE_KEYS[3], *NODE_KEYS[2])
+    nodes = zip(paths, await gather(lambda path: reader.node(path, keys), paths), strict=True)
+    return [path for path, values in nodes if _is_group(values, f"/{path}")]
+
+
+def _is_group(found: Found, place: str) -> bool:
+    zarr_format = format_of(found)
+    document = node_document(found, zarr_format, place)[0] if zarr_format else None
+    return document is not None and not document.is_array

@@ -1,0 +1,252 @@
+"""One store of an open: its nodes are read into what is known of it, each once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
+from reprlib import Repr
+
+from zarr.abc.store import Store
+
+from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupStoreError
+from zarr_xgroup.findings import Finding, of_store
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.documents import (
+    GROUP_KEYS,
+    METADATA_KEYS,
+    NODE_KEYS,
+    Found,
+    ZarrFormat,
+    consolidated_nodes,
+    format_of,
+)
+from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.metadata.paths import ancestor_paths, join_path
+from zarr_xgroup.metadata.snapshots import Snapshot
+from zarr_xgroup.storage.checks import check_not_contradicted, unlisted, unusable_consolidated
+from zarr_xgroup.storage.limits import NO_LIMITS, ForeignLimits, request_limit
+from zarr_xgroup.storage.opening import is_served, splits_at_backslash
+from zarr_xgroup.storage.reading import StoreReader, gather
+
+#: How many keys a message names, which can be of any length.
+_NAMED = 3
+_IN_SHORT = Repr()
+_IN_SHORT.maxstring = 100
+
+
+def snapshot_of(
+    store: Store, name: str, zarr_format: ZarrFormat, *, is_foreign: bool = False
+) -> Snapshot:
+    """Return what is known of a store of which nothing was read yet."""
+    return Snapshot(
+        name,
+        zarr_format,
+        is_foreign=is_foreign,
+        is_served=is_served(store),
+        splits_at_backslash=splits_at_backslash(store),
+    )
+
+
+class OpenStore:
+    """A store of an open, and what is known of it.
+
+    Parameters
+    ----------
+    number : int
+        Its number in the open.
+    store : zarr.abc.store.Store
+        Where documents and chunks are read from.
+    snapshot : Snapshot
+        What is known of it, and grows.
+    closes : bool
+        Whether it was opened here, so that closing what is handed out closes it.
+    limits : ForeignLimits
+        How much an open may ask of it.
+    ignores_consolidated : bool
+        Whether consolidated metadata is not to be used.
+
+    Attributes
+    ----------
+    findings : list of Finding
+        What was found about the store as a whole.
+    listings : dict
+        What is listed in groups whose members are not read yet, or why that is not known.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        store: Store,
+        snapshot: Snapshot,
+        *,
+        closes: bool = False,
+        limits: ForeignLimits = NO_LIMITS,
+        ignores_consolidated: bool = False,
+    ) -> None:
+        self.number = number
+        self.store = store
+        self.snapshot = snapshot
+        self.closes = closes
+        self.limits = limits
+        self.findings: list[Finding] = []
+        self.listings: dict[str, set[str] | XGroupStoreError] = {}
+        self._ignores_consolidated = ignores_consolidated
+        self._underway: dict[str, asyncio.Event] = {}
+
+    @cached_property
+    def limit(self) -> asyncio.Semaphore:
+        """What all requests to the store wait for, documents and values alike.
+
+        Made when it is first asked for: by then the store's client has connections.
+        """
+        return request_limit(self.store)
+
+    def _reader(self) -> StoreReader:
+        """Return what reads documents, the time for which begins now."""
+        return StoreReader(self.store, self.limits.timeout, self.limit, self.limits.document)
+
+    async def read_documents(self, paths: Iterable[str], listed: Collection[str] = ()) -> None:
+        """Read documents that are not known yet; groups among those `listed` will be listed next."""
+        done = asyncio.Event()
+        unknown = [path for path in dict.fromkeys(paths) if not self.snapshot.is_known(path)]
+        readers = {path: self._underway.setdefault(path, done) for path in unknown}
+        own = [path for path, reader in readers.items() if reader is done]
+        try:
+            for path, found in zip(own, await self._found(own, listed), strict=True):
+                self.snapshot.learn_node(path, found)
+        finally:
+            done.set()
+            for path in own:
+                del self._underway[path]
+        for reader in readers.values():
+            await reader.wait()
+
+    async def _found(self, paths: Collection[str], listed: Collection[str] = ()) -> list[Found]:
+        zarr_format = self.snapshot.zarr_format
+        reader, keys = self._reader(), NODE_KEYS[zarr_format]
+        members = frozenset(listed) if zarr_format == 2 else frozenset()
+
+        async def found(path: str) -> Found:
+            if path not in members:
+                return await reader.node(path, keys)
+            values, names = await reader.v2_member(path)
+            if names is not None:
+                self.keep_listing(path, names)
+            return values
+
+        return await gather(found, paths)
+
+    async def read_doubted(self, paths: Collection[str]) -> None:
+        """Ask the store for nodes that its consolidated metadata has not."""
+        for path, found in zip(paths, await self._found(paths), strict=True):
+            self.snapshot.learn_staleness(path, is_there=format_of(found) is not None)
+
+    async def read_members(self, groups: Iterable[str], *, is_tree: bool = False) -> None:
+        """Read the documents of what is in groups, and in a tree list the groups among that.
+
+        Those of the groups that these are in are read along.
+        """
+        groups = list(dict.fromkeys(groups))
+        listings = await self._listed([it for it in groups if not self.snapshot.is_listed(it)])
+        children = [path for group, names in listings.items() for path in self._in(group, names)]
+        parents = dict.fromkeys(parent for path in groups for parent in ancestor_paths(path))
+        await self.read_documents([*children, *parents], children if is_tree else ())
+        for path, names in listings.items():
+            self._learn_listing(path, names)
+
+    async def read_below(self, groups: Iterable[str]) -> None:
+        """Read all that is below groups whose members are known, level by level."""
+        level = list(groups)
+        while level:
+            level = [join_path(path, name) for path in level for name in self.snapshot.groups(path)]
+            await self.read_members(level, is_tree=True)
+
+    async def _listed(self, groups: list[str]) -> dict[str, set[str] | XGroupStoreError]:
+        """Return what is listed in groups, now or before, which is not kept any longer."""
+        asked = [path for path in groups if path not in self.listings]
+        for path, names in zip(asked, await gather(self._reader().names, asked), strict=True):
+            self.keep_listing(path, names)
+        return {path: self.listings.pop(path) for path in groups}
+
+    def _in(self, group: str, names: set[str] | XGroupStoreError) -> list[str]:
+        """Return the paths of what may be a member of a group among what is listed in it."""
+        if isinstance(names, XGroupStoreError):
+            return []
+        return [join_path(group, name) for name in names - GROUP_KEYS[self.snapshot.zarr_format]]
+
+    def keep_listing(self, group: str, names: set[str] | XGroupStoreError) -> None:
+        """Keep what is listed in a group until it is learnt, but for what can be no node."""
+        if isinstance(names, set):
+            usable = {name for name in names if name and self.snapshot.can_have(name)}
+            message = _(
+                "Group {path} of {store} has {count} members whose names zarr or a server would "
+                "take for other paths; they were left out: {names}"
+            )
+            self._leave_out(group, sorted(names - usable - {".", ".."}), message)
+            names = usable
+        self.listings[group] = names
+
+    def _learn_listing(self, group: str, names: set[str] | XGroupStoreError) -> None:
+        if isinstance(names, set):
+            has_member = any(self.snapshot.document(join_path(group, name)) for name in names)
+            # A listing that works shows at least the group's own document, which was read.
+            if has_member or names & METADATA_KEYS:
+                self.snapshot.learn_listing(group, names)
+                return
+        problem = unlisted(self.snapshot, group, ignores=self._ignores_consolidated)
+        problem.__cause__ = names if isinstance(names, XGroupStoreError) else None
+        self.snapshot.learn_unlisted(group, problem)
+
+    def learn_consolidated(self, found: Mapping[str, Found], required: bool | None) -> None:
+        """Take over the first consolidated metadata there is: at the root, or at the group.
+
+        Raises
+        ------
+        XGroupError
+            If it is required, and is not there or cannot be used.
+        """
+        is_used = getattr(self.store, "supports_consolidated_metadata", True)
+        if required is False or not is_used:
+            return
+        for at, values in found.items():
+            nodes = self._consolidated(at, values, found, is_required=bool(required))
+            if nodes is not None:
+                message = _(
+                    "The consolidated metadata of {store} has {count} keys that cannot be paths of "
+                    "nodes, which were left out: {names}"
+                )
+                self._leave_out(at, self.snapshot.learn_consolidated(at, nodes), message)
+                return
+        if required:
+            message = _(
+                "{store} has no consolidated metadata; open it with consolidated=False, or "
+                "leave that out"
+            ).format(store=self.snapshot.name)
+            raise XGroupStoreError(message)
+
+    def _consolidated(
+        self, at: str, values: Found, found: Mapping[str, Found], *, is_required: bool
+    ) -> dict[str, Found] | None:
+        """Return what is consolidated at a group, None if nothing is or it cannot be used."""
+        try:
+            nodes = consolidated_nodes(values, self.snapshot.zarr_format, f"/{at}")
+            check_not_contradicted(self.snapshot, at, nodes or {}, found)
+        except XGroupError as problem:
+            if is_required:
+                raise unusable_consolidated(problem, self.snapshot.name) from problem
+            if isinstance(problem, XGroupMetadataError):  # a store may refuse to say if it has some
+                name = self.snapshot.name
+                message = _("{store} is read node by node: {reason}")
+                text = message.format(store=name, reason=problem)
+                self.findings.append(of_store(text, Node(self.number, at), name, problem))
+            return None
+        return nodes
+
+    def _leave_out(self, group: str, names: list[str], message: str) -> None:
+        """Tell of names at a group that were left out, if any were."""
+        if names:
+            node, store = Node(self.number, group), self.snapshot.name
+            in_short = ", ".join(map(_IN_SHORT.repr, names[:_NAMED]))
+            text = message.format(path=node, store=store, count=len(names), names=in_short)
+            self.findings.append(of_store(text, node, store, XGroupMetadataError(text)))
