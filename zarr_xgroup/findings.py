@@ -338,7 +338,8 @@ def summed_up(findings: Iterable[Finding]) -> list[Finding]:
     """
     kinds: defaultdict[Kind | None, list[Finding]] = defaultdict(list)
     for finding in findings:
-        kinds[None if finding.kind in _PLAIN else finding.kind].append(finding)
+        if finding.kind is not None:
+            kinds[None if finding.kind in _PLAIN else finding.kind].append(finding)
     found = [*_in_one(kinds[None])]
     found += _of_problems(kinds[Kind.PROBLEM])
     found += _in_one(kinds[Kind.CHOICE])

@@ -625,20 +625,25 @@ class Attribute:
         What it breaks if it is none such.
     example : str
         The attribute as it may be written, with its name.
+    severity : {"error", "warning"}
+        How bad it is if it is none such.
     """
 
     key: str
     kind: Kind
     form: Rule
     example: str
+    severity: Severity = "error"
 
     def read(self, written: Fragment) -> tuple[Any, tuple[Finding, ...]]:
         """Return what an attribute means, None if it cannot be used, and what is wrong with it itself."""
         reader = Reader(self.form, self.form)
-        found = self.kind.read(
-            written, Field(self.key, self.kind, Member(example=self.example)), reader
-        )
+        found = self.kind.read(written, self._field, reader)
         return (None if found is UNUSABLE else found), tuple(reader.wrong)
+
+    @cached_property
+    def _field(self) -> Field:
+        return Field(self.key, self.kind, Member(example=self.example, severity=self.severity))
 
     def value(self, written: Fragment) -> Any:
         """Return what an attribute means, or raise XGroupMetadataError."""

@@ -12,6 +12,7 @@ whether what else is declared agrees with that, which coordinates follow (`grids
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
@@ -19,6 +20,7 @@ from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.axes import axis_by_name, is_turned, what_turns
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.declaring import is_declared_by_array
+from zarr_xgroup.conventions.descriptions import shown, write
 from zarr_xgroup.conventions.geolocation import geolocation_of
 from zarr_xgroup.conventions.grids import (
     Grid,
@@ -32,9 +34,15 @@ from zarr_xgroup.conventions.proj import crs_of
 from zarr_xgroup.conventions.spatial_model import (
     ATTRIBUTES,
     BOX,
+    BOX_OF_GRID,
     DIMENSIONS,
+    OF_ARRAY,
+    ORDER,
+    REQUIRED,
     SHAPE,
+    SHAPE_OF_ARRAY,
     TRANSFORM,
+    Y_FIRST,
 )
 from zarr_xgroup.conventions.spelling import misspelt
 from zarr_xgroup.conventions.transforms import (
@@ -46,9 +54,10 @@ from zarr_xgroup.conventions.transforms import (
     is_turned_in,
     spans,
 )
-from zarr_xgroup.errors import XGroupMetadataError
+from zarr_xgroup.findings import Finding, Kind, mistake
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import referred_names
+from zarr_xgroup.metadata.dimensions import declared_dimensions
 from zarr_xgroup.metadata.nodes import Fragment, Node
 
 
@@ -95,6 +104,8 @@ class SpatialHandler(ConventionHandler):
         if grid.missing:
             lost_with_it = partial(coordinates_along, grid.missing)
             transform = array.attempt(_transform, grid, lost=lost_with_it)
+        else:
+            _compare(grid)
         if transform is not None or not grid.missing:
             _tell_of_spelling(array)
         coordinates = () if transform is None else grid.coordinates(transform, grid.missing)
@@ -131,11 +142,30 @@ def _declared_dims(array: ArrayView) -> tuple[str, str]:
     XGroupMetadataError
         If they are not, or not two of its dimensions.
     """
-    names = array.derived(places_of).value(DIMENSIONS)
-    dims = None if names is None else _dims_of(array, names)
+    places = array.derived(places_of)
+    declared = places.get(DIMENSIONS.key)
+    own = [name for name in declared_dimensions(array.document) if name is not None]
+    if declared is None:
+        place = Fragment(array.node, ("attributes", DIMENSIONS.key), None)
+        text = _("is missing: an array that declares 'spatial' must have it")
+        is_used = any(places.get(attribute.key) is not None for attribute in ATTRIBUTES)
+        remedy = write(DIMENSIONS.key, own[-2:] or ["y", "x"])
+        raise place.error(text, REQUIRED if is_used else None, remedy)
+    names = DIMENSIONS.value(declared)
+    dims = _dims_of(array, names)
+    known = {name.lower(): name for name in own}
+    spelt = [known.get(name.lower(), "") for name in names]
+    text = _("{value} are not both dimensions of the array, which has {dims}").format(
+        value=shown(declared.value), dims=shown(own)
+    )
     if dims is None:
-        message = _("{array}: spatial:dimensions does not name two of its dimensions")
-        raise XGroupMetadataError(message.format(array=array.node))
+        remedy = write(DIMENSIONS.key, own[-2:])
+        if len(array.dims) < 2:
+            remedy = _("take it off the array, which does not have two dimensions")
+        raise declared.error(text, OF_ARRAY, remedy)
+    if all(spelt) and spelt != list(names):
+        remedy = write(DIMENSIONS.key, spelt)
+        array.findings.append(mistake(OF_ARRAY, declared, text, remedy, "warning"))
     return dims
 
 
@@ -155,13 +185,25 @@ def _turned(array: ArrayView, dims: tuple[str, str]) -> tuple[str, str]:
     reason = what_turns(names, map(grid.attributes_of, dims), by_box)
     if not reason:
         return dims
-    message = _(
-        "{place} is {names}, but Y comes first there, and {reason} they are along {axes}; the "
-        "latter was used"
+    text = _("is {names}, but Y comes first there, and {reason} they are along {axes}").format(
+        names=list(names), reason=reason, axes=["X", "Y"]
     )
-    text = message.format(place=place, names=list(names), reason=reason, axes=["X", "Y"])
-    array.note(text, place)
+    remedy = write(DIMENSIONS.key, list(names[::-1]))
+    place = place or Fragment(array.node, ("attributes", DIMENSIONS.key), None)
+    _tell(array, mistake(Y_FIRST, place, text, remedy, "warning"), _latter_used(place, text))
     return dims[::-1]
+
+
+def _tell(array: ArrayView, found: Finding, sentence: str) -> None:
+    """Say what contradicts what else is declared; an open tells it in a sentence, "" if not at all."""
+    if sentence:
+        node = str(array.node)
+        found = replace(found, kind=Kind.CHOICE, arrays=(node,), sentence=sentence)
+    array.findings.append(found)
+
+
+def _latter_used(place: Fragment, text: str) -> str:
+    return _("{place} {contradiction}; the latter was used").format(place=place, contradiction=text)
 
 
 def _is_turned_by_box(grid: Grid) -> bool | None:
@@ -197,9 +239,23 @@ def _transform(grid: Grid) -> Transform | None:
     if transform is None:
         _tell_of_nothing(grid)
         return None
-    if not _is_of_gdal(grid, transform) and (box := here.box) is not None:
-        _check_box(grid, box, transform)
+    _check_numbers(grid, transform)
     return _as_grid_mapping_says(grid.array, transform)
+
+
+def _compare(grid: Grid) -> None:
+    """Compare what is declared of a grid whose coordinates the group has: only a check tells it."""
+    transform = _written_transform(grid)
+    _check_shape(grid)
+    if transform is not None:
+        _check_numbers(grid, transform)
+
+
+def _written_transform(grid: Grid) -> Transform | None:
+    """Return the transform that is written, None if there is none that can be used."""
+    here = _site(grid)
+    written = here.places.get(TRANSFORM.key)
+    return None if written is None else grid.array.quietly(here.transform, written)
 
 
 def _of_levels(grid: Grid, here: Site) -> Transform | None:
@@ -228,9 +284,8 @@ def _as_grid_mapping_says(array: ArrayView, transform: Transform) -> Transform:
 
 def _claims(grid: Grid) -> Iterator[Claim]:
     """Yield what transforms say of the group's own coordinates: the declared one, GDAL's."""
-    here, own = _site(grid), grid.own
-    written = here.places.get(TRANSFORM.key) if own else None
-    transform = None if written is None else grid.array.quietly(here.transform, written)
+    own, written = grid.own, grid.array.derived(places_of).get(TRANSFORM.key)
+    transform = _written_transform(grid) if own else None
     if transform is not None:
         yield from grid.claims(transform, str(written), own)
     yield from grid.claims_of_gdal(own)
@@ -238,54 +293,61 @@ def _claims(grid: Grid) -> Iterator[Claim]:
 
 def _check_shape(grid: Grid) -> None:
     """Say that there are other numbers of cells than are declared."""
-    shape = grid.array.derived(places_of).get(SHAPE.key)
-    if shape is not None and shape.value != list(grid.sizes):
-        message = _("{place} is {shape}, but the array has {sizes} cells; the latter was used")
-        text = message.format(place=shape, shape=shape.value, sizes=list(grid.sizes))
-        grid.array.note(text, shape)
+    array, sizes = grid.array, list(grid.sizes)
+    shape = array.derived(places_of).get(SHAPE.key)
+    if shape is None or shape.value == sizes:
+        return
+    text = _("is {shape}, but the array has {sizes} cells").format(shape=shape.value, sizes=sizes)
+    remedy = write(SHAPE.key, sizes)
+    grids = {tuple(it.values())[-2:] for it in array.siblings.values() if len(it) > 1}
+    if shape.node != array.node and len(grids) > 1:
+        remedy = _("take it off the group, whose arrays have several sizes, and {write}").format(
+            write=_("write each array's own")
+        )
+    found = mistake(SHAPE_OF_ARRAY, shape, text, remedy, "warning")
+    _tell(array, found, _latter_used(shape, text) if grid.missing else "")
 
 
-def _is_of_gdal(grid: Grid, transform: Transform) -> bool:
-    """Say, and tell, whether a transform cannot be meant, but would do in the order of GDAL.
+def _check_numbers(grid: Grid, transform: Transform) -> None:
+    """Say that a transform is in the order of GDAL, or that a box is not that of the grid.
 
-    It cannot if the grid is wider than the Earth, or is off its own bounding box.
+    The former cannot be meant if the grid is wider than the Earth, or is off its own bounding box.
     """
-    here = _site(grid)
-    written = here.places.get(TRANSFORM.key)
-    if written is None:
-        return False
-    box = None if here.box is None else grid.array.quietly(BOX.value, here.box)
+    array, here = grid.array, _site(grid)
+    box, written = here.box, here.places.get(TRANSFORM.key)
+    read = array.attempt if grid.missing else array.quietly
+    numbers = None if box is None else array.quietly(BOX.value, box)
     unit = grid.axes["X"].get("units", "")
-    meant = in_order_of_gdal(transform, grid.sizes, box, unit)
-    if meant is None:
-        return False
-    message = _(
-        "{place} is {numbers}, by which the grid spans {extent}; are its numbers in the "
-        "order of GDAL? That of the convention is [a, b, c, d, e, f]: {meant}"
-    ).format(
-        place=written,
-        numbers=list(transform.affine)[:6],
-        extent=extent_of(transform, grid.sizes),
-        meant=list(meant.affine)[:6],
+    meant = in_order_of_gdal(transform, grid.sizes, numbers, unit)
+    if written is not None and meant is not None:
+        _tell_of_gdal(grid, written, transform, list(meant.affine)[:6])
+    elif box is not None and read(BOX.value, box) is not None:
+        _check_box(grid, box, transform)
+
+
+def _tell_of_gdal(grid: Grid, written: Fragment, transform: Transform, meant: list[float]) -> None:
+    text = _(
+        "is {numbers}, by which the grid spans {extent}; are its numbers in the order of GDAL?"
+    ).format(numbers=list(transform.affine)[:6], extent=extent_of(transform, grid.sizes))
+    sentence = _("{place} {question} That of the convention is [a, b, c, d, e, f]: {meant}").format(
+        place=written, question=text, meant=meant
     )
-    grid.array.note(message, written)
-    return True
+    found = mistake(ORDER, written, text, write(TRANSFORM.key, meant))
+    _tell(grid.array, found, sentence if grid.missing else "")
 
 
 def _check_box(grid: Grid, box: Fragment, transform: Transform) -> None:
     """Say that a box is another one than that of the grid."""
-    written = grid.array.attempt(BOX.value, box)
-    if written is None:
-        return
-    actual = extent_of(transform, grid.sizes)
+    written, actual = BOX.value(box), extent_of(transform, grid.sizes)
     # A level that is derived may be a part of what the box of all levels is about.
     level, places = grid.array.derived(layout_of), grid.array.derived(places_of)
     is_derived = level is not None and any(item.is_scaled for item in level.items)
     is_part = is_derived and places.get_of_level(BOX.key) is None
     expected = common_box(written, actual) if is_part else written
     if not spans(expected, transform, grid.sizes, OVERHANG):
-        message = _("{place} is {box}, but the transform gives {actual}; the latter was used")
-        grid.array.note(message.format(place=box, box=list(written), actual=actual), box)
+        text = _("is {box}, but the transform gives {actual}").format(box=written, actual=actual)
+        found = mistake(BOX_OF_GRID, box, text, write(BOX.key, actual), "warning")
+        _tell(grid.array, found, _latter_used(box, text) if grid.missing else "")
 
 
 def _tell_of_nothing(grid: Grid) -> None:

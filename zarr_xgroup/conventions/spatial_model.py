@@ -167,6 +167,7 @@ SHAPE = Attribute(
     Parsed(_sizes, _list_of("integer", 2)),
     SIZES,
     '"spatial:shape": [height, width]',
+    severity="warning",
 )
 
 #: All attributes of the convention, of arrays, groups and items of layouts.

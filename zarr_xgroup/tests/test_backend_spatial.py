@@ -1432,12 +1432,26 @@ def test_what_is_wrong_with_a_group_is_told_once(tmp_path: Path) -> None:
     assert [str(warning) for warning in told] == [text]
 
 
-@pytest.mark.parametrize("dimensions", [None, ("lat", "lon"), ("y", "lon")])
-def test_array_that_declares_dimensions_it_does_not_have(tmp_path: Path, dimensions: Any) -> None:
+@pytest.mark.parametrize(
+    ("dimensions", "reason"),
+    [
+        (None, "is missing: an array that declares 'spatial' must have it"),
+        *(
+            (
+                names,
+                f'{json.dumps(names)} are not both dimensions of the array, which has ["y", "x"]',
+            )
+            for names in (["lat", "lon"], ["y", "lon"])
+        ),
+    ],
+)
+def test_array_that_declares_dimensions_it_does_not_have(
+    tmp_path: Path, dimensions: Any, reason: str
+) -> None:
     documents = {"": group(), "a": array((2, 3), ("y", "x"), spatial(TRANSFORM, dimensions))}
     dataset, told = told_of(tmp_path, documents)
     assert [str(warning) for warning in told] == [
-        f"/a: spatial:dimensions does not name two of its dimensions. {WITHOUT} {OF_SPATIAL}"
+        f"/a#/attributes/spatial:dimensions {reason}. {WITHOUT} {OF_SPATIAL}"
     ]
     assert set(dataset.variables) == {"a"}
 

@@ -13,7 +13,6 @@ from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import DIMENSION_KEY, dimension_pointer
 from zarr_xgroup.metadata.nodes import Fragment, Node
-from zarr_xgroup.report.rules.spatial import nearest, value
 from zarr_xgroup.report.rules.subject import Subject, mistake, write
 
 NZ = "NZ-1.0 convention (zarr-conventions/nz)"
@@ -47,7 +46,7 @@ def _names(subject: Subject) -> Iterator[Finding]:
 
 def _goes_by_names(subject: Subject) -> bool:
     has_cs = subject.attribute("cs") is not None and subject.is_declared(CsHandler)
-    has_grid = len(subject.dims) > 1 and nearest(subject, DIMENSIONS) is not None
+    has_grid = len(subject.dims) > 1 and subject.places.get(DIMENSIONS.key) is not None
     return has_cs or (has_grid and subject.is_declared(SpatialHandler))
 
 
@@ -57,7 +56,8 @@ def _likely_names(subject: Subject) -> list[str]:
     for other in group.arrays() if group is not None else ():
         if list(other.document["shape"]) == shape and None not in other.dims:
             return [str(name) for name in other.dims]
-    grid = list(value(subject, DIMENSIONS) or ())
+    declared = subject.places.get(DIMENSIONS.key)
+    grid = list((declared and DIMENSIONS.read(declared)[0]) or ())
     names = [name or f"dim_{axis}" for axis, name in enumerate(subject.dims)]
     return [*names[: -len(grid)], *grid] if grid and len(names) > 1 else names
 

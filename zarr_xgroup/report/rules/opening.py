@@ -39,7 +39,7 @@ def check(
     """
     places = _Places(place for mistake in told for place in (mistake.place, *mistake.places))
     for finding in findings:
-        is_of_conventions = finding.kind in (Kind.PROBLEM, Kind.CHOICE)
+        is_of_conventions = finding.kind in (None, Kind.PROBLEM, Kind.CHOICE)
         if not (checked.declares_something or is_of_conventions):
             continue
         if finding.kind is Kind.NO_PRINCIPAL and not _is_forgotten(finding, checked):
@@ -80,7 +80,8 @@ class _Places:
 def _is_told(finding: Finding, places: _Places) -> bool:
     """Tell whether another rule tells of the place of a finding, or of what it follows from."""
     node = finding.place.node
-    if node in places.roots:
+    is_general = finding.kind is not None and finding.rule is OPEN_RULES[finding.kind]
+    if is_general and node in places.roots:
         return True  # it may follow from that
     if finding.kind is Kind.NO_PRINCIPAL:
         around = (node, node.rpartition("/")[0] or "/")

@@ -972,7 +972,7 @@ def test_a_verdict_prints_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         "  proj/code (proj convention (zarr-conventions/proj), proj:code)",
         "",
         "warning: /grid#/attributes/spatial:shape",
-        "  is [6, 4], but there are [4, 6] cells along y, x",
+        "  is [6, 4], but the array has [4, 6] cells",
         '  Instead: write "spatial:shape": [4, 6]',
         f"  spatial/shape-of-the-array ({spatial_model.DOCUMENT}, spatial:shape)",
         "",
@@ -1221,3 +1221,109 @@ def test_what_follows_from_a_mistake_is_not_told_beside_it(
 )
 def test_what_to_write_can_be_written_so(tmp_path: Path, edits: Json, remedy: str) -> None:
     assert remedy in {it.remedy for it in checked(tmp_path, broken(edits)).mistakes}
+
+
+# What goes together is judged by the interpretation, wherever it is said.
+
+BY_CODE: Json = {"zarr_conventions": declared("spatial", "proj"), "proj:code": "EPSG:32633"}
+BY_MAPPING: Json = {"zarr_conventions": declared("spatial"), "crs_wkt": ""}
+
+
+def gridded(crs: Json, **attributes: Any) -> dict[str, Json]:
+    """Return a group with a grid whose CRS is said by a code, or by a grid mapping variable."""
+    declared_there = {"zarr_conventions": crs["zarr_conventions"], "spatial:dimensions": ["y", "x"]}
+    declared_there |= {f"spatial:{key}": value for key, value in attributes.items()}
+    documents = {"": group(), "band": array((4, 6), ("y", "x"))}
+    if "crs_wkt" in crs:
+        documents["band"]["attributes"] = {"grid_mapping": "spatial_ref"}
+        wkt = pyproj.CRS("EPSG:32633").to_wkt()
+        documents["spatial_ref"] = array((), (), {"crs_wkt": wkt})
+    else:
+        declared_there["proj:code"] = crs["proj:code"]
+    documents[""] = group(declared_there)
+    return documents
+
+
+@pytest.mark.parametrize("coordinates", [(), ("y",), ("y", "x")], ids=str)
+@pytest.mark.parametrize("crs", [BY_CODE, BY_MAPPING], ids=["code", "grid mapping"])
+def test_a_transform_in_the_order_of_gdal_is_one_finding(
+    tmp_path: Path, crs: Json, coordinates: tuple[str, ...]
+) -> None:
+    documents = gridded(crs, transform=GDAL)
+    data = {}
+    for name, size, first, step in (("y", 4, 4599995.0, -10.0), ("x", 6, 500005.0, 10.0)):
+        if name in coordinates:
+            documents[name] = array((size,), (name,))
+            data[name] = [first + step * n for n in range(size)]
+    store = write(tmp_path / "store.zarr", documents, data)
+    (told,) = zarr_xgroup.check(store).mistakes
+    assert (told.rule.name, told.severity) == ("spatial/order-of-transform", "error")
+    assert str(told.place) == "/#/attributes/spatial:transform"
+    meant = "[10.0, 0.0, 500000.0, 0.0, -10.0, 4600000.0]"
+    assert told.remedy == f'write "spatial:transform": {meant}'
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        xr.open_dataset(store, engine="xgroup")
+    asked = [str(it.message) for it in given if "in the order of GDAL?" in str(it.message)]
+    assert len(asked) == (len(coordinates) < 2)  # else the transform is not needed
+
+
+def test_what_an_open_can_do_without_is_told_by_a_check(tmp_path: Path) -> None:
+    box, wanted = [0.0, 0.0, 6.0, 4.0], [500000.0, 4599960.0, 500060.0, 4600000.0]
+    transform = [10.0, 0.0, 500000.0, 0.0, -10.0, 4600000.0]
+    documents = gridded(BY_CODE, transform=transform, bbox=box, shape=[6, 4])
+    documents |= {"y": array((4,), ("y",)), "x": array((6,), ("x",))}
+    values = {
+        "y": [4599995.0 - 10 * n for n in range(4)],
+        "x": [500005.0 + 10 * n for n in range(6)],
+    }
+    store = write(tmp_path / "store.zarr", documents, values)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        xr.open_dataset(store, engine="xgroup").load()
+        zarr_xgroup.explain(store)
+    found = {it.rule.name: it.remedy for it in zarr_xgroup.check(store).mistakes}
+    assert found == {
+        "spatial/bbox-of-the-grid": f'write "spatial:bbox": {wanted}',
+        "spatial/shape-of-the-array": 'write "spatial:shape": [4, 6]',
+    }
+
+
+def test_a_shape_of_a_group_with_several_is_taken_off(tmp_path: Path) -> None:
+    documents = gridded(BY_CODE, transform=[10.0, 0.0, 0.0, 0.0, -10.0, 0.0], shape=[4, 6])
+    documents = {"a": documents.pop(""), "": group(), "a/fine": documents["band"]}
+    documents["a/coarse"] = array((2, 3), ("y2", "x2"))
+    documents["a/coarse"]["attributes"] = {"spatial:dimensions": ["y2", "x2"]}
+    (told,) = zarr_xgroup.check(write(tmp_path / "store.zarr", documents)).mistakes
+    assert (told.rule.name, str(told.place)) == (
+        "spatial/shape-of-the-array",
+        "/a#/attributes/spatial:shape",
+    )
+    assert told.remedy.startswith("take it off the group")
+
+
+def test_names_of_dimensions_in_another_case(tmp_path: Path) -> None:
+    documents = gridded(BY_CODE, transform=[10.0, 0.0, 0.0, 0.0, -10.0, 0.0])
+    documents["band"] = array((4, 6), ("Y", "X"))
+    store = write(tmp_path / "store.zarr", documents)
+    (told,) = zarr_xgroup.check(store).mistakes
+    assert (told.rule.name, told.severity) == ("spatial/dimensions-of-the-array", "warning")
+    assert told.remedy == 'write "spatial:dimensions": ["Y", "X"]'
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert set(xr.open_dataset(store, engine="xgroup").coords) == {"Y", "X", "spatial_ref"}
+
+
+def test_what_a_group_declares_that_none_of_its_arrays_has(tmp_path: Path) -> None:
+    documents = gridded(BY_CODE, transform=[10.0, 0.0, 0.0, 0.0, -10.0, 0.0])
+    documents["band"] = array((4, 6), ("row", "column"))
+    (told,) = [
+        it
+        for it in zarr_xgroup.check(write(tmp_path / "store.zarr", documents)).mistakes
+        if it.rule.name.startswith("spatial")
+    ]
+    assert (told.rule.name, str(told.place)) == (
+        "spatial/dimensions-of-the-array",
+        "/#/attributes/spatial:dimensions",
+    )
+    assert told.remedy == 'write "spatial:dimensions": ["row", "column"]'
