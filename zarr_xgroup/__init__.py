@@ -49,7 +49,8 @@ if TYPE_CHECKING:
     from zarr_xgroup.conventions import ConventionHandler, register
     from zarr_xgroup.datasets.attributes import drop_conventions
     from zarr_xgroup.report.checking import Verdict, check
-    from zarr_xgroup.report.explaining import Explanation, explain
+    from zarr_xgroup.report.explaining import explain
+    from zarr_xgroup.report.explanation import Explanation
 
 __version__ = "0.1.0"
 
@@ -92,7 +93,7 @@ _LATER = {
     "register": "zarr_xgroup.conventions",
     "Verdict": "zarr_xgroup.report.checking",
     "check": "zarr_xgroup.report.checking",
-    "Explanation": "zarr_xgroup.report.explaining",
+    "Explanation": "zarr_xgroup.report.explanation",
     "explain": "zarr_xgroup.report.explaining",
 }
 

@@ -7,9 +7,10 @@ it concerns lost by it. Warnings (`as_warnings`), an explanation and a verdict s
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import TypeVar
 
 from zarr_xgroup.errors import (
     Rule,
@@ -28,14 +29,16 @@ from zarr_xgroup.i18n import _, ngettext
 from zarr_xgroup.metadata.nodes import Fragment, Keys, Node, keys_of, pointer_to
 from zarr_xgroup.redaction import presentable, printable
 
+T = TypeVar("T")
+
 _NAMED_PATHS = 30
 
 #: How many of the things that arrays were opened without are named, and with how many letters.
 _NAMED_LOST = 5
 _LONGEST_LOST = 80
 
-#: How many warnings of one class an open gives.
-_MOST_WARNINGS = 200
+#: How many findings or warnings of one kind are told.
+_MOST = 200
 
 #: How many arrays without a principal convention are named, and how long the warning may be.
 _NAMED_EXAMPLES = 3
@@ -328,7 +331,7 @@ def as_warnings(findings: Iterable[Finding]) -> list[XGroupWarning]:
     wrong with one other store. Of each class of warnings there are at most 200, of which the
     last counts what the others leave out.
     """
-    return list(_limited(map(_warning, summed_up(findings))))
+    return list(at_most(map(_warning, summed_up(findings)), type, _in_one_warning))
 
 
 def summed_up(findings: Iterable[Finding]) -> list[Finding]:
@@ -368,24 +371,44 @@ def _warning(finding: Finding) -> XGroupWarning:
     return _about(XGroupResolutionWarning(message, finding.error), finding.arrays)
 
 
-def _limited(told: Iterable[XGroupWarning]) -> Iterator[XGroupWarning]:
-    """Yield warnings class by class, what is too many of one class as one."""
-    classes: defaultdict[type[XGroupWarning], list[XGroupWarning]] = defaultdict(list)
-    for warning in told:
-        classes[type(warning)].append(warning)
-    for kind, same in classes.items():
-        if len(same) <= _MOST_WARNINGS:
+def at_most(
+    told: Iterable[T], kind: Callable[[T], Hashable], summary: Callable[[Sequence[T]], T]
+) -> Iterator[T]:
+    """Yield what is told kind by kind, at most 200 of each, the last of which stands for all others.
+
+    Parameters
+    ----------
+    told : iterable
+        Findings, or warnings.
+    kind : callable
+        Returns the kind of one.
+    summary : callable
+        Makes one of those that are too many. It says so with `and_others`.
+    """
+    kinds: defaultdict[Hashable, list[T]] = defaultdict(list)
+    for one in told:
+        kinds[kind(one)].append(one)
+    for same in kinds.values():
+        if len(same) <= _MOST:
             yield from same
-            continue
-        yield from same[: _MOST_WARNINGS - 1]
-        rest = same[_MOST_WARNINGS - 1 :]
-        message = ngettext(
-            "{count} more warning of this kind. The first: {text}",
-            "{count} more warnings of this kind. The first: {text}",
-            len(rest),
-        ).format(count=len(rest), text=rest[0])
-        paths = dict.fromkeys(path for warning in rest for path in warning.paths)
-        yield _about(kind(message, rest[0].error), tuple(paths))
+        else:
+            yield from same[: _MOST - 1]
+            yield summary(same[_MOST - 1 :])
+
+
+def and_others(number: int, first: object) -> str:
+    """Return the text of one that stands for several of its kind."""
+    return ngettext(
+        "{count} more of this kind. The first: {text}",
+        "{count} more of this kind. The first: {text}",
+        number,
+    ).format(count=number, text=first)
+
+
+def _in_one_warning(rest: Sequence[XGroupWarning]) -> XGroupWarning:
+    paths = dict.fromkeys(path for warning in rest for path in warning.paths)
+    warning = type(rest[0])(and_others(len(rest), rest[0]), rest[0].error)
+    return _about(warning, tuple(paths))
 
 
 #: Findings whose text is the whole warning.
@@ -502,11 +525,12 @@ def listed(names: Collection[str], most: int = _NAMED_PATHS, count: int | None =
     """Return the first names, and how many more there are, of `count` if that is given."""
     shown = ", ".join(list(names)[:most])
     more = (len(names) if count is None else count) - min(most, len(names))
-    if more <= 0:
-        return shown
-    return ngettext("{names} and {count} more", "{names} and {count} more", more).format(
-        names=shown, count=more
-    )
+    return shown if more <= 0 else f"{shown} {and_more(more)}"
+
+
+def and_more(count: int) -> str:
+    """Return in words how many more there are than were named."""
+    return ngettext("and {count} more", "and {count} more", count).format(count=count)
 
 
 def _summary(store: str, errors: Iterable[XGroupError | None]) -> XGroupStoreError:

@@ -1,1 +1,23 @@
-"""What a store says, told: explained, checked against the conventions, and drawn."""
+"""What a store says, told instead of opened, and the values that it is told in."""
+
+from zarr_xgroup.report.explanation import (
+    Explanation,
+    FoundArray,
+    FoundConvention,
+    FoundCoordinate,
+    FoundCrs,
+    FoundGroup,
+    FoundProblem,
+    FoundReference,
+)
+
+__all__ = [
+    "Explanation",
+    "FoundArray",
+    "FoundConvention",
+    "FoundCoordinate",
+    "FoundCrs",
+    "FoundGroup",
+    "FoundProblem",
+    "FoundReference",
+]

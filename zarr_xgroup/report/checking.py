@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 from zarr_xgroup.datasets.plan import GroupPlan, without_principal
 from zarr_xgroup.datasets.planning import Planning, planning
 from zarr_xgroup.errors import Rule
-from zarr_xgroup.findings import Finding, Place
-from zarr_xgroup.i18n import ngettext
+from zarr_xgroup.findings import Finding, Place, and_others, at_most
 from zarr_xgroup.options import OpenOptions
 from zarr_xgroup.report.explaining import found_references
 from zarr_xgroup.report.explanation import VERSION, JsonValue, as_json
@@ -19,9 +17,6 @@ from zarr_xgroup.report.rules import Checked, consolidated, mistakes_of, opening
 
 #: What a verdict has of a finding as JSON; the rest is about what an open does with it.
 _TOLD = ("rule", "place", "text", "remedy", "severity", "places")
-
-#: How many mistakes by one rule are told.
-_MOST = 200
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,21 +115,12 @@ def merged(mistakes: Iterable[Finding]) -> list[Finding]:
 
 def limited(mistakes: Iterable[Finding]) -> Iterator[Finding]:
     """Yield mistakes, of those by one rule at most 200: the last counts what it stands for."""
-    by_rule: defaultdict[str, list[Finding]] = defaultdict(list)
-    for it in mistakes:
-        by_rule[it.rule.name].append(it)
-    for same in by_rule.values():
-        kept, rest = same[:_MOST], same[_MOST:]
-        yield from kept[:-1] if rest else kept
-        if rest:
-            rest = [kept[-1], *rest]
-            text = ngettext(
-                "{count} more by this rule. The first: {text}",
-                "{count} more by this rule. The first: {text}",
-                len(rest),
-            ).format(count=len(rest), text=rest[0].text)
-            places = dict.fromkeys(place for it in rest for place in it.places)
-            yield replace(rest[0], text=text, places=tuple(places))
+    return at_most(mistakes, lambda it: it.rule.name, _in_one)
+
+
+def _in_one(rest: Sequence[Finding]) -> Finding:
+    places = dict.fromkeys(place for it in rest for place in it.places)
+    return replace(rest[0], text=and_others(len(rest), rest[0].text), places=tuple(places))
 
 
 def _mistakes(planned: Planning, checked: Checked) -> Iterator[Finding]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.declaring import is_declared, is_declared_of_store
+from zarr_xgroup.conventions.lending import Lender
 from zarr_xgroup.datasets.interpretation import ArrayReading
 from zarr_xgroup.datasets.plan import (
     GroupPlan,
@@ -18,14 +19,15 @@ from zarr_xgroup.datasets.plan import (
     without_principal,
 )
 from zarr_xgroup.datasets.planning import Planning, planning
-from zarr_xgroup.findings import Finding, Kind, Place, summed_up
-from zarr_xgroup.i18n import _, ngettext
+from zarr_xgroup.findings import Finding, Place, and_others, at_most, summed_up
+from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import names_in
 from zarr_xgroup.metadata.nodes import Keys, Node, pointer_to
 from zarr_xgroup.metadata.snapshots import Snapshots
 from zarr_xgroup.options import OpenOptions
 from zarr_xgroup.redaction import presentable, redact
 from zarr_xgroup.report.explanation import (
+    Explanation,
     FoundArray,
     FoundConvention,
     FoundCoordinate,
@@ -33,42 +35,16 @@ from zarr_xgroup.report.explanation import (
     FoundGroup,
     FoundProblem,
     FoundReference,
-    FoundStore,
 )
 from zarr_xgroup.report.sources import described, kind_of_source
 from zarr_xgroup.resolver import Followed
 from zarr_xgroup.variables.sources import Literal, Stored
 
-#: How many problems of one kind are told.
-_MOST_PROBLEMS = 200
 #: How much is told of a CRS that is not understood, or of units.
 _LONGEST = 80
 
 #: Attributes of a coordinate that name the boundaries of its cells.
 _BOUNDS = ("bounds", "climatology")
-
-
-# What draws an explanation, and rich with it, is imported when it is drawn.
-
-
-@dataclass(frozen=True, repr=False)
-class Explanation(FoundStore):
-    """What was found in a store, and what an open makes of it: it prints as text.
-
-    Its members are those of `FoundStore`.
-    """
-
-    def __repr__(self) -> str:
-        """Return what matters of it as text."""
-        from zarr_xgroup.report.terminal import as_text, explanation_lines
-
-        return as_text(lambda console: explanation_lines(console, self, is_text=True))
-
-    def _repr_html_(self) -> str:
-        """Return it as notebooks show it: its page, in a frame."""
-        from zarr_xgroup.report.page import framed
-
-        return framed(self, repr(self))
 
 
 def explain(filename_or_obj: Any, **options: Unpack[OpenOptions]) -> Explanation:
@@ -133,116 +109,71 @@ class _Explaining:
             f"/{self._planned.group}",
             self._snapshot.zarr_format,
             self._snapshot.is_consolidated(self._planned.group),
-            tuple(map(self._group, self._plans)),
-            tuple(found_references(self._plans, self._snapshots)),
-            tuple(self._problems()),
+            groups=tuple(map(self._group, self._plans)),
+            references=tuple(found_references(self._plans, self._snapshots)),
+            problems=tuple(self._problems()),
         )
 
-    # Groups.
-
     def _group(self, plan: GroupPlan) -> FoundGroup:
-        variables = {it.name: it for it in plan.variables if it.name not in self._planned.dropped}
-        coordinates = self._coordinates_in(plan, variables)
-        of_dims = _names_along({it.dims for it in variables.values()}, coordinates)
+        held = {it.name: it for it in plan.variables if it.name not in self._planned.dropped}
+        variables = _Variables(held, self._planned.maker)
+        coordinates = variables.coordinates(self._attributes(plan.node))
+        arrays = tuple(self._arrays(plan, variables, coordinates))
+        users: defaultdict[str, list[str]] = defaultdict(list)
+        for array in arrays:
+            for name in array.coordinates:
+                users[name].append(array.path)
+        roles = variables.roles()
+        found = (
+            self._coordinate(it, variables, roles.get(it.name, []), tuple(users.get(it.name, ())))
+            for it in coordinates
+        )
+        return FoundGroup(str(plan.node), arrays, tuple(found))
+
+    def _arrays(
+        self, plan: GroupPlan, variables: _Variables, coordinates: Sequence[PlannedVariable]
+    ) -> Iterator[FoundArray]:
+        along = _names_along({it.dims for it in variables.by_name.values()}, coordinates)
         called = {it.name for it in coordinates}
         parents = (self._by_node[it] for it in plan.node.ancestors() if it in self._by_node)
         missing = without_coordinate(plan, self._snapshot, parents)
-        having: defaultdict[str, list[str]] = defaultdict(list)
-        arrays = []
         for reading in plan.reading.arrays:
-            planned = variables[reading.node.name]
-            path, is_data = str(reading.node), planned.name not in called
-            names = of_dims[planned.dims]
-            if not is_data:
-                names = tuple([name for name in names if name != planned.name])
-            for name in names:
-                having[name].append(path)
-            arrays.append(
-                FoundArray(
-                    path,
-                    planned.dims,
-                    reading.shape,
-                    str(reading.template.dtype),
-                    not is_data,
-                    tuple(self._conventions(reading)),
-                    names,
-                    missing.get(reading.node, ()) if is_data else (),
-                    self._crs(reading, planned, variables) if is_data else None,
-                    _declared_times(planned),
-                )
+            planned = variables.by_name[reading.node.name]
+            found = FoundArray(
+                str(reading.node),
+                planned.dims,
+                reading.shape,
+                str(reading.template.dtype),
+                is_coordinate=planned.name in called,
+                conventions=tuple(self._conventions(reading)),
+                coordinates=tuple([it for it in along[planned.dims] if it != planned.name]),
+                times=_declared_times(planned),
             )
-        roles = self._roles(variables)
-        found = (self._coordinate(it, variables, roles, having) for it in coordinates)
-        return FoundGroup(str(plan.node), tuple(arrays), tuple(found))
-
-    def _coordinates_in(
-        self, plan: GroupPlan, variables: Mapping[str, PlannedVariable]
-    ) -> list[PlannedVariable]:
-        """Return the coordinates of a group's Dataset, those of dimensions first."""
-        document = self._snapshot.document(plan.node.path)
-        attributes = {} if document is None else document.attributes
-        named = set(names_in(attributes, "coordinates"))
-        for planned in variables.values():
-            named.update(self._named(planned, "coordinates"))
-        # What is called as a dimension is a coordinate to xarray, however many it has itself.
-        named.update(dim for planned in variables.values() for dim in planned.dims)
-        found = [it for it in variables.values() if it.is_coordinate or it.name in named]
-        return sorted(found, key=lambda it: it.dims != (it.name,))
+            if not found.is_coordinate:
+                crs = variables.crs_of(planned, reading.interpretation.crs)
+                found = replace(found, missing=missing.get(reading.node, ()), crs=crs)
+            yield found
 
     def _coordinate(
         self,
         planned: PlannedVariable,
-        variables: Mapping[str, PlannedVariable],
-        roles: Mapping[str, list[str]],
-        having: Mapping[str, list[str]],
+        variables: _Variables,
+        roles: Sequence[str],
+        arrays: tuple[str, ...],
     ) -> FoundCoordinate:
         source = planned.source
-        bounds = (name for key in _BOUNDS for name in self._named(planned, key))
-        said = roles.get(planned.name, [])
-        is_crs = isinstance(source, Literal) and not planned.dims and bool(said)
-        texts = said if is_crs else [described(source), *said]
+        is_crs = isinstance(source, Literal) and not planned.dims and bool(roles)
+        texts = roles if is_crs else [described(source), *roles]
         return FoundCoordinate(
             planned.name,
             planned.dims,
             "own" if planned.is_own else kind_of_source(source),
             self._place(source.node) if isinstance(source, Stored) else None,
-            "; ".join(text for text in texts if text),
-            planned.dims == (planned.name,),
-            next((name for name in bounds if name in variables), None),
-            tuple(having.get(planned.name, ())),
+            "; ".join(filter(None, texts)),
+            is_index=planned.dims == (planned.name,),
+            bounds=next(iter(variables.bounds_of(planned)), None),
+            arrays=arrays,
         )
-
-    def _roles(self, variables: Mapping[str, PlannedVariable]) -> dict[str, list[str]]:
-        """Return what variables are to others, in words, by name."""
-        roles: defaultdict[str, list[str]] = defaultdict(list)
-        for name, planned in variables.items():
-            for key in _BOUNDS:
-                for bounds in self._named(planned, key):
-                    roles[bounds].append(_("cell boundaries of {name!r}").format(name=name))
-            terms = str(self._attribute(planned, "formula_terms") or "").split()
-            for term, word in zip(terms[::2], terms[1::2], strict=False):
-                text = _("term {term!r} of the formula of {name!r}")
-                roles[word].append(text.format(term=term.rstrip(":"), name=name))
-        for name in {name for it in variables.values() for name in self._named_crs(it)}:
-            if (crs := self._crs_of_variable(variables.get(name))) is not None:
-                roles[name].append(_("stands for the CRS {name}").format(name=crs.name))
-        return roles
-
-    def _attribute(self, planned: PlannedVariable, key: str) -> Any:
-        """Return an attribute that a variable will have, or None."""
-        if key in planned.rewritten:
-            return planned.rewritten[key]
-        source = planned.source
-        if isinstance(source, Stored):
-            own = self._planned.maker.attributes(source.node)
-            if key in own:
-                return own[key]
-        return planned.attributes.get(key)
-
-    def _named(self, planned: PlannedVariable, key: str) -> list[str]:
-        return names_in({key: self._attribute(planned, key)}, key)
-
-    # Arrays.
 
     def _conventions(self, reading: ArrayReading) -> Iterator[FoundConvention]:
         for handler in reading.conventions:
@@ -254,43 +185,16 @@ class _Explaining:
         for node in (array, *array.ancestors()):
             key = (handler, node)
             if key not in self._declared:
-                document = self._snapshot.document(node.path)
-                attributes: Mapping[str, Any] = {} if document is None else document.attributes
+                attributes = self._attributes(node)
                 of_store = not node.path and is_declared_of_store(handler, attributes)
                 self._declared[key] = of_store or is_declared(handler, attributes)
             if self._declared[key]:
                 return node
         return None
 
-    def _crs(
-        self,
-        reading: ArrayReading,
-        planned: PlannedVariable,
-        variables: Mapping[str, PlannedVariable],
-    ) -> FoundCrs | None:
-        """Return the CRS of an array of data, and the variable that stands for it."""
-        name = next((it for it in self._named_crs(planned) if it in variables), None)
-        crs = reading.interpretation.crs
-        if crs is not None:
-            return _found_crs(crs, name)
-        return None if name is None else self._crs_of_variable(variables[name])
-
-    def _named_crs(self, planned: PlannedVariable) -> list[str]:
-        """Return the names of the CRS variables of a variable."""
-        names = self._named(planned, "grid_mapping")
-        roles = [name.removesuffix(":") for name in names if name.endswith(":")]
-        return roles or names[:1]
-
-    def _crs_of_variable(self, planned: PlannedVariable | None) -> FoundCrs | None:
-        """Return the CRS that a CF grid mapping variable says."""
-        if planned is None:
-            return None
-        for key in ("crs_wkt", "spatial_ref", "grid_mapping_name"):
-            if isinstance(text := self._attribute(planned, key), str):
-                return _found_crs(Crs(key, text), planned.name)
-        return None
-
-    # References and problems.
+    def _attributes(self, node: Node) -> Mapping[str, Any]:
+        document = self._snapshot.document(node.path)
+        return {} if document is None else document.attributes
 
     def _problems(self) -> Iterator[FoundProblem]:
         found: list[Finding] = list(self._planned.library.findings)
@@ -298,18 +202,83 @@ class _Explaining:
             found.extend(plan.findings)
         assumed = self._planned.assumed
         found.extend(without_principal(self._plans, self._snapshot, assumed=assumed, is_tree=True))
-        kinds: defaultdict[Kind | None, list[Finding]] = defaultdict(list)
-        for finding in summed_up(found):
-            kinds[finding.kind].append(finding)
-        for same in kinds.values():
-            yield from map(self._problem, _limited(same))
+        return map(self._problem, at_most(summed_up(found), lambda it: it.kind, _in_one))
 
     def _problem(self, finding: Finding) -> FoundProblem:
         kind = "" if finding.kind is None else finding.kind.value
         return FoundProblem(kind, finding.in_full, finding.place, finding.arrays, finding.lost)
 
-    def _place(self, node: Node, keys: Keys = (), pointer: str = "") -> Place:
-        return _place(self._snapshots, node, pointer or pointer_to(keys))
+    def _place(self, node: Node, pointer: str = "") -> Place:
+        return _place(self._snapshots, node, pointer)
+
+
+@dataclass(frozen=True)
+class _Variables:
+    """The variables of a group's Dataset, and what they will be to one another."""
+
+    by_name: Mapping[str, PlannedVariable]
+    maker: Lender
+
+    def coordinates(self, attributes: Mapping[str, Any]) -> list[PlannedVariable]:
+        """Return the coordinates, given the group's attributes: those of dimensions first."""
+        named = set(names_in(attributes, "coordinates"))
+        for planned in self.by_name.values():
+            # What is called as a dimension is a coordinate to xarray, however many it has itself.
+            named.update(self._named(planned, "coordinates"), planned.dims)
+        found = [it for it in self.by_name.values() if it.is_coordinate or it.name in named]
+        return sorted(found, key=lambda it: it.dims != (it.name,))
+
+    def roles(self) -> dict[str, list[str]]:
+        """Return what variables are to others, in words, by name."""
+        roles: defaultdict[str, list[str]] = defaultdict(list)
+        for name, planned in self.by_name.items():
+            for key in _BOUNDS:
+                for bounds in self._named(planned, key):
+                    roles[bounds].append(_("cell boundaries of {name!r}").format(name=name))
+            terms = str(self._attribute(planned, "formula_terms") or "").split()
+            for term, word in zip(terms[::2], terms[1::2], strict=False):
+                text = _("term {term!r} of the formula of {name!r}")
+                roles[word].append(text.format(term=term.rstrip(":"), name=name))
+        for name in {name for it in self.by_name.values() for name in self._crs_names(it)}:
+            if (crs := self._crs_called(name)) is not None:
+                roles[name].append(_("stands for the CRS {name}").format(name=crs.name))
+        return roles
+
+    def bounds_of(self, planned: PlannedVariable) -> list[str]:
+        """Return the variables of the cell boundaries of one."""
+        names = (name for key in _BOUNDS for name in self._named(planned, key))
+        return [name for name in names if name in self.by_name]
+
+    def crs_of(self, planned: PlannedVariable, crs: Crs | None) -> FoundCrs | None:
+        """Return the CRS of an array, as it was understood or else as its grid mapping says."""
+        name = next((it for it in self._crs_names(planned) if it in self.by_name), None)
+        if crs is not None:
+            return _found_crs(crs, name)
+        return None if name is None else self._crs_called(name)
+
+    def _crs_names(self, planned: PlannedVariable) -> list[str]:
+        names = self._named(planned, "grid_mapping")
+        roles = [name.removesuffix(":") for name in names if name.endswith(":")]
+        return roles or names[:1]
+
+    def _crs_called(self, name: str) -> FoundCrs | None:
+        """Return the CRS that a CF grid mapping variable says."""
+        for key in ("crs_wkt", "spatial_ref", "grid_mapping_name"):
+            planned = self.by_name.get(name)
+            if planned and isinstance(text := self._attribute(planned, key), str):
+                return _found_crs(Crs(key, text), name)
+        return None
+
+    def _attribute(self, planned: PlannedVariable, key: str) -> Any:
+        """Return an attribute that a variable will have, or None."""
+        if key in planned.rewritten:
+            return planned.rewritten[key]
+        source = planned.source
+        own = self.maker.attributes(source.node) if isinstance(source, Stored) else {}
+        return own[key] if key in own else planned.attributes.get(key)
+
+    def _named(self, planned: PlannedVariable, key: str) -> list[str]:
+        return names_in({key: self._attribute(planned, key)}, key)
 
 
 def _declared_times(planned: PlannedVariable) -> str:
@@ -373,15 +342,8 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
-def _limited(same: list[Finding]) -> Iterable[Finding]:
-    """Return the findings of one kind, what is too many of them as one."""
-    if len(same) <= _MOST_PROBLEMS:
-        return same
-    kept, rest = same[: _MOST_PROBLEMS - 1], same[_MOST_PROBLEMS - 1 :]
-    text = ngettext(
-        "{count} more of this kind. The first: {text}",
-        "{count} more of this kind. The first: {text}",
-        len(rest),
-    ).format(count=len(rest), text=rest[0].in_full)
-    arrays = tuple(dict.fromkeys(path for finding in rest for path in finding.arrays))
-    return [*kept, replace(rest[0], sentence=text, arrays=arrays, lost="")]
+def _in_one(rest: Sequence[Finding]) -> Finding:
+    """Return what is too many of one kind as one."""
+    arrays = dict.fromkeys(path for finding in rest for path in finding.arrays)
+    text = and_others(len(rest), rest[0].in_full)
+    return replace(rest[0], sentence=text, arrays=tuple(arrays), lost="")

@@ -208,10 +208,15 @@ class FoundGroup:
     arrays: tuple[FoundArray, ...] = ()
     coordinates: tuple[FoundCoordinate, ...] = ()
 
+    @property
+    def name(self) -> str:
+        """The last segment of its path, "" of the root."""
+        return self.path.rpartition("/")[2]
 
-@dataclass(frozen=True)
-class FoundStore:
-    """A store, or a group of it with all groups below.
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """What was found in a store, and what an open makes of it: it prints as text.
 
     Attributes
     ----------
@@ -242,6 +247,20 @@ class FoundStore:
     def to_dict(self) -> dict[str, JsonValue]:
         """Return it as JSON values, as ``explanation.schema.json`` in this package describes them."""
         return {"version": VERSION, **as_json(self)}
+
+    # What draws it, and rich with it, is imported when it is drawn.
+
+    def __repr__(self) -> str:
+        """Return what matters of it as text."""
+        from zarr_xgroup.report.terminal import as_text, explanation_lines
+
+        return as_text(lambda console: explanation_lines(console, self, is_text=True))
+
+    def _repr_html_(self) -> str:
+        """Return it as notebooks show it: its page, in a frame."""
+        from zarr_xgroup.report.page import framed
+
+        return framed(self, repr(self))
 
 
 def as_json(value: Any) -> Any:

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 from zarr_xgroup.findings import Kind
 from zarr_xgroup.report.explanation import (
+    Explanation,
     FoundArray,
     FoundGroup,
     FoundProblem,
     FoundReference,
-    FoundStore,
 )
 
-T = TypeVar("T")
+T = TypeVar("T", FoundArray, FoundGroup)
 
 #: How many rows of arrays, and of groups, a group shows.
 _MOST_ROWS = 12
@@ -47,145 +48,123 @@ class ArrayRow:
 
 @dataclass(frozen=True)
 class GroupRow:
-    """A group, and the groups beside it that are like it.
+    """What is shown in a group.
 
     Attributes
     ----------
-    group : FoundGroup
-        The group.
     arrays : tuple of ArrayRow
         Its arrays.
-    groups : tuple of GroupRow
-        The groups in it.
-    references : tuple of FoundReference
-        Those that are written in the group itself.
-    problems : tuple of int
-        The numbers of the problems that concern the group itself, from 1.
-    alike : tuple of str
-        The names of the groups beside it that hold the same, with other sizes perhaps.
+    groups : tuple of tuple of FoundGroup
+        The groups in it, those that hold the same, with other sizes perhaps, together.
     hidden_arrays, hidden_groups : int
         How many more there are in it.
     """
 
-    group: FoundGroup
-    arrays: tuple[ArrayRow, ...] = ()
-    groups: tuple[GroupRow, ...] = ()
-    references: tuple[FoundReference, ...] = ()
-    problems: tuple[int, ...] = ()
-    alike: tuple[str, ...] = ()
-    hidden_arrays: int = 0
-    hidden_groups: int = 0
+    arrays: tuple[ArrayRow, ...]
+    groups: tuple[tuple[FoundGroup, ...], ...]
+    hidden_arrays: int
+    hidden_groups: int
 
 
-def fold(found: FoundStore, *, is_whole: bool = False) -> GroupRow | None:
-    """Return the group that was explained with all that is in it; None if there is none.
+class Folding:
+    """An explanation folded: what is in a group is arranged when it is asked for.
 
     Parameters
     ----------
-    found : FoundStore
+    found : Explanation
         What was found.
     is_whole : bool
         Whether nothing is to be folded.
+
+    Attributes
+    ----------
+    references : mapping of str to list of FoundReference
+        The references that are written in a node or followed for it, by its path.
+    numbers : mapping of str to list of int
+        The numbers of the problems that concern a node, from 1, by its path.
     """
-    folding = _Folding(found, is_whole=is_whole)
-    return folding.rows[found.groups[0].path] if found.groups else None
 
-
-def likeness(found: FoundStore) -> list[int]:
-    """Return a number for each group, in their order: the same for groups that are alike."""
-    folding = _Folding(found, is_whole=True)
-    return [folding.signatures[group.path] for group in found.groups]
-
-
-class _Folding:
-    """What is known of groups, after that of the groups in them."""
-
-    def __init__(self, found: FoundStore, *, is_whole: bool) -> None:
-        self.rows: dict[str, GroupRow] = {}
+    def __init__(self, found: Explanation, *, is_whole: bool = False) -> None:
+        self._groups = found.groups
+        self._problems = found.problems
         self._is_whole = is_whole
         self._children: defaultdict[str, list[FoundGroup]] = defaultdict(list)
         for group in found.groups[1:]:
-            self._children[group.path.rpartition("/")[0] or "/"].append(group)
-        self._references: defaultdict[str, list[FoundReference]] = defaultdict(list)
+            self._children[_parent(group.path)].append(group)
+        self.references: defaultdict[str, list[FoundReference]] = defaultdict(list)
         for reference in found.references:
             for path in dict.fromkeys((reference.source.node, *reference.arrays)):
-                self._references[path].append(reference)
-        self._numbers: defaultdict[str, list[int]] = defaultdict(list)
+                self.references[path].append(reference)
+        self.numbers: defaultdict[str, list[int]] = defaultdict(list)
         for number, problem in enumerate(found.problems, 1):
             if problem.kind == Kind.NO_PRINCIPAL.value:
                 continue  # that is no problem of an array, and may concern all
             for path in dict.fromkeys((_node_of(problem), *problem.arrays)):
-                self._numbers[path].append(number)
-        self._problems = found.problems
+                self.numbers[path].append(number)
         self._wrong: set[str] = set()
-        self._numbered: dict[Hashable, int] = {}
-        self.signatures: dict[str, int] = {}
-        # Children before their parents: however deep a store is, nothing here calls itself.
-        for group in reversed(found.groups):
-            self._add(group)
+        for path in self.numbers:
+            while path not in self._wrong and path:
+                self._wrong.add(path)
+                path = _parent(path) if path != "/" else ""
 
-    def _add(self, group: FoundGroup) -> None:
-        """Fold a group, the groups in which are folded."""
-        children = self._children[group.path]
-        if (
-            self._numbers[group.path]
-            or any(self._numbers[array.path] for array in group.arrays)
-            or any(child.path in self._wrong for child in children)
-        ):
-            self._wrong.add(group.path)
-        # A number stands for the signature, which holds those of the groups in it.
-        self.signatures[group.path] = self._numbered.setdefault(
-            self._signature(group), len(self._numbered)
-        )
-        self.rows[group.path] = self._row(group, children)
-
-    def _row(self, group: FoundGroup, children: Sequence[FoundGroup]) -> GroupRow:
+    def row(self, group: FoundGroup) -> GroupRow:
+        """Return what is shown in a group."""
+        children = self._children.get(group.path, [])
         arrays = self._folded(group.arrays, self._row_of)
-        shown = self._most(arrays, [bool(self._numbers[same[0].path]) for same in arrays])
-        groups = self._folded(children, lambda it: self.signatures[it.path])
-        opened = self._most(groups, [same[0].path in self._wrong for same in groups])
+        shown = self._most(arrays)
+        groups = self._folded(children, lambda it: self._likeness[it.path])
+        opened = self._most(groups)
         return GroupRow(
-            group,
             tuple(map(self._array_row, shown)),
-            tuple(map(self._group_row, opened)),
-            tuple(self._references[group.path]),
-            tuple(self._numbers[group.path]),
+            tuple(map(tuple, opened)),
             hidden_arrays=len(group.arrays) - sum(map(len, shown)),
             hidden_groups=len(children) - sum(map(len, opened)),
         )
 
+    def likeness(self) -> list[int]:
+        """Return a number for each group, in their order: the same for groups that are alike."""
+        return [self._likeness[group.path] for group in self._groups]
+
+    @cached_property
+    def _likeness(self) -> dict[str, int]:
+        """The numbers of groups by path: one stands for what a group has in common with others."""
+        numbered: dict[Hashable, int] = {}
+        likeness: dict[str, int] = {}
+        # Children before their parents: however deep a store is, nothing here calls itself.
+        for group in reversed(self._groups):
+            below = self._children.get(group.path, ())
+            inside = tuple((child.name, likeness[child.path]) for child in below)
+            signature = (self._signature(group), inside)
+            likeness[group.path] = numbered.setdefault(signature, len(numbered))
+        return likeness
+
     def _array_row(self, alike: Sequence[FoundArray]) -> ArrayRow:
         path = alike[0].path
-        return ArrayRow(tuple(alike), tuple(self._references[path]), tuple(self._numbers[path]))
-
-    def _group_row(self, alike: Sequence[FoundGroup]) -> GroupRow:
-        names = tuple(map(_name, alike[1:]))
-        return replace(self.rows[alike[0].path], alike=names)
+        return ArrayRow(
+            tuple(alike), tuple(self.references.get(path, ())), tuple(self.numbers.get(path, ()))
+        )
 
     def _folded(self, items: Sequence[T], signature: Callable[[T], Hashable]) -> list[list[T]]:
         """Return items, those that are alike together, in the order of the first of each."""
-        if self._is_whole:
+        if self._is_whole or len(items) == 1:
             return [[item] for item in items]
         alike: defaultdict[Hashable, list[T]] = defaultdict(list)
         for item in items:
             alike[signature(item)].append(item)
         return list(alike.values())
 
-    def _most(self, rows: Sequence[T], are_wrong: Sequence[bool]) -> list[T]:
+    def _most(self, rows: Sequence[list[T]]) -> list[list[T]]:
         """Return as many rows as are shown, rather those with problems, in their order."""
         if self._is_whole or len(rows) <= _MOST_ROWS:
             return list(rows)
-        first = sorted(range(len(rows)), key=lambda number: not are_wrong[number])
+        first = sorted(range(len(rows)), key=lambda number: rows[number][0].path not in self._wrong)
         return [rows[number] for number in sorted(first[:_MOST_ROWS])]
 
     def _signature(self, group: FoundGroup) -> Hashable:
-        """Return what groups that are alike have in common."""
+        """Return what groups that are alike have in common, but for the groups in them."""
         return (
             tuple((it.name, it.dims, self._facts(it)) for it in group.arrays),
             tuple((it.name, it.dims, it.kind) for it in group.coordinates),
-            tuple(
-                (_name(child), self.signatures[child.path]) for child in self._children[group.path]
-            ),
             self._kinds(group.path),
         )
 
@@ -193,15 +172,15 @@ class _Folding:
         """Return what arrays of a group have in common that are one row."""
         # What is to know of coordinates is told of the arrays that have them.
         sizes = () if array.is_coordinate else (array.shape, array.dtype)
-        places = frozenset(it.leads_to for it in self._references[array.path])
-        return (sizes, self._facts(array), places, tuple(self._numbers[array.path]))
+        places = frozenset(it.leads_to for it in self.references.get(array.path, ()))
+        return (sizes, self._facts(array), places, tuple(self.numbers.get(array.path, ())))
 
     def _facts(self, array: FoundArray) -> Hashable:
         """Return what arrays that are alike have in common, but for shape and type."""
         own = [it.name for it in array.conventions if it.declared_in == array.path]
         references = frozenset(
             (it.source.pointer, it.by_fallback, it.target if it.leads_to is None else "")
-            for it in self._references[array.path]
+            for it in self.references.get(array.path, ())
         )
         if array.is_coordinate:
             return (*own, references, self._kinds(array.path), array.times)
@@ -211,7 +190,9 @@ class _Folding:
 
     def _kinds(self, path: str) -> Hashable:
         """Return what kinds of problems a node has."""
-        problems = (self._problems[number - 1] for number in self._numbers[path])
+        if path not in self.numbers:
+            return ()
+        problems = (self._problems[number - 1] for number in self.numbers[path])
         return frozenset((it.kind, it.lost, it.place and it.place.pointer) for it in problems)
 
 
@@ -221,5 +202,5 @@ def _node_of(problem: FoundProblem) -> str:
     return "" if place is None or place.store is not None else place.node
 
 
-def _name(group: FoundGroup) -> str:
-    return group.path.rpartition("/")[2]
+def _parent(path: str) -> str:
+    return path.rpartition("/")[0] or "/"

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from zarr_xgroup.findings import Finding, Place
-from zarr_xgroup.i18n import _, ngettext
+from zarr_xgroup.findings import Finding, Place, and_more
+from zarr_xgroup.i18n import _
 from zarr_xgroup.redaction import printable
 
 #: What is escaped in a message, and in a property such as ``file``.
@@ -34,8 +34,7 @@ def _text(mistake: Finding) -> str:
         place=mistake.place, text=mistake.text, remedy=mistake.remedy
     )
     if others := len({*mistake.places, mistake.place}) - 1:
-        more = ngettext("and {count} more place", "and {count} more places", others)
-        text = f"{text} ({more.format(count=others)})"
+        text = f"{text} ({and_more(others)})"
     return text
 
 

@@ -16,8 +16,8 @@ from string import Template
 
 from zarr_xgroup.i18n import _, language, ngettext
 from zarr_xgroup.redaction import printable
-from zarr_xgroup.report.explanation import FoundStore, JsonValue
-from zarr_xgroup.report.folding import likeness
+from zarr_xgroup.report.explanation import Explanation, JsonValue
+from zarr_xgroup.report.folding import Folding
 
 #: For how many numbers a text in the plural says which form they take; rules repeat each 100.
 _NUMBERS = 200
@@ -43,12 +43,12 @@ if (!window.zarrXgroup) addEventListener("message", window.zarrXgroup = ({ sourc
 </script>"""
 
 
-def framed(found: FoundStore, text: str) -> str:
+def framed(found: Explanation, text: str) -> str:
     """Return the page of an explanation in a frame, as a notebook shows it.
 
     Parameters
     ----------
-    found : FoundStore
+    found : Explanation
         What was found.
     text : str
         The same as text: what shows where frames or scripts do not, or if the page is too large.
@@ -62,12 +62,12 @@ def framed(found: FoundStore, text: str) -> str:
     return f"<pre>{html.escape(text)}\n\n{html.escape(hint)}</pre>"
 
 
-def page(found: FoundStore) -> str:
+def page(found: Explanation) -> str:
     """Return an explanation as an HTML page, in the user's language.
 
     Parameters
     ----------
-    found : FoundStore
+    found : Explanation
         What `explain` returned.
 
     Returns
@@ -78,7 +78,7 @@ def page(found: FoundStore) -> str:
     return _page(found, _("This page needs JavaScript, which this browser does not run."))
 
 
-def _page(found: FoundStore, otherwise: str) -> str:
+def _page(found: Explanation, otherwise: str) -> str:
     """Return the page, with a text that shows where its script does not run."""
     style, script = _part("page.css"), _part("page.js")
     texts = _texts()
@@ -99,7 +99,7 @@ def _page(found: FoundStore, otherwise: str) -> str:
         data=_compressed(
             {
                 "explanation": found.to_dict(),
-                "alike": list(likeness(found)),
+                "alike": list(Folding(found).likeness()),
                 "texts": dict(texts),
                 "counts": counts,
             }

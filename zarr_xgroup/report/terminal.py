@@ -12,25 +12,26 @@ import shutil
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import TextIO
 
 from rich.console import Console
 from rich.text import Text
 
-from zarr_xgroup.findings import Finding, Place, listed, shortened
+from zarr_xgroup.findings import Finding, Place, and_more, listed, shortened
 from zarr_xgroup.i18n import _, ngettext
 from zarr_xgroup.redaction import printable
 from zarr_xgroup.report.explanation import (
+    Explanation,
     FoundArray,
     FoundConvention,
     FoundCoordinate,
     FoundCrs,
+    FoundGroup,
     FoundProblem,
     FoundReference,
-    FoundStore,
 )
-from zarr_xgroup.report.folding import ArrayRow, GroupRow, fold
+from zarr_xgroup.report.folding import ArrayRow, Folding
 
 #: The narrowest terminal that has room for two columns.
 TWO_COLUMNS = 80
@@ -222,7 +223,7 @@ def _cut(guides: str, width: int) -> str:
 
 
 def explanation_lines(
-    console: Console, found: FoundStore, *, is_whole: bool = False, is_text: bool = False
+    console: Console, found: Explanation, *, is_whole: bool = False, is_text: bool = False
 ) -> Iterator[Text]:
     """Yield the lines that tell of a store: its tree, what stands beside it, and problems.
 
@@ -230,7 +231,7 @@ def explanation_lines(
     ----------
     console : rich.console.Console
         Where they are drawn.
-    found : FoundStore
+    found : Explanation
         What was found in the store.
     is_whole : bool
         Whether nothing is folded.
@@ -238,70 +239,73 @@ def explanation_lines(
         Whether they are text that Python prints: of a bounded number of lines, and without a word
         of options that the command has.
     """
-    yield from _Drawing(console, found, is_whole=is_whole, is_text=is_text).lines()
-
-
-class _Drawing:
-    """Draws what was found in a store."""
-
-    def __init__(
-        self, console: Console, found: FoundStore, *, is_whole: bool, is_text: bool
-    ) -> None:
-        self._console = console
-        self._found = found
-        self._is_whole = is_whole
-        self._most_lines = _LINES_OF_TEXT if is_text else None
-        self._option = "" if is_text else " (--all)"
-        self._guides = _Guides.of(console)
-
-    def lines(self) -> Iterator[Text]:
-        """Yield all lines."""
-        yield from self._wrapped(self._heading())
+    option = "" if is_text else " (--all)"
+    drawing = _Drawing(Folding(found, is_whole=is_whole), _Guides.of(console), is_whole, option)
+    yield from wrapped(console, _heading(found, drawing.guides), console.width)
+    yield Text()
+    if found.groups:
+        yield from _limited_tree(console, drawing, found.groups[0], is_text=is_text)
         yield Text()
-        root = fold(self._found, is_whole=self._is_whole)
-        if root is not None:
-            lines = list(_tree_lines(self._console, list(self._rows(root))))
-            yield from lines[: self._most_lines]
-            if more := len(lines[self._most_lines or len(lines) :]):
-                text = ngettext("{count} more line", "{count} more lines", more)
-                yield self._more(text, more)
-            yield Text()
-        yield from self._told()
-        yield from self._wrapped(self._summary())
+    problems = found.problems if is_whole else found.problems[:_MOST_TOLD]
+    for number, problem in enumerate(problems, 1):
+        yield from wrapped(console, _problem(number, problem, is_whole=is_whole), console.width, 4)
+    if more := len(found.problems) - len(problems):
+        yield drawing.more(ngettext("{count} more problem", "{count} more problems", more), more)
+    if problems:
+        yield Text()
+    yield from wrapped(console, _summary(found), console.width)
 
-    def _wrapped(self, text: Text, indent: int = 2) -> list[Text]:
-        return wrapped(self._console, text, self._console.width, indent)
 
-    def _heading(self) -> Text:
-        found = self._found
-        facts = [f"Zarr v{found.zarr_format}"]
-        facts.append(_("consolidated") if found.is_consolidated else _("not consolidated"))
-        dot = f" {self._guides.dot} "
-        return said(found.store, "bold") + said(dot + dot.join(facts), "dim")
+def _limited_tree(
+    console: Console, drawing: _Drawing, root: FoundGroup, *, is_text: bool
+) -> Iterator[Text]:
+    """Yield the lines of the tree; of a text only the first, and nothing is folded but for these."""
+    if not is_text:
+        yield from _tree_lines(console, list(drawing.rows(root)))
+        return
+    rows = list(islice(drawing.rows(root), _LINES_OF_TEXT + 1))
+    lines = list(islice(_tree_lines(console, rows), _LINES_OF_TEXT + 1))
+    yield from lines[:_LINES_OF_TEXT]
+    if len(lines) > _LINES_OF_TEXT:
+        yield said(f"{drawing.guides.ellipsis} {_('and more')}", "dim")
 
-    def _summary(self) -> Text:
-        text = _(
-            "Groups: {groups}. Arrays: {arrays}. References: {references}. Problems: {problems}."
-        )
-        counts = {
-            "groups": len(self._found.groups),
-            "arrays": sum(len(group.arrays) for group in self._found.groups),
-            "references": len(self._found.references),
-            "problems": len(self._found.problems),
-        }
-        return said(text.format(**counts), "dim")
 
-    def _more(self, text: str, count: int) -> Text:
+def _heading(found: Explanation, guides: _Guides) -> Text:
+    facts = [f"Zarr v{found.zarr_format}"]
+    facts.append(_("consolidated") if found.is_consolidated else _("not consolidated"))
+    dot = f" {guides.dot} "
+    return said(found.store, "bold") + said(dot + dot.join(facts), "dim")
+
+
+def _summary(found: Explanation) -> Text:
+    text = _("Groups: {groups}. Arrays: {arrays}. References: {references}. Problems: {problems}.")
+    counts = {
+        "groups": len(found.groups),
+        "arrays": sum(len(group.arrays) for group in found.groups),
+        "references": len(found.references),
+        "problems": len(found.problems),
+    }
+    return said(text.format(**counts), "dim")
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    """How the tree of a store is drawn."""
+
+    folding: Folding
+    guides: _Guides
+    is_whole: bool
+    option: str
+
+    def more(self, text: str, count: int) -> Text:
         """Return the line that says how much more there is."""
-        return said(f"{self._guides.ellipsis} {text.format(count=count)}{self._option}", "dim")
+        return said(f"{self.guides.ellipsis} {text.format(count=count)}{self.option}", "dim")
 
-    # The tree.
-
-    def _rows(self, root: GroupRow) -> Iterator[_Row]:
+    def rows(self, root: FoundGroup) -> Iterator[_Row]:
         """Yield the rows of the tree from the top to the bottom."""
-        guides = self._guides
-        pending: list[tuple[GroupRow | None, _Row, str, str]] = [
-            (root, self._of_group(root, root.group.path), "", "")
+        guides = self.guides
+        pending: list[tuple[FoundGroup | None, _Row, str, str]] = [
+            (root, self._of_group((root,), root.path), "", "")
         ]
         while pending:
             group, row, first, rest = pending.pop()
@@ -311,36 +315,37 @@ class _Drawing:
                 branch, down = (guides.branch, guides.down) if number else (guides.last, "    ")
                 pending.append((below, item, rest + branch, rest + down))
 
-    def _inside(self, group: GroupRow) -> list[tuple[GroupRow | None, _Row]]:
+    def _inside(self, group: FoundGroup) -> list[tuple[FoundGroup | None, _Row]]:
         """Return what is in a group: its arrays, and the groups in it."""
-        inside: list[tuple[GroupRow | None, _Row]] = []
+        row = self.folding.row(group)
+        inside: list[tuple[FoundGroup | None, _Row]] = []
         # A CRS is told of the arrays that have it.
-        systems = {it.crs.variable for it in group.group.arrays if it.crs is not None}
-        known = {it.name: it for it in group.group.coordinates if it.name not in systems}
+        systems = {it.crs.variable for it in group.arrays if it.crs is not None}
+        known = {it.name: it for it in group.coordinates if it.name not in systems}
         above: set[str] = set()
-        for array in group.arrays:
+        for array in row.arrays:
             inside.append((None, self._of_array(array, known, above)))
             if not array.arrays[0].is_coordinate:
                 above.update(array.arrays[0].coordinates)
-        if more := group.hidden_arrays:
+        if more := row.hidden_arrays:
             text = ngettext("{count} more array", "{count} more arrays", more)
-            inside.append((None, _Row(self._more(text, more))))
-        for below in group.groups:
-            name = below.group.path.rpartition("/")[2]
-            inside.append((below, self._of_group(below, name)))
-        if more := group.hidden_groups:
+            inside.append((None, _Row(self.more(text, more))))
+        for alike in row.groups:
+            inside.append((alike[0], self._of_group(alike, alike[0].name)))
+        if more := row.hidden_groups:
             text = ngettext("{count} more group", "{count} more groups", more)
-            inside.append((None, _Row(self._more(text, more))))
+            inside.append((None, _Row(self.more(text, more))))
         return inside
 
-    def _of_group(self, row: GroupRow, name: str) -> _Row:
+    def _of_group(self, alike: Sequence[FoundGroup], name: str) -> _Row:
+        """Return the row of a group, which names those that are like it."""
         texts = []
-        if row.alike:
-            count = len(row.alike)
-            text = ngettext("{count} group like it: ", "{count} groups like it: ", count)
-            texts.append(said(text.format(count=count), "dim") + _names(row.alike))
-        texts += self._references(row.references, (), row.problems)
-        texts += self._numbers(row.problems)
+        if others := [it.name for it in alike[1:]]:
+            text = ngettext("{count} group like it: ", "{count} groups like it: ", len(others))
+            texts.append(said(text.format(count=len(others)), "dim") + _names(others))
+        references = self.folding.references.get(alike[0].path, ())
+        numbers = self.folding.numbers.get(alike[0].path, ())
+        texts += [*self._references(references, (), numbers), *self._numbers(numbers)]
         return _Row(said(name, "bold blue", longest=_LONGEST_NAME), texts)
 
     def _of_array(
@@ -350,63 +355,16 @@ class _Drawing:
         label = _names([it.name for it in row.arrays], "" if array.is_coordinate else "bold")
         if len({(it.dims, it.shape, it.dtype) for it in row.arrays}) == 1:
             label += said(f" ({_sizes(array)}) ") + said(array.dtype, "dim")
-        origins = {known[name].origin for name in array.coordinates if name in known}
+        coordinates = [known[name] for name in array.coordinates if name in known]
+        origins = {it.origin for it in coordinates}
         texts = [
-            *self._about(array),
-            *self._coordinates(array, known, above),
-            *self._missing(array),
+            *_about(array, self.guides),
+            *([] if array.is_coordinate else _coordinates(coordinates, above, self.guides)),
+            *_missing(array),
             *self._references(row.references, origins, row.problems),
             *self._numbers(row.problems),
         ]
         return _Row(label, texts)
-
-    def _about(self, array: FoundArray) -> Iterator[Text]:
-        """Yield what an array is, which conventions it follows, and its CRS."""
-        facts = [said(_("coordinate"), "dim")] if array.is_coordinate else []
-        declared: defaultdict[str | None, list[FoundConvention]] = defaultdict(list)
-        for convention in array.conventions:
-            declared[convention.declared_in].append(convention)
-        facts += [_conventions(names, path, array) for path, names in declared.items()]
-        facts += [] if array.crs is None else [_crs(array.crs)]
-        facts += [said(array.times)] if array.times else []
-        if facts:
-            yield said(f" {self._guides.dot} ").join(facts)
-
-    def _coordinates(
-        self, array: FoundArray, known: Mapping[str, FoundCoordinate], above: Collection[str]
-    ) -> Iterator[Text]:
-        """Yield the coordinates of an array; those of arrays above it are only named."""
-        names = [name for name in array.coordinates if name in known]
-        if array.is_coordinate:
-            return
-        new = [known[name] for name in names if name not in above]
-        for coordinate in new:
-            if coordinate.kind != "own":
-                yield self._coordinate(coordinate)
-        for text, named in (
-            (_("in the group: {names}"), [it.name for it in new if it.kind == "own"]),
-            (_("as above: {names}"), [name for name in names if name in above]),
-        ):
-            if named:
-                yield said(text.format(names=", ".join(named)), "dim")
-
-    def _missing(self, array: FoundArray) -> Iterator[Text]:
-        if array.missing:
-            text = _("no coordinate along {names}").format(names=", ".join(array.missing))
-            yield said(text, "yellow")
-
-    def _coordinate(self, coordinate: FoundCoordinate) -> Text:
-        style = _KIND_STYLES.get(coordinate.kind, "")
-        facts = [said(coordinate.text)] if coordinate.text else []
-        if coordinate.origin is not None:
-            origin = said(str(coordinate.origin), style)
-            facts.insert(0, said(f"{self._guides.arrow} ", "dim") + origin)
-        if coordinate.bounds is not None:
-            text = _("bounds {name}").format(name=coordinate.bounds)
-            facts.append(said(text, "dim"))
-        name = said(coordinate.name, style, longest=_LONGEST_NAME)
-        dims = said(f" ({', '.join(coordinate.dims)}) " if coordinate.dims else " ", "dim")
-        return name + dims + said(", ", "dim").join(facts or [said(coordinate.kind)])
 
     def _references(
         self,
@@ -416,55 +374,92 @@ class _Drawing:
     ) -> Iterator[Text]:
         """Yield references, but for those that lead straight to where a coordinate is stored."""
         for it in references:
-            is_straight = it.leads_to is not None and not it.by_fallback
-            if is_straight and it.leads_to in origins and not self._is_whole:
-                continue
-            text = said(_("refers to "), "dim") + said(it.target, "" if it.leads_to else "red")
-            if it.leads_to is not None and it.target != str(it.leads_to):
-                text += said(f" {self._guides.to} ", "dim")
-                text += said(str(it.leads_to), "yellow" if it.by_fallback else "cyan")
-            # What is wrong is told among the problems.
-            if it.text and (self._is_whole or not problems):
-                text += said(f": {it.text}")
-            yield text
+            is_straight = it.leads_to in origins and not it.by_fallback
+            if it.leads_to is None or not is_straight or self.is_whole:
+                text = _reference(it, self.guides)
+                # What is wrong is told among the problems.
+                if it.text and (self.is_whole or not problems):
+                    text += said(f": {it.text}")
+                yield text
 
     def _numbers(self, numbers: Sequence[int]) -> Iterator[Text]:
         """Yield where problems are told."""
-        shown = [number for number in numbers if self._is_whole or number <= _MOST_TOLD]
+        shown = [number for number in numbers if self.is_whole or number <= _MOST_TOLD]
         if shown:
             names = ", ".join(f"[{number}]" for number in shown)
             yield said(_("see {names} below").format(names=names), "red")
         elif numbers:
             text = ngettext("{count} problem", "{count} problems", len(numbers))
-            yield said(f"{text.format(count=len(numbers))}{self._option}", "red")
+            yield said(f"{text.format(count=len(numbers))}{self.option}", "red")
 
-    # Problems.
 
-    def _told(self) -> Iterator[Text]:
-        """Yield the problems, by number."""
-        problems = self._found.problems
-        shown = problems if self._is_whole else problems[:_MOST_TOLD]
-        for number, problem in enumerate(shown, 1):
-            yield from self._wrapped(self._problem(number, problem), 4)
-        if more := len(problems) - len(shown):
-            yield self._more(ngettext("{count} more problem", "{count} more problems", more), more)
-        if shown:
-            yield Text()
+def _about(array: FoundArray, guides: _Guides) -> Iterator[Text]:
+    """Yield what an array is, which conventions it follows, and its CRS."""
+    facts = [said(_("coordinate"), "dim")] if array.is_coordinate else []
+    declared: defaultdict[str | None, list[FoundConvention]] = defaultdict(list)
+    for convention in array.conventions:
+        declared[convention.declared_in].append(convention)
+    facts += [_conventions(names, path, array) for path, names in declared.items()]
+    facts += [] if array.crs is None else [_crs(array.crs)]
+    facts += [said(array.times)] if array.times else []
+    if facts:
+        yield said(f" {guides.dot} ").join(facts)
 
-    def _problem(self, number: int, problem: FoundProblem) -> Text:
-        text = said(f"[{number}] ", "red") + said(_told_kind(problem.kind), "bold")
-        if problem.text:
-            longest = None if self._is_whole else _LONGEST_PROBLEM
-            text += said(": ") + said(problem.text, longest=longest)
-        if problem.lost:
-            lost = _("Opened without {what}").format(what=problem.lost)
-            text += said(f". {lost}")
-        nodes = problem.arrays or (() if problem.place is None else (str(problem.place),))
-        # The text about undeclared arrays names some of them, shortened if they are long.
-        is_about_undeclared = problem.kind == "no principal convention" and problem.text
-        if nodes and printable(nodes[0]) not in problem.text and not is_about_undeclared:
-            text += said(" (") + _names(nodes, "dim") + said(")")
-        return text
+
+def _coordinates(
+    coordinates: Sequence[FoundCoordinate], above: Collection[str], guides: _Guides
+) -> Iterator[Text]:
+    """Yield the coordinates of an array; those of arrays above it are only named."""
+    new = [it for it in coordinates if it.name not in above]
+    yield from (_coordinate(it, guides) for it in new if it.kind != "own")
+    if own := [it.name for it in new if it.kind == "own"]:
+        yield said(_("in the group: {names}").format(names=", ".join(own)), "dim")
+    if again := [it.name for it in coordinates if it.name in above]:
+        yield said(_("as above: {names}").format(names=", ".join(again)), "dim")
+
+
+def _coordinate(coordinate: FoundCoordinate, guides: _Guides) -> Text:
+    style = _KIND_STYLES.get(coordinate.kind, "")
+    facts = [said(coordinate.text)] if coordinate.text else []
+    if coordinate.origin is not None:
+        origin = said(str(coordinate.origin), style)
+        facts.insert(0, said(f"{guides.arrow} ", "dim") + origin)
+    if coordinate.bounds is not None:
+        text = _("bounds {name}").format(name=coordinate.bounds)
+        facts.append(said(text, "dim"))
+    name = said(coordinate.name, style, longest=_LONGEST_NAME)
+    dims = said(f" ({', '.join(coordinate.dims)}) " if coordinate.dims else " ", "dim")
+    return name + dims + said(", ", "dim").join(facts or [said(coordinate.kind)])
+
+
+def _missing(array: FoundArray) -> Iterator[Text]:
+    if array.missing:
+        text = _("no coordinate along {names}").format(names=", ".join(array.missing))
+        yield said(text, "yellow")
+
+
+def _reference(found: FoundReference, guides: _Guides) -> Text:
+    text = said(_("refers to "), "dim") + said(found.target, "" if found.leads_to else "red")
+    if found.leads_to is not None and found.target != str(found.leads_to):
+        text += said(f" {guides.to} ", "dim")
+        text += said(str(found.leads_to), "yellow" if found.by_fallback else "cyan")
+    return text
+
+
+def _problem(number: int, problem: FoundProblem, *, is_whole: bool) -> Text:
+    text = said(f"[{number}] ", "red") + said(_told_kind(problem.kind), "bold")
+    if problem.text:
+        longest = None if is_whole else _LONGEST_PROBLEM
+        text += said(": ") + said(problem.text, longest=longest)
+    if problem.lost:
+        lost = _("Opened without {what}").format(what=problem.lost)
+        text += said(f". {lost}")
+    nodes = problem.arrays or (() if problem.place is None else (str(problem.place),))
+    # The text about undeclared arrays names some of them, shortened if they are long.
+    is_about_undeclared = problem.kind == "no principal convention" and problem.text
+    if nodes and printable(nodes[0]) not in problem.text and not is_about_undeclared:
+        text += said(" (") + _names(nodes, "dim") + said(")")
+    return text
 
 
 def _sizes(array: FoundArray) -> str:
@@ -551,8 +546,7 @@ def _places(mistake: Finding, *, is_whole: bool) -> Iterator[Text]:
         before = said(" " * severity.cell_len) if number else severity
         yield before + said(str(place), "cyan")
     if more := len(places) - len(shown):
-        text = ngettext("and {count} more place", "and {count} more places", more)
-        yield said(" " * severity.cell_len) + said(text.format(count=more), "dim")
+        yield said(" " * severity.cell_len) + said(and_more(more), "dim")
 
 
 def _mistake(mistake: Finding) -> Iterator[Text]:

@@ -1,8 +1,8 @@
 """Explanations made by hand, to be drawn."""
 
 from zarr_xgroup.findings import Place
-from zarr_xgroup.report.explaining import Explanation
 from zarr_xgroup.report.explanation import (
+    Explanation,
     FoundArray,
     FoundConvention,
     FoundCoordinate,

@@ -25,7 +25,7 @@ from zarr_xgroup import (
 )
 from zarr_xgroup.redaction import printable
 from zarr_xgroup.report.checking import Verdict
-from zarr_xgroup.report.explaining import Explanation
+from zarr_xgroup.report.explanation import Explanation
 from zarr_xgroup.report.github import workflow_commands
 from zarr_xgroup.report.page import page
 from zarr_xgroup.report.terminal import (

@@ -20,7 +20,7 @@ import zarr_xgroup
 from zarr_xgroup.backend import OpenOptions
 
 #: The modules that others may import; their `__all__` is the public API.
-PUBLIC = ("zarr_xgroup", "zarr_xgroup.conventions")
+PUBLIC = ("zarr_xgroup", "zarr_xgroup.conventions", "zarr_xgroup.report")
 
 HERE = Path(__file__).parent
 SNAPSHOT = HERE / "public_api.txt"

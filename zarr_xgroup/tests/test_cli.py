@@ -24,7 +24,7 @@ from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding, Place
 from zarr_xgroup.report import bar
 from zarr_xgroup.report.checking import Verdict
-from zarr_xgroup.report.explaining import Explanation
+from zarr_xgroup.report.explanation import Explanation
 from zarr_xgroup.report.github import workflow_commands
 from zarr_xgroup.report.page import page as made
 from zarr_xgroup.storage.tally import tallied
@@ -249,7 +249,7 @@ def test_workflow_commands_name_the_file_and_escape_the_rest(store: str) -> None
         (
             f"::warning file={store}/a%2Cb%3Ac%25\\nd,"
             "title=cs/unique-abbreviations (cs 0.1%2C Axes%3A abbreviation%2C unit)"
-            "::/a,b:c%25\\nd: 100 %25\\n::stop-commands::x. Instead:  (and 1 more place)"
+            "::/a,b:c%25\\nd: 100 %25\\n::stop-commands::x. Instead:  (and 1 more)"
         ),
     ]
 

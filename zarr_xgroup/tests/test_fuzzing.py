@@ -18,8 +18,7 @@ import zarr_xgroup.report.explaining
 import zarr_xgroup.report.terminal
 from zarr_xgroup import XGroupStoreError
 from zarr_xgroup.backend import XGroupBackendEntrypoint
-from zarr_xgroup.report.explaining import Explanation
-from zarr_xgroup.report.explanation import FoundProblem
+from zarr_xgroup.report.explanation import Explanation, FoundProblem
 from zarr_xgroup.tests.builders import OPENS_GROUPS, declaring, memory_store, oracle
 from zarr_xgroup.tests.documents import array, group
 from zarr_xgroup.tests.fuzzing import differences, violations

@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 from zarr_xgroup import explain
-from zarr_xgroup.report.explaining import Explanation
+from zarr_xgroup.report.explanation import Explanation
 from zarr_xgroup.tests.builders import (
     HAS_INDEX_OPTION,
     Array,

@@ -918,7 +918,7 @@ def test_the_same_in_many_arrays_is_one_mistake(tmp_path: Path) -> None:
     assert [place.node for place in told.places] == [f"/{name}" for name in sorted(documents)]
     assert len(repr(verdict)) < 1000
     assert "       /a0001#/attributes/uom/ucum/unit\n       /a0002" in repr(verdict)
-    assert "and 997 more places" in repr(verdict)
+    assert "and 997 more" in repr(verdict)
 
 
 def test_of_one_rule_there_are_200_mistakes() -> None:
@@ -928,7 +928,7 @@ def test_of_one_rule_there_are_200_mistakes() -> None:
     ]
     told = list(limited(merged(many)))
     assert len(told) == 200
-    assert told[-1].text == "800 more by this rule. The first: text 199"
+    assert told[-1].text == "800 more of this kind. The first: text 199"
     assert len(told[-1].places) == 800
 
 

@@ -17,13 +17,12 @@ import zarr_xgroup
 from zarr_xgroup import XGroupGroupError, XGroupStoreNotFoundError, explain
 from zarr_xgroup.findings import Kind, Place
 from zarr_xgroup.report import explanation as values
-from zarr_xgroup.report.explaining import Explanation
 from zarr_xgroup.report.explanation import (
+    Explanation,
     FoundArray,
     FoundCoordinate,
     FoundGroup,
     FoundReference,
-    FoundStore,
 )
 from zarr_xgroup.tests.builders import (
     Array,
@@ -456,7 +455,7 @@ def records() -> list[type]:
 
 @pytest.mark.parametrize("record", records(), ids=lambda record: record.__name__)
 def test_the_schema_has_the_members_of_the_values(record: type) -> None:
-    is_top = record is FoundStore
+    is_top = record is Explanation
     described = SCHEMA if is_top else SCHEMA["$defs"][record.__name__]
     names = [field.name for field in fields(record)]
     assert list(described["properties"]) == (["version", *names] if is_top else names)

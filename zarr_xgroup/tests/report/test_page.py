@@ -18,8 +18,7 @@ import pytest
 
 from zarr_xgroup import explain
 from zarr_xgroup.report import page as pages
-from zarr_xgroup.report.explaining import Explanation
-from zarr_xgroup.report.explanation import FoundArray, FoundGroup, FoundProblem
+from zarr_xgroup.report.explanation import Explanation, FoundArray, FoundGroup, FoundProblem
 from zarr_xgroup.report.page import page
 from zarr_xgroup.tests import explanations
 from zarr_xgroup.tests.documents import STORES

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import re
+from collections import Counter
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -16,8 +17,8 @@ from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding, Place
 from zarr_xgroup.redaction import printable
 from zarr_xgroup.report.checking import Verdict
-from zarr_xgroup.report.explaining import Explanation
 from zarr_xgroup.report.explanation import (
+    Explanation,
     FoundArray,
     FoundConvention,
     FoundCoordinate,
@@ -239,6 +240,41 @@ def test_a_tree_can_be_deeper_than_python_calls_functions(monkeypatch: pytest.Mo
     assert max(map(len, lines)) <= 120
 
 
+class CountedArray(FoundArray):
+    """An array that counts how often a member of one is asked for."""
+
+    read: ClassVar[Counter[str]] = Counter()
+
+    def __getattribute__(self, name: str) -> Any:
+        CountedArray.read[name] += 1
+        return super().__getattribute__(name)
+
+
+def counted(path: str, size: int) -> FoundArray:
+    return CountedArray(path, ("x",), (size,), "int8")
+
+
+def test_each_of_many_arrays_is_compared_once() -> None:
+    flat = (FoundGroup("/", tuple(counted(f"/a{n}", n) for n in range(2000))),)
+    groups = (FoundGroup(f"/g{n}", (counted(f"/g{n}/a{n}", n),)) for n in range(2000))
+    for found in (flat, (FoundGroup("/"), *groups)):
+        CountedArray.read.clear()
+        assert "1988 more" in repr(Explanation("many.zarr", "/", 3, False, found))
+        assert CountedArray.read["conventions"] < 2.1 * 2000  # its own, and all
+
+
+def test_only_what_is_shown_is_drawn() -> None:
+    groups = [FoundGroup("/")]
+    for level in range(3000):
+        path = f"{groups[-1].path.rstrip('/')}/g"
+        groups.append(FoundGroup(path, (counted(f"{path}/a", level),)))
+    CountedArray.read.clear()
+    lines = repr(Explanation("deep.zarr", "/", 3, False, tuple(groups))).splitlines()
+    assert len(lines) == 125
+    assert lines[-3] == "… and more"
+    assert CountedArray.read["dtype"] < 300
+
+
 def test_a_store_of_no_groups() -> None:
     assert "Groups: 0." in drawn(Explanation("empty.zarr", "/", 3, False))
 
@@ -373,7 +409,7 @@ def test_a_mistake_says_where_it_is_and_what_to_write_instead() -> None:
         "error: /sea/a0#/attributes/cs",
         "       /sea/a1#/attributes/cs",
         "       /sea/a2#/attributes/cs",
-        "       and 3 more places",
+        "       and 3 more",
         "  dimension 'lon' has no axis",
         "  Instead: an axis 'lon'",
         "  cs/axis-for-every-dimension (cs 0.1, Axes)",
