@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 from zarr_xgroup.conventions import lending
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.declaring import (
+    Convention,
     has_prefixed,
     is_declared_by_array,
     is_declared_by_group,
@@ -50,7 +51,7 @@ class Checkable(Protocol):
         """Tell whether the node or a group that it is in declares a convention."""
 
 
-class ConventionHandler:
+class ConventionHandler(Convention):
     """Base class of the handlers of all conventions, built in or third-party.
 
     A handler says what an array's coordinates are. It neither merges nor names nor warns:
@@ -62,12 +63,8 @@ class ConventionHandler:
     tier : {"principal", "service"}
         A principal convention defines an array's coordinate structure; an array follows at
         most one. Service conventions add to it, any number of them.
-    name : str
-        The convention's name, as arrays declare it (without a trailing colon).
-    uuid : str or None
-        The convention's identifier.
-    repositories : tuple of str
-        ``owner/repository`` of the places that its `schema_url` and `spec_url` point to.
+    name, uuid, repositories, named_by_root, is_declarable
+        What the convention is known by: see `Convention`.
     reads : tuple of str or None
         The attributes of arrays and of groups that it reads: names, and prefixes that end in a
         colon. Arrays of a group that have the same of these are interpreted once. Attributes
@@ -79,25 +76,16 @@ class ConventionHandler:
     follows_names : bool
         Whether names in CF attributes lead to the groups above. Another principal convention goes first,
         and has its references followed in this way.
-    named_by_root : str or None
-        What it is called in ``conventions`` of a store's root (NZ-1.0), as a regular expression.
-    is_declarable : bool
-        Whether stores can declare it; else it is only assumed (``assume_conventions``).
     resolver : BoundResolver
         References and lazy variables, for `get_variables`; bound while an open runs, and by
         `BoundResolver.of(array, root)` outside of one.
     """
 
     tier: ClassVar[Literal["principal", "service"]]
-    name: ClassVar[str]
-    uuid: ClassVar[str | None] = None
-    repositories: ClassVar[tuple[str, ...]] = ()
     reads: ClassVar[tuple[str, ...] | None] = None
     implies: ClassVar[tuple[str, ...]] = ()
     gives_way: ClassVar[bool] = False
     follows_names: ClassVar[bool] = False
-    named_by_root: ClassVar[str | None] = None
-    is_declarable: ClassVar[bool] = True
     resolver: lending.BoundResolver
 
     @classmethod

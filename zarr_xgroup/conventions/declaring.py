@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from operator import methodcaller
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY, ArrayView
 from zarr_xgroup.metadata.nodes import OBJECT, Node
@@ -24,28 +24,28 @@ _NAMING = ("conventions", "Conventions")
 _NZ = "nz-1.0"
 
 
-class Convention(Protocol):
-    """What a convention is known by: see `ConventionHandler`."""
+class Convention:
+    """What a convention is known by.
 
-    @property
-    def name(self) -> str:
-        """What it is called."""
+    Attributes
+    ----------
+    name : str
+        The convention's name, as arrays declare it (without a trailing colon).
+    uuid : str or None
+        The convention's identifier.
+    repositories : tuple of str
+        ``owner/repository`` of the places that its `schema_url` and `spec_url` point to.
+    named_by_root : str or None
+        What it is called in ``conventions`` of a store's root (NZ-1.0), as a regular expression.
+    is_declarable : bool
+        Whether stores can declare it; else it is only assumed (``assume_conventions``).
+    """
 
-    @property
-    def uuid(self) -> str | None:
-        """Its identifier."""
-
-    @property
-    def repositories(self) -> tuple[str, ...]:
-        """``owner/repository`` of its documents."""
-
-    @property
-    def named_by_root(self) -> str | None:
-        """What the root of a store names it, as a regular expression."""
-
-    @property
-    def is_declarable(self) -> bool:
-        """Whether stores can declare it."""
+    name: ClassVar[str]
+    uuid: ClassVar[str | None] = None
+    repositories: ClassVar[tuple[str, ...]] = ()
+    named_by_root: ClassVar[str | None] = None
+    is_declarable: ClassVar[bool] = True
 
 
 def declarations(attributes: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -64,7 +64,7 @@ def declarations(attributes: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from (item for item in items if isinstance(item, OBJECT))
 
 
-def matches(convention: Convention, declaration: Mapping[str, Any]) -> bool:
+def matches(convention: type[Convention], declaration: Mapping[str, Any]) -> bool:
     """Tell whether an item of ``zarr_conventions`` is a convention.
 
     ``uuid`` decides alone where it is given, else ``schema_url``, else ``spec_url`` (of
@@ -83,14 +83,14 @@ def matches(convention: Convention, declaration: Mapping[str, Any]) -> bool:
     return isinstance(name, str) and name.strip().rstrip(":").lower() == convention.name.lower()
 
 
-def is_declared(convention: Convention, attributes: Mapping[str, Any]) -> bool:
+def is_declared(convention: type[Convention], attributes: Mapping[str, Any]) -> bool:
     """Tell whether attributes of a node declare a convention."""
     if CONVENTIONS_KEY not in attributes:
         return False
     return any(matches(convention, item) for item in declarations(attributes))
 
 
-def is_declared_of_store(convention: Convention, attributes: Mapping[str, Any]) -> bool:
+def is_declared_of_store(convention: type[Convention], attributes: Mapping[str, Any]) -> bool:
     """Tell whether attributes of the root declare a convention for the whole store.
 
     They do if they name it beside NZ-1.0. Without that a name declares nothing: most stores that were
@@ -103,12 +103,12 @@ def is_declared_of_store(convention: Convention, attributes: Mapping[str, Any]) 
     return _NZ in names and any(re.fullmatch(convention.named_by_root, name) for name in names)
 
 
-def is_declared_by_array(convention: Convention, array: ArrayView) -> bool:
+def is_declared_by_array(convention: type[Convention], array: ArrayView) -> bool:
     """Tell whether an array itself declares a convention."""
     return is_declared(convention, array.attributes)
 
 
-def is_declared_by_group(convention: Convention, array: ArrayView) -> bool:
+def is_declared_by_group(convention: type[Convention], array: ArrayView) -> bool:
     """Tell whether the group of an array declares a convention, or it is assumed.
 
     What is assumed of all arrays of a store counts like what a group declares of its arrays.
@@ -116,14 +116,14 @@ def is_declared_by_group(convention: Convention, array: ArrayView) -> bool:
     return convention.name in array.assumed or _is_declared_in_group(convention, array)
 
 
-def is_only_assumed(convention: Convention, array: ArrayView) -> bool:
+def is_only_assumed(convention: type[Convention], array: ArrayView) -> bool:
     """Tell whether a convention is assumed of an array that does not declare it."""
     if convention.name not in array.assumed:
         return False
     return not (is_declared_by_array(convention, array) or _is_declared_in_group(convention, array))
 
 
-def _is_declared_in_group(convention: Convention, array: ArrayView) -> bool:
+def _is_declared_in_group(convention: type[Convention], array: ArrayView) -> bool:
     """Tell whether the group of an array declares a convention for it, or the root for the store.
 
     What a group further up declares holds for attributes with the prefix of the convention.
@@ -138,14 +138,14 @@ def _is_declared_in_group(convention: Convention, array: ArrayView) -> bool:
     )
 
 
-def _is_declared_by_root(convention: Convention, array: ArrayView) -> bool:
+def _is_declared_by_root(convention: type[Convention], array: ArrayView) -> bool:
     if convention.named_by_root is None:
         return False
     root = array.document_of(Node(array.node.store, ""))
     return root is not None and is_declared_of_store(convention, root.attributes)
 
 
-def is_declared_at(convention: Convention, array: ArrayView, group: Node) -> bool:
+def is_declared_at(convention: type[Convention], array: ArrayView, group: Node) -> bool:
     """Tell whether a group declares a convention, or has attributes of it below one that does."""
     document = array.document_of(group)
     if document is None:
@@ -156,11 +156,11 @@ def is_declared_at(convention: Convention, array: ArrayView, group: Node) -> boo
     return is_prefixed and _is_declared_above(convention, array, group)
 
 
-def has_prefixed(convention: Convention, attributes: Mapping[str, Any]) -> bool:
+def has_prefixed(convention: type[Convention], attributes: Mapping[str, Any]) -> bool:
     """Tell whether the name of an attribute begins with that of a convention and a colon."""
     return any(map(methodcaller("startswith", f"{convention.name}:"), attributes))
 
 
-def _is_declared_above(convention: Convention, array: ArrayView, group: Node) -> bool:
+def _is_declared_above(convention: type[Convention], array: ArrayView, group: Node) -> bool:
     documents = (array.document_of(node) for node in group.ancestors())
     return any(it is not None and is_declared(convention, it.attributes) for it in documents)

@@ -469,7 +469,7 @@ def places_of(array: ArrayView) -> Places:
     return Places.about(array.node, array.node.group, level, array.attributes_of)
 
 
-def is_declared_around(convention: Convention, array: ArrayView) -> bool:
+def is_declared_around(convention: type[Convention], array: ArrayView) -> bool:
     """Tell whether an array's group declares a convention, or that of its layout, for all levels."""
     if is_declared_by_group(convention, array):
         return True
