@@ -6,7 +6,7 @@ spellings are read. A part that is a reference stays a `Part`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Self
 
@@ -45,8 +45,9 @@ from zarr_xgroup.conventions.timeunits import (
 from zarr_xgroup.conventions.uom import UnitOfMeasure, Uom, units_of
 from zarr_xgroup.conventions.values import explicit_values, two_numbers
 from zarr_xgroup.errors import Rule
+from zarr_xgroup.findings import Finding, Place
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.nodes import Fragment, Part
+from zarr_xgroup.metadata.nodes import Fragment, Part, pointer_to
 
 DOCUMENT = "cs convention (R-CF/zarr_convention_cs)"
 TABLE = "OGC 18-005 (Referencing by coordinates)"
@@ -56,6 +57,7 @@ FORM = Rule("cs/form", DOCUMENT, "cs; CRS; axis; coordinate set")
 SPELLING = Rule("cs/spelling", DOCUMENT, "cs; CRS; axis; coordinate set")
 ABBREVIATION = Rule("cs/abbreviation", DOCUMENT, "axis: abbreviation")
 DIRECTION = Rule("cs/direction", TABLE, "Table 48: axis direction")
+UNIQUE = Rule("cs/unique-abbreviations", TABLE, "Coordinate system axis")
 TYPE = Rule("cs/type", DOCUMENT, "CRS: type")
 VALUES = Rule("cs/values", DOCUMENT, "coordinate set: values")
 INCREMENT = Rule("cs/increment", DOCUMENT, "values: regular")
@@ -67,6 +69,7 @@ RULES = (
     SPELLING,
     ABBREVIATION,
     DIRECTION,
+    UNIQUE,
     TYPE,
     VALUES,
     INCREMENT,
@@ -464,9 +467,28 @@ class System(_CsModel, frozen=True, kw_only=True):
     def read(cls, fragment: Fragment) -> Self:
         """Read an object."""
         system = super().read(fragment)
+        if doubled := tuple(_doubled_abbreviations(system.axes)):
+            system = msgspec.structs.replace(system, wrong=(*system.wrong, *doubled))
         if system.id is None and any(fragment.get(key) is not None for key in CRS_KEYS):
             return msgspec.structs.replace(system, id=fragment.part)
         return system
+
+
+def _doubled_abbreviations(axes: Iterable[tuple[str, Axis | Part]]) -> Iterator[Finding]:
+    """Yield abbreviations of axes that an earlier axis of the CRS has."""
+    known: dict[str, str] = {}
+    for name, axis in axes:
+        value = axis.abbreviation if isinstance(axis, Axis) else ""
+        if value in known:
+            text = _("{value} is the abbreviation of axis {other!r}, too").format(
+                value=shown(value), other=known[value]
+            )
+            others = ", ".join(it for it in ABBREVIATIONS if it not in known)
+            remedy = _('write another "abbreviation" ({others}), or leave it out')
+            place = Place("", pointer_to((*axis.keys, "abbreviation")))
+            yield Finding(UNIQUE, place, text, remedy.format(others=others), "warning")
+        elif value in ABBREVIATIONS:
+            known[value] = name
 
 
 class Cs(_CsModel, frozen=True, kw_only=True):

@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from zarr_xgroup.conventions import cs_model
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.cs_model import (
-    ABBREVIATIONS,
     ATTRIBUTE,
     DOCUMENT,
     SHARED,
-    TABLE,
     Axis,
     CoordinateSet,
     Cs,
@@ -23,13 +21,12 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node, Part
 from zarr_xgroup.report.rules import geolocation, proj
 from zarr_xgroup.report.rules.declarations import is_meant
-from zarr_xgroup.report.rules.subject import Severity, Subject, mistake, mistakes_at, shown
+from zarr_xgroup.report.rules.subject import Severity, Subject, mistake, mistakes_at
 
 EVERY = Rule("cs/axis-for-every-dimension", DOCUMENT, "axes")
-UNIQUE = Rule("cs/unique-abbreviations", TABLE, "Coordinate system axis")
 LENGTH = Rule("cs/number-of-values", DOCUMENT, "values: explicit")
 
-RULES = (*cs_model.RULES, EVERY, UNIQUE, LENGTH)
+RULES = (*cs_model.RULES, EVERY, LENGTH)
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -81,27 +78,6 @@ def _system(system: System, node: Node) -> Iterator[Finding]:
     yield from _identity(system, node)
     if system.geolocation is not None:
         yield from geolocation.of_object(system.geolocation.at(node))
-    yield from _abbreviations(system, node)
-
-
-def _abbreviations(system: System, node: Node) -> Iterator[Finding]:
-    """Yield abbreviations that an earlier axis of the CRS has."""
-    known: dict[str, str] = {}
-    axes = [(name, axis) for name, axis in system.axes if isinstance(axis, Axis)]
-    for name, axis in axes:
-        value = axis.abbreviation
-        if value in known:
-            text = _("{value} is the abbreviation of axis {other!r}, too").format(
-                value=shown(value), other=known[value]
-            )
-            others = [it for it in ABBREVIATIONS if it not in known]
-            remedy = _('write another "abbreviation" ({others}), or leave it out').format(
-                others=", ".join(others)
-            )
-            place = axis.place(node)
-            yield mistake(UNIQUE, place, text, remedy, "warning", key="abbreviation")
-        elif value in ABBREVIATIONS:
-            known[value] = name
 
 
 # What goes with the array.
