@@ -147,95 +147,89 @@ def test_a_missing_shape() -> None:
     assert str(caught.value) == "'shape' must be a list of lengths, got None"
 
 
-def test_what_fits_is_left_alone() -> None:
-    arrays = {
-        "v": document([2, 3], ["y", "x"]),
-        "w": document([3], ["x"], 2),
-        "x": document([3], ["x"]),
-        "scalar": document([], []),
-        "empty": document([0], ["none"]),
-    }
-    assert settle(arrays) == (
-        {"v": ("y", "x"), "w": ("x",), "x": ("x",), "scalar": (), "empty": ("none",)},
-        [],
-    )
+# Made up, or renamed.
 
-
-def test_no_arrays() -> None:
-    assert settle({}) == ({}, [])
-
-
-# Phony names.
+PHONY = ("phony_dim_0", "phony_dim_1", "phony_dim_2", "phony_dim_3")
 
 
 @pytest.mark.parametrize(
-    ("zarr_format", "pointer"), [(3, "/dimension_names"), (2, "/attributes/_ARRAY_DIMENSIONS")]
+    ("arrays", "renamed"),
+    [
+        # Nothing is to be changed.
+        (
+            {"v": ([2, 3], "yx"), "w": ([3], "x"), "x": ([3], "x"), "s": ([], ""), "e": ([0], "n")},
+            {},
+        ),
+        ({}, {}),
+        # Axes without a name get one for each size of the group, as many as one array needs.
+        ({"v": ([4, 5], None)}, {"v": PHONY[:2]}),
+        ({"v": ([4, 5, 6], ["t", None, "x"])}, {"v": ("t", PHONY[0], "x")}),
+        (
+            {"a": ([4, 5], None), "b": ([5], None), "c": ([6, 4], None)},
+            {"a": PHONY[:2], "b": PHONY[1:2], "c": (PHONY[2], PHONY[0])},
+        ),
+        (
+            {"a": ([4], None), "b": ([5], None), "c": ([4, 5, 4], None)},
+            {"a": PHONY[:1], "b": PHONY[2:3], "c": (PHONY[0], PHONY[2], PHONY[1])},
+        ),
+        # None that is taken.
+        (
+            {"a": ([4, 5], None), "b": ([7, 8], [PHONY[0], PHONY[2]])},
+            {"a": (PHONY[1], PHONY[3])},
+        ),
+        ({"a": ([4], None), PHONY[0]: ([], "")}, {"a": (f"{PHONY[0]}_a",)}),
+        # The later array by name is renamed, unless it is the coordinate of the dimension.
+        ({"a": ([2, 3], "yx"), "b": ([2, 4], "yx")}, {"b": ("y", "x_b")}),
+        ({"a": ([4], "x"), "x": ([3], "x"), "z": ([3], "x")}, {"a": ("x_a",)}),
+        ({"a": ([4], "x"), "x": ([3, 2], "xy")}, {"x": ("x_x", "y")}),
+        ({"a": ([2], "x"), "b": ([3], "x"), "c": ([4], "x")}, {"b": ("x_b",), "c": ("x_c",)}),
+        ({"a": ([0], "x"), "b": ([1], "x")}, {"b": ("x_b",)}),
+        ({"a": ([2, 3], "yx"), "b": ([4, 5], "yx")}, {"b": ("y_b", "x_b")}),
+        ({"a": ([2, 3], "xx")}, {"a": ("x", "x_a")}),
+        ({"a": ([2, 5], ["x", "x_b"]), "b": ([3], "x")}, {"b": ("x_b_b",)}),
+        # Arrays that share a size share the renamed dimensions.
+        (
+            {"b1": ([2, 2], "yx"), "b2": ([6, 6], "yx"), "b5": ([4, 4], "yx"), "t": ([6, 6], "yx")},
+            {"b2": ("y_b2", "x_b2"), "b5": ("y_b5", "x_b5"), "t": ("y_b2", "x_b2")},
+        ),
+        # No dimension is called as a scalar, also if it is of length one.
+        ({"a": ([2], "s"), "b": ([2], "s"), "s": ([], "")}, {"a": ("s_a",), "b": ("s_a",)}),
+        ({"s": ([], ""), "v": ([1], "s")}, {"v": ("s_v",)}),
+        # Both troubles are told of as one.
+        ({"a": ([2], "x"), "b": ([3, 4], ["x", None])}, {"b": ("x_b", PHONY[0])}),
+    ],
+    ids=str,
 )
-def test_no_names_at_all(zarr_format: int, pointer: str) -> None:
-    settled, told = settle({"v": document([4, 5], zarr_format=zarr_format)})
-    assert settled == {"v": ("phony_dim_0", "phony_dim_1")}
-    assert told == [
-        (
-            f"Array /g/v: {pointer} gives axes [0, 1] of shape [4, 5] no usable name; its "
-            "dimensions are called ['phony_dim_0', 'phony_dim_1']"
-        )
-    ]
-
-
-def test_the_path_of_an_array_at_the_root() -> None:
-    assigned = assign_dimensions({"v": document([4])}, Node(0, ""))
-    assert assigned.findings["v"].text.startswith("Array /v: ")
-
-
-def test_partly_null() -> None:
-    settled, told = settle({"v": document([4, 5, 6], ["t", None, "x"])})
-    assert settled == {"v": ("t", "phony_dim_0", "x")}
-    assert told == [
-        (
-            "Array /g/v: /dimension_names gives axes [1] of shape [4, 5, 6] no usable name; its "
-            "dimensions are called ['t', 'phony_dim_0', 'x']"
-        )
-    ]
-
-
-def test_one_name_for_each_size_of_a_group() -> None:
-    arrays = {"a": document([4, 5]), "b": document([5]), "c": document([6, 4])}
-    settled, told = settle(arrays)
-    assert settled == {
-        "a": ("phony_dim_0", "phony_dim_1"),
-        "b": ("phony_dim_1",),
-        "c": ("phony_dim_2", "phony_dim_0"),
+@each_format
+def test_names_of_dimensions_fit_together(
+    arrays: dict[str, tuple[list[int], Any]], renamed: dict[str, Any], zarr_format: ZarrFormat
+) -> None:
+    members = {
+        name: Array(np.zeros(shape), None if names is None else tuple(names))
+        for name, (shape, names) in arrays.items()
     }
-    assert len(told) == 3
-
-
-def test_as_many_names_of_a_size_as_one_array_needs() -> None:
-    arrays = {"a": document([4]), "b": document([5]), "c": document([4, 5, 4])}
-    assert settle(arrays)[0] == {
-        "a": ("phony_dim_0",),
-        "b": ("phony_dim_2",),
-        "c": ("phony_dim_0", "phony_dim_2", "phony_dim_1"),
-    }
-
-
-def test_phony_names_that_are_taken_are_passed_over() -> None:
-    arrays = {"a": document([4, 5]), "b": document([7, 8], ["phony_dim_0", "phony_dim_2"])}
-    assert settle(arrays)[0] == {
-        "a": ("phony_dim_1", "phony_dim_3"),
-        "b": ("phony_dim_0", "phony_dim_2"),
-    }
-
-
-def test_a_phony_name_that_is_that_of_a_scalar() -> None:
-    settled, told = settle({"a": document([4]), "phony_dim_0": document([])})
-    (name,) = settled["a"]
-    assert name != "phony_dim_0"
-    assert told == [
-        (
-            "Array /g/a: /dimension_names gives axes [0] of shape [4] no usable name; its "
-            f"dimensions are called ['{name}']"
-        )
-    ]
+    store = memory_store(build(Group(members), zarr_format))
+    dataset, told = opened_with_warnings(xr.open_dataset, store)
+    pointer = "/dimension_names" if zarr_format == 3 else "/attributes/_ARRAY_DIMENSIONS"
+    texts = []
+    for name, (shape, names) in arrays.items():
+        named = list(names or [None] * len(shape))
+        dims = renamed.get(name, tuple(named))
+        assert (dataset[name].dims, dataset[name].shape) == (dims, tuple(shape))
+        changes = ", ".join(f"{a!r} -> {b!r}" for a, b in zip(named, dims, strict=True) if a != b)
+        if None in named:
+            axes = [axis for axis, item in enumerate(named) if item is None]
+            text = (
+                f"axes {axes} of shape {shape} no usable name; its dimensions are called {[*dims]}"
+            )
+        else:
+            text = (
+                f"shape {shape} the dimensions {named}, of which other arrays of the group have "
+                f"another size; renamed {changes}"
+            )
+        texts += [f"Array /{name}: {pointer} gives {text}"] if name in renamed else []
+    assert [str(warning) for warning in told] == texts
+    assert all(type(warning) is XGroupDimensionWarning for warning in told)
 
 
 def phony_names(shapes: Sequence[Sequence[tuple[int, str | None]]]) -> list[list[str]]:
@@ -330,7 +324,6 @@ def test_whatever_is_declared_it_fits_together(
 
 # Names from conventions.
 
-PHONY = ("phony_dim_0", "phony_dim_1", "phony_dim_2", "phony_dim_3")
 HINTS = AxisNames((("t", None), ("y", 4), ("x", 5)))
 IN_ORDER = AxisNames((("y", None), ("x", None)), in_order=True)
 
@@ -457,117 +450,11 @@ def test_a_hint_that_has_another_size_in_the_group() -> None:
     ]
 
 
-# Conflicts.
-
-
-def conflict(name: str, shape: list[int], named: list[str], renamed: str, zarr_format: int) -> str:
-    pointer = "/dimension_names" if zarr_format == 3 else "/attributes/_ARRAY_DIMENSIONS"
-    return (
-        f"Array /g/{name}: {pointer} gives shape {shape} the dimensions {named}, of which other "
-        f"arrays of the group have another size; renamed {renamed}"
-    )
-
-
-@each_format
-def test_the_later_array_by_name_is_renamed(zarr_format: int) -> None:
-    arrays = {
-        "a": document([2, 3], ["y", "x"], zarr_format),
-        "b": document([2, 4], ["y", "x"], zarr_format),
-    }
-    assert settle(arrays) == (
-        {"a": ("y", "x"), "b": ("y", "x_b")},
-        [conflict("b", [2, 4], ["y", "x"], "'x' -> 'x_b'", zarr_format)],
-    )
-
-
-@each_format
-def test_the_coordinate_of_a_dimension_has_priority(zarr_format: int) -> None:
-    arrays = {
-        "a": document([4], ["x"], zarr_format),
-        "x": document([3], ["x"], zarr_format),
-        "z": document([3], ["x"], zarr_format),
-    }
-    assert settle(arrays) == (
-        {"a": ("x_a",), "x": ("x",), "z": ("x",)},
-        [conflict("a", [4], ["x"], "'x' -> 'x_a'", zarr_format)],
-    )
-
-
-def test_an_array_called_as_one_of_its_dimensions_has_no_priority() -> None:
-    arrays = {"a": document([4], ["x"]), "x": document([3, 2], ["x", "y"])}
-    assert settle(arrays) == (
-        {"a": ("x",), "x": ("x_x", "y")},
-        [conflict("x", [3, 2], ["x", "y"], "'x' -> 'x_x'", 3)],
-    )
-
-
-def test_each_array_that_disagrees_is_renamed_and_told_of() -> None:
-    arrays = {name: document([size], ["x"]) for size, name in enumerate("abcd", start=2)}
-    settled, told = settle(arrays)
-    assert settled == {"a": ("x",), "b": ("x_b",), "c": ("x_c",), "d": ("x_d",)}
-    assert told == [
-        conflict("b", [3], ["x"], "'x' -> 'x_b'", 3),
-        conflict("c", [4], ["x"], "'x' -> 'x_c'", 3),
-        conflict("d", [5], ["x"], "'x' -> 'x_d'", 3),
-    ]
-
-
-def test_several_dimensions_of_one_array() -> None:
-    arrays = {"a": document([2, 3], ["y", "x"]), "b": document([4, 5], ["y", "x"])}
-    settled, told = settle(arrays)
-    assert settled["b"] == ("y_b", "x_b")
-    assert told == [conflict("b", [4, 5], ["y", "x"], "'y' -> 'y_b', 'x' -> 'x_b'", 3)]
-
-
-def test_a_dimension_that_an_array_has_twice_in_two_sizes() -> None:
-    settled, told = settle({"a": document([2, 3], ["x", "x"])})
-    assert settled == {"a": ("x", "x_a")}
-    assert told == [conflict("a", [2, 3], ["x", "x"], "'x' -> 'x_a'", 3)]
-
-
-def test_a_new_name_that_is_taken() -> None:
-    arrays = {
-        "a": document([2, 5], ["x", "x_b"]),
-        "b": document([3], ["x"]),
-    }
-    settled, told = settle(arrays)
-    assert settled == {"a": ("x", "x_b"), "b": ("x_b_b",)}
-    assert told == [conflict("b", [3], ["x"], "'x' -> 'x_b_b'", 3)]
-
-
-def test_a_dimension_called_as_a_scalar_array() -> None:
-    arrays = {"a": document([2], ["s"]), "b": document([2], ["s"]), "s": document([])}
-    settled, told = settle(arrays)
-    assert settled == {"a": ("s_a",), "b": ("s_a",), "s": ()}
-    assert told == [
-        conflict("a", [2], ["s"], "'s' -> 's_a'", 3),
-        conflict("b", [2], ["s"], "'s' -> 's_a'", 3),
-    ]
-
-
-def test_a_size_of_zero_is_a_size() -> None:
-    settled, told = settle({"a": document([0], ["x"]), "b": document([1], ["x"])})
-    assert settled == {"a": ("x",), "b": ("x_b",)}
-    assert len(told) == 1
-
-
 def test_names_before_and_after_conflicts() -> None:
     arrays = {"a": document([2], ["x"]), "b": document([3, 4], ["x", None])}
     assigned = assign_dimensions(arrays, Node(0, "g"))
     assert assigned.named == {"a": ("x",), "b": ("x", "phony_dim_0")}
     assert assigned.dims == {"a": ("x",), "b": ("x_b", "phony_dim_0")}
-
-
-def test_an_array_with_both_troubles_is_told_of_once() -> None:
-    arrays = {"a": document([2], ["x"]), "b": document([3, 4], ["x", None])}
-    settled, told = settle(arrays)
-    assert settled == {"a": ("x",), "b": ("x_b", "phony_dim_0")}
-    assert told == [
-        (
-            "Array /g/b: /dimension_names gives axes [1] of shape [3, 4] no usable name; its "
-            "dimensions are called ['x_b', 'phony_dim_0']"
-        )
-    ]
 
 
 # In what is opened.
@@ -607,19 +494,6 @@ def test_unnamed_dimensions_of_a_group(zarr_format: ZarrFormat, consolidated: bo
     assert_same(dataset, opened(xr.open_dataset, memory_store(build(named, zarr_format))))
 
 
-def test_names_that_are_partly_null() -> None:
-    root = Group({"v": Array(np.zeros((2, 3)), ("y", None)), "y": coordinate("y", [5, 6])})
-    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(root)))
-    assert dataset["v"].dims == ("y", "phony_dim_0")
-    assert dataset["v"].coords["y"].values.tolist() == [5, 6]
-    assert [str(warning) for warning in told] == [
-        (
-            "Array /v: /dimension_names gives axes [1] of shape [2, 3] no usable name; its dimensions "
-            "are called ['y', 'phony_dim_0']"
-        )
-    ]
-
-
 @pytest.mark.parametrize("names", [["x"], ["x", "y", "z"], "xy", 5, {"x": 1}, ["y", 7]], ids=str)
 @pytest.mark.parametrize("function", [xr.open_dataset, xr.open_datatree])
 def test_names_that_cannot_be_used_spoil_nothing(function: Any, names: Any) -> None:
@@ -656,14 +530,6 @@ def test_arrays_that_disagree_open_with_all_their_values(zarr_format: ZarrFormat
             "group have another size; renamed 'x' -> 'x_b'"
         )
     ]
-
-
-def test_a_dimension_called_as_a_scalar_opens() -> None:
-    root = Group({"s": Array(7.0), "v": Array([1.0, 2.0], ("s",))})
-    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(root)))
-    assert float(dataset["s"]) == 7.0
-    assert dataset["v"].dims == ("s_v",)
-    assert len(told) == 1
 
 
 def test_a_dropped_array_has_no_say() -> None:
@@ -1002,20 +868,3 @@ def test_the_roles_of_what_is_renamed_stay() -> None:
     assert dataset["root_b"].values.tolist() == [0, 1]
     assert dataset["b"].values.tolist() == [5, 6, 7]
     assert [type(warning) for warning in told] == [XGroupDimensionWarning]
-
-
-def test_arrays_that_share_a_size_share_the_renamed_dimensions() -> None:
-    bands = {"B01": 2, "B02": 6, "B05": 4, "TCI": 6}
-    arrays = {name: document([size, size], ["Y", "X"]) for name, size in bands.items()}
-    settled, _told = settle(arrays)
-    assert settled == {
-        "B01": ("Y", "X"),
-        "B02": ("Y_B02", "X_B02"),
-        "B05": ("Y_B05", "X_B05"),
-        "TCI": ("Y_B02", "X_B02"),
-    }
-
-
-def test_a_dimension_of_length_one_called_as_a_scalar_array() -> None:
-    settled, _told = settle({"s": document([], []), "v": document([1], ["s"])})
-    assert settled == {"s": (), "v": ("s_v",)}

@@ -173,29 +173,6 @@ def test_what_holds_no_credentials_is_kept(text: str) -> None:
     assert redact(text) == text
 
 
-plain = st.text("abcdefghijklmnopqrstuvwxyz0123456789-_.~%", min_size=1, max_size=12)
-urls = st.builds(
-    "{}://{}:S3CRET{}@{}/{}?{}=S3CRET{}#S3CRET".format,
-    st.sampled_from(["http", "https", "s3", "gs", "abfs", "ftp"]),
-    plain,
-    plain,
-    plain,
-    plain,
-    plain,
-    plain,
-)
-
-
-@given(st.lists(urls, min_size=1, max_size=3), st.sampled_from(["::", " and ", "\n", " -> "]))
-@stable
-def test_no_credentials_are_left_in_any_text(parts: list[str], separator: str) -> None:
-    text = redact(separator.join(["reading", *parts, "failed"]))
-    assert "S3CRET" not in text
-    for part in parts:
-        host_and_path = part.partition("@")[2].partition("?")[0]
-        assert host_and_path in text
-
-
 def test_how_stores_are_called(tmp_path: Path) -> None:
     assert describe_store("s3://k:secret@bucket/a?secret") == "s3://bucket/a"
     assert describe_store(tmp_path) == str(tmp_path)
@@ -209,28 +186,6 @@ def test_how_stores_are_called(tmp_path: Path) -> None:
 def test_how_a_store_is_called_whose_url_holds_credentials() -> None:
     store = FsspecStore.from_url("http://user:secret@127.0.0.1/a?token=secret")
     assert "secret" not in describe_store(store)
-
-
-SECRET_URL = "http://user:secret@127.0.0.1:9/store.zarr?token=secret"
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        SECRET_URL,
-        f"simplecache::{SECRET_URL}",
-        f"zip://in/side::{SECRET_URL}",
-        "nosuch://user:secret@host/a?token=secret",
-    ],
-)
-@pytest.mark.parametrize("options", [{}, {"group": "a"}, {"consolidated": True}], ids=str)
-def test_no_credentials_in_errors_of_stores_that_cannot_be_opened(
-    url: str, options: dict[str, Any]
-) -> None:
-    with pytest.raises(XGroupStoreError) as error:
-        builders.quietly(xr.open_dataset, url, engine="xgroup", **options)
-    assert "secret" not in str(error.value)
-    assert "127.0.0.1:9/store.zarr" in str(error.value) or "nosuch://host/a" in str(error.value)
 
 
 def test_no_credentials_in_messages_about_a_store_behind_a_url(
@@ -261,12 +216,6 @@ def test_no_storage_options_in_messages(tmp_path: Path) -> None:
         with pytest.raises(XGroupStoreError) as error:
             xr.open_dataset(place, engine="xgroup", storage_options={"headers": {"a": "secret"}})
         assert "secret" not in str(error.value)
-
-
-@pytest.mark.parametrize("separator", ["", "://"])
-def test_a_long_text_takes_no_long_time(separator: str) -> None:
-    text = "a" * 100_000 + separator
-    assert redact(text) == text  # with a search from each letter on: minutes
 
 
 # Nodes.
@@ -1239,12 +1188,6 @@ def test_attributes_of_a_v2_node_that_cannot_be_read() -> None:
     assert [str(item) for item in told] == [f"Group /a was opened without attributes: {reason}"]
     assert tree["a"].attrs == {}
     assert set(tree["a"].variables) == {"w"}
-
-
-def test_attributes_of_the_group_asked_for_that_cannot_be_read() -> None:
-    store = recording_store(build(SMALL, 2))
-    store.failing["a/.zattrs"] = PermissionError("no")
     dataset, told = opened_with_warnings(xr.open_dataset, store, group="a")
-    reason = "/a/.zattrs cannot be read: no permission (PermissionError: no)"
     assert [str(item) for item in told] == [f"Group /a was opened without attributes: {reason}"]
-    assert set(dataset.variables) == {"w"}
+    assert (dataset.attrs, set(dataset.variables)) == ({}, {"w"})
