@@ -182,7 +182,13 @@ class Resolver:
     ) -> None:
         """Take down a reference that is followed for the array, in place of what was known of it."""
         found = Followed(
-            self.referrer, place.node, place.keys, target, leads_to, (), by_fallback, text
+            self.referrer,
+            place.node,
+            place.keys,
+            target,
+            leads_to,
+            by_fallback=by_fallback,
+            text=text,
         )
         self._add([found])
 
@@ -322,24 +328,12 @@ class _Search(Generic[T]):
         reference = Reference.parse(fragment)
         if reference.uri is None and not reference.node.startswith("/"):
             self.depends_on_place = True
-        nodes = self._candidates(fragment, reference)
-        possible = [node for node in nodes if not self._is_in_array(node, fragment.node)]
-        unknown = [node for node in possible if not self._lookup.knows(node)]
-        if unknown:  # all of them were taken down
-            raise self._lookup.lack(Needs())
-        absent: _Found[T] = _Found(_AbsentError(_("not found in store")))
-        outcomes = [
-            (node, self._at(node, reference, chain) if node in possible else absent)
-            for node in nodes
-        ]
-        fitting = [index for index, (_node, found) in enumerate(outcomes) if found.fits]
-        if not fitting:
+        outcomes = self._outcomes(fragment, reference, chain)
+        first = next((index for index, (_node, found) in enumerate(outcomes) if found.fits), None)
+        if first is None:
             raise self._failure(fragment, reference, outcomes, is_nested=len(chain) > 2)
-        node, chosen = outcomes[fitting[0]]
-        others = [
-            *self._not_fitting(outcomes[: fitting[0]]),
-            *_fitting_too([outcomes[index] for index in fitting[1:]], chosen),
-        ]
+        node, chosen = outcomes[first]
+        others = self._not_fitting(outcomes[:first]) + _fitting_too(outcomes[first + 1 :], chosen)
         text = ""
         notes = chosen.notes
         if others:
@@ -354,10 +348,23 @@ class _Search(Generic[T]):
             fragment.keys,
             str(reference),
             *end,
-            by_fallback=fitting[0] > 0,
+            by_fallback=first > 0,
             text=text,
         )
         return _Found(chosen.result, notes, end, (link, *chosen.links))
+
+    def _outcomes(
+        self, fragment: Fragment, reference: Reference, chain: tuple[Fragment, ...]
+    ) -> list[tuple[Node, _Found[T]]]:
+        """Return the candidates, most likely first, each with what it leads to."""
+        nodes = self._candidates(fragment, reference)
+        possible = [node for node in nodes if not self._is_in_array(node, fragment.node)]
+        self._lookup.know(possible)
+        absent: _Found[T] = _Found(_AbsentError(_("not found in store")))
+        return [
+            (node, self._at(node, reference, chain) if node in possible else absent)
+            for node in nodes
+        ]
 
     def _candidates(self, fragment: Fragment, reference: Reference) -> list[Node]:
         try:
@@ -442,7 +449,7 @@ class _Search(Generic[T]):
         """Return why candidates do not fit; where a store has to be asked, of all at once."""
         absent = {node for node, found in outcomes if isinstance(found.result, _AbsentError)}
         doubted = frozenset(
-            node for node in absent if not self._lookup.store_of(node).is_absence_sure(node.path)
+            node for node in absent if self._lookup.store_of(node).why_absent(node.path) is None
         )
         if doubted:
             raise self._lookup.lack(Needs(doubted=doubted))
@@ -457,7 +464,7 @@ def _fitting_too(outcomes: Sequence[tuple[Node, _Found[T]]], chosen: _Found[T]) 
     return [
         _("{node} (which fits too)").format(node=node)
         for node, found in outcomes
-        if found.result != chosen.result
+        if found.fits and found.result != chosen.result
     ]
 
 

@@ -201,7 +201,7 @@ def _all_coordinate_variables(
     array: ArrayView, store: int, name: str
 ) -> list[tuple[Node, int, str | None]]:
     """Return the coordinate variables of a name that are known, with size and dimension."""
-    groups = array.lookup.snapshots[store].groups_with(name)
+    groups = array.lookup.snapshots[store].listings.groups_with(name)
     known = array.models.of_groups
     key = (_all_coordinate_variables, store, name, len(groups))  # more become known, never fewer
     if key not in known:
@@ -233,4 +233,4 @@ def _list_below(array: ArrayView, group: Node) -> None:
 
 def _has_known_members(snapshot: Snapshot, group: Node) -> bool:
     """Tell whether the members of a group are known, or that they cannot be."""
-    return snapshot.is_listed(group.path) or snapshot.is_unlisted(group.path)
+    return snapshot.is_listed(group.path) or snapshot.listings.is_unlisted(group.path)

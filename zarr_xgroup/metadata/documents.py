@@ -51,37 +51,8 @@ _MANY_DIGITS = re.compile(rb"[0-9]{%d}" % _DIGITS)
 
 #: The types of JSON values that nobody can change: they need no copy.
 _SCALARS = frozenset({str, int, float, bool, type(None)})
-_NESTED = (Mapping, list)
 
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-
-
-class _Inline(msgspec.Struct, forbid_unknown_fields=True):
-    """Consolidated metadata as zarr writes it into the document of a v3 group."""
-
-    metadata: dict[str, msgspec.Raw]
-    kind: Literal["inline"] = "inline"
-    must_understand: bool = False
-
-
-class _ConsolidatedGroup(msgspec.Struct, forbid_unknown_fields=True):
-    """A v3 group with consolidated metadata, of which nothing but the nodes is split."""
-
-    consolidated_metadata: _Inline
-    zarr_format: msgspec.Raw
-    node_type: msgspec.Raw
-    attributes: msgspec.Raw = msgspec.Raw(b"{}")
-
-
-class _ZMetadata(msgspec.Struct, forbid_unknown_fields=True):
-    """Consolidated metadata as zarr writes it for a v2 group."""
-
-    metadata: dict[str, msgspec.Raw]
-    zarr_consolidated_format: int = 1
-
-
-_CONSOLIDATED_GROUP = msgspec.json.Decoder(_ConsolidatedGroup)
-_ZMETADATA = msgspec.json.Decoder(_ZMetadata)
 
 
 class Pool:
@@ -290,25 +261,7 @@ def _no_json(place: str, reason: Exception) -> XGroupMetadataError:
 
 def copy_of(value: Any) -> Any:
     """Return a JSON value that shares no object and no list with the given one."""
-    try:
-        return _copied(value)
-    except RecursionError:  # what JSON can nest, Python's stack may not
-        return _copied_without_recursion(value)
-
-
-def _copied(value: Any) -> Any:
-    kind = type(value)
-    if kind is dict:
-        return {
-            key: item if type(item) in _SCALARS else _copied(item) for key, item in value.items()
-        }
-    if kind is list:
-        return [item if type(item) in _SCALARS else _copied(item) for item in value]
-    return _copied_without_recursion(value) if isinstance(value, _NESTED) else value
-
-
-def _copied_without_recursion(value: Any) -> Any:
-    result = [value]
+    result = [value]  # not recursive: what JSON can nest, Python's stack may not
     pending: list[tuple[Any, Any]] = [(result, 0)]
     while pending:
         holder, key = pending.pop()
@@ -508,27 +461,6 @@ def consolidated_nodes(
     return _consolidated_v2(found, place)
 
 
-def split_consolidated(content: bytes) -> Any:
-    """Return a v3 group's document with its consolidated nodes split in the same pass.
-
-    The document itself, as text, if it has none or is written in another way than zarr does.
-    """
-    if b'"consolidated_metadata"' not in content:
-        return content
-    try:
-        group = _CONSOLIDATED_GROUP.decode(content)
-    except (msgspec.MsgspecError, RecursionError):
-        return content
-    if not _can_be_decoded(group.attributes):
-        return content
-    return {
-        "zarr_format": group.zarr_format,
-        "node_type": group.node_type,
-        "attributes": group.attributes,
-        "consolidated_metadata": {"metadata": group.consolidated_metadata.metadata},
-    }
-
-
 def _consolidated_v3(found: Found, place: str) -> dict[str, Found] | None:
     own, _problem = _object_at(found, "zarr.json", place)
     consolidated, problem = _object_at(own or {}, "consolidated_metadata", place)
@@ -549,28 +481,17 @@ def _consolidated_v3(found: Found, place: str) -> dict[str, Found] | None:
 
 
 def _consolidated_v2(found: Found, place: str) -> dict[str, Found] | None:
-    nodes: defaultdict[str, dict[str, Any]] = defaultdict(dict)
-    members = _zmetadata_members(found, place)
-    if members is None:
+    consolidated, problem = _object_at(found, CONSOLIDATED_V2, place)
+    if problem is not None:
+        raise problem
+    if consolidated is None:
         return None
-    for key, document in members.items():
+    nodes: defaultdict[str, dict[str, Any]] = defaultdict(dict)
+    for key, document in _required(consolidated, "metadata", place).items():
         path, _slash, name = key.rpartition("/")
         if path and name in NODE_KEYS[2]:
             nodes[path][name] = document
     return dict(nodes)
-
-
-def _zmetadata_members(found: Found, place: str) -> dict[str, Any] | None:
-    content = found.get(CONSOLIDATED_V2)
-    if isinstance(content, bytes):
-        try:
-            return _ZMETADATA.decode(content).metadata
-        except (msgspec.MsgspecError, RecursionError):
-            pass  # written in another way than zarr does
-    consolidated, problem = _object_at(found, CONSOLIDATED_V2, place)
-    if problem is not None:
-        raise problem
-    return None if consolidated is None else _required(consolidated, "metadata", place)
 
 
 def _required(values: Mapping[str, Any], key: str, place: str) -> dict[str, Any]:

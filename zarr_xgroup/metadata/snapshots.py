@@ -24,8 +24,59 @@ T = TypeVar("T")
 _MOST_IMPLIED = 100
 
 
+class Listings:
+    """What is listed in the groups of a store, and which nodes are known to be in them."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, list[str]] = {}
+        self._listed: dict[str, frozenset[str]] = {}
+        self._unlisted: set[str] = set()
+        self._places: defaultdict[str, list[str]] | None = None
+
+    def __contains__(self, group: object) -> bool:
+        """Tell whether the members of a group are known."""
+        return group in self._nodes
+
+    def is_unlisted(self, group: str) -> bool:
+        """Tell whether the members of a group cannot be known."""
+        return group in self._unlisted
+
+    def names(self, group: str) -> list[str]:
+        """Return the names of the nodes that are known to be directly below a group, sorted."""
+        return self._nodes.get(group, [])
+
+    def groups_with(self, name: str) -> list[str]:
+        """Return the paths of the groups that are known to have a node of a name, sorted."""
+        if self._places is None:
+            self._places = defaultdict(list)
+            for group in sorted(self._nodes):
+                for child in self._nodes[group]:
+                    self._places[child].append(group)
+        return self._places.get(name, [])
+
+    def lack(self, path: str) -> bool:
+        """Tell whether there can be no node at a path, for a listing lacks it or what it is in."""
+        group = ""
+        for name in path.split("/"):
+            if name and name not in self._listed.get(group, (name,)):
+                return True
+            group = join_path(group, name)
+        return False
+
+    def learn(self, group: str, nodes: Iterable[str], listed: Iterable[str] | None = None) -> None:
+        """Take over the nodes in a group, and all that is listed there, if that is what they are from."""
+        self._places = None
+        self._nodes[group] = sorted(nodes)
+        if listed is not None:
+            self._listed[group] = frozenset(listed)
+
+    def learn_unlisted(self, group: str) -> None:
+        """Take over that the members of a group cannot be known."""
+        self._unlisted.add(group)
+
+
 class Snapshot:
-    """What is known of one store. Only the library adds to it, by the methods that `learn`.
+    """What is known of one store. Only what reads the store adds to it, by the methods that `learn`.
 
     Parameters
     ----------
@@ -35,10 +86,8 @@ class Snapshot:
         The format of all nodes.
     is_foreign : bool
         Whether a reference led here.
-    is_served : bool
-        Whether a server may be asked for its nodes, which may take some names for other paths.
-    splits_at_backslash : bool
-        Whether the chunks of a node with a backslash in its name would be looked for elsewhere.
+    can_have : callable
+        Tells whether a path can be that of a node of the store.
 
     Attributes
     ----------
@@ -47,6 +96,8 @@ class Snapshot:
     problems : dict of str to XGroupError
         What is wrong with nodes that exist, by path: such a node has no document, or one
         without attributes if only these cannot be understood, or (a group) no children.
+    listings : Listings
+        What is in groups.
     """
 
     def __init__(
@@ -55,25 +106,20 @@ class Snapshot:
         zarr_format: ZarrFormat,
         *,
         is_foreign: bool = False,
-        is_served: bool = True,
-        splits_at_backslash: bool = False,
+        can_have: Callable[[str], bool] = is_node_path,
     ) -> None:
         self.name = name
         self.zarr_format = zarr_format
         self.is_foreign = is_foreign
-        self.is_served = is_served
-        self.splits_at_backslash = splits_at_backslash
+        self.can_have = can_have
         self.consolidated_at: str | None = None
         self.problems: dict[str, XGroupError] = {}
+        self.listings = Listings()
         self._pool = Pool()
         self._documents: dict[str, Document] = {}
         self._undecoded: dict[str, Found] = {}
-        self._children: dict[str, list[str]] = {}
-        self._listed: dict[str, frozenset[str]] = {}
         self._absent: set[str] = set()
-        self._unlisted: set[str] = set()
         self._stale: dict[str, bool] = {}
-        self._places: defaultdict[str, list[str]] | None = None
 
     def document(self, path: str) -> Document | None:
         """Return the document of a node, or None if there is none, or none is known."""
@@ -81,12 +127,6 @@ class Snapshot:
         if found is not None:
             self.learn_node(path, found)
         return self._documents.get(path)
-
-    def can_have(self, path: str) -> bool:
-        """Tell whether a path can be that of a node of this store."""
-        if self.splits_at_backslash and "\\" in path:
-            return False
-        return is_node_path(path, is_served=self.is_served)
 
     def is_known(self, path: str) -> bool:
         """Tell whether it is known what there is at a path, be it nothing.
@@ -97,7 +137,7 @@ class Snapshot:
             return True
         if path in self._documents or path in self._absent or path in self.problems:
             return True
-        return self.is_consolidated(path) or self._is_not_listed(path)
+        return self.is_consolidated(path) or self.listings.lack(path)
 
     def is_consolidated(self, path: str) -> bool:
         """Tell whether consolidated metadata says what there is at a path."""
@@ -106,9 +146,7 @@ class Snapshot:
     def problem(self, path: str) -> XGroupError | None:
         """Return why the node at a path, though it may be there, cannot be used."""
         problem = self.problems.get(path)
-        if problem is None or not self.is_foreign:
-            return problem
-        return self.read_problem(str(problem))
+        return self.read_problem(str(problem)) if problem and self.is_foreign else problem
 
     def read_problem(self, reason: str) -> XGroupStoreError:
         """Return the error of something in the store that cannot be read."""
@@ -117,38 +155,35 @@ class Snapshot:
         message = _("store {uri}: {reason}").format(uri=self.name, reason=reason)
         return XGroupStoreError.of(self.name, message)
 
-    def is_absence_sure(self, path: str) -> bool:
-        """Tell whether a node that is not known is not in the store either.
+    def why_absent(self, path: str) -> str | None:
+        """Return why there is no node at a path that is known, or None if the store has to be asked.
 
         Consolidated metadata may be older than the store.
         """
-        is_read = path in self._absent or path in self._stale or self._is_below_array(path)
-        return is_read or not self.is_consolidated(path) or not self.can_have(path)
-
-    def why_absent(self, path: str) -> str:
-        """Return why there is no node at a path."""
         if self._stale.get(path):
             return _(
                 "no such node in the consolidated metadata, though the store has it: open it with "
                 "consolidated=False"
             )
-        return _("not found in store")
+        above = map(self.document, ancestor_paths(path))
+        is_sure = path in self._absent or path in self._stale or not self.is_consolidated(path)
+        if is_sure or not self.can_have(path) or any(it and it.is_array for it in above):
+            return _("not found in store")
+        return None
 
     def is_listed(self, group: str) -> bool:
         """Tell whether the members of a group are known."""
-        return group in self._children or self.is_consolidated(group)
-
-    def is_unlisted(self, group: str) -> bool:
-        """Tell whether the members of a group cannot be known."""
-        return group in self._unlisted
+        return group in self.listings or self.is_consolidated(group)
 
     def arrays(self, group: str) -> dict[str, Document]:
         """Return the documents of a listed group's arrays, sorted by name."""
-        return {name: document for name, document in self._members(group) if document.is_array}
+        members = ((it, self.document(join_path(group, it))) for it in self.listings.names(group))
+        return {name: document for name, document in members if document and document.is_array}
 
     def groups(self, group: str) -> list[str]:
         """Return the names of a listed group's child groups, sorted."""
-        return [name for name, document in self._members(group) if not document.is_array]
+        members = ((it, self.document(join_path(group, it))) for it in self.listings.names(group))
+        return [name for name, document in members if document and not document.is_array]
 
     def subtree(self, group: str) -> Iterator[str]:
         """Yield the path of a listed group and those of all groups below it, parents first."""
@@ -157,24 +192,6 @@ class Snapshot:
             path = queue.popleft()
             yield path
             queue.extend(join_path(path, name) for name in self.groups(path))
-
-    def nodes_below(self, group: str) -> Iterator[str]:
-        """Yield the paths of all that is known to be below a group, parents first."""
-        for path in self.subtree(group):
-            yield from (join_path(path, name) for name, _document in self._members(path))
-
-    def names(self, group: str) -> frozenset[str]:
-        """Return the names of all that is known to be directly below a group."""
-        return frozenset(self._children.get(group, ()))
-
-    def groups_with(self, name: str) -> list[str]:
-        """Return the paths of the groups that are known to have something of a name, sorted."""
-        if self._places is None:
-            self._places = defaultdict(list)
-            for group in sorted(self._children):
-                for child in self._children[group]:
-                    self._places[child].append(group)
-        return self._places.get(name, [])
 
     def learn_node(self, path: str, found: Found) -> None:
         """Take over what stands at the metadata keys of a node."""
@@ -188,18 +205,14 @@ class Snapshot:
             if document is None:
                 self._absent.add(path)
 
-    def learn_listing(self, group: str, names: Iterable[str]) -> None:
-        """Take over what is listed in a group, of which the documents were read."""
-        self._places = None
-        self._listed[group] = frozenset(names)
-        self._children[group] = sorted(
-            name for name in names if self.document(join_path(group, name)) is not None
-        )
-
-    def learn_unlisted(self, group: str, problem: XGroupStoreError) -> None:
-        """Take over why the members of a group cannot be known."""
-        self._unlisted.add(group)
-        self.problems[group] = problem
+    def learn_listing(self, group: str, names: Iterable[str] | XGroupStoreError) -> None:
+        """Take over what is listed in a group, of which the documents were read, or why it is not."""
+        if isinstance(names, XGroupStoreError):
+            self.listings.learn_unlisted(group)
+            self.problems[group] = names
+        else:
+            nodes = [name for name in names if self.document(join_path(group, name)) is not None]
+            self.listings.learn(group, nodes, names)
 
     def learn_staleness(self, path: str, *, is_there: bool) -> None:
         """Take over whether the store has a node that its consolidated metadata has not."""
@@ -213,7 +226,6 @@ class Snapshot:
         list of str
             Keys that cannot be those of nodes, which are left out.
         """
-        self._places = None
         self.consolidated_at = at
         unusable = []
         known = {at}
@@ -228,56 +240,31 @@ class Snapshot:
                 continue
             self._undecoded[place] = nodes[relative]
             for group in implied:
-                self._documents.setdefault(group, self._implied_group())
+                self._documents.setdefault(group, _implied_group(self.zarr_format))
             for path in {place, *implied} - known:
                 parent, _slash, name = path.rpartition("/")
                 children[parent].append(name)
                 known.add(path)
-        self._children.update(children)
+        for group, names in children.items():
+            self.listings.learn(group, names)
         return unusable
 
     def forget(self) -> None:
         """Drop all documents, now and not when Python next looks for cycles of objects."""
-        for known in (
-            self._documents,
-            self._undecoded,
-            self._children,
-            self._listed,
-            self.problems,
-        ):
+        for known in (self._documents, self._undecoded, self.problems):
             known.clear()
-        self._pool = Pool()
-        self._places = None
+        self._pool, self.listings = Pool(), Listings()
 
-    def _implied_group(self) -> Document:
-        group: dict[str, Any] = {
-            "zarr_format": self.zarr_format,
-            "node_type": "group",
-            "attributes": {},
-        }
-        return Document.of(group)
 
-    def _members(self, group: str) -> Iterator[tuple[str, Document]]:
-        for name in sorted(self._children.get(group, ())):
-            document = self.document(join_path(group, name))
-            if document is not None:
-                yield name, document
+def nodes_below(snapshot: Snapshot, group: str) -> Iterator[str]:
+    """Yield the paths of all that a store is known to have below a group, parents first."""
+    for path in snapshot.subtree(group):
+        below = (join_path(path, name) for name in snapshot.listings.names(path))
+        yield from (it for it in below if snapshot.document(it) is not None)
 
-    def _is_not_listed(self, path: str) -> bool:
-        """Tell whether there can be no node at a path, for a listing lacks it or what it is in."""
-        group = ""
-        for name in path.split("/"):
-            if name and name not in self._listed.get(group, (name,)):
-                return True
-            group = join_path(group, name)
-        return False
 
-    def _is_below_array(self, path: str) -> bool:
-        """Tell whether there can be no node at a path, for there is an array above it."""
-        return any(
-            (document := self.document(parent)) is not None and document.is_array
-            for parent in ancestor_paths(path)
-        )
+def _implied_group(zarr_format: ZarrFormat) -> Document:
+    return Document.of({"zarr_format": zarr_format, "node_type": "group", "attributes": {}})
 
 
 def _implied_groups(path: str, known: Container[str]) -> list[str] | None:
@@ -430,7 +417,8 @@ class Lookup:
         A group that cannot be listed has no members, and a problem.
         """
         snapshot = self.snapshots[group.store]
-        if not snapshot.is_listed(group.path) and not snapshot.is_unlisted(group.path):
+        is_unlisted = snapshot.listings.is_unlisted(group.path)
+        if not snapshot.is_listed(group.path) and not is_unlisted:
             raise self.lack(Needs(members=frozenset([group])))
         return snapshot
 
@@ -461,7 +449,7 @@ class Lookup:
 
     def why_absent(self, node: Node) -> str:
         """Return why there is no such node, or raise LackingError if the store has to be asked."""
-        snapshot = self.snapshots[node.store]
-        if not snapshot.is_absence_sure(node.path):
+        reason = self.snapshots[node.store].why_absent(node.path)
+        if reason is None:
             raise self.lack(Needs(doubted=frozenset([node])))
-        return snapshot.why_absent(node.path)
+        return reason

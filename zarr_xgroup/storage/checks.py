@@ -63,7 +63,7 @@ def check_not_stale(snapshot: Snapshot, read: Iterable[str]) -> None:
         is_below = path != snapshot.consolidated_at and snapshot.is_consolidated(path)
         if snapshot.document(path) is None or not is_below:
             continue
-        if name not in snapshot.names(parent):
+        if name not in snapshot.listings.names(parent):
             message = _(
                 "The consolidated metadata of {store} has no group {group!r}, though the "
                 "store itself does: open it with consolidated=False, and consolidate it anew"

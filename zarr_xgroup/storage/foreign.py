@@ -168,9 +168,7 @@ class ForeignStores:
         if origin == Reach.LOCAL:
             return frozenset()
         named = {link for link, given in zip(links, options, strict=True) if given is not None}
-        places = list(places_of(links))
-        judged = [await self._reach_of(uri, it, is_named=it in named) for it in places]
-        reaches = {link: it for link, it in zip(places, judged, strict=True) if it is not None}
+        reaches = {it: await self._reach_of(uri, it, it in named) for it in places_of(links)}
         target = min((reaches[link] for link in reaches.keys() - named), default=None)
         if target == Reach.LOCAL:
             raise _refused(uri, _("a store that is not local must not lead to local files"))
@@ -180,14 +178,14 @@ class ForeignStores:
             raise _refused(uri, _("a public store must not lead into a private network"))
         return frozenset(link for link, reach in reaches.items() if reach == Reach.PUBLIC)
 
-    async def _reach_of(self, uri: str, link: Link, *, is_named: bool) -> Reach | None:
-        """Return the reach of a link, None if it is not known of one that the user has named."""
+    async def _reach_of(self, uri: str, link: Link, is_named: bool) -> Reach:
+        """Return the reach of a link, or raise if it is not known and the user has not named it."""
         try:
             async with asyncio.timeout(self._limits.timeout):
                 return await reach_of_link(link)
         except UnjudgedError as error:
             if is_named:
-                return None
+                return Reach.LOCAL  # nobody but the user vouches for it
             reason = _("a store that is not local must not lead to places of unknown kind")
             raise _refused(uri, reason) from error
         except OSError as error:  # also a timeout

@@ -18,7 +18,7 @@ from zarr_xgroup.findings import Finding
 from zarr_xgroup.metadata.documents import ZarrFormat, format_of
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import join_path, normalize_path
-from zarr_xgroup.metadata.snapshots import Needs, Snapshot, Snapshots
+from zarr_xgroup.metadata.snapshots import Needs, Snapshot, Snapshots, nodes_below
 from zarr_xgroup.options import ForeignOptions, StoreOptions
 from zarr_xgroup.storage.checks import check_foreign_root, check_group, check_not_stale
 from zarr_xgroup.storage.ends import groups_near, read_ends, why_nothing
@@ -157,7 +157,7 @@ class Library:
         store, known = self.stores[0].store, self.snapshots[0]
         own = snapshot_of(store, known.name, known.zarr_format)
         beside = self.add(store, own, ignores_consolidated=True)
-        nodes = [*known.nodes_below(group)] + [group] * (group != known.consolidated_at)
+        nodes = [*nodes_below(known, group)] + [group] * (group != known.consolidated_at)
         wait(beside.read_documents(nodes))
         wait(beside.read_members([group]))
         wait(beside.read_below([group]))

@@ -12,7 +12,7 @@ from zarr.storage import FsspecStore
 
 from zarr_xgroup.errors import XGroupStoreError
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.documents import Found, split_consolidated
+from zarr_xgroup.metadata.documents import Found
 from zarr_xgroup.metadata.paths import join_path
 from zarr_xgroup.storage.clients import is_bounded
 from zarr_xgroup.storage.failures import late, reason_of
@@ -127,10 +127,7 @@ class StoreReader:
                 check_size(len(buffer))
                 return buffer.to_bytes()
 
-        read = await self._attempt(content, f"/{key}")
-        if not isinstance(read, bytes):
-            return read
-        return split_consolidated(read) if key.rpartition("/")[2] == "zarr.json" else read
+        return await self._attempt(content, f"/{key}")
 
     def _is_late(self) -> bool:
         return self._deadline is not None and asyncio.get_running_loop().time() >= self._deadline

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 from reprlib import Repr
 
@@ -22,7 +22,7 @@ from zarr_xgroup.metadata.documents import (
     format_of,
 )
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.paths import ancestor_paths, join_path
+from zarr_xgroup.metadata.paths import ancestor_paths, is_node_path, join_path
 from zarr_xgroup.metadata.snapshots import Snapshot
 from zarr_xgroup.storage.checks import check_not_contradicted, unlisted, unusable_consolidated
 from zarr_xgroup.storage.limits import NO_LIMITS, ForeignLimits, request_limit
@@ -43,9 +43,21 @@ def snapshot_of(
         name,
         zarr_format,
         is_foreign=is_foreign,
-        is_served=is_served(store),
-        splits_at_backslash=splits_at_backslash(store),
+        can_have=_rule_of_paths(is_served(store), splits_at_backslash(store)),
     )
+
+
+def _rule_of_paths(served: bool, splits: bool) -> Callable[[str], bool]:
+    """Return what tells whether a path can be that of a node.
+
+    Not where a server, if one is asked for it, may take it for another, nor where zarr splits it at a
+    backslash, so that chunks would be looked for elsewhere.
+    """
+
+    def can_have(path: str) -> bool:
+        return not (splits and "\\" in path) and is_node_path(path, is_served=served)
+
+    return can_have
 
 
 class OpenStore:
@@ -196,7 +208,7 @@ class OpenStore:
                 return
         problem = unlisted(self.snapshot, group, ignores=self._ignores_consolidated)
         problem.__cause__ = names if isinstance(names, XGroupStoreError) else None
-        self.snapshot.learn_unlisted(group, problem)
+        self.snapshot.learn_listing(group, problem)
 
     def learn_consolidated(self, found: Mapping[str, Found], required: bool | None) -> None:
         """Take over the first consolidated metadata there is: at the root, or at the group.

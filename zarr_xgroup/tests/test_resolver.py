@@ -114,7 +114,7 @@ class Known:
             found = self._stores[node.store].at(node.path)
             snapshots[node.store].learn_node(node.path, found)
             self.read.append(node)
-        assert not any(snapshots[node.store].is_absence_sure(node.path) for node in needs.doubted)
+        assert all(snapshots[it.store].why_absent(it.path) is None for it in needs.doubted)
         for node in needs.doubted:
             late = self._stores[node.store].late or {}
             snapshots[node.store].learn_staleness(node.path, is_there=node.path in late)

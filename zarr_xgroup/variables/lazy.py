@@ -78,18 +78,25 @@ class EndsFetched(LazyArray):
     def __init__(self, variable: xr.Variable, first: Any, last: Any) -> None:
         super().__init__(variable.shape, variable.dtype)
         self._variable = variable
-        self._ends = (first, last)
+        self._ends: dict[tuple[int | None, ...], Any] = {
+            (0,) * len(self.shape): first,
+            tuple(size - 1 for size in self.shape): last,
+        }
 
     def _read(self, key: tuple[Any, ...]) -> Any:
         if not any(isinstance(part, np.ndarray) for part in key):
-            ranges = [range(size) for size in self.shape]
-            read = [along[part] for along, part in zip(ranges, key, strict=True)]
-            shape = tuple(len(part) for part in read if isinstance(part, range))
-            for end, value in zip((slice(1), slice(-1, None)), self._ends, strict=True):
-                fetched = [along[end] for along in ranges]
-                if all(it in (place, *place) for it, place in zip(read, fetched, strict=True)):
-                    return np.broadcast_to(value, shape).copy()
+            read = [range(size)[part] for part, size in zip(key, self.shape, strict=True)]
+            value = self._ends.get(tuple(map(_only, read)))
+            if value is not None:
+                return np.broadcast_to(value, [1 for it in read if isinstance(it, range)]).copy()
         return self._variable[key].values
+
+
+def _only(positions: int | range) -> int | None:
+    """Return the position that is all there is, None if there are none or more."""
+    if isinstance(positions, range):
+        return positions[0] if len(positions) == 1 else None
+    return positions
 
 
 class ComputedArray(LazyArray):

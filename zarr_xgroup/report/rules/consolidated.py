@@ -11,7 +11,7 @@ from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Node
-from zarr_xgroup.metadata.snapshots import Snapshot
+from zarr_xgroup.metadata.snapshots import Snapshot, nodes_below
 from zarr_xgroup.report.rules.subject import mistake
 
 DOCUMENT = "Zarr, consolidated metadata"
@@ -39,7 +39,7 @@ def check(consolidated: Snapshot, own: Snapshot, group: str) -> Iterator[Finding
     remedy = _("consolidate again: `zarr.consolidate_metadata(store{path})`").format(
         path=f', path="{at}"' if at else ""
     )
-    nodes = [*consolidated.nodes_below(group), *own.nodes_below(group)]
+    nodes = [*nodes_below(consolidated, group), *nodes_below(own, group)]
     for path in dict.fromkeys([group, *nodes]):
         theirs, written = consolidated.document(path), own.document(path)
         if path == at or path in own.problems:

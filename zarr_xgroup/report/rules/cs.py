@@ -102,7 +102,7 @@ def _dimensions(subject: Subject, crs: Fragment) -> Iterator[Finding]:
 
 
 def _has_array(subject: Subject, name: str) -> bool:
-    return name in subject.store.snapshot.names(subject.node.group.path)
+    return name in subject.store.snapshot.listings.names(subject.node.group.path)
 
 
 def _axis_for(subject: Subject, name: str) -> str:

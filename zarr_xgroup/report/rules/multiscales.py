@@ -41,7 +41,7 @@ def _asset(subject: Subject, item: Item) -> Iterator[Finding]:
     if item.asset is None or any(it.rule is layout.ASSET for it in item.wrong):
         return
     if subject.store.subject(join_path(subject.node.path, item.asset)) is None:
-        names = sorted(subject.store.snapshot.names(subject.node.path))
+        names = sorted(subject.store.snapshot.listings.names(subject.node.path))
         meant = alike(item.asset, names)
         text = _("{asset} is neither a group nor an array here").format(asset=shown(item.asset))
         remedy = _("name one of {names}, or leave this item out").format(names=shown(names))

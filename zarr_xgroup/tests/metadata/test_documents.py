@@ -19,7 +19,6 @@ from zarr_xgroup.metadata.documents import (
     copy_of,
     format_of,
     node_document,
-    split_consolidated,
 )
 
 ERROR = XGroupStoreError("/a/zarr.json cannot be read: PermissionError: no")
@@ -366,10 +365,9 @@ def test_attributes_that_cannot_be_decoded_are_told_of_at_once(kind: str, node_t
         b'{"node_type": "%s", "attributes": {"a": %s, "units": "m"}, "consolidated_metadata": '
         b'{"kind": "inline", "metadata": {}}}'
     ) % (node_type.encode(), OVERLOOKED[kind])
-    for value in (content, split_consolidated(content)):
-        document, problem = read_node({"zarr.json": value}, 3, "/a")
-        assert document is None
-        assert str(problem).startswith("/a/zarr.json is not valid JSON: ")
+    document, problem = read_node({"zarr.json": content}, 3, "/a")
+    assert document is None
+    assert str(problem).startswith("/a/zarr.json is not valid JSON: ")
     document, problem = read_node({"zarr.json": raw(content)}, 3, "/a")
     assert document is None
     assert str(problem).startswith("/a is not valid JSON: ")
@@ -532,49 +530,27 @@ def test_v3_consolidated_metadata_as_text(spelling: str) -> None:
     content = json.dumps(whole).encode()
     document, problem = read_node({"zarr.json": whole}, 3, "/")
     expected = {**nodes, "broken": None}
-    for value in (whole, content, raw(content), split_consolidated(content)):
+    for value in (whole, content, raw(content)):
         assert documents_of({"zarr.json": value}, 3) == expected
         found, same_problem = read_node({"zarr.json": value}, 3, "/")
         assert found == document
         assert str(same_problem) == str(problem)
 
 
-def test_consolidated_nodes_are_split_in_one_pass_and_not_decoded() -> None:
+def test_consolidated_nodes_are_split_and_not_decoded() -> None:
     content = (
         b'{"zarr_format": 3, "node_type": "group", "attributes": {"title": "root"}, '
         b'"consolidated_metadata": {"kind": "inline", "must_understand": false, "metadata": '
         b'{"bad": {"node_type": "group", "attributes": {"a": "\xff"}}, "good": {"node_type": '
         b'"group"}}}}'
     )
-    split = split_consolidated(content)
-    assert all(
-        isinstance(node, msgspec.Raw)
-        for node in split["consolidated_metadata"]["metadata"].values()
-    )
-    for value in (split, content):
-        found = {"zarr.json": value}
-        group = {"zarr_format": 3, "node_type": "group", "attributes": {"title": "root"}}
-        assert read_node(found, 3, "/") == (group, None)
-        nodes = documents_of(found, 3)
-        assert nodes == {"bad": None, "good": {"node_type": "group", "attributes": {}}}
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"{",
-        b"[]",
-        b"5",
-        b'{"node_type": "group"}',
-        b'{"node_type": "group", "consolidated_metadata": null}',
-        b'{"node_type": "group", "consolidated_metadata": {"kind": "other", "metadata": {}}}',
-        b'{"consolidated_metadata": ' + b"[" * 100_000,
-    ],
-    ids=lambda content: content[-20:].decode(),
-)
-def test_what_is_not_consolidated_as_zarr_does_it_is_not_split(content: bytes) -> None:
-    assert split_consolidated(content) is content
+    found = {"zarr.json": content}
+    split = consolidated_nodes(found, 3, "/") or {}
+    assert all(isinstance(node["zarr.json"], msgspec.Raw) for node in split.values())
+    group = {"zarr_format": 3, "node_type": "group", "attributes": {"title": "root"}}
+    assert read_node(found, 3, "/") == (group, None)
+    nodes = documents_of(found, 3)
+    assert nodes == {"bad": None, "good": {"node_type": "group", "attributes": {}}}
 
 
 @pytest.mark.parametrize("more", [{}, {"more": 1}])

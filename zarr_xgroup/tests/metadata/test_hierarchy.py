@@ -331,9 +331,9 @@ def find(library: Library, path: str) -> Document | None:
 
 def why_absent(library: Library, path: str) -> str:
     """Return why there is no node at a path; the store is asked if that is not known."""
-    if not snapshot_of(library).is_absence_sure(path):
+    if snapshot_of(library).why_absent(path) is None:
         library.read(Needs(doubted=nodes(path)))
-    return snapshot_of(library).why_absent(path)
+    return str(snapshot_of(library).why_absent(path))
 
 
 @each_kind
@@ -507,13 +507,13 @@ def test_what_consolidated_metadata_lacks_is_asked_for_once(zarr_format: ZarrFor
     asked = ("late/v", "late/nope", "no/permission")
     for path in asked:
         assert snapshot.is_known(path)
-        assert not snapshot.is_absence_sure(path)
-    assert snapshot.is_absence_sure("v/below")  # an array
+        assert snapshot.why_absent(path) is None
+    assert snapshot.why_absent("v/below") is not None  # an array
     store.delays["*"] = 0.05
     library.read(Needs(doubted=nodes(*asked)))
     assert store.most_in_flight >= len(asked)
     assert max(store.metadata_gets.values()) == 1
-    assert all(snapshot.is_absence_sure(path) for path in asked)
+    assert all(snapshot.why_absent(path) is not None for path in asked)
     store.gets.clear()
     assert (
         why_absent(library, "late/nope")
