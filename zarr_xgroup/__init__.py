@@ -46,7 +46,7 @@ from zarr_xgroup.errors import (
 from zarr_xgroup.findings import Finding, Kind, Place
 
 if TYPE_CHECKING:
-    from zarr_xgroup.conventions import ConventionHandler, register
+    from zarr_xgroup.conventions import ConventionHandler, register, schema
     from zarr_xgroup.datasets.attributes import drop_conventions
     from zarr_xgroup.report.checking import Verdict, check
     from zarr_xgroup.report.explaining import explain
@@ -83,6 +83,7 @@ __all__ = [
     "drop_conventions",
     "explain",
     "register",
+    "schema",
 ]
 
 #: What listing xarray's engines does without is imported when it is first asked for: from which
@@ -91,6 +92,7 @@ _LATER = {
     "ConventionHandler": "zarr_xgroup.conventions",
     "drop_conventions": "zarr_xgroup.datasets.attributes",
     "register": "zarr_xgroup.conventions",
+    "schema": "zarr_xgroup.conventions",
     "Verdict": "zarr_xgroup.report.checking",
     "check": "zarr_xgroup.report.checking",
     "Explanation": "zarr_xgroup.report.explanation",

@@ -4,6 +4,19 @@ from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.base import Checkable, ConventionHandler
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.declaring import declarations, is_declared, matches
+from zarr_xgroup.conventions.descriptions import (
+    Anything,
+    Attribute,
+    ByName,
+    Items,
+    Member,
+    Model,
+    Nested,
+    Object,
+    Parsed,
+    ReferenceTo,
+    Text,
+)
 from zarr_xgroup.conventions.lending import BoundResolver
 from zarr_xgroup.conventions.model import AxisNames, Coordinate, Interpretation
 from zarr_xgroup.conventions.registry import (
@@ -11,6 +24,7 @@ from zarr_xgroup.conventions.registry import (
     build_handlers,
     handlers,
     register,
+    schema,
 )
 from zarr_xgroup.findings import mistake
 from zarr_xgroup.variables.functions import Regular, RegularBounds
@@ -18,19 +32,30 @@ from zarr_xgroup.variables.sources import Computed, Literal, Stored
 
 __all__ = [
     "ENTRY_POINT_GROUP",
+    "Anything",
     "ArrayView",
+    "Attribute",
     "AxisNames",
     "BoundResolver",
+    "ByName",
     "Checkable",
     "Computed",
     "ConventionHandler",
     "Coordinate",
     "Crs",
     "Interpretation",
+    "Items",
     "Literal",
+    "Member",
+    "Model",
+    "Nested",
+    "Object",
+    "Parsed",
+    "ReferenceTo",
     "Regular",
     "RegularBounds",
     "Stored",
+    "Text",
     "build_handlers",
     "declarations",
     "handlers",
@@ -38,4 +63,5 @@ __all__ = [
     "matches",
     "mistake",
     "register",
+    "schema",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -11,7 +12,7 @@ import numpy as np
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.descriptions import Attribute, Model
 from zarr_xgroup.conventions.model import AxisNames, Claim, Coordinate, Interpretation, Link
-from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupStoreError
+from zarr_xgroup.errors import Rule, XGroupError, XGroupMetadataError, XGroupStoreError
 from zarr_xgroup.findings import Finding, Kind, Place, noted, problem_of
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import declared_dimensions
@@ -297,7 +298,13 @@ class ArrayView:
             found = known[function, group] = function(self, group, found)
         return found
 
-    def note(self, text: str, place: Fragment | None = None) -> None:
+    def note(
+        self,
+        text: str,
+        place: Fragment | None = None,
+        rule: Rule | None = None,
+        remedy: str = "",
+    ) -> None:
         """Say which choice was made where the array's metadata left one.
 
         Parameters
@@ -306,8 +313,14 @@ class ArrayView:
             The choice, after the place and a colon or a space if there is one.
         place : Fragment, optional
             The value that left it.
+        rule : Rule, optional
+            The rule that it breaks. By default that metadata should have one meaning.
+        remedy : str, optional
+            What to write instead.
         """
         _note(self.findings, self.node, text, place)
+        if rule is not None:
+            self.findings[-1] = replace(self.findings[-1], rule=rule, remedy=remedy)
 
     def problem(self, error: XGroupError, lost: str = "") -> None:
         """Say what keeps the array from being complete, and what it lacks for that.

@@ -13,6 +13,7 @@ from zarr_xgroup.conventions.declaring import (
     is_declared_by_array,
     is_declared_by_group,
 )
+from zarr_xgroup.conventions.descriptions import Attribute
 from zarr_xgroup.conventions.model import AxisNames, Interpretation
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
@@ -76,6 +77,9 @@ class ConventionHandler(Convention):
     follows_names : bool
         Whether names in CF attributes lead to the groups above. Another principal convention goes first,
         and has its references followed in this way.
+    described : tuple of Attribute
+        The attributes that it reads, described: `zarr_xgroup.check` tells what is wrong with them, and
+        `zarr_xgroup.schema` gives their JSON Schema.
     resolver : BoundResolver
         References and lazy variables, for `get_variables`; bound while an open runs, and by
         `BoundResolver.of(array, root)` outside of one.
@@ -86,6 +90,7 @@ class ConventionHandler(Convention):
     implies: ClassVar[tuple[str, ...]] = ()
     gives_way: ClassVar[bool] = False
     follows_names: ClassVar[bool] = False
+    described: ClassVar[tuple[Attribute, ...]] = ()
     resolver: lending.BoundResolver
 
     @classmethod

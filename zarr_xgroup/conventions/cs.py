@@ -18,6 +18,7 @@ from zarr_xgroup.conventions.crs import is_geographic
 from zarr_xgroup.conventions.cs_model import (
     ABBREVIATIONS,
     ATTRIBUTE,
+    SHARED,
     Axis,
     Boundaries,
     CoordinateSet,
@@ -59,6 +60,7 @@ class CsHandler(ConventionHandler):
     uuid: ClassVar[str | None] = "e4dbf0b7-7a00-4ce6-b23e-484292014ab4"
     repositories = ("R-CF/zarr_convention_cs", "R-CF/zarr_conventions_cs")
     implies = ("proj",)
+    described = (ATTRIBUTE, SHARED)
     reads = ("cs", DIMENSIONS.key, "proj:", "geolocation", "multiscales")
 
     @classmethod

@@ -47,7 +47,7 @@ from zarr_xgroup.conventions.values import explicit_values, two_numbers
 from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding, Place
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.nodes import Fragment, Part, pointer_to
+from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Part, pointer_to
 
 DOCUMENT = "cs convention (R-CF/zarr_convention_cs)"
 TABLE = "OGC 18-005 (Referencing by coordinates)"
@@ -514,6 +514,29 @@ class Cs(_CsModel, frozen=True, kw_only=True):
 
 
 #: The attribute of an array.
-ATTRIBUTE = Attribute("cs", Nested(Cs), FORM, '"cs": {"crs": [{"axes": {...}}]}')
+@dataclass(frozen=True)
+class _Shared(ByName):
+    """Systems by name, among whatever else other conventions have in an attribute that is called so."""
+
+    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+        """Return the systems."""
+        if not isinstance(value.value, OBJECT):
+            return UNUSABLE
+        systems = {
+            key: it for key, it in value.value.items() if isinstance(it, OBJECT) and "axes" in it
+        }
+        return super().read(Fragment(value.node, value.keys, systems), field, reader)
+
+
+ATTRIBUTE = Attribute(
+    "cs", Nested(Cs), FORM, '"cs": {"crs": [{"axes": {...}}]}', on="array", marks=("crs",)
+)
 #: The attribute of a group whose CRSs arrays refer to.
-SHARED = Attribute("crs", ByName(Nested(System)), FORM, '"crs": {"WGS84": {"axes": {...}}}')
+SHARED = Attribute(
+    "crs",
+    _Shared(Nested(System)),
+    FORM,
+    '"crs": {"WGS84": {"axes": {...}}}',
+    on="group",
+    is_needed=False,
+)

@@ -18,10 +18,10 @@ thousand arrays is one model.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, ClassVar, Self, TypeAlias, get_type_hints
+from typing import Any, ClassVar, Literal, Self, TypeAlias, get_type_hints
 
 import msgspec
 
@@ -337,7 +337,7 @@ class Parsed(Kind):
 
     parse: Callable[[Fragment], Any]
     json_schema: Schema
-    remedy: Callable[[Fragment], str] = lambda _value: ""
+    remedy: Callable[[Fragment], str] | None = None
 
     def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
         """Return what the function makes of the value."""
@@ -345,7 +345,8 @@ class Parsed(Kind):
             return self.parse(value)
         except XGroupMetadataError as error:
             place = Fragment(value.node, error.keys, None)
-            reader.object_to(place, error.reason, self.remedy(value), field=field)
+            remedy = "" if self.remedy is None else self.remedy(value)
+            reader.object_to(place, error.reason, remedy, field=field)
             return UNUSABLE
 
     def schema(self, definitions: dict[str, Schema]) -> Schema:
@@ -491,10 +492,11 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     keys: Keys
     wrong: tuple[Finding, ...] = ()
 
-    #: What an object breaks that has a member of another kind, lacks one, or has one misspelt.
+    #: What an object breaks that has a member of another kind, lacks one, or has one misspelt (None:
+    #: that is not looked for).
     form: ClassVar[Rule]
     required: ClassVar[Rule]
-    spelling: ClassVar[Rule]
+    spelling: ClassVar[Rule | None]
     #: Keys that may stand there besides and say nothing about coordinates.
     others: ClassVar[frozenset[str]] = frozenset()
     #: Keys that real stores write elsewhere, too: `member` finds them.
@@ -511,7 +513,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def read(cls, fragment: Fragment) -> Self:
         """Read an object."""
-        reader = Reader(cls.form, cls.spelling)
+        reader = Reader(cls.form, cls.spelling or cls.form)
         found = {}
         members = fragment.as_object()
         for name, field in fields_of(cls).items():
@@ -534,6 +536,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def _told_of_spelling(cls, fragment: Fragment, reader: Reader) -> Collection[str]:
         """Take down keys that were probably meant to be others; return these."""
+        if cls.spelling is None:
+            return ()
         spelt = misspelt(fragment.as_object(), _keys_of(cls), cls.others)
         for key, meant in spelt.items():
             reader.misspelt(Fragment(fragment.node, (*fragment.keys, key), None), meant)
@@ -627,6 +631,14 @@ class Attribute:
         The attribute as it may be written, with its name.
     severity : {"error", "warning"}
         How bad it is if it is none such.
+    on : {"array", "group"} or None
+        Of which nodes it is an attribute, None for both.
+    marks : tuple of str
+        Members of which any one makes a value that nobody declares one of the convention.
+    unless : tuple of str
+        Attributes beside which it is that of others.
+    is_needed : bool
+        Whether who declares the convention needs it, or another one that is needed.
     """
 
     key: str
@@ -634,6 +646,24 @@ class Attribute:
     form: Rule
     example: str
     severity: Severity = "error"
+    on: Literal["array", "group"] | None = None
+    marks: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
+    is_needed: bool = True
+
+    @property
+    def prefix(self) -> str:
+        """What its name has before a colon, with that."""
+        before, colon, _after = self.key.partition(":")
+        return f"{before}{colon}" if colon else ""
+
+    def is_unmistakable(self, attributes: Mapping[str, Any]) -> bool:
+        """Tell whether attributes have it, and it can only be that of the convention, declared or not."""
+        value = attributes.get(self.key)
+        if value is None or any(key in attributes for key in self.unless):
+            return False
+        is_marked = isinstance(value, OBJECT) and any(mark in value for mark in self.marks)
+        return bool(self.prefix) or is_marked
 
     def read(self, written: Fragment) -> tuple[Any, tuple[Finding, ...]]:
         """Return what an attribute means, None if it cannot be used, and what is wrong with it itself."""
@@ -661,9 +691,15 @@ class Attribute:
 
     def schema(self) -> Schema:
         """Return the JSON Schema of attributes that have it."""
-        definitions: dict[str, Schema] = {}
-        properties = {self.key: self.kind.schema(definitions)}
-        return {"type": "object", "properties": properties, "$defs": definitions}
+        return schema_of((self,))
+
+
+def schema_of(attributes: Iterable[Attribute]) -> Schema:
+    """Return the JSON Schema of what a node has as attributes, of which some are described."""
+    definitions: dict[str, Schema] = {}
+    properties = {it.key: it.kind.schema(definitions) for it in attributes}
+    found: Schema = {"type": "object", "properties": properties}
+    return found | ({"$defs": definitions} if definitions else {})
 
 
 def _models_in(value: Any) -> Iterator[Model]:

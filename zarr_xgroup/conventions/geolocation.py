@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
@@ -10,12 +11,18 @@ from zarr_xgroup.conventions.array import ArrayView, is_standing
 from zarr_xgroup.conventions.axes import axis_by_name, is_turned, what_turns
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.crs import CRS_KEYS, Crs, crs_in
+from zarr_xgroup.conventions.geolocation_model import (
+    ATTRIBUTE,
+    KINDS_OF_ARRAYS,
+    Arrays,
+    Geolocation,
+)
 from zarr_xgroup.conventions.layout import places_of
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.conventions.spatial_model import DIMENSIONS
 from zarr_xgroup.errors import XGroupMetadataError, XGroupReferenceError
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
+from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node, Part
 from zarr_xgroup.metadata.references import Reference
 from zarr_xgroup.redaction import redact
 from zarr_xgroup.variables.sources import Stored
@@ -26,7 +33,6 @@ _ATTRIBUTES: dict[tuple[str, str], dict[str, str]] = {
     ("geodetic", "x"): {"standard_name": "longitude"},
     ("geodetic", "y"): {"standard_name": "latitude"},
 }
-_KINDS = ("geodetic", "planar")
 
 #: How much of a text that is no CRS a message shows.
 _SHOWN = 60
@@ -41,11 +47,12 @@ class GeolocationHandler(ConventionHandler):
     repositories = ("R-CF/zarr_convention_geolocation",)
     implies = ("proj",)
     reads = ("geolocation",)
+    described = (ATTRIBUTE,)
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
         """Tell whether the array or its group has geolocation arrays and declares it."""
-        has = array.attribute("geolocation") or array.attribute_of(array.node.group, "geolocation")
+        has = array.attribute(ATTRIBUTE.key) or array.attribute_of(array.node.group, ATTRIBUTE.key)
         return has is not None and super().applies(array)
 
     def interpret(self, array: ArrayView) -> Interpretation:
@@ -58,40 +65,35 @@ class GeolocationHandler(ConventionHandler):
 
 def geolocation_of(array: ArrayView) -> Fragment | None:
     """Return the geolocation object that is about an array: its own, or its group's."""
-    own = array.attribute("geolocation")
+    own = array.attribute(ATTRIBUTE.key)
     if own is not None:
         return own
-    shared = array.attribute_of(array.node.group, "geolocation")
+    shared = array.attribute_of(array.node.group, ATTRIBUTE.key)
     return shared if shared is not None and _is_located(array, shared) else None
 
 
 def _is_located(array: ArrayView, geolocation: Fragment) -> bool:
     """Tell whether a group's geolocation is about an array of the group.
 
-    It is not about the geolocation arrays themselves, nor about what has fewer dimensions.
+    It is not about the geolocation arrays themselves, nor about what has fewer dimensions. What is
+    about none of the group's arrays are tie points, which all arrays of two dimensions get.
     """
-    references = [
-        reference
-        for kind in _KINDS
-        for axis in ("x", "y")
-        if (arrays := geolocation.get(kind)) is not None
-        and (reference := arrays.get(axis)) is not None
-    ]
-    nodes = [array.quietly(_referred, array, reference) for reference in references]
-    found = [node for node in nodes if node is not None]
-    if any(array.is_me(node) for node in found):
+    found, _wrong = array.parsed(ATTRIBUTE.read, geolocation)
+    references = found.references if isinstance(found, Geolocation) else ()
+    nodes = [array.quietly(_referred, array, it.at(geolocation.node)) for it in references]
+    located = [node for node in nodes if node is not None]
+    if any(array.is_me(node) for node in located):
         return False
-    if not found or any(_has_dims(array, array.sizes, node) for node in found):
+    if not located or any(_has_dims(array, array.sizes, node) for node in located):
         return True
-    # About none of the group's arrays: tie points, which all arrays of two dimensions get.
-    located = [
-        sizes
-        for name, sizes in array.siblings.items()
-        if all(name != node.name or node.group != array.node.group for node in found)
-    ]
-    return len(array.dims) > 1 and not any(
-        _has_dims(array, sizes, node) for sizes in located for node in found
-    )
+    return len(array.dims) > 1 and not _locate_others(array, located)
+
+
+def _locate_others(array: ArrayView, nodes: Collection[Node]) -> bool:
+    """Tell whether geolocation arrays are about any other array of a group than themselves."""
+    own = {node.name for node in nodes if node.group == array.node.group}
+    others = [sizes for name, sizes in array.siblings.items() if name not in own]
+    return any(_has_dims(array, sizes, node) for sizes in others for node in nodes)
 
 
 def geolocation_coordinates(
@@ -110,59 +112,110 @@ def geolocation_coordinates(
         The ``id`` of the CRS of ``cs`` that the geolocation is part of, which overrides its own.
     """
     geolocation = array.attempt(array.resolver.fragment, geolocation) or geolocation
-    if array.attempt(geolocation.as_object) is None:
+    found, wrong = array.parsed(ATTRIBUTE.read, geolocation)
+    array.tell_of(geolocation.node, wrong)
+    if not isinstance(found, Geolocation):
+        array.attempt(geolocation.as_object)
         return
-    kinds = [kind for kind in _KINDS if geolocation.get(kind) is not None]
-    if not kinds:
-        array.problem(geolocation.error(_("has neither 'geodetic' nor 'planar'")))
-    for kind in kinds:
-        arrays = geolocation.get(kind)
-        reason = array.quietly(_what_swaps, array, arrays)
-        if reason:
-            message = _("{place}: {reason}, x is along Y, and y along X; they were swapped")
-            array.note(message.format(place=arrays, reason=reason), arrays)
-        for axis, other in (("x", "y"), ("y", "x")):
-            lost = partial(_lost, kind, axis)
-            wanted = (kind, axis)
-            added = _ATTRIBUTES.get((kind, other if reason else axis), {})
-            coordinate = array.attempt(
-                _coordinate, array, arrays, wanted, added, identity, lost=lost
-            )
-            if coordinate is not None:
-                yield coordinate
+    for item in found.wrong:
+        kind = item.place.keys[-1]
+        lost = (
+            ", ".join(_lost(kind, axis) for axis in ("x", "y")) if kind in KINDS_OF_ARRAYS else ""
+        )
+        array.tell_of(geolocation.node, [item], lost)
+    for kind, arrays in found.kinds:
+        yield from _Located(array, geolocation.node, kind, arrays, identity).coordinates()
 
 
 def _lost(kind: str, axis: str) -> str:
     return _("{axis} of its {kind} geolocation").format(axis=axis, kind=kind)
 
 
-def _what_swaps(array: ArrayView, arrays: Fragment) -> str:
-    """Return by what arrays are the other way round than they are declared, "" if by nothing."""
-    nodes = [standing_for(array, _referred(array, arrays.required(axis))) for axis in ("y", "x")]
-    documents = map(array.document_of, nodes)
-    attributes = ({} if it is None else it.attributes for it in documents)
-    return what_turns([node.name for node in nodes], attributes)
+@dataclass(frozen=True)
+class _Located:
+    """The geolocation arrays of one kind, of an array.
 
+    Attributes
+    ----------
+    array : ArrayView
+        The array.
+    node : Node
+        Where the object is written that names them.
+    kind : {"geodetic", "planar"}
+        The kind.
+    arrays : Arrays
+        What is written.
+    identity : Fragment or None
+        What overrides their CRS.
+    """
 
-def _coordinate(
-    array: ArrayView,
-    arrays: Fragment,
-    kind: tuple[str, str],
-    added: Mapping[str, str],
-    identity: Fragment | None,
-) -> Coordinate:
-    reference = arrays.required(kind[1])
-    node = standing_for(array, _referred(array, reference))
-    dims = fitting_dims(array, node)
-    if not set(dims) <= set(array.dims):
-        message = _(
-            "{place}: the shape of {node} is not that of the array's horizontal axes; it was "
-            "attached under its own dimensions {dimensions}"
-        )
-        text = message.format(place=reference, node=node, dimensions=", ".join(dims))
-        array.note(text, reference)
-    source = array.stored(Stored(node, dims), reference)
-    return Coordinate(node.name, source, added, crs=_crs(array, arrays, kind[0], identity))
+    array: ArrayView
+    node: Node
+    kind: str
+    arrays: Arrays
+    identity: Fragment | None
+
+    def coordinates(self) -> Iterator[Coordinate]:
+        """Yield the coordinates."""
+        array = self.array
+        reason = array.quietly(self._what_swaps)
+        if reason:
+            place = self.arrays.place(self.node)
+            message = _("{place}: {reason}, x is along Y, and y along X; they were swapped")
+            array.note(message.format(place=place, reason=reason), place)
+        for axis, other in (("x", "y"), ("y", "x")):
+            wrong = self.arrays.wrong_with(axis)
+            if wrong is not None:
+                array.problem(wrong.error_in(self.node), _lost(self.kind, axis))
+                continue
+            added = _ATTRIBUTES.get((self.kind, other if reason else axis), {})
+            lost = partial(_lost, self.kind, axis)
+            coordinate = array.attempt(self._coordinate, axis, added, lost=lost)
+            if coordinate is not None:
+                yield coordinate
+
+    def _reference(self, axis: str) -> Fragment:
+        """Return what refers to the array along an axis."""
+        part: Part = getattr(self.arrays, axis)
+        return part.at(self.node)
+
+    def _what_swaps(self) -> str:
+        """Return by what arrays are the other way round than they are declared, "" if by nothing."""
+        if self.arrays.x is None or self.arrays.y is None:
+            return ""
+        array = self.array
+        nodes = [
+            standing_for(array, _referred(array, self._reference(axis))) for axis in ("y", "x")
+        ]
+        documents = map(array.document_of, nodes)
+        attributes = ({} if it is None else it.attributes for it in documents)
+        return what_turns([node.name for node in nodes], attributes)
+
+    def _coordinate(self, axis: str, added: Mapping[str, str]) -> Coordinate:
+        array, reference = self.array, self._reference(axis)
+        node = standing_for(array, _referred(array, reference))
+        dims = fitting_dims(array, node)
+        if not set(dims) <= set(array.dims):
+            message = _(
+                "{place}: the shape of {node} is not that of the array's horizontal axes; it was "
+                "attached under its own dimensions {dimensions}"
+            )
+            text = message.format(place=reference, node=node, dimensions=", ".join(dims))
+            array.note(text, reference)
+        source = array.stored(Stored(node, dims), reference)
+        return Coordinate(node.name, source, added, crs=self._crs())
+
+    def _crs(self) -> Crs | None:
+        """Return the CRS of the arrays, which is not that of the array they locate.
+
+        The ``id`` of a CRS of ``cs`` overrides their own, unless it cannot be that of longitudes and
+        latitudes.
+        """
+        for place in (self.identity, *(it.at(self.node) for it in self.arrays.identities)):
+            found = None if place is None else crs_at(self.array, place)
+            if found is not None and (self.kind == "planar" or found.is_geographic):
+                return found
+        return None
 
 
 def _referred(array: ArrayView, reference: Fragment) -> Node:
@@ -206,19 +259,6 @@ def fits(array: ArrayView, node: Node) -> bool:
     """Tell whether another array lies along dimensions that an array has."""
     pairs = zip(fitting_dims(array, node), array.shape_of(node), strict=True)
     return all(array.sizes.get(name) == size for name, size in pairs)
-
-
-def _crs(array: ArrayView, arrays: Fragment, kind: str, identity: Fragment | None) -> Crs | None:
-    """Return the CRS of geolocation arrays, which is not that of the array they locate.
-
-    The ``id`` of a CRS of ``cs`` overrides their own, unless it cannot be that of longitudes and
-    latitudes.
-    """
-    for place in (identity, arrays.get("crs"), arrays.get("id")):
-        found = None if place is None else crs_at(array, place)
-        if found is not None and (kind == "planar" or found.is_geographic):
-            return found
-    return None
 
 
 def crs_at(array: ArrayView, place: Fragment, keys: Iterable[str] = CRS_KEYS) -> Crs | None:

@@ -61,15 +61,6 @@ _OF_ONE_GRID = ("transform", "shape")
 _PATH = re.compile(r"(?!/)(?!.*\.\.)[^/]+(/[^/]+)*")
 
 
-class Multiscales(ConventionHandler):
-    """What declares a layout. It gives no coordinates: `spatial` reads it."""
-
-    tier = "service"
-    name = "multiscales"
-    uuid: ClassVar[str | None] = "d35379db-88df-4056-af3a-620245f8e347"
-    repositories = ("zarr-conventions/multiscales",)
-
-
 @dataclass(frozen=True)
 class _Asset(Kind):
     """A string, which should be the path of a level."""
@@ -319,7 +310,19 @@ ATTRIBUTE = Attribute(
     _LevelsOrTiles(Layout),
     LAYOUT,
     '"multiscales": {"layout": [{"asset": "0"}, {"asset": "1"}]}',
+    on="group",
+    marks=("layout",),
 )
+
+
+class Multiscales(ConventionHandler):
+    """What declares a layout. It gives no coordinates: `spatial` reads it."""
+
+    tier = "service"
+    name = "multiscales"
+    uuid: ClassVar[str | None] = "d35379db-88df-4056-af3a-620245f8e347"
+    repositories = ("zarr-conventions/multiscales",)
+    described = (ATTRIBUTE,)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from zarr_xgroup.conventions.dialects.tiles import crs_of_tiles
 from zarr_xgroup.conventions.geolocation import crs_at, systems_of
 from zarr_xgroup.conventions.layout import is_declared_around, places_of
 from zarr_xgroup.conventions.model import Interpretation
+from zarr_xgroup.conventions.proj_model import ATTRIBUTES
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import names_in, only_mapping
 from zarr_xgroup.metadata.nodes import Fragment, Node
@@ -40,6 +41,7 @@ class ProjHandler(ConventionHandler):
         "zarr-conventions/geo-proj",
         "zarr-experimental/geo-proj",
     )
+    described = ATTRIBUTES
     reads: ClassVar[tuple[str, ...] | None] = ("proj:", "cs", "geolocation", "multiscales")
 
     @classmethod

@@ -12,8 +12,10 @@ from typing import Any
 from zarr_xgroup.conventions.crs import CRS_KEYS, Crs
 from zarr_xgroup.conventions.descriptions import (
     UNUSABLE,
+    Attribute,
     Field,
     Kind,
+    Parsed,
     Reader,
     ReferenceTo,
     Schema,
@@ -73,3 +75,23 @@ class ProjObject(Kind):
         """Return the JSON Schema."""
         proj = {"type": "object", "anyOf": [{"required": [key]} for key in CRS_KEYS]}
         return {"anyOf": [proj, ReferenceTo().schema(definitions)]}
+
+
+#: What only the projection extension of STAC writes: beside these, ``proj:*`` is not the convention.
+OF_STAC = tuple(f"proj:{key}" for key in ("epsg", "transform", "shape", "bbox", "centroid"))
+
+
+def _described(key: str, schema: Schema, example: str) -> Attribute:
+    """Return one of the attributes; which of them can be used is judged by all that there are."""
+    kind = Parsed(lambda written: written.value, schema)
+    return Attribute(
+        f"proj:{key}", kind, OBJECT_OF_PROJ, f'"proj:{key}": {example}', unless=OF_STAC
+    )
+
+
+#: The attributes of arrays and groups.
+ATTRIBUTES = (
+    _described("code", {"type": "string", "pattern": CODE_OF_AUTHORITY.pattern}, '"EPSG:4326"'),
+    _described("wkt2", {"type": "string"}, '"..."'),
+    _described("projjson", {"type": "object"}, "{...}"),
+)

@@ -12,9 +12,11 @@ from zarr_xgroup.conventions.base import ConventionHandler, gives_coordinates
 from zarr_xgroup.conventions.cf import CfHandler
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.declaring import declarations, is_declared, matches
+from zarr_xgroup.conventions.descriptions import schema_of
 from zarr_xgroup.conventions.dialects.geozarr import GeoZarrHandler
 from zarr_xgroup.conventions.dialects.stac import StacProjHandler
 from zarr_xgroup.conventions.geolocation import GeolocationHandler
+from zarr_xgroup.conventions.layout import Multiscales
 from zarr_xgroup.conventions.ref import RefHandler
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.conventions.uom import UomHandler
@@ -109,6 +111,55 @@ def _texts(names: object) -> list[str]:
             return texts
     message = _("assume_conventions must be a name or several, got {value!r}")
     raise TypeError(message.format(value=names))
+
+
+def declarable() -> Handlers:
+    """Return all conventions that stores can declare: those of handlers, and that of layouts."""
+    return (*handlers(), Multiscales)
+
+
+def schema(name: str) -> dict[str, Any]:
+    """Return the JSON Schema of the attributes of a convention.
+
+    It is for those who write stores: editors complete and check by it, and so does a pipeline that makes
+    metadata. `zarr_xgroup.check` finds more, since it sees the arrays, and what they refer to.
+
+    Parameters
+    ----------
+    name : str
+        The convention, built in or of a third party, in any case.
+
+    Returns
+    -------
+    dict
+        A schema (draft 2020-12) of the attributes of arrays and groups: other attributes may stand beside
+        those of the convention.
+
+    Raises
+    ------
+    ValueError
+        If there is no description of such a convention; the error lists those that there are.
+
+    Examples
+    --------
+    >>> import zarr_xgroup
+    >>> sorted(zarr_xgroup.schema("uom")["properties"])
+    ['uom']
+    """
+    known = {it.name.lower(): it for it in declarable() if it.described}
+    convention = known.get(name.strip().rstrip(":").lower())
+    if convention is None:
+        message = _("there is no schema of convention {name!r}; there are those of {known}")
+        raise ValueError(
+            message.format(name=name, known=", ".join(it.name for it in known.values()))
+        )
+    documents = dict.fromkeys(it.form.document for it in convention.described)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": convention.name,
+        "description": "; ".join(documents),
+        **schema_of(convention.described),
+    }
 
 
 def seemingly_meant(

@@ -70,6 +70,7 @@ class SpatialHandler(ConventionHandler):
     repositories = ("zarr-conventions/spatial",)
     implies = ("proj",)
     reads = ("spatial:", "proj:", "multiscales")
+    described = ATTRIBUTES
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:

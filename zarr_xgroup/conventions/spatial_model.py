@@ -148,26 +148,36 @@ TRANSFORM = Attribute(
     NUMBERS,
     '"spatial:transform": [a, b, c, d, e, f], by which x = a*column + b*row + c and '
     "y = d*column + e*row + f",
+    is_needed=False,
 )
 TRANSFORM_TYPE = Attribute(
     "spatial:transform_type",
     Parsed(Fragment.as_text, {"type": "string"}),
     TYPE,
     '"spatial:transform_type": "affine"',
+    is_needed=False,
 )
 REGISTRATION = Attribute(
     "spatial:registration",
     Parsed(_centre, {"enum": list(CENTRES)}),
     PIXEL_OR_NODE,
     '"spatial:registration": "pixel"',
+    is_needed=False,
 )
-BOX = Attribute("spatial:bbox", _Box(), SIDES, '"spatial:bbox": [xmin, ymin, xmax, ymax]')
+BOX = Attribute(
+    "spatial:bbox",
+    _Box(),
+    SIDES,
+    '"spatial:bbox": [xmin, ymin, xmax, ymax]',
+    is_needed=False,
+)
 SHAPE = Attribute(
     "spatial:shape",
     Parsed(_sizes, _list_of("integer", 2)),
     SIZES,
     '"spatial:shape": [height, width]',
     severity="warning",
+    is_needed=False,
 )
 
 #: All attributes of the convention, of arrays, groups and items of layouts.

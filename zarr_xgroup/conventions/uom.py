@@ -173,7 +173,9 @@ class UnitOfMeasure(Kind):
 
 
 #: The attribute of an array.
-ATTRIBUTE = Attribute("uom", UnitOfMeasure(), UOM, '"uom": {"ucum": {"unit": "m"}}')
+ATTRIBUTE = Attribute(
+    "uom", UnitOfMeasure(), UOM, '"uom": {"ucum": {"unit": "m"}}', marks=("ucum",)
+)
 
 
 def units_of(unit: str | Uom | None) -> Mapping[str, str]:
@@ -191,6 +193,7 @@ class UomHandler(ConventionHandler):
     repositories = ("clbarnes/zarr-convention-uom",)
     implies = ("proj",)
     reads = ("uom",)
+    described = (ATTRIBUTE,)
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return ``units`` for the array."""

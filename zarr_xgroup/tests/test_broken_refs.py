@@ -262,10 +262,14 @@ FAULTS: Mapping[str, Faults] = {
             "geolocation_empty": (
                 "{array}/attributes/geolocation has neither 'geodetic' nor 'planar'"
             ),
-            "geodetic_list": "{array}/attributes/geolocation/geodetic must be an object, got list",
-            "geodetic_without_y": "{array}/attributes/geolocation/geodetic has no 'y'",
+            "geodetic_list": (
+                "{array}/attributes/geolocation/geodetic must be an object, got list "
+                '[{{"node": "lon"}}, {{"node": "lon"}}]'
+            ),
+            "geodetic_without_y": "{array}/attributes/geolocation/geodetic/y is missing",
             "planar_number": (
-                "{array}/attributes/geolocation/planar/y must be an object, got number"
+                "{array}/attributes/geolocation/planar/y must be a reference to an array, got "
+                "number 7"
             ),
             "uom_number": "{array}/attributes/uom must be an object, got number 7",
             "uom_without_ucum": "{array}/attributes/uom/ucum is missing",

@@ -17,6 +17,7 @@ from zarr_xgroup.report.rules import (
     consolidated,
     cs,
     declarations,
+    described,
     geolocation,
     multiscales,
     opening,
@@ -43,6 +44,7 @@ __all__ = [
 #: Those whose rules look at one node, and at what is around it.
 _OF_NODES = (
     declarations,
+    described,
     arrays,
     cs,
     spatial,

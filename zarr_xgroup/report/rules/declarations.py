@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, ClassVar
 
@@ -10,14 +10,11 @@ from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.declaring import declarations, matches
-from zarr_xgroup.conventions.geolocation import GeolocationHandler
 from zarr_xgroup.conventions.layout import Multiscales
 from zarr_xgroup.conventions.proj import ProjHandler
-from zarr_xgroup.conventions.registry import handlers
+from zarr_xgroup.conventions.registry import declarable
 from zarr_xgroup.conventions.spatial import SpatialHandler
-from zarr_xgroup.conventions.spatial_model import ATTRIBUTES
 from zarr_xgroup.conventions.spelling import misspelt
-from zarr_xgroup.conventions.uom import UomHandler
 from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
@@ -44,11 +41,8 @@ _TEXTS = (*_IDENTIFIERS, "name", "description")
 #: How much alike two uuids are of which one is a slip of the other.
 _ALIKE = 0.9
 
-#: What only the projection extension of STAC writes: beside these, ``proj:*`` is not the convention.
-_OF_STAC = frozenset(f"proj:{key}" for key in ("epsg", "transform", "shape", "bbox", "centroid"))
-
-_KEYS_OF_PROJ = ("proj:code", "proj:wkt2", "proj:projjson")
-KEYS_OF_SPATIAL = tuple(attribute.key for attribute in ATTRIBUTES)
+#: Without a declaration of these nothing is lost: they are read all the same.
+_READ_ALL_THE_SAME = (ProjHandler, Multiscales)
 
 
 class _Nz(ConventionHandler):
@@ -62,61 +56,19 @@ class _Nz(ConventionHandler):
 
 def conventions() -> list[type[ConventionHandler]]:
     """Return all conventions that are known by an identity."""
-    known: list[type[ConventionHandler]] = [*handlers(), Multiscales, _Nz]
+    known: list[type[ConventionHandler]] = [*declarable(), _Nz]
     return [it for it in known if it.uuid is not None or it.repositories]
-
-
-def _has_cs(attributes: Mapping[str, Any]) -> list[str]:
-    cs = attributes.get("cs")
-    return ["cs"] if isinstance(cs, OBJECT) and isinstance(cs.get("crs"), list) else []
-
-
-def _has_spatial(attributes: Mapping[str, Any]) -> list[str]:
-    return [key for key in KEYS_OF_SPATIAL if key in attributes]
-
-
-def _has_proj(attributes: Mapping[str, Any]) -> list[str]:
-    if any(key in attributes for key in _OF_STAC):
-        return []
-    return [key for key in _KEYS_OF_PROJ if attributes.get(key) is not None]
-
-
-def _has_geolocation(attributes: Mapping[str, Any]) -> list[str]:
-    written = attributes.get("geolocation")
-    kinds = written.keys() & {"geodetic", "planar"} if isinstance(written, OBJECT) else ()
-    return ["geolocation"] if kinds else []
-
-
-def _has_uom(attributes: Mapping[str, Any]) -> list[str]:
-    uom = attributes.get("uom")
-    return ["uom"] if isinstance(uom, OBJECT) and "ucum" in uom else []
-
-
-def _has_multiscales(attributes: Mapping[str, Any]) -> list[str]:
-    written = attributes.get("multiscales")
-    return ["multiscales"] if isinstance(written, OBJECT) and "layout" in written else []
-
-
-_Has = Callable[[Mapping[str, Any]], list[str]]
-
-#: The attributes that are of a convention beyond doubt, declared or not.
-_UNMISTAKABLE: Mapping[type[ConventionHandler], _Has] = {
-    CsHandler: _has_cs,
-    SpatialHandler: _has_spatial,
-    ProjHandler: _has_proj,
-    GeolocationHandler: _has_geolocation,
-    UomHandler: _has_uom,
-    Multiscales: _has_multiscales,
-}
-
-#: Without a declaration of these nothing is lost: they are read all the same.
-_READ_ALL_THE_SAME = (ProjHandler, Multiscales)
 
 
 def is_meant(subject: Subject, convention: type[ConventionHandler]) -> bool:
     """Tell whether attributes of a node are to be read by a convention: declared, or beyond doubt."""
-    has = _UNMISTAKABLE[convention]
-    return subject.is_declared(convention) or bool(has(subject.attributes))
+    is_beyond_doubt = any(it.is_unmistakable(subject.attributes) for it in convention.described)
+    return is_beyond_doubt or subject.is_declared(convention)
+
+
+def _prefix(convention: type[ConventionHandler]) -> str:
+    """Return how all attributes of a convention begin, "" where they have names of their own."""
+    return next((it.prefix for it in convention.described), "")
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -216,18 +168,21 @@ def _meant(item: Mapping[str, Any]) -> type[ConventionHandler] | None:
 
     That is what it is called, else what it is, else whose URL it has, or nearly whose uuid or name.
     """
-    known = conventions()
     urls = ({key: item[key]} for key in _IDENTIFIERS[1:] if key in item)
     for candidate in ({"name": item.get("name")}, item, *urls):
-        for it in known:
-            if matches(it, candidate):
-                return it
-    if not any(key in item for key in _IDENTIFIERS):
-        return _named(item.get("name"))
-    uuids = {it.uuid: it for it in known if it.uuid is not None}
-    uuid = item.get("uuid")
-    close = get_close_matches(uuid, uuids, 1, _ALIKE) if isinstance(uuid, str) else []
-    return uuids[close[0]] if close else None
+        found = next((it for it in conventions() if matches(it, candidate)), None)
+        if found is not None:
+            return found
+    if any(key in item for key in _IDENTIFIERS):
+        return _of_uuid(item.get("uuid"))
+    return _named(item.get("name"))
+
+
+def _of_uuid(uuid: object) -> type[ConventionHandler] | None:
+    """Return the convention that has a uuid, but for a slip."""
+    known = {it.uuid: it for it in conventions() if it.uuid is not None}
+    close = get_close_matches(uuid, known, 1, _ALIKE) if isinstance(uuid, str) else []
+    return known[close[0]] if close else None
 
 
 def _is_meant_by_an_item(subject: Subject, convention: type[ConventionHandler]) -> bool:
@@ -259,10 +214,10 @@ def _twice(subject: Subject, written: Fragment) -> Iterator[Finding]:
 
 def _undeclared(subject: Subject) -> Iterator[Finding]:
     """Yield attributes that are of a convention that nobody declares for them."""
-    for convention, has in _UNMISTAKABLE.items():
-        keys = has(subject.attributes)
-        if subject.is_array and convention is Multiscales:
-            continue  # it is told that it has no place there
+    kind = "array" if subject.is_array else "group"
+    for convention in declarable():
+        here = (it for it in convention.described if it.on in (None, kind))
+        keys = [it.key for it in here if it.is_unmistakable(subject.attributes)]
         if not keys or _is_covered(subject, convention):
             continue
         if _is_meant_by_an_item(subject, convention):
@@ -270,14 +225,14 @@ def _undeclared(subject: Subject) -> Iterator[Finding]:
         text = _("attributes of the convention {name!r}, which is not declared: {keys}").format(
             name=convention.name, keys=", ".join(keys)
         )
-        severity: Severity = "warning" if convention in _READ_ALL_THE_SAME else "error"
+        severity: Severity = "warning" if issubclass(convention, _READ_ALL_THE_SAME) else "error"
         place = subject.all_attributes
         yield mistake(DECLARED, place, text, _add(convention), severity, key=keys[0])
 
 
 def _is_covered(subject: Subject, convention: type[ConventionHandler]) -> bool:
     """Tell whether a node declares a convention, or its group, or for prefixed attributes any above."""
-    if convention in (SpatialHandler, ProjHandler):
+    if _prefix(convention):
         return subject.is_declared(convention)
     around = [subject] if subject.group is None else [subject, subject.group]
     return any(it.declares(convention) for it in around)
@@ -286,12 +241,13 @@ def _is_covered(subject: Subject, convention: type[ConventionHandler]) -> bool:
 def _unused(subject: Subject) -> Iterator[Finding]:
     """Yield declarations of a convention of which there is no attribute."""
     written = subject.attribute(CONVENTIONS_KEY)
-    if written is None or not isinstance(written.value, list):
-        return
-    for item in written.items():
-        for convention, needed in _NEEDED.items():
-            is_it = isinstance(item.value, OBJECT) and matches(convention, item.value)
-            if is_it and _stands_for(item.value, convention) and not is_used(subject, convention):
+    items = written.items() if written is not None and isinstance(written.value, list) else ()
+    for item in items:
+        for convention in declarable() if isinstance(item.value, OBJECT) else ():
+            if not (convention.described and matches(convention, item.value)):
+                continue
+            if _stands_for(item.value, convention) and not is_used(subject, convention):
+                needed = _needed(convention)
                 text = _("{name!r} is declared, but there is no {needed}").format(
                     name=convention.name, needed=needed
                 )
@@ -299,15 +255,10 @@ def _unused(subject: Subject) -> Iterator[Finding]:
                 yield mistake(USED, item, text, remedy)
 
 
-#: What there has to be where a convention is declared.
-_NEEDED: Mapping[type[ConventionHandler], str] = {
-    CsHandler: '"cs"',
-    SpatialHandler: '"spatial:dimensions"',
-    ProjHandler: '"proj:code", "proj:wkt2" or "proj:projjson"',
-    GeolocationHandler: '"geolocation"',
-    UomHandler: '"uom"',
-    Multiscales: '"multiscales"',
-}
+def _needed(convention: type[ConventionHandler]) -> str:
+    """Return what there has to be where a convention is declared: one of its attributes."""
+    *others, last = (f'"{it.key}"' for it in convention.described if it.is_needed)
+    return _("{names} or {last}").format(names=", ".join(others), last=last) if others else last
 
 
 def is_used(subject: Subject, convention: type[ConventionHandler]) -> bool:
@@ -322,28 +273,35 @@ def is_used(subject: Subject, convention: type[ConventionHandler]) -> bool:
 
 
 def _uses(subject: Subject, convention: type[ConventionHandler]) -> bool:
-    attributes = subject.attributes
-    if convention is CsHandler:
-        return "cs" in attributes or "crs" in attributes
-    if convention in (ProjHandler, SpatialHandler):
-        quoted = f'"{convention.name}:'.encode()
-        keys = (key for key in attributes if key != CONVENTIONS_KEY)
-        return any(
-            key.startswith(f"{convention.name}:") or quoted in (attributes.text(key) or b"")
-            for key in keys
-        )
-    # In a CRS of cs may be a geolocation, and units.
-    quoted = b'"ucum"' if convention is UomHandler else f'"{convention.name}"'.encode()
-    within = (attributes.text(key) or b"" for key in ("cs", "crs"))
-    return convention.name in attributes or any(quoted in text for text in within)
+    """Tell whether a node has attributes of a convention, or others that hold such.
+
+    In a CRS of `cs` may be a geolocation, and units; in any attribute a prefixed one.
+    """
+    attributes, prefix = subject.attributes, _prefix(convention)
+    if any(it.key in attributes for it in convention.described):
+        return True
+    if prefix and any(key.startswith(prefix) for key in attributes):
+        return True
+    marks = (
+        [f'"{prefix}'] if prefix else [f'"{it}"' for x in convention.described for it in x.marks]
+    )
+    keys = [key for key in attributes if key != CONVENTIONS_KEY] if prefix else _OF_CS
+    texts = [attributes.text(key) or b"" for key in keys]
+    return any(mark.encode() in text for mark in marks for text in texts)
+
+
+#: In what conventions without a prefix may be written, too.
+_OF_CS = tuple(it.key for it in CsHandler.described)
 
 
 def _spelling(subject: Subject) -> Iterator[Finding]:
     """Yield prefixed attributes that were probably meant to be others."""
-    for convention, known in ((SpatialHandler, KEYS_OF_SPATIAL), (ProjHandler, _KEYS_OF_PROJ)):
-        prefix = f"{convention.name}:"
-        keys = [key for key in subject.attributes if key.startswith(prefix)]
-        for key, meant in misspelt(keys, known, _OF_STAC).items():
+    for convention in declarable():
+        prefix = _prefix(convention)
+        keys = [key for key in subject.attributes if prefix and key.startswith(prefix)]
+        known = [it.key for it in convention.described]
+        others = {key for it in convention.described for key in it.unless}
+        for key, meant in misspelt(keys, known, others).items():
             text = _("{key!r} means nothing in {name!r}").format(key=key, name=convention.name)
             remedy = _('call the attribute "{key}"').format(key=meant)
             yield mistake(SPELLING, subject.all_attributes, text, remedy, key=key)

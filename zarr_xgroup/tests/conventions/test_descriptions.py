@@ -3,20 +3,41 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import pytest
+import xarray as xr
 
-from zarr_xgroup.conventions import cs_model, uom
-from zarr_xgroup.conventions.descriptions import Attribute
+import zarr_xgroup
+from zarr_xgroup import ConventionHandler, Rule, XGroupResolutionWarning
+from zarr_xgroup.conventions import (
+    ArrayView,
+    Attribute,
+    Interpretation,
+    Member,
+    Model,
+    Nested,
+    Text,
+    cs_model,
+    geolocation_model,
+    registry,
+    uom,
+)
 from zarr_xgroup.metadata.nodes import Fragment, Node
-from zarr_xgroup.tests.builders import Json
+from zarr_xgroup.tests.builders import Group, Json, build, memory_store, stored
 from zarr_xgroup.tests.report.test_check import CASES, GONE, broken, sound
 
 #: Rules that a schema can state.
-OF_FORM = ("cs/required", "cs/form", "cs/values", "cs/boundaries", "uom/object", "uom/ucum")
+OF_FORM = (
+    *("cs/required", "cs/form", "cs/values", "cs/boundaries", "uom/object", "uom/ucum"),
+    "geolocation/x-and-y",
+)
 
-DESCRIBED = {"/model/tas": cs_model.ATTRIBUTE, "/mass": uom.ATTRIBUTE}
+DESCRIBED = {
+    "/model/tas": cs_model.ATTRIBUTE,
+    "/mass": uom.ATTRIBUTE,
+    "/swath/radiance": geolocation_model.ATTRIBUTE,
+}
 
 
 def written(documents: dict[str, Json], node: str, attribute: Attribute) -> Fragment:
@@ -99,3 +120,72 @@ def test_one_bad_part_costs_that_part() -> None:
         "unit": ("error", False),
         "direction": ("warning", True),
     }
+
+
+# The schema of a convention, as producers get it.
+
+
+@pytest.mark.parametrize("name", ["cs", "spatial", "multiscales", "geolocation", "uom"])
+def test_the_schema_of_a_convention_takes_what_is_sound(name: str) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = zarr_xgroup.schema(name)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert schema["title"] == name
+    assert name in schema["description"]
+    validator = jsonschema.Draft202012Validator(schema)
+    given = [
+        it["attributes"]
+        for it in sound().values()
+        if set(it["attributes"]) & set(schema["properties"])
+    ]
+    assert given
+    assert [error.message for it in given for error in validator.iter_errors(it)] == []
+    assert not validator.is_valid(dict.fromkeys(schema["properties"], True))
+
+
+def test_there_is_no_schema_of_what_is_not_described() -> None:
+    with pytest.raises(ValueError, match=r"no schema of convention 'cf'; .* cs, spatial, geoloc"):
+        zarr_xgroup.schema("cf")
+
+
+STRIPES = Rule("stripes/colour", "The convention of stripes", "colour")
+
+
+class Stripes(Model, frozen=True, kw_only=True):
+    """How a thing is striped."""
+
+    form: ClassVar[Rule] = STRIPES
+    required: ClassVar[Rule] = STRIPES
+    spelling: ClassVar[Rule | None] = STRIPES
+
+    colour: Annotated[
+        str, Text(("red", "blue")), Member(required=True, example='"colour": "red"')
+    ] = ""
+
+
+class StripesHandler(ConventionHandler):
+    tier = "principal"
+    name = "stripes"
+    described = (Attribute("stripes", Nested(Stripes), STRIPES, '"stripes": {"colour": "red"}'),)
+
+    def interpret(self, array: ArrayView) -> Interpretation:
+        stripes = array.read(self.described[0])
+        array.tell(array.node, stripes)
+        return array.found()
+
+
+def test_a_third_party_describes_its_attributes_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it reads, what an open and a check tell, and the schema follow."""
+    monkeypatch.setattr(registry, "_REGISTERED", [StripesHandler])
+    properties = zarr_xgroup.schema("Stripes")["$defs"]["Stripes"]["properties"]
+    assert properties == {"colour": {"type": "string", "enum": ["red", "blue"]}}
+    attributes = {"zarr_conventions": [{"name": "stripes"}], "stripes": {"color": "red"}}
+    store: Any = memory_store(build(Group({"a": stored([1, 2, 3], "x", **attributes)})))
+    (told,) = [it for it in zarr_xgroup.check(store).mistakes if it.rule is STRIPES]
+    assert str(told.place) == "/a#/attributes/stripes/color"
+    assert told.remedy == 'call it "colour"'
+    with pytest.warns(XGroupResolutionWarning, match="was 'colour' meant") as warned:
+        xr.open_dataset(store, engine="xgroup")
+    (warning,) = warned
+    error: Any = warning.message
+    assert error.error.rule is STRIPES

@@ -377,7 +377,7 @@ def test_ref_leaves_other_conventions_alone(key: str) -> None:
             GeolocationHandler,
             declaring("geolocation", geolocation={"planar": {"x": "lon", "y": {"node": "b"}}}),
             XGroupMetadataError,
-            "geolocation/planar/x must be an object, got string",
+            'geolocation/planar/x must be a reference to an array, got string "lon"',
         ),
         (
             RefHandler,
