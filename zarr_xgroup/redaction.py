@@ -26,7 +26,7 @@ _URI = re.compile(rf"(?P<scheme>{_SCHEME})://(?P<rest>.*)", re.DOTALL)
 _AUTHORITY_END = re.compile(r"[/?#]")
 _QUERY = re.compile(r"[?#].*", re.DOTALL)
 #: Schemes whose authority is a host and a port: what else stands behind a colon is a password.
-_HOSTED = frozenset({"http", "https", "ftp", "sftp", "ssh"})
+HOSTED = frozenset({"http", "https", "ftp", "sftp", "ssh"})
 #: A port, at the end of an authority; ``]`` ends an address of IPv6.
 _PORT = re.compile(r"[^:]*(?::[0-9]+)?|\[[^\[\]]*\](?::[0-9]*)?", re.DOTALL)
 
@@ -91,7 +91,7 @@ def _told_link(link: str, told_bare: Callable[[str], str]) -> str:
         return told_bare(link)
     if url["scheme"].lower() in ("file", "local"):
         return link
-    rest = _without_user(url["rest"], is_hosted=url["scheme"].lower() in _HOSTED)
+    rest = _without_user(url["rest"], is_hosted=url["scheme"].lower() in HOSTED)
     return redact(f"{url['scheme']}://{_QUERY.sub('', rest)}")
 
 
@@ -204,7 +204,7 @@ def redact_causes(error: E) -> E:
 
     Those of other libraries that do are replaced; the error itself must show none.
     """
-    for link in _chain(error):
+    for link in chain_of(error):
         for name in ("__cause__", "__context__"):
             linked = getattr(link, name)
             if linked is not None and _must_not_be_shown(linked):
@@ -214,16 +214,16 @@ def redact_causes(error: E) -> E:
     return error
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
+def chain_of(error: BaseException) -> Iterator[BaseException]:
     """Yield an error and all that it came from, each once, before what it came from itself."""
     pending: list[BaseException | None] = [error]
     seen: set[int] = set()
     while pending:
-        link = pending.pop()
+        link = pending.pop(0)
         if link is not None and id(link) not in seen:
             seen.add(id(link))
             yield link
-            pending += [link.__cause__, link.__context__]
+            pending += [link.__cause__, link.__context__, getattr(link, "os_error", None)]
 
 
 def _must_not_be_shown(error: BaseException) -> bool:

@@ -30,7 +30,7 @@ from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.metadata.snapshots import Lookup
 from zarr_xgroup.storage.library import Library
 from zarr_xgroup.variables.making import Maker
-from zarr_xgroup.variables.sources import Given, Stored
+from zarr_xgroup.variables.sources import HandlerVariable, Stored
 from zarr_xgroup.variables.stored import StoredArray, open_array
 
 if TYPE_CHECKING:
@@ -312,7 +312,7 @@ def _coordinate(name: str, variable: xr.Variable) -> Coordinate:
             name=name, kind=type(variable).__name__
         )
         raise TypeError(message)
-    return Coordinate(name, Given(variable, _identity(name, variable)))
+    return Coordinate(name, HandlerVariable(variable, _identity(name, variable)))
 
 
 def _identity(name: str, variable: xr.Variable) -> Hashable:

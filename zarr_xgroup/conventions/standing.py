@@ -11,7 +11,7 @@ from typing import Any
 
 from zarr_xgroup.conventions.array import is_standing
 from zarr_xgroup.conventions.model import Coordinate
-from zarr_xgroup.variables.sources import Given, Stored
+from zarr_xgroup.variables.sources import HandlerVariable, Stored
 
 
 def stands(own: Stored, attributes: Mapping[str, Any], declared: Coordinate) -> bool:
@@ -27,7 +27,7 @@ def stands(own: Stored, attributes: Mapping[str, Any], declared: Coordinate) -> 
         What is declared.
     """
     source = declared.source
-    if isinstance(source, Given) or sorted(own.dims) != sorted(source.dims):
+    if isinstance(source, HandlerVariable) or sorted(own.dims) != sorted(source.dims):
         return False
     if not isinstance(source, Stored):
         return is_standing(declared.name, source.dims, attributes)

@@ -23,7 +23,7 @@ import numpy as np
 from zarr_xgroup.conventions.model import Coordinate
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.errors import XGroupMetadataError
-from zarr_xgroup.variables.sources import Computed, Given, Source, Stored
+from zarr_xgroup.variables.sources import Computed, HandlerVariable, Source, Stored
 
 if TYPE_CHECKING:
     from zarr_xgroup.variables.making import Maker
@@ -182,7 +182,7 @@ def _cost(coordinate: Coordinate, maker: Maker) -> Cost | None:
     attributes = coordinate.attributes
     if isinstance(source, Computed):
         shape, dtype, chunks = source.shape, np.dtype(source.dtype), source.shape
-    elif isinstance(source, Given):
+    elif isinstance(source, HandlerVariable):
         shape, dtype = source.variable.shape, source.variable.dtype
         chunks = source.variable.encoding.get("chunks") or shape
     elif isinstance(source, Stored):

@@ -29,7 +29,7 @@ from zarr_xgroup.metadata.cf import DECODED_BY, STRING_ATTRIBUTES, referred_name
 from zarr_xgroup.metadata.documents import copy_of
 from zarr_xgroup.options import DecodingOptions
 from zarr_xgroup.variables.fillvalues import FILL
-from zarr_xgroup.variables.sources import Computed, Given, Literal, Offset
+from zarr_xgroup.variables.sources import Computed, HandlerVariable, Literal, Offset
 
 _Coder: TypeAlias = typing.Literal[
     "decode_times", "decode_timedelta", "mask_and_scale", "concat_characters"
@@ -268,7 +268,7 @@ class Decoder:
         for name, planned in group.planned.items():
             if name in named or planned.is_own or planned.identity is None:
                 continue
-            if isinstance(planned.source, Given):
+            if isinstance(planned.source, HandlerVariable):
                 continue  # equal variables of a third party may be described otherwise
             # Numbers of a grid can be the same where its size is not: the source tells.
             key = (name, planned.source, planned.dims, repr(planned.attributes), planned.is_time)

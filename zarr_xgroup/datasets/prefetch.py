@@ -17,7 +17,7 @@ from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.errors import XGroupStoreError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.snapshots import Snapshot
+from zarr_xgroup.metadata.snapshots import Snapshot, read_problem
 from zarr_xgroup.storage.library import Library
 from zarr_xgroup.storage.values import ValueRequest, read_values
 from zarr_xgroup.variables.making import Maker
@@ -125,7 +125,7 @@ class _Ends:
 
 def _too_long(node: Node, snapshot: Snapshot) -> XGroupStoreError:
     message = _("{node} was not read, its chunks are too long to be read for one value")
-    return snapshot.read_problem(message.format(node=node))
+    return read_problem(snapshot, message.format(node=node))
 
 
 def _wanted(

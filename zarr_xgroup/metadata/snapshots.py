@@ -146,14 +146,7 @@ class Snapshot:
     def problem(self, path: str) -> XGroupError | None:
         """Return why the node at a path, though it may be there, cannot be used."""
         problem = self.problems.get(path)
-        return self.read_problem(str(problem)) if problem and self.is_foreign else problem
-
-    def read_problem(self, reason: str) -> XGroupStoreError:
-        """Return the error of something in the store that cannot be read."""
-        if not self.is_foreign:
-            return XGroupStoreError(reason)
-        message = _("store {uri}: {reason}").format(uri=self.name, reason=reason)
-        return XGroupStoreError.of(self.name, message)
+        return read_problem(self, str(problem)) if problem and self.is_foreign else problem
 
     def why_absent(self, path: str) -> str | None:
         """Return why there is no node at a path that is known, or None if the store has to be asked.
@@ -254,6 +247,14 @@ class Snapshot:
         for known in (self._documents, self._undecoded, self.problems):
             known.clear()
         self._pool, self.listings = Pool(), Listings()
+
+
+def read_problem(snapshot: Snapshot, reason: str) -> XGroupStoreError:
+    """Return the error of something in a store that cannot be read."""
+    if not snapshot.is_foreign:
+        return XGroupStoreError(reason)
+    message = _("store {uri}: {reason}").format(uri=snapshot.name, reason=reason)
+    return XGroupStoreError.of(snapshot.name, message)
 
 
 def nodes_below(snapshot: Snapshot, group: str) -> Iterator[str]:

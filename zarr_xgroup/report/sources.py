@@ -9,7 +9,7 @@ import numpy as np
 from zarr_xgroup.i18n import _
 from zarr_xgroup.redaction import redact
 from zarr_xgroup.variables.functions import Centres, Regular, RegularBounds, RotatedCentres
-from zarr_xgroup.variables.sources import Computed, Given, Literal, Offset, Source, Stored
+from zarr_xgroup.variables.sources import Computed, HandlerVariable, Literal, Offset, Source, Stored
 
 #: Where the values of a coordinate are, see `FoundCoordinate`.
 Place = OneOf["stored", "foreign", "computed", "inline", "given"]
@@ -26,7 +26,7 @@ def kind_of_source(source: Source) -> Place:
         return "foreign" if source.node.store else "stored"
     if isinstance(source, Literal):
         return "inline"
-    return "given" if isinstance(source, Given) else "computed"
+    return "given" if isinstance(source, HandlerVariable) else "computed"
 
 
 def described(source: Source) -> str:
@@ -37,7 +37,7 @@ def described(source: Source) -> str:
         return _values(source.values)
     if isinstance(source, Offset):
         return _distances(source.below, source.above)
-    if isinstance(source, Given):
+    if isinstance(source, HandlerVariable):
         return _("a variable that the handler of a convention gave")
     return _of_function(source)
 

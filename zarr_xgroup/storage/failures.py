@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from zarr_xgroup.i18n import _
-from zarr_xgroup.redaction import redact
+from zarr_xgroup.redaction import chain_of, redact
 
 #: Extras of this package, by what they install.
 _EXTRAS = {"s3fs": "s3", "gcsfs": "gcs"}
@@ -27,7 +27,7 @@ def late() -> str:
 
 def reason_of(error: BaseException) -> str:
     """Return why a store or a part of it cannot be read: the kind of failure, and its text."""
-    chain = list(_chain(error))
+    chain = list(chain_of(error))
     text = redact(str(error))
     detail = f"{type(error).__name__}: {text}" if text else type(error).__name__
     missing = next((link for link in chain if isinstance(link, ImportError)), None)
@@ -64,15 +64,3 @@ def _missing_package(error: ImportError, detail: str) -> str:
                 "package {package} is missing: pip install 'xarray-zarr-xgroup[{extra}]'"
             ).format(package=package, extra=extra)
     return _("a package is missing ({detail})").format(detail=detail)
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error, and those that it came from."""
-    pending: list[BaseException | None] = [error]
-    seen: set[int] = set()
-    while pending:
-        link = pending.pop(0)
-        if link is not None and id(link) not in seen:
-            seen.add(id(link))
-            yield link
-            pending += [link.__cause__, link.__context__, getattr(link, "os_error", None)]

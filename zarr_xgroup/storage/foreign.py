@@ -24,20 +24,21 @@ from zarr_xgroup.storage.clients import bounded_client, plain_client
 from zarr_xgroup.storage.failures import reason_of
 from zarr_xgroup.storage.limits import ForeignLimits
 from zarr_xgroup.storage.trust import (
-    Reach,
+    Network,
     UnjudgedError,
+    network_of_link,
+    network_of_store,
     places_of,
     public_client,
-    reach_of_link,
-    reach_of_store,
 )
 from zarr_xgroup.storage.uris import (
     Link,
-    PrefixedOptions,
+    by_prefix,
     has_plain_hosts,
     is_absolute,
     leads_upwards,
     links_of,
+    options_of,
     place_of,
 )
 
@@ -85,11 +86,11 @@ class ForeignStores:
         self._opener = opener
         self._zarr_store = zarr_store
         self._place = None if uri is None else place_of(uri)
-        self._options = PrefixedOptions(options.get("cross_store_storage_options"))
+        self._options = by_prefix(options.get("cross_store_storage_options"))
         self._limits = _limits(options)
         self._opened: dict[Hashable, asyncio.Task[int | XGroupStoreError]] = {}
         self._followed: set[tuple[Link, ...]] = set()
-        self._reaches: dict[int, Reach] = {}
+        self._networks: dict[int, Network] = {}
 
     async def root(self, uri: str, referring: int) -> Node | XGroupStoreError:
         """Return the root of the store at a URI, opened now if it was not yet, or why not.
@@ -111,17 +112,13 @@ class ForeignStores:
             return problem
 
     async def _found(self, uri: str, referring: int) -> Node:
-        if not is_absolute(uri.rpartition("::")[2]) or not has_plain_hosts(uri):
-            message = _("{uri!r} is not an absolute URI of a store").format(uri=told(uri))
-            raise XGroupStoreError.of(told(uri), message)
-        links = links_of(uri)
-        if leads_upwards(links):
-            raise _told(uri, _("there is '..' in its path"))
+        links = _links_to_follow(uri)
         inside = self._inside(uri)
         if inside is None:
             self._follow(links)
-        options = [self._options.of(link) for link in links]
-        guarded = await self._check(uri, links, options, referring)
+        options = [options_of(link, self._options) for link in links]
+        named = {link for link, given in zip(links, options, strict=True) if given is not None}
+        guarded = await self._check(uri, links, named, referring)
         if inside is not None:
             return Node(0, inside)
         key = links, guarded
@@ -156,7 +153,7 @@ class ForeignStores:
         self,
         uri: str,
         links: tuple[Link, ...],
-        options: list[dict[str, Any] | None],
+        named: set[Link],
         referring: int,
     ) -> frozenset[Link]:
         """Raise if a store must not lead to a place; return the links to guard.
@@ -164,39 +161,38 @@ class ForeignStores:
         Design, "References". Every link is judged, but those that the user has named. A public
         store must not get further than to public places by way of one, named or not.
         """
-        origin = await self._reach(referring)
-        if origin == Reach.LOCAL:
+        origin = await self._network_of_store(referring)
+        if origin == Network.LOCAL:
             return frozenset()
-        named = {link for link, given in zip(links, options, strict=True) if given is not None}
-        reaches = {it: await self._reach_of(uri, it, it in named) for it in places_of(links)}
-        target = min((reaches[link] for link in reaches.keys() - named), default=None)
-        if target == Reach.LOCAL:
+        networks = {it: await self._network_of(uri, it, it in named) for it in places_of(links)}
+        unnamed = {networks[link] for link in networks.keys() - named}
+        if Network.LOCAL in unnamed:
             raise _refused(uri, _("a store that is not local must not lead to local files"))
-        if origin != Reach.PUBLIC:
+        if origin != Network.PUBLIC:
             return frozenset()
-        if target == Reach.PRIVATE:
+        if Network.PRIVATE in unnamed:
             raise _refused(uri, _("a public store must not lead into a private network"))
-        return frozenset(link for link, reach in reaches.items() if reach == Reach.PUBLIC)
+        return frozenset(link for link, network in networks.items() if network == Network.PUBLIC)
 
-    async def _reach_of(self, uri: str, link: Link, is_named: bool) -> Reach:
-        """Return the reach of a link, or raise if it is not known and the user has not named it."""
+    async def _network_of(self, uri: str, link: Link, is_named: bool) -> Network:
+        """Return the network of a link, or raise if it is not known and the user has not named it."""
         try:
             async with asyncio.timeout(self._limits.timeout):
-                return await reach_of_link(link)
+                return await network_of_link(link)
         except UnjudgedError as error:
             if is_named:
-                return Reach.LOCAL  # nobody but the user vouches for it
+                return Network.LOCAL  # nobody but the user vouches for it
             reason = _("a store that is not local must not lead to places of unknown kind")
             raise _refused(uri, reason) from error
         except OSError as error:  # also a timeout
             if is_named:
-                return Reach.PUBLIC  # a proxy may know it
+                return Network.PUBLIC  # a proxy may know it
             raise _told(uri, reason_of(error)) from error
 
-    async def _reach(self, referring: int) -> Reach:
-        if referring not in self._reaches:
-            self._reaches[referring] = await reach_of_store(self._zarr_store(referring))
-        return self._reaches[referring]
+    async def _network_of_store(self, referring: int) -> Network:
+        if referring not in self._networks:
+            self._networks[referring] = await network_of_store(self._zarr_store(referring))
+        return self._networks[referring]
 
     async def _open(self, uri: str, options: dict[str, Any] | None) -> int | XGroupStoreError:
         location = _local_path(uri) if uri.lower().startswith("file://") else _lowered(uri)
@@ -206,6 +202,17 @@ class ForeignStores:
             problem = _told(uri, str(error))
             problem.__cause__ = error
             return problem
+
+
+def _links_to_follow(uri: str) -> tuple[Link, ...]:
+    """Return the links of the URI of a store, or raise XGroupStoreError if it can be none."""
+    if not is_absolute(uri.rpartition("::")[2]) or not has_plain_hosts(uri):
+        message = _("{uri!r} is not an absolute URI of a store").format(uri=told(uri))
+        raise XGroupStoreError.of(told(uri), message)
+    links = links_of(uri)
+    if leads_upwards(links):
+        raise _told(uri, _("there is '..' in its path"))
+    return links
 
 
 def _limits(options: ForeignOptions) -> ForeignLimits:

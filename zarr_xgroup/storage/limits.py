@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 
 import zarr
 from zarr.abc.store import Store
-from zarr.storage import WrapperStore
 
 from zarr_xgroup.i18n import _
+from zarr_xgroup.storage.opening import innermost
 
 #: As many as aiohttp makes connections.
 MANY_REQUESTS = 100
@@ -89,8 +89,7 @@ def request_limit(store: Store) -> asyncio.Semaphore:
 
 def _connections(store: Store) -> Iterator[int]:
     """Yield how many connections the client of a store makes, as far as that can be known."""
-    while isinstance(store, WrapperStore):
-        store = store._store
+    store = innermost(store)
     client: Any = getattr(store, "fs", None)
     connector = getattr(getattr(client, "_session", None), "connector", None)  # aiohttp's
     configured = getattr(client, "config_kwargs", None)  # botocore's

@@ -117,15 +117,19 @@ def _expanded(location: str | os.PathLike[str]) -> str | Path:
     return Path(text).expanduser().absolute()
 
 
+def innermost(store: Any) -> Any:
+    """Return the store that one wraps, if it wraps any, and so on."""
+    while isinstance(store, WrapperStore):
+        store = store._store
+    return store
+
+
 def uri_of(store_like: object) -> str | None:
     """Return the URI of what a user named, or of an open store; None if it has none."""
     if isinstance(store_like, str | os.PathLike):
         place = _expanded(store_like)
         return place if isinstance(place, str) else _file_uri(place)
-    store = getattr(store_like, "store", store_like)
-    inner = getattr(store, "_store", None)
-    if isinstance(store, WrapperStore) and isinstance(inner, Store):
-        return uri_of(inner)
+    store = innermost(getattr(store_like, "store", store_like))
     if isinstance(store, LocalStore):
         return _file_uri(store.root.absolute())
     if isinstance(store, ZipStore) and store.path is not None:
@@ -159,9 +163,7 @@ def is_served(store: Store) -> bool:
     Not for files, memory and archives of this machine, nor for what wraps a store of these. A store of
     which nothing is known may be.
     """
-    inner = getattr(store, "_store", None)
-    if isinstance(store, WrapperStore) and isinstance(inner, Store):
-        return is_served(inner)
+    store = innermost(store)
     if isinstance(store, FsspecStore):
         named = getattr(store.fs, "sync_fs", store.fs).protocol
         return _LITERAL.isdisjoint([named] if isinstance(named, str) else named)

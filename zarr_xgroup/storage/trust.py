@@ -15,18 +15,16 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from zarr.abc.store import Store
-from zarr.storage import FsspecStore, LocalStore, MemoryStore, WrapperStore, ZipStore
+from zarr.storage import FsspecStore, LocalStore, MemoryStore, ZipStore
 
 from zarr_xgroup.i18n import _
-from zarr_xgroup.storage.uris import CACHES, Link
+from zarr_xgroup.redaction import HOSTED
+from zarr_xgroup.storage.opening import innermost
+from zarr_xgroup.storage.uris import CACHES, CLOUD, Link
 
 if TYPE_CHECKING:
     import aiohttp
 
-#: Schemes whose authority is a host that a connection is made to.
-_HOSTED = frozenset({"http", "https", "ftp", "sftp", "ssh"})
-#: Schemes of object stores, whose public servers are reached unless options name others.
-_CLOUD = frozenset({"s3", "gs", "az", "abfs", "abfss", "adl"})
 _LOCAL = frozenset({"file", "memory"})
 #: fsspec's filesystems that show what is inside of the next link of a chain.
 _ARCHIVES = frozenset({"zip", "tar", "dir", "libarchive"})
@@ -49,8 +47,8 @@ _OWN = tuple(
 _ENDPOINTS = ("endpoint_url", "endpoint", "aws_endpoint", "aws_endpoint_url", "base_url")
 
 
-class Reach(IntEnum):
-    """From where a place can be reached; more of it is less to be trusted."""
+class Network(IntEnum):
+    """From which network a place can be reached: the wider it is, the less the place is trusted."""
 
     LOCAL = 0
     PRIVATE = 1
@@ -69,8 +67,8 @@ def places_of(links: Sequence[Link]) -> Iterator[Link]:
     yield links[-1]
 
 
-async def reach_of_link(link: Link) -> Reach:
-    """Return the reach of a place; of an archive or cache in nothing else it is local.
+async def network_of_link(link: Link) -> Network:
+    """Return the network of a place; of an archive or cache in nothing else it is local.
 
     Raises
     ------
@@ -80,15 +78,15 @@ async def reach_of_link(link: Link) -> Reach:
         If its host has no address.
     """
     if link.scheme in _LOCAL | _ARCHIVES | CACHES:
-        return Reach.LOCAL
-    if link.scheme in _CLOUD:
-        return Reach.PUBLIC
-    if link.scheme in _HOSTED:
-        return await reach_of_host(link.host)
+        return Network.LOCAL
+    if link.scheme in CLOUD:
+        return Network.PUBLIC
+    if link.scheme in HOSTED:
+        return await network_of_host(link.host)
     raise UnjudgedError(link.scheme)
 
 
-async def reach_of_host(host: str) -> Reach:
+async def network_of_host(host: str) -> Network:
     """Return PUBLIC if all addresses of a host are public ones, else PRIVATE.
 
     Raises
@@ -101,7 +99,7 @@ async def reach_of_host(host: str) -> Reach:
     except UnicodeError as error:  # a name that no host can have
         raise OSError(str(error)) from error
     addresses = {str(address[4][0]) for address in found}
-    return Reach.PUBLIC if all(is_public(address) for address in addresses) else Reach.PRIVATE
+    return Network.PUBLIC if all(is_public(address) for address in addresses) else Network.PRIVATE
 
 
 def is_public(address: str) -> bool:
@@ -118,57 +116,55 @@ def is_public(address: str) -> bool:
     return ip.is_global and not ip.is_multicast and not is_own
 
 
-async def reach_of_store(store: Store) -> Reach:
-    """Return the reach of an open store; one of which nothing is known counts as public."""
-    inner = getattr(store, "_store", None)
-    if isinstance(store, WrapperStore) and isinstance(inner, Store):
-        return await reach_of_store(inner)
+async def network_of_store(store: Store) -> Network:
+    """Return the network of an open store; one of which nothing is known counts as public."""
+    store = innermost(store)
     if isinstance(store, FsspecStore):
-        return await _reach_of_filesystem(store.fs, store.path)
+        return await _network_of_filesystem(store.fs, store.path)
     if isinstance(store, LocalStore | MemoryStore | ZipStore):
-        return Reach.LOCAL
-    return await _reach_of_obstore(getattr(store, "store", None))
+        return Network.LOCAL
+    return await _network_of_obstore(getattr(store, "store", None))
 
 
-async def _reach_of_filesystem(filesystem: Any, path: str) -> Reach:
+async def _network_of_filesystem(filesystem: Any, path: str) -> Network:
     # What an asynchronous wrapper wraps; what a cache or an archive is filled from.
     archive = getattr(filesystem, "fo", None)
     for holder, name in ((filesystem, "sync_fs"), (filesystem, "fs"), (archive, "fs")):
         inner = getattr(holder, name, None)
         if hasattr(inner, "protocol"):
-            return await _reach_of_filesystem(inner, path)
+            return await _network_of_filesystem(inner, path)
     protocol = filesystem.protocol
     scheme = protocol if isinstance(protocol, str) else protocol[0]
     options = getattr(filesystem, "storage_options", {})
-    return await _reach_of_remote(Link.parse(f"{scheme}://"), options, path)
+    return await _network_of_remote(Link.parse(f"{scheme}://"), options, path)
 
 
-async def _reach_of_obstore(store: Any) -> Reach:
+async def _network_of_obstore(store: Any) -> Network:
     kind = type(store).__name__
     if kind in ("LocalStore", "MemoryStore") and type(store).__module__.startswith("obstore"):
-        return Reach.LOCAL
+        return Network.LOCAL
     config = getattr(store, "config", None)
     options = config if isinstance(config, Mapping) else {}
-    return await _reach_of_remote(Link("", "", ()), options, getattr(store, "url", ""))
+    return await _network_of_remote(Link("", "", ()), options, getattr(store, "url", ""))
 
 
-async def _reach_of_remote(kind: Link, options: Mapping[str, Any], location: Any) -> Reach:
-    """Return the reach of a store from the server that its options or its URL name."""
+async def _network_of_remote(kind: Link, options: Mapping[str, Any], location: Any) -> Network:
+    """Return the network of a store from the server that its options or its URL name."""
     if kind.scheme in _LOCAL:
-        return Reach.LOCAL
+        return Network.LOCAL
     nested = options.get("client_kwargs")
     places = [options, nested] if isinstance(nested, Mapping) else [options]
     named = [place[key] for place in places for key in _ENDPOINTS if place.get(key)]
     host = options.get("host")  # ftp, sftp
     link = Link.parse(str(named[0] if named else location))
-    if link.scheme in _HOSTED:
+    if link.scheme in HOSTED:
         host = link.host
     if not isinstance(host, str):
-        return Reach.PUBLIC
+        return Network.PUBLIC
     try:
-        return await reach_of_host(host)
+        return await network_of_host(host)
     except OSError:
-        return Reach.PUBLIC
+        return Network.PUBLIC
 
 
 def _public_socket(address: tuple[Any, ...]) -> socket.socket:

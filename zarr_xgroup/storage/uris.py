@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from zarr_xgroup.errors import XGroupPathError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.paths import decoded_to_the_end
-from zarr_xgroup.redaction import told_place
+from zarr_xgroup.redaction import HOSTED, told_place
 
 _URI = re.compile(
     r"(?P<scheme>[A-Za-z][\w+.-]*)://(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?:[?#].*)?", re.DOTALL
@@ -24,13 +24,11 @@ _FILE = re.compile(
     r"(?P<scheme>file)://(?P<authority>[^/]*)(?P<path>.*)", re.DOTALL | re.IGNORECASE
 )
 
+#: Schemes of object stores, whose public servers are reached unless options name others.
+CLOUD = frozenset({"s3", "gs", "az", "abfs", "abfss", "adl"})
 _ALIASES = {"gcs": "gs", "s3a": "s3", "local": "file"}
 #: Schemes whose authority is a host or a bucket, which have no case.
-_CASELESS = frozenset(
-    {"http", "https", "ftp", "sftp", "ssh", "s3", "gs", "az", "abfs", "abfss", "adl"}
-)
-#: Schemes whose authority is a host and a port.
-_HOSTED = frozenset({"http", "https", "ftp", "sftp", "ssh"})
+_CASELESS = HOSTED | CLOUD
 _HOST = re.compile(r"(?:[^\s:\[\]]*|\[[^\s\[\]]*\])(?::[0-9]*)?")
 _DECODED = frozenset({"http", "https", "file"})
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21", "sftp": "22", "ssh": "22"}
@@ -104,7 +102,7 @@ def has_plain_hosts(uri: str) -> bool:
     Else what looks like a host is part of a password that was not percent-encoded, and messages of
     libraries would show it.
     """
-    hosted = (link.authority for link in links_of(uri) if link.scheme in _HOSTED)
+    hosted = (link.authority for link in links_of(uri) if link.scheme in HOSTED)
     return all(_HOST.fullmatch(authority) for authority in hosted)
 
 
@@ -129,12 +127,12 @@ def place_of(uri: str) -> Link | None:
     return links[0] if len(links) == 1 else None
 
 
-class PrefixedOptions:
-    """Storage options for all places below URI prefixes, the longest one deciding.
+def by_prefix(options: Any) -> dict[Link, Mapping[str, Any]]:
+    """Return storage options by the places below which they hold, the most special ones first.
 
     Parameters
     ----------
-    options : mapping of str to mapping
+    options : mapping of str to mapping, or None
         By URI prefix.
 
     Raises
@@ -144,37 +142,29 @@ class PrefixedOptions:
     XGroupPathError
         If a prefix is neither the beginning of a URI nor an absolute path.
     """
-
-    def __init__(self, options: Mapping[str, Mapping[str, Any]] | None) -> None:
-        self._options: list[tuple[Link, Mapping[str, Any]]] = []
-        if not isinstance(options, Mapping | None):
-            raise TypeError(_not_options(options))
-        for prefix, values in (options or {}).items():
-            if not isinstance(prefix, str) or not isinstance(values, Mapping):
-                raise TypeError(_not_options(options))
-            if not is_absolute(prefix) and not prefix.startswith("/"):
-                message = _(
-                    "cross_store_storage_options: {prefix!r} is not the beginning of a URI"
-                ).format(prefix=told_place(prefix))
-                raise XGroupPathError(message)
-            self._options.append((Link.parse(prefix), values))
-
-    def of(self, link: Link) -> dict[str, Any] | None:
-        """Return the options for a place, or None if no prefix contains it."""
-        matching = [item for item in self._options if item[0].contains(link)]
-        if not matching:
-            return None
-        return dict(max(matching, key=lambda item: _length(item[0]))[1])
+    written = {} if options is None else options
+    if not isinstance(written, Mapping) or not all(map(_is_option, written.items())):
+        message = _(
+            "cross_store_storage_options must map URI prefixes to dicts of storage options, got "
+            "{kind}"
+        )
+        raise TypeError(message.format(kind=type(options).__name__))
+    for prefix in written:
+        if not is_absolute(prefix) and not prefix.startswith("/"):
+            message = _("cross_store_storage_options: {prefix!r} is not the beginning of a URI")
+            raise XGroupPathError(message.format(prefix=told_place(prefix)))
+    places = {Link.parse(prefix): values for prefix, values in reversed(list(written.items()))}
+    longest = sorted(places, key=lambda it: (bool(it.authority), len(it.segments)), reverse=True)
+    return {place: places[place] for place in longest}
 
 
-def _length(prefix: Link) -> tuple[bool, int]:
-    return bool(prefix.authority), len(prefix.segments)
+def _is_option(item: tuple[Any, Any]) -> bool:
+    return isinstance(item[0], str) and isinstance(item[1], Mapping)
 
 
-def _not_options(options: object) -> str:
-    return _(
-        "cross_store_storage_options must map URI prefixes to dicts of storage options, got {kind}"
-    ).format(kind=type(options).__name__)
+def options_of(link: Link, by_place: Mapping[Link, Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Return the options for a place, or None if no prefix contains it."""
+    return next((dict(it) for place, it in by_place.items() if place.contains(link)), None)
 
 
 def leads_upwards(links: Iterable[Link]) -> bool:

@@ -12,6 +12,7 @@ import zarr
 
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.metadata.snapshots import read_problem
 from zarr_xgroup.storage.failures import late, reason_of
 from zarr_xgroup.storage.limits import at_most
 from zarr_xgroup.storage.stores import OpenStore
@@ -62,7 +63,7 @@ async def _read(request: ValueRequest) -> Any:
         if isinstance(error, TimeoutError) and timeout is not None:
             reason = late()
         message = _("{node} cannot be read: {reason}").format(node=request.node, reason=reason)
-        problem = snapshot.read_problem(message)
+        problem = read_problem(snapshot, message)
         problem.__cause__ = error
         return problem
 

@@ -18,7 +18,7 @@ from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.snapshots import Snapshots
 from zarr_xgroup.variables.fillvalues import FILL
 from zarr_xgroup.variables.lazy import ComputedArray, lazy_variable, offset_bounds
-from zarr_xgroup.variables.sources import Computed, Given, Literal, Offset, Source, Stored
+from zarr_xgroup.variables.sources import Computed, HandlerVariable, Literal, Offset, Source, Stored
 from zarr_xgroup.variables.stored import Template, template_of
 
 
@@ -85,7 +85,7 @@ class Maker:
         """Return the sizes of the dimensions of a source's variable."""
         if isinstance(source, Literal):
             return dict(zip(source.dims, source.values.shape, strict=True))
-        if isinstance(source, Given):
+        if isinstance(source, HandlerVariable):
             return {str(dim): size for dim, size in source.variable.sizes.items()}
         if isinstance(source, Offset):
             return {**self.sizes(source.values), source.side: 2}
@@ -158,7 +158,7 @@ def _computed(source: Computed) -> xr.Variable:
     return variable[0] if source.first else variable
 
 
-def _given(source: Given) -> xr.Variable:
+def _given(source: HandlerVariable) -> xr.Variable:
     """Return a copy of a third party's variable that shares nothing with it but lazy data."""
     variable: xr.Variable = source.variable
     own = variable.copy(deep=isinstance(variable._data, np.ndarray))

@@ -82,10 +82,11 @@ class Computed:
         return self.along[1:] if self.first else self.along
 
 
+@dataclass(frozen=True)
 class Literal:
     """Values that are written in the metadata.
 
-    Parameters
+    Attributes
     ----------
     values : numpy.ndarray
         The values; nobody may change them.
@@ -93,21 +94,15 @@ class Literal:
         A name for each axis.
     """
 
-    __slots__ = ("_key", "dims", "values")
+    values: np.ndarray[Any, Any] = field(compare=False)
+    dims: tuple[str, ...]
+    _key: Hashable = field(init=False, repr=False)
 
-    def __init__(self, values: np.ndarray[Any, Any], dims: tuple[str, ...]) -> None:
-        self.values = values
-        self.dims = dims
+    def __post_init__(self) -> None:
+        """Work out once what the values are compared by."""
+        values = self.values
         content = repr(values.tolist()) if values.dtype.hasobject else values.tobytes()
-        self._key: Hashable = (dims, values.shape, values.dtype.str, content)
-
-    def __eq__(self, other: object) -> bool:
-        """Tell whether another one has the same values along the same dimensions."""
-        return isinstance(other, Literal) and self._key == other._key
-
-    def __hash__(self) -> int:
-        """Return a hash of the values."""
-        return hash(self._key)
+        object.__setattr__(self, "_key", (values.shape, values.dtype.str, content))
 
 
 @dataclass(frozen=True)
@@ -135,10 +130,11 @@ class Offset:
         return (*self.values.dims, self.side)
 
 
-class Given:
+@dataclass(frozen=True)
+class HandlerVariable:
     """A variable that a third party's handler gave.
 
-    Parameters
+    Attributes
     ----------
     variable : xarray.Variable
         The variable, not to be changed.
@@ -146,27 +142,16 @@ class Given:
         What it is: equal for variables that are read from the same.
     """
 
-    __slots__ = ("_key", "variable")
-
-    def __init__(self, variable: Any, key: Hashable) -> None:
-        self.variable = variable
-        self._key = key
+    variable: Any = field(compare=False)
+    key: Hashable
 
     @property
     def dims(self) -> tuple[str, ...]:
         """The dimensions of the variable."""
         return tuple(self.variable.dims)
 
-    def __eq__(self, other: object) -> bool:
-        """Tell whether another one is read from the same."""
-        return isinstance(other, Given) and self._key == other._key
 
-    def __hash__(self) -> int:
-        """Return a hash of what it is read from."""
-        return hash(self._key)
-
-
-Source: TypeAlias = Stored | Computed | Literal | Offset | Given
+Source: TypeAlias = Stored | Computed | Literal | Offset | HandlerVariable
 
 
 def renamed(source: Source, names: Mapping[str, str]) -> Source:
@@ -184,10 +169,10 @@ def renamed(source: Source, names: Mapping[str, str]) -> Source:
         return replace(source, values=values)
     if isinstance(source, Literal):
         return Literal(source.values, _renamed(source.dims, names))
-    if isinstance(source, Given):
+    if isinstance(source, HandlerVariable):
         variable = source.variable.copy(deep=False)
         variable.dims = _renamed(source.dims, names)
-        return Given(variable, (source, variable.dims))
+        return HandlerVariable(variable, (source, variable.dims))
     if isinstance(source, Stored):
         return replace(source, along=_renamed(source.along, names))
     chunks = tuple((names.get(dim, dim), size) for dim, size in source.chunks)

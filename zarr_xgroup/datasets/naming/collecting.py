@@ -17,7 +17,7 @@ from zarr_xgroup.findings import Finding, Kind, noted
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import referred_names
 from zarr_xgroup.variables.functions import RotatedCentres
-from zarr_xgroup.variables.sources import Computed, Given, Source, Stored
+from zarr_xgroup.variables.sources import Computed, HandlerVariable, Source, Stored
 
 if TYPE_CHECKING:
     from zarr_xgroup.variables.making import Maker
@@ -82,7 +82,7 @@ class Wanted:
 
     def attributes_of(self, source: Source) -> Mapping[str, Any]:
         """Return the attributes that a source's variable has itself."""
-        if isinstance(source, Given):
+        if isinstance(source, HandlerVariable):
             attributes: Mapping[str, Any] = source.variable.attrs
             return attributes
         return self.maker.attributes(source.node) if isinstance(source, Stored) else {}

@@ -22,7 +22,7 @@ from zarr_xgroup.datasets.planning import planning
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.tests.builders import Array, Group, build, memory_store
 from zarr_xgroup.variables.functions import Regular, RegularBounds
-from zarr_xgroup.variables.sources import Computed, Given, Literal, Offset, Source, Stored
+from zarr_xgroup.variables.sources import Computed, HandlerVariable, Literal, Offset, Source, Stored
 
 SIZES = {"y": 3, "z": 4}
 DAYS = {"units": "days since 2000-01-01"}
@@ -157,7 +157,7 @@ LINKED_BOUNDS = (Link("bounds", "/far/tb", Coordinate("tb", stored("far/tb", "xn
         pytest.param({"a": array("x")}, {"a": says(T)}, {"t": False}, id="elsewhere"),
         pytest.param(
             {"a": array("x")},
-            {"a": says(Coordinate("t", Given(xr.Variable("x", [1, 2], DAYS), "")))},
+            {"a": says(Coordinate("t", HandlerVariable(xr.Variable("x", [1, 2], DAYS), "")))},
             {"t": False},
             id="given",
         ),
@@ -370,8 +370,8 @@ def test_what_a_coordinate_is_to_other_groups(one: Any, other: Any, is_same: boo
         ({}, Coordinate("y", stored("far/scalar", "")), "far_y"),
         ({}, Coordinate("y", stored("far/x")), "far_y"),
         ({}, Coordinate("y", stored("far/lon", "yx")), "far_y"),
-        ({"c": array("y")}, Coordinate("c", Given(xr.Variable("x", [1, 2]), "")), "g_c"),
-        ({"c": array("x")}, Coordinate("c", Given(xr.Variable("x", [1, 2]), "")), "g_c"),
+        ({"c": array("y")}, Coordinate("c", HandlerVariable(xr.Variable("x", [1, 2]), "")), "g_c"),
+        ({"c": array("x")}, Coordinate("c", HandlerVariable(xr.Variable("x", [1, 2]), "")), "g_c"),
     ],
 )
 def test_what_a_coordinate_is_called(
@@ -646,7 +646,7 @@ EDGES = Computed(RegularBounds(GRID, -0.5, 0.25), (2, 2), "<f8", ("x", "s"))
         (array("x"), Coordinate("x", inline(1, 2)), True),
         (array("x"), Coordinate("x", stored("far/x")), True),
         (array("y"), Coordinate("x", CENTRES), False),
-        (array("x"), Coordinate("x", Given(xr.Variable("x", [1, 2]), "")), False),
+        (array("x"), Coordinate("x", HandlerVariable(xr.Variable("x", [1, 2]), "")), False),
         (array("x"), Coordinate("x", stored("g/x")), True),
     ],
 )

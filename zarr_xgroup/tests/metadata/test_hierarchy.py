@@ -30,7 +30,7 @@ from zarr_xgroup.metadata.snapshots import LackingError, Lookup, Needs, Snapshot
 from zarr_xgroup.redaction import redact
 from zarr_xgroup.storage.library import Library
 from zarr_xgroup.storage.opening import describe_store, open_store
-from zarr_xgroup.storage.trust import Reach, reach_of_store
+from zarr_xgroup.storage.trust import Network, network_of_store
 from zarr_xgroup.tests import builders
 from zarr_xgroup.tests.builders import (
     SAMPLE,
@@ -674,15 +674,15 @@ def test_a_library_around_an_open_store_knows_nothing_yet() -> None:
 def test_which_stores_are_local(tmp_path: Path) -> None:
     contents = build(SMALL)
     for store, reach in (
-        (memory_store(contents), Reach.LOCAL),
-        (recording_store(contents), Reach.LOCAL),
-        (zarr.storage.LocalStore(tmp_path), Reach.LOCAL),
-        (zarr.storage.ZipStore(tmp_path / "s.zip"), Reach.LOCAL),
-        (FsspecStore.from_url("http://127.0.0.1/a"), Reach.PRIVATE),
-        (FsspecStore.from_url("http://192.0.2.1/a"), Reach.PRIVATE),
-        (FsspecStore.from_url("https://8.8.8.8/a"), Reach.PUBLIC),
+        (memory_store(contents), Network.LOCAL),
+        (recording_store(contents), Network.LOCAL),
+        (zarr.storage.LocalStore(tmp_path), Network.LOCAL),
+        (zarr.storage.ZipStore(tmp_path / "s.zip"), Network.LOCAL),
+        (FsspecStore.from_url("http://127.0.0.1/a"), Network.PRIVATE),
+        (FsspecStore.from_url("http://192.0.2.1/a"), Network.PRIVATE),
+        (FsspecStore.from_url("https://8.8.8.8/a"), Network.PUBLIC),
     ):
-        assert asyncio.run(reach_of_store(store)) == reach
+        assert asyncio.run(network_of_store(store)) == reach
 
 
 def test_names_of_nodes_that_are_unusual() -> None:

@@ -755,10 +755,10 @@ def test_a_name_is_judged_again_when_a_connection_is_made(
 ) -> None:
     """Whoever owns a name can let it mean something else each time it is looked up."""
 
-    async def public(_host: str) -> reach.Reach:
-        return reach.Reach.PUBLIC
+    async def public(_host: str) -> reach.Network:
+        return reach.Network.PUBLIC
 
-    monkeypatch.setattr(reach, "reach_of_host", public)
+    monkeypatch.setattr(reach, "network_of_host", public)
     http_server.contents.update(build(grid(1)))
     public_server.contents.update(product(y=http_server.url.replace("127.0.0.1", "localhost")))
     dataset, told = opened_with_warnings(xr.open_dataset, public_server.url)

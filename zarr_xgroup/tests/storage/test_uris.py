@@ -15,21 +15,22 @@ from zarr.storage import FsspecStore, LocalStore, MemoryStore
 from zarr_xgroup import XGroupPathError
 from zarr_xgroup.redaction import redact
 from zarr_xgroup.storage.trust import (
-    Reach,
+    Network,
     UnjudgedError,
     is_public,
+    network_of_host,
+    network_of_link,
+    network_of_store,
     places_of,
     public_client,
-    reach_of_host,
-    reach_of_link,
-    reach_of_store,
 )
 from zarr_xgroup.storage.uris import (
     Link,
-    PrefixedOptions,
+    by_prefix,
     is_absolute,
     leads_upwards,
     links_of,
+    options_of,
     place_of,
 )
 from zarr_xgroup.tests.builders import (
@@ -286,12 +287,12 @@ def test_the_longest_prefix_decides(
         "/data": {},
     }
     ordered = dict(reversed(given.items())) if is_reversed else given
-    assert PrefixedOptions(ordered).of(Link.parse(uri)) == expected
+    assert options_of(Link.parse(uri), by_prefix(ordered)) == expected
 
 
 def test_options_are_copies() -> None:
     given = {"s3://bucket": {"anon": True}}
-    options = PrefixedOptions(given).of(Link.parse("s3://bucket/a"))
+    options = options_of(Link.parse("s3://bucket/a"), by_prefix(given))
     assert options == {"anon": True}
     options["anon"] = False
     assert given == {"s3://bucket": {"anon": True}}
@@ -299,7 +300,7 @@ def test_options_are_copies() -> None:
 
 @pytest.mark.parametrize("options", [None, {}])
 def test_no_options(options: Any) -> None:
-    assert PrefixedOptions(options).of(Link.parse("s3://bucket")) is None
+    assert options_of(Link.parse("s3://bucket"), by_prefix(options)) is None
 
 
 @pytest.mark.parametrize(
@@ -315,7 +316,7 @@ def test_no_options(options: Any) -> None:
 )
 def test_options_of_the_wrong_type(options: Any, kind: str) -> None:
     with pytest.raises(TypeError) as caught:
-        PrefixedOptions(options)
+        by_prefix(options)
     assert str(caught.value) == (
         f"cross_store_storage_options must map URI prefixes to dicts of storage options, got {kind}"
     )
@@ -324,7 +325,7 @@ def test_options_of_the_wrong_type(options: Any, kind: str) -> None:
 @pytest.mark.parametrize("prefix", ["", "bucket", "bucket/a", "s3:", "s3:/bucket", "zip::", "../a"])
 def test_prefixes_that_begin_no_uri(prefix: str) -> None:
     with pytest.raises(XGroupPathError) as caught:
-        PrefixedOptions({prefix: {}})
+        by_prefix({prefix: {}})
     assert str(caught.value) == (
         f"cross_store_storage_options: {prefix!r} is not the beginning of a URI"
     )
@@ -374,43 +375,43 @@ def test_other_addresses(address: str) -> None:
 @pytest.mark.parametrize(
     ("uri", "expected"),
     [
-        ("file:///a", Reach.LOCAL),
-        ("local:///a", Reach.LOCAL),
-        ("/a", Reach.LOCAL),
-        ("memory://a", Reach.LOCAL),
-        ("zip", Reach.LOCAL),
-        ("simplecache", Reach.LOCAL),
-        ("s3://bucket", Reach.PUBLIC),
-        ("gcs://bucket", Reach.PUBLIC),
-        ("abfs://container", Reach.PUBLIC),
-        ("http://127.0.0.1:8080/a", Reach.PRIVATE),
-        ("http://2130706433/a", Reach.PRIVATE),
-        ("http://0x7f.1/a", Reach.PRIVATE),
-        ("https://[::1]/a", Reach.PRIVATE),
-        ("http://[::ffff:127.0.0.1]/a", Reach.PRIVATE),
-        ("http://user@169.254.169.254/latest", Reach.PRIVATE),
-        ("http://8.8.8.8@10.0.0.1/a", Reach.PRIVATE),
-        ("ftp://192.168.1.1", Reach.PRIVATE),
-        ("ssh://10.0.0.1:22/a", Reach.PRIVATE),
-        ("http://localhost/a", Reach.PRIVATE),
-        ("http://8.8.8.8/a", Reach.PUBLIC),
-        ("https://[2001:4860:4860::8888]:8443/a", Reach.PUBLIC),
+        ("file:///a", Network.LOCAL),
+        ("local:///a", Network.LOCAL),
+        ("/a", Network.LOCAL),
+        ("memory://a", Network.LOCAL),
+        ("zip", Network.LOCAL),
+        ("simplecache", Network.LOCAL),
+        ("s3://bucket", Network.PUBLIC),
+        ("gcs://bucket", Network.PUBLIC),
+        ("abfs://container", Network.PUBLIC),
+        ("http://127.0.0.1:8080/a", Network.PRIVATE),
+        ("http://2130706433/a", Network.PRIVATE),
+        ("http://0x7f.1/a", Network.PRIVATE),
+        ("https://[::1]/a", Network.PRIVATE),
+        ("http://[::ffff:127.0.0.1]/a", Network.PRIVATE),
+        ("http://user@169.254.169.254/latest", Network.PRIVATE),
+        ("http://8.8.8.8@10.0.0.1/a", Network.PRIVATE),
+        ("ftp://192.168.1.1", Network.PRIVATE),
+        ("ssh://10.0.0.1:22/a", Network.PRIVATE),
+        ("http://localhost/a", Network.PRIVATE),
+        ("http://8.8.8.8/a", Network.PUBLIC),
+        ("https://[2001:4860:4860::8888]:8443/a", Network.PUBLIC),
     ],
 )
-def test_the_reach_of_a_link(uri: str, expected: Reach) -> None:
-    assert asyncio.run(reach_of_link(Link.parse(uri))) == expected
+def test_the_reach_of_a_link(uri: str, expected: Network) -> None:
+    assert asyncio.run(network_of_link(Link.parse(uri))) == expected
 
 
 @pytest.mark.parametrize("scheme", ["github", "hdfs", "reference", "data", "unknown"])
 def test_other_schemes_cannot_be_judged(scheme: str) -> None:
     with pytest.raises(UnjudgedError, match=scheme):
-        asyncio.run(reach_of_link(Link.parse(f"{scheme}://a/b")))
+        asyncio.run(network_of_link(Link.parse(f"{scheme}://a/b")))
 
 
 @pytest.mark.parametrize("host", ["", "no-such-host.invalid", "a..b", "x" * 64])
 def test_hosts_without_an_address(host: str) -> None:
     with pytest.raises(OSError, match=r"."):
-        asyncio.run(reach_of_link(Link("http", host, ())))
+        asyncio.run(network_of_link(Link("http", host, ())))
 
 
 def test_one_private_address_makes_a_host_private(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -418,8 +419,8 @@ def test_one_private_address_makes_a_host_private(monkeypatch: pytest.MonkeyPatc
         return [(socket.AF_INET, 0, 0, "", (address, 0)) for address in host.split("+")]
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    assert asyncio.run(reach_of_host("8.8.8.8+1.1.1.1")) == Reach.PUBLIC
-    assert asyncio.run(reach_of_host("8.8.8.8+10.0.0.1")) == Reach.PRIVATE
+    assert asyncio.run(network_of_host("8.8.8.8+1.1.1.1")) == Network.PUBLIC
+    assert asyncio.run(network_of_host("8.8.8.8+10.0.0.1")) == Network.PRIVATE
 
 
 @pytest.mark.parametrize(
@@ -464,63 +465,63 @@ def _s3_store(**options: Any) -> Store:
     return _fsspec_store("s3://bucket/a", anon=True, **options)
 
 
-STORES: dict[str, tuple[Callable[[], Store], Reach]] = {
-    "local": (lambda: LocalStore("/a"), Reach.LOCAL),
-    "memory": (MemoryStore, Reach.LOCAL),
-    "wrapped": (lambda: RecordingStore(LocalStore("/a")), Reach.LOCAL),
-    "wrapped twice": (lambda: _Unknown(RecordingStore(MemoryStore())), Reach.LOCAL),
-    "archive": (lambda: _zip_store("zip::file://"), Reach.LOCAL),
-    "loopback": (lambda: _fsspec_store("http://127.0.0.1:1/a"), Reach.PRIVATE),
+STORES: dict[str, tuple[Callable[[], Store], Network]] = {
+    "local": (lambda: LocalStore("/a"), Network.LOCAL),
+    "memory": (MemoryStore, Network.LOCAL),
+    "wrapped": (lambda: RecordingStore(LocalStore("/a")), Network.LOCAL),
+    "wrapped twice": (lambda: _Unknown(RecordingStore(MemoryStore())), Network.LOCAL),
+    "archive": (lambda: _zip_store("zip::file://"), Network.LOCAL),
+    "loopback": (lambda: _fsspec_store("http://127.0.0.1:1/a"), Network.PRIVATE),
     "wrapped loopback": (
         lambda: RecordingStore(_fsspec_store("http://127.0.0.1:1/a")),
-        Reach.PRIVATE,
+        Network.PRIVATE,
     ),
-    "public": (lambda: _fsspec_store("https://8.8.8.8/a"), Reach.PUBLIC),
-    "no address": (lambda: _fsspec_store("https://no-such-host.invalid/a"), Reach.PUBLIC),
-    "s3": (_s3_store, Reach.PUBLIC),
-    "s3, endpoint": (lambda: _s3_store(endpoint_url="http://127.0.0.1:1"), Reach.PRIVATE),
+    "public": (lambda: _fsspec_store("https://8.8.8.8/a"), Network.PUBLIC),
+    "no address": (lambda: _fsspec_store("https://no-such-host.invalid/a"), Network.PUBLIC),
+    "s3": (_s3_store, Network.PUBLIC),
+    "s3, endpoint": (lambda: _s3_store(endpoint_url="http://127.0.0.1:1"), Network.PRIVATE),
     "s3, client's endpoint": (
         lambda: _s3_store(client_kwargs={"endpoint_url": "http://127.0.0.1:1"}),
-        Reach.PRIVATE,
+        Network.PRIVATE,
     ),
 }
 
 
 @pytest.mark.parametrize(("make", "expected"), STORES.values(), ids=STORES)
-def test_the_reach_of_a_store(make: Callable[[], Store], expected: Reach) -> None:
-    assert asyncio.run(reach_of_store(make())) == expected
+def test_the_reach_of_a_store(make: Callable[[], Store], expected: Network) -> None:
+    assert asyncio.run(network_of_store(make())) == expected
 
 
 @pytest.mark.skipif(not HAS_OBSTORE, reason="this zarr has no ObjectStore, or needs obstore")
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({}, Reach.PUBLIC),
-        ({"endpoint": "https://8.8.8.8"}, Reach.PUBLIC),
-        ({"endpoint": "http://127.0.0.1:1"}, Reach.PRIVATE),
-        ({"aws_endpoint": "http://127.0.0.1:1"}, Reach.PRIVATE),
-        ({"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}, Reach.PRIVATE),
+        ({}, Network.PUBLIC),
+        ({"endpoint": "https://8.8.8.8"}, Network.PUBLIC),
+        ({"endpoint": "http://127.0.0.1:1"}, Network.PRIVATE),
+        ({"aws_endpoint": "http://127.0.0.1:1"}, Network.PRIVATE),
+        ({"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}, Network.PRIVATE),
     ],
 )
-def test_the_reach_of_s3_by_obstore(options: Any, expected: Reach) -> None:
+def test_the_reach_of_s3_by_obstore(options: Any, expected: Network) -> None:
     from obstore.store import S3Store
     from zarr.storage import ObjectStore
 
     store = ObjectStore(S3Store("bucket", region="us-east-1", **options))
-    assert asyncio.run(reach_of_store(store)) == expected
+    assert asyncio.run(network_of_store(store)) == expected
 
 
 @pytest.mark.skipif(not HAS_OBSTORE, reason="this zarr has no ObjectStore, or needs obstore")
 @pytest.mark.parametrize(
     ("url", "expected"),
-    [("http://127.0.0.1:1/a", Reach.PRIVATE), ("https://8.8.8.8/a", Reach.PUBLIC)],
+    [("http://127.0.0.1:1/a", Network.PRIVATE), ("https://8.8.8.8/a", Network.PUBLIC)],
 )
-def test_the_reach_of_http_by_obstore(url: str, expected: Reach) -> None:
+def test_the_reach_of_http_by_obstore(url: str, expected: Network) -> None:
     from obstore.store import HTTPStore
     from zarr.storage import ObjectStore
 
-    assert asyncio.run(reach_of_store(ObjectStore(HTTPStore.from_url(url)))) == expected
-    assert asyncio.run(reach_of_store(obstore_store({}))) == Reach.LOCAL
+    assert asyncio.run(network_of_store(ObjectStore(HTTPStore.from_url(url)))) == expected
+    assert asyncio.run(network_of_store(obstore_store({}))) == Network.LOCAL
 
 
 # A client that connects to public addresses only.
