@@ -13,6 +13,7 @@ from zarr_xgroup._compat import default_indexes_follow
 from zarr_xgroup.datasets.align import align_with_parents
 from zarr_xgroup.datasets.attributes import settle
 from zarr_xgroup.datasets.build import Builder
+from zarr_xgroup.datasets.comparing import compared
 from zarr_xgroup.datasets.decode import Decoder
 from zarr_xgroup.datasets.plan import GroupPlan, without_principal
 from zarr_xgroup.datasets.planning import Planning, planning
@@ -83,7 +84,7 @@ class Opening:
         return datasets
 
     def _dataset(self, plan: GroupPlan, builder: Builder, decoder: Decoder) -> xr.Dataset:
-        built = builder.built(plan)
+        built = compared(plan, builder)
         dataset, findings = decoder.dataset(built)
         dataset.set_close(self._library.closer)
         self.findings.extend([*plan.findings, *built.findings, *findings])
