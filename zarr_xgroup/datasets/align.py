@@ -16,6 +16,7 @@ from zarr_xgroup._compat import has_index_option
 from zarr_xgroup.datasets.renaming import renamed_encoding
 from zarr_xgroup.findings import Finding, Kind, noted
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.cf import words_of
 
 
 @dataclass(frozen=True)
@@ -96,17 +97,14 @@ def rename_dimensions(dataset: xr.Dataset, names: Mapping[str, str]) -> xr.Datas
     names : mapping of str to str
         Old to new name.
     """
-    with_coordinate = {name for name in names if _has_coordinate(dataset, name)}
-    renamed = dataset.rename_dims({k: v for k, v in names.items() if k not in with_coordinate})
-    renamed = renamed.rename({k: v for k, v in names.items() if k in with_coordinate})
+    coordinates = {dim: new for dim, new in names.items() if _has_coordinate(dataset, dim)}
+    others = {dim: new for dim, new in names.items() if dim not in coordinates}
+    renamed = dataset.rename_dims(others).rename(coordinates)
     for variable in renamed.variables.values():
         encoding = renamed_encoding(variable.encoding, names)
-        if isinstance(encoding.get("coordinates"), str):
-            words = encoding["coordinates"].split()
-            if with_coordinate & set(words):
-                encoding["coordinates"] = " ".join(
-                    names[word] if word in with_coordinate else word for word in words
-                )
+        words = words_of(encoding, "coordinates")
+        if not coordinates.keys().isdisjoint(words):
+            encoding["coordinates"] = " ".join(coordinates.get(word, word) for word in words)
         variable.encoding = encoding
     return renamed
 

@@ -209,15 +209,24 @@ def _without(
     attributes: Mapping[str, Any], near: Collection[Handler], above: Collection[Handler]
 ) -> dict[str, Any]:
     """Return attributes without those of conventions that are declared here, or above."""
-    named = {key: value for key, value in attributes.items() if isinstance(key, str)}
-    owned = {key for it in near for key in it.owned(named)}
-    owned |= {key for it in above for key in named if key.startswith(f"{it.name}:")}
+    owned = set(_owned(attributes, near, above))
     kept = {key: value for key, value in attributes.items() if key not in owned}
     if near and CONVENTIONS_KEY in kept:
         kept[CONVENTIONS_KEY] = _without_declarations(kept[CONVENTIONS_KEY], near)
         if not kept[CONVENTIONS_KEY]:
             del kept[CONVENTIONS_KEY]
     return kept
+
+
+def _owned(
+    attributes: Mapping[str, Any], near: Iterable[Handler], above: Iterable[Handler]
+) -> Iterator[str]:
+    """Yield the names of attributes of conventions that are declared here, or above."""
+    named = {key: value for key, value in attributes.items() if isinstance(key, str)}
+    for handler in near:
+        yield from handler.owned(named)
+    prefixes = tuple(f"{handler.name}:" for handler in above)
+    yield from (key for key in named if key.startswith(prefixes))
 
 
 def _without_declarations(written: Any, dropped: Collection[Handler]) -> Any:

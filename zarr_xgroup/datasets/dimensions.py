@@ -139,24 +139,27 @@ def _grouped(pairs: Iterable[tuple[Any, int | None]]) -> dict[int | None, list[A
 def _with_phony_names(
     declared: Mapping[str, tuple[str | None, ...]], shapes: Mapping[str, Sequence[int]]
 ) -> dict[str, tuple[str, ...]]:
+    """Name the axes without a name, the same for all arrays that have an axis of that size."""
     needed: Counter[int] = Counter()
-    for name, dimensions in declared.items():
-        needed |= Counter(
-            size
-            for size, dimension in zip(shapes[name], dimensions, strict=True)
-            if dimension is None
-        )
-    taken = {dimension for dimensions in declared.values() for dimension in dimensions}
+    for name, dims in declared.items():
+        needed |= Counter(_sizes_without_name(dims, shapes[name]))
+    taken = {dim for dims in declared.values() for dim in dims}
     free = (phony for number in count() if (phony := f"phony_dim_{number}") not in taken)
-    phony_names = {size: [next(free) for _axis in range(times)] for size, times in needed.items()}
-    named = {}
-    for name, dimensions in declared.items():
-        left = {size: iter(names) for size, names in phony_names.items()}
-        named[name] = tuple(
-            next(left[size]) if dimension is None else dimension
-            for size, dimension in zip(shapes[name], dimensions, strict=True)
-        )
-    return named
+    names = {size: [next(free) for _axis in range(times)] for size, times in needed.items()}
+    return {name: _named(dims, shapes[name], names) for name, dims in declared.items()}
+
+
+def _sizes_without_name(dims: Names, shape: Sequence[int]) -> list[int]:
+    return [size for size, dim in zip(shape, dims, strict=True) if dim is None]
+
+
+def _named(
+    dims: Names, shape: Sequence[int], names: Mapping[int, Iterable[str]]
+) -> tuple[str, ...]:
+    """Return the names of an array's dimensions, given those for axes of each size without one."""
+    left = {size: iter(those) for size, those in names.items()}
+    axes = zip(shape, dims, strict=True)
+    return tuple(next(left[size]) if dim is None else dim for size, dim in axes)
 
 
 def _without_conflicts(

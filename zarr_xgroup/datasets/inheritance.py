@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 
 from zarr_xgroup.conventions.model import Coordinate
 from zarr_xgroup.errors import XGroupMetadataError
@@ -94,30 +95,36 @@ def inherited_dimensions(lookup: Lookup, array: Node, document: Document) -> Inh
     declared = declared_dimensions(document)
     if all(_meant(written) is None for written in declared):
         return Inherited(declared)
-    names: dict[str | None, str] = {}
-    coordinates: list[AncestorCoordinate] = []
-    findings: list[Finding] = []
-    references: list[Followed] = []
-    for written, size in zip(declared, document["shape"], strict=True):
-        dim = _meant(written)
-        place = None if dim is None else _nearest_with(lookup, array.group, dim)
-        if dim is None or place is None:
-            continue
-        ancestor, length = place
-        if length != size:
-            finding = _left(array, written, size, ancestor, length)
-            findings.append(finding)
-            references.append(_followed(array, document, written, None, finding.text))
-            continue
-        name = names[written] = _name_of(lookup, array.group, dim, ancestor)
-        found = list(_coordinate(lookup, ancestor, dim, name))
-        coordinates.extend(found)
-        leads_to = ancestor.child(dim) if found else ancestor
-        references.append(_followed(array, document, written, leads_to))
-        if name != dim and array == _first_with(lookup, array.group, written):
-            findings.append(_renamed(array, written, ancestor, name))
-    resolved = tuple(names.get(written, written) for written in declared)
-    return Inherited(resolved, tuple(coordinates), tuple(findings), tuple(references))
+    axes = zip(declared, document["shape"], strict=True)
+    found = [_of_axis(lookup, array, document, written, size) for written, size in axes]
+    return Inherited(
+        tuple(chain.from_iterable(it.declared for it in found)),
+        tuple(chain.from_iterable(it.coordinates for it in found)),
+        tuple(chain.from_iterable(it.findings for it in found)),
+        tuple(chain.from_iterable(it.references for it in found)),
+    )
+
+
+def _of_axis(
+    lookup: Lookup, array: Node, document: Document, written: str | None, size: int
+) -> Inherited:
+    """Return the name of one of an array's dimensions, and its coordinate if it is an ancestor's."""
+    dim = _meant(written)
+    place = None if dim is None else _nearest_with(lookup, array.group, dim)
+    if dim is None or place is None:
+        return Inherited((written,))
+    ancestor, length = place
+    if length != size:
+        finding = _left(array, written, size, ancestor, length)
+        reference = _followed(array, document, written, None, finding.text)
+        return Inherited((written,), (), (finding,), (reference,))
+    name = _name_of(lookup, array.group, dim, ancestor)
+    coordinates = tuple(_coordinate(lookup, ancestor, dim, name))
+    is_told = name != dim and array == _first_with(lookup, array.group, written)
+    findings = (_renamed(array, written, ancestor, name),) if is_told else ()
+    leads_to = ancestor.child(dim) if coordinates else ancestor
+    reference = _followed(array, document, written, leads_to)
+    return Inherited((name,), coordinates, findings, (reference,))
 
 
 def _followed(
@@ -217,23 +224,30 @@ def _companion(
 
     `names` is what the ancestor's dimension is called in the group.
     """
-    for path in candidate_paths(written, coordinate.group.path):
-        node = Node(coordinate.store, path)
+    nodes = (
+        Node(coordinate.store, path) for path in candidate_paths(written, coordinate.group.path)
+    )
+    for node in nodes:
         document = lookup.document(node)
-        if document is None or not document.is_array:
-            continue
-        own = declared_dimensions(document)
-        if key in _BOUNDS and (len(own) != 2 or own[0] not in names):
-            return None
-        dims = [_meant(it) or it or _nameless(node, n, key) for n, it in enumerate(own)]
-        is_same = all(dim == name for dim, name in names.items())
-        wanted = node.name if is_same else f"{_prefix(coordinate.group)}_{node.name}"
-        along = (
-            names.get(dim, dim) if dim not in dims[:axis] else f"{node.name}_dim_{axis}"
-            for axis, dim in enumerate(dims)
-        )
-        return Coordinate(wanted, Stored(node, tuple(along)))
+        if document is not None and document.is_array:
+            own = declared_dimensions(document)
+            is_other = key in _BOUNDS and (len(own) != 2 or own[0] not in names)
+            return None if is_other else _along(coordinate, key, node, own, names)
     return None
+
+
+def _along(
+    coordinate: Node, key: str, node: Node, own: Sequence[str | None], names: Mapping[str, str]
+) -> Coordinate:
+    """Return an array that comes along with an ancestor's coordinate, along the group's dimensions."""
+    dims = [_meant(it) or it or _nameless(node, n, key) for n, it in enumerate(own)]
+    is_same = all(dim == name for dim, name in names.items())
+    wanted = node.name if is_same else f"{_prefix(coordinate.group)}_{node.name}"
+    along = (
+        names.get(dim, dim) if dim not in dims[:axis] else f"{node.name}_dim_{axis}"
+        for axis, dim in enumerate(dims)
+    )
+    return Coordinate(wanted, Stored(node, tuple(along)))
 
 
 def _nameless(array: Node, axis: int, key: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -157,21 +158,35 @@ def without_principal(
     of a group that declares one it is told what they lack, if a grid is without coordinates. In a
     tree groups have the coordinates of their parents. What is assumed already would not help.
     """
-    found = [(plan, list(_undeclared(plan))) for plan in plans]
-    if not any(arrays for _each, arrays in found):
+    found = {plan: arrays for plan in plans if (arrays := list(_undeclared(plan)))}
+    if not found:
         return
-    referred = {node for plan in plans for node in _referred(plan, snapshot)}
-    known = {plan.node: plan for plan in plans} if is_tree else {}
-    for plan, arrays in found:
-        if arrays:
-            parents = [known[node] for node in plan.node.ancestors() if node in known]
-            bare = without_coordinate(plan, snapshot, parents)
-            others = [it for it in arrays if it.node not in referred]
-            group = _attributes(plan.node, snapshot)
-            if principal := declared_principal(group):
-                yield from _lacking(others, bare, principal)
-            else:
-                yield from _told(plan, others, bare, snapshot, assumed)
+    referred = set(chain.from_iterable(_referred(plan, snapshot) for plan in plans))
+    known = {plan.node: plan for plan in plans if is_tree}
+    for plan, arrays in found.items():
+        bare = without_coordinate(plan, snapshot, _parents(plan, known))
+        others = [it for it in arrays if it.node not in referred]
+        yield from _of_group(plan, others, bare, snapshot, assumed)
+
+
+def _parents(plan: GroupPlan, known: Mapping[Node, GroupPlan]) -> list[GroupPlan]:
+    """Return the groups whose coordinates a group may have."""
+    return [known[node] for node in plan.node.ancestors() if node in known]
+
+
+def _of_group(
+    plan: GroupPlan,
+    arrays: Iterable[ArrayReading],
+    bare: Mapping[Node | None, tuple[str, ...]],
+    snapshot: Snapshot,
+    assumed: Collection[str],
+) -> Iterator[Finding]:
+    """Yield the findings of arrays of a group; `bare` are their dimensions without coordinates."""
+    principal = declared_principal(_attributes(plan.node, snapshot))
+    if principal is not None:
+        yield from _lacking(arrays, bare, principal)
+    else:
+        yield from _undeclaring(plan, arrays, bare, snapshot, assumed)
 
 
 def _lacking(
@@ -189,7 +204,7 @@ def _lacking(
             yield noted(Kind.CHOICE, text, array.node)
 
 
-def _told(
+def _undeclaring(
     plan: GroupPlan,
     arrays: Iterable[ArrayReading],
     bare: Mapping[Node | None, tuple[str, ...]],
@@ -202,43 +217,55 @@ def _told(
     """
     siblings = [array.node.name for array in plan.reading.arrays]
     group = _attributes(plan.node, snapshot)
-    of_group = why_not_declared(group)
+    of_group = _why_not(plan.node, group)
     for array in arrays:
         node, attributes = array.node, array.document.attributes
-        if assumed and array.interpretation.crs is not None and not bare.get(node):
+        dims = bare.get(node, ())
+        if assumed and array.interpretation.crs is not None and not dims:
             continue
-        why = why_not_declared(attributes)
-        text = f"{node if why else plan.node}: {why or of_group}" if why or of_group else ""
-        grid = _of_grid(plan, attributes, snapshot) if bare.get(node) else []
+        grid = _of_grid(plan, attributes, snapshot) if dims else []
         meant = seemingly_meant([attributes, group, *grid], siblings)
         assumable = tuple(name for name in meant if name not in assumed)
-        found = noted(Kind.NO_PRINCIPAL, text, node)
-        yield replace(found, bare=bare.get(node, ()), assumable=assumable)
+        found = noted(Kind.NO_PRINCIPAL, _why_not(node, attributes) or of_group, node)
+        yield replace(found, bare=dims, assumable=assumable)
+
+
+def _why_not(node: Node, attributes: Mapping[str, Any]) -> str:
+    """Return why what a node declares does not count, "" if it declares nothing."""
+    why = why_not_declared(attributes)
+    return f"{node}: {why}" if why else ""
 
 
 def without_coordinate(
     plan: GroupPlan, snapshot: Snapshot, parents: Iterable[GroupPlan]
 ) -> dict[Node | None, tuple[str, ...]]:
     """Return the dimensions along which there is no coordinate, of each array of a group."""
-    places = [
-        _attributes(plan.node, snapshot),
-        *(it.document.attributes for it in plan.reading.arrays),
-    ]
-    naming = ({key: it.get(key) for key in _OF_COORDINATES} for it in places)
-    named = {node for it in naming for node in _named(plan, it, snapshot)}
-    along = {
-        dim
-        for it in plan.variables
-        if it.is_coordinate or it.dims == (it.name,) or it.stored in named
-        for dim in it.dims
-    }
+    along = set(_with_coordinate(plan, snapshot))
     sizes = _sizes(plan)
     for parent in parents if sizes.keys() - along else ():
-        theirs = _sizes(parent)
-        dims = (it.name for it in parent.variables if it.dims == (it.name,))
-        along.update(dim for dim in dims if dim in sizes and theirs.get(dim) == sizes[dim])
+        along.update(_passed_on(parent, sizes))
     own = (it for it in plan.variables if it.is_own)
     return {it.stored: tuple(dim for dim in it.dims if dim not in along) for it in own}
+
+
+def _passed_on(parent: GroupPlan, sizes: Mapping[str, int]) -> Iterator[str]:
+    """Yield the dimensions of a group whose coordinate it has from a group above."""
+    theirs = _sizes(parent)
+    for it in parent.variables:
+        if it.dims == (it.name,) and it.name in sizes and theirs.get(it.name) == sizes[it.name]:
+            yield it.name
+
+
+def _with_coordinate(plan: GroupPlan, snapshot: Snapshot) -> Iterator[str]:
+    """Yield the dimensions of a group along which there is a coordinate, also if it is only named."""
+    documents = [array.document.attributes for array in plan.reading.arrays]
+    named: set[Node] = set()
+    for attributes in (_attributes(plan.node, snapshot), *documents):
+        naming = {key: attributes.get(key) for key in _OF_COORDINATES}
+        named.update(_named(plan, naming, snapshot))
+    for it in plan.variables:
+        if it.is_coordinate or it.dims == (it.name,) or it.stored in named:
+            yield from it.dims
 
 
 def _sizes(plan: GroupPlan) -> dict[str, int]:

@@ -66,24 +66,29 @@ def prefetch(
     """
     wanted = [item for plan in plans for item in _wanted(plan, wishes, maker)]
     ends = _Ends.of((planned for planned, whole in wanted if not whole), maker)
-    values: dict[tuple[Node, bool], Any] = {
+    requests = dict(_requests(wanted, ends.beyond, maker, library))
+    read = read_values(requests.values()) if requests else ()
+    refused = {
         (node, False): _too_long(node, library.snapshots[node.store]) for node in ends.refused
     }
-    requests: dict[tuple[Node, bool], ValueRequest] = {}
+    return {**refused, **dict(zip(requests, read, strict=True))}
+
+
+def _requests(
+    wanted: Iterable[tuple[PlannedVariable, bool]],
+    beyond: Collection[Node],
+    maker: Maker,
+    library: Library,
+) -> Iterator[tuple[tuple[Node, bool], ValueRequest]]:
+    """Yield the requests of arrays' values, or of their ends, each once."""
+    known = set()
     for planned, whole in wanted:
         node = planned.stored
-        if node is None or (node, whole) in requests or (not whole and node in ends.beyond):
+        if node is None or (node, whole) in known or (not whole and node in beyond):
             continue
-        template = _template(planned, maker)
-        requests[node, whole] = ValueRequest(
-            node,
-            template.zarr_array(library.zarr_store(node.store), node.path),
-            whole,
-            library.stores[node.store],
-        )
-    if requests:
-        values |= zip(requests, read_values(requests.values()), strict=True)
-    return values
+        known.add((node, whole))
+        array = _template(planned, maker).zarr_array(library.zarr_store(node.store), node.path)
+        yield (node, whole), ValueRequest(node, array, whole, library.stores[node.store])
 
 
 @dataclass(frozen=True)

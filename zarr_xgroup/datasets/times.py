@@ -40,7 +40,8 @@ def _told(reading: GroupReading, declared: _Declared) -> GroupReading:
         for array in reading.arrays
         if array.node in declared
         and "units" not in array.document.attributes
-        and (attributes := _agreed(array.node, declared[array.node]))
+        and _is_referred_from_elsewhere(array.node, declared[array.node])
+        and (attributes := _agreed(declared[array.node]))
     }
     return replace(reading, times=times, like=None) if times else reading
 
@@ -68,13 +69,21 @@ def _references(array: ArrayReading) -> Iterator[tuple[Node, Mapping[str, Any]]]
                 yield part.source.node, part.attributes
 
 
-def _agreed(
-    array: Node, declared: Mapping[Node, Sequence[Mapping[str, Any]]]
-) -> dict[str, Any] | None:
-    """Return what all declare of an array of another group; None unless it is the same times."""
-    if not all(declared.values()) or all(node.group == array.group for node in declared):
+def _is_referred_from_elsewhere(array: Node, referring: Iterable[Node]) -> bool:
+    """Tell whether an array of another group refers to one."""
+    return any(node.group != array.group for node in referring)
+
+
+def _agreed(declared: Mapping[Node, Sequence[Mapping[str, Any]]]) -> dict[str, Any] | None:
+    """Return what all declare of an array; None unless it is the same times."""
+    if not all(declared.values()):
         return None
     first, *others = (attributes for times in declared.values() for attributes in times)
-    if any(it.get(key) != first.get(key) for it in others for key in ("units", "calendar")):
+    if any(_units(it) != _units(first) for it in others):
         return None
     return {key: it for key, it in first.items() if all(key in o and o[key] == it for o in others)}
+
+
+def _units(times: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return what times count from, and by which calendar."""
+    return times.get("units"), times.get("calendar")

@@ -110,12 +110,12 @@ def describe(wanted: Wanted, united: United, named: Named) -> Described:
     return Described(
         named,
         describing.attributes,
-        describing.coordinates,
-        frozenset(describing.mentioned),
-        describing.users,
-        describing.claims,
-        describing.bounds_of,
-        describing.located,
+        coordinates=describing.coordinates,
+        mentioned=frozenset(describing.mentioned),
+        users=describing.users,
+        claims=describing.claims,
+        bounds_of=describing.bounds_of,
+        located=describing.located,
         findings=(*wanted.findings, *united.findings, *named.findings),
     )
 
@@ -237,15 +237,14 @@ class _Describing:
         Axes of a CRS that is not geographic are no longitudes, whatever their units are: those of a
         rotated pole are written so by mistake. Neither are 2-D arrays whose own CRS (`is_its`) is such.
         """
-        units, axis = self.attributes.get(name, "units"), self.attributes.get(name, "axis")
+        units = str(self.attributes.get(name, "units"))
         is_axis = self._named.variables[name].dims in ((), (name,))
-        found = None
-        if " since " in str(units):
-            found = "time" if axis == "T" or (axis is None and is_axis) else None
+        if " since " in units:
+            axis = self.attributes.get(name, "axis")
+            if axis == "T" or (axis is None and is_axis):
+                self.attributes.add(name, {"standard_name": "time"})
         elif crs is None or crs.is_geographic or not (is_axis or is_its):
-            found = next((it for it, known in _STANDARD_NAMES if str(units) in known), None)
-        if found is not None:
-            self.attributes.add(name, {"standard_name": found})
+            self.attributes.add(name, _BY_UNITS.get(units, {}))
 
     def _link(self, name: str, links: Links, referrer: Node) -> None:
         """Name in a variable's CF attributes what was attached for them."""
@@ -306,4 +305,8 @@ class _Describing:
         return found
 
 
-_STANDARD_NAMES = (("longitude", LONGITUDES), ("latitude", LATITUDES))
+#: What follows from units of longitudes and latitudes.
+_BY_UNITS: Mapping[str, Mapping[str, str]] = {
+    **{units: {"standard_name": "longitude"} for units in LONGITUDES},
+    **{units: {"standard_name": "latitude"} for units in LATITUDES},
+}

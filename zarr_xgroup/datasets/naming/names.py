@@ -114,14 +114,13 @@ class _Naming:
             return self._taken.is_free_for_others(name)
 
         name = self._taken.first_free(coordinate.name, origin.path, can_be)
-        finding = (
-            None if name == coordinate.name else _renaming(nameless, name, is_beyond=is_beyond)
-        )
         rival = None
-        if finding is not None and nameless.beside and not is_beyond:
-            rival = Rival(nameless.beside, finding)
-        elif finding is not None:
-            self.findings.append(finding)
+        if name != coordinate.name:
+            finding = _renaming(nameless, name, is_beyond=is_beyond)
+            if nameless.beside and not is_beyond:
+                rival = Rival(nameless.beside, finding)
+            else:
+                self.findings.append(finding)
         names = self._fitting_names(nameless, name, origin)
         dims = tuple(names.get(dim, dim) for dim in source.dims)
         self._taken.add(name, {names.get(dim, dim): it for dim, it in nameless.sizes.items()})
