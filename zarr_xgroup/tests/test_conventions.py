@@ -175,35 +175,6 @@ def test_sound_declarations_among_malformed_ones() -> None:
     assert list(declarations(attributes)) == [{"name": "station"}]
 
 
-@pytest.mark.parametrize(
-    ("on_array", "on_group", "expected"),
-    [(True, False, True), (False, True, True), (False, False, False), (True, True, True)],
-)
-@pytest.mark.parametrize("zarr_format", [2, 3])
-def test_a_convention_applies_if_array_or_group_declare_it(
-    on_array: bool, on_group: bool, expected: bool, zarr_format: Any
-) -> None:
-    declared: dict[str, Any] = {"zarr_conventions": [{"uuid": UUID}]}
-    array = Array([1.0], ("x",), declared if on_array else {})
-    group = Group({"v": array}, declared if on_group else {})
-    root = zarr.open_group(memory_store(build(Group({"g": group}), zarr_format)), mode="r")
-    found, place = root["g/v"], root["g"]
-    assert isinstance(found, zarr.Array)
-    assert isinstance(place, zarr.Group)
-    assert Station.detect(root, place, found) is expected
-
-
-def test_the_root_alone_declares_nothing_for_groups_below() -> None:
-    declared = {"zarr_conventions": [{"uuid": UUID}]}
-    root = zarr.open_group(
-        memory_store(build(Group({"g": Group({"v": Array([1.0], ("x",))})}, declared))), mode="r"
-    )
-    found, place = root["g/v"], root["g"]
-    assert isinstance(found, zarr.Array)
-    assert isinstance(place, zarr.Group)
-    assert not Station.detect(root, place, found)
-
-
 def test_a_handler_has_to_say_what_the_coordinates_are() -> None:
     root = zarr.open_group(memory_store(build(Group({"v": Array([1.0], ("x",))}))), mode="r")
     array = root["v"]
@@ -217,19 +188,6 @@ def test_a_handler_has_to_say_what_the_coordinates_are() -> None:
 
 def entry_point(name: str, target: str) -> EntryPoint:
     return EntryPoint(name, f"{__name__}:{target}", ENTRY_POINT_GROUP)
-
-
-def test_the_handlers_built_in() -> None:
-    assert [handler.name for handler in build_handlers(handlers(), [])[0]][:6] == [
-        "cs",
-        "spatial",
-        "geolocation",
-        "ref",
-        "uom",
-        "proj",
-    ]
-    tiers = {handler.name: handler.tier for handler in handlers()}
-    assert [name for name, tier in tiers.items() if tier == "principal"][:2] == ["cs", "spatial"]
 
 
 def test_plug_ins_come_after_those_built_in_sorted_by_name() -> None:
@@ -328,48 +286,6 @@ def test_a_built_in_convention_cannot_be_registered_anew() -> None:
 
     with pytest.raises(TypeError, match=r"zarr_xgroup\.conventions\.cs handles the same"):
         register(Mine)
-
-
-@pytest.mark.parametrize("method", ["detect", "get_variables"])
-def test_a_handler_that_fails_is_told_of_and_spoils_nothing(
-    monkeypatch: pytest.MonkeyPatch, method: str
-) -> None:
-    def fail(*_args: Any) -> Any:
-        message = "out of order"
-        raise ZeroDivisionError(message)
-
-    monkeypatch.setattr(Station, method, fail)
-    register(Station)
-    declared = {"zarr_conventions": [{"name": "station"}]}
-    root = Group({"v": Array([1.0, 2.0], ("x",), declared)})
-    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(root)))
-    assert dataset["v"].values.tolist() == [1.0, 2.0]
-    assert [str(warning) for warning in told] == [
-        (
-            f"the handler of convention 'station' ({__name__}) failed: ZeroDivisionError: out of "
-            "order. Array /v was opened without what convention 'station' gives"
-        )
-    ]
-
-
-def test_two_principal_conventions() -> None:
-    class First(Principal):
-        def get_variables(self, *_args: Any) -> dict[str, xr.Variable]:
-            return {"first": xr.Variable((), 1)}
-
-    class Second(Principal):
-        name = "second"
-        uuid = None
-
-    register(First)
-    register(Second)
-    declared = {"zarr_conventions": [{"name": "rings"}, {"name": "second"}]}
-    root = Group({"v": Array([1.0, 2.0], ("x",), declared)})
-    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(root)))
-    assert set(dataset["v"].coords) == {"first"}
-    assert [str(warning) for warning in told] == [
-        "Array /v: it declares the principal conventions rings, second; rings was used"
-    ]
 
 
 OTHER_URL = "https://example.org/a/b"

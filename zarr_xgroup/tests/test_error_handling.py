@@ -269,17 +269,6 @@ def test_coordinates_that_cf_attributes_name_count() -> None:
     assert f": /a, /b; 1 of them has {HALF}. " in text
 
 
-def test_arrays_that_the_coordinates_of_the_group_name_are_not_counted() -> None:
-    root = Group({"a": values("x"), "time": values("x")}, {"coordinates": "time"})
-    assert paths_told(xr.open_dataset, root) == ("/a",)
-
-
-def test_arrays_of_a_group_that_declares_a_principal_convention_are_not_counted() -> None:
-    declared = {"zarr_conventions": [{"name": "spatial"}], "spatial:dimensions": ["y", "x"]}
-    root = Group({"a": values("t"), "g": Group({"b": values("t")})}, declared)
-    assert paths_told(xr.open_groups, root) == ("/g/b",)
-
-
 @pytest.mark.parametrize("depth", [1, 9, 60])
 def test_long_paths_are_shortened(depth: int) -> None:
     name = "a_rather_long_name_of_a_group"
@@ -347,32 +336,50 @@ def test_one_warning_for_all_groups_of_an_open(function: Open) -> None:
     assert paths_told(function, root, group="g") == ("/g/c", "/g/deep/d")
 
 
-def test_only_the_arrays_of_the_group_that_is_opened() -> None:
-    root = Group({"a": values("x"), "g": Group({"b": values("x")})})
-    assert paths_told(xr.open_dataset, root) == ("/a",)
-    assert paths_told(xr.open_dataset, root, group="g") == ("/g/b",)
+ABC = Group(dict.fromkeys("abc", values("x")))
+SPATIAL = {"zarr_conventions": [{"name": "spatial"}], "spatial:dimensions": ["y", "x"]}
 
 
+@pytest.mark.parametrize(
+    ("root", "options", "paths"),
+    [
+        (Group({"g": Group()}), {}, ()),
+        # Those of the group that is opened, which are wanted.
+        (Group({"a": values("x"), "g": ABC}), {}, ("/a",)),
+        (Group({"a": values("x"), "g": ABC}), {"group": "g"}, ("/g/a", "/g/b", "/g/c")),
+        (ABC, {"drop_variables": ["a", "c"]}, ("/b",)),
+        (ABC, {"drop_variables": "b"}, ("/a", "/c")),
+        (ABC, {"drop_variables": ["a", "b", "c"]}, ()),
+        # Which are no coordinates: by their names, or by those that others name.
+        (Group({"x": coordinate("x", [1, 2]), "v": values("x")}), {}, ("/v",)),
+        (Group({"x": coordinate("x", [1, 2])}), {}, ()),
+        (Group({"x": values("y"), "v": values("y")}), {}, ("/v", "/x")),
+        (Group({"a": values("x"), "t": values("x")}, {"coordinates": "t"}), {}, ("/a",)),
+        (Group({"a": values("x"), "v": values("x", comment="a")}), {}, ("/a", "/v")),
+        # Of which neither they nor their group declare a convention of that tier.
+        (Group({"a": values("t")}, SPATIAL), {}, ()),
+        (Group({"g": Group({"a": values("t")})}, SPATIAL), {"group": "g"}, ("/g/a",)),
+        *(
+            (Group({"a": values("x", zarr_conventions=[{"name": name}])}), {}, ("/a",))
+            for name in ("uom", "ref", "proj", "geolocation", "unknown")
+        ),
+    ],
+    ids=lambda it: None if isinstance(it, Group) else str(it),
+)
 @each_function
-def test_nothing_is_told_of_a_store_without_arrays(function: Open) -> None:
-    assert told(function, Group({"g": Group()})) == []
+def test_which_arrays_are_counted(
+    function: Open, root: Group, options: dict[str, Any], paths: tuple[str, ...]
+) -> None:
+    below = () if function is xr.open_dataset or options else ("/g/a", "/g/b", "/g/c")
+    more = below if root.members.get("g") is ABC else ()
+    assert paths_told(function, root, **options) == (*paths, *more)
 
 
-def test_dropped_variables_are_not_counted() -> None:
-    root = Group({"a": values("x"), "b": values("x"), "c": values("x")})
-    assert paths_told(xr.open_dataset, root, drop_variables=["a", "c"]) == ("/b",)
-    assert paths_told(xr.open_dataset, root, drop_variables="b") == ("/a", "/c")
-    assert told(xr.open_dataset, root, drop_variables=["a", "b", "c"]) == []
-
-
-@each_function
-def test_dimension_coordinates_are_not_counted(function: Open) -> None:
-    assert paths_told(function, Group({"x": coordinate("x", [1, 2]), "v": values("x")})) == ("/v",)
-    assert told(function, Group({"x": coordinate("x", [1, 2])})) == []
-
-
-def test_an_array_called_as_a_dimension_that_is_not_its_own_is_counted() -> None:
-    assert paths_told(xr.open_dataset, Group({"x": values("y"), "v": values("y")})) == ("/v", "/x")
+def test_an_attribute_that_is_no_string_refers_to_nothing() -> None:
+    root = Group({"lat": values("x"), "v": values("x", ancillary_variables=["lat"])})
+    given = told(xr.open_dataset, root)
+    (warning,) = [item for item in given if type(item) is XGroupNoPrincipalWarning]
+    assert warning.paths == ("/lat", "/v")
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
@@ -386,12 +393,6 @@ def test_who_declares_a_principal_convention_is_not_counted(
     _dataset, given = recorded(xr.open_dataset, store, engine="xgroup")
     principal = [item for item in given if type(item) is XGroupNoPrincipalWarning]
     assert [item.paths for item in principal] == [("/b",)]
-
-
-@pytest.mark.parametrize("convention", ["uom", "ref", "proj", "geolocation", "unknown"])
-def test_who_declares_only_a_service_convention_is_counted(convention: str) -> None:
-    declared = {"zarr_conventions": [{"name": convention}]}
-    assert paths_told(xr.open_dataset, Group({"a": values("x", **declared)})) == ("/a",)
 
 
 CF_ATTRIBUTES = {
@@ -420,12 +421,6 @@ def test_arrays_that_cf_attributes_refer_to_are_not_counted(
     )
     expected = ("/v",) if "lon" in value else ("/lon", "/v")
     assert paths_told(function, root) == expected
-
-
-@each_function
-def test_other_attributes_refer_to_nothing(function: Open) -> None:
-    root = Group({"lat": values("x"), "v": values("x", comment="lat", long_name="lat")})
-    assert paths_told(function, root) == ("/lat", "/v")
 
 
 @each_tree
@@ -469,13 +464,6 @@ def test_paths_that_lead_to_no_array_change_nothing(function: Open, value: str) 
         }
     )
     assert paths_told(function, root) == ("/grid/lat", "/ocean/v")
-
-
-def test_attributes_that_are_no_strings_refer_to_nothing() -> None:
-    root = Group({"lat": values("x"), "v": values("x", ancillary_variables=["lat"])})
-    given = told(xr.open_dataset, root)
-    (warning,) = [item for item in given if type(item) is XGroupNoPrincipalWarning]
-    assert warning.paths == ("/lat", "/v")
 
 
 # What could not be resolved.

@@ -130,15 +130,6 @@ def test_references_are_resolved_outside_of_an_open() -> None:
         resolver.variable({"node": "/nope"})
 
 
-def test_a_class_that_says_nothing_is_refused() -> None:
-    class Silent(ConventionHandler):
-        tier = "service"
-        name = "silent"
-
-    with pytest.raises(TypeError, match="it has neither 'interpret' nor 'get_variables'"):
-        register(Silent)
-
-
 NO_AXES: list[Any] = [(1,), (("x",),), ((1, None),), (("x", "2"),), (["x", 2],), "x", 2]
 
 

@@ -36,15 +36,6 @@ def told(function: Any, root: Group | Contents, **options: Any) -> list[str]:
     return [str(it) for it in given if type(it) is XGroupNoPrincipalWarning]
 
 
-def test_an_array_that_has_all_coordinates() -> None:
-    axes = {"y": coordinate("y", [1.0, 2.0]), "x": coordinate("x", [1.0, 2.0, 3.0])}
-    (text,) = told(xr.open_dataset, Group({"a": grid(), **axes}))
-    assert text == (
-        f"1 array {DECLARES_NONE}: /a. 'zarr_conventions' of an array or of its group can declare "
-        "one, which says where coordinates are"
-    )
-
-
 def test_an_array_with_a_crs_still_declares_none() -> None:
     axes = {"y": coordinate("y", [1.0, 2.0]), "x": coordinate("x", [1.0, 2.0, 3.0])}
     projected = grid(**declaring("proj"), **{"proj:code": "EPSG:4326"})
@@ -52,17 +43,6 @@ def test_an_array_with_a_crs_still_declares_none() -> None:
         (text,) = told(xr.open_dataset, Group({"a": projected, **members}))
         assert text.startswith(f"1 array {DECLARES_NONE}: /a")
         assert ("1 of them has a dimension without a coordinate" in text) is bare
-
-
-def test_a_tree_has_the_coordinates_of_parents_that_fit() -> None:
-    axes = {"y": coordinate("y", [1.0, 2.0])}
-    fitting = Group({**axes, "x": coordinate("x", [1.0, 2.0, 3.0]), "g": Group({"a": grid()})})
-    assert "without a coordinate" not in told(xr.open_datatree, fitting)[0]
-    (text,) = told(xr.open_groups, fitting)
-    assert "1 of them has a dimension without a coordinate" in text
-    other = Group({**axes, "x": coordinate("x", [1.0, 2.0]), "g": Group({"a": grid()})})
-    (text,) = told(xr.open_datatree, other)
-    assert "1 of them has a dimension without a coordinate" in text
 
 
 def test_a_group_of_which_nothing_is_known_above() -> None:
@@ -98,10 +78,7 @@ def why(place: str) -> str:
 @pytest.mark.parametrize(
     ("members", "attributes", "assumed", "expected"),
     [
-        pytest.param({"a": grid()}, {}, (), {"/a": ("", ("y", "x"), ())}, id="nothing"),
         pytest.param({"a": grid(), "x": X}, {}, (), {"/a": ("", ("y",), ())}, id="half"),
-        pytest.param({"a": grid(**WRONG)}, {}, (), {"/a": (why("/a"), ("y", "x"), ())}, id="own"),
-        pytest.param({"a": grid()}, WRONG, (), {"/a": (why("/"), ("y", "x"), ())}, id="group's"),
         pytest.param(
             {"a": grid(**WRONG), "b": grid()},
             WRONG,
@@ -122,9 +99,6 @@ def why(place: str) -> str:
             (),
             {"/a": ("", (), ()), "/c": ("", (), ())},
             id="a reference to a coordinate",
-        ),
-        pytest.param(
-            {"a": grid(), "b": grid()}, {"coordinates": "b"}, (), {"/a": ("", (), ())}, id="group"
         ),
         pytest.param(
             {"a": Array([1.0], ("v",)), "t": grid(bounds="b"), "b": Array(np.ones((2, 1)), "yv")},
