@@ -602,12 +602,13 @@ def test_an_array_at_the_root(tmp_path: Path, zarr_format: ZarrFormat) -> None:
 
 @each_function
 @pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("group", [None, "sub"])
 def test_required_consolidated_metadata(
-    function: Open, tmp_path: Path, zarr_format: ZarrFormat
+    function: Open, tmp_path: Path, zarr_format: ZarrFormat, group: str | None
 ) -> None:
     path = write_local(sample_contents(zarr_format, False), tmp_path / "s.zarr")
     with pytest.raises(XGroupStoreError) as error:
-        function(path, engine="xgroup", consolidated=True)
+        function(path, engine="xgroup", consolidated=True, group=group)
     assert str(error.value) == (
         f"{path} has no consolidated metadata; open it with consolidated=False, or leave that out"
     )
@@ -685,7 +686,7 @@ def test_a_store_of_one_format_inside_of_what_is_none_of_another() -> None:
     )
 
 
-@pytest.mark.parametrize("group", ["..", "sub/../sub", "./sub"])
+@pytest.mark.parametrize("group", [".", "..", "sub/..", "sub/../sub", "./sub", "/../sub", "a/./b"])
 def test_a_group_that_cannot_be_a_path(group: str) -> None:
     with pytest.raises(XGroupPathError) as error:
         xr.open_dataset(sample_store(3, False), engine="xgroup", group=group)  # type: ignore[arg-type]

@@ -9,7 +9,6 @@ import pytest
 from zarr_xgroup import XGroupError
 from zarr_xgroup.datasets.planning import planning
 from zarr_xgroup.metadata.snapshots import Needs
-from zarr_xgroup.options import OpenOptions
 from zarr_xgroup.storage.library import Library
 from zarr_xgroup.tests.builders import (
     Array,
@@ -94,12 +93,3 @@ def test_what_several_groups_lack_is_read_together(monkeypatch: pytest.MonkeyPat
     names = [[variable.name for variable in plan.variables] for plan in plans]
     assert names == [[], *[["a", "b"]] * 3]
     assert len(asked) == 1
-
-
-def test_all_options_that_are_unknown_are_named_and_all_that_are_known() -> None:
-    known = ", ".join(sorted(OpenOptions.__annotations__))
-    message = f"engine 'xgroup' has no option also, more, nope; it has {known}"
-    options: Any = {"nope": 1, "also": 2, "more": 3, "drop_variables": None}
-    with pytest.raises(TypeError) as raised, planning(memory_store(STORE), options):
-        pass
-    assert str(raised.value) == message

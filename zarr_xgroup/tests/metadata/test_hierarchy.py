@@ -18,7 +18,6 @@ from zarr_xgroup import (
     XGroupGroupError,
     XGroupMetadataError,
     XGroupMetadataWarning,
-    XGroupPathError,
     XGroupStoreError,
     XGroupStoreNotFoundError,
 )
@@ -109,16 +108,6 @@ def test_joined_paths_are_paths(parent: list[str], child: list[str]) -> None:
 @pytest.mark.parametrize("path", [None, "", "/", "//"])
 def test_the_root_is_the_empty_path(path: str | None) -> None:
     assert normalize_path(path) == ""
-
-
-@pytest.mark.parametrize("path", [".", "..", "a/..", "/../a", "a/./b", "a/../../b"])
-def test_dots_cannot_name_a_group(path: str) -> None:
-    with pytest.raises(XGroupPathError) as error:
-        normalize_path(path)
-    assert isinstance(error.value, ValueError)
-    assert str(error.value) == (
-        f"{path!r} is not the path of a group: '.' and '..' cannot name one"
-    )
 
 
 @pytest.mark.parametrize("path", ["...", "..a", "a.b", ".hidden", "a/...b"])
@@ -265,53 +254,6 @@ def tree_of(library: Library, group: str = "") -> dict[str, tuple[list[str], lis
 SMALL_TREE = {"": (["v"], ["a", "c"]), "a": (["w"], ["b"]), "c": ([], []), "a/b": ([], [])}
 
 
-@each_kind
-def test_the_nodes_of_a_store(zarr_format: ZarrFormat, consolidated: bool) -> None:
-    store = memory_store(build(SMALL, zarr_format, consolidated=consolidated))
-    library, group = Library.open(store, {})
-    library.read_tree("")
-    assert group == ""
-    assert snapshot_of(library).zarr_format == zarr_format
-    assert snapshot_of(library).consolidated_at == ("" if consolidated else None)
-    assert tree_of(library) == SMALL_TREE
-    assert list(snapshot_of(library).subtree("")) == ["", "a", "c", "a/b"]
-    assert snapshot_of(library).problems == {}
-    assert library.findings == []
-    for path, level in (("", 0), ("a", 1), ("a/b", 2)):
-        document = snapshot_of(library).document(path)
-        assert document is not None
-        assert document["attributes"] == {"level": level}
-        assert document["node_type"] == "group"
-    array = snapshot_of(library).arrays("")["v"]
-    assert array["attributes"]["units"] == "m"
-    assert array["shape"] == [2]
-    assert snapshot_of(library).document("nope") is None
-
-
-@each_kind
-@pytest.mark.parametrize("spelling", ["a", "/a", "a/", "//a//"])
-def test_the_nodes_below_a_group(
-    zarr_format: ZarrFormat, consolidated: bool, spelling: str
-) -> None:
-    store = memory_store(build(SMALL, zarr_format, consolidated=consolidated))
-    library, group = Library.open(store, {"group": spelling})
-    assert group == "a"
-    library.read_group("a")
-    assert snapshot_of(library).arrays("a").keys() == {"w"}
-    assert snapshot_of(library).groups("a") == ["b"]
-    library.read_tree("a")
-    assert tree_of(library, "a") == {"a": (["w"], ["b"]), "a/b": ([], [])}
-    root = snapshot_of(library).document("")
-    assert root is not None
-    assert root["attributes"] == {"level": 0}
-
-
-def test_a_group_that_is_not_loaded_has_no_members_yet() -> None:
-    library, _group = Library.open(memory_store(build(SMALL)), {})
-    assert snapshot_of(library).arrays("") == {}
-    assert snapshot_of(library).groups("a") == []
-
-
 def nodes(*paths: str) -> frozenset[Node]:
     return frozenset(Node(0, path) for path in paths)
 
@@ -373,18 +315,6 @@ def test_why_a_node_is_absent_that_cannot_be_read() -> None:
     assert find(library, "a/w") is None
     text = "/a/w/zarr.json cannot be read: no permission (PermissionError: no)"
     assert str(snapshot_of(library).problem("a/w")) == text
-
-
-def test_only_a_store_that_was_opened_is_closed(tmp_path: Path) -> None:
-    store = recording_store(build(SMALL))
-    library, _group = Library.open(store, {})
-    assert library.closer is None
-    library.close()
-    assert store.closed == 0
-    library, _group = Library.open(write_local(build(SMALL), tmp_path / "s.zarr"), {})
-    assert library.closer == library.zarr_store(0).close
-    library.close()
-    assert not library.zarr_store(0)._is_open
 
 
 # What an interpretation lacks.
@@ -729,35 +659,12 @@ def test_what_is_no_node_is_overlooked() -> None:
 # Both formats.
 
 
-def test_v3_is_read_where_there_are_both() -> None:
-    contents = {**build(Group(attrs={"a": 2}), 2), **build(Group(attrs={"a": 3}), 3)}
-    formats: tuple[tuple[ZarrFormat | None, ZarrFormat], ...] = ((None, 3), (2, 2), (3, 3))
-    for wanted, found in formats:
-        library, _group = Library.open(memory_store(contents), {"zarr_format": wanted})
-        assert snapshot_of(library).zarr_format == found
-        document = snapshot_of(library).document("")
-        assert document is not None
-        assert document["attributes"] == {"a": found}
-
-
 def test_the_format_is_that_of_the_group_asked_for() -> None:
     contents = {**build(Group(attrs={"a": 3})), **below(build(SMALL, 2), "old")}
     library, _group = Library.open(memory_store(contents), {"group": "old"})
     assert snapshot_of(library).zarr_format == 2
     library.read_tree("old")
     assert list(snapshot_of(library).subtree("old")) == ["old", "old/a", "old/c", "old/a/b"]
-
-
-@each_format
-def test_a_format_that_is_not_there(zarr_format: ZarrFormat) -> None:
-    other: ZarrFormat = 3 if zarr_format == 2 else 2
-    store = recording_store(build(SMALL, other))
-    with pytest.raises(XGroupStoreNotFoundError) as error:
-        Library.open(store, {"zarr_format": zarr_format, "group": "a"})
-    assert str(error.value) == (
-        f"There is no Zarr v{zarr_format} group '/a' in recording store, but what is there is Zarr "
-        f"v{other}: open it with zarr_format={other}, or leave that out"
-    )
 
 
 @each_format
@@ -829,18 +736,6 @@ def test_consolidated_metadata_is_not_used_if_it_is_not_to_be(zarr_format: ZarrF
     library.read_tree("")
     assert snapshot_of(library).groups("") == ["a", "c", "late"]
     assert "" in store.listed
-
-
-@each_format
-@pytest.mark.parametrize("group", [None, "a"])
-def test_required_and_missing(zarr_format: ZarrFormat, group: str | None) -> None:
-    store = recording_store(build(SMALL, zarr_format))
-    with pytest.raises(XGroupStoreError) as error:
-        Library.open(store, {"consolidated": True, "group": group})
-    assert str(error.value) == (
-        "recording store has no consolidated metadata; open it with consolidated=False, or leave "
-        "that out"
-    )
 
 
 def stale_contents(zarr_format: ZarrFormat) -> Contents:
@@ -1058,15 +953,6 @@ def test_a_group_whose_listing_fails_opens_without_members(zarr_format: ZarrForm
     assert tree["a"].attrs == {"level": 1}
     assert {node.path for node in tree.subtree} == {"/", "/a", "/c"}
     assert set(tree.variables) == {"v"}
-
-
-@each_format
-def test_a_listing_that_shows_nothing_is_no_empty_group(
-    zarr_format: ZarrFormat, serve: Callable[[Contents], str]
-) -> None:
-    url = serve(build(Group(), zarr_format))
-    with pytest.raises(XGroupStoreError, match="cannot be listed"):
-        xr.open_dataset(url, engine="xgroup")
 
 
 @each_kind
