@@ -29,7 +29,6 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from email.message import Message
 from functools import partial
-from html import escape
 from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from socketserver import BaseServer
 from typing import Any, Self, TypeAlias
@@ -421,22 +420,19 @@ def _forward(upstream: str, request: Request) -> Response:
 
 
 class FileServer(Server):
-    """A server of files, and of parts of them.
+    """A server of files, and of parts of them; it forbids to list folders.
 
     Parameters
     ----------
     contents : dict of str to bytes
         What is served, by the path below the URL; may be changed at any time.
-    listing : bool
-        Whether folders are listed, as HTML pages of links; else they are forbidden.
     host : str
         The address that it listens on.
     """
 
-    def __init__(self, contents: Contents, *, listing: bool = False, host: str = LOOPBACK) -> None:
+    def __init__(self, contents: Contents, *, host: str = LOOPBACK) -> None:
         super().__init__(host)
         self.contents = contents
-        self.listing = listing
 
     def respond(self, request: Request) -> Response:
         if request.method not in ("GET", "HEAD"):
@@ -446,14 +442,9 @@ class FileServer(Server):
         if content is not None:
             return _file_response(content, request.headers.get("Range", ""))
         prefix = f"{key.strip('/')}/" if key.strip("/") else ""
-        members = [
-            other.removeprefix(prefix) for other in self.contents if other.startswith(prefix)
-        ]
-        if not members:
-            return Response(404, b"not found")
-        if not self.listing:
+        if any(other.startswith(prefix) for other in self.contents):
             return Response(403, b"no listing")
-        return _index_response(members)
+        return Response(404, b"not found")
 
 
 def _file_response(content: bytes, asked: str) -> Response:
@@ -470,16 +461,9 @@ def _file_response(content: bytes, asked: str) -> Response:
     return Response(206, content[start:stop], {**headers, **place})
 
 
-def _index_response(members: Iterable[str]) -> Response:
-    names = sorted({name + slash for name, slash, _rest in (key.partition("/") for key in members)})
-    links = (f'<li><a href="{quote(name)}">{escape(name)}</a></li>' for name in names)
-    page = f"<!DOCTYPE html><html><body><ul>{''.join(links)}</ul></body></html>"
-    return Response(200, page.encode(), {"Content-Type": "text/html; charset=utf-8"})
-
-
-def serve_http(contents: Contents, *, listing: bool = False, host: str = LOOPBACK) -> FileServer:
+def serve_http(contents: Contents, *, host: str = LOOPBACK) -> FileServer:
     """Serve files over HTTP; see `FileServer`."""
-    return FileServer(contents, listing=listing, host=host)
+    return FileServer(contents, host=host)
 
 
 # Object stores.

@@ -1,6 +1,5 @@
 """Several stores as one Dataset, chunks of dask, and computing elsewhere."""
 
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,7 @@ from zarr_xgroup.tests.builders import (
     Array,
     Contents,
     Group,
-    ZarrFormat,
     build,
-    consolidate,
     declaring,
     memory_store,
     opened,
@@ -194,28 +191,3 @@ def test_workers_compute_coordinates_and_those_of_other_stores(
         stores = [memory_store(tile(day)) for day in range(2)]
         combined = quietly(xr.open_mfdataset, stores, engine="xgroup", group="data", parallel=True)
         check_combined(combined, (2, 2, 4))
-
-
-@pytest.mark.parametrize("zarr_format", [2, 3])
-@pytest.mark.parametrize("chunks", [None, {}], ids=str)
-def test_a_pickle_is_as_long_whatever_the_store(
-    zarr_format: ZarrFormat, chunks: Any, tmp_path: Path
-) -> None:
-    geo = Group({name: Array(np.zeros((4, 6)), ("y", "x")) for name in GEODETIC.values()})
-    other = write_local(build(Group({"geo": geo})), tmp_path / "other.zarr")
-    group = build(Group({"g000": located(other.as_uri())}), zarr_format)
-    sizes: list[tuple[int, int]] = []
-    for number in (5, 50):
-        contents = dict(group)
-        for key, content in group.items():
-            if key.startswith("g000/") and key.endswith((".json", ".zarray", ".zattrs", ".zgroup")):
-                suffix = key.removeprefix("g000")
-                contents |= {f"g{n:03}{suffix}": content for n in range(1, number)}
-        path = tmp_path / f"{number:03}.zarr"
-        write_local(consolidate(contents, zarr_format=zarr_format), path)
-        dataset = opened(xr.open_dataset, path, group="g000", chunks=chunks)
-        tree = opened(xr.open_datatree, path, chunks=chunks)
-        node = tree["g000"].to_dataset()
-        sizes.append((len(pickle.dumps(dataset)), len(pickle.dumps(node))))
-    few, many = sizes
-    assert max(abs(a - b) for a, b in zip(few, many, strict=True)) <= 16  # ids, hashes

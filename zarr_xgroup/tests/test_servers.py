@@ -226,23 +226,6 @@ def test_a_proxy_passes_everything_on(files: FileServer) -> None:
         assert ask(proxy, "/a")[0] == 502
 
 
-def test_files_by_fsspec(files: FileServer) -> None:
-    filesystem = fsspec.filesystem("http", skip_instance_cache=True)
-    assert filesystem.cat_file(f"{files.url}/a/c/0", start=1, end=3) == b"12"
-    assert filesystem.info(f"{files.url}/a/c/0")["size"] == 10
-    with pytest.raises(FileNotFoundError):
-        filesystem.cat_file(f"{files.url}/a/c/1")
-    files.faults["0"] = redirect(f"{files.url}/a/zarr.json")
-    assert filesystem.cat_file(f"{files.url}/a/c/0") == FILES["a/zarr.json"]
-
-
-def test_listings_by_fsspec() -> None:
-    with serve_http(FILES, listing=True) as server:
-        filesystem = fsspec.filesystem("http", skip_instance_cache=True)
-        assert filesystem.ls(f"{server.url}/a/c", detail=False) == [f"{server.url}/a/c/0"]
-        assert set(filesystem.ls(server.url, detail=False)) == {f"{server.url}/a/"}
-
-
 def opened(place: Any, **options: Any) -> xr.Dataset:
     """Open by engine zarr, and check values."""
     with xr.open_dataset(place, engine="zarr", **options) as dataset:
@@ -250,30 +233,7 @@ def opened(place: Any, **options: Any) -> xr.Dataset:
         return dataset
 
 
-@pytest.mark.parametrize("zarr_format", [2, 3])
-def test_a_store_over_http(http_server: FileServer, zarr_format: ZarrFormat) -> None:
-    http_server.contents.update(build(SMALL, zarr_format, consolidated=True))
-    opened(http_server.url, consolidated=True)
-
-
 # S3.
-
-
-@pytest.mark.usefixtures("_s3fs")
-def test_s3_by_s3fs(s3_server: S3Server) -> None:
-    url = s3_server.upload("bucket", {**FILES, **build(SMALL, consolidated=True)})
-    filesystem = fsspec.filesystem("s3", **s3_server.options)
-    assert filesystem.cat_file("bucket/a/c/0", start=1, end=3) == b"12"
-    assert filesystem.cat_file("bucket/a/\u00e9 &?") == b"odd"
-    assert set(filesystem.ls("bucket/a", detail=False)) == {
-        "bucket/a/c",
-        "bucket/a/zarr.json",
-        "bucket/a/\u00e9 &?",
-    }
-    with pytest.raises(FileNotFoundError):
-        filesystem.cat_file("bucket/a/c/1")
-    opened(url, storage_options=s3_server.options, consolidated=True)
-    assert "/bucket/v/c/0" in s3_server.paths("GET")
 
 
 @pytest.mark.usefixtures("_s3fs")
@@ -334,26 +294,7 @@ def test_a_store_in_s3_by_obstore(s3_server: S3Server) -> None:
     assert time.monotonic() - start < 2
 
 
-def test_an_s3_begins_empty(s3_server: S3Server) -> None:
-    assert ask(s3_server, "/bucket")[0] == 404
-    assert s3_server.upload("bucket", {}) == "s3://bucket"
-    assert ask(s3_server, "/bucket")[0] == 200
-
-
 # Google Cloud Storage.
-
-
-def test_gcs_by_gcsfs(gcs_server: GCSServer) -> None:
-    pytest.importorskip("gcsfs")
-    url = gcs_server.upload("bucket", FILES)
-    assert url == gcs_server.upload("bucket", build(SMALL, consolidated=True))
-    filesystem = fsspec.filesystem("gs", **gcs_server.options)
-    assert filesystem.cat_file("bucket/a/c/0", start=1, end=3) == b"12"
-    assert filesystem.cat_file("bucket/a/\u00e9 &?") == b"odd"
-    assert "bucket/a/c" in filesystem.ls("bucket/a", detail=False)
-    with pytest.raises(FileNotFoundError):
-        filesystem.cat_file("bucket/a/c/1")
-    opened(url, storage_options=gcs_server.options, consolidated=True)
 
 
 def test_faults_of_gcs(gcs_server: GCSServer) -> None:

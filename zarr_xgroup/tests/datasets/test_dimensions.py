@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.version import Version
 
-from zarr_xgroup import XGroupDimensionWarning, XGroupMetadataError, XGroupNameWarning
+from zarr_xgroup import XGroupDimensionWarning, XGroupNameWarning
 from zarr_xgroup.conventions.model import AxisNames
 from zarr_xgroup.datasets.dimensions import assign_dimensions
 from zarr_xgroup.findings import as_warnings
@@ -132,19 +132,6 @@ def test_a_reference_of_nczarr_that_is_no_text_names_nothing() -> None:
 def test_names_of_xarray_go_before_those_of_nczarr() -> None:
     array = document([2], ["x"], 2, _NCZARR_ARRAY={"dimrefs": ["/other"]})
     assert declared_dimensions(array) == ("x",)
-
-
-@pytest.mark.parametrize("shape", [None, -5, "2", [-1], [2, None], [1.5], ["2"], {"x": 2}])
-def test_a_shape_that_is_none(shape: Any) -> None:
-    with pytest.raises(XGroupMetadataError) as caught:
-        declared_dimensions(document(shape, ["x"]))
-    assert str(caught.value) == f"'shape' must be a list of lengths, got {shape!r}"
-
-
-def test_a_missing_shape() -> None:
-    with pytest.raises(XGroupMetadataError) as caught:
-        declared_dimensions({"zarr_format": 3, "attributes": {}})
-    assert str(caught.value) == "'shape' must be a list of lengths, got None"
 
 
 # Made up, or renamed.

@@ -210,19 +210,6 @@ def test_no_storage_options_in_messages(tmp_path: Path) -> None:
 # Nodes.
 
 
-@pytest.mark.parametrize("key", ["a//b", ".", "..", "../x", "a/../b", "./a"])
-def test_consolidated_keys_that_are_no_paths_cost_one_warning(key: str) -> None:
-    contents = build(SMALL, consolidated=True)
-    root = json.loads(contents["zarr.json"])
-    nodes = root["consolidated_metadata"]["metadata"]
-    nodes[key] = nodes["c"]
-    contents["zarr.json"] = json.dumps(root).encode()
-    tree, told = opened_with_warnings(xr.open_groups, memory_store(contents))
-    assert set(tree) == {"/", "/a", "/c", "/a/b"}
-    assert len(told) == 1
-    assert f"has 1 keys that cannot be paths of nodes, which were left out: {key!r}" in str(told[0])
-
-
 @pytest.mark.parametrize("key", ["/a", "a/", "a//"])
 def test_a_consolidated_path_that_is_written_in_two_ways(key: str) -> None:
     contents = build(SMALL, consolidated=True)
