@@ -629,25 +629,11 @@ class RecordingStore(WrapperStore[Store]):
         return await self._store.get_partial_values(prototype, key_ranges)
 
     async def get_ranges(
-        self,
-        key: str,
-        byte_ranges: Sequence[ByteRequest | None],
-        *,
-        prototype: BufferPrototype,
-        max_concurrency: int | None = None,
-        max_gap_bytes: int | None = None,
-        max_coalesced_bytes: int | None = None,
+        self, key: str, byte_ranges: Sequence[ByteRequest | None], **options: Any
     ) -> AsyncIterator[Sequence[tuple[int, Buffer | None]]]:
         await self._request(key)
         whole: Any = super()  # zarr has had this since 3.2
-        async for part in whole.get_ranges(
-            key,
-            byte_ranges,
-            prototype=prototype,
-            max_concurrency=max_concurrency,
-            max_gap_bytes=max_gap_bytes,
-            max_coalesced_bytes=max_coalesced_bytes,
-        ):
+        async for part in whole.get_ranges(key, byte_ranges, **options):
             yield part
 
     async def exists(self, key: str) -> bool:

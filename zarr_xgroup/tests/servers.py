@@ -29,6 +29,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from email.message import Message
 from functools import partial
+from html import escape
 from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from socketserver import BaseServer
 from typing import Any, Self, TypeAlias
@@ -420,19 +421,22 @@ def _forward(upstream: str, request: Request) -> Response:
 
 
 class FileServer(Server):
-    """A server of files, and of parts of them; it forbids to list folders.
+    """A server of files, and of parts of them.
 
     Parameters
     ----------
     contents : dict of str to bytes
         What is served, by the path below the URL; may be changed at any time.
+    listing : bool
+        Whether folders are listed, as HTML pages of links; else they are forbidden.
     host : str
         The address that it listens on.
     """
 
-    def __init__(self, contents: Contents, *, host: str = LOOPBACK) -> None:
+    def __init__(self, contents: Contents, *, listing: bool = False, host: str = LOOPBACK) -> None:
         super().__init__(host)
         self.contents = contents
+        self.listing = listing
 
     def respond(self, request: Request) -> Response:
         if request.method not in ("GET", "HEAD"):
@@ -442,9 +446,14 @@ class FileServer(Server):
         if content is not None:
             return _file_response(content, request.headers.get("Range", ""))
         prefix = f"{key.strip('/')}/" if key.strip("/") else ""
-        if any(other.startswith(prefix) for other in self.contents):
+        members = [
+            other.removeprefix(prefix) for other in self.contents if other.startswith(prefix)
+        ]
+        if not members:
+            return Response(404, b"not found")
+        if not self.listing:
             return Response(403, b"no listing")
-        return Response(404, b"not found")
+        return _index_response(members)
 
 
 def _file_response(content: bytes, asked: str) -> Response:
@@ -461,9 +470,16 @@ def _file_response(content: bytes, asked: str) -> Response:
     return Response(206, content[start:stop], {**headers, **place})
 
 
-def serve_http(contents: Contents, *, host: str = LOOPBACK) -> FileServer:
+def _index_response(members: Iterable[str]) -> Response:
+    names = sorted({name + slash for name, slash, _rest in (key.partition("/") for key in members)})
+    links = (f'<li><a href="{quote(name)}">{escape(name)}</a></li>' for name in names)
+    page = f"<!DOCTYPE html><html><body><ul>{''.join(links)}</ul></body></html>"
+    return Response(200, page.encode(), {"Content-Type": "text/html; charset=utf-8"})
+
+
+def serve_http(contents: Contents, *, listing: bool = False, host: str = LOOPBACK) -> FileServer:
     """Serve files over HTTP; see `FileServer`."""
-    return FileServer(contents, host=host)
+    return FileServer(contents, listing=listing, host=host)
 
 
 # Object stores.
@@ -748,25 +764,11 @@ class DelayingStore(WrapperStore[Store]):
             return await self._store.get_partial_values(prototype, key_ranges)
 
     async def get_ranges(
-        self,
-        key: str,
-        byte_ranges: Sequence[ByteRequest | None],
-        *,
-        prototype: BufferPrototype,
-        max_concurrency: int | None = None,
-        max_gap_bytes: int | None = None,
-        max_coalesced_bytes: int | None = None,
+        self, key: str, byte_ranges: Sequence[ByteRequest | None], **options: Any
     ) -> AsyncIterator[Sequence[tuple[int, Buffer | None]]]:
         whole: Any = super()  # zarr has had this since 3.2
         async with self._request("get_ranges", key):
-            async for part in whole.get_ranges(
-                key,
-                byte_ranges,
-                prototype=prototype,
-                max_concurrency=max_concurrency,
-                max_gap_bytes=max_gap_bytes,
-                max_coalesced_bytes=max_coalesced_bytes,
-            ):
+            async for part in whole.get_ranges(key, byte_ranges, **options):
                 yield part
 
     async def _get_many(

@@ -33,23 +33,9 @@ stable = settings(
 
 # What xarray, zarr or a convention reads in attributes is given on purpose, or not at all.
 KEYS_WITH_A_MEANING = {
-    "_ARRAY_DIMENSIONS",
-    "_FillValue",
-    "_Unsigned",
-    "add_offset",
-    "ancillary_variables",
-    "bounds",
-    "calendar",
-    "cell_measures",
-    "climatology",
-    "coordinates",
-    "dtype",
-    "filters",
-    "formula_terms",
-    "grid_mapping",
-    "missing_value",
-    "scale_factor",
-    "units",
+    *("_ARRAY_DIMENSIONS", "_FillValue", "_Unsigned", "add_offset", "ancillary_variables"),
+    *("bounds", "calendar", "cell_measures", "climatology", "coordinates", "dtype", "filters"),
+    *("formula_terms", "grid_mapping", "missing_value", "scale_factor", "units"),
 }
 
 texts = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=8)
