@@ -19,7 +19,7 @@ from zarr_xgroup.conventions.crs_texts import completed, lacks_units, names_no_f
 from zarr_xgroup.metadata.nodes import OBJECT
 
 #: The members of a proj object, and of the attributes of `proj`, most explicit first.
-CRS_KEYS = ("proj:projjson", "proj:wkt2", "proj:code", "proj:epsg")
+PROJJSON, WKT, CODE, EPSG = CRS_KEYS = ("proj:projjson", "proj:wkt2", "proj:code", "proj:epsg")
 #: Those of GDAL's attribute ``_CRS``, in the order in which GDAL reads them.
 GDAL_KEYS = ("url", "wkt", "projjson")
 

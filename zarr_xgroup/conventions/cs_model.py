@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Self
-
-import msgspec
+from typing import Annotated, Any, ClassVar
 
 from zarr_xgroup.conventions.crs import CRS_KEYS, cf_length
 from zarr_xgroup.conventions.descriptions import (
@@ -30,6 +28,7 @@ from zarr_xgroup.conventions.descriptions import (
     ReferenceTo,
     Schema,
     Text,
+    fields_of,
     shown,
 )
 from zarr_xgroup.conventions.proj_model import ProjObject
@@ -464,14 +463,14 @@ class System(_CsModel, frozen=True, kw_only=True):
     geolocation: Annotated[Part | None, Anything()] = None
 
     @classmethod
-    def read(cls, fragment: Fragment) -> Self:
-        """Read an object."""
-        system = super().read(fragment)
-        if doubled := tuple(_doubled_abbreviations(system.axes)):
-            system = msgspec.structs.replace(system, wrong=(*system.wrong, *doubled))
-        if system.id is None and any(fragment.get(key) is not None for key in CRS_KEYS):
-            return msgspec.structs.replace(system, id=fragment.part)
-        return system
+    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Take down abbreviations that two axes have.
+
+        The members of a proj object that stand in it count as its ``id``, if it has none.
+        """
+        reader.wrong += _doubled_abbreviations(found.get("axes", ()))
+        if "id" not in found and any(fragment.get(key) is not None for key in CRS_KEYS):
+            found["id"] = ProjObject().read(fragment, fields_of(cls)["id"], reader)
 
 
 def _doubled_abbreviations(axes: Iterable[tuple[str, Axis | Part]]) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ from typing import ClassVar
 from zarr_xgroup.conventions.array import ArrayView, is_standing
 from zarr_xgroup.conventions.axes import axis_by_name, is_turned, what_turns
 from zarr_xgroup.conventions.base import ConventionHandler
-from zarr_xgroup.conventions.crs import CRS_KEYS, Crs, crs_in
+from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.geolocation_model import (
     ATTRIBUTE,
     KINDS_OF_ARRAYS,
@@ -19,12 +19,12 @@ from zarr_xgroup.conventions.geolocation_model import (
 )
 from zarr_xgroup.conventions.layout import places_of
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
+from zarr_xgroup.conventions.proj_model import crs_at
 from zarr_xgroup.conventions.spatial_model import DIMENSIONS
-from zarr_xgroup.errors import XGroupMetadataError, XGroupReferenceError
+from zarr_xgroup.errors import XGroupReferenceError
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node, Part
+from zarr_xgroup.metadata.nodes import Fragment, Node, Part
 from zarr_xgroup.metadata.references import Reference
-from zarr_xgroup.redaction import redact
 from zarr_xgroup.variables.sources import Stored
 
 #: What is added to the arrays of each kind; geodetic x is longitude, y is latitude. Planar ones
@@ -33,9 +33,6 @@ _ATTRIBUTES: dict[tuple[str, str], dict[str, str]] = {
     ("geodetic", "x"): {"standard_name": "longitude"},
     ("geodetic", "y"): {"standard_name": "latitude"},
 }
-
-#: How much of a text that is no CRS a message shows.
-_SHOWN = 60
 
 
 class GeolocationHandler(ConventionHandler):
@@ -259,30 +256,6 @@ def fits(array: ArrayView, node: Node) -> bool:
     """Tell whether another array lies along dimensions that an array has."""
     pairs = zip(fitting_dims(array, node), array.shape_of(node), strict=True)
     return all(array.sizes.get(name) == size for name, size in pairs)
-
-
-def crs_at(array: ArrayView, place: Fragment, keys: Iterable[str] = CRS_KEYS) -> Crs | None:
-    """Return the CRS that an object gives under keys, by default those of `proj`, or None.
-
-    What contradicts itself is told; what pyproj does not understand is told and passed over.
-    """
-    if not isinstance(place.value, OBJECT):
-        return None
-    found = [crs for crs in crs_in(place.value, keys) if _is_understood(array, place, crs)]
-    for other in found[1:]:
-        if found[0].differs(other):
-            message = _("{place}: {other} is another CRS than {first}, which was used")
-            text = message.format(place=place, other=other.key, first=found[0].key)
-            array.note(text, place)
-    return found[0] if found else None
-
-
-def _is_understood(array: ArrayView, place: Fragment, crs: Crs) -> bool:
-    if not crs.is_understood:
-        message = _("{place}: {key} is no CRS that pyproj understands: {text!r}")
-        text = message.format(place=place, key=crs.key, text=redact(crs.text)[:_SHOWN])
-        array.problem(XGroupMetadataError(text), _("the CRS of {key!r}").format(key=crs.key))
-    return crs.is_understood
 
 
 def _has_dims(array: ArrayView, sizes: Mapping[str, int], node: Node) -> bool:

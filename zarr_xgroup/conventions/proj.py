@@ -15,10 +15,10 @@ from zarr_xgroup.conventions.cf_paths import array_named
 from zarr_xgroup.conventions.crs import GDAL_KEYS, Crs
 from zarr_xgroup.conventions.declaring import is_declared_by_array
 from zarr_xgroup.conventions.dialects.tiles import crs_of_tiles
-from zarr_xgroup.conventions.geolocation import crs_at, systems_of
+from zarr_xgroup.conventions.geolocation import systems_of
 from zarr_xgroup.conventions.layout import is_declared_around, places_of
 from zarr_xgroup.conventions.model import Interpretation
-from zarr_xgroup.conventions.proj_model import ATTRIBUTES
+from zarr_xgroup.conventions.proj_model import ATTRIBUTES, crs_at
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import names_in, only_mapping
 from zarr_xgroup.metadata.nodes import Fragment, Node

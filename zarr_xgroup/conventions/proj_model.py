@@ -1,4 +1,4 @@
-"""Proj objects: how other conventions say which CRS they mean.
+"""The members ``proj:*`` that say a CRS: of attributes, and of the proj objects of other conventions.
 
 Source: proj convention (zarr-conventions/proj).
 """
@@ -6,35 +6,64 @@ Source: proj convention (zarr-conventions/proj).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Self
 
-from zarr_xgroup.conventions.crs import CRS_KEYS, Crs
+from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.crs import (
+    CODE,
+    CRS_KEYS,
+    EPSG,
+    PROJJSON,
+    WKT,
+    Crs,
+    crs_in,
+)
 from zarr_xgroup.conventions.descriptions import (
     UNUSABLE,
     Attribute,
     Field,
     Kind,
-    Parsed,
+    Member,
+    Model,
     Reader,
     ReferenceTo,
     Schema,
     got,
+    such_as,
+    write,
 )
 from zarr_xgroup.conventions.spelling import misspelt
 from zarr_xgroup.errors import Rule
+from zarr_xgroup.findings import Finding
+from zarr_xgroup.findings import Kind as About
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.metadata.references import is_reference
+from zarr_xgroup.redaction import redact
 
 DOCUMENT = "proj convention (zarr-conventions/proj)"
 
+OF_CODE = Rule("proj/code", DOCUMENT, CODE)
+OF_WKT = Rule("proj/wkt2", DOCUMENT, WKT)
+OF_PROJJSON = Rule("proj/projjson", DOCUMENT, PROJJSON)
+UNDERSTOOD = Rule("proj/understood", DOCUMENT, "Field details")
+AGREEING = Rule("proj/one-crs", DOCUMENT, "Field details")
 OBJECT_OF_PROJ = Rule("proj/object", DOCUMENT, "Field details")
+OF_EPSG = Rule("proj/epsg", DOCUMENT, CODE)
+
+RULES = (OF_CODE, OF_WKT, OF_PROJJSON, UNDERSTOOD, AGREEING, OBJECT_OF_PROJ, OF_EPSG)
 
 #: An authority and a code.
-CODE_OF_AUTHORITY = re.compile(r"[^:]+:[^:]+")
+_CODE_OF_AUTHORITY = re.compile(r"[^:]+:[^:]+")
+#: How WKT of the first version begins (OGC 01-009); the second has other keywords (OGC 18-010).
+_WKT1 = re.compile(r"\s*(PROJCS|GEOGCS|GEOCCS|VERT_CS|COMPD_CS|LOCAL_CS)\s*[\[(]", re.IGNORECASE)
 
-_EXAMPLE = '{"proj:code": "EPSG:4326"}'
+_EXAMPLE = f'{{"{CODE}": "EPSG:4326"}}'
+
+#: How much of a text that is no CRS a message shows.
+_SHOWN = 60
 
 
 def code_of(value: object) -> str:
@@ -43,13 +72,186 @@ def code_of(value: object) -> str:
         value = f"EPSG:{value}"
     elif isinstance(value, str) and value.strip().isdigit():
         value = f"EPSG:{value.strip()}"
-    if (
-        isinstance(value, str)
-        and CODE_OF_AUTHORITY.fullmatch(value)
-        and Crs("proj:code", value).is_understood
-    ):
-        return value
-    return ""
+    is_one = _is_code(value) and Crs(CODE, str(value)).is_understood
+    return str(value) if is_one else ""
+
+
+def _is_code(value: object) -> bool:
+    return isinstance(value, str) and _CODE_OF_AUTHORITY.fullmatch(value) is not None
+
+
+def _write_code(value: object) -> str:
+    if _is_code(value):
+        return _("write a code of the authority as PROJ lists it (`projinfo --list-crs`)")
+    return write(CODE, code_of(value) or "<authority>:<code>")
+
+
+def _write_wkt(value: object) -> str:
+    remedy = _("write WKT 2 (OGC 18-010), as `pyproj.CRS(...).to_wkt()` gives it")
+    code = Crs(WKT, value).code if isinstance(value, str) else None
+    if code is None or not Crs(CODE, code).is_same(Crs(WKT, str(value))):
+        return remedy
+    return _("{remedy}, or {other} in its place").format(remedy=remedy, other=write(CODE, code))
+
+
+@dataclass(frozen=True, eq=False)
+class _System(Kind):
+    """What says a CRS in one way.
+
+    Attributes
+    ----------
+    expected : callable
+        Returns what it must be.
+    is_right : callable
+        Tells whether a value is that. What PROJ understands all the same is used.
+    remedy : callable
+        Returns what to write in the place of a value.
+    json_schema : dict
+        The JSON Schema.
+    """
+
+    expected: Callable[[], str]
+    is_right: Callable[[object], bool]
+    remedy: Callable[[object], str]
+    json_schema: Schema
+
+    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+        """Return the CRS."""
+        crs = next(crs_in({field.key: value.value}, (field.key,)), None)
+        is_understood = crs is not None and crs.is_understood
+        if not self.is_right(value.value):
+            reader.object_to(
+                value,
+                got(self.expected(), value.value),
+                self.remedy(value.value),
+                field=field,
+                severity="warning" if is_understood else "error",
+                is_used=crs is None or is_understood,
+            )
+        elif crs is not None:
+            _judge(crs, value, self.remedy(value.value) if not is_understood else "", reader)
+        return crs if is_understood else UNUSABLE
+
+    def schema(self, definitions: dict[str, Schema]) -> Schema:
+        """Return the JSON Schema."""
+        return self.json_schema
+
+
+def _judge(crs: Crs, value: Fragment, remedy: str, reader: Reader) -> None:
+    """Take down that PROJ does not understand a CRS."""
+    if not crs.is_understood:
+        reason = _("is no CRS that pyproj understands: {text!r}").format(
+            text=redact(crs.text)[:_SHOWN]
+        )
+        reader.object_to(value, reason, remedy, rule=UNDERSTOOD)
+
+
+def _compare(place: Fragment, found: list[Crs], reader: Reader) -> None:
+    """Take down CRSs that are others than the first, which counts."""
+    for other in found[1:]:
+        if found[0].differs(other):
+            text = _("is another CRS than {key}").format(key=found[0].key)
+            remedy = _("leave one of {keys} out").format(keys=f"{found[0].key}, {other.key}")
+            where = Fragment(place.node, (*place.keys, other.key), None)
+            reader.object_to(where, text, remedy, rule=AGREEING, is_used=True)
+
+
+_PROJJSON = _System(
+    lambda: _("an object of PROJJSON"),
+    lambda it: isinstance(it, OBJECT),
+    lambda _value: _("write PROJJSON, as `pyproj.CRS(...).to_json_dict()` gives it"),
+    {"type": "object"},
+)
+_WKT2 = _System(
+    lambda: _("WKT 2"),
+    lambda it: isinstance(it, str) and _WKT1.match(it) is None,
+    _write_wkt,
+    {"type": "string"},
+)
+_CODE = _System(
+    lambda: _("an authority and a code, such as 'EPSG:32633'"),
+    _is_code,
+    _write_code,
+    {"type": "string", "pattern": f"^{_CODE_OF_AUTHORITY.pattern}$"},
+)
+_EPSG = _System(str, lambda _value: True, _write_code, {"type": "integer"})
+
+
+class ProjMembers(Model, frozen=True, kw_only=True):
+    """The members of an object by which it says a CRS, as far as PROJ understands them.
+
+    Attributes
+    ----------
+    projjson, wkt2, code, epsg : Crs or None
+        The CRS, the most explicit way first. The last one is that of STAC.
+    """
+
+    form: ClassVar[Rule] = OBJECT_OF_PROJ
+    required: ClassVar[Rule] = OBJECT_OF_PROJ
+    spelling: ClassVar[Rule] = OBJECT_OF_PROJ
+
+    projjson: Annotated[Crs | None, _PROJJSON, Member(key=PROJJSON, rule=OF_PROJJSON)] = None
+    wkt2: Annotated[Crs | None, _WKT2, Member(key=WKT, rule=OF_WKT)] = None
+    code: Annotated[Crs | None, _CODE, Member(key=CODE, rule=OF_CODE)] = None
+    epsg: Annotated[Crs | None, _EPSG, Member(key=EPSG, rule=OF_EPSG)] = None
+
+    @classmethod
+    def read(cls, fragment: Fragment) -> Self:
+        """Read an object, of which other members and null are passed over."""
+        members = {key: it for key in CRS_KEYS if (it := fragment.value.get(key)) is not None}
+        return super().read(Fragment(fragment.node, fragment.keys, members))
+
+    @classmethod
+    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Take down CRSs that differ, and the code of STAC where it stands alone."""
+        _compare(
+            fragment,
+            [found[it] for it in ("projjson", "wkt2", "code", "epsg") if it in found],
+            reader,
+        )
+        if list(fragment.value) == [EPSG]:
+            place = Fragment(fragment.node, (*fragment.keys, EPSG), None)
+            text = _("{key!r} is not known in the convention").format(key=EPSG)
+            remedy = write(CODE, code_of(fragment.value[EPSG]) or "EPSG:<code>")
+            reader.object_to(place, text, remedy, rule=OF_EPSG, severity="warning", is_used=True)
+
+    @property
+    def systems(self) -> list[Crs]:
+        """The CRSs, the one that counts first."""
+        return [it for it in (self.projjson, self.wkt2, self.code, self.epsg) if it is not None]
+
+
+def crs_at(array: ArrayView, place: Fragment, keys: Iterable[str] = CRS_KEYS) -> Crs | None:
+    """Return the CRS that an object gives under keys, by default those of `proj`, or None.
+
+    What contradicts itself is told; what pyproj does not understand is told and passed over.
+    """
+    if not isinstance(place.value, OBJECT) or not any(key in place.value for key in keys):
+        return None
+    found, wrong = _read(place, keys)
+    for it in wrong:
+        if it.rule is AGREEING:
+            sentence = _("{place} {contradiction}, which was used").format(
+                place=it.at(place.node).place, contradiction=it.text
+            )
+            told = replace(it.at(place.node), kind=About.CHOICE, sentence=sentence)
+            array.findings.append(replace(told, arrays=(str(array.node),)))
+        else:
+            array.tell_of(place.node, [it], _("the CRS of {key!r}").format(key=it.place.keys[-1]))
+    return found[0] if found else None
+
+
+def _read(place: Fragment, keys: Iterable[str]) -> tuple[list[Crs], Iterable[Finding]]:
+    """Return the CRSs that are understood, the one that counts first, and what is wrong."""
+    if keys is CRS_KEYS:
+        members = ProjMembers.read(place)
+        return members.systems, members.wrong
+    reader, found = Reader(UNDERSTOOD, UNDERSTOOD), list(crs_in(place.value, keys))
+    for crs in found:
+        _judge(crs, Fragment(place.node, (*place.keys, crs.key), None), "", reader)
+    understood = [crs for crs in found if crs.is_understood]
+    _compare(place, understood, reader)
+    return understood, reader.wrong
 
 
 @dataclass(frozen=True)
@@ -62,36 +264,37 @@ class ProjObject(Kind):
             return value.part
         if not isinstance(value.value, OBJECT):
             code = code_of(value.value)
-            example = f'{{"proj:code": "{code}"}}' if code else _EXAMPLE
+            example = f'{{"{CODE}": "{code}"}}' if code else _EXAMPLE
             expected = _("a proj object such as {example}").format(example=_EXAMPLE)
             remedy = _("write {example}").format(example=example)
             reader.object_to(value, got(expected, value.value), remedy, rule=OBJECT_OF_PROJ)
             return UNUSABLE
-        for key, meant in misspelt(value.value, CRS_KEYS, ("name", "type", "description")).items():
+        spelt = misspelt(value.value, CRS_KEYS, ("name", "type", "description"))
+        for key, meant in spelt.items():
             reader.misspelt(Fragment(value.node, (*value.keys, key), None), meant)
+        if not spelt and not any(key in value.value for key in CRS_KEYS):
+            text = _("has none of {keys}").format(keys=", ".join(CRS_KEYS[:3]))
+            reader.object_to(value, text, such_as(_EXAMPLE), rule=OBJECT_OF_PROJ, is_used=True)
+        # Who interprets it tells of CRSs that cannot be used.
+        reader.wrong += [replace(it, kind=None) for it in ProjMembers.read(value).wrong]
         return value.part
 
     def schema(self, definitions: dict[str, Schema]) -> Schema:
         """Return the JSON Schema."""
-        proj = {"type": "object", "anyOf": [{"required": [key]} for key in CRS_KEYS]}
+        proj = ProjMembers.schema(definitions)
+        proj["anyOf"] = [{"required": [key]} for key in CRS_KEYS]
         return {"anyOf": [proj, ReferenceTo().schema(definitions)]}
 
 
 #: What only the projection extension of STAC writes: beside these, ``proj:*`` is not the convention.
-OF_STAC = tuple(f"proj:{key}" for key in ("epsg", "transform", "shape", "bbox", "centroid"))
+OF_STAC = (EPSG, *(f"proj:{key}" for key in ("transform", "shape", "bbox", "centroid")))
 
-
-def _described(key: str, schema: Schema, example: str) -> Attribute:
-    """Return one of the attributes; which of them can be used is judged by all that there are."""
-    kind = Parsed(lambda written: written.value, schema)
-    return Attribute(
-        f"proj:{key}", kind, OBJECT_OF_PROJ, f'"proj:{key}": {example}', unless=OF_STAC
+#: The attributes of arrays and groups. What one says beside another is with `ProjMembers`.
+ATTRIBUTES = tuple(
+    Attribute(key, kind, rule, f'"{key}": {example}', unless=OF_STAC)
+    for key, kind, rule, example in (
+        (CODE, _CODE, OF_CODE, '"EPSG:4326"'),
+        (WKT, _WKT2, OF_WKT, '"..."'),
+        (PROJJSON, _PROJJSON, OF_PROJJSON, "{...}"),
     )
-
-
-#: The attributes of arrays and groups.
-ATTRIBUTES = (
-    _described("code", {"type": "string", "pattern": CODE_OF_AUTHORITY.pattern}, '"EPSG:4326"'),
-    _described("wkt2", {"type": "string"}, '"..."'),
-    _described("projjson", {"type": "object"}, "{...}"),
 )

@@ -18,9 +18,9 @@ from typing import Any
 
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.crs import Crs
-from zarr_xgroup.conventions.geolocation import crs_at
 from zarr_xgroup.conventions.layout import ATTRIBUTE as MULTISCALES
 from zarr_xgroup.conventions.layout import TILES
+from zarr_xgroup.conventions.proj_model import crs_at
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment
 from zarr_xgroup.metadata.paths import relative_path

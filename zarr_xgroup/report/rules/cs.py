@@ -19,7 +19,7 @@ from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node, Part
-from zarr_xgroup.report.rules import geolocation, proj
+from zarr_xgroup.report.rules import geolocation
 from zarr_xgroup.report.rules.declarations import is_meant
 from zarr_xgroup.report.rules.subject import Severity, Subject, mistake, mistakes_at
 
@@ -58,7 +58,6 @@ def _cs(subject: Subject, cs: Fragment) -> Iterator[Finding]:
     if not isinstance(cs.value, OBJECT):
         return
     model = Cs.read(cs)
-    yield from _identity(model, cs.node)
     for system in model.crs:
         if isinstance(system, System):
             yield from _system(system, cs.node)
@@ -67,15 +66,8 @@ def _cs(subject: Subject, cs: Fragment) -> Iterator[Finding]:
         yield from _dimensions(subject, crs)
 
 
-def _identity(model: Cs | System, node: Node) -> Iterator[Finding]:
-    """Yield what is wrong with the ``id`` of an object, unless it is misspelt."""
-    if model.id is not None and model.wrong_with("id") is None:
-        yield from proj.of_object(model.id.at(node))
-
-
 def _system(system: System, node: Node) -> Iterator[Finding]:
     """Yield what goes beyond the form of a CRS."""
-    yield from _identity(system, node)
     if system.geolocation is not None:
         yield from geolocation.of_object(system.geolocation.at(node))
 

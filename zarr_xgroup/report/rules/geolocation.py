@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 from zarr_xgroup.conventions import geolocation_model
 from zarr_xgroup.conventions.geolocation import GeolocationHandler
-from zarr_xgroup.conventions.geolocation_model import ATTRIBUTE, Geolocation
+from zarr_xgroup.conventions.geolocation_model import ATTRIBUTE
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.metadata.nodes import Fragment
-from zarr_xgroup.report.rules import proj
 from zarr_xgroup.report.rules.declarations import is_meant
 from zarr_xgroup.report.rules.subject import Subject, mistakes_at
 
@@ -26,8 +25,3 @@ def check(subject: Subject) -> Iterator[Finding]:
 def of_object(geolocation: Fragment) -> Iterator[Finding]:
     """Yield what is wrong with a geolocation object."""
     yield from mistakes_at(geolocation.node, ATTRIBUTE.all_wrong(geolocation))
-    found, _wrong = ATTRIBUTE.read(geolocation)
-    if isinstance(found, Geolocation):
-        for _kind, arrays in found.kinds:
-            for identity in arrays.identities:
-                yield from proj.of_object(identity.at(geolocation.node))

@@ -12,7 +12,7 @@ from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.paths import join_path
 from zarr_xgroup.report.rules.declarations import is_meant
-from zarr_xgroup.report.rules.subject import Subject, mistake, mistakes_at, shown, write
+from zarr_xgroup.report.rules.subject import Subject, mistake, shown, write
 
 OF_GROUP = Rule("multiscales/of-groups", DOCUMENT, "Applicability")
 THERE = Rule("multiscales/asset-is-there", DOCUMENT, "Layout object: asset")
@@ -29,7 +29,6 @@ def check(subject: Subject) -> Iterator[Finding]:
         text = _("is an attribute of an array: the convention is about groups")
         yield mistake(OF_GROUP, written, text, _("write it on the group of the levels"), "warning")
         return
-    yield from mistakes_at(written.node, ATTRIBUTE.all_wrong(written))
     found, _wrong = ATTRIBUTE.read(written)
     if isinstance(found, Layout):
         for item in found.layout:

@@ -1,4 +1,4 @@
-"""The attributes of the convention `spatial`, on arrays, groups and the items of layouts."""
+"""The convention `spatial`: its attributes in the items of layouts, and groups that mean no array."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.conventions.spatial_model import ATTRIBUTES, DIMENSIONS, OF_ARRAY
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.nodes import Fragment
 from zarr_xgroup.report.rules.declarations import is_meant
 from zarr_xgroup.report.rules.subject import Subject, mistake, mistakes_at
 
@@ -21,22 +20,13 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Yield what is wrong with the attributes of `spatial` of a node."""
     if not is_meant(subject, SpatialHandler):
         return
-    for place in _places(subject):
+    levels = () if subject.layout is None else subject.layout.layout
+    for level in [it.whole.at(subject.node) for it in levels if it.whole is not None]:
         for attribute in ATTRIBUTES:
-            if attribute.key in place.value:
-                keys = (*place.keys, attribute.key)
-                written = Fragment(place.node, keys, place.value[attribute.key])
-                yield from mistakes_at(place.node, attribute.all_wrong(written))
+            if (written := level.get(attribute.key)) is not None:
+                yield from mistakes_at(subject.node, attribute.all_wrong(written))
     if not subject.is_array:
         yield from _of_no_array(subject)
-
-
-def _places(subject: Subject) -> Iterator[Fragment]:
-    """Yield the objects of a node that may have attributes of the convention."""
-    yield subject.all_attributes
-    for item in () if subject.layout is None else subject.layout.layout:
-        if item.whole is not None:
-            yield item.whole.at(subject.node)
 
 
 def _of_no_array(subject: Subject) -> Iterator[Finding]:

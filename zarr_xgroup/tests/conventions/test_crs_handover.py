@@ -224,7 +224,7 @@ def test_contradiction_is_told_once(tmp_path: Path) -> None:
     attributes = declared(code=UTM, wkt2=pyproj.CRS(32632).to_wkt())
     documents = {"": group(attributes)} | {n: array((2, 3), ("y", "x")) for n in "ab"}
     dataset, told = opened_with_warnings(xr.open_dataset, write(tmp_path / "store.zarr", documents))
-    text = "/#/attributes: proj:code is another CRS than proj:wkt2, which was used"
+    text = "/#/attributes/proj:code is another CRS than proj:wkt2, which was used"
     assert [str(warning) for warning in told] == [f"Arrays /a, /b: {text}"]
     assert pyproj.CRS.from_cf(dataset["spatial_ref"].attrs).to_epsg() == 32632
 
