@@ -13,7 +13,7 @@ from xarray.backends import BackendEntrypoint
 
 from zarr_xgroup.datasets.store import ResolvedZarrStore
 from zarr_xgroup.options import OpenOptions
-from zarr_xgroup.redaction import told_place
+from zarr_xgroup.redaction import redact_location
 
 if TYPE_CHECKING:
     from zarr_xgroup.opening import Opening
@@ -98,7 +98,7 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
         """
         with _opening(filename_or_obj, options) as opening:
             dataset = opening.dataset()
-        dataset.encoding.update(_told_source(filename_or_obj))
+        dataset.encoding.update(_redacted_source(filename_or_obj))
         return dataset
 
     def open_groups_as_dict(
@@ -117,7 +117,7 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
         with _opening(filename_or_obj, options) as opening:
             datasets = opening.datasets()
         for dataset in datasets.values():
-            dataset.encoding.update(_told_source(filename_or_obj))
+            dataset.encoding.update(_redacted_source(filename_or_obj))
         if not options.get("group"):
             return datasets
         return {path.strip("/") or ".": dataset for path, dataset in datasets.items()}
@@ -135,7 +135,7 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
         """
         with _opening(filename_or_obj, options) as opening:
             tree = opening.tree()
-        tree.encoding = {**tree.encoding, **_told_source(filename_or_obj)}
+        tree.encoding = {**tree.encoding, **_redacted_source(filename_or_obj)}
         return tree
 
 
@@ -146,9 +146,9 @@ def _opening(store_like: Any, options: OpenOptions) -> AbstractContextManager[Op
     return opening(store_like, options)
 
 
-def _told_source(store_like: Any) -> dict[str, str]:
+def _redacted_source(store_like: Any) -> dict[str, str]:
     """Return what xarray would say of where a Dataset is from, if that held credentials."""
     place = getattr(store_like, "path", store_like)
-    if not isinstance(place, str) or told_place(place) == place:
+    if not isinstance(place, str) or redact_location(place) == place:
         return {}
-    return {"source": told_place(place)}
+    return {"source": redact_location(place)}

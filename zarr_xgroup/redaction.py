@@ -1,7 +1,7 @@
 """Text that may be shown: without what may be secret, and printable. The one place that makes it.
 
 Left out are user information, queries and fragments of URIs (RFC 3986, section 3): passwords,
-tokens, signatures. `told` knows that a text is the URI of a reference, and `told_place` that it is
+tokens, signatures. `redact_uri` knows that a text is the URI of a reference, and `redact_location` that it is
 what a user opens. `redact` looks for URLs within a text that somebody else may have made, and rather
 cuts out too much. All errors, warnings and findings of this package pass their text through
 `presentable`.
@@ -54,41 +54,41 @@ _URI_MEMBER = re.compile(
 )
 
 
-def told(uri: str) -> str:
+def redact_uri(uri: str) -> str:
     """Return the URI of a reference, which may be a chain, as messages and attributes have it.
 
     What has no scheme is treated alike: nothing can be opened by it, but it may have been a URL.
     """
-    return _told_links(uri, _told_bare)
+    return _redact_links(uri, _redact_bare)
 
 
-def told_place(place: str) -> str:
+def redact_location(place: str) -> str:
     """Return what a user opens: a URI, a chain of several, or a path, which may have any letters."""
-    return _told_links(place, _told_path)
+    return _redact_links(place, _redact_path)
 
 
-def _told_bare(link: str) -> str:
+def _redact_bare(link: str) -> str:
     *before, rest = _AT.split(link)
     if any(map(_BARE_QUERY.search, before)):
         return "..."  # a password with such letters, or a query with an @: both may be secret
     return redact(_BARE_QUERY.sub("", rest))
 
 
-def _told_path(path: str) -> str:
+def _redact_path(path: str) -> str:
     """Return a path, without what begins like ``name:password@host``."""
     head, _at, tail = path.rpartition("@")
     user = _BARE_USER.search(head)
     return redact(path if user is None else head[: user.start()] + tail)
 
 
-def _told_links(chain: str, told_bare: Callable[[str], str]) -> str:
-    return "::".join(_told_link(link, told_bare) for link in _LINK.split(chain))
+def _redact_links(chain: str, redact_bare: Callable[[str], str]) -> str:
+    return "::".join(_redact_link(link, redact_bare) for link in _LINK.split(chain))
 
 
-def _told_link(link: str, told_bare: Callable[[str], str]) -> str:
+def _redact_link(link: str, redact_bare: Callable[[str], str]) -> str:
     url = _URI.fullmatch(link)
     if url is None:
-        return told_bare(link)
+        return redact_bare(link)
     if url["scheme"].lower() in ("file", "local"):
         return link
     rest = _without_user(url["rest"], is_hosted=url["scheme"].lower() in HOSTED)
@@ -131,7 +131,7 @@ def _printable_letter(letter: str) -> str:
 def redact(text: str) -> str:
     """Return a text with user information, query and fragment cut out of the URLs in it."""
     if "uri" in text:
-        text = _URI_MEMBER.sub(lambda it: it["key"] + told(it["uri"]), text)
+        text = _URI_MEMBER.sub(lambda it: it["key"] + redact_uri(it["uri"]), text)
     if ":/" not in text and "//" not in text and "%2f%2f" not in text.lower():
         return text
     return _QUERY_IN_TEXT.sub(_without_query, _without_users(text))

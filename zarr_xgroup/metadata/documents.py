@@ -456,51 +456,39 @@ def consolidated_nodes(
     XGroupMetadataError
         If there is some and it cannot be understood.
     """
-    if zarr_format == 3:
-        return _consolidated_v3(found, place)
-    return _consolidated_v2(found, place)
-
-
-def _consolidated_v3(found: Found, place: str) -> dict[str, Found] | None:
+    if zarr_format == 2:
+        members = _consolidated_members(found, CONSOLIDATED_V2, place)
+        return None if members is None else _nodes_of_v2(members)
     own, _problem = _object_at(found, "zarr.json", place)
-    consolidated, problem = _object_at(own or {}, "consolidated_metadata", place)
-    if problem is not None:
-        raise problem
-    if consolidated is None:
+    members = _consolidated_members(own or {}, "consolidated_metadata", place)
+    if members is None:
         return None
-    kind = JsonObject({"kind": consolidated.get("kind", "inline")}, place)["kind"]
-    if kind != "inline":
-        message = _("'consolidated_metadata' of {place} is of the unknown kind {kind!r}").format(
-            place=place, kind=kind
-        )
-        raise XGroupMetadataError(message)
-    return {
-        path: {"zarr.json": document}
-        for path, document in _required(consolidated, "metadata", place).items()
-    }
+    return {path: {"zarr.json": document} for path, document in members.items()}
 
 
-def _consolidated_v2(found: Found, place: str) -> dict[str, Found] | None:
-    consolidated, problem = _object_at(found, CONSOLIDATED_V2, place)
-    if problem is not None:
-        raise problem
-    if consolidated is None:
-        return None
+def _nodes_of_v2(members: Mapping[str, Any]) -> dict[str, Found]:
+    """Return what stands at the keys of each node, of documents by their keys in the store."""
     nodes: defaultdict[str, dict[str, Any]] = defaultdict(dict)
-    for key, document in _required(consolidated, "metadata", place).items():
+    for key, document in members.items():
         path, _slash, name = key.rpartition("/")
         if path and name in NODE_KEYS[2]:
             nodes[path][name] = document
     return dict(nodes)
 
 
-def _required(values: Mapping[str, Any], key: str, place: str) -> dict[str, Any]:
-    value, problem = _object_at(values, key, place)
+def _consolidated_members(values: Mapping[str, Any], key: str, place: str) -> dict[str, Any] | None:
+    """Return the documents that are consolidated at a key, undecoded; None if none are."""
+    consolidated, problem = _object_at(values, key, place)
     if problem is not None:
         raise problem
-    if value is None:
-        message = _("The consolidated metadata of {place} has no {key!r}").format(
-            key=key, place=place
-        )
-        raise XGroupMetadataError(message)
-    return value
+    if consolidated is None:
+        return None
+    kind = JsonObject({"kind": consolidated.get("kind", "inline")}, place)["kind"]
+    if key != CONSOLIDATED_V2 and kind != "inline":
+        message = _("'consolidated_metadata' of {place} is of the unknown kind {kind!r}")
+        raise XGroupMetadataError(message.format(place=place, kind=kind))
+    members, problem = _object_at(consolidated, "metadata", place)
+    if members is None:
+        message = _("The consolidated metadata of {place} has no {key!r}")
+        raise problem or XGroupMetadataError(message.format(key="metadata", place=place))
+    return members

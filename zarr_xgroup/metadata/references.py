@@ -14,7 +14,7 @@ from zarr_xgroup.errors import XGroupPathError, XGroupReferenceError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
 from zarr_xgroup.metadata.paths import is_node_name
-from zarr_xgroup.redaction import told, told_place
+from zarr_xgroup.redaction import redact_location, redact_uri
 
 #: A list index of RFC 6901, section 4, no longer than any list.
 _INDEX = re.compile("0|[1-9][0-9]{0,17}")
@@ -58,7 +58,7 @@ class Reference:
             raise fragment.error(_("is no reference: it has no 'node'"))
         path = node.as_text()
         if not _can_be_followed(path):
-            target = told_place(path)
+            target = redact_location(path)
             reason = _("{path!r} is not the path of a node").format(path=target)
             message = f"{node}: {reason}"
             raise XGroupPathError(message, place=str(node), target=target, reason=reason)
@@ -67,7 +67,7 @@ class Reference:
 
     def __str__(self) -> str:
         """Return the reference in short, ``uri|node#attribute``, without credentials."""
-        store = f"{told(self.uri)}|" if self.uri else ""
+        store = f"{redact_uri(self.uri)}|" if self.uri else ""
         return store + self.node + (f"#{self.attribute}" if self.attribute is not None else "")
 
     def __repr__(self) -> str:

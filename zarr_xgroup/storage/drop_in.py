@@ -19,14 +19,17 @@ def without_engine_zarr(options: Mapping[str, Any]) -> dict[str, Any]:
     ValueError
         If the store is to be opened for writing, or two options name different formats.
     """
-    refused = _refused()
-    for name in refused:
+    refused = {
+        "synchronizer": _("it is for writing, and zarr has none any more; leave it out"),
+        "chunk_store": _(
+            "zarr takes no store of chunks beside that of metadata any more; open one that has both"
+        ),
+        "store": _("the store to open is the first argument"),
+    }
+    for name, reason in refused.items():
         if options.get(name) is not None:
-            raise TypeError(
-                _("engine 'xgroup' does not take {name!r}: {reason}").format(
-                    name=name, reason=refused[name]
-                )
-            )
+            message = _("engine 'xgroup' does not take {name!r}: {reason}")
+            raise TypeError(message.format(name=name, reason=reason))
     mode = options.get("mode")
     if mode not in (None, "r"):
         message = _("engine 'xgroup' only reads: mode must be 'r', got {mode!r}")
@@ -40,14 +43,3 @@ def without_engine_zarr(options: Mapping[str, Any]) -> dict[str, Any]:
         message = _("zarr_version {version} and zarr_format {format} are not the same")
         raise ValueError(message.format(version=version, format=kept["zarr_format"]))
     return {**kept, "zarr_format": version}
-
-
-def _refused() -> dict[str, str]:
-    """Return the options of engine zarr that cannot be honoured, with what can be done instead."""
-    return {
-        "synchronizer": _("it is for writing, and zarr has none any more; leave it out"),
-        "chunk_store": _(
-            "zarr takes no store of chunks beside that of metadata any more; open one that has both"
-        ),
-        "store": _("the store to open is the first argument"),
-    }

@@ -20,8 +20,8 @@ from zarr_xgroup.options import StoreOptions
 from zarr_xgroup.storage.checks import nothing_found, other_format, unreadable_ends
 from zarr_xgroup.storage.reading import StoreReader, gather
 
-#: In how many places a store is looked for inside of what is none.
-_LOOKED_AT = 100
+#: How many child folders are probed for groups when a path is no Zarr store.
+_MOST_PROBED = 100
 
 
 async def read_ends(
@@ -75,7 +75,7 @@ async def _groups_in(reader: StoreReader, at: str) -> list[str]:
     listed = await reader.names(at)
     usable = filter(is_node_name, listed if isinstance(listed, set) else ())
     names = sorted(usable, key=lambda name: (not name.endswith(".zarr"), name))
-    paths = [join_path(at, name) for name in names[:_LOOKED_AT]]
+    paths = [join_path(at, name) for name in names[:_MOST_PROBED]]
     keys = (*NODE_KEYS[3], *NODE_KEYS[2])
     nodes = zip(paths, await gather(lambda path: reader.node(path, keys), paths), strict=True)
     return [path for path, values in nodes if _is_group(values, f"/{path}")]

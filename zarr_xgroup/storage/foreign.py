@@ -19,7 +19,7 @@ from zarr_xgroup.errors import XGroupStoreError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.options import ForeignOptions
-from zarr_xgroup.redaction import told
+from zarr_xgroup.redaction import redact_uri
 from zarr_xgroup.storage.clients import bounded_client, plain_client
 from zarr_xgroup.storage.failures import reason_of
 from zarr_xgroup.storage.limits import ForeignLimits
@@ -107,7 +107,7 @@ class ForeignStores:
         except XGroupStoreError as error:
             return error
         except Exception as error:  # noqa: BLE001 - storage libraries raise errors of their own
-            problem = _told(uri, reason_of(error))
+            problem = _not_opened(uri, reason_of(error))
             problem.__cause__ = error
             return problem
 
@@ -187,7 +187,7 @@ class ForeignStores:
         except OSError as error:  # also a timeout
             if is_named:
                 return Network.PUBLIC  # a proxy may know it
-            raise _told(uri, reason_of(error)) from error
+            raise _not_opened(uri, reason_of(error)) from error
 
     async def _network_of_store(self, referring: int) -> Network:
         if referring not in self._networks:
@@ -197,9 +197,9 @@ class ForeignStores:
     async def _open(self, uri: str, options: dict[str, Any] | None) -> int | XGroupStoreError:
         location = _local_path(uri) if uri.lower().startswith("file://") else _lowered(uri)
         try:
-            return await self._opener(location, options, told(uri), self._limits)
+            return await self._opener(location, options, redact_uri(uri), self._limits)
         except (XGroupStoreError, Warning) as error:  # a warning that is to be an error
-            problem = _told(uri, str(error))
+            problem = _not_opened(uri, str(error))
             problem.__cause__ = error
             return problem
 
@@ -207,11 +207,11 @@ class ForeignStores:
 def _links_to_follow(uri: str) -> tuple[Link, ...]:
     """Return the links of the URI of a store, or raise XGroupStoreError if it can be none."""
     if not is_absolute(uri.rpartition("::")[2]) or not has_plain_hosts(uri):
-        message = _("{uri!r} is not an absolute URI of a store").format(uri=told(uri))
-        raise XGroupStoreError.of(told(uri), message)
+        message = _("{uri!r} is not an absolute URI of a store").format(uri=redact_uri(uri))
+        raise XGroupStoreError.of(redact_uri(uri), message)
     links = links_of(uri)
     if leads_upwards(links):
-        raise _told(uri, _("there is '..' in its path"))
+        raise _not_opened(uri, _("there is '..' in its path"))
     return links
 
 
@@ -268,13 +268,13 @@ def _local_path(uri: str) -> str:
     return path if os.path.exists(path) else unquote(path)
 
 
-def _told(uri: str, reason: str) -> XGroupStoreError:
-    message = _("store {uri} cannot be opened: {reason}").format(uri=told(uri), reason=reason)
-    return XGroupStoreError.of(told(uri), message)
+def _not_opened(uri: str, reason: str) -> XGroupStoreError:
+    message = _("store {uri} cannot be opened: {reason}").format(uri=redact_uri(uri), reason=reason)
+    return XGroupStoreError.of(redact_uri(uri), message)
 
 
 def _refused(uri: str, reason: str) -> XGroupStoreError:
     message = _(
         "store {uri} was not opened: {reason} (allow it by cross_store_storage_options={example})"
-    ).format(uri=told(uri), reason=reason, example=f"{{{told(uri)!r}: {{}}}}")
-    return XGroupStoreError.of(told(uri), message)
+    ).format(uri=redact_uri(uri), reason=reason, example=f"{{{redact_uri(uri)!r}: {{}}}}")
+    return XGroupStoreError.of(redact_uri(uri), message)

@@ -26,7 +26,7 @@ from zarr.storage import (
 from zarr_xgroup._compat import make_store_path
 from zarr_xgroup.errors import XGroupStoreError, XGroupStoreNotFoundError
 from zarr_xgroup.i18n import _
-from zarr_xgroup.redaction import redact, told_place
+from zarr_xgroup.redaction import redact, redact_location
 from zarr_xgroup.storage.uris import CACHES, has_plain_hosts, links_of
 
 #: Schemes of fsspec's filesystems that take names as they are.
@@ -39,7 +39,7 @@ def describe_store(store_like: object) -> str:
     A store that has no name of its own is called by its type.
     """
     if isinstance(store_like, str | os.PathLike):
-        return told_place(os.fspath(store_like)) or "."  # as zarr reads it
+        return redact_location(os.fspath(store_like)) or "."  # as zarr reads it
     store = getattr(store_like, "store", store_like)
     return redact(str(store)) if isinstance(store, Store) else type(store_like).__name__
 

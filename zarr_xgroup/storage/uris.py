@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from zarr_xgroup.errors import XGroupPathError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.paths import decoded_to_the_end
-from zarr_xgroup.redaction import HOSTED, told_place
+from zarr_xgroup.redaction import HOSTED, redact_location
 
 _URI = re.compile(
     r"(?P<scheme>[A-Za-z][\w+.-]*)://(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?:[?#].*)?", re.DOTALL
@@ -152,7 +152,7 @@ def by_prefix(options: Any) -> dict[Link, Mapping[str, Any]]:
     for prefix in written:
         if not is_absolute(prefix) and not prefix.startswith("/"):
             message = _("cross_store_storage_options: {prefix!r} is not the beginning of a URI")
-            raise XGroupPathError(message.format(prefix=told_place(prefix)))
+            raise XGroupPathError(message.format(prefix=redact_location(prefix)))
     places = {Link.parse(prefix): values for prefix, values in reversed(list(written.items()))}
     longest = sorted(places, key=lambda it: (bool(it.authority), len(it.segments)), reverse=True)
     return {place: places[place] for place in longest}

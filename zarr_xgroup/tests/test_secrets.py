@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from zarr_xgroup import XGroupError, XGroupStoreError, XGroupWarning, check, explain
 from zarr_xgroup.findings import Kind, noted
 from zarr_xgroup.metadata.references import Reference
-from zarr_xgroup.redaction import RedactedError, redact, redact_causes, told, told_place
+from zarr_xgroup.redaction import RedactedError, redact, redact_causes, redact_location, redact_uri
 from zarr_xgroup.report.github import workflow_commands
 from zarr_xgroup.report.page import page
 from zarr_xgroup.tests.builders import (
@@ -107,8 +107,8 @@ schemeless = st.one_of(
 @given(st.one_of(uris, schemeless))
 @settings(max_examples=300, deadline=None)
 def test_no_uri_is_told_with_a_secret(uri: str) -> None:
-    assert SECRET not in told(uri)
-    assert told(told(uri)) == told(uri)
+    assert SECRET not in redact_uri(uri)
+    assert redact_uri(redact_uri(uri)) == redact_uri(uri)
     assert SECRET not in str(Reference("/a", uri))
     assert SECRET not in repr(Reference("/a", uri))
 
@@ -148,7 +148,7 @@ def test_no_text_with_a_uri_shows_a_secret(uri: str) -> None:
     ],
 )
 def test_what_is_told_of_a_uri(uri: str, expected: str) -> None:
-    assert told(uri) == expected
+    assert redact_uri(uri) == expected
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_what_is_told_of_a_uri(uri: str, expected: str) -> None:
     ],
 )
 def test_what_is_told_of_a_place_that_a_user_names(place: str, expected: str) -> None:
-    assert told_place(place) == expected
+    assert redact_location(place) == expected
 
 
 def test_a_local_store_keeps_the_letters_of_its_path(tmp_path: Path) -> None:
@@ -197,8 +197,8 @@ def test_long_texts_are_read_at_once(part: str) -> None:
     text = part * 20_000  # compared from each place on: minutes
     for uri in (text, f"http://{text}", f"@{text}", f"{text}@"):
         assert len(redact(uri)) <= len(uri)
-        assert len(told(uri)) <= len(uri)
-        assert len(told_place(uri)) <= len(uri)
+        assert len(redact_uri(uri)) <= len(uri)
+        assert len(redact_location(uri)) <= len(uri)
 
 
 # All that is handed out.
