@@ -19,7 +19,7 @@ from zarr_xgroup.errors import (
     XGroupStoreError,
 )
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.nodes import Fragment, Keys, Node, kind_of
+from zarr_xgroup.metadata.nodes import Fragment, Keys, Node, kind_of, plain
 from zarr_xgroup.metadata.paths import join_path, relative_path
 from zarr_xgroup.metadata.references import Reference, at_pointer, is_reference
 from zarr_xgroup.metadata.snapshots import Lookup, Needs
@@ -183,7 +183,7 @@ class Resolver:
         """Take down a reference that is followed for the array, in place of what was known of it."""
         found = Followed(
             self.referrer,
-            place.node,
+            plain(place.node),
             place.keys,
             target,
             leads_to,
@@ -250,6 +250,7 @@ class Resolver:
         return self._resolve(fragment, lambda found: found)
 
     def _resolve(self, fragment: Fragment, accept: Callable[[Fragment], T]) -> T:
+        fragment = fragment.at_plain_node()
         search = _Search(self.lookup, self.referrer, accept)
         found = search.follow(fragment, ())
         self.depends_on_place |= search.depends_on_place

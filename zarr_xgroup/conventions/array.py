@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from zarr_xgroup.conventions.asked import Asked, AskedAttributes, AskedNode, Names, Reach
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.descriptions import Attribute, Model
 from zarr_xgroup.conventions.model import AxisNames, Claim, Coordinate, Interpretation, Link
 from zarr_xgroup.errors import Rule, XGroupError, XGroupMetadataError, XGroupStoreError
 from zarr_xgroup.findings import Finding, Kind, Place, noted, problem_of
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.dimensions import declared_dimensions
-from zarr_xgroup.metadata.documents import Document, JsonObject
-from zarr_xgroup.metadata.nodes import Fragment, Node
+from zarr_xgroup.metadata.dimensions import Declared, declared_dimensions
+from zarr_xgroup.metadata.documents import Document
+from zarr_xgroup.metadata.nodes import Fragment, Node, plain
 from zarr_xgroup.metadata.snapshots import LackingError, Lookup
 from zarr_xgroup.resolver import Reference, Resolver
 from zarr_xgroup.variables.fillvalues import unusable_fill_value
@@ -27,6 +28,9 @@ T = TypeVar("T")
 
 #: The attribute that lists the conventions an array or group follows.
 CONVENTIONS_KEY = "zarr_conventions"
+
+#: Where it makes no difference in which node something is written.
+_NOWHERE = Node(0, "")
 
 
 def is_standing(name: str, dims: tuple[str, ...], attributes: Mapping[str, Any]) -> bool:
@@ -57,20 +61,34 @@ class Describer(Protocol):
 
 
 class Models:
-    """What the JSON of conventions was parsed to, each text once in an open."""
+    """What all arrays of an open have in common for conventions.
+
+    Attributes
+    ----------
+    own, around : Names
+        The attributes of arrays, and those of the groups that they are in, asked for so far.
+    of_groups : dict
+        What was found out of groups.
+    """
 
     def __init__(self) -> None:
         self._known: dict[Any, Any] = {}
+        self.own = Names()
+        self.around = Names()
         self.of_groups: dict[Any, Any] = {}
 
     def parsed(self, parse: Callable[[Fragment], T], fragment: Fragment, text: bytes) -> T:
         """Return what a function makes of a value, given its text: called once for each.
 
-        The value's place but for its node is the same wherever the text stands.
+        The value's place but for its node is the same wherever the text stands. So the function is
+        not told of the node, unless it raises something that is to be told.
         """
         key = (parse, fragment.keys, text)
         if key not in self._known:
-            self._known[key] = parse(fragment)
+            try:
+                self._known[key] = parse(Fragment(_NOWHERE, fragment.keys, fragment.value))
+            except XGroupError:
+                return parse(fragment)
         found: T = self._known[key]
         return found
 
@@ -101,14 +119,10 @@ class ArrayView:
 
     Attributes
     ----------
+    asked : Asked
+        What is looked at, and so for which other arrays what was found holds.
     findings : list of Finding
         What was found wrong, and what was chosen.
-    depends_on_place : bool
-        Whether anything was looked at that is something else for an array of another group.
-    compared : set of Node
-        Nodes that it was found not to be, and groups that it was found not to be in.
-    missed : set of str
-        Names of arrays that its group was found not to have.
     """
 
     def __init__(
@@ -124,21 +138,19 @@ class ArrayView:
         siblings: Mapping[str, Mapping[str, int]] | None = None,
         assumed: Collection[str] = (),
     ) -> None:
-        self.node = node
+        self.models = models or Models()
+        self.asked = Asked(node, self.models.own, self.models.around)
+        self.node: Node = AskedNode.of(node, self.asked, is_array=True)
+        self._node = node
         self.dims = dims
         self.lookup = lookup
         self.describer = describer
-        self.models = models or Models()
         self.names = names or {}
         self.chunks = chunks or {}
         self.assumed = assumed
         self.findings: list[Finding] = []
-        self.compared: set[Node] = set()
         self.referred: set[Node] = set()
-        self.missed: set[str] = set()
-        self.is_itself = False
         self._siblings = {} if siblings is None else siblings
-        self._looked_around = False
         self._derived: dict[Any, Any] = {}
         # Not `self.note`: in a cycle of objects, all of them would stay until Python looks for such.
         self._resolver = Resolver(lookup, node, partial(_note, self.findings, node))
@@ -146,18 +158,15 @@ class ArrayView:
         document = self.document_of(node)
         if document is None or not document.is_array:
             raise XGroupMetadataError(_("there is no array {node}").format(node=node))
-        self.document: Document = document
+        self._document = document
+        self.attributes = AskedAttributes(document.attributes, self.asked.own)
         self.shape: tuple[int, ...] = tuple(document["shape"])
+        self.declared = Declared.of(document)
 
     @property
     def name(self) -> str:
         """The array's name in its group."""
         return self.node.name
-
-    @property
-    def attributes(self) -> JsonObject:
-        """The array's attributes, not to be changed."""
-        return self.document.attributes
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -172,22 +181,34 @@ class ArrayView:
     @property
     def siblings(self) -> Mapping[str, Mapping[str, int]]:
         """The sizes of the dimensions of all arrays of its group, by name."""
-        self._looked_around = True
+        self.asked.limit(Reach.SAME_GROUP)
         return self._siblings
 
     @property
-    def depends_on_place(self) -> bool:
-        """Whether anything was looked at that is something else for an array of another group."""
-        return self._looked_around or self._resolver.depends_on_place
+    def document(self) -> Document:
+        """The array's metadata as written, not to be changed."""
+        self.asked.limit(Reach.ITSELF)
+        return self._document
 
-    def look_around(self) -> None:
-        """Say that what is looked at is something else for an array of another group."""
-        self._looked_around = True
+    @property
+    def reach(self) -> Reach:
+        """For which arrays what was found of it may hold."""
+        is_relative = self._resolver.depends_on_place
+        return max(self.asked.reach, Reach.SAME_GROUP if is_relative else Reach.ANYWHERE)
 
     def attribute(self, key: str) -> Fragment | None:
         """Return one of the array's attributes, or None if it has none such."""
-        value = self.document.attributes.get(key)
+        value = self.attributes.get(key)
         return None if value is None else Fragment(self.node, ("attributes", key), value)
+
+    def above(self, key: str) -> Iterator[Fragment]:
+        """Yield the attributes of a name of the groups that the array is in, the nearest first."""
+        self.asked.around.add(key)
+        for group in self._node.ancestors():
+            document = self._document_of(group)
+            value = None if document is None else document.attributes.get(key)
+            if value is not None:
+                yield Fragment(AskedNode.of(group, self.asked), ("attributes", key), value)
 
     def document_of(self, node: Node) -> Document | None:
         """Return the document of a node, or None if there is none that can be used.
@@ -197,24 +218,37 @@ class ArrayView:
         LackingError
             If it is not known yet.
         """
+        return (
+            self.document if node is self.node else self._document_of(Node(node.store, node.path))
+        )
+
+    def _document_of(self, node: Node) -> Document | None:
         if node not in self._documents:
             self._documents[node] = self.lookup.document(node)
         return self._documents[node]
 
     def attribute_of(self, node: Node, key: str) -> Fragment | None:
         """Return an attribute of another node, or None if it has none such."""
-        document = self.document_of(node)
-        value = None if document is None else document.attributes.get(key)
+        attributes = self._attributes_of(node)
+        value = None if attributes is None else attributes.get(key)
         return None if value is None else Fragment(node, ("attributes", key), value)
 
     def attributes_of(self, node: Node) -> Fragment | None:
         """Return all attributes of a node, or None if there is none."""
-        document = self.document_of(node)
-        return None if document is None else Fragment(node, ("attributes",), document.attributes)
+        attributes = self._attributes_of(node)
+        return None if attributes is None else Fragment(node, ("attributes",), attributes)
+
+    def _attributes_of(self, node: Node) -> Mapping[str, Any] | None:
+        if node is self.node:
+            return self.attributes
+        document = self._document_of(plain(node))
+        if document is None or not isinstance(node, AskedNode):
+            return None if document is None else document.attributes
+        return AskedAttributes(document.attributes, self.asked.around)
 
     def parsed(self, parse: Callable[[Fragment], T], fragment: Fragment) -> T:
         """Return what a function makes of a value, called once for each text of its attribute."""
-        document = self.document_of(fragment.node)
+        document = self._document_of(plain(fragment.node))
         place = fragment.keys[:2]
         if document is None or len(place) < 2 or place[0] != "attributes":
             return parse(fragment)
@@ -249,53 +283,16 @@ class ArrayView:
     def sibling(self, name: str) -> Document | None:
         """Return the document of an array of the same group, or None if there is none such."""
         if name not in self._siblings:
-            self.missed.add(name)
+            self.asked.missed.add(name)
             return None
-        self._looked_around = True
-        return self.document_of(self.node.group.child(name))
-
-    def has_none_of(self, names: frozenset[str]) -> bool:
-        """Tell whether its group has none of some arrays."""
-        return names.isdisjoint(self._siblings)
-
-    def is_me(self, node: Node) -> bool:
-        """Tell whether a node is the array itself."""
-        if node == self.node:
-            self.is_itself = True
-            return True
-        self.compared.add(node)
-        return False
-
-    def is_near(self, node: Node) -> bool:
-        """Tell whether a node is in the group of the array."""
-        if node.group == self.node.group:
-            self._looked_around = True
-            return True
-        self.compared.add(node.group)
-        return False
+        self.asked.limit(Reach.SAME_GROUP)
+        return self._document_of(self._node.group.child(name))
 
     def derived(self, function: Callable[[ArrayView], T]) -> T:
         """Return what a function says of the array; it is called once."""
         if function not in self._derived:
             self._derived[function] = function(self)
         found: T = self._derived[function]
-        return found
-
-    def of_groups_above(self, function: Callable[[ArrayView, Node, T], T], start: T) -> T:
-        """Return what a function makes of the groups around the array, from the root downwards.
-
-        It is called once for each group, with what it made of the group above.
-        """
-        known = self.models.of_groups
-        unknown = []
-        found = start
-        for group in self.node.ancestors():
-            if (function, group) in known:
-                found = known[function, group]
-                break
-            unknown.append(group)
-        for group in reversed(unknown):
-            found = known[function, group] = function(self, group, found)
         return found
 
     def note(
@@ -318,7 +315,7 @@ class ArrayView:
         remedy : str, optional
             What to write instead.
         """
-        _note(self.findings, self.node, text, place)
+        _note(self.findings, self._node, text, place)
         if rule is not None:
             self.findings[-1] = replace(self.findings[-1], rule=rule, remedy=remedy)
 
@@ -327,7 +324,7 @@ class ArrayView:
 
         Without the latter it is what the attribute declares that the error is about.
         """
-        self.findings.append(problem_of(self.node, error, lost))
+        self.findings.append(problem_of(self._node, error, lost))
 
     def attempt(
         self, make: Callable[..., T], *arguments: Any, lost: Callable[[], str] = str
@@ -375,12 +372,14 @@ class ArrayView:
         XGroupMetadataError
             If the array cannot be opened.
         """
-        node = source.node
+        node = plain(source.node)
+        if node is not source.node:
+            source = replace(source, node=Node(node.store, source.node.path))
         try:
             described = self.describer.template(node, source.along)
         except XGroupMetadataError as error:
             message = _("{place}: {node} cannot be opened: {reason}").format(
-                place=place or self.node, node=node, reason=error
+                place=place or self._node, node=node, reason=error
             )
             raise XGroupMetadataError(message) from error
         if described.fill_value is not None:
@@ -393,7 +392,7 @@ class ArrayView:
         problem = self.lookup.store_of(node).problem(node.path)
         if isinstance(problem, XGroupStoreError) and problem.store:
             self.problem(problem, _("the attributes of {node}").format(node=node))
-        elif problem is not None and not self.is_near(node):
+        elif problem is not None and node.group != self.node.group:
             self.note(
                 _("{node} was opened without attributes: {reason}").format(
                     node=node, reason=problem
@@ -405,7 +404,7 @@ class ArrayView:
 
         A name that an earlier axis has is none: no coordinate has a dimension twice.
         """
-        document = self.document_of(node)
+        document = self._described(node)
         names = () if document is None else declared_dimensions(document)
         return tuple(
             f"{node.name}_dim_{axis}" if name is None or name in names[:axis] else name
@@ -414,8 +413,12 @@ class ArrayView:
 
     def shape_of(self, node: Node) -> tuple[int, ...]:
         """Return the shape of another array."""
-        document = self.document_of(node)
+        document = self._described(node)
         return () if document is None else tuple(document["shape"])
+
+    def _described(self, node: Node) -> Document | None:
+        """Return the document of an array of which no more is asked than shape and dimensions."""
+        return self._document if node is self.node else self.document_of(node)
 
     def found(
         self,

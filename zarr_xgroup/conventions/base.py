@@ -66,10 +66,6 @@ class ConventionHandler(Convention):
         most one. Service conventions add to it, any number of them.
     name, uuid, repositories, named_by_root, is_declarable
         What the convention is known by: see `Convention`.
-    reads : tuple of str or None
-        The attributes of arrays and of groups that it reads: names, and prefixes that end in a
-        colon. Arrays of a group that have the same of these are interpreted once. Attributes
-        with references are read by all. None if it is not known what it reads.
     implies : tuple of str
         The names of services that an array which follows it follows, too.
     gives_way : bool
@@ -86,7 +82,6 @@ class ConventionHandler(Convention):
     """
 
     tier: ClassVar[Literal["principal", "service"]]
-    reads: ClassVar[tuple[str, ...] | None] = None
     implies: ClassVar[tuple[str, ...]] = ()
     gives_way: ClassVar[bool] = False
     follows_names: ClassVar[bool] = False

@@ -21,11 +21,9 @@ from zarr_xgroup.conventions.cf_paths import Follower
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
 from zarr_xgroup.findings import coordinate_named
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import REFERRING, referred_names
+from zarr_xgroup.metadata.cf import referred_names
 from zarr_xgroup.metadata.dimensions import (
-    NCZARR_KEYS,
     declared_dimensions,
-    dimension_pointer,
     dimension_references,
 )
 from zarr_xgroup.metadata.documents import Document
@@ -46,7 +44,6 @@ class CfHandler(ConventionHandler):
     named_by_root = r"cf-1\.\d+"
     follows_names = True
     implies = ("proj",)
-    reads = (*REFERRING, *NCZARR_KEYS, "conventions", "Conventions", "external_variables")
 
     @classmethod
     def seems_meant(cls, attributes: Mapping[str, Any], siblings: Collection[str]) -> bool:
@@ -124,9 +121,8 @@ def _named_axes(array: ArrayView) -> Iterator[_Axis]:
     Such names were made up, or lead with a slash to an ancestor, whose coordinate comes with them.
     """
     names = {here: name for name, here in array.names.items()}
-    declared = declared_dimensions(array.document)
-    references = dimension_references(array.document)
-    for dim, name, size, ref in zip(array.dims, declared, array.shape, references, strict=True):
+    names_there, references = array.declared.names, array.declared.references
+    for dim, name, size, ref in zip(array.dims, names_there, array.shape, references, strict=True):
         if name is not None and name == names.get(dim, dim):
             yield _Axis(dim, name, size, ref)
 
@@ -138,9 +134,8 @@ def _attempted(array: ArrayView, axis: _Axis, follower: Follower) -> Coordinate 
 
 def _coordinate(array: ArrayView, axis: _Axis, follower: Follower) -> Coordinate | None:
     """Return the coordinate of a dimension, or None if no array can be, or several may be."""
-    array.look_around()
     nodes = _coordinate_variables(array, axis)
-    keys = tuple(dimension_pointer(array.document).split("/")[1:])
+    keys = tuple(array.declared.pointer.split("/")[1:])
     place = Fragment(array.node, keys, axis.name)
     if len(nodes) > 1:
         message = _(

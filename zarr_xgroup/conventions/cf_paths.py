@@ -74,9 +74,8 @@ def _followed(
     array: ArrayView, place: Fragment, is_meant: Callable[[Node], bool] = _is_any
 ) -> tuple[Node | None, list[Node]]:
     """Return the array that a name or path leads to, and where it was looked for."""
-    if not place.value.startswith("/"):
-        array.look_around()
-    paths = candidate_paths(place.value, place.node.group.path)
+    group = "" if place.value.startswith("/") else place.node.group.path
+    paths = candidate_paths(place.value, group)
     nodes = [Node(place.node.store, path) for path in paths]
     array.lookup.know(nodes)
     for node in nodes:
@@ -126,7 +125,7 @@ class Follower:
         `place` is what refers to it. Raises XGroupMetadataError if it cannot be opened.
         """
         source = self._array.stored(Stored(node, dims), place)
-        is_followed = self._by_name and not self._array.is_near(node)
+        is_followed = self._by_name and node.group != self._array.node.group
         if not is_followed or not links_left or node in self._followed:
             return Coordinate(node.name, source)
         self._followed.add(node)
@@ -143,7 +142,7 @@ class Follower:
         node = self._node(place)
         if node is None:
             return None
-        if array.is_me(node):
+        if node == array.node:
             return Coordinate(node.name, Stored(node, array.dims)) if key == _TERMS else None
         return self.attached(node, fitting_dims(array, node), place)
 
@@ -182,7 +181,6 @@ class Follower:
         array, node = self._array, self._node(place)
         if node is None:
             return None
-        array.is_me(node)  # a cycle: then this holds for no other array
         names = dict(zip(array.own_dims_of(place.node), along, strict=True))
         dims = tuple(names.get(dim, dim) for dim in array.own_dims_of(node))
         spanned = dict(zip(along, array.shape_of(place.node), strict=True)) | array.sizes
@@ -225,5 +223,6 @@ class Follower:
         array, name = self._array, place.value
         if name in array.own_dims_of(place.node):
             return True  # a dimension without a coordinate, or with one found by another search
-        listed = (array.attribute_of(group, _EXTERNAL) for group in place.node.ancestors())
+        groups = place.node.ancestors()
+        listed = (array.attribute_of(group, _EXTERNAL) for group in groups)
         return any(name in str(it.value).split() for it in listed if it is not None)

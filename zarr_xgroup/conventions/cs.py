@@ -32,7 +32,6 @@ from zarr_xgroup.conventions.descriptions import Model
 from zarr_xgroup.conventions.geolocation import all_axes, geolocation_coordinates
 from zarr_xgroup.conventions.model import AxisNames, Coordinate, Interpretation
 from zarr_xgroup.conventions.proj import crs_of
-from zarr_xgroup.conventions.spatial_model import DIMENSIONS
 from zarr_xgroup.conventions.spelling import alike
 from zarr_xgroup.errors import XGroupError
 from zarr_xgroup.findings import coordinate_named
@@ -61,7 +60,6 @@ class CsHandler(ConventionHandler):
     repositories = ("R-CF/zarr_convention_cs", "R-CF/zarr_conventions_cs")
     implies = ("proj",)
     described = (ATTRIBUTE, SHARED)
-    reads = ("cs", DIMENSIONS.key, "proj:", "geolocation", "multiscales")
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:

@@ -7,12 +7,12 @@ Source: Zarr conventions specification, "Convention registration" and "Conventio
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from operator import methodcaller
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY, ArrayView
-from zarr_xgroup.metadata.nodes import OBJECT, Node
+from zarr_xgroup.conventions.asked import starting
+from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _REPOSITORY = re.compile(
@@ -147,20 +147,23 @@ def _is_declared_by_root(convention: type[Convention], array: ArrayView) -> bool
 
 def is_declared_at(convention: type[Convention], array: ArrayView, group: Node) -> bool:
     """Tell whether a group declares a convention, or has attributes of it below one that does."""
-    document = array.document_of(group)
-    if document is None:
+    attributes = array.attributes_of(group)
+    if attributes is None:
         return False
-    if is_declared(convention, document.attributes):
+    if is_declared(convention, attributes.value):
         return True
-    is_prefixed = has_prefixed(convention, document.attributes)
+    is_prefixed = has_prefixed(convention, attributes.value)
     return is_prefixed and _is_declared_above(convention, array, group)
 
 
 def has_prefixed(convention: type[Convention], attributes: Mapping[str, Any]) -> bool:
     """Tell whether the name of an attribute begins with that of a convention and a colon."""
-    return any(map(methodcaller("startswith", f"{convention.name}:"), attributes))
+    return bool(starting(attributes, f"{convention.name}:"))
 
 
 def _is_declared_above(convention: type[Convention], array: ArrayView, group: Node) -> bool:
-    documents = (array.document_of(node) for node in group.ancestors())
-    return any(it is not None and is_declared(convention, it.attributes) for it in documents)
+    if group == array.node.group:  # which does not declare it
+        lists: Iterable[Fragment | None] = array.above(CONVENTIONS_KEY)
+    else:
+        lists = (array.attribute_of(node, CONVENTIONS_KEY) for node in group.ancestors())
+    return any(it is not None and is_declared(convention, {it.keys[1]: it.value}) for it in lists)

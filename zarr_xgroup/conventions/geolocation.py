@@ -43,7 +43,6 @@ class GeolocationHandler(ConventionHandler):
     uuid: ClassVar[str | None] = "bb9ee930-8c60-4c47-ad6b-8daa558987ed"
     repositories = ("R-CF/zarr_convention_geolocation",)
     implies = ("proj",)
-    reads = ("geolocation",)
     described = (ATTRIBUTE,)
 
     @classmethod
@@ -79,7 +78,7 @@ def _is_located(array: ArrayView, geolocation: Fragment) -> bool:
     references = found.references if isinstance(found, Geolocation) else ()
     nodes = [array.quietly(_referred, array, it.at(geolocation.node)) for it in references]
     located = [node for node in nodes if node is not None]
-    if any(array.is_me(node) for node in located):
+    if any(node == array.node for node in located):
         return False
     if not located or any(_has_dims(array, array.sizes, node) for node in located):
         return True

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar
 
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.base import ConventionHandler
@@ -293,6 +293,16 @@ class Layout(_LayoutModel, frozen=True, kw_only=True, dict=True):
             return None
         return self.items.get(node.path[len(group.path) :].strip("/"))
 
+    def about_array(self, array: Node, group: Node) -> Item | None:
+        """Return the item that names an array, given the group that has the layout.
+
+        The path of the array is looked at only where an item is about an array of its group.
+        """
+        path, within = array.group.path, group.path
+        if not is_below(path, within) or path[len(within) :].strip("/") not in self.groups:
+            return None
+        return self.about(array, group)
+
 
 @dataclass(frozen=True)
 class _LevelsOrTiles(Nested):
@@ -354,10 +364,6 @@ class Level:
         return None if item is None or item.whole is None else item.whole.at(self.group)
 
 
-#: Groups with their layouts.
-Layouts: TypeAlias = tuple[tuple[Node, Layout], ...]
-
-
 def level_in(layouts: Iterable[tuple[Node, Layout]], array: Node) -> Level | None:
     """Return the level that an array is of, by the first of some layouts that has it.
 
@@ -365,7 +371,8 @@ def level_in(layouts: Iterable[tuple[Node, Layout]], array: Node) -> Level | Non
     the group that it names (multiscales convention).
     """
     for group, layout in layouts:
-        level = Level(group, layout, *(layout.about(it, group) for it in (array, array.group)))
+        about = layout.about_array(array, group), layout.about(array.group, group)
+        level = Level(group, layout, *about)
         if level.items:
             return level
     return None
@@ -373,12 +380,11 @@ def level_in(layouts: Iterable[tuple[Node, Layout]], array: Node) -> Level | Non
 
 def layout_of(array: ArrayView) -> Level | None:
     """Return the level that an array is of, by the nearest ancestor whose layout has it."""
-    nothing: Layouts = ()
-    layouts = array.of_groups_above(layouts_above, nothing)
-    for group, layout in layouts:
-        array.look_around()  # which item is about an array depends on its path
-        if array.node.group.path[len(group.path) :].strip("/") in layout.groups:
-            array.is_me(array.node)  # an item may be about this array and no other of its group
+    layouts = [
+        (written.node, array.parsed(Layout.read, written))
+        for written in array.above(ATTRIBUTE.key)
+        if written.get("layout") is not None
+    ]
     level = level_in(layouts, array.node)
     for group, layout in layouts:
         if (wrong := layout.unusable) is not None:
@@ -386,14 +392,6 @@ def layout_of(array: ArrayView) -> Level | None:
         if level is not None and group == level.group:
             break
     return level
-
-
-def layouts_above(array: ArrayView, group: Node, above: Layouts) -> Layouts:
-    """Return the groups from one upwards that have a layout, the nearest first."""
-    written = array.attribute_of(group, ATTRIBUTE.key)
-    if written is None or written.get("layout") is None:
-        return above
-    return ((group, array.parsed(Layout.read, written)), *above)
 
 
 @dataclass(frozen=True)

@@ -299,7 +299,7 @@ def interpreted(handler: ConventionHandler, array: ArrayView) -> Interpretation:
 def detected(handler: type[ConventionHandler], array: ArrayView) -> bool:
     """Tell whether a handler's own `detect` says that it applies to an array."""
     lender: Any = array.describer
-    return bool(handler.detect(*lender.zarr_objects(array.node)))
+    return bool(handler.detect(*lender.zarr_objects(array.asked.node)))
 
 
 def _coordinate(name: str, variable: xr.Variable) -> Coordinate:

@@ -116,7 +116,7 @@ class _Sites:
 
     def of_any(self, asset: str) -> Site | None:
         """Return the same for the first array of a level that lies along the same dimensions."""
-        own, group = declared_dimensions(self.array.document), self.level.group
+        own, group = self.array.declared.names, self.level.group
         along = {own[self.array.dims.index(name)] for name in self.dims}
         within = group.child(asset)
         for name, document in self.array.lookup.members(within).arrays(within.path).items():
@@ -140,7 +140,7 @@ class _Sites:
         if document is None:
             return None
         shape, names = document["shape"], declared_dimensions(document)
-        own = declared_dimensions(self.array.document)
+        own = self.array.declared.names
         axes = [self.array.dims.index(name) for name in self.dims]
         if all(own[axis] is not None and own[axis] in names for axis in axes):
             axes = [names.index(own[axis]) for axis in axes]
@@ -158,8 +158,8 @@ class Levels(_Sites):
         """
         known = self.array.models.of_groups
         asset = self._item.asset or ""
-        if self._item.is_scaled:
-            self.array.is_me(self.array.node)  # arrays of other levels are looked at by its name
+        if not self._item.is_scaled:
+            return self._declared(asset, here)
         self._look_up(asset)
         below: dict[str, tuple[Site, Item]] = {}
         found: Transform | XGroupError | None

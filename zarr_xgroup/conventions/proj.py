@@ -42,7 +42,6 @@ class ProjHandler(ConventionHandler):
         "zarr-experimental/geo-proj",
     )
     described = ATTRIBUTES
-    reads: ClassVar[tuple[str, ...] | None] = ("proj:", "cs", "geolocation", "multiscales")
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:

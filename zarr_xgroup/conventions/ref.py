@@ -31,7 +31,6 @@ class RefHandler(ConventionHandler):
     uuid: ClassVar[str | None] = "d89b30cf-ed8c-43d5-9a16-b492f0cd8786"
     repositories = ("R-CF/zarr_convention_ref",)
     implies = ("proj",)
-    reads = ("ref",)
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
@@ -51,7 +50,7 @@ class RefHandler(ConventionHandler):
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the arrays referred to outside of other conventions' attributes."""
         coordinates = []
-        for key in array.attributes:
+        for key in dict.fromkeys((*array.attributes.referring(), "ref")):
             if _is_of_others(key):
                 continue
             attribute = array.attribute(key)
@@ -78,7 +77,7 @@ def _written_in(key: str, attribute: Fragment) -> Iterator[Fragment]:
 
 def _coordinate(array: ArrayView, reference: Fragment) -> Coordinate | None:
     node = _array(array, reference)
-    if node is None or array.is_me(node):
+    if node is None or node == array.node:
         return None
     node = standing_for(array, node)
     source = array.stored(Stored(node, fitting_dims(array, node)), reference)

@@ -17,6 +17,7 @@ from functools import partial
 from typing import ClassVar
 
 from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.asked import starting
 from zarr_xgroup.conventions.axes import axis_by_name, is_turned, what_turns
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.declaring import is_declared_by_array
@@ -69,7 +70,6 @@ class SpatialHandler(ConventionHandler):
     uuid: ClassVar[str | None] = "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4"
     repositories = ("zarr-conventions/spatial",)
     implies = ("proj",)
-    reads = ("spatial:", "proj:", "multiscales")
     described = ATTRIBUTES
 
     @classmethod
@@ -400,8 +400,7 @@ def _misspelt(array: ArrayView) -> Iterator[tuple[Node, str, str]]:
     keys = [attribute.key for attribute in ATTRIBUTES]
     known = [attribute.key for attribute in ATTRIBUTES if places.get(attribute.key) is None]
     for node in (array.node, array.node.group):
-        document = array.document_of(node)
-        given = () if document is None else document.attributes
-        prefixed = [key for key in given if key.startswith("spatial:")]
+        given = array.attributes_of(node)
+        prefixed = [] if given is None else starting(given.value, "spatial:")
         for written, meant in misspelt(prefixed, known, keys).items():
             yield node, written, meant

@@ -192,7 +192,6 @@ class UomHandler(ConventionHandler):
     uuid: ClassVar[str | None] = "3bbe438d-df37-49fe-8e2b-739296d46dfb"
     repositories = ("clbarnes/zarr-convention-uom",)
     implies = ("proj",)
-    reads = ("uom",)
     described = (ATTRIBUTE,)
 
     def interpret(self, array: ArrayView) -> Interpretation:

@@ -6,25 +6,22 @@ again. What is the same for many arrays is interpreted once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from zarr_xgroup.conventions import lending
-from zarr_xgroup.conventions.array import CONVENTIONS_KEY, ArrayView, Models
-from zarr_xgroup.conventions.base import ConventionHandler
-from zarr_xgroup.conventions.cf_paths import links_of
-from zarr_xgroup.conventions.declaring import is_only_assumed
+from zarr_xgroup.conventions.array import ArrayView, Models
+from zarr_xgroup.conventions.asked import Reach
 from zarr_xgroup.conventions.model import AxisNames, Interpretation
-from zarr_xgroup.conventions.registry import Handler, Handlers
+from zarr_xgroup.conventions.registry import Handlers
+from zarr_xgroup.datasets.asking import Panel
 from zarr_xgroup.datasets.dimensions import Assigned, assign_dimensions
 from zarr_xgroup.datasets.inheritance import Inherited, inherited_dimensions
-from zarr_xgroup.errors import XGroupError, XGroupMetadataError, retold
+from zarr_xgroup.datasets.sharing import Answer, Answers, Subject
+from zarr_xgroup.errors import XGroupError, XGroupMetadataError
 from zarr_xgroup.findings import Finding, Kind, group_without, left_out, noted
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.dimensions import declared_dimensions, dimension_references
-from zarr_xgroup.metadata.documents import Document, JsonObject
+from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.snapshots import LackingError, Lookup, Needs, Snapshots
 from zarr_xgroup.resolver import Followed
@@ -35,9 +32,6 @@ if TYPE_CHECKING:
     from zarr_xgroup.variables.stored import Template
 
 T = TypeVar("T")
-
-#: Attributes as written: name and JSON text.
-Texts: TypeAlias = tuple[tuple[str, bytes | None], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,42 +116,6 @@ class GroupReading:
 
 
 @dataclass(frozen=True, eq=False)
-class _Answer:
-    """What the conventions say of an array, and for which other arrays that is the same.
-
-    Attributes
-    ----------
-    interpretation : Interpretation
-        What the conventions say.
-    conventions : tuple of handler classes
-        Those that apply and were asked.
-    is_first_class : bool
-        Whether a principal one among them is declared, and not only assumed.
-    but_for : frozenset of Node
-        Arrays, and groups of arrays, that it may not be the same for, because they were looked at.
-    without : frozenset of str
-        Names of arrays that the group must not have, because they were looked for.
-    is_whole : bool
-        Whether nothing was lacking; else what was has been taken down.
-    is_anywhere : bool
-        Whether it may be the same for arrays of other groups.
-    """
-
-    interpretation: Interpretation
-    conventions: Handlers
-    is_first_class: bool
-    but_for: frozenset[Node]
-    without: frozenset[str]
-    is_whole: bool
-    is_anywhere: bool
-
-    def holds_for(self, view: ArrayView) -> bool:
-        """Tell whether it is the same for an array with the same metadata."""
-        is_looked_at = not self.but_for.isdisjoint((view.node, view.node.group))
-        return not is_looked_at and view.has_none_of(self.without)
-
-
-@dataclass(frozen=True, eq=False)
 class _Pattern:
     """The reading of a group of which nothing depends on where the group is.
 
@@ -220,21 +178,12 @@ class Interpreter:
         self._handlers = handlers
         self._dropped = frozenset(dropped)
         self._assumed = frozenset(assumed)
-        self._models = Models()
         self._lookup = Lookup(snapshots)
+        self._models = Models()
+        self._panel = Panel(handlers)
+        self._answers = Answers(self._models)
         self._complete: dict[Node, GroupReading] = {}
-        self._shared: dict[Any, _Answer] = {}
         self._patterns: dict[Hashable, _Pattern] = {}
-        self._texts: dict[Node, Texts] = {}
-        self._surroundings: dict[Node, int] = {}
-        self._numbers: dict[tuple[int, Texts], int] = {}
-        reads = [key for it in handlers for key in (f"{it.name}:", *(it.reads or ()))]
-        self._names = frozenset([CONVENTIONS_KEY, *reads])
-        self._prefixes = tuple(key for key in self._names if key.endswith(":"))
-        self._detecting = frozenset(handler for handler in handlers if _has_own_detect(handler))
-        self._custom = tuple(
-            handler for handler in handlers if handler.reads is None or handler in self._detecting
-        )
 
     def interpret(self, groups: Iterable[Node]) -> tuple[list[GroupReading], Needs]:
         """Return what is known of groups whose members are known, and what is lacking.
@@ -242,7 +191,7 @@ class Interpreter:
         As long as anything is lacking, the readings are incomplete.
         """
         self._lookup = Lookup(self._snapshots)
-        self._shared = {key: shared for key, shared in self._shared.items() if shared.is_whole}
+        self._answers.begin_round()
         readings = []
         for group in groups:
             if group not in self._complete:
@@ -262,16 +211,15 @@ class Interpreter:
 
     def _alike(self, group: _GroupInterpretation) -> GroupReading:
         """Return the reading of a group: that of one with the same contents, if there is one."""
-        if self._custom:  # nobody knows what these look at
+        if self._panel.detects:  # nobody knows what is looked at for it
             return group.reading()
-        contents = group.contents()
-        pattern = self._patterns.get(contents)
+        pattern = self._patterns.get(group.contents())
         if pattern is not None and group.node not in pattern.but_for and not group.findings:
             return pattern.moved(group.node, group.documents)
         reading = group.reading()
         pattern = group.pattern(reading)
         if pattern is not None:
-            self._patterns.setdefault(contents, pattern)
+            self._patterns.setdefault(group.contents(), pattern)  # of which more may be asked now
         return reading
 
     # What one group's interpretation needs of all.
@@ -297,132 +245,29 @@ class Interpreter:
             node, dims, self._lookup, self._maker, self._models, assumed=self._assumed, **known
         )
 
-    def axis_names(self, node: Node) -> AxisNames:
+    def axis_names(self, view: ArrayView) -> AxisNames:
         """Return what the conventions of an array whose dimensions have no names say of them."""
-        view = self.view(node, ())
-        for handler in self._handlers:
-            # Whether it applies may depend on the names: what it raises is not told.
-            names = _guarded(view, handler, lambda cls: lending.axis_names_of(cls(), view))
-            if names is not None and names.axes:
-                return names
-        return AxisNames()
+        return self._panel.axis_names(view)
 
-    def answer(self, view: ArrayView) -> _Answer:
+    def answer(self, view: ArrayView, document: Document, siblings: Collection[str]) -> Answer:
         """Return what the conventions say of an array, and which were asked."""
-        known = self._shared_key(view)
-        custom = [cls for cls in self._custom if _guarded(view, cls, self._applies_to(view))]
-        if not custom and not view.findings:
-            for place in (None, view.node.group):
-                shared = self._shared.get((known, place))
-                if shared is not None and shared.holds_for(view):
-                    return shared
+        detected = self._panel.detecting(view)
+        subject = Subject(view.asked.node, document, siblings, view, detected)
+        known = None if view.findings else self._answers.find(subject)
+        if known is not None:
+            return known
         before = self._lookup.needs
-        interpretation, conventions = self._asked(view, custom)
+        said = self._panel.ask(view, detected)
         is_whole = self._lookup.needs is before
-        is_shared = not (custom or view.is_itself or interpretation.findings)
         # What is lacking may be lacking of a reference that depends on the place.
-        is_anywhere = is_shared and is_whole and not view.depends_on_place
-        compared, missed = frozenset(view.compared), frozenset(view.missed)
-        principals = (cls for cls in conventions if cls.tier == "principal")
-        answer = _Answer(
-            interpretation,
-            conventions,
-            not all(is_only_assumed(cls, view) for cls in principals),
-            compared,
-            missed,
-            is_whole,
-            is_anywhere,
-        )
-        if is_shared:
-            self._shared[known, None if is_anywhere else view.node.group] = answer
+        reach = view.reach if is_whole else max(view.reach, Reach.SAME_GROUP)
+        answer = Answer(*said, reach, view.asked, is_whole)
+        self._answers.keep(subject, answer)
         return answer
 
-    def _applies_to(self, view: ArrayView) -> Callable[[Handler], bool]:
-        def applies(handler: Handler) -> bool:
-            if handler in self._detecting:
-                return is_only_assumed(handler, view) or lending.detected(handler, view)
-            return handler.applies(view)
-
-        return applies
-
-    def _asked(
-        self, view: ArrayView, custom: Collection[Handler]
-    ) -> tuple[Interpretation, Handlers]:
-        """Ask the handlers that apply to an array."""
-        applies = self._applies_to(view)
-        active = [
-            cls
-            for cls in self._handlers
-            if (cls in custom if cls in self._custom else _guarded(view, cls, applies))
-        ]
-        principals = _principals(view, active)
-        asked = [*principals[:1], *(cls for cls in active if cls.tier == "service")]
-        conventions = tuple(asked)
-        implied = {name for cls in asked for name in cls.implies} - {cls.name for cls in asked}
-        asked += [cls for cls in self._handlers if cls.name in implied]
-        found: list[Interpretation | None] = []
-        for cls in asked:
-            item = _guarded(view, cls, lambda cls: lending.answer_of(cls(), view))
-            gives_way = cls.gives_way or cls.name in view.assumed
-            found.append(_giving_way(item, found) if gives_way else item)
-        if principals and not principals[0].follows_names:  # else it has followed all itself
-            by_name = any(cls.follows_names for cls in active)
-            found.append(Interpretation(links=links_of(view, by_name=by_name)))
-        merged = _merged(view, [item for item in found if item is not None])
-        return merged, conventions
-
-    def _shared_key(self, view: ArrayView) -> Any:
-        """Return what an interpretation depends on besides the place of the array."""
-        return (
-            self._significant(view.attributes),
-            view.dims,
-            view.shape,
-            tuple(view.names.items()),
-            tuple(view.chunks.items()),
-            self.surroundings_of(view.node.group),
-            declared_dimensions(view.document),
-            dimension_references(view.document),
-        )
-
     def surroundings_of(self, group: Node) -> int:
-        """Return a number for the texts of a group and of those it is in: equal for equal ones.
-
-        It follows from that of the group above: groups nested deep take no longer than others.
-        """
-        unknown = []
-        number = -1
-        for node in chain([group], group.ancestors()):
-            if node in self._surroundings:
-                number = self._surroundings[node]
-                break
-            unknown.append(node)
-        for node in reversed(unknown):
-            texts = self._texts_of(node)
-            if texts or number >= 0:  # how far up nothing is said makes no difference
-                number = self._numbers.setdefault((number, texts), len(self._numbers))
-            self._surroundings[node] = number
-        return number
-
-    def _significant(self, attributes: JsonObject) -> Texts:
-        """Return the attributes of an array that its conventions read, as text."""
-        return tuple(
-            (key, text)
-            for key in attributes
-            if (text := attributes.text(key)) is not None and self._is_significant(key, text)
-        )
-
-    def _is_significant(self, key: str, text: bytes) -> bool:
-        if key in self._names or key.startswith(self._prefixes):
-            return True
-        # References are read wherever they stand; an escaped letter may hide one.
-        return b'"node"' in text or b"\\u" in text
-
-    def _texts_of(self, group: Node) -> Texts:
-        """Return the attributes of a group that conventions read of it, as text."""
-        if group not in self._texts:
-            document = self._lookup.document(group)
-            self._texts[group] = () if document is None else self._significant(document.attributes)
-        return self._texts[group]
+        """Return a number for what a group and those it is in say: equal for equal texts."""
+        return self._answers.surroundings_of(group, self._lookup)
 
 
 class _GroupInterpretation:
@@ -438,7 +283,8 @@ class _GroupInterpretation:
         for name in dropped:
             self._bounds_of_dropped |= _times_of_bounds(self.documents.pop(name).attributes)
         self._inherited: dict[str, Inherited] = {}
-        self._answers: list[_Answer] = []
+        self._answers: list[Answer] = []
+        self._unnamed: list[ArrayView] = []
         self.findings = list(_problems(interpreter, group))
 
     def contents(self) -> Hashable:
@@ -451,9 +297,12 @@ class _GroupInterpretation:
     def pattern(self, reading: GroupReading) -> _Pattern | None:
         """Return the group's reading for groups with the same contents, None if it is for no other."""
         is_own = all(array.inherited.is_own for array in reading.arrays)
-        if self.findings or not is_own or not all(it.is_anywhere for it in self._answers):
+        reaches = (*(it.reach for it in self._answers), *(it.reach for it in self._unnamed))
+        is_told = any(it.interpretation.findings for it in self._answers)
+        if self.findings or not is_own or is_told or any(reaches):
             return None
-        looked_at = frozenset().union(*(answer.but_for for answer in self._answers))
+        asked = (*(it.asked for it in self._answers), *(it.asked for it in self._unnamed))
+        looked_at = frozenset().union(*(it.compared for it in asked))
         return _Pattern(reading, looked_at | {node.group for node in looked_at})
 
     def reading(self) -> GroupReading:
@@ -498,7 +347,7 @@ class _GroupInterpretation:
     def _assigned(self) -> Assigned:
         declared = {name: self._inherited[name].declared for name in self.documents}
         hints = {
-            name: self._interpreter.axis_names(self.node.child(name))
+            name: self._axis_names(self.node.child(name))
             for name, names in declared.items()
             if None in names
         }
@@ -510,6 +359,11 @@ class _GroupInterpretation:
             if self.node.child(name).path not in self._snapshot.problems
         )
         return assigned
+
+    def _axis_names(self, node: Node) -> AxisNames:
+        view = self._interpreter.view(node, ())
+        self._unnamed.append(view)
+        return self._interpreter.axis_names(view)
 
     def _array(
         self,
@@ -528,7 +382,7 @@ class _GroupInterpretation:
             chunks=template.encoding.get("preferred_chunks", {}),
             siblings=siblings,
         )
-        answer = self._interpreter.answer(view)
+        answer = self._interpreter.answer(view, self.documents[name], siblings)
         self._answers.append(answer)
         return ArrayReading(
             node,
@@ -553,90 +407,12 @@ def _each_once(names: Sequence[str | None]) -> tuple[str, ...]:
     )
 
 
-def _has_own_detect(handler: Handler) -> bool:
-    """Tell whether a handler has to be asked with zarr objects whether it applies."""
-    own: Any = next(cls.__dict__["detect"] for cls in handler.__mro__ if "detect" in cls.__dict__)
-    return own is not ConventionHandler.__dict__["detect"]
-
-
-def _guarded(view: ArrayView, handler: Handler, call: Callable[[Handler], T]) -> T | None:
-    """Return what a handler gives, or None after saying what it raised.
-
-    A plug-in may raise anything; whatever it is, it concerns this array and convention.
-    """
-    try:
-        return call(handler)
-    except LackingError:
-        return None
-    except Exception as error:  # noqa: BLE001
-        message = _("the handler of convention {name!r} ({module}) failed: {kind}: {reason}")
-        text = message.format(
-            name=handler.name,
-            module=handler.__module__,
-            kind=type(error).__name__,
-            reason=error,
-        )
-        problem = retold(error, text)  # what the resolver raised stays what it is
-        problem.__cause__ = error
-        view.problem(problem, _("what convention {name!r} gives").format(name=handler.name))
-        return None
-
-
-def _principals(view: ArrayView, active: Collection[Handler]) -> list[Handler]:
-    """Return the principal conventions of an array, the one that counts first.
-
-    What is declared goes before what is assumed.
-    """
-    principals = [cls for cls in active if cls.tier == "principal"]
-    declared = [cls for cls in principals if not is_only_assumed(cls, view)]
-    rivals = [cls for cls in declared if not cls.follows_names]  # what those say all may have
-    if len(rivals) > 1:
-        message = _("it declares the principal conventions {names}; {first} was used")
-        names = ", ".join(cls.name for cls in rivals)
-        view.note(message.format(names=names, first=rivals[0].name))
-    return rivals or declared or principals
-
-
-def _giving_way(
-    item: Interpretation | None, before: Collection[Interpretation | None]
-) -> Interpretation | None:
-    """Return what a convention says without what others, which count more, have said before it."""
-    said = {it.name for other in before if other is not None for it in other.coordinates}
-    if item is None or said.isdisjoint(it.name for it in item.coordinates):
-        return item
-    coordinates = tuple(it for it in item.coordinates if it.name not in said)
-    return replace(item, coordinates=coordinates, geotransform=None, claims=())
-
-
-def _merged(view: ArrayView, found: Sequence[Interpretation]) -> Interpretation:
-    """Return what several conventions say of an array together, the principal one first."""
-    if not found and not view.findings:
-        return NOTHING
-    attributes = {key: it for item in reversed(found) for key, it in item.attributes.items()}
-    findings = dict.fromkeys((f for item in found for f in item.findings), None)
-    return Interpretation(
-        tuple(coordinate for item in found for coordinate in item.coordinates),
-        next((item.crs for item in found if item.crs is not None), None),
-        next((item.geotransform for item in found if item.geotransform is not None), None),
-        attributes,
-        tuple(dict.fromkeys([*findings, *view.findings])),
-        frozenset(view.referred).union(*(item.referred for item in found)),
-        tuple(link for item in found for link in item.links),
-        tuple(claim for item in found for claim in item.claims),
-        tuple(view.resolver.followed.values()),
-    )
-
-
 def _times_of_bounds(attributes: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """Return units and calendar of times by the name of their boundaries; nothing of all else."""
     units, bounds = attributes.get("units"), attributes.get("bounds")
     if not (isinstance(units, str) and "since" in units and isinstance(bounds, str)):
         return {}
     return {bounds: {key: attributes[key] for key in ("units", "calendar") if key in attributes}}
-
-
-#: What the conventions say of an array that follows none.
-NOTHING = Interpretation()
 
 
 def _problems(interpreter: Interpreter, group: Node) -> Iterable[Finding]:

@@ -4,8 +4,10 @@ Sources, in this order: ``dimension_names`` (Zarr v3), ``_ARRAY_DIMENSIONS`` (xa
 encoding), ``dimrefs`` (NCZarr).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.i18n import _
@@ -15,6 +17,30 @@ DIMENSION_KEY = "_ARRAY_DIMENSIONS"
 #: Where NCZarr says more of an array than Zarr does.
 NCZARR_KEYS = ("_NCZARR_ARRAY", "_nczarr_array")
 _NCZARR_REFERENCES = ("dimrefs", "dimension_references")
+
+
+class Declared(NamedTuple):
+    """What an array's document says of its dimensions.
+
+    Attributes
+    ----------
+    names : tuple of str or None
+        As `declared_dimensions` has them.
+    references : tuple of str or None
+        Their paths, as `dimension_references` has them.
+    pointer : str
+        Where a document of its format names dimensions.
+    """
+
+    names: tuple[str | None, ...]
+    references: tuple[str | None, ...]
+    pointer: str
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Declared:
+        """Return what a document says."""
+        references = dimension_references(document)
+        return cls(declared_dimensions(document), references, dimension_pointer(document))
 
 
 def declared_dimensions(document: Mapping[str, Any]) -> tuple[str | None, ...]:

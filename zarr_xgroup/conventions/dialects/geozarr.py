@@ -43,7 +43,6 @@ class GeoZarrHandler(ConventionHandler):
     name = GEOZARR
     is_declarable = False
     implies = ("proj",)
-    reads = ("GeoTransform", "_CRS", "multiscales")
 
     @classmethod
     def seems_meant(cls, attributes: Mapping[str, Any], siblings: Collection[str]) -> bool:
@@ -110,8 +109,7 @@ def _geotransform(array: ArrayView) -> Fragment | None:
 
 
 def _is_in_pyramid(array: ArrayView) -> bool:
-    groups = array.node.ancestors()
-    return any(array.attribute_of(group, "multiscales") is not None for group in groups)
+    return next(array.above("multiscales"), None) is not None
 
 
 def _is_of_several(array: ArrayView, dims: tuple[str, str], written: Fragment) -> bool:

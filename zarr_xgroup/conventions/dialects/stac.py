@@ -36,7 +36,6 @@ class StacProjHandler(ProjHandler):
     """Says which CRS an array has and, where that is meant, which transform its grid has."""
 
     gives_way = True
-    reads = (*(ProjHandler.reads or ()), "spatial:")
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the CRS, and what follows from ``proj:transform``."""

@@ -83,7 +83,6 @@ def tile_level_of(array: ArrayView) -> TileLevel | None:
     written = None if multiscales is None else multiscales.get(TILES)
     if multiscales is None or written is None or len(array.dims) < 2:
         return None
-    array.look_around()
     return array.attempt(_level, array, multiscales, written, lost=_lost)
 
 

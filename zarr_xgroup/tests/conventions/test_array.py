@@ -11,7 +11,7 @@ import xarray as xr
 import zarr
 
 from zarr_xgroup.conventions import ArrayView, Stored
-from zarr_xgroup.conventions.array import Models, is_standing
+from zarr_xgroup.conventions.array import is_standing
 from zarr_xgroup.conventions.lending import told
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError
 from zarr_xgroup.metadata.nodes import Fragment, Node
@@ -71,30 +71,6 @@ def test_which_arrays_stand(
     assert is_standing(name, dims, attributes) is expected
 
 
-def test_each_text_is_parsed_once_for_each_place_in_an_attribute_and_each_parser() -> None:
-    models, parsed = Models(), list[str]()
-
-    def first(fragment: Fragment) -> str:
-        parsed.append(f"first {fragment}")
-        return "first"
-
-    def second(fragment: Fragment) -> str:
-        parsed.append(f"second {fragment}")
-        return "second"
-
-    for path in ("a", "b"):
-        for key in ("cs", "crs"):
-            for parse in (first, second):
-                fragment = Fragment(node(path), ("attributes", key), {})
-                assert models.parsed(parse, fragment, b"{}") == parse.__name__
-    places = [
-        f"{name} /a#/attributes/{key}" for key in ("cs", "crs") for name in ("first", "second")
-    ]
-    assert parsed == places
-    models.parsed(first, Fragment(node("a"), ("attributes", "cs"), []), b"[]")
-    assert len(parsed) == 5
-
-
 def number(fragment: Fragment) -> Any:
     return fragment.value["n"]
 
@@ -124,7 +100,7 @@ def test_parts_of_attributes_of_one_text_are_parsed_once() -> None:
         return [view.parsed(noted, part) for part in parts]
 
     assert asked(numbers) == [1, 2, 1, 2]
-    assert parsed == ["/g/a#/attributes/it/one", "/g/a#/attributes/it/two"]
+    assert parsed == ["/#/attributes/it/one", "/#/attributes/it/two"]  # wherever it is written
 
 
 @pytest.mark.parametrize("path", ["g", "nope"])
@@ -169,77 +145,6 @@ def test_what_a_view_says_of_the_array_and_of_others() -> None:
         [("n", "twice_dim_1"), ("nameless_dim_0", "n"), ()],
         [(2, 2), ()],
     )
-
-
-#: What can be asked of an array, and whether the answer may be another one in another group.
-PLACES: dict[str, tuple[Callable[[ArrayView], Any], bool]] = {
-    "nothing": (lambda view: view.attributes["it"], False),
-    "siblings": (lambda view: view.siblings, True),
-    "a sibling": (lambda view: view.sibling("x"), True),
-    "a sibling that is not there": (lambda view: view.sibling("nope"), False),
-    "around": (lambda view: view.look_around(), True),
-    "near": (lambda view: view.is_near(node("g/x")), True),
-    "not near": (lambda view: view.is_near(node("h/x")), False),
-    "a reference to a neighbour": (
-        lambda view: view.resolver.array(Fragment(view.node, ("it",), {"node": "x"})),
-        True,
-    ),
-    "a reference from the root": (
-        lambda view: view.resolver.array(Fragment(view.node, ("it",), {"node": "/h/x"})),
-        False,
-    ),
-}
-
-
-@pytest.mark.parametrize("kind", PLACES)
-def test_a_view_knows_whether_an_answer_depends_on_the_place(kind: str) -> None:
-    ask, expected = PLACES[kind]
-
-    def depends(view: ArrayView) -> bool:
-        ask(view)
-        return view.depends_on_place
-
-    assert asked(depends) is expected
-
-
-def test_a_view_knows_what_an_answer_would_be_another_one_for() -> None:
-    def looked(view: ArrayView) -> tuple[Any, ...]:
-        assert view.is_near(node("g/x"))
-        told_apart = view.is_me(node("h/x")), view.is_near(node("h/x")), view.sibling("nope")
-        before = view.is_itself
-        return told_apart, view.compared, view.missed, before, view.is_me(view.node), view.is_itself
-
-    expected = {node("h/x"), node("h")}
-    assert asked(looked) == ((False, False, None), expected, {"nope"}, False, True, True)
-
-
-@pytest.mark.parametrize(
-    ("names", "expected"),
-    [({"nope"}, True), ({"x"}, False), ({"x", "nope"}, False), (set(), True)],
-    ids=["none", "one", "one of two", "of nothing"],
-)
-def test_whether_a_group_has_none_of_some_arrays(names: set[str], expected: bool) -> None:
-    assert asked(lambda view: view.has_none_of(frozenset(names))) is expected
-
-
-def test_what_is_made_of_the_groups_above_is_made_once_for_each_from_the_root_downwards() -> None:
-    def path(_view: ArrayView, group: Node, above: str) -> str:
-        made.append(str(group))
-        return f"{above}{group} "
-
-    def other(_view: ArrayView, group: Node, above: str) -> str:
-        return f"{above}{group}, "
-
-    def above(view: ArrayView) -> list[str]:
-        made.clear()
-        near = ArrayView(node("g/x"), ("x",), view.lookup, view.describer, view.models)
-        far = ArrayView(node("h/x"), ("x",), view.lookup, view.describer, view.models)
-        views = (view, near, far)
-        return [it.of_groups_above(one, "") for one in (path, other) for it in views]
-
-    made = list[str]()
-    assert asked(above) == ["/ /g ", "/ /g ", "/ /h ", "/, /g, ", "/, /g, ", "/, /h, "]
-    assert made == ["/", "/g", "/h"]
 
 
 def test_what_follows_from_an_array_is_derived_once() -> None:

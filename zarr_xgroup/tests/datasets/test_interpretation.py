@@ -1,6 +1,5 @@
 """Whom an array's interpretation holds for, and which conventions are asked for it."""
 
-import itertools
 import re
 from typing import Any, ClassVar, Literal
 
@@ -15,13 +14,9 @@ from zarr_xgroup.conventions import (
     ConventionHandler,
     Crs,
     Interpretation,
-    handlers,
     registry,
 )
-from zarr_xgroup.datasets.interpretation import Interpreter
-from zarr_xgroup.datasets.planning import planning
 from zarr_xgroup.findings import Kind, noted
-from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
@@ -202,24 +197,6 @@ def test_an_item_of_a_layout_is_about_the_array_that_it_names(assets: str) -> No
         assert origin is None or found == [origin + 0.5]
 
 
-def test_groups_of_which_a_handler_asks_whether_an_array_is_in_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    class Near(ConventionHandler):
-        tier = "service"
-        name = "near"
-        reads = ()
-
-        def interpret(self, array: ArrayView) -> Interpretation:
-            return array.found(attributes={"near": array.is_near(Node(0, "g/x"))})
-
-    monkeypatch.setattr(registry, "_REGISTERED", [Near])
-    group = Group({"a": Array([1.0, 2.0], ("x",), declaring({"name": "near"}))})
-    store = memory_store(build(Group(dict.fromkeys("fgh", group))))
-    found = quietly(xr.open_groups, store, engine="xgroup")
-    assert [found[path]["a"].attrs["near"] for path in ("/f", "/g", "/h")] == [False, True, False]
-
-
 # Handlers of third parties: when they are asked, and for which arrays their answers hold.
 
 
@@ -228,7 +205,6 @@ class Plugin(ConventionHandler):
 
     tier: ClassVar[Literal["principal", "service"]] = "service"
     name = "it"
-    reads: ClassVar[tuple[str, ...] | None] = ()
 
     def interpret(self, array: ArrayView) -> Interpretation:
         return array.found(attributes={"asked": str(array.node)})
@@ -247,21 +223,6 @@ def asked(root: Group, handler: type[ConventionHandler], **options: Any) -> dict
         for path, dataset in found.items()
         for name, array in dataset.data_vars.items()
     }
-
-
-def test_answers_are_shared_as_far_as_they_hold() -> None:
-    def along(path: str) -> Array:
-        return Array([1.0, 2.0], ("x",), declaring({"name": "it"}, "ref", other={"node": path}))
-
-    near, far = Group(dict.fromkeys("ab", along("../x"))), Group({"a": along("/x")})
-    x: dict[str, Array | Group] = {"x": coordinate("x", [1.0, 2.0])}
-    assert asked(Group({"g": near, "h": near, **x}), Plugin) == {
-        "/g/a": "/g/a",
-        "/g/b": "/g/a",
-        "/h/a": "/h/a",
-        "/h/b": "/h/a",
-    }
-    assert asked(Group({"g": far, "h": far, **x}), Plugin) == {"/g/a": "/g/a", "/h/a": "/g/a"}
 
 
 @pytest.mark.parametrize("attribute", ["it:mode", "mode"])
@@ -403,15 +364,6 @@ def test_what_is_assumed_says_what_others_have_not_said() -> None:
         assert "GeoTransform" not in dataset["spatial_ref"].attrs
 
 
-def test_a_handler_of_which_nobody_knows_what_it_reads_is_asked_about_each_array() -> None:
-    class Unknown(Plugin):
-        reads = None
-
-    group = Group(dict.fromkeys("ab", Array([1.0, 2.0], ("x",), IT)))
-    paths = ["/g/a", "/g/b", "/h/a", "/h/b"]
-    assert asked(Group({"g": group, "h": group}), Unknown) == {path: path for path in paths}
-
-
 # Attributes: what is read of an array, or of a group, makes it another one.
 
 UOM = {"uom": {"ucum": {"unit": "kg"}}}
@@ -448,42 +400,6 @@ def test_arrays_that_differ_in_what_a_convention_reads(
         for group in members:
             alone = quietly(xr.open_dataset, store, engine="xgroup", group=group)
             assert_same(found[f"/{group}"], alone)
-
-
-def test_arrays_that_differ_in_what_no_convention_reads_have_one_answer() -> None:
-    members = {
-        name: Array([1.0, 2.0], ("x",), {**IT, "long_name": name, "valid_min": ord(name)})
-        for name in "abc"
-    }
-    assert asked(Group(members), Plugin) == dict.fromkeys(["/a", "/b", "/c"], "/a")
-
-
-@pytest.mark.parametrize("above", [{}, {"cs": 1}], ids=["nothing", "something"])
-def test_the_surroundings_of_groups_that_say_the_same_are_the_same(above: dict[str, int]) -> None:
-    one, two, other = {"cs": 1}, {"cs": 2}, {"title": "no matter"}
-    nested = {"b": Group({"c": Group()}, two), "d": Group()}
-    root = {
-        "a": Group(nested, one),
-        "e": Group({"a": Group(nested, one)}, other),
-        "f": Group({"b": Group({"c": Group()}, one), "d": Group({}, {"uom": 1})}, two),
-    }
-    with planning(memory_store(build(Group(root, above))), {}) as planned:
-        planned.library.read_tree("")
-        snapshot = planned.library.snapshots[0]
-        said: dict[str, list[Any]] = {}
-        for path in snapshot.subtree(""):
-            document = snapshot.document(path)
-            assert document is not None
-            own = {key: it for key, it in document.attributes.items() if key != "title"}
-            before = said[path.rpartition("/")[0]] if path else []
-            said[path] = [*before, own] if before or own else []
-        for order in (list(said), list(said)[::-1]):
-            interpreter = Interpreter(planned.library.snapshots, planned.maker, handlers())
-            numbers = [interpreter.surroundings_of(Node(0, path)) for path in order]
-            assert numbers == [interpreter.surroundings_of(Node(0, path)) for path in order]
-            pairs = itertools.product(zip(order, numbers, strict=True), repeat=2)
-            for (path, number), (another, its_number) in pairs:
-                assert (number == its_number) == (said[path] == said[another])
 
 
 # Groups.

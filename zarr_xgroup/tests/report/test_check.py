@@ -1035,7 +1035,6 @@ def test_a_handler_of_a_third_party_has_rules(tmp_path: Path, monkeypatch: Any) 
     class Stripes(ConventionHandler):
         tier = "service"
         name = "stripes"
-        reads = ("stripes",)
 
         @classmethod
         def check(cls, subject: Checkable) -> Iterator[Finding]:
@@ -1057,7 +1056,6 @@ def test_rules_of_a_third_party_that_fail(tmp_path: Path, monkeypatch: Any) -> N
     class Faulty(ConventionHandler):
         tier = "service"
         name = "faulty"
-        reads = ("faulty",)
 
         @classmethod
         def check(cls, subject: Checkable) -> Iterator[Finding]:

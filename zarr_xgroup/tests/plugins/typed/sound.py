@@ -40,7 +40,6 @@ class NumbersHandler(ConventionHandler):
 
     tier = "service"
     name = "typed_numbers"
-    reads = ("numbers",)
 
     def axis_names(self, array: ArrayView) -> AxisNames:
         return AxisNames()
