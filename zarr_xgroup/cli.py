@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _prepare(name: str) -> None:
-    """Have a stream print any letter, and print nowhere if the process was given none."""
+    """Make a standard stream print any letter; if the process has none, make it print nowhere."""
     if getattr(sys, name) is None:
         # Else the next file that is opened, one of the store, would be taken for the stream.
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -95,7 +95,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _discard(stream: TextIO) -> None:
-    """Let what is left to print go nowhere."""
+    """Redirect a stream to nowhere, with what it has not printed yet."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
@@ -354,7 +354,7 @@ def _print_json(value: Any) -> None:
 
 @contextmanager
 def _reading() -> Iterator[None]:
-    """Show in a terminal how far reading is; what is warned of meanwhile is a sentence each."""
+    """Show a progress bar in a terminal, and print warnings as one sentence each."""
     with warnings.catch_warnings(record=True) as given:
         try:
             with _bar():
@@ -365,7 +365,7 @@ def _reading() -> Iterator[None]:
 
 
 def _bar() -> AbstractContextManager[None]:
-    """Return what shows the bar, where it can be shown."""
+    """Return the context of the progress bar; where it cannot be shown, one that does nothing."""
     if not (sys.stdout.isatty() and sys.stderr.isatty()):
         return nullcontext()
     from zarr_xgroup.report.bar import reading_bar

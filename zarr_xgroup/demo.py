@@ -19,7 +19,7 @@ from rich.text import Text
 
 from zarr_xgroup.errors import XGroupWarning
 from zarr_xgroup.i18n import _
-from zarr_xgroup.report.terminal import TWO_COLUMNS, StreamConsole, print_lines, said, wrapped
+from zarr_xgroup.report.terminal import TWO_COLUMNS, StreamConsole, literal, print_lines, wrapped
 
 STORE = Path(__file__).with_name("demo.zarr")
 
@@ -180,7 +180,7 @@ def _error_lines(error: BaseException | None) -> Iterator[str]:
 
 
 def _print(console: Console, text: str, style: str = "", indent: int = 0) -> None:
-    print_lines(console, wrapped(console, said(text, style), console.width, indent))
+    print_lines(console, wrapped(console, literal(text, style), console.width, indent))
 
 
 def _print_heading(console: Console, text: str) -> None:
@@ -198,7 +198,10 @@ def _print_beside(console: Console, *opened: Any) -> None:
     columns = []
     for engine, given in zip(("zarr", "xgroup"), opened, strict=True):
         style = "red" if isinstance(given, Exception) else "green"
-        texts = [said(f'engine="{engine}"', "bold"), *(said(it, style) for it in _lines(given))]
+        texts = [
+            literal(f'engine="{engine}"', "bold"),
+            *(literal(it, style) for it in _lines(given)),
+        ]
         lines = [line for text in texts for line in wrapped(console, text, width, 6)]
         columns.append(Text("\n").join(lines))
         table.add_column(width=width)

@@ -55,7 +55,7 @@ _URI_MEMBER = re.compile(
 
 
 def redact_uri(uri: str) -> str:
-    """Return the URI of a reference, which may be a chain, as messages and attributes have it.
+    """Return the URI of a reference, which may be a chain, without what may be secret in it.
 
     What has no scheme is treated alike: nothing can be opened by it, but it may have been a URL.
     """
@@ -63,7 +63,7 @@ def redact_uri(uri: str) -> str:
 
 
 def redact_location(place: str) -> str:
-    """Return what a user opens: a URI, a chain of several, or a path, which may have any letters."""
+    """Return what a user opens (URI, chain of URIs, or path) without what may be secret in it."""
     return _redact_links(place, _redact_path)
 
 

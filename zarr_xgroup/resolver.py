@@ -453,7 +453,7 @@ class _Search(Generic[T]):
             node for node in absent if self._lookup.store_of(node).why_absent(node.path) is None
         )
         if doubted:
-            raise self._lookup.lack(Needs(doubted=doubted))
+            raise self._lookup.ask_for(Needs(doubted=doubted))
         return [
             self._lookup.why_absent(node) if node in absent else str(found.result)
             for node, found in outcomes

@@ -221,7 +221,7 @@ def _list_below(array: ArrayView, group: Node) -> None:
     while level:
         unknown = [it for it in level if not _has_known_members(snapshot, it)]
         if unknown:
-            raise array.lookup.lack(Needs(members=frozenset(unknown)))
+            raise array.lookup.ask_for(Needs(members=frozenset(unknown)))
         level = [it.child(name) for it in level for name in snapshot.groups(it.path)]
     known[_list_below, group] = True
 

@@ -62,7 +62,7 @@ def references_in(attributes: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _is_role(key: str, word: str) -> bool:
-    """Tell whether a word says what the name after it is for."""
+    """Tell whether a word is a role, as ``area:`` in ``area: cell_area``."""
     return key in _PAIRS and word.endswith(":")
 
 

@@ -32,7 +32,7 @@ NODE_KEYS: Mapping[ZarrFormat, tuple[str, ...]] = {
 }
 CONSOLIDATED_V2 = ".zmetadata"
 METADATA_KEYS = frozenset((*NODE_KEYS[3], *NODE_KEYS[2], CONSOLIDATED_V2))
-#: What stands beside a group's members and is none of them. Stores of v3 are often of v2 as well;
+#: Names beside a group's members that are no members. Stores of v3 are often of v2 as well;
 #: in one of v2, ``zarr.json`` is a name like any other.
 GROUP_KEYS: Mapping[ZarrFormat, frozenset[str]] = {
     3: METADATA_KEYS,
@@ -56,7 +56,7 @@ _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 class Pool:
-    """JSON text that was met, and what it was decoded to: each text is kept and decoded once."""
+    """A cache of JSON texts and their decoded values, so that equal texts are kept and decoded once."""
 
     __slots__ = ("_texts", "_values")
 
@@ -65,11 +65,11 @@ class Pool:
         self._values: dict[bytes, Any] = {}
 
     def text(self, text: bytes) -> bytes:
-        """Return a text that is equal to the given one: the first that was met."""
+        """Return the first text met that is equal to the given one, so that only one is kept."""
         return self._texts.setdefault(text, text)
 
     def value(self, text: bytes, place: str) -> Any:
-        """Return what a text says, shared with everybody.
+        """Return the decoded value of a text, which is shared: nobody may change it.
 
         Raises
         ------
@@ -205,7 +205,7 @@ class Document(JsonObject):
         return cls(value, JsonObject(value.get("attributes", {})))
 
     def put(self, key: str, value: Any) -> None:
-        """Put a value in the place of what is written."""
+        """Set a member, in place of the one that is written."""
         self._members[key] = value
         self._texts.pop(key, None)
 
@@ -260,7 +260,7 @@ def _no_json(place: str, reason: Exception) -> XGroupMetadataError:
 
 
 def copy_of(value: Any) -> Any:
-    """Return a JSON value that shares no object and no list with the given one."""
+    """Return a deep copy of a JSON value."""
     result = [value]  # not recursive: what JSON can nest, Python's stack may not
     pending: list[tuple[Any, Any]] = [(result, 0)]
     while pending:
@@ -430,7 +430,7 @@ def _members_of(text: bytes | msgspec.Raw, place: str, key: str) -> Any:
 
 
 def _can_be_decoded(text: bytes | msgspec.Raw) -> bool:
-    """Tell whether what msgspec leaves unchecked, letters and numbers, is fine for sure."""
+    """Tell whether letters and numbers of a JSON text, which msgspec does not check, are valid for sure."""
     text = bytes(text)
     if not text.isascii():
         try:
@@ -443,7 +443,7 @@ def _can_be_decoded(text: bytes | msgspec.Raw) -> bool:
 def consolidated_nodes(
     found: Found, zarr_format: ZarrFormat, place: str
 ) -> dict[str, Found] | None:
-    """Return what a group's consolidated metadata says stands below it.
+    """Return the documents in a group's consolidated metadata, by path.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What is known of stores: documents read, nodes found absent, members listed.
+"""Snapshots of stores: documents read so far, nodes found absent, listed members.
 
 Interpretation looks things up here and nowhere else. What is not known yet is not read on the
 way: the lookup takes down that it is needed, and whoever drives the interpretation reads all
@@ -25,7 +25,7 @@ _MOST_IMPLIED = 100
 
 
 class Listings:
-    """What is listed in the groups of a store, and which nodes are known to be in them."""
+    """The listings of groups of a store, and the nodes that were found in them."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, list[str]] = {}
@@ -54,8 +54,8 @@ class Listings:
                     self._places[child].append(group)
         return self._places.get(name, [])
 
-    def lack(self, path: str) -> bool:
-        """Tell whether there can be no node at a path, for a listing lacks it or what it is in."""
+    def rules_out(self, path: str) -> bool:
+        """Tell whether a listing shows that there is no node at a path: it lacks it, or a group above it."""
         group = ""
         for name in path.split("/"):
             if name and name not in self._listed.get(group, (name,)):
@@ -64,19 +64,19 @@ class Listings:
         return False
 
     def learn(self, group: str, nodes: Iterable[str], listed: Iterable[str] | None = None) -> None:
-        """Take over the nodes in a group, and all that is listed there, if that is what they are from."""
+        """Add the nodes in a group, and the whole listing of it if there is one."""
         self._places = None
         self._nodes[group] = sorted(nodes)
         if listed is not None:
             self._listed[group] = frozenset(listed)
 
     def learn_unlisted(self, group: str) -> None:
-        """Take over that the members of a group cannot be known."""
+        """Note that the members of a group cannot be found."""
         self._unlisted.add(group)
 
 
 class Snapshot:
-    """What is known of one store. Only what reads the store adds to it, by the methods that `learn`.
+    """All that was read of one store so far. Only the code that reads adds to it (methods `learn_*`).
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ class Snapshot:
             return True
         if path in self._documents or path in self._absent or path in self.problems:
             return True
-        return self.is_consolidated(path) or self.listings.lack(path)
+        return self.is_consolidated(path) or self.listings.rules_out(path)
 
     def is_consolidated(self, path: str) -> bool:
         """Tell whether consolidated metadata says what there is at a path."""
@@ -187,7 +187,7 @@ class Snapshot:
             queue.extend(join_path(path, name) for name in self.groups(path))
 
     def learn_node(self, path: str, found: Found) -> None:
-        """Take over what stands at the metadata keys of a node."""
+        """Add the content of the metadata keys of a node."""
         document, problem = node_document(found, self.zarr_format, f"/{path}", self._pool)
         if document is not None:
             self._documents[path] = document
@@ -199,7 +199,7 @@ class Snapshot:
                 self._absent.add(path)
 
     def learn_listing(self, group: str, names: Iterable[str] | XGroupStoreError) -> None:
-        """Take over what is listed in a group, of which the documents were read, or why it is not."""
+        """Add the listing of a group whose documents were read, or why it cannot be listed."""
         if isinstance(names, XGroupStoreError):
             self.listings.learn_unlisted(group)
             self.problems[group] = names
@@ -208,11 +208,11 @@ class Snapshot:
             self.listings.learn(group, nodes, names)
 
     def learn_staleness(self, path: str, *, is_there: bool) -> None:
-        """Take over whether the store has a node that its consolidated metadata has not."""
+        """Note whether the store has a node that its consolidated metadata lacks."""
         self._stale[path] = is_there
 
     def learn_consolidated(self, at: str, nodes: Mapping[str, Found]) -> list[str]:
-        """Take over what is consolidated; a document is looked at when it is asked for.
+        """Add consolidated metadata; each document is decoded when it is asked for.
 
         Returns
         -------
@@ -269,7 +269,7 @@ def _implied_group(zarr_format: ZarrFormat) -> Document:
 
 
 def _implied_groups(path: str, known: Container[str]) -> list[str] | None:
-    """Return the groups that only what is in them shows: documents made by hand leave such out.
+    """Return groups without a document of their own, which only the paths of nodes in them show.
 
     None if there are too many: their paths could be far longer than all that is written.
     """
@@ -285,7 +285,7 @@ def _implied_groups(path: str, known: Container[str]) -> list[str] | None:
 
 @dataclass(frozen=True)
 class Needs:
-    """What an interpretation lacks.
+    """What must be read before an interpretation can go on.
 
     Attributes
     ----------
@@ -309,7 +309,7 @@ class Needs:
         return bool(self.documents or self.members or self.doubted or self.foreign)
 
     def __or__(self, other: Needs) -> Needs:
-        """Return what two interpretations lack together."""
+        """Return the needs of two interpretations together."""
         return Needs(
             self.documents | other.documents,
             self.members | other.members,
@@ -319,11 +319,11 @@ class Needs:
 
 
 class LackingError(Exception):
-    """An interpretation cannot go on here: something is not known yet, and was taken down."""
+    """Raised where an interpretation needs what was not read yet; the need is noted in `Lookup.needs`."""
 
 
 class Snapshots:
-    """What is known of all stores of an open."""
+    """The snapshots of all stores of an open, by number; 0 is the one that is opened."""
 
     def __init__(self) -> None:
         self._stores: list[Snapshot] = []
@@ -347,7 +347,7 @@ class Snapshots:
         return len(self._stores) - 1
 
     def learn_link(self, store: int, uri: str, target: Node | XGroupStoreError) -> None:
-        """Take over where a URI that is written in a store leads."""
+        """Note to which store a URI that is written in a store leads."""
         self._links[store, uri] = target
 
     def forget(self) -> None:
@@ -358,7 +358,7 @@ class Snapshots:
 
 
 class Lookup:
-    """Looks up what is known, and takes down what is not.
+    """Answers questions from snapshots, and notes what must be read to answer them (`needs`).
 
     Parameters
     ----------
@@ -386,23 +386,23 @@ class Lookup:
         snapshot = self.snapshots[node.store]
         document = snapshot.document(node.path)
         if document is None and not snapshot.is_known(node.path):
-            raise self.lack(Needs(documents=frozenset([node])))
+            raise self.ask_for(Needs(documents=frozenset([node])))
         return document
 
-    def lack(self, needs: Needs) -> LackingError:
-        """Take down what is needed, and return the error that stops whoever needs it."""
+    def ask_for(self, needs: Needs) -> LackingError:
+        """Note what must be read, and return the error to raise."""
         self.needs |= needs
         return LackingError(needs)
 
     def knows(self, node: Node) -> bool:
-        """Tell whether the document of a node is known, and take down that it is needed if not."""
+        """Tell whether the document of a node was read; if not, note that it is needed."""
         known = self.snapshots[node.store].is_known(node.path)
         if not known:
-            self.lack(Needs(documents=frozenset([node])))
+            self.ask_for(Needs(documents=frozenset([node])))
         return known
 
     def know(self, nodes: Iterable[Node]) -> None:
-        """Return if the documents of nodes are known, else take down all that are needed.
+        """Raise LackingError, after noting all that are needed, unless the documents of nodes were read.
 
         Raises
         ------
@@ -410,7 +410,7 @@ class Lookup:
             If one is not known.
         """
         if unknown := [node for node in nodes if not self.knows(node)]:
-            raise self.lack(Needs(documents=frozenset(unknown)))
+            raise self.ask_for(Needs(documents=frozenset(unknown)))
 
     def members(self, group: Node) -> Snapshot:
         """Return the store of a group whose members are known, or raise LackingError.
@@ -420,11 +420,11 @@ class Lookup:
         snapshot = self.snapshots[group.store]
         is_unlisted = snapshot.listings.is_unlisted(group.path)
         if not snapshot.is_listed(group.path) and not is_unlisted:
-            raise self.lack(Needs(members=frozenset([group])))
+            raise self.ask_for(Needs(members=frozenset([group])))
         return snapshot
 
     def of_members(self, group: Node, function: Callable[[Snapshot, str], T]) -> T:
-        """Return what a function says of the members of a group; it is called once."""
+        """Return the result of a function of the members of a group; it is called once and kept."""
         key = function, group
         if key not in self._of_members:
             self._of_members[key] = function(self.members(group), group.path)
@@ -443,7 +443,7 @@ class Lookup:
         """
         target = self.snapshots.link(store, uri)
         if target is None:
-            raise self.lack(Needs(foreign=frozenset([(store, uri, path)])))
+            raise self.ask_for(Needs(foreign=frozenset([(store, uri, path)])))
         if isinstance(target, XGroupStoreError):
             raise target
         return target
@@ -452,5 +452,5 @@ class Lookup:
         """Return why there is no such node, or raise LackingError if the store has to be asked."""
         reason = self.snapshots[node.store].why_absent(node.path)
         if reason is None:
-            raise self.lack(Needs(doubted=frozenset([node])))
+            raise self.ask_for(Needs(doubted=frozenset([node])))
         return reason

@@ -40,7 +40,7 @@ from zarr_xgroup.report.sources import described, kind_of_source
 from zarr_xgroup.resolver import Followed
 from zarr_xgroup.variables.sources import Literal, Stored
 
-#: How much is told of a CRS that is not understood, or of units.
+#: How many letters are shown of a CRS that is not understood, or of units.
 _LONGEST = 80
 
 #: Attributes of a coordinate that name the boundaries of its cells.
@@ -92,7 +92,7 @@ XGroupMetadataError, ValueError, TypeError
 
 
 class _Explaining:
-    """What is told of the plans of one open."""
+    """Makes an explanation of the plans of one open."""
 
     def __init__(self, planned: Planning) -> None:
         self._planned = planned
@@ -103,7 +103,7 @@ class _Explaining:
         self._declared: dict[tuple[type[ConventionHandler], Node], bool] = {}
 
     def explanation(self) -> Explanation:
-        """Return all that is told."""
+        """Return the explanation."""
         return Explanation(
             self._snapshot.name,
             f"/{self._planned.group}",
@@ -229,7 +229,7 @@ class _Variables:
         return sorted(found, key=lambda it: it.dims != (it.name,))
 
     def roles(self) -> dict[str, list[str]]:
-        """Return what variables are to others, in words, by name."""
+        """Return in words what variables are to others (boundaries, formula terms, CRS), by name."""
         roles: defaultdict[str, list[str]] = defaultdict(list)
         for name, planned in self.by_name.items():
             for key in _BOUNDS:
@@ -337,13 +337,13 @@ def _found_crs(crs: Crs, variable: str | None) -> FoundCrs:
 
 
 def _shortened(text: str) -> str:
-    """Return what a store says without what may be secret, and not too much of it."""
+    """Return a text of a store, shortened and without what may be secret."""
     text = redact(text)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
 def _in_one(rest: Sequence[Finding]) -> Finding:
-    """Return what is too many of one kind as one."""
+    """Return one finding that stands for the rest of its kind."""
     arrays = dict.fromkeys(path for finding in rest for path in finding.arrays)
     text = and_others(len(rest), rest[0].in_full)
     return replace(rest[0], sentence=text, arrays=tuple(arrays), lost="")

@@ -95,15 +95,10 @@ class Folding:
         for reference in found.references:
             for path in dict.fromkeys((reference.source.node, *reference.arrays)):
                 self.references[path].append(reference)
-        self.numbers: defaultdict[str, list[int]] = defaultdict(list)
-        for number, problem in enumerate(found.problems, 1):
-            if problem.kind == Kind.NO_PRINCIPAL.value:
-                continue  # that is no problem of an array, and may concern all
-            for path in dict.fromkeys((_node_of(problem), *problem.arrays)):
-                self.numbers[path].append(number)
+        self.numbers = _numbers(found.problems)
         self._wrong: set[str] = set()
         for path in self.numbers:
-            while path not in self._wrong and path:
+            while path and path not in self._wrong:
                 self._wrong.add(path)
                 path = _parent(path) if path != "/" else ""
 
@@ -194,6 +189,17 @@ class Folding:
             return ()
         problems = (self._problems[number - 1] for number in self.numbers[path])
         return frozenset((it.kind, it.lost, it.place and it.place.pointer) for it in problems)
+
+
+def _numbers(problems: Sequence[FoundProblem]) -> dict[str, list[int]]:
+    """Return the numbers of the problems that concern nodes, from 1, by the paths of these."""
+    numbers: defaultdict[str, list[int]] = defaultdict(list)
+    for number, problem in enumerate(problems, 1):
+        # That a convention is not declared is no problem of an array, and may concern all.
+        if problem.kind != Kind.NO_PRINCIPAL.value:
+            for path in dict.fromkeys((_node_of(problem), *problem.arrays)):
+                numbers[path].append(number)
+    return dict(numbers)
 
 
 def _node_of(problem: FoundProblem) -> str:

@@ -19,7 +19,7 @@ from zarr_xgroup.redaction import printable
 from zarr_xgroup.report.explanation import Explanation, JsonValue
 from zarr_xgroup.report.folding import Folding
 
-#: For how many numbers a text in the plural says which form they take; rules repeat each 100.
+#: For how many numbers the page is told which plural form they take; rules repeat each 100.
 _NUMBERS = 200
 
 #: How many letters the frame of a notebook may have: they are saved with it.
@@ -119,13 +119,13 @@ def _hash(text: str) -> str:
 
 
 def _compressed(value: dict[str, JsonValue]) -> str:
-    """Return JSON as letters that mean nothing to HTML."""
+    """Return JSON, compressed and in base64."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     return base64.b64encode(zlib.compress(text.encode("ascii"), 9)).decode()
 
 
 def _forms(form: Callable[[int], str]) -> JsonValue:
-    """Return the forms of a text in the plural, and which one each number takes."""
+    """Return the plural forms of a text, and for each number the index of its form."""
     chosen = [form(number) for number in range(_NUMBERS)]
     forms = list(dict.fromkeys(chosen))
     return {"forms": list(forms), "which": [forms.index(text) for text in chosen]}

@@ -1,7 +1,7 @@
 """What is drawn in a terminal, or printed where there is none; rich does it.
 
 What others wrote into a store is never taken for markup or for control sequences: it becomes a
-`rich.text.Text` by way of `said`, and nothing else becomes one.
+`rich.text.Text` by way of `literal`, and nothing else becomes one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 from rich.console import Console
 from rich.text import Text
@@ -85,7 +85,7 @@ class StreamConsole(Console):
         )
 
     def on_broken_pipe(self) -> None:
-        """Let whoever draws know, where rich would end the process."""
+        """Raise BrokenPipeError; rich would end the process."""
         raise BrokenPipeError
 
 
@@ -94,8 +94,8 @@ def is_for_drawing(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR")
 
 
-def said(text: str, style: str = "", *, longest: int | None = None) -> Text:
-    """Return a text that may come from a store as one that can be drawn."""
+def literal(text: str, style: str = "", *, longest: int | None = None) -> Text:
+    """Return a text, which may come from a store, as one of rich: no markup, nothing that steers."""
     shown = printable(text) if longest is None else shortened(printable(text), longest)
     # As a span: the style of a whole text would go over to what is added to it.
     return Text().append(shown, style)
@@ -114,20 +114,7 @@ def wrapped(console: Console, text: Text, width: int, indent: int = 2) -> list[T
     lines = [first, *rest.wrap(console, max(width - indent, 1), overflow="fold")]
     for line in lines:
         line.rstrip()
-    return [lines[0], *(said(" " * indent) + line for line in lines[1:])]
-
-
-def beside(
-    left: Sequence[Text], right: Sequence[Text], width: int, divider: Text
-) -> Iterator[Text]:
-    """Yield the lines of two columns, the first of which is `width` wide."""
-    for one, other in zip_longest(left, right, fillvalue=Text()):
-        if other:
-            line = one.copy()
-            line.pad_right(width - one.cell_len)
-            yield line + divider + other
-        else:
-            yield one
+    return [lines[0], *(literal(" " * indent) + line for line in lines[1:])]
 
 
 def print_lines(console: Console, lines: Iterable[Text]) -> None:
@@ -145,23 +132,26 @@ def as_text(draw: Callable[[Console], Iterable[Text]]) -> str:
 # A tree, and what is said of its nodes beside it.
 
 
-@dataclass(frozen=True)
-class _Guides:
-    """What leads the eye down a tree."""
+class _Guides(NamedTuple):
+    """The lines of a tree and other signs."""
 
-    branch: str = "├── "
-    last: str = "└── "
-    down: str = "│   "
-    ellipsis: str = "…"
-    arrow: str = "←"
-    to: str = "→"
-    dot: str = "·"
+    branch: str
+    last: str
+    down: str
+    ellipsis: str
+    arrow: str
+    to: str
+    dot: str
 
     @classmethod
     def of(cls, console: Console) -> _Guides:
-        """Return those that the encoding of a console has."""
-        ascii_only = cls("+-- ", "`-- ", "|   ", "...", "<-", "->", "-")
-        return ascii_only if console.options.ascii_only else cls()
+        """Return the signs that the encoding of a console has."""
+        is_ascii = console.options.ascii_only
+        return cls._make(_ASCII_GUIDES if is_ascii else _GUIDES)
+
+
+_GUIDES = ("├── ", "└── ", "│   ", "…", "←", "→", "·")
+_ASCII_GUIDES = ("+-- ", "`-- ", "|   ", "...", "<-", "->", "-")
 
 
 @dataclass(frozen=True)
@@ -176,25 +166,34 @@ class _Row:
 
 def _tree_lines(console: Console, rows: Sequence[_Row]) -> Iterator[Text]:
     """Yield the lines of a tree: what stands beside nodes comes below them if there is no room."""
-    if console.width < TWO_COLUMNS:
-        for row in rows:
-            yield from _labelled(console, row, console.width)
-            guides = said(_cut(row.rest, console.width), "dim")
-            for text in row.beside:
-                for line in wrapped(console, text, console.width - guides.cell_len - 2):
-                    yield guides + said("  ") + line
-        return
-    width = _left_width(console, rows)
+    is_narrow = console.width < TWO_COLUMNS
+    width = console.width if is_narrow else _left_width(console, rows)
     for row in rows:
-        left = list(_labelled(console, row, width))
-        right = [
-            line
-            for text in row.beside
-            for line in wrapped(console, text, console.width - width - 2)
-        ]
-        guides = said(_cut(row.rest, width), "dim")
-        left += [guides] * (len(right) - len(left))
-        yield from beside(left, right, width, said("  "))
+        guides = literal(_cut(row.rest, width), "dim")
+        label = list(_labelled(console, row, width))
+        if is_narrow:
+            yield from label
+            for line in _wrapped_all(console, row.beside, width - guides.cell_len - 2):
+                yield guides + literal("  ") + line
+        else:
+            about = _wrapped_all(console, row.beside, console.width - width - 2)
+            yield from _beside(label, about, width, guides)
+
+
+def _wrapped_all(console: Console, texts: Iterable[Text], width: int) -> list[Text]:
+    return [line for text in texts for line in wrapped(console, text, width)]
+
+
+def _beside(
+    left: Sequence[Text], right: Sequence[Text], width: int, guides: Text
+) -> Iterator[Text]:
+    """Yield the lines of two columns, the first of which is `width` wide and ends with guides."""
+    for one, other in zip_longest(left, right):
+        line = (guides if one is None else one).copy()
+        if other:
+            line.pad_right(width + 2 - line.cell_len)
+            line += other
+        yield line
 
 
 def _left_width(console: Console, rows: Sequence[_Row]) -> int:
@@ -211,7 +210,7 @@ def _labelled(console: Console, row: _Row, width: int) -> Iterator[Text]:
     first, rest = _cut(row.first, width), _cut(row.rest, width)
     room = width - max(len(first), len(rest))
     for number, line in enumerate(wrapped(console, row.label, room)):
-        yield said(rest if number else first, "dim") + line
+        yield literal(rest if number else first, "dim") + line
 
 
 def _cut(guides: str, width: int) -> str:
@@ -267,14 +266,14 @@ def _limited_tree(
     lines = list(islice(_tree_lines(console, rows), _LINES_OF_TEXT + 1))
     yield from lines[:_LINES_OF_TEXT]
     if len(lines) > _LINES_OF_TEXT:
-        yield said(f"{drawing.guides.ellipsis} {_('and more')}", "dim")
+        yield literal(f"{drawing.guides.ellipsis} {_('and more')}", "dim")
 
 
 def _heading(found: Explanation, guides: _Guides) -> Text:
     facts = [f"Zarr v{found.zarr_format}"]
     facts.append(_("consolidated") if found.is_consolidated else _("not consolidated"))
     dot = f" {guides.dot} "
-    return said(found.store, "bold") + said(dot + dot.join(facts), "dim")
+    return literal(found.store, "bold") + literal(dot + dot.join(facts), "dim")
 
 
 def _summary(found: Explanation) -> Text:
@@ -285,7 +284,7 @@ def _summary(found: Explanation) -> Text:
         "references": len(found.references),
         "problems": len(found.problems),
     }
-    return said(text.format(**counts), "dim")
+    return literal(text.format(**counts), "dim")
 
 
 @dataclass(frozen=True)
@@ -299,7 +298,7 @@ class _Drawing:
 
     def more(self, text: str, count: int) -> Text:
         """Return the line that says how much more there is."""
-        return said(f"{self.guides.ellipsis} {text.format(count=count)}{self.option}", "dim")
+        return literal(f"{self.guides.ellipsis} {text.format(count=count)}{self.option}", "dim")
 
     def rows(self, root: FoundGroup) -> Iterator[_Row]:
         """Yield the rows of the tree from the top to the bottom."""
@@ -342,11 +341,11 @@ class _Drawing:
         texts = []
         if others := [it.name for it in alike[1:]]:
             text = ngettext("{count} group like it: ", "{count} groups like it: ", len(others))
-            texts.append(said(text.format(count=len(others)), "dim") + _names(others))
+            texts.append(literal(text.format(count=len(others)), "dim") + _names(others))
         references = self.folding.references.get(alike[0].path, ())
         numbers = self.folding.numbers.get(alike[0].path, ())
         texts += [*self._references(references, (), numbers), *self._numbers(numbers)]
-        return _Row(said(name, "bold blue", longest=_LONGEST_NAME), texts)
+        return _Row(literal(name, "bold blue", longest=_LONGEST_NAME), texts)
 
     def _of_array(
         self, row: ArrayRow, known: Mapping[str, FoundCoordinate], above: Collection[str]
@@ -354,7 +353,7 @@ class _Drawing:
         array = row.arrays[0]
         label = _names([it.name for it in row.arrays], "" if array.is_coordinate else "bold")
         if len({(it.dims, it.shape, it.dtype) for it in row.arrays}) == 1:
-            label += said(f" ({_sizes(array)}) ") + said(array.dtype, "dim")
+            label += literal(f" ({_sizes(array)}) ") + literal(array.dtype, "dim")
         coordinates = [known[name] for name in array.coordinates if name in known]
         origins = {it.origin for it in coordinates}
         texts = [
@@ -379,7 +378,7 @@ class _Drawing:
                 text = _reference(it, self.guides)
                 # What is wrong is told among the problems.
                 if it.text and (self.is_whole or not problems):
-                    text += said(f": {it.text}")
+                    text += literal(f": {it.text}")
                 yield text
 
     def _numbers(self, numbers: Sequence[int]) -> Iterator[Text]:
@@ -387,78 +386,84 @@ class _Drawing:
         shown = [number for number in numbers if self.is_whole or number <= _MOST_TOLD]
         if shown:
             names = ", ".join(f"[{number}]" for number in shown)
-            yield said(_("see {names} below").format(names=names), "red")
+            yield literal(_("see {names} below").format(names=names), "red")
         elif numbers:
             text = ngettext("{count} problem", "{count} problems", len(numbers))
-            yield said(f"{text.format(count=len(numbers))}{self.option}", "red")
+            yield literal(f"{text.format(count=len(numbers))}{self.option}", "red")
 
 
 def _about(array: FoundArray, guides: _Guides) -> Iterator[Text]:
     """Yield what an array is, which conventions it follows, and its CRS."""
-    facts = [said(_("coordinate"), "dim")] if array.is_coordinate else []
+    facts = [literal(_("coordinate"), "dim")] if array.is_coordinate else []
     declared: defaultdict[str | None, list[FoundConvention]] = defaultdict(list)
     for convention in array.conventions:
         declared[convention.declared_in].append(convention)
     facts += [_conventions(names, path, array) for path, names in declared.items()]
     facts += [] if array.crs is None else [_crs(array.crs)]
-    facts += [said(array.times)] if array.times else []
+    facts += [literal(array.times)] if array.times else []
     if facts:
-        yield said(f" {guides.dot} ").join(facts)
+        yield literal(f" {guides.dot} ").join(facts)
 
 
 def _coordinates(
     coordinates: Sequence[FoundCoordinate], above: Collection[str], guides: _Guides
 ) -> Iterator[Text]:
     """Yield the coordinates of an array; those of arrays above it are only named."""
-    new = [it for it in coordinates if it.name not in above]
-    yield from (_coordinate(it, guides) for it in new if it.kind != "own")
-    if own := [it.name for it in new if it.kind == "own"]:
-        yield said(_("in the group: {names}").format(names=", ".join(own)), "dim")
-    if again := [it.name for it in coordinates if it.name in above]:
-        yield said(_("as above: {names}").format(names=", ".join(again)), "dim")
+    own, again = [], []
+    for it in coordinates:
+        if it.name in above:
+            again.append(it.name)
+        elif it.kind == "own":
+            own.append(it.name)
+        else:
+            yield _coordinate(it, guides)
+    if own:
+        yield literal(_("in the group: {names}").format(names=", ".join(own)), "dim")
+    if again:
+        yield literal(_("as above: {names}").format(names=", ".join(again)), "dim")
 
 
 def _coordinate(coordinate: FoundCoordinate, guides: _Guides) -> Text:
     style = _KIND_STYLES.get(coordinate.kind, "")
-    facts = [said(coordinate.text)] if coordinate.text else []
+    facts = [literal(coordinate.text)] if coordinate.text else []
     if coordinate.origin is not None:
-        origin = said(str(coordinate.origin), style)
-        facts.insert(0, said(f"{guides.arrow} ", "dim") + origin)
+        origin = literal(str(coordinate.origin), style)
+        facts.insert(0, literal(f"{guides.arrow} ", "dim") + origin)
     if coordinate.bounds is not None:
         text = _("bounds {name}").format(name=coordinate.bounds)
-        facts.append(said(text, "dim"))
-    name = said(coordinate.name, style, longest=_LONGEST_NAME)
-    dims = said(f" ({', '.join(coordinate.dims)}) " if coordinate.dims else " ", "dim")
-    return name + dims + said(", ", "dim").join(facts or [said(coordinate.kind)])
+        facts.append(literal(text, "dim"))
+    name = literal(coordinate.name, style, longest=_LONGEST_NAME)
+    dims = literal(f" ({', '.join(coordinate.dims)}) " if coordinate.dims else " ", "dim")
+    return name + dims + literal(", ", "dim").join(facts or [literal(coordinate.kind)])
 
 
 def _missing(array: FoundArray) -> Iterator[Text]:
     if array.missing:
         text = _("no coordinate along {names}").format(names=", ".join(array.missing))
-        yield said(text, "yellow")
+        yield literal(text, "yellow")
 
 
 def _reference(found: FoundReference, guides: _Guides) -> Text:
-    text = said(_("refers to "), "dim") + said(found.target, "" if found.leads_to else "red")
+    text = literal(_("refers to "), "dim") + literal(found.target, "" if found.leads_to else "red")
     if found.leads_to is not None and found.target != str(found.leads_to):
-        text += said(f" {guides.to} ", "dim")
-        text += said(str(found.leads_to), "yellow" if found.by_fallback else "cyan")
+        text += literal(f" {guides.to} ", "dim")
+        text += literal(str(found.leads_to), "yellow" if found.by_fallback else "cyan")
     return text
 
 
 def _problem(number: int, problem: FoundProblem, *, is_whole: bool) -> Text:
-    text = said(f"[{number}] ", "red") + said(_told_kind(problem.kind), "bold")
+    text = literal(f"[{number}] ", "red") + literal(_told_kind(problem.kind), "bold")
     if problem.text:
         longest = None if is_whole else _LONGEST_PROBLEM
-        text += said(": ") + said(problem.text, longest=longest)
+        text += literal(": ") + literal(problem.text, longest=longest)
     if problem.lost:
         lost = _("Opened without {what}").format(what=problem.lost)
-        text += said(f". {lost}")
+        text += literal(f". {lost}")
     nodes = problem.arrays or (() if problem.place is None else (str(problem.place),))
     # The text about undeclared arrays names some of them, shortened if they are long.
     is_about_undeclared = problem.kind == "no principal convention" and problem.text
     if nodes and printable(nodes[0]) not in problem.text and not is_about_undeclared:
-        text += said(" (") + _names(nodes, "dim") + said(")")
+        text += literal(" (") + _names(nodes, "dim") + literal(")")
     return text
 
 
@@ -471,19 +476,19 @@ def _conventions(
     conventions: Iterable[FoundConvention], path: str | None, array: FoundArray
 ) -> Text:
     """Return the names of conventions, and who declares them if that is not the array."""
-    names = [said(it.name, "bold" if it.tier == "principal" else "") for it in conventions]
-    text = said(", ").join(names)
+    names = [literal(it.name, "bold" if it.tier == "principal" else "") for it in conventions]
+    text = literal(", ").join(names)
     if path in (None, array.path):
         return text
     is_near = path == (array.path.rpartition("/")[0] or "/")
     declarer = _("the group") if is_near else path
-    return text + said(_(" of {path}").format(path=declarer), "dim")
+    return text + literal(_(" of {path}").format(path=declarer), "dim")
 
 
 def _crs(crs: FoundCrs) -> Text:
     if crs.code is None:
-        return said(crs.name, longest=_LONGEST_NAME)
-    return said(crs.code) + said(f" {crs.name}", "dim", longest=_LONGEST_NAME)
+        return literal(crs.name, longest=_LONGEST_NAME)
+    return literal(crs.code) + literal(f" {crs.name}", "dim", longest=_LONGEST_NAME)
 
 
 def _names(names: Sequence[str], style: str = "") -> Text:
@@ -491,7 +496,7 @@ def _names(names: Sequence[str], style: str = "") -> Text:
     shown = [shortened(printable(name), _LONGEST_NAME) for name in names[: _MOST_NAMES + 1]]
     if len(names) > len(shown):
         shown.pop()
-    return said(listed(shown, count=len(names)), style)
+    return literal(listed(shown, count=len(names)), style)
 
 
 def _told_kind(kind: str) -> str:
@@ -528,40 +533,42 @@ def verdict_lines(
         yield Text()
     if more := len(mistakes) - len(shown):
         others = ngettext("{count} more problem", "{count} more problems", more)
-        yield said(f"... {others.format(count=more)}{'' if is_text else ' (--all)'}", "dim")
+        yield literal(f"... {others.format(count=more)}{'' if is_text else ' (--all)'}", "dim")
         yield Text()
-    judgement = said(store, "bold") + said(": ") + _judgement(mistakes, is_declared=is_declared)
+    judgement = (
+        literal(store, "bold") + literal(": ") + _judgement(mistakes, is_declared=is_declared)
+    )
     yield from wrapped(console, judgement, console.width)
 
 
 def _places(mistake: Finding, *, is_whole: bool) -> Iterator[Text]:
     """Yield where a mistake is, after how bad it is."""
     is_error = mistake.severity == "error"
-    severity = said(
+    severity = literal(
         _("error: ") if is_error else _("warning: "), "bold red" if is_error else "bold yellow"
     )
     places = list(dict.fromkeys((mistake.place, *mistake.places)))
     shown = places if is_whole else places[:_MOST_PLACES]
     for number, place in enumerate(shown):
-        before = said(" " * severity.cell_len) if number else severity
-        yield before + said(str(place), "cyan")
+        before = literal(" " * severity.cell_len) if number else severity
+        yield before + literal(str(place), "cyan")
     if more := len(places) - len(shown):
-        yield said(" " * severity.cell_len) + said(and_more(more), "dim")
+        yield literal(" " * severity.cell_len) + literal(and_more(more), "dim")
 
 
 def _mistake(mistake: Finding) -> Iterator[Text]:
     """Yield what is wrong, what to write instead, and who says so."""
-    yield said("  ") + said(mistake.text)
-    yield said("  ") + said(_("Instead: "), "green") + said(mistake.remedy)
+    yield literal("  ") + literal(mistake.text)
+    yield literal("  ") + literal(_("Instead: "), "green") + literal(mistake.remedy)
     rule = mistake.rule
-    yield said(f"  {rule.name} ({rule.document}, {rule.section})", "dim")
+    yield literal(f"  {rule.name} ({rule.document}, {rule.section})", "dim")
 
 
 def _judgement(mistakes: Sequence[Finding], *, is_declared: bool) -> Text:
     if mistakes:
         counts = Counter(mistake.severity for mistake in mistakes)
         text = _("errors: {errors}, warnings: {warnings}")
-        return said(text.format(errors=counts["error"], warnings=counts["warning"]))
+        return literal(text.format(errors=counts["error"], warnings=counts["warning"]))
     if is_declared:
-        return said(_("nothing to mend"), "green")
-    return said(_('nothing to mend, but no node has "zarr_conventions": little was checked'))
+        return literal(_("nothing to mend"), "green")
+    return literal(_('nothing to mend, but no node has "zarr_conventions": little was checked'))

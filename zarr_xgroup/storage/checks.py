@@ -20,7 +20,7 @@ _NAMED_GROUPS = 10
 
 
 def check_group(snapshot: Snapshot, group: str, near: Sequence[str]) -> None:
-    """Raise unless the group asked for is one; groups near it are named where it is not there.
+    """Raise an error, which names groups near it, unless the group asked for is there and a group.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def check_foreign_root(snapshot: Snapshot, found: Found) -> None:
 
 
 def unreadable_ends(found: Mapping[str, Found], store: str) -> XGroupError | None:
-    """Return why it cannot be known whether the root or the group asked for is there."""
+    """Return why the root or the group asked for cannot be read, or None if both can be."""
     for values in found.values():
         for value in values.values():
             if isinstance(value, XGroupError):
@@ -137,7 +137,7 @@ def other_format(group: str, store: str, there: ZarrFormat) -> XGroupError:
 
 
 def nothing_found(group: str, store: str, inside: Sequence[str]) -> XGroupError:
-    """Return the error of a store that is none, with the groups that are found in it."""
+    """Return the error of a path that is no Zarr store, with the groups that are found below it."""
     if group:
         message = _(
             "There is no Zarr group {group!r} in {store}: neither there nor at the root of the "
@@ -182,7 +182,7 @@ def unlisted(snapshot: Snapshot, group: str, *, ignores: bool) -> XGroupStoreErr
 
 
 def _of_store(error: XGroupError, store: str) -> XGroupError:
-    """Return an error about something in a store with the name of the store."""
+    """Return the same error with the name of the store in its text."""
     named = type(error)(_("{store}: {reason}").format(store=store, reason=error))
     named.__cause__ = error.__cause__
     return named

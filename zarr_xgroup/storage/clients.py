@@ -1,4 +1,4 @@
-"""HTTP clients of other stores: they stop reading where a server would never stop sending."""
+"""HTTP clients of other stores, which stop reading when an answer is too large."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def bounded_client(
 
 
 def is_bounded(store: Store) -> bool:
-    """Tell whether the client of a store ends by itself where too much is sent."""
+    """Tell whether the HTTP client of a store stops by itself when an answer is too large."""
     made_by = getattr(getattr(store, "fs", None), "get_client", None)
     return isinstance(made_by, partial) and made_by.func is bounded_client
 
@@ -45,7 +45,7 @@ def _bounded_response() -> type[aiohttp.ClientResponse]:
     import aiohttp
 
     class BoundedResponse(aiohttp.ClientResponse):
-        """An answer of which no more is read than is allowed."""
+        """An HTTP response of which no more bytes are read than `limits.at_most` allows."""
 
         async def read(self) -> bytes:
             """Return the body, or raise TooLargeError and close the connection."""

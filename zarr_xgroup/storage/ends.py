@@ -1,4 +1,4 @@
-"""The ends of a store: its root and the group asked for, read first; and what is there instead."""
+"""The root of a store and the group asked for, read first; and what is there if they are not."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_PROBED = 100
 async def read_ends(
     reader: StoreReader, groups: Sequence[str], options: StoreOptions
 ) -> dict[str, Found]:
-    """Return what is found at the root and at groups, in whichever format there may be."""
+    """Return the metadata documents found at the root and at groups, of every format that is allowed."""
     keys = list(_possible_keys(options))
     paths = dict.fromkeys(["", *groups])
     found = await gather(lambda path: reader.node(path, keys), paths)
@@ -47,7 +47,7 @@ def _possible_keys(options: StoreOptions) -> Iterator[str]:
 async def why_nothing(
     store: Store, found: dict[str, Found], group: str, name: str, options: StoreOptions
 ) -> XGroupError:
-    """Return why neither the root nor the group is there, after looking for what is instead."""
+    """Return the error of a store of which neither root nor group is there, naming what is there instead."""
     problem = unreadable_ends(found, name)
     if problem is not None:
         return problem
@@ -61,7 +61,7 @@ async def why_nothing(
 
 
 async def groups_near(store: Store, group: str) -> list[str]:
-    """Return the lowest group above one that is not there, and the groups in it."""
+    """Return the nearest existing group above one that does not exist, and its child groups."""
     reader = StoreReader(store)
     above = ["", *ancestor_paths(group)]
     found = await read_ends(reader, above, {})

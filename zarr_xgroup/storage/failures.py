@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from zarr_xgroup.i18n import _
 from zarr_xgroup.redaction import chain_of, redact
 
-#: Extras of this package, by what they install.
+#: Extras of this package (``pip install xarray-zarr-xgroup[s3]``), by the package they install.
 _EXTRAS = {"s3fs": "s3", "gcsfs": "gcs"}
-#: What errors of storage libraries, which need not be installed, are called.
+#: Names of error classes of storage libraries, which need not be installed.
 _TIMEOUT = frozenset({"TimeoutError", "ReadTimeoutError", "ConnectTimeoutError"})
 _NO_PERMISSION = frozenset(
     {"PermissionError", "PermissionDeniedError", "UnauthenticatedError", "NoCredentialsError"}
@@ -21,7 +21,7 @@ _UNREACHABLE = frozenset(
 
 
 def late() -> str:
-    """Return the reason of what took longer than an open waits for another store."""
+    """Return the words for a foreign store that took longer to answer than an open waits."""
     return _("timeout: no answer in the time that cross_store_timeout gives")
 
 
@@ -51,7 +51,7 @@ def _kind_of(chain: Sequence[BaseException]) -> str:
 
 
 def _is_refusal(error: BaseException) -> bool:
-    """Tell whether a server refused: by its HTTP status, of aiohttp, else of gcsfs, or in words."""
+    """Tell whether a server denied access: by the HTTP status of aiohttp or gcsfs, else by the text."""
     status = error.status if hasattr(error, "status") else getattr(error, "code", None)
     return status in (401, 403) or str(error).startswith("Forbidden:")  # gcsfs
 

@@ -42,7 +42,7 @@ from zarr_xgroup.storage.uris import (
     place_of,
 )
 
-#: In place of the stores that are too many: all that is wrong with one is one warning.
+#: Stands in a warning for all stores beyond the limit, so that there is one warning about them.
 _ALL_OTHERS = "*"
 
 #: Options with which public data is read without credentials.
@@ -131,7 +131,7 @@ class ForeignStores:
         return Node(opened, "")
 
     def _follow(self, links: tuple[Link, ...]) -> None:
-        """Count a store, before anything is done that takes time: the first ones are followed."""
+        """Count a store before it is opened: only the first so many are followed."""
         self._followed.add(links)
         most = self._limits.stores
         if most is not None and len(self._followed) > most:

@@ -1,4 +1,4 @@
-"""The library of one open: its stores, read once and no further than interpretation asks for.
+"""The stores of one open: each metadata document is read at most once, and only if it is needed.
 
 With its stores the only thing of an open that changes.
 """
@@ -102,7 +102,7 @@ class Library:
 
     @classmethod
     def around(cls, store: Store, zarr_format: ZarrFormat) -> Self:
-        """Return the library of a store that somebody has open, of which nothing is known yet."""
+        """Return the library of a store that is open already, of which no document is read yet."""
         library = cls(uri_of(store), {})
         library.add(store, snapshot_of(store, describe_store(store), zarr_format))
         return library
@@ -113,7 +113,7 @@ class Library:
         return [finding for store in self.stores for finding in store.findings]
 
     def read(self, needs: Needs) -> None:
-        """Read what an interpretation lacks, all at once.
+        """Read all documents and listings that an interpretation needs, concurrently.
 
         Raises
         ------
@@ -169,7 +169,7 @@ class Library:
 
     @property
     def closer(self) -> Callable[[], None] | None:
-        """What closes the stores that were opened here.
+        """A function that closes the stores that were opened here, and holds nothing else.
 
         Not a method of the library, lest Datasets keep and pickle that.
         """
@@ -189,7 +189,7 @@ class Library:
             opened.listings.clear()
 
     def add(self, store: Store, snapshot: Snapshot, **how: Any) -> OpenStore:
-        """Add an open store of which something is known; for `how` see `OpenStore`."""
+        """Add an open store with its snapshot; for `how` see `OpenStore`."""
         opened = OpenStore(self.snapshots.learn_store(snapshot), store, snapshot, **how)
         self.stores.append(opened)
         return opened

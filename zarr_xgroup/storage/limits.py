@@ -28,7 +28,7 @@ _MOST_BYTES: ContextVar[int | None] = ContextVar("most_bytes", default=None)
 
 @dataclass(frozen=True)
 class ForeignLimits:
-    """What one open may ask of other stores; None for as much as there is.
+    """How much one open may read of foreign stores; None for no limit.
 
     Attributes
     ----------
@@ -50,12 +50,12 @@ NO_LIMITS = ForeignLimits(None, None, None)
 
 
 class TooLargeError(Exception):
-    """Something in another store is larger than an open reads."""
+    """A document or chunk of a foreign store is larger than an open reads."""
 
 
 @contextmanager
 def at_most(size: int | None) -> Iterator[None]:
-    """Have all that is read in this context end beyond a size, if the store's client can."""
+    """Stop reading beyond a size within this context, if the HTTP client of the store can."""
     token = _MOST_BYTES.set(size)
     try:
         yield
@@ -64,7 +64,7 @@ def at_most(size: int | None) -> Iterator[None]:
 
 
 def most_bytes() -> int | None:
-    """Return how many bytes what is being read may have, None for any number."""
+    """Return the size in bytes that may be read at once in this context, None for any."""
     return _MOST_BYTES.get()
 
 
@@ -76,7 +76,7 @@ def check_size(size: int) -> None:
 
 
 def request_limit(store: Store) -> asyncio.Semaphore:
-    """Return what keeps requests to a store from being too many at once.
+    """Return a semaphore that limits how many requests to a store are in flight.
 
     zarr's ``async.concurrency``, 10 by default, is made for chunks that have to be decoded.
     What an open asks for is small, and there is much of it: a hundred requests are in flight at
@@ -88,7 +88,7 @@ def request_limit(store: Store) -> asyncio.Semaphore:
 
 
 def _connections(store: Store) -> Iterator[int]:
-    """Yield how many connections the client of a store makes, as far as that can be known."""
+    """Yield the limits of connections that the HTTP clients of a store have."""
     store = innermost(store)
     client: Any = getattr(store, "fs", None)
     connector = getattr(getattr(client, "_session", None), "connector", None)  # aiohttp's

@@ -1,4 +1,4 @@
-"""Documents and listings, read key by key, many at once."""
+"""Metadata documents and listings of groups, read concurrently."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ class StoreReader:
             self._range = RangeByteRequest(0, most + 1)
 
     async def node(self, path: str, keys: Iterable[str]) -> Found:
-        """Return what stands at the keys of the node at `path`; keys without content miss."""
+        """Return the content of each metadata key of the node at `path` that has content."""
         keys = tuple(keys)
         with one_document():
             values = await gather(lambda key: self._value(join_path(path, key)), keys)
         return {key: value for key, value in zip(keys, values, strict=True) if value is not None}
 
     async def v2_member(self, path: str) -> tuple[Found, set[str] | XGroupStoreError | None]:
-        """Return what stands at the keys of a v2 node, and what is listed in it if it is a group.
+        """Return the content of the metadata keys of a v2 node, and its listing if it is a group.
 
         Most members are arrays: one is asked whether it is a group only if it is none. It is listed
         along with that, which is given up if it is no group either.
@@ -81,7 +81,7 @@ class StoreReader:
             listing.cancel()
 
     async def names(self, group: str) -> set[str] | XGroupStoreError:
-        """Return the names of what is directly below a group, nodes or not."""
+        """Return the names of all keys and prefixes directly below a group, nodes or not."""
 
         async def listed() -> set[str]:
             names = {name.strip("/") async for name in self._store.list_dir(group)} - {""}
@@ -100,7 +100,7 @@ class StoreReader:
         return await self._attempt(listed, f"/{group}")
 
     async def _referred_to(self, group: str) -> set[str]:
-        """Return what the references of fsspec (as of kerchunk) have directly below a group.
+        """Return the names directly below a group in a reference file system of fsspec (kerchunk).
 
         They find nothing where zarr looks: at the path with a slash in front of it.
         """
@@ -117,7 +117,7 @@ class StoreReader:
         return {name.rpartition("/")[2] for name in found}
 
     async def _value(self, key: str) -> Any:
-        """Return what stands at a key, None without anything, or the error in its way."""
+        """Return the content of a key, None if there is none, or the error of reading it."""
 
         async def content() -> bytes | None:
             with at_most(self._most):
@@ -135,7 +135,7 @@ class StoreReader:
     async def _attempt(
         self, request: Callable[[], Awaitable[T]], place: str
     ) -> T | XGroupStoreError:
-        """Return what a request gives, or why it failed.
+        """Return the result of a request, or the reason why it failed.
 
         Every storage library raises errors of its own, with no common root. None is lost:
         each ends as the cause of an error raised or of a warning given.

@@ -1,4 +1,4 @@
-"""One store of an open: its nodes are read into what is known of it, each once."""
+"""One store of an open: reads nodes into its snapshot, each once."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _IN_SHORT.maxstring = 100
 def snapshot_of(
     store: Store, name: str, zarr_format: ZarrFormat, *, is_foreign: bool = False
 ) -> Snapshot:
-    """Return what is known of a store of which nothing was read yet."""
+    """Return an empty snapshot of a store."""
     return Snapshot(
         name,
         zarr_format,
@@ -48,7 +48,7 @@ def snapshot_of(
 
 
 def _rule_of_paths(served: bool, splits: bool) -> Callable[[str], bool]:
-    """Return what tells whether a path can be that of a node.
+    """Return the function that tells whether a path can be that of a node in this kind of store.
 
     Not where a server, if one is asked for it, may take it for another, nor where zarr splits it at a
     backslash, so that chunks would be looked for elsewhere.
@@ -61,7 +61,7 @@ def _rule_of_paths(served: bool, splits: bool) -> Callable[[str], bool]:
 
 
 class OpenStore:
-    """A store of an open, and what is known of it.
+    """A store of an open, and its snapshot.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class OpenStore:
 
     @cached_property
     def limit(self) -> asyncio.Semaphore:
-        """What all requests to the store wait for, documents and values alike.
+        """The semaphore of all requests to the store, for documents and values alike.
 
         Made when it is first asked for: by then the store's client has connections.
         """
@@ -150,7 +150,7 @@ class OpenStore:
         return await gather(found, paths)
 
     async def read_doubted(self, paths: Collection[str]) -> None:
-        """Ask the store for nodes that its consolidated metadata has not."""
+        """Read nodes from the store itself that its consolidated metadata lacks."""
         for path, found in zip(paths, await self._found(paths), strict=True):
             self.snapshot.learn_staleness(path, is_there=format_of(found) is not None)
 
@@ -175,20 +175,20 @@ class OpenStore:
             await self.read_members(level, is_tree=True)
 
     async def _listed(self, groups: list[str]) -> dict[str, set[str] | XGroupStoreError]:
-        """Return what is listed in groups, now or before, which is not kept any longer."""
+        """Return the listings of groups, and drop those that were kept."""
         asked = [path for path in groups if path not in self.listings]
         for path, names in zip(asked, await gather(self._reader().names, asked), strict=True):
             self.keep_listing(path, names)
         return {path: self.listings.pop(path) for path in groups}
 
     def _in(self, group: str, names: set[str] | XGroupStoreError) -> list[str]:
-        """Return the paths of what may be a member of a group among what is listed in it."""
+        """Return the paths of listed names that may be members of a group."""
         if isinstance(names, XGroupStoreError):
             return []
         return [join_path(group, name) for name in names - GROUP_KEYS[self.snapshot.zarr_format]]
 
     def keep_listing(self, group: str, names: set[str] | XGroupStoreError) -> None:
-        """Keep what is listed in a group until it is learnt, but for what can be no node."""
+        """Keep the names listed in a group that may be nodes, until their documents are read."""
         if isinstance(names, set):
             usable = {name for name in names if name and self.snapshot.can_have(name)}
             message = _(

@@ -1,4 +1,4 @@
-"""How much of the metadata has been read, for whoever watches while it is read."""
+"""Counts of metadata documents asked for and read, for a progress bar."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TALLY: ContextVar[Tally | None] = ContextVar("_TALLY", default=None)
 
 @contextmanager
 def tallied() -> Iterator[Tally]:
-    """Give the tally of what is read meanwhile, which another thread may look at."""
+    """Yield a tally of documents read in this context; another thread may read its counts."""
     tally = Tally()
     token = _TALLY.set(tally)
     try:

@@ -1,4 +1,4 @@
-"""How far a place is reachable from: what a store may lead us to depends on it.
+"""From where an address can be reached, which decides to which stores a store may refer.
 
 A reference is written by whoever wrote the store. It must not make the reader's machine hand
 out what only that machine can read: its files, and servers of its own network.
@@ -56,11 +56,11 @@ class Network(IntEnum):
 
 
 class UnjudgedError(Exception):
-    """Nobody knows what opening a place would reach."""
+    """It cannot be told which servers opening a URI would connect to."""
 
 
 def places_of(links: Sequence[Link]) -> Iterator[Link]:
-    """Yield the links of a URI that reach anything: caches and archives only look further."""
+    """Yield the links of a chained URI that are read from: no caches, no archives."""
     for link in links[:-1]:
         if link.scheme not in CACHES | _ARCHIVES:
             yield link

@@ -1,4 +1,4 @@
-"""URIs of stores, compared place by place.
+"""URIs of stores, and storage options that hold below a prefix of them.
 
 Sources: RFC 3986, sections 3 and 6.2 (syntax, normalization); fsspec, "URL chaining" (links of
 a chain are separated by ``::``, the innermost place comes last).
@@ -122,7 +122,7 @@ def links_of(uri: str) -> tuple[Link, ...]:
 
 
 def place_of(uri: str) -> Link | None:
-    """Return the one place that a URI names, caches apart; None for an archive and the like."""
+    """Return the one location that a URI names, without caches; None for an archive and the like."""
     links = [link for link in links_of(uri) if link.scheme not in CACHES]
     return links[0] if len(links) == 1 else None
 

@@ -24,7 +24,7 @@ MOST_STORED_BYTES = 2**28
 
 @dataclass(frozen=True, eq=False)
 class ValueRequest:
-    """The wish for the values of an array.
+    """Which values of an array are to be read: all, or the first and the last.
 
     Attributes
     ----------

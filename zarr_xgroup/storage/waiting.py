@@ -1,4 +1,4 @@
-"""Waiting for I/O: the one place where an open does."""
+"""Running coroutines: the one place where an open waits for I/O."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def wait(coroutine: Coroutine[Any, Any, T]) -> T:
 def _answer(
     run: Callable[..., Any], coroutine: Coroutine[Any, Any, Any], put: Callable[[Any], None]
 ) -> None:
-    """Hand on what a coroutine returns, or what it raises."""
+    """Put the result of a coroutine, or its exception, where the waiting thread finds it."""
     try:
         put((run(sync, coroutine), None))
     except BaseException as error:  # noqa: BLE001 - raised again by who waits
