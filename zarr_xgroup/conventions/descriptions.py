@@ -576,6 +576,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
 
     def wrong_with(self, key: str) -> Finding | None:
         """Return what is wrong with a member: that it cannot be used, is missing, or misspelt."""
+        if not self.wrong:
+            return None
         member = Place("", pointer_to((*self.keys, key)))
         lost = (item for item in self.wrong if item.kind is not None)
         return next((it for it in lost if member.holds(it.place) or member in it.related), None)

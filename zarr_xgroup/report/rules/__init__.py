@@ -102,7 +102,7 @@ def _of_third_party(handler: Handler, subject: Subject) -> Iterable[Finding]:
     """Return what a third party's handler finds. If it raises anything, that is told once."""
     try:
         with containing():
-            return list(handler.check(subject))
+            return [*described.of_convention(handler, subject), *handler.check(subject)]
     except XGroupError as error:
         message = _("the rules of convention {name!r} ({module}) failed: {reason}").format(
             name=handler.name, module=handler.__module__, reason=error

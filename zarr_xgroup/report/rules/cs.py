@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from zarr_xgroup.conventions import cs_model
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.cs_model import (
-    ATTRIBUTE,
     DOCUMENT,
     SHARED,
     Axis,
@@ -54,7 +53,6 @@ def _is_system(value: object) -> bool:
 
 
 def _cs(subject: Subject, cs: Fragment) -> Iterator[Finding]:
-    yield from mistakes_at(cs.node, ATTRIBUTE.all_wrong(cs))
     if not isinstance(cs.value, OBJECT):
         return
     model = Cs.read(cs)

@@ -10,7 +10,7 @@ from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.report.rules.declarations import is_meant
-from zarr_xgroup.report.rules.subject import Subject, mistake, mistakes_at
+from zarr_xgroup.report.rules.subject import Subject, mistake
 
 OF_ARRAY = Rule("uom/of-arrays", DOCUMENT, "Applicability")
 
@@ -18,11 +18,8 @@ RULES = (*uom.RULES, OF_ARRAY)
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Yield what is wrong with the attribute ``uom`` of a node."""
-    written = subject.attribute("uom")
-    if written is None or not is_meant(subject, UomHandler):
-        return
-    if not subject.is_array:
+    """Yield that a group has the attribute ``uom``."""
+    written = None if subject.is_array else subject.attribute(ATTRIBUTE.key)
+    if written is not None and is_meant(subject, UomHandler):
         text = _("is an attribute of a group: the convention is about arrays")
         yield mistake(OF_ARRAY, written, text, _("write it on each array"), "warning")
-    yield from mistakes_at(written.node, ATTRIBUTE.all_wrong(written))

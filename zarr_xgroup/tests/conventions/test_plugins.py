@@ -27,12 +27,15 @@ from zarr_xgroup import (
     XGroupNoPrincipalWarning,
     XGroupPluginWarning,
     XGroupResolutionWarning,
+    cli,
 )
 from zarr_xgroup.conventions import (
     ENTRY_POINT_GROUP,
+    Attribute,
     BoundResolver,
     ConventionHandler,
     Interpretation,
+    Parsed,
     build_handlers,
     handlers,
     register,
@@ -41,9 +44,11 @@ from zarr_xgroup.conventions import (
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.uom import UomHandler
-from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupReferenceError
+from zarr_xgroup.errors import Rule, XGroupError, XGroupMetadataError, XGroupReferenceError
+from zarr_xgroup.metadata.nodes import Fragment
 from zarr_xgroup.tests.builders import Nodes, build, declaring, memory_store, stored, write_store
 from zarr_xgroup.tests.documents import TESTS
+from zarr_xgroup.tests.pages import DOCS, blocks_of
 
 PLUGINS = TESTS / "plugins"
 
@@ -686,6 +691,111 @@ def test_a_convention_that_implies_another_one(implied: tuple[str, ...]) -> None
     store: Any = memory_store(build({"": {}, "a": a}))
     dataset = xr.open_dataset(store, engine="xgroup")
     assert [*dataset.coords] == (["spatial_ref"] if implied else [])
+
+
+# A convention is one module and one line.
+
+
+@pytest.fixture(params=["an entry point", "BUILT_IN"])
+def with_moorings(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Add the convention of the guide: its module as it stands there, and one line."""
+    page = (DOCS / "handlers.md").read_text(encoding="utf-8")
+    (module,) = (it.text for it in blocks_of(page) if "class MooringHandler" in it.text)
+    (tmp_path / "moorings.py").write_text(module, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "moorings", raising=False)
+    if request.param == "BUILT_IN":
+        handler = importlib.import_module("moorings").MooringHandler
+        monkeypatch.setattr(registry, "BUILT_IN", (*registry.BUILT_IN, handler))
+    else:
+        point = EntryPoint("mooring", "moorings:MooringHandler", ENTRY_POINT_GROUP)
+        monkeypatch.setattr(registry, "entry_points", lambda group: [point])
+    monkeypatch.setattr(registry, "_installed", registry._installed.__wrapped__)
+
+
+MOORING = {"uuid": "b4d1ad1e-7d0c-4b6f-9a53-0f6ad7e1c2f8", "name": "mooring"}
+
+
+def moored(mooring: Any) -> Any:
+    a = stored(np.zeros((2, 3)), "time depth", **declaring(MOORING, mooring=mooring))
+    return memory_store(build({"": {}, "salinity": a}))
+
+
+@pytest.mark.usefixtures("with_moorings")
+def test_a_convention_of_one_module_and_one_line_is_opened() -> None:
+    store = moored({"top": 10, "spacing": 5, "unit": "km"})
+    depth = xr.open_dataset(store, engine="xgroup")["depth"]
+    assert depth.values.tolist() == [10.0, 15.0, 20.0]
+    assert depth.attrs == {"units": "km", "axis": "Z", "positive": "down"}
+    explanation: Any = zarr_xgroup.explain(store).to_dict()
+    (array,) = (it for it in explanation["groups"][0]["arrays"] if it["path"] == "/salinity")
+    assert [it["name"] for it in array["conventions"]] == ["mooring"]
+    assert zarr_xgroup.check(store).is_clean
+
+
+@pytest.mark.usefixtures("with_moorings")
+def test_a_convention_of_one_module_and_one_line_is_checked() -> None:
+    store = moored({"top": "surface", "spacings": 5, "unit": "feet"})
+    with pytest.warns(XGroupResolutionWarning, match="without the depths") as told:
+        dataset = xr.open_dataset(store, engine="xgroup")
+    assert not dataset.coords
+    assert len(told) == 2
+    found = {
+        (it.rule.name, it.place.pointer.removeprefix("/attributes/mooring"), it.remedy)
+        for it in zarr_xgroup.check(store).mistakes
+    }
+    assert found == {
+        ("mooring/form", "/top", 'write, for example, "top": 10'),
+        ("mooring/form", "/spacings", 'call it "spacing"'),
+        ("mooring/unit", "/unit", "write one of m, km"),
+    }
+
+
+@pytest.mark.usefixtures("with_moorings")
+def test_arrays_that_differ_in_a_described_attribute_only_are_checked_each() -> None:
+    nodes = {name: {"top": top, "spacing": 5} for name, top in {"a": 10, "b": "x"}.items()}
+    arrays = {
+        name: stored([0.0], "depth", **declaring(MOORING, mooring=it)) for name, it in nodes.items()
+    }
+    store: Any = memory_store(build({"": {}, **arrays}))
+    mistakes = zarr_xgroup.check(store).mistakes
+    assert [(it.rule.name, it.place.node) for it in mistakes] == [("mooring/form", "/b")]
+
+
+@pytest.mark.usefixtures("registering")
+def test_a_description_that_raises_costs_its_convention_alone() -> None:
+    def whole(value: Fragment) -> int:
+        return int(value.value)
+
+    @register
+    class Broken(ConventionHandler):
+        tier = "service"
+        name = "broken"
+        described = (
+            Attribute("broken", Parsed(whole, {}), Rule("broken/form", "It", "1"), '"broken": 1'),
+        )
+
+        def interpret(self, array: ArrayView) -> Interpretation:
+            return array.found()
+
+    a = stored([1.0], "x", **declaring({"name": "broken"}, "uom", broken="many", uom=5))
+    store: Any = memory_store(build({"": {}, "a": a}))
+    with pytest.warns(XGroupPluginWarning, match="'broken'.*failed: .*many"):
+        mistakes = zarr_xgroup.check(store).mistakes
+    assert "uom/object" in {it.rule.name for it in mistakes}
+
+
+@pytest.mark.usefixtures("with_moorings")
+def test_a_convention_of_one_module_and_one_line_has_a_schema(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.main(["schema", "mooring"]) == 0
+    schema = json.loads(capsys.readouterr().out)
+    assert set(schema["properties"]) == {"mooring"}
+    assert schema["$defs"]["Mooring"]["required"] == ["top", "spacing"]
+    assert schema["$defs"]["Mooring"]["properties"]["unit"]["enum"] == ["m", "km"]
 
 
 # A third party's handler tested by itself: one array and a dict.
