@@ -305,15 +305,19 @@ def _axis_attributes(text: str) -> dict[str, dict[str, str]]:
     if parsed is None or parsed.is_geocentric:
         return {name: {"axis": name} for name in ("X", "Y")}
     axes = _axes_by_direction(parsed)
-    horizontal = [a for a in parsed.axis_info if a.direction in _ALONG]
-    is_in_degrees = all(axis.unit_name == "degree" for axis in horizontal)
-    if lacks_units(text) or (parsed.is_geographic and not is_in_degrees):
-        for attributes in axes.values():
-            attributes.pop("units", None)  # pyproj says degrees whatever they are
+    are_known = not lacks_units(text) and _are_units_known(parsed)
     for attributes in axes.values():
-        if "units" in attributes:
+        if not are_known:
+            attributes.pop("units", None)
+        elif "units" in attributes:
             attributes["units"] = cf_length(attributes["units"])
     return {name: axes.get(name, {"axis": name}) for name in ("X", "Y")}
+
+
+def _are_units_known(parsed: Any) -> bool:
+    """Tell whether pyproj knows the units of horizontal axes: it says degrees of any geographic ones."""
+    units = {axis.unit_name for axis in parsed.axis_info if axis.direction in _ALONG}
+    return not parsed.is_geographic or units <= {"degree"}
 
 
 def _axes_by_direction(parsed: Any) -> dict[str, dict[str, str]]:

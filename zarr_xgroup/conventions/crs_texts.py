@@ -64,16 +64,19 @@ def completed(text: str) -> str:
     if not text.lstrip().startswith("{"):
         return text
     value = json.loads(text)
-    systems = [it for it in _objects(value) if isinstance(it.get("axis"), list)]
-    axes = [(str(it.get("subtype")), axis) for it in systems for axis in it["axis"]]
-    bare = [it for it in axes if it[0] in _UNITS and _is_without_unit(it[1])]
+    bare = list(_axes_without_unit(value))
     for kind, axis in bare:
         axis["unit"] = "metre" if axis.get("direction") in ("up", "down") else _UNITS[kind]
     return json.dumps(value, sort_keys=True) if bare else text
 
 
-def _is_without_unit(axis: Any) -> bool:
-    return isinstance(axis, dict) and "unit" not in axis
+def _axes_without_unit(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the axes that need a unit and have none, each with the kind of its coordinate system."""
+    for system in _objects(value):
+        kind, axes = str(system.get("subtype")), system.get("axis")
+        for axis in axes if kind in _UNITS and isinstance(axes, list) else ():
+            if isinstance(axis, dict) and "unit" not in axis:
+                yield kind, axis
 
 
 def _is_harmless_json(text: str) -> bool:

@@ -195,6 +195,23 @@ class Item(_LayoutModel, frozen=True, kw_only=True):
             )
 
     @property
+    def is_derived(self) -> bool:
+        """Whether it says from which level it is derived, right or wrong."""
+        return self.derived_from is not None or self.wrong_with("derived_from") is not None
+
+    def source(self, group: Node) -> str | None:
+        """Return the asset of the level that it is derived from, or raise XGroupMetadataError.
+
+        Parameters
+        ----------
+        group : Node
+            The group whose layout it is of.
+        """
+        if wrong := self.wrong_with("derived_from"):
+            raise wrong.error_in(group)
+        return None if self.derived_from is None else asset_path(self.derived_from)
+
+    @property
     def is_scaled(self) -> bool:
         """Whether it says how it follows from another level, right or wrong."""
         return self.transform is not None or self.wrong_with("transform") is not None
@@ -216,7 +233,7 @@ class Item(_LayoutModel, frozen=True, kw_only=True):
     @property
     def is_base(self) -> bool:
         """Whether it neither names a source nor has numbers that change anything."""
-        if self.derived_from is not None or self.wrong_with("derived_from"):
+        if self.is_derived:
             return False
         return not self.is_scaled or (self.transform is not None and self.transform.changes_nothing)
 

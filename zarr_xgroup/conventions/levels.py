@@ -218,8 +218,7 @@ class Levels(_Sites):
         item = self.level.layout.items.get(asset)
         if item is None or not item.is_scaled or site.places.get(TRANSFORM.key) is not None:
             return None
-        names_it = item.derived_from is not None or item.wrong_with("derived_from") is not None
-        return item if names_it or self._unnamed_source(asset) is not None else None
+        return item if item.is_derived or self._unnamed_source(asset) is not None else None
 
     def _unnamed_source(self, asset: str) -> str | None:
         """Return from what a level follows whose relation does not say it.
@@ -234,11 +233,9 @@ class Levels(_Sites):
 
     def _source(self, item: Item, below: Mapping[str, Any]) -> str:
         """Return the level that one is derived from, given those that are derived from it."""
-        if wrong := item.wrong_with("derived_from"):
-            raise wrong.error_in(self.level.group)
-        if item.derived_from is None:
+        source, items = item.source(self.level.group), self.level.layout.items
+        if source is None:
             return self._unnamed_source(item.asset or "") or ""
-        source, items = asset_path(item.derived_from), self.level.layout.items
         if source and source not in items:
             reason = _("there is no level {asset!r}").format(asset=source)
             raise self._leading_nowhere(item, source, reason)

@@ -63,9 +63,7 @@ def crs_of(array: ArrayView) -> Crs | None:
     matrix set where GeoZarr is assumed. That of a geolocation is the CRS of its arrays, not of the grid.
     """
     own = array.quietly(_of_grid_mapping, array)
-    declared = next((crs for place in _places(array) if (crs := crs_at(array, place))), None)
-    if declared is None and GEOZARR in array.assumed:
-        declared = _of_gdal(array) or (crs_of_tiles(array) if own is None else None)
+    declared = _declared_crs(array, is_needed=own is None)
     if own is not None and declared is not None and own.differs(declared):
         message = _(
             "the CRS ({key}) is another one than that of {name!r} ({conflict}), which was left "
@@ -74,6 +72,16 @@ def crs_of(array: ArrayView) -> Crs | None:
         name = array.attributes.get("grid_mapping") or SPATIAL_REF
         array.note(message.format(key=declared.key, name=name, conflict=own.key))
     return own or declared
+
+
+def _declared_crs(array: ArrayView, *, is_needed: bool) -> Crs | None:
+    """Return the CRS that is declared; that of tiles only if it is needed."""
+    for place in _places(array):
+        if (crs := crs_at(array, place)) is not None:
+            return crs
+    if GEOZARR not in array.assumed:
+        return None
+    return _of_gdal(array) or (crs_of_tiles(array) if is_needed else None)
 
 
 def own_grid_mapping(array: ArrayView) -> Fragment | None:

@@ -55,6 +55,7 @@ from zarr_xgroup.conventions.transforms import (
     is_turned_in,
     spans,
 )
+from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.findings import Finding, Kind, mistake
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import referred_names
@@ -143,31 +144,40 @@ def _declared_dims(array: ArrayView) -> tuple[str, str]:
     XGroupMetadataError
         If they are not, or not two of its dimensions.
     """
-    places = array.derived(places_of)
-    declared = places.get(DIMENSIONS.key)
-    own = [name for name in declared_dimensions(array.document) if name is not None]
+    declared = array.derived(places_of).get(DIMENSIONS.key)
     if declared is None:
-        place = Fragment(array.node, ("attributes", DIMENSIONS.key), None)
-        text = _("is missing: an array that declares 'spatial' must have it")
-        is_used = any(places.get(attribute.key) is not None for attribute in ATTRIBUTES)
-        remedy = write(DIMENSIONS.key, own[-2:] or ["y", "x"])
-        raise place.error(text, REQUIRED if is_used else None, remedy)
+        raise _missing(array)
     names = DIMENSIONS.value(declared)
     dims = _dims_of(array, names)
-    known = {name.lower(): name for name in own}
-    spelt = [known.get(name.lower(), "") for name in names]
     text = _("{value} are not both dimensions of the array, which has {dims}").format(
-        value=shown(declared.value), dims=shown(own)
+        value=shown(declared.value), dims=shown(_named(array))
     )
     if dims is None:
-        remedy = write(DIMENSIONS.key, own[-2:])
+        remedy = write(DIMENSIONS.key, _named(array)[-2:])
         if len(array.dims) < 2:
             remedy = _("take it off the array, which does not have two dimensions")
         raise declared.error(text, OF_ARRAY, remedy)
-    if all(spelt) and spelt != list(names):
+    known = {name.lower(): name for name in _named(array)}
+    spelt = [known.get(name.lower(), name) for name in names]
+    if spelt != list(names):
         remedy = write(DIMENSIONS.key, spelt)
         array.findings.append(mistake(OF_ARRAY, declared, text, remedy, "warning"))
     return dims
+
+
+def _named(array: ArrayView) -> list[str]:
+    """Return the names that the array's document gives its dimensions."""
+    return [name for name in declared_dimensions(array.document) if name is not None]
+
+
+def _missing(array: ArrayView) -> XGroupMetadataError:
+    """Return the error of names that are not there, by no rule where nothing else is there either."""
+    places = array.derived(places_of)
+    is_used = any(places.get(attribute.key) is not None for attribute in ATTRIBUTES)
+    place = Fragment(array.node, ("attributes", DIMENSIONS.key), None)
+    text = _("is missing: an array that declares 'spatial' must have it")
+    remedy = write(DIMENSIONS.key, _named(array)[-2:] or ["y", "x"])
+    return place.error(text, REQUIRED if is_used else None, remedy)
 
 
 def _dims_of(array: ArrayView, names: tuple[str, str]) -> tuple[str, str] | None:
