@@ -435,10 +435,10 @@ class ArrayView:
             crs,
             geotransform,
             attributes or {},
-            tuple(self.findings),
-            frozenset(self.referred),
-            links,
-            claims,
+            findings=tuple(self.findings),
+            referred=frozenset(self.referred),
+            links=links,
+            claims=claims,
         )
 
 

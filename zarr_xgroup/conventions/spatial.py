@@ -59,7 +59,6 @@ from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.findings import Finding, Kind, mistake
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import referred_names
-from zarr_xgroup.metadata.dimensions import declared_dimensions
 from zarr_xgroup.metadata.nodes import Fragment, Node
 
 
@@ -167,7 +166,7 @@ def _declared_dims(array: ArrayView) -> tuple[str, str]:
 
 def _named(array: ArrayView) -> list[str]:
     """Return the names that the array's document gives its dimensions."""
-    return [name for name in declared_dimensions(array.document) if name is not None]
+    return [name for name in array.declared.names if name is not None]
 
 
 def _missing(array: ArrayView) -> XGroupMetadataError:

@@ -7,7 +7,7 @@ only that variable is left undecoded, as far as needed, and a finding says so.
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
@@ -210,12 +210,7 @@ class Decoder:
         undecoded, attributes = store.load()  # type: ignore[no-untyped-call]
         with _errstate(is_told=all(map(_is_as_stored, group.planned.values()))):
             decoded, attributes, names = decode_cf_variables(undecoded, attributes, **options)
-        own = {
-            name: decoded[name]
-            for name, planned in group.planned.items()
-            if name in decoded
-            and (planned.is_coordinate or name in names or decoded[name].dims == (name,))
-        }
+        own = _coordinates_among(decoded, group, names)
         rest = decoded.keys() - own
         order = (*((None,) if _NAMELESS in group.planned else ()), *group.planned)
         data = {name: decoded[name] for name in order if name in rest}
@@ -266,21 +261,26 @@ class Decoder:
         shared = {}
         named = set(_named_by_attributes(group))
         for name, planned in group.planned.items():
-            if name in named or planned.is_own or planned.identity is None:
-                continue
-            if isinstance(planned.source, HandlerVariable):
-                continue  # equal variables of a third party may be described otherwise
-            # Numbers of a grid can be the same where its size is not: the source tells.
-            key = (name, planned.source, planned.dims, repr(planned.attributes), planned.is_time)
-            if key not in self._seen:
-                self._seen.add(key)  # worth it from the second group on that has it
-                continue
-            if key not in self._shared:
-                self._shared[key] = self._share(group, planned)
-            known = self._shared[key]
+            known = None if name in named else self._shared_one(group, planned)
             if known is not None:
                 shared[name] = known
         return shared
+
+    def _shared_one(self, group: BuiltGroup, planned: PlannedVariable) -> _Shared | None:
+        """Return a coordinate that another group had before, None if it is not to be shared."""
+        if planned.is_own or planned.identity is None:
+            return None
+        if isinstance(planned.source, HandlerVariable):
+            return None  # equal variables of a third party may be described otherwise
+        # Numbers of a grid can be the same where its size is not: the source tells.
+        attributes = repr(planned.attributes)
+        key = (planned.name, planned.source, planned.dims, attributes, planned.is_time)
+        if key not in self._seen:
+            self._seen.add(key)  # worth it from the second group on that has it
+            return None
+        if key not in self._shared:
+            self._shared[key] = self._share(group, planned)
+        return self._shared[key]
 
     def _share(self, group: BuiltGroup, planned: PlannedVariable) -> _Shared | None:
         """Return a coordinate to share; None if it says something of others, or is not wanted."""
@@ -478,6 +478,18 @@ def _read_at_hand(
 def _names_coordinates(group: BuiltGroup) -> bool:
     """Tell whether an array of the group names others as its coordinates."""
     return any(planned.is_own and planned.names_coordinates for planned in group.planned.values())
+
+
+def _coordinates_among(
+    decoded: Mapping[Any, xr.Variable], group: BuiltGroup, named: Container[Hashable]
+) -> dict[str, xr.Variable]:
+    """Return the variables that are coordinates: as planned, as named by others, or by their name."""
+    return {
+        name: decoded[name]
+        for name, planned in group.planned.items()
+        if name in decoded
+        and (planned.is_coordinate or name in named or decoded[name].dims == (name,))
+    }
 
 
 def _named_by_attributes(group: BuiltGroup) -> Iterator[str]:

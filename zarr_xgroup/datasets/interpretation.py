@@ -138,10 +138,10 @@ class _Pattern:
                 document,
                 array.dims,
                 array.template,
-                array.interpretation,
-                array.conventions,
-                array.is_first_class,
-                array.inherited,
+                interpretation=array.interpretation,
+                conventions=array.conventions,
+                is_first_class=array.is_first_class,
+                inherited=array.inherited,
             )
             for array, (name, document) in zip(self.reading.arrays, documents.items(), strict=True)
         )
@@ -297,12 +297,11 @@ class _GroupInterpretation:
     def pattern(self, reading: GroupReading) -> _Pattern | None:
         """Return the group's reading for groups with the same contents, None if it is for no other."""
         is_own = all(array.inherited.is_own for array in reading.arrays)
-        reaches = (*(it.reach for it in self._answers), *(it.reach for it in self._unnamed))
         is_told = any(it.interpretation.findings for it in self._answers)
-        if self.findings or not is_own or is_told or any(reaches):
+        about: list[Answer | ArrayView] = [*self._answers, *self._unnamed]
+        if self.findings or not is_own or is_told or any(it.reach for it in about):
             return None
-        asked = (*(it.asked for it in self._answers), *(it.asked for it in self._unnamed))
-        looked_at = frozenset().union(*(it.compared for it in asked))
+        looked_at = frozenset().union(*(it.asked.compared for it in about))
         return _Pattern(reading, looked_at | {node.group for node in looked_at})
 
     def reading(self) -> GroupReading:
@@ -389,10 +388,10 @@ class _GroupInterpretation:
             self.documents[name],
             dims,
             template,
-            answer.interpretation,
-            answer.conventions,
-            answer.is_first_class,
-            self._inherited[name],
+            interpretation=answer.interpretation,
+            conventions=answer.conventions,
+            is_first_class=answer.is_first_class,
+            inherited=self._inherited[name],
         )
 
 
