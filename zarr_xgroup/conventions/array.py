@@ -33,15 +33,6 @@ CONVENTIONS_KEY = "zarr_conventions"
 _NOWHERE = Node(0, "")
 
 
-def is_standing(name: str, dims: tuple[str, ...], attributes: Mapping[str, Any]) -> bool:
-    """Tell whether an array of a group stands where metadata give values for what is called so.
-
-    A coordinate does, whoever wrote it. An array that declares conventions may be data; it is a
-    coordinate all the same where it is called like its only dimension.
-    """
-    return dims == (name,) or CONVENTIONS_KEY not in attributes
-
-
 class Described(Protocol):
     """What follows from an array's document."""
 
@@ -448,4 +439,4 @@ def _note(findings: list[Finding], node: Node, text: str, place: Fragment | None
     )
 
 
-__all__ = ["CONVENTIONS_KEY", "ArrayView", "AxisNames", "Describer", "Models", "is_standing"]
+__all__ = ["CONVENTIONS_KEY", "ArrayView", "AxisNames", "Describer", "Models"]

@@ -19,10 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from zarr_xgroup.conventions.array import ArrayView, is_standing
+from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.cs_model import Axis, Boundaries, Parametric, Values
 from zarr_xgroup.conventions.geolocation import fits, fitting_dims
 from zarr_xgroup.conventions.model import Coordinate
+from zarr_xgroup.conventions.standing import is_standing
 from zarr_xgroup.conventions.values import check_number, is_representable
 from zarr_xgroup.errors import XGroupReferenceError
 from zarr_xgroup.i18n import _

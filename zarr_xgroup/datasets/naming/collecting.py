@@ -9,13 +9,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
+from zarr_xgroup.conventions.proj import mappings_in
 from zarr_xgroup.datasets.budget import IndexBudget
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.datasets.naming.taken import Taken
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, containing
 from zarr_xgroup.findings import Finding, Kind, noted
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import referred_names
+from zarr_xgroup.metadata.cf import names_in, referred_names
 from zarr_xgroup.variables.functions import RotatedCentres
 from zarr_xgroup.variables.sources import Computed, HandlerVariable, Source, Stored
 
@@ -75,6 +76,19 @@ class Wanted:
             for name in referred_names(array.document.attributes):
                 found[name].append(array.node.name)
         return found
+
+    @cached_property
+    def named_coordinates(self) -> frozenset[str]:
+        """The names in ``coordinates`` and ``bounds`` of the arrays."""
+        attributes = [array.document.attributes for array in self.arrays]
+        keys = ("coordinates", "bounds")
+        return frozenset(name for it in attributes for key in keys for name in names_in(it, key))
+
+    @cached_property
+    def mappings(self) -> frozenset[str]:
+        """The names in ``grid_mapping`` of the arrays, those of coordinates included."""
+        attributes = (array.document.attributes for array in self.arrays)
+        return frozenset(name for it in attributes for name in mappings_in(it))
 
     def taken(self) -> Taken:
         """Return the names that are taken by what the group has itself."""

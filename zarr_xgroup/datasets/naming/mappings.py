@@ -9,9 +9,10 @@ from functools import cached_property
 
 import numpy as np
 
-from zarr_xgroup.conventions.crs import Crs, conflicting_grid_mapping, likeness
+from zarr_xgroup.conventions.crs import Crs, likeness
 from zarr_xgroup.conventions.model import GridMapping, Interpretation
-from zarr_xgroup.conventions.proj import SPATIAL_REF, mappings_in
+from zarr_xgroup.conventions.proj import SPATIAL_REF
+from zarr_xgroup.conventions.standing import contradicting_crs
 from zarr_xgroup.datasets.interpretation import ArrayReading
 from zarr_xgroup.datasets.naming.collecting import Wanted
 from zarr_xgroup.datasets.naming.describing import Attributes, Described
@@ -20,7 +21,6 @@ from zarr_xgroup.datasets.plan import PlannedVariable
 from zarr_xgroup.errors import XGroupError, containing
 from zarr_xgroup.findings import Finding, Kind, noted, problem_of
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import names_in
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.variables.sources import Literal
 
@@ -75,18 +75,6 @@ class _Mappings:
     def _dimensions(self) -> frozenset[str]:
         return frozenset(dim for it in self._variables.values() for dim in it.dims)
 
-    @cached_property
-    def _named_coordinates(self) -> frozenset[str]:
-        """The names in ``coordinates`` and ``bounds`` of the group's arrays."""
-        attributes = [array.document.attributes for array in self._wanted.arrays]
-        keys = ("coordinates", "bounds")
-        return frozenset(name for it in attributes for key in keys for name in names_in(it, key))
-
-    @cached_property
-    def _is_spatial_ref_named(self) -> bool:
-        attributes = (array.document.attributes for array in self._wanted.arrays)
-        return any(SPATIAL_REF in mappings_in(it) for it in attributes)
-
     def attach(self, array: ArrayReading) -> None:
         """Attach the CRS of an array that is no coordinate."""
         name, said = array.node.name, array.interpretation
@@ -110,17 +98,17 @@ class _Mappings:
 
     def _is_coordinate(self, name: str) -> bool:
         """Tell whether a variable is a coordinate, also if only another array says so."""
-        variable = self._variables[name]
+        variable, wanted = self._variables[name], self._wanted
         if variable.is_coordinate or name in self._described.mentioned or variable.dims == (name,):
             return True
-        return name in self._named_coordinates and name not in self._wanted.first_class
+        return name in wanted.named_coordinates and name not in wanted.first_class
 
     def _name_grid_mapping(self, array: ArrayReading, mapping: GridMapping) -> None:
         """Name an array's CRS by its ``grid_mapping``, in a scalar coordinate.
 
         An array of the group that serves as such is completed, never doubled.
         """
-        named = self._named_by(array.node.name)
+        named = _named_by(self.attributes, array.node.name)
         if named is not None and self._is_something_else(named):
             return  # not ours to change
         name = named or self._name_for(mapping)
@@ -128,11 +116,6 @@ class _Mappings:
         self.attributes.add(array.node.name, {"grid_mapping": name})
         if self._complete(name, mapping, array.node):
             self._known[array.interpretation] = name
-
-    def _named_by(self, name: str) -> str | None:
-        """Return the grid mapping that a variable names, None if what it names can be none."""
-        named = self.attributes.get(name, "grid_mapping")
-        return named if isinstance(named, str) and named.isidentifier() else None
 
     def _name_for(self, mapping: GridMapping) -> str:
         """Return the variable of a CRS and grid, or a name for one."""
@@ -152,7 +135,7 @@ class _Mappings:
     def _name_for_located(self, located: str, mapping: GridMapping) -> str:
         """Return the variable that a coordinate names, or one of its CRS, or a new name."""
         # 1. What it names itself.
-        named = self._named_by(located)
+        named = _named_by(self.attributes, located)
         if named is not None and not self._is_something_else(named):
             return named
         # 2. The one that is the same already, whoever made it.
@@ -160,7 +143,7 @@ class _Mappings:
         if same is not None:
             return same
         wanted = mapping.crs.variable_name or "crs"
-        if self._is_grid_mapping(wanted) and self._conflict(wanted, mapping) is None:
+        if _is_of(self._variables.get(wanted), self.attributes, mapping.crs):
             return wanted
         # 3. A new one.
         return self._new_name(wanted)
@@ -188,7 +171,7 @@ class _Mappings:
 
     def _complete(self, name: str, mapping: GridMapping, referrer: Node) -> bool:
         """Complete a grid mapping variable, unless it is of another CRS: then that is told."""
-        conflict = self._conflict(name, mapping)
+        conflict = _conflict(self.attributes, name, mapping.crs)
         if conflict is not None:
             message = _(
                 "the CRS ({key}) is another one than that of {name!r} ({conflict}), which was left "
@@ -202,26 +185,10 @@ class _Mappings:
             self.attributes.add(name, {"GeoTransform": mapping.geotransform})
         return True
 
-    def _conflict(self, name: str, mapping: GridMapping) -> str | None:
-        """Return what of a grid mapping variable is of another CRS."""
-        for key in ("crs_wkt", "spatial_ref"):
-            given = self.attributes.get(name, key)
-            if isinstance(given, str) and Crs(key, given).differs(mapping.crs):
-                return key
-        return conflicting_grid_mapping(self.attributes.all_of(name), mapping.crs.grid_mapping())
-
     def _same(self, mapping: GridMapping) -> str | None:
         """Return the variable that was used of the same CRS and grid, if there is one."""
         alike = self._alike[likeness(mapping.crs), mapping.geotransform]
         return next((name for name in alike if self.used[name].crs.is_same(mapping.crs)), None)
-
-    def _is_grid_mapping(self, name: str) -> bool:
-        """Tell whether the group has a scalar array of a name that stands for a CRS."""
-        there = self._variables.get(name)
-        if there is None or not there.is_own or there.dims:
-            return False
-        keys = {"grid_mapping_name", "crs_wkt", "spatial_ref"}
-        return not keys.isdisjoint(self.attributes.own[name])
 
     def _is_something_else(self, name: str) -> bool:
         """Tell whether a name is that of something that cannot stand for a CRS: no scalar."""
@@ -230,4 +197,30 @@ class _Mappings:
 
     def _is_of_others(self, mapping: GridMapping) -> bool:
         """Tell whether the group's ``spatial_ref`` is another CRS, and that of arrays that name it."""
-        return self._is_spatial_ref_named and self._conflict(SPATIAL_REF, mapping) is not None
+        return (
+            SPATIAL_REF in self._wanted.mappings
+            and _conflict(self.attributes, SPATIAL_REF, mapping.crs) is not None
+        )
+
+
+#: Attributes by which a variable says a CRS.
+_OF_CRS = frozenset({"grid_mapping_name", "crs_wkt", "spatial_ref"})
+
+
+def _named_by(attributes: Attributes, name: str) -> str | None:
+    """Return the grid mapping that a variable names, None if what it names can be none."""
+    named = attributes.get(name, "grid_mapping")
+    return named if isinstance(named, str) and named.isidentifier() else None
+
+
+def _conflict(attributes: Attributes, name: str, crs: Crs) -> str | None:
+    """Return what of a grid mapping variable is of another CRS."""
+    return contradicting_crs(attributes.all_of(name), crs)
+
+
+def _is_of(variable: PlannedVariable | None, attributes: Attributes, crs: Crs) -> bool:
+    """Tell whether there is a scalar array of the group that stands for a CRS, and no other one."""
+    if variable is None or not variable.is_own or variable.dims:
+        return False
+    says_one = not _OF_CRS.isdisjoint(attributes.own[variable.name])
+    return says_one and _conflict(attributes, variable.name, crs) is None

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from zarr_xgroup.conventions.model import Claim, Coordinate, Interpretation, Link
-from zarr_xgroup.conventions.standing import stands
+from zarr_xgroup.conventions.standing import boundaries_of, stands
 from zarr_xgroup.datasets.interpretation import ArrayReading
 from zarr_xgroup.datasets.naming.collecting import Wanted
 from zarr_xgroup.datasets.naming.taken import Taken
@@ -20,7 +20,7 @@ from zarr_xgroup.findings import Finding, coordinate_named, problem_of
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import DECODED_BY, REFERRING
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.variables.sources import Computed, Offset, Stored
+from zarr_xgroup.variables.sources import Stored
 
 
 class Thing(msgspec.Struct, frozen=True, eq=False):
@@ -329,6 +329,7 @@ class _Uniting:
                     things = self._attached[said] = []
                     for coordinate in said.coordinates:
                         things.append(self._thing(coordinate, array.node))
+                        # Units that are no text keep the array from all that comes after.
                         hash(self._units_of(things[-1]))
                     claims = tuple(it for it in said.claims if self.own.standing_for(it.coordinate))
                 if said not in self._links:
@@ -433,17 +434,13 @@ class _Uniting:
 
     def _of_own_values(self, own: Stored, bounds: Coordinate) -> Coordinate | None:
         """Return boundaries at distances from declared values as those from the own values."""
-        source = bounds.source
-        if not isinstance(source, Computed | Offset):
-            return bounds
+        found = boundaries_of(own, bounds)
         try:
-            if self._wanted.maker.decoded_dtype(own).kind not in "iuf":
-                return None
+            if found is bounds or self._wanted.maker.decoded_dtype(own).kind in "iuf":
+                return found
         except XGroupMetadataError:  # told when it is decoded for the Dataset
             return None
-        distances = source.function if isinstance(source, Computed) else source
-        offset = Offset(own, distances.below, distances.above, source.dims[-1])
-        return replace(bounds, source=offset)
+        return None
 
     def _terms(self, coordinate: Coordinate, referrer: Node) -> dict[str, Thing]:
         found = coordinate.formula_terms

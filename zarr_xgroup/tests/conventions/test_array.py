@@ -11,8 +11,8 @@ import xarray as xr
 import zarr
 
 from zarr_xgroup.conventions import ArrayView, Stored
-from zarr_xgroup.conventions.array import is_standing
 from zarr_xgroup.conventions.lending import told
+from zarr_xgroup.conventions.standing import is_standing
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.tests.builders import (
