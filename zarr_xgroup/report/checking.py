@@ -97,7 +97,9 @@ def check(store: Any, **options: Unpack[OpenOptions]) -> Verdict:
     with planning(store, options) as planned:
         checked = Checked(planned.library.snapshots, planned.group)
         mistakes = limited(merged(_mistakes(planned, checked)))
-        order = sorted(mistakes, key=lambda it: (it.severity != "error", it.place.node))
+        # Without the errors behind them, of which no two are equal: a verdict is a value.
+        found = (replace(it, error=None) for it in mistakes)
+        order = sorted(found, key=lambda it: (it.severity != "error", it.place.node))
         name = planned.library.snapshots[0].name
         verdict = Verdict(name, f"/{planned.group}", tuple(order), checked.declares_something)
         planned.library.close()

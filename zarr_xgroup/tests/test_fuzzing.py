@@ -188,7 +188,12 @@ def reports_on(store: Documents) -> set[str]:
     return {violation.kind for violation in report_violations(contents, {}, opened)}
 
 
-@pytest.mark.parametrize("store", [STORE, TOLD, {}, {"zarr.json": "{"}], ids=len)
+#: And one of which an error is told.
+WRONG = declaring("spatial", **{"spatial:dimensions": ["y", "x"], "spatial:transform": [1]})
+BROKEN: Documents = {"zarr.json": group(), "a/zarr.json": array([2], ["x"], WRONG)}
+
+
+@pytest.mark.parametrize("store", [STORE, TOLD, BROKEN, {}, {"zarr.json": "{"}])
 def test_what_is_told_breaks_no_law(store: Documents) -> None:
     assert reports_on(store) == set()
 
