@@ -130,7 +130,7 @@ def _lines(opened: Any) -> Iterator[str]:
     elif isinstance(opened, xr.DataTree):
         for node in opened.subtree:
             yield node.path
-            yield from _variables(node.to_dataset(inherit=False), _no_values)
+            yield from _variables(node.to_dataset(inherit=False), lambda _coordinate: "")
     else:
         yield from _variables(opened, _values)
         if bare := ", ".join(str(name) for name in opened.sizes if name not in opened.coords):
@@ -145,10 +145,6 @@ def _variables(dataset: xr.Dataset, values: Callable[[xr.DataArray], str]) -> It
         sizes = ", ".join(f"{dimension}: {size}" for dimension, size in variable.sizes.items())
         star, told = ("*", values(variable)) if name in dataset.coords else (" ", "")
         yield f"  {star} {name} ({sizes}) {variable.dtype} {told}".rstrip()
-
-
-def _no_values(_coordinate: xr.DataArray) -> str:
-    return ""
 
 
 def _values(coordinate: xr.DataArray) -> str:

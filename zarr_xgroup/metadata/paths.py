@@ -39,7 +39,7 @@ def normalize_path(path: str | None, *, is_served: bool = True) -> str:
     return normalized
 
 
-def is_node_path(path: str, *, is_served: bool = True) -> bool:
+def is_node_path(path: str, *, is_served: bool = True, splits_at_backslash: bool = False) -> bool:
     """Tell whether a path can be that of a node: each of its segments is the name of one.
 
     Parameters
@@ -48,7 +48,11 @@ def is_node_path(path: str, *, is_served: bool = True) -> bool:
         The path.
     is_served : bool
         Whether a server may be asked for it, or else it is taken as it is.
+    splits_at_backslash : bool
+        Whether the chunks of a node with a backslash in its name would be looked for elsewhere.
     """
+    if splits_at_backslash and "\\" in path:
+        return False
     is_name = is_node_name if is_served else is_plain_name
     return not path or all(map(is_name, path.split("/")))
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import cached_property
+from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property, partial
 from reprlib import Repr
 
 from zarr.abc.store import Store
@@ -39,25 +39,9 @@ def snapshot_of(
     store: Store, name: str, zarr_format: ZarrFormat, *, is_foreign: bool = False
 ) -> Snapshot:
     """Return an empty snapshot of a store."""
-    return Snapshot(
-        name,
-        zarr_format,
-        is_foreign=is_foreign,
-        can_have=_rule_of_paths(is_served(store), splits_at_backslash(store)),
-    )
-
-
-def _rule_of_paths(served: bool, splits: bool) -> Callable[[str], bool]:
-    """Return the function that tells whether a path can be that of a node in this kind of store.
-
-    Not where a server, if one is asked for it, may take it for another, nor where zarr splits it at a
-    backslash, so that chunks would be looked for elsewhere.
-    """
-
-    def can_have(path: str) -> bool:
-        return not (splits and "\\" in path) and is_node_path(path, is_served=served)
-
-    return can_have
+    splits = splits_at_backslash(store)
+    can_have = partial(is_node_path, is_served=is_served(store), splits_at_backslash=splits)
+    return Snapshot(name, zarr_format, is_foreign=is_foreign, can_have=can_have)
 
 
 class OpenStore:
