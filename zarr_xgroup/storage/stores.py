@@ -138,15 +138,18 @@ class OpenStore:
         for path, found in zip(paths, await self._found(paths), strict=True):
             self.snapshot.learn_staleness(path, is_there=format_of(found) is not None)
 
-    async def read_members(self, groups: Iterable[str], *, is_tree: bool = False) -> None:
+    async def read_members(
+        self, groups: Iterable[str], *, is_tree: bool = False, with_parents: bool = True
+    ) -> None:
         """Read the documents of what is in groups, and in a tree list the groups among that.
 
-        Those of the groups that these are in are read along.
+        Those of the groups that these are in are read along, unless they are known.
         """
         groups = list(dict.fromkeys(groups))
         listings = await self._listed([it for it in groups if not self.snapshot.is_listed(it)])
         children = [path for group, names in listings.items() for path in self._in(group, names)]
-        parents = dict.fromkeys(parent for path in groups for parent in ancestor_paths(path))
+        above = groups if with_parents else []
+        parents = dict.fromkeys(parent for path in above for parent in ancestor_paths(path))
         await self.read_documents([*children, *parents], children if is_tree else ())
         for path, names in listings.items():
             self._learn_listing(path, names)
@@ -156,7 +159,8 @@ class OpenStore:
         level = list(groups)
         while level:
             level = [join_path(path, name) for path in level for name in self.snapshot.groups(path)]
-            await self.read_members(level, is_tree=True)
+            # The groups that these are in are known: in groups within groups they are many.
+            await self.read_members(level, is_tree=True, with_parents=False)
 
     async def _listed(self, groups: list[str]) -> dict[str, set[str] | XGroupStoreError]:
         """Return the listings of groups, and drop those that were kept."""
