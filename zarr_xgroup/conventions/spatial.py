@@ -148,6 +148,9 @@ def _declared_dims(array: ArrayView) -> tuple[str, str]:
         raise _missing(array)
     names = DIMENSIONS.value(declared)
     dims = _dims_of(array, names)
+    if dims is not None and set(names) <= {*array.dims, *array.names}:
+        return dims
+    # The array's document is asked for only here: by that an answer is for no other array.
     text = _("{value} are not both dimensions of the array, which has {dims}").format(
         value=shown(declared.value), dims=shown(_named(array))
     )
