@@ -635,6 +635,8 @@ class Attribute:
         How bad it is if it is none such.
     on : {"array", "group"} or None
         Of which nodes it is an attribute, None for both.
+    misplaced : Rule or None
+        What it breaks on others; None where that is not told.
     marks : tuple of str
         Members of which any one makes a value that nobody declares one of the convention.
     unless : tuple of str
@@ -649,6 +651,7 @@ class Attribute:
     example: str
     severity: Severity = "error"
     on: Literal["array", "group"] | None = None
+    misplaced: Rule | None = None
     marks: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()
     is_needed: bool = True

@@ -50,7 +50,9 @@ DERIVED = Rule("multiscales/derived-from", DOCUMENT, "Layout object: derived_fro
 TRANSFORM = Rule("multiscales/transform", DOCUMENT, "Transform object")
 RESAMPLING = Rule("multiscales/resampling-method", DOCUMENT, "Field details")
 
-RULES = (LAYOUT, ASSET, DERIVED, TRANSFORM, RESAMPLING)
+OF_GROUP = Rule("multiscales/of-groups", DOCUMENT, "Applicability")
+
+RULES = (OF_GROUP, LAYOUT, ASSET, DERIVED, TRANSFORM, RESAMPLING)
 
 #: The member by which the draft of the GeoZarr standard says the levels of a pyramid.
 TILES = "tile_matrix_set"
@@ -338,6 +340,7 @@ ATTRIBUTE = Attribute(
     LAYOUT,
     '"multiscales": {"layout": [{"asset": "0"}, {"asset": "1"}]}',
     on="group",
+    misplaced=OF_GROUP,
     marks=("layout",),
 )
 

@@ -38,7 +38,9 @@ UNIT = Rule(
     "uom/unit", "The Unified Code for Units of Measure (UCUM)", "Full and limited conformance"
 )
 
-RULES = (UOM, UCUM, UNIT)
+OF_ARRAY = Rule("uom/of-arrays", DOCUMENT, "Applicability")
+
+RULES = (UOM, UCUM, UNIT, OF_ARRAY)
 
 #: What units are called elsewhere, by their codes in UCUM.
 _CALLED = {
@@ -174,7 +176,13 @@ class UnitOfMeasure(Kind):
 
 #: The attribute of an array.
 ATTRIBUTE = Attribute(
-    "uom", UnitOfMeasure(), UOM, '"uom": {"ucum": {"unit": "m"}}', marks=("ucum",)
+    "uom",
+    UnitOfMeasure(),
+    UOM,
+    '"uom": {"ucum": {"unit": "m"}}',
+    on="array",
+    misplaced=OF_ARRAY,
+    marks=("ucum",),
 )
 
 

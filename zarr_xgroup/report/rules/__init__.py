@@ -18,7 +18,6 @@ from zarr_xgroup.report.rules import (
     cs,
     declarations,
     described,
-    geolocation,
     multiscales,
     opening,
     proj,
@@ -26,7 +25,6 @@ from zarr_xgroup.report.rules import (
     references,
     spatial,
     times,
-    uom,
 )
 from zarr_xgroup.report.rules.subject import Checked, Subject, mistake
 
@@ -50,14 +48,12 @@ _OF_NODES = (
     spatial,
     multiscales,
     proj,
-    geolocation,
-    uom,
     ref,
     times,
 )
 
-#: How the attributes begin that these look at, besides declarations and references.
-_READ = ("cs", "crs", "spatial:", "proj:", "geolocation", "uom", "multiscales", "units", "calendar")
+#: Attributes that these look at, besides described ones, declarations and references.
+_TIMES = ("units", "calendar")
 
 #: All rules that are built in.
 RULES: tuple[Rule, ...] = tuple(
@@ -91,9 +87,10 @@ def _of_alike(array: Subject) -> Iterator[Finding]:
 
 def _significant(array: Subject) -> Iterator[tuple[str, bytes]]:
     """Yield the attributes of an array that rules look at, as text."""
+    read = (*_TIMES, *array.store.described)
     for key in array.attributes:
         text = array.attributes.text(key) or b""
-        is_read = key.startswith(_READ) or "convention" in key.lower()
+        is_read = key.startswith(read) or "convention" in key.lower()
         if is_read or b'"node"' in text or b"\\u" in text:
             yield key, text
 

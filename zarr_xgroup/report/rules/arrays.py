@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.spatial import SpatialHandler
@@ -52,10 +52,15 @@ def _goes_by_names(subject: Subject) -> bool:
 
 def _likely_names(subject: Subject) -> list[str]:
     """Return the names that another array of the group and shape has, else those of the grid."""
-    group, shape = subject.group, list(subject.document["shape"])
-    for other in group.arrays() if group is not None else ():
-        if list(other.document["shape"]) == shape and None not in other.dims:
-            return [str(name) for name in other.dims]
+    shape = list(subject.document["shape"])
+    others = subject.group.arrays() if subject.group is not None else ()
+    alike = (it.dims for it in others if list(it.document["shape"]) == shape)
+    named = next((dims for dims in alike if None not in dims), None)
+    return _names_of_grid(subject) if named is None else [str(name) for name in named]
+
+
+def _names_of_grid(subject: Subject) -> list[str]:
+    """Return the names of an array's dimensions, the last two as a grid's are declared."""
     declared = subject.places.get(DIMENSIONS.key)
     grid = list((declared and DIMENSIONS.read(declared)[0]) or ())
     names = [name or f"dim_{axis}" for axis, name in enumerate(subject.dims)]
@@ -74,14 +79,22 @@ def _sizes(group: Subject) -> Iterator[Finding]:
             first, _path = sizes.setdefault(name, (size, str(array.node)))
             if size != first:
                 others[name, size].append(array)
+    wrong = _of_conventions(others)
+    for array in arrays:
+        if array.node in wrong:
+            yield _other_sizes(array, wrong[array.node], sizes)
+
+
+def _of_conventions(
+    others: Mapping[tuple[str, int], Sequence[Subject]],
+) -> Mapping[Node, list[str]]:
+    """Return which dimensions of arrays count as wrong: those that any array needs by a convention."""
     wrong: defaultdict[Node, list[str]] = defaultdict(list)
     for (name, _size), found in others.items():
         if not name.startswith("/") and any(map(_follows_something, found)):
             for array in found:
                 wrong[array.node].append(name)
-    for array in arrays:
-        if array.node in wrong:
-            yield _other_sizes(array, wrong[array.node], sizes)
+    return wrong
 
 
 def _follows_something(array: Subject) -> bool:

@@ -41,20 +41,28 @@ def check(consolidated: Snapshot, own: Snapshot, group: str) -> Iterator[Finding
     )
     nodes = [*nodes_below(consolidated, group), *nodes_below(own, group)]
     for path in dict.fromkeys([group, *nodes]):
-        theirs, written = consolidated.document(path), own.document(path)
         if path == at or path in own.problems:
             continue
         place = Fragment(Node(0, path), (), None)
+        theirs, written = consolidated.document(path), own.document(path)
         if theirs is None and path not in consolidated.problems:
             text = _("the node is not in the consolidated metadata: an open does not find it")
             yield mistake(COMPLETE, place, text, remedy)
-        elif written is None and theirs is not None and (theirs.is_array or theirs.attributes):
-            text = _("the node is in the consolidated metadata, but not in the store")
-            yield mistake(THERE, place, text, remedy)
-        elif theirs is not None and written is not None:
-            for keys in _differences(theirs, written):
-                text = _("the consolidated metadata say something else")
-                yield mistake(SAME, Fragment(place.node, keys, None), text, remedy)
+        elif theirs is not None:
+            yield from _compared(place, theirs, written, remedy)
+
+
+def _compared(
+    place: Fragment, theirs: Document, written: Document | None, remedy: str
+) -> Iterator[Finding]:
+    """Yield that the document of a node is not there, or in which members it is another one."""
+    if written is not None:
+        for keys in _differences(theirs, written):
+            text = _("the consolidated metadata say something else")
+            yield mistake(SAME, Fragment(place.node, keys, None), text, remedy)
+    elif theirs.is_array or theirs.attributes:
+        text = _("the node is in the consolidated metadata, but not in the store")
+        yield mistake(THERE, place, text, remedy)
 
 
 def _differences(theirs: Document, written: Document) -> Iterator[tuple[str, ...]]:

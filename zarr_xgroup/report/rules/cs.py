@@ -14,13 +14,13 @@ from zarr_xgroup.conventions.cs_model import (
     Cs,
     System,
 )
+from zarr_xgroup.conventions.geolocation_model import ATTRIBUTE as GEOLOCATION
 from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node, Part
-from zarr_xgroup.report.rules import geolocation
 from zarr_xgroup.report.rules.declarations import is_meant
-from zarr_xgroup.report.rules.subject import Severity, Subject, mistake, mistakes_at
+from zarr_xgroup.report.rules.subject import Severity, Subject, follow, mistake, mistakes_at
 
 EVERY = Rule("cs/axis-for-every-dimension", DOCUMENT, "axes")
 LENGTH = Rule("cs/number-of-values", DOCUMENT, "values: explicit")
@@ -67,7 +67,7 @@ def _cs(subject: Subject, cs: Fragment) -> Iterator[Finding]:
 def _system(system: System, node: Node) -> Iterator[Finding]:
     """Yield what goes beyond the form of a CRS."""
     if system.geolocation is not None:
-        yield from geolocation.of_object(system.geolocation.at(node))
+        yield from mistakes_at(node, GEOLOCATION.all_wrong(system.geolocation.at(node)))
 
 
 # What goes with the array.
@@ -77,7 +77,7 @@ def _dimensions(subject: Subject, crs: Fragment) -> Iterator[Finding]:
     """Yield dimensions without an axis, and axes with another number of values."""
     found: dict[str, tuple[Node, Axis | Part]] = {}
     for item in crs.items():
-        system = subject.follow(item)
+        system = follow(subject, item)
         if system is None:
             return  # what it would have is not known; that it leads nowhere is told elsewhere
         if isinstance(system.value, OBJECT):

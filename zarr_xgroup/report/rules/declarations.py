@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.cs import CsHandler
-from zarr_xgroup.conventions.declaring import declarations, matches
+from zarr_xgroup.conventions.declaring import declarations, is_declared, matches
 from zarr_xgroup.conventions.layout import Multiscales
 from zarr_xgroup.conventions.proj import ProjHandler
 from zarr_xgroup.conventions.registry import declarable
@@ -218,9 +218,7 @@ def _undeclared(subject: Subject) -> Iterator[Finding]:
     for convention in declarable():
         here = (it for it in convention.described if it.on in (None, kind))
         keys = [it.key for it in here if it.is_unmistakable(subject.attributes)]
-        if not keys or _is_covered(subject, convention):
-            continue
-        if _is_meant_by_an_item(subject, convention):
+        if not keys or _is_told_elsewhere(subject, convention):
             continue
         text = _("attributes of the convention {name!r}, which is not declared: {keys}").format(
             name=convention.name, keys=", ".join(keys)
@@ -230,12 +228,17 @@ def _undeclared(subject: Subject) -> Iterator[Finding]:
         yield mistake(DECLARED, place, text, _add(convention), severity, key=keys[0])
 
 
+def _is_told_elsewhere(subject: Subject, convention: type[ConventionHandler]) -> bool:
+    """Tell whether a convention is declared for a node, or an item of it was meant to."""
+    return _is_covered(subject, convention) or _is_meant_by_an_item(subject, convention)
+
+
 def _is_covered(subject: Subject, convention: type[ConventionHandler]) -> bool:
     """Tell whether a node declares a convention, or its group, or for prefixed attributes any above."""
     if _prefix(convention):
         return subject.is_declared(convention)
     around = [subject] if subject.group is None else [subject, subject.group]
-    return any(it.declares(convention) for it in around)
+    return any(is_declared(convention, it.attributes) for it in around)
 
 
 def _unused(subject: Subject) -> Iterator[Finding]:
@@ -280,14 +283,16 @@ def _uses(subject: Subject, convention: type[ConventionHandler]) -> bool:
     attributes, prefix = subject.attributes, _prefix(convention)
     if any(it.key in attributes for it in convention.described):
         return True
-    if prefix and any(key.startswith(prefix) for key in attributes):
-        return True
-    marks = (
-        [f'"{prefix}'] if prefix else [f'"{it}"' for x in convention.described for it in x.marks]
-    )
-    keys = [key for key in attributes if key != CONVENTIONS_KEY] if prefix else _OF_CS
-    texts = [attributes.text(key) or b"" for key in keys]
-    return any(mark.encode() in text for mark in marks for text in texts)
+    if not prefix:
+        marks = [mark for it in convention.described for mark in it.marks]
+        return any(
+            f'"{mark}"'.encode() in (attributes.text(key) or b"")
+            for mark in marks
+            for key in _OF_CS
+        )
+    start = f'"{prefix}'.encode()
+    keys = [key for key in attributes if key != CONVENTIONS_KEY]
+    return any(key.startswith(prefix) or start in (attributes.text(key) or b"") for key in keys)
 
 
 #: In what conventions without a prefix may be written, too.

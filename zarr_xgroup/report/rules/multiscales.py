@@ -14,20 +14,15 @@ from zarr_xgroup.metadata.paths import join_path
 from zarr_xgroup.report.rules.declarations import is_meant
 from zarr_xgroup.report.rules.subject import Subject, mistake, shown, write
 
-OF_GROUP = Rule("multiscales/of-groups", DOCUMENT, "Applicability")
 THERE = Rule("multiscales/asset-is-there", DOCUMENT, "Layout object: asset")
 
-RULES = (*layout.RULES, OF_GROUP, THERE)
+RULES = (*layout.RULES, THERE)
 
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Yield what is wrong with the attribute ``multiscales`` of a node."""
     written = subject.attribute(ATTRIBUTE.key)
-    if written is None or not is_meant(subject, Multiscales):
-        return
-    if subject.is_array:
-        text = _("is an attribute of an array: the convention is about groups")
-        yield mistake(OF_GROUP, written, text, _("write it on the group of the levels"), "warning")
+    if written is None or subject.is_array or not is_meant(subject, Multiscales):
         return
     found, _wrong = ATTRIBUTE.read(written)
     if isinstance(found, Layout):

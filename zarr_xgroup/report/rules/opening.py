@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
+from zarr_xgroup.conventions.registry import declared_principal
 from zarr_xgroup.errors import XGroupReferenceError, XGroupStoreError
 from zarr_xgroup.findings import OPEN_RULES, Finding, Kind, Place
 from zarr_xgroup.i18n import _
@@ -102,7 +103,7 @@ def _is_forgotten(finding: Finding, checked: Checked) -> bool:
     if array is None or group is None or not finding.bare:
         return False
     is_grid = array.is_array and len(array.dims) > 1
-    return is_grid and group.has_principal_arrays
+    return is_grid and any(declared_principal(it.attributes) for it in group.arrays())
 
 
 def _mistake(finding: Finding) -> Finding:

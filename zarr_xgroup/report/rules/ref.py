@@ -33,22 +33,26 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _form(reference: Fragment) -> Iterator[Finding]:
     if "node" not in reference.value and isinstance(reference.value.get("ref"), OBJECT):
         reference = Fragment(reference.node, (*reference.keys, "ref"), reference.value["ref"])
-    value = reference.value
     for key in ("uri", "attribute"):
-        if value.get(key) is not None and not isinstance(value[key], str):
+        value = reference.get(key)
+        if value is not None and not isinstance(value.value, str):
             remedy = _("write a string, or leave it out")
-            yield mistake(FORM, reference, got(_("a string"), value[key]), remedy, key=key)
+            yield mistake(FORM, value, got(_("a string"), value.value), remedy)
             return
-    pointer = value.get("attribute") or ""
+    try:
+        Reference.parse(reference)
+    except XGroupError as error:
+        yield _unusable(reference, error.reason)
+
+
+def _unusable(reference: Fragment, reason: str) -> Finding:
+    """Return what is wrong with the pointer, else with the path of a reference."""
+    pointer = reference.value.get("attribute") or ""
     try:
         check_pointer(pointer)
     except XGroupError as error:
         right = re.sub("~(?![01])", "~0", pointer)
         remedy = write("attribute", right if right.startswith("/") else f"/{right}")
-        yield mistake(FORM, reference, error.reason, remedy, key="attribute")
-        return
-    try:
-        Reference.parse(reference)
-    except XGroupError as error:
-        node = "/".join(it for it in value["node"].split("/") if it)
-        yield mistake(FORM, reference, error.reason, write("node", node or "/"), key="node")
+        return mistake(FORM, reference, error.reason, remedy, key="attribute")
+    node = "/".join(it for it in reference.value["node"].split("/") if it)
+    return mistake(FORM, reference, reason, write("node", node or "/"), key="node")

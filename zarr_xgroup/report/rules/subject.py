@@ -15,7 +15,7 @@ from zarr_xgroup.conventions.declaring import is_declared
 from zarr_xgroup.conventions.descriptions import got, shown, write
 from zarr_xgroup.conventions.layout import ATTRIBUTE as LAYOUT
 from zarr_xgroup.conventions.layout import Layout, Level, Places, level_in
-from zarr_xgroup.conventions.registry import declared_principal
+from zarr_xgroup.conventions.registry import declarable
 from zarr_xgroup.errors import Severity, XGroupError
 from zarr_xgroup.findings import Finding, mistake
 from zarr_xgroup.metadata.dimensions import declared_dimensions
@@ -79,6 +79,12 @@ class Checked:
         for subject in self.subjects():
             found[subject.node.name].append(str(subject.node))
         return found
+
+    @cached_property
+    def described(self) -> tuple[str, ...]:
+        """How the attributes of conventions begin that are described."""
+        found = (it for convention in declarable() for it in convention.described)
+        return tuple(it.prefix or it.key for it in found)
 
     @cached_property
     def declares_something(self) -> bool:
@@ -165,11 +171,6 @@ class Subject:
         for name, document in self.store.snapshot.arrays(self.node.path).items():
             yield Subject(self.store, self.node.child(name), document)
 
-    @cached_property
-    def has_principal_arrays(self) -> bool:
-        """Whether an array directly in a group declares a principal convention."""
-        return any(declared_principal(it.attributes) for it in self.arrays())
-
     def below(self) -> Iterator[Subject]:
         """Yield all nodes below a group."""
         for path in self.store.snapshot.subtree(self.node.path):
@@ -190,31 +191,28 @@ class Subject:
         named = zip(self.dims, self.document["shape"], strict=True)
         return {name: size for name, size in named if name is not None}
 
-    def declares(self, convention: type[ConventionHandler]) -> bool:
-        """Tell whether the node itself declares a convention."""
-        return is_declared(convention, self.attributes)
-
     def is_declared(self, convention: type[ConventionHandler]) -> bool:
         """Tell whether the node or a group that it is in declares a convention."""
         known = self.store.declared
         passed = []
-        is_declared = False
+        is_it = False
         for it in chain((self,), self.ancestors()):
             key = convention, it.node
-            is_declared = known[key] if key in known else it.declares(convention)
-            if is_declared or key in known:
+            is_it = known[key] if key in known else is_declared(convention, it.attributes)
+            if is_it or key in known:
                 break
             passed.append(key)
-        known.update(dict.fromkeys(passed, is_declared))
-        return is_declared
+        known.update(dict.fromkeys(passed, is_it))
+        return is_it
 
-    def follow(self, fragment: Fragment) -> Fragment | None:
-        """Return a value, or what it leads to if it is a reference; None where that is nowhere."""
-        try:
-            lookup = Lookup(self.store.snapshots)
-            return Resolver(lookup, self.node, lambda _text, _place: None).fragment(fragment)
-        except (XGroupError, LackingError):
-            return None
+
+def follow(subject: Subject, fragment: Fragment) -> Fragment | None:
+    """Return a value, or what it leads to if it is a reference; None where that is nowhere."""
+    try:
+        lookup = Lookup(subject.store.snapshots)
+        return Resolver(lookup, subject.node, lambda _text, _place: None).fragment(fragment)
+    except (XGroupError, LackingError):
+        return None
 
 
 def mistakes_at(node: Node, wrong: Iterable[Finding]) -> Iterator[Finding]:

@@ -180,12 +180,15 @@ def test_a_third_party_describes_its_attributes_once(monkeypatch: pytest.MonkeyP
     properties = zarr_xgroup.schema("Stripes")["$defs"]["Stripes"]["properties"]
     assert properties == {"colour": {"type": "string", "enum": ["red", "blue"]}}
     attributes = {"zarr_conventions": [{"name": "stripes"}], "stripes": {"color": "red"}}
-    store: Any = memory_store(build(Group({"a": stored([1, 2, 3], "x", **attributes)})))
-    (told,) = [it for it in zarr_xgroup.check(store).mistakes if it.rule is STRIPES]
+    other = {**attributes, "stripes": {"colour": 5}}
+    arrays = {"a": stored([1, 2, 3], "x", **attributes), "b": stored([1, 2, 3], "x", **other)}
+    store: Any = memory_store(build(Group(arrays)))
+    told, second = [it for it in zarr_xgroup.check(store).mistakes if it.rule is STRIPES]
+    assert str(second.place) == "/b#/attributes/stripes/colour"
     assert str(told.place) == "/a#/attributes/stripes/color"
     assert told.remedy == 'call it "colour"'
     with pytest.warns(XGroupResolutionWarning, match="was 'colour' meant") as warned:
-        xr.open_dataset(store, engine="xgroup")
+        xr.open_dataset(store, engine="xgroup", drop_variables="b")
     (warning,) = warned
     error: Any = warning.message
     assert error.error.rule is STRIPES

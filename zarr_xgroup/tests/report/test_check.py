@@ -444,7 +444,7 @@ CASES: list[BrokenRule] = [
         "multiscales/of-groups",
         "/grid/band#/attributes/multiscales",
         {"layout": [{"asset": "a"}]},
-        "group of the levels",
+        "on the group",
     ),
     at_fault("multiscales/layout", LAYOUT, [], '"layout": [{"asset"'),
     at_fault("multiscales/asset", f"{LAYOUT}/0/asset", "/fine", 'write "asset": "fine"'),
