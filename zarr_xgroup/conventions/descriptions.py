@@ -602,19 +602,25 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
             "description": (cls.__doc__ or "").partition("\n")[0],
             "properties": {it.key: it.kind.schema(definitions) for it in fields},
         }
-        needed = [it.key for it in fields if it.member.required and not it.member.unless]
+        return found | cls._required_in_schema()
+
+    @classmethod
+    def _required_in_schema(cls) -> Schema:
+        """Return what the JSON Schema says of the members that have to be there."""
+        required = [it for it in fields_of(cls).values() if it.member.required]
+        needed = [it.key for it in required if not it.member.unless]
         choices = [
-            {"anyOf": [{"required": [key]} for key in (it.key, *it.member.unless)]}
-            for it in fields
-            if it.member.required and it.member.unless
+            _choice("anyOf", (it.key, *it.member.unless)) for it in required if it.member.unless
         ]
         if cls.exactly_one:
-            choices.append({"oneOf": [{"required": [key]} for key in cls.exactly_one]})
-        return (
-            found
-            | ({"required": needed} if needed else {})
-            | ({"allOf": choices} if choices else {})
-        )
+            choices.append(_choice("oneOf", cls.exactly_one))
+        found: Schema = {"required": needed, "allOf": choices}
+        return {key: value for key, value in found.items() if value}
+
+
+def _choice(how: str, keys: Iterable[str]) -> Schema:
+    """Return the JSON Schema of objects that have any, or exactly one, of some members."""
+    return {how: [{"required": [key]} for key in keys]}
 
 
 @dataclass(frozen=True, eq=False)

@@ -77,9 +77,9 @@ def _is_located(array: ArrayView, geolocation: Fragment) -> bool:
     """
     found, _wrong = array.parsed(ATTRIBUTE.read, geolocation)
     references = found.references if isinstance(found, Geolocation) else ()
-    nodes = [array.quietly(_referred, array, it.at(geolocation.node)) for it in references]
-    located = [node for node in nodes if node is not None]
-    if any(node == array.node for node in located):
+    nodes = (array.quietly(_referred, array, it.at(geolocation.node)) for it in references)
+    located = list(filter(None, nodes))
+    if array.node in located:
         return False
     if not located or any(_has_dims(array, array.sizes, node) for node in located):
         return True

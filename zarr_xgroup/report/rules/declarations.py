@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from operator import methodcaller
 from typing import Any, ClassVar
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
@@ -283,16 +284,17 @@ def _uses(subject: Subject, convention: type[ConventionHandler]) -> bool:
     attributes, prefix = subject.attributes, _prefix(convention)
     if any(it.key in attributes for it in convention.described):
         return True
-    if not prefix:
-        marks = [mark for it in convention.described for mark in it.marks]
-        return any(
-            f'"{mark}"'.encode() in (attributes.text(key) or b"")
-            for mark in marks
-            for key in _OF_CS
-        )
-    start = f'"{prefix}'.encode()
-    keys = [key for key in attributes if key != CONVENTIONS_KEY]
-    return any(key.startswith(prefix) or start in (attributes.text(key) or b"") for key in keys)
+    if prefix:
+        keys = [key for key in attributes if key != CONVENTIONS_KEY]
+        return any(map(methodcaller("startswith", prefix), keys)) or _quotes(subject, keys, prefix)
+    marks = [f'{mark}"' for it in convention.described for mark in it.marks]
+    return any(_quotes(subject, _OF_CS, mark) for mark in marks)
+
+
+def _quotes(subject: Subject, keys: Iterable[str], start: str) -> bool:
+    """Tell whether a string of some attributes, or a key in them, begins so."""
+    texts = (subject.attributes.text(key) or b"" for key in keys)
+    return any(f'"{start}'.encode() in text for text in texts)
 
 
 #: In what conventions without a prefix may be written, too.
