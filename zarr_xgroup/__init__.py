@@ -43,11 +43,11 @@ from zarr_xgroup.errors import (
     XGroupStoreNotFoundError,
     XGroupWarning,
 )
-from zarr_xgroup.findings import Finding, Kind, Place
 
 if TYPE_CHECKING:
     from zarr_xgroup.conventions import ConventionHandler, register, schema
     from zarr_xgroup.datasets.attributes import drop_conventions
+    from zarr_xgroup.findings import Finding, Kind, Place
     from zarr_xgroup.report.checking import Verdict, check
     from zarr_xgroup.report.explaining import explain
     from zarr_xgroup.report.explanation import Explanation
@@ -91,6 +91,9 @@ __all__ = [
 _LATER = {
     "ConventionHandler": "zarr_xgroup.conventions",
     "drop_conventions": "zarr_xgroup.datasets.attributes",
+    "Finding": "zarr_xgroup.findings",
+    "Kind": "zarr_xgroup.findings",
+    "Place": "zarr_xgroup.findings",
     "register": "zarr_xgroup.conventions",
     "schema": "zarr_xgroup.conventions",
     "Verdict": "zarr_xgroup.report.checking",
