@@ -10,6 +10,7 @@ dimension of the name.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -33,6 +34,8 @@ from zarr_xgroup.metadata.snapshots import Needs, Snapshot
 
 __all__ = ["CfHandler"]
 
+_VERSION = re.compile(r"cf-1\.\d+")
+
 
 class CfHandler(ConventionHandler):
     """Attaches what CF attributes refer to in other groups, and coordinates of dimensions there."""
@@ -41,7 +44,7 @@ class CfHandler(ConventionHandler):
     name = "cf"
     uuid: ClassVar[str | None] = "77c308c7-4db2-4774-8b2d-aa37e9997db6"
     repositories = ("zarr-conventions/CF",)
-    named_by_root = r"cf-1\.\d+"
+    named_by_root = _VERSION
     follows_names = True
     implies = ("proj",)
 

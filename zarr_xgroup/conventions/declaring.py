@@ -35,7 +35,7 @@ class Convention:
         The convention's identifier.
     repositories : tuple of str
         ``owner/repository`` of the places that its `schema_url` and `spec_url` point to.
-    named_by_root : str or None
+    named_by_root : re.Pattern or None
         What it is called in ``conventions`` of a store's root (NZ-1.0), as a regular expression.
     is_declarable : bool
         Whether stores can declare it; else it is only assumed (``assume_conventions``).
@@ -44,7 +44,7 @@ class Convention:
     name: ClassVar[str]
     uuid: ClassVar[str | None] = None
     repositories: ClassVar[tuple[str, ...]] = ()
-    named_by_root: ClassVar[str | None] = None
+    named_by_root: ClassVar[re.Pattern[str] | None] = None
     is_declarable: ClassVar[bool] = True
 
 
@@ -100,7 +100,7 @@ def is_declared_of_store(convention: type[Convention], attributes: Mapping[str, 
         return False
     texts = [text for key in _NAMING if isinstance(text := attributes.get(key), str)]
     names = re.split(r"[\s,]+", " ".join(texts).lower())  # CF allows commas, NZ-1.0 spaces
-    return _NZ in names and any(re.fullmatch(convention.named_by_root, name) for name in names)
+    return _NZ in names and any(map(convention.named_by_root.fullmatch, names))
 
 
 def is_declared_by_array(convention: type[Convention], array: ArrayView) -> bool:
