@@ -525,11 +525,15 @@ def listed(names: Collection[str], most: int = _NAMED_PATHS, count: int | None =
     """Return the first names, and how many more there are, of `count` if that is given."""
     shown = ", ".join(list(names)[:most])
     more = (len(names) if count is None else count) - min(most, len(names))
-    return shown if more <= 0 else f"{shown} {and_more(more)}"
+    if more <= 0:
+        return shown
+    return ngettext("{names} and {count} more", "{names} and {count} more", more).format(
+        names=shown, count=more
+    )
 
 
 def and_more(count: int) -> str:
-    """Return in words how many more there are than were named."""
+    """Return in words how many more there are than were shown, each in a line of its own."""
     return ngettext("and {count} more", "and {count} more", count).format(count=count)
 
 
