@@ -266,7 +266,8 @@ def _limited_tree(
     lines = list(islice(_tree_lines(console, rows), _LINES_OF_TEXT + 1))
     yield from lines[:_LINES_OF_TEXT]
     if len(lines) > _LINES_OF_TEXT:
-        yield literal(f"{drawing.guides.ellipsis} {_('and more')}", "dim")
+        text = _("and more")
+        yield literal(f"{drawing.guides.ellipsis} {text}", "dim")
 
 
 def _heading(found: Explanation, guides: _Guides) -> Text:
