@@ -373,6 +373,15 @@ def test_ref_leaves_other_conventions_alone(key: str) -> None:
             XGroupStoreError,
             "'no store' is not an absolute URI of a store",
         ),
+        *(
+            (
+                CsHandler,
+                cs_of({"axes": x_of({"values": values, "boundaries": {"regular": [0, 100]}})}),
+                XGroupMetadataError,
+                "boundaries/regular gives boundaries beyond 64 bits",
+            )
+            for values in ({"regular": [2**63 - 10, 1]}, {"explicit": [0, 2**63 - 10, -1]})
+        ),
         (
             GeolocationHandler,
             declaring("geolocation", geolocation={"planar": {"x": "lon", "y": {"node": "b"}}}),
