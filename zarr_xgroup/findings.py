@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TypeVar
 
@@ -140,7 +140,7 @@ class Finding:
     lost : str
         What the arrays were opened without, if it was told: else what the place declares.
     error : XGroupError or None
-        The error behind it, which does not count where findings are compared.
+        The error behind it.
     sentence : str
         The text with the place, as warnings have it; "" if that is the text.
     related : tuple of Place
@@ -160,7 +160,7 @@ class Finding:
     kind: Kind | None = None
     arrays: tuple[str, ...] = ()
     lost: str = ""
-    error: XGroupError | None = field(default=None, compare=False)
+    error: XGroupError | None = None
     sentence: str = ""
     related: tuple[Place, ...] = ()
     bare: tuple[str, ...] = ()
