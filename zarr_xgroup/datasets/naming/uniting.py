@@ -329,8 +329,6 @@ class _Uniting:
                     things = self._attached[said] = []
                     for coordinate in said.coordinates:
                         things.append(self._thing(coordinate, array.node))
-                        # Units that are no text keep the array from all that comes after.
-                        hash(self._units_of(things[-1]))
                     claims = tuple(it for it in said.claims if self.own.standing_for(it.coordinate))
                 if said not in self._links:
                     self._links[said] = self._linked(said.links, array.node)
@@ -359,13 +357,6 @@ class _Uniting:
             links = self._linked(coordinate.links, referrer)
             thing = msgspec.structs.replace(thing, links=links)
         return thing
-
-    def _units_of(self, thing: Thing) -> Any:
-        """Return the units of a coordinate, to be compared with those of longitudes."""
-        source, name = thing.coordinate.source, thing.own or self.names.get(thing.key, "")
-        own = self._wanted.attributes_of(self.own.sources[name] if name else source)
-        added = self.own.added.get(name, {}) if name else thing.coordinate.attributes
-        return own["units"] if "units" in own else added.get("units")
 
     def _alone(self, coordinate: Coordinate, referrer: Node) -> tuple[Thing, bool]:
         """Return a thing in whose place nothing stands, and whether it is the group's own."""

@@ -806,3 +806,21 @@ def test_declared_attributes_at_random(odd: Odd, way: str) -> None:
     assert ours["w"].values.tolist() == data.tolist()
     if "x" not in ours.coords and not {"x", "g_x"} & set(ours.variables):
         assert [item for item in told if isinstance(item, XGroupWarning)]
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_units_that_are_no_text_cost_no_other_coordinate(zarr_format: ZarrFormat) -> None:
+    sets = [{"values": {"external": {"node": name}}} for name in ("odd", "even")]
+    nodes = {
+        "odd": Array([1.0, 2.0], ("x",), {"units": {"of": "length"}}),
+        "even": Array([3.0, 4.0], ("x",), {"units": "m"}),
+        "v": by_cs(
+            {
+                "x": {
+                    "coordinates": [{**it, "name": it["values"]["external"]["node"]} for it in sets]
+                }
+            }
+        ),
+    }
+    dataset = opened(xr.open_dataset, memory_store(build(Group(nodes), zarr_format)))
+    assert {"odd", "even"} <= set(dataset["v"].coords)
