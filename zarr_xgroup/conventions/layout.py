@@ -60,7 +60,8 @@ TILES = "tile_matrix_set"
 #: Attributes that a layout's group has for one grid, not for all levels, without their prefix.
 _OF_ONE_GRID = ("transform", "shape")
 
-_PATH = re.compile(r"(?!/)(?!.*\.\.)[^/]+(/[^/]+)*")
+_PATTERN_OF_PATHS = r"(?!/)(?!.*\.\.)[^/]+(/[^/]+)*"
+_PATH = re.compile(_PATTERN_OF_PATHS)
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class _Asset(Kind):
 
     def schema(self, definitions: dict[str, Schema]) -> Schema:
         """Return the JSON Schema."""
-        return {"type": "string", "pattern": f"^{_PATH.pattern}$"}
+        return {"type": "string", "pattern": f"^{_PATTERN_OF_PATHS}$"}
 
 
 def asset_path(asset: str) -> str:

@@ -56,7 +56,8 @@ OF_EPSG = Rule("proj/epsg", DOCUMENT, CODE)
 RULES = (OF_CODE, OF_WKT, OF_PROJJSON, UNDERSTOOD, AGREEING, OBJECT_OF_PROJ, OF_EPSG)
 
 #: An authority and a code.
-_CODE_OF_AUTHORITY = re.compile(r"[^:]+:[^:]+")
+_PATTERN_OF_CODES = r"[^:]+:[^:]+"
+_CODE_OF_AUTHORITY = re.compile(_PATTERN_OF_CODES)
 #: How WKT of the first version begins (OGC 01-009); the second has other keywords (OGC 18-010).
 _WKT1 = re.compile(r"\s*(PROJCS|GEOGCS|GEOCCS|VERT_CS|COMPD_CS|LOCAL_CS)\s*[\[(]", re.IGNORECASE)
 
@@ -172,7 +173,7 @@ _CODE = _System(
     lambda: _("an authority and a code, such as 'EPSG:32633'"),
     _is_code,
     _write_code,
-    {"type": "string", "pattern": f"^{_CODE_OF_AUTHORITY.pattern}$"},
+    {"type": "string", "pattern": f"^{_PATTERN_OF_CODES}$"},
 )
 _EPSG = _System(str, lambda _value: True, _write_code, {"type": "integer"})
 

@@ -17,8 +17,8 @@ from zarr_xgroup import (
     XGroupResolutionWarning,
 )
 from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.asked import Names
 from zarr_xgroup.datasets import align, budget
-from zarr_xgroup.datasets.interpretation import Interpreter
 from zarr_xgroup.datasets.naming.taken import Taken
 from zarr_xgroup.tests.builders import (
     HAS_INDEX_OPTION,
@@ -101,13 +101,13 @@ def nested(depth: int) -> dict[str, Json]:
 def test_groups_in_groups_take_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
     depth = 150
     store = consolidated(nested(depth))
-    texts = counted(monkeypatch, Interpreter, "_texts_of")
+    texts = counted(monkeypatch, Names, "texts_of")
     documents = counted(monkeypatch, ArrayView, "attribute_of")
     groups, told = opened_with_warnings(xr.open_groups, store)
     assert len(groups) == depth + 1
     assert groups["/" + "/".join(["g"] * depth)]["v"].coords["x"].values.tolist() == [1.0, 2.0]
     assert not told
-    assert texts["_texts_of"] < 5 * depth
+    assert texts["texts_of"] < 5 * depth
     assert documents["attribute_of"] < 5 * depth
 
 
