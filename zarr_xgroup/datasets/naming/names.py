@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ class Named:
 
     Attributes
     ----------
-    names : mapping of hashable to str
+    names : mapping of int to str
         The name of each thing, by its key.
     variables : mapping of str to PlannedVariable
         What the variables are read from, and their dimensions.
@@ -32,7 +32,7 @@ class Named:
         What could not be called as it was to be.
     """
 
-    names: Mapping[Hashable, str]
+    names: Mapping[int, str]
     variables: Mapping[str, PlannedVariable]
     attributes: Mapping[str, Mapping[str, Any]]
     findings: tuple[Finding, ...]
@@ -128,7 +128,7 @@ class _Naming:
             name,
             source,
             dims,
-            identity=nameless.key,
+            identity=nameless.identity,
             is_coordinate=True,
             referrer=referrer,
             rival=rival,

@@ -28,8 +28,8 @@ class Thing(msgspec.Struct, frozen=True, eq=False):
 
     Attributes
     ----------
-    key : hashable
-        What it is: equal for all that is the same.
+    key : int
+        A number: equal for all that is the same, -1 for what is never attached itself.
     coordinate : Coordinate
         What is said of it.
     own : str
@@ -44,7 +44,7 @@ class Thing(msgspec.Struct, frozen=True, eq=False):
         What its own CF attributes refer to.
     """
 
-    key: Hashable
+    key: int
     coordinate: Coordinate
     own: str = ""
     is_new: bool = False
@@ -62,8 +62,10 @@ class Nameless(msgspec.Struct, frozen=True, eq=False):
 
     Attributes
     ----------
-    key : hashable
-        What it is.
+    key : int
+        The number of the thing.
+    identity : hashable
+        What it is, to other groups as well.
     coordinate : Coordinate
         What was first said of it.
     referrer : Node
@@ -74,7 +76,8 @@ class Nameless(msgspec.Struct, frozen=True, eq=False):
         The group's own coordinate that stands in its place, "" if none does.
     """
 
-    key: Hashable
+    key: int
+    identity: Hashable
     coordinate: Coordinate
     referrer: Node
     sizes: Mapping[str, int]
@@ -116,8 +119,8 @@ class United:
         What each array has.
     times : tuple of Thing
         The group's own arrays that others of the tree take for times.
-    names : mapping of hashable to str
-        The names of what the group has itself, by what it is.
+    names : mapping of int to str
+        The names of what the group has itself, by its key.
     sources : mapping of str to Stored
         The group's own arrays by name, along the dimensions that they are to have.
     identities : mapping of str to hashable
@@ -132,7 +135,7 @@ class United:
 
     attached: tuple[Attached, ...]
     times: tuple[Thing, ...]
-    names: Mapping[Hashable, str]
+    names: Mapping[int, str]
     sources: Mapping[str, Stored]
     identities: Mapping[str, Hashable]
     coordinates: frozenset[str]
@@ -310,12 +313,12 @@ class _Uniting:
 
     def __init__(self, wanted: Wanted) -> None:
         self._wanted = wanted
-        self._keys: dict[Hashable, Hashable] = {}
+        self._keys: dict[Hashable, int] = {}
         self._attached: dict[Interpretation, list[Thing]] = {}
         self._links: dict[Interpretation, Links] = {}
         self._names: set[str] = set(wanted.own)
         self.own = _Own(wanted)
-        self.names: dict[Hashable, str] = {}
+        self.names: dict[int, str] = {}
         self.nameless: list[Nameless] = []
         self.findings: list[Finding] = []
 
@@ -361,10 +364,9 @@ class _Uniting:
     def _alone(self, coordinate: Coordinate, referrer: Node) -> tuple[Thing, bool]:
         """Return a thing in whose place nothing stands, and whether it is the group's own."""
         identity = self._wanted.identity_of(coordinate)
-        is_new = identity not in self._keys
-        if is_new:
-            self._place(identity, coordinate, referrer)
-        key = self._keys[identity]
+        known = self._keys.get(identity)
+        is_new = known is None
+        key = self._place(identity, coordinate, referrer) if known is None else known
         name = self.names.get(key, "")
         if name and name not in self._wanted.first_class:
             self.own.coordinates.add(name)
@@ -374,25 +376,32 @@ class _Uniting:
         thing = Thing(key, coordinate, is_new=is_new, bounds=bounds, terms=terms)
         return thing, bool(name)
 
-    def _place(self, identity: Hashable, coordinate: Coordinate, referrer: Node) -> None:
+    def _place(self, identity: Hashable, coordinate: Coordinate, referrer: Node) -> int:
         """Find what is new among the group's own arrays, or take down that it needs a name."""
+        key = len(self._keys)
         name = self.own.name_of(coordinate)
         if name:
-            self.names[identity] = name
+            self.names[key] = name
             # A copy is read itself: to other groups it is not what it was copied from.
             own, source = self._wanted.reading.node, coordinate.source
             is_itself = isinstance(source, Stored) and source.node.group == own
             self.own.identities[name] = identity if is_itself else self.own.sources[name]
         else:
-            self._needs_name(identity, coordinate, referrer)
-        self._keys[identity] = identity
-        self._keys.setdefault(coordinate.identity, identity)
+            self._needs_name(key, identity, coordinate, referrer)
+        self._keys[identity] = key
+        self._keys.setdefault(coordinate.identity, key)
+        return key
 
     def _needs_name(
-        self, key: Hashable, coordinate: Coordinate, referrer: Node, beside: str = ""
+        self,
+        key: int,
+        identity: Hashable,
+        coordinate: Coordinate,
+        referrer: Node,
+        beside: str = "",
     ) -> None:
         sizes = self._wanted.maker.sizes(coordinate.source)
-        self.nameless.append(Nameless(key, coordinate, referrer, sizes, beside))
+        self.nameless.append(Nameless(key, identity, coordinate, referrer, sizes, beside))
         self._names.add(coordinate.name)
 
     def _beside(self, own: str, coordinate: Coordinate, referrer: Node) -> tuple[Thing, bool]:
@@ -411,11 +420,12 @@ class _Uniting:
         is_array, identity = isinstance(coordinate.source, Stored), coordinate.identity
         is_new = is_array and identity not in self._keys
         if is_new:
-            self._needs_name(identity, coordinate, referrer, beside=own)
-            self._keys[identity] = identity
-        key = self._keys.get(identity)
+            key = len(self._keys)
+            self._needs_name(key, identity, coordinate, referrer, beside=own)
+            self._keys[identity] = key
+        key = self._keys.get(identity, -1)
         thing = Thing(key, coordinate, own, is_new, bounds, terms)
-        return thing, key is None or key in self.names
+        return thing, key < 0 or key in self.names
 
     def _add(self, name: str, coordinate: Coordinate, bounds: Thing | None) -> None:
         """Take down what is declared of the group's own array."""
