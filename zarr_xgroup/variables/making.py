@@ -46,6 +46,7 @@ class Maker:
         self._zarr_store = zarr_store
         self._fill_value_masks = fill_value_masks
         self._templates: dict[Any, Template | XGroupMetadataError] = {}
+        self._known: dict[tuple[int, str, tuple[str, ...]], Template] = {}
 
     def template(self, node: Node, dims: tuple[str, ...]) -> Template:
         """Return what follows from an array's document, with names for its dimensions.
@@ -55,7 +56,12 @@ class Maker:
         XGroupMetadataError
             If there is no such array, or zarr or xarray cannot use its document.
         """
-        document = self._document(node)
+        key = node.store, node.path, dims
+        if key not in self._known:
+            self._known[key] = self._template(self._document(node), dims)
+        return self._known[key]
+
+    def _template(self, document: Document, dims: tuple[str, ...]) -> Template:
         attributes = document.attributes
         # What is described alike, wherever it is, has one.
         key = document.text_without_attributes(), dims, tuple(attributes), attributes.text(FILL)
