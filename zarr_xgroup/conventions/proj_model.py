@@ -189,7 +189,7 @@ class ProjMembers(Model, frozen=True, kw_only=True):
 
     form: ClassVar[Rule] = OBJECT_OF_PROJ
     required: ClassVar[Rule] = OBJECT_OF_PROJ
-    spelling: ClassVar[Rule] = OBJECT_OF_PROJ
+    spelling: ClassVar[Rule | None] = None  # of these members, which are all that is read
 
     projjson: Annotated[Crs | None, _PROJJSON, Member(key=PROJJSON, rule=OF_PROJJSON)] = None
     wkt2: Annotated[Crs | None, _WKT2, Member(key=WKT, rule=OF_WKT)] = None
@@ -227,7 +227,7 @@ def crs_at(array: ArrayView, place: Fragment, keys: Iterable[str] = CRS_KEYS) ->
 
     What contradicts itself is told; what pyproj does not understand is told and passed over.
     """
-    if not isinstance(place.value, OBJECT) or not any(key in place.value for key in keys):
+    if not isinstance(place.value, OBJECT) or not any(map(place.value.__contains__, keys)):
         return None
     found, wrong = _read(place, keys)
     for it in wrong:
