@@ -35,10 +35,17 @@ class Reach(IntEnum):
 
 
 class Names:
-    """The attributes that conventions asked for in an open; there are never fewer than before."""
+    """The attributes that conventions asked for in an open; there are never fewer than before.
+
+    Attributes
+    ----------
+    add : callable
+        Takes down the name of an attribute that was asked for.
+    """
 
     def __init__(self) -> None:
         self._names: set[str] = set()
+        self.add = self._names.add
         self._prefixes: tuple[str, ...] = ()
         self._with_references = False
         self._are_all = False
@@ -46,10 +53,6 @@ class Names:
     def __len__(self) -> int:
         """Return how much was asked for: another number if it is more than before."""
         return len(self._names) + len(self._prefixes) + 2 * self._with_references + self._are_all
-
-    def add(self, name: str) -> None:
-        """Take down that an attribute was asked for."""
-        self._names.add(name)
 
     def add_prefix(self, prefix: str) -> None:
         """Take down that all attributes whose names begin alike were asked for."""

@@ -7,7 +7,7 @@ Source: Zarr conventions specification, "Convention registration" and "Conventio
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY, ArrayView
@@ -48,8 +48,8 @@ class Convention:
     is_declarable: ClassVar[bool] = True
 
 
-def declarations(attributes: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the items of ``zarr_conventions`` that can be declarations.
+def declarations(attributes: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the items of ``zarr_conventions`` that can be declarations.
 
     They are a list, or the members of an object by their uuid (framework 0.1.0).
     """
@@ -60,8 +60,7 @@ def declarations(attributes: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             for key, item in items.items()
             if isinstance(item, OBJECT) and _UUID.fullmatch(key)
         ]
-    if isinstance(items, list):
-        yield from (item for item in items if isinstance(item, OBJECT))
+    return [item for item in items if isinstance(item, OBJECT)] if isinstance(items, list) else []
 
 
 def matches(convention: type[Convention], declaration: Mapping[str, Any]) -> bool:
@@ -105,7 +104,11 @@ def is_declared_of_store(convention: type[Convention], attributes: Mapping[str, 
 
 def is_declared_by_array(convention: type[Convention], array: ArrayView) -> bool:
     """Tell whether an array itself declares a convention."""
-    return is_declared(convention, array.attributes)
+    return any(matches(convention, item) for item in array.derived(_own_declarations))
+
+
+def _own_declarations(array: ArrayView) -> list[Mapping[str, Any]]:
+    return declarations(array.attributes)
 
 
 def is_declared_by_group(convention: type[Convention], array: ArrayView) -> bool:
@@ -128,13 +131,15 @@ def _is_declared_in_group(convention: type[Convention], array: ArrayView) -> boo
 
     What a group further up declares holds for attributes with the prefix of the convention.
     """
-    if _is_declared_by_root(convention, array):
-        return True
-    group = array.node.group
-    if is_declared_at(convention, array, group):
+    known, key = array.models.of_groups, (convention, array.asked.node.group)
+    if key not in known:
+        known[key] = _is_declared_by_root(convention, array) or is_declared_at(
+            convention, array, array.node.group
+        )
+    if known[key]:
         return True
     return has_prefixed(convention, array.attributes) and _is_declared_above(
-        convention, array, group
+        convention, array, array.node.group
     )
 
 

@@ -194,7 +194,7 @@ def why_not_declared(attributes: Mapping[str, Any]) -> str:
     if items is None:
         return ""
     if isinstance(items, Mapping):
-        items = list(declarations(attributes)) or items
+        items = declarations(attributes) or items
     if not isinstance(items, list):
         return _("{key} is no list of objects such as {example}").format(
             key=CONVENTIONS_KEY, example=_EXAMPLE

@@ -108,7 +108,7 @@ def _spelling_of_key(subject: Subject) -> Iterator[Finding]:
 
 def _items(written: Fragment) -> Iterator[Finding]:
     if isinstance(written.value, OBJECT):
-        if len(list(declarations({CONVENTIONS_KEY: written.value}))) == len(written.value):
+        if len(declarations({CONVENTIONS_KEY: written.value})) == len(written.value):
             return  # framework 0.1.0
     elif isinstance(written.value, list):
         for item in written.items():
