@@ -126,11 +126,15 @@ class ComputedArray(LazyArray):
         its own axis of the result.
         """
         positions = [_positions(*it) for it in zip(key.tuple, self.shape, strict=True)]
+        if len(positions) == 1:  # selects the same either way
+            return self._values(positions).copy()
         is_pointwise = isinstance(key, indexing.VectorizedIndexer)
         together = [is_pointwise and not isinstance(part, slice) for part in key.tuple]
         points, shape, mesh = _mesh(positions, together)
-        values = np.asarray(self.function(*mesh)).astype(self.dtype, copy=False)
-        return np.broadcast_to(values, points + shape).copy()
+        return np.broadcast_to(self._values(mesh), points + shape).copy()
+
+    def _values(self, positions: list[Any]) -> np.ndarray[Any, Any]:
+        return np.asarray(self.function(*positions)).astype(self.dtype, copy=False)
 
 
 def _mesh(
