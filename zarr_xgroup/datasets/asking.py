@@ -158,16 +158,16 @@ def _merged(view: ArrayView, found: Sequence[Interpretation]) -> Interpretation:
     """Return what several conventions say of an array together, the principal one first."""
     if not found and not view.findings:
         return NOTHING
-    findings = [*chain.from_iterable(it.findings for it in found), *view.findings]
+    findings = [*chain.from_iterable([it.findings for it in found]), *view.findings]
     return Interpretation(
-        tuple(chain.from_iterable(it.coordinates for it in found)),
-        _first(it.crs for it in found),
-        _first(it.geotransform for it in found),
-        dict(chain.from_iterable(it.attributes.items() for it in reversed(found))),
+        tuple(chain.from_iterable([it.coordinates for it in found])),
+        _first([it.crs for it in found]),
+        _first([it.geotransform for it in found]),
+        dict(chain.from_iterable([it.attributes.items() for it in reversed(found)])),
         findings=tuple(dict.fromkeys(findings)),
         referred=frozenset(view.referred).union(*(it.referred for it in found)),
-        links=tuple(chain.from_iterable(it.links for it in found)),
-        claims=tuple(chain.from_iterable(it.claims for it in found)),
+        links=tuple(chain.from_iterable([it.links for it in found])),
+        claims=tuple(chain.from_iterable([it.claims for it in found])),
         references=tuple(view.resolver.followed.values()),
     )
 

@@ -92,6 +92,8 @@ class Answers:
         self._numbers: dict[tuple[int, Texts], int] = {}
         self._unused = count()
         self._number_asked = 0
+        self._last: tuple[Subject, int] | None = None
+        self._last_key: Hashable = None
 
     def begin_round(self) -> None:
         """Forget answers that lacked something: it may be known now."""
@@ -113,7 +115,16 @@ class Answers:
             self._answers[self._key(subject), place] = answer
 
     def _key(self, subject: Subject) -> Hashable:
-        """Return what an answer follows from but for what it was compared with."""
+        """Return what an answer follows from but for what it was compared with.
+
+        It is the same before and after an array was asked about, unless more attributes were asked for.
+        """
+        this = subject, len(self._own) + len(self._around)
+        if this != self._last:
+            self._last, self._last_key = this, self._made_key(subject)
+        return self._last_key
+
+    def _made_key(self, subject: Subject) -> Hashable:
         view = subject.view
         return (
             self._own.texts_of(subject.document.attributes),
