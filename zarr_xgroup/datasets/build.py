@@ -135,7 +135,8 @@ class Builder:
 
     def _fetched(self, planned: PlannedVariable) -> Any:
         """Return what was fetched of a variable, or why it could not be; None if it was not."""
-        if planned.stored is None or planned.stored not in self._fetched_arrays:
+        array = planned.stored
+        if array is None or array not in self._fetched_arrays:
             return None
         whole = self._wishes.whole(planned)
-        return None if whole is None else self._values.get((planned.stored, whole))
+        return None if whole is None else self._values.get((array, whole))

@@ -267,11 +267,11 @@ def copy_of(value: Any) -> Any:
         holder, key = pending.pop()
         item = holder[key]
         if isinstance(item, Mapping):
-            holder[key] = dict(item)
-            pending.extend((holder[key], member) for member in holder[key])
+            holder[key] = own = dict(item)
+            pending += [(own, name) for name, it in own.items() if type(it) not in _SCALARS]
         elif isinstance(item, list):
-            holder[key] = list(item)
-            pending.extend((holder[key], index) for index in range(len(item)))
+            holder[key] = items = list(item)
+            pending += [(items, at) for at, it in enumerate(items) if type(it) not in _SCALARS]
     return result[0]
 
 
