@@ -369,10 +369,11 @@ class ArrayView:
         try:
             described = self.describer.template(node, source.along)
         except XGroupMetadataError as error:
+            written = str(place or self._node)
             message = _("{place}: {node} cannot be opened: {reason}").format(
-                place=place or self._node, node=node, reason=error
+                place=written, node=node, reason=error
             )
-            raise XGroupMetadataError(message) from error
+            raise XGroupMetadataError(message, place=written) from error
         if described.fill_value is not None:
             self.findings.append(unusable_fill_value(node, described.fill_value))
         self._tell_of_attributes(node)

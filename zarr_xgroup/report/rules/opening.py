@@ -73,9 +73,12 @@ class _Places:
                 self.roots.add(node)
 
     def have(self, place: Place) -> bool:
-        """Tell whether a place is told, or a part of it, or what it is a part of."""
-        node, pointer = place.node, place.pointer
-        return pointer in self.around[node] or not self.at[node].isdisjoint(_wholes(pointer))
+        """Tell whether a place is told, or what it is a part of."""
+        return not self.at[place.node].isdisjoint(_wholes(place.pointer))
+
+    def have_part_of(self, place: Place) -> bool:
+        """Tell whether a place is told, or a part of it."""
+        return place.pointer in self.around[place.node]
 
 
 def _is_told(finding: Finding, places: _Places) -> bool:
@@ -87,7 +90,10 @@ def _is_told(finding: Finding, places: _Places) -> bool:
     if finding.kind is Kind.NO_PRINCIPAL:
         around = (node, node.rpartition("/")[0] or "/")
         return any(where.startswith("/attributes/") for it in around for where in places.at[it])
-    return any(places.have(it) for it in (finding.place, *finding.related) if it.pointer)
+    # A choice is about the whole, whatever is wrong with a part of it.
+    is_choice = finding.kind is Kind.CHOICE
+    written = [it for it in (finding.place, *finding.related) if it.pointer]
+    return any(places.have(it) or (not is_choice and places.have_part_of(it)) for it in written)
 
 
 def _wholes(pointer: str) -> list[str]:
