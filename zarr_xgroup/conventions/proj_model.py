@@ -165,7 +165,7 @@ _PROJJSON = _System(
 )
 _WKT2 = _System(
     lambda: _("WKT 2"),
-    lambda it: isinstance(it, str) and _WKT1.match(it) is None,
+    lambda it: isinstance(it, str) and bool(it.strip()) and _WKT1.match(it) is None,
     _write_wkt,
     {"type": "string"},
 )

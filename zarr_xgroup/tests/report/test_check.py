@@ -476,6 +476,12 @@ CASES: list[BrokenRule] = [
         '"proj:code": "EPSG:4326"',
     ),
     (
+        "proj/wkt2",
+        f"{GRID}/proj:wkt2",
+        {f"{GRID}/proj:code": GONE, f"{GRID}/proj:wkt2": ""},
+        "to_wkt()",
+    ),
+    (
         "proj/projjson",
         f"{GRID}/proj:projjson",
         {f"{GRID}/proj:code": GONE, f"{GRID}/proj:projjson": "EPSG:4326"},
