@@ -90,10 +90,10 @@ def _is_told(finding: Finding, places: _Places) -> bool:
     if finding.kind is Kind.NO_PRINCIPAL:
         around = (node, node.rpartition("/")[0] or "/")
         return any(where.startswith("/attributes/") for it in around for where in places.at[it])
-    # A choice is about the whole, whatever is wrong with a part of it.
-    is_choice = finding.kind is Kind.CHOICE
     written = [it for it in (finding.place, *finding.related) if it.pointer]
-    return any(places.have(it) or (not is_choice and places.have_part_of(it)) for it in written)
+    if finding.kind is Kind.CHOICE:  # about the whole, whatever is wrong with a part of it
+        return any(map(places.have, written))
+    return any(places.have(it) or places.have_part_of(it) for it in written)
 
 
 def _wholes(pointer: str) -> list[str]:
