@@ -251,6 +251,24 @@ def test_a_box_is_not_divided_where_the_source_is_nowhere() -> None:
     assert "follows that of another level" in told[0]
 
 
+@pytest.mark.parametrize(
+    ("half", "meant"),
+    [
+        (level("half", "full", {"scales": [2, 2]}), "scale"),
+        (level("half", "full", transfrom={"scale": [2, 2]}), "transform"),
+        ({"asset": "half", "derived_form": "full", "transform": {"scale": [2, 2]}}, "derived_from"),
+    ],
+    ids=str,
+)
+def test_a_key_of_a_level_that_is_misspelt_costs_the_level(half: Any, meant: str) -> None:
+    full = level("full", **ON_GROUP)
+    found, told = grid_told(pyramid(arrays(), full, half), "half")
+    assert found is None
+    assert len(told) == 1
+    assert f"was {meant!r} meant?" in told[0]
+    assert grid_told(pyramid(arrays(), full, half), "full")[0] == TENS
+
+
 @pytest.mark.parametrize("own", ["pixel", None])
 @pytest.mark.parametrize("place", SOURCES)
 def test_registration_follows_the_same_way(place: str, own: str | None) -> None:
