@@ -21,7 +21,8 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-PYTHONS = ("3.11", "3.12", "3.13")
+#: The last one has no global lock ("free-threaded").
+PYTHONS = ("3.11", "3.12", "3.13", "3.14", "3.14t")
 VARIED = ("xarray", "zarr")
 
 
@@ -77,13 +78,16 @@ def oldest_supported(package: str) -> str:
     return next(item.version for item in specifiers if item.operator == ">=")
 
 
-def pythons() -> list[str]:
-    """Return a command for each Python that this machine has, on the path or by pyenv."""
-    found = []
+def pythons() -> dict[str, str]:
+    """Return the command of each Python that this machine has, on the path or by pyenv."""
+    found: dict[str, str] = {}
     for version in PYTHONS:
-        kept = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
+        number, is_free = version.removesuffix("t"), version.endswith("t")
+        kept = sorted(Path.home().glob(f".pyenv/versions/{number}.*/bin/python"))
+        kept = [path for path in kept if path.parts[-3].endswith("t") == is_free]
         commands = [f"python{version}", *map(str, kept)]
-        found += [command for command in commands if _runs(command)][:1]
+        if (command := next(filter(_runs, commands), None)) is not None:
+            found[version] = command
     return found
 
 
@@ -95,9 +99,10 @@ def _runs(command: str) -> bool:
 def environments(number: int) -> Iterator[Environment]:
     """Yield all environments, for that many minor series of each package."""
     found = pythons()
-    for python in found:
+    for python in found.values():
         yield Environment(python)
-    newest = found[-1]  # which the last releases may need
+    # Which the last releases may need; not every package is there for one without a lock.
+    newest = [python for version, python in found.items() if not version.endswith("t")][-1]
     for package in VARIED:
         released = releases(package, newest)
         for release in ends_of_series(released, oldest_supported(package), number):

@@ -29,6 +29,7 @@ from zarr_xgroup.backend import ResolvedZarrStore, XGroupBackendEntrypoint
 from zarr_xgroup.errors import (
     Rule,
     XGroupDimensionWarning,
+    XGroupEmptyGroupWarning,
     XGroupError,
     XGroupGroupError,
     XGroupMetadataError,
@@ -49,8 +50,8 @@ if TYPE_CHECKING:
     from zarr_xgroup.datasets.attributes import drop_conventions
     from zarr_xgroup.findings import Finding, Kind, Place
     from zarr_xgroup.report.checking import Verdict, check
-    from zarr_xgroup.report.explaining import explain
-    from zarr_xgroup.report.explanation import Explanation
+    from zarr_xgroup.report.explaining import explain, levels
+    from zarr_xgroup.report.explanation import Explanation, Levels
 
 __version__ = "0.1.0"
 
@@ -59,12 +60,14 @@ __all__ = [
     "Explanation",
     "Finding",
     "Kind",
+    "Levels",
     "Place",
     "ResolvedZarrStore",
     "Rule",
     "Verdict",
     "XGroupBackendEntrypoint",
     "XGroupDimensionWarning",
+    "XGroupEmptyGroupWarning",
     "XGroupError",
     "XGroupGroupError",
     "XGroupMetadataError",
@@ -82,6 +85,7 @@ __all__ = [
     "check",
     "drop_conventions",
     "explain",
+    "levels",
     "register",
     "schema",
 ]
@@ -99,12 +103,20 @@ _LATER = {
     "Verdict": "zarr_xgroup.report.checking",
     "check": "zarr_xgroup.report.checking",
     "Explanation": "zarr_xgroup.report.explanation",
+    "Levels": "zarr_xgroup.report.explanation",
     "explain": "zarr_xgroup.report.explaining",
+    "levels": "zarr_xgroup.report.explaining",
 }
+
+
+#: The modules that are public besides this one.
+_MODULES = ("conventions", "report")
 
 
 def __getattr__(name: str) -> Any:
     """Return what is imported late."""
+    if name in _MODULES:
+        return import_module("zarr_xgroup." + name)
     if name not in _LATER:
         # Not as an f-string, which an older Python cannot parse.
         message = "module {!r} has no attribute {!r}".format(__name__, name)  # noqa: UP032
@@ -113,5 +125,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return all names, those that are imported late as well."""
-    return sorted({*globals(), *_LATER})
+    """Return what is public, imported or not, and what every module has."""
+    return sorted({*__all__, *_MODULES, *(name for name in globals() if name[:2] == "__")})

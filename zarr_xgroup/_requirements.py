@@ -1,6 +1,6 @@
-"""The oldest dependencies that work, checked when the package is imported."""
+"""What has to be installed: the oldest that works, checked when the package is imported."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 
 from zarr_xgroup.i18n import _
@@ -9,13 +9,34 @@ from zarr_xgroup.i18n import _
 MINIMUM_VERSIONS: Mapping[str, str] = {
     "xarray": "2024.10.0",
     "zarr": "3.0.0",
-    "numpy": "1.24",
-    "packaging": "23",
-    "aiohttp": "3.12",
+    "numpy": "1.25",
+    "packaging": "23.1",
     "msgspec": "0.19",
     "pyproj": "3.4",
     "affine": "2.3",
-    "rich": "13",
+    "fsspec": "2024.12",
+}
+
+#: Extras of this package (``pip install xarray-zarr-xgroup[s3]``), by the package they install.
+EXTRAS: Mapping[str, str] = {
+    "aiohttp": "http",
+    "cftime": "calendars",
+    "gcsfs": "gcs",
+    "rich": "cli",
+    "s3fs": "s3",
+}
+
+#: Packages that bring codecs of Zarr v2, by how the names of these begin.
+CODECS: Mapping[str, str] = {
+    "fill_hdf_strings": "kerchunk",
+    "fits": "kerchunk",
+    "FITS": "kerchunk",
+    "gribscan": "gribscan",
+    "grib": "kerchunk",
+    "imagecodecs_": "imagecodecs",
+    "pcodec": "pcodec",
+    "record_member": "kerchunk",
+    "zfpy": "zfpy",
 }
 
 
@@ -58,6 +79,31 @@ def check_requirements(
                 problems="; ".join(problems.values()), command=f"pip install -U {command}"
             )
         )
+
+
+def missing_package(errors: Iterable[BaseException]) -> str | None:
+    """Return which package is missing, and how to install it; None if no error is about one.
+
+    Parameters
+    ----------
+    errors : iterable of BaseException
+        An error, and those that it came from: of them ImportErrors say what is missing, and those
+        of numcodecs which codec.
+    """
+    known = list(errors)
+    for codec in (str(getattr(error, "codec_id", "")).strip("'") for error in known):
+        for start, package in CODECS.items():
+            if codec.startswith(start):
+                return _("package {package} brings it: pip install {package}").format(
+                    package=package
+                )
+    told = [f"{error} {error.name}" for error in known if isinstance(error, ImportError)]
+    for package, extra in EXTRAS.items():
+        if any(package in text for text in told):
+            return _(
+                "package {package} is missing or too old: pip install 'xarray-zarr-xgroup[{extra}]'"
+            ).format(package=package, extra=extra)
+    return None
 
 
 def _is_older(installed: str, needed: str) -> bool:

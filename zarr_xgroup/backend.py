@@ -12,7 +12,7 @@ import xarray as xr
 from xarray.backends import BackendEntrypoint
 
 from zarr_xgroup.datasets.store import ResolvedZarrStore
-from zarr_xgroup.options import OpenOptions
+from zarr_xgroup.options import OpenOptions, with_options_shown
 from zarr_xgroup.redaction import redact_location
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
         """Return False: the backend is used only where it is asked for."""
         return False
 
+    @with_options_shown
     def open_dataset(self, filename_or_obj: Any, **options: Unpack[OpenOptions]) -> xr.Dataset:
         """Open one group as a Dataset.
 
@@ -54,7 +55,10 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
         **options
             Those of xarray, and these:
             group : str, optional
-                The group to open, with or without slashes around it. Default: the root.
+                The group to open, below what is named. Default: what is named.
+            root : {"auto", False}, optional
+                Whether to look for groups above what is named, up to eight of them: what these
+                declare counts, and references start from the topmost one. Default: "auto".
             consolidated : bool, optional
                 Whether to use consolidated metadata. Default: if there is some.
             storage_options : dict, optional
@@ -67,40 +71,42 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
                 Storage options of other stores that references lead to, by URI prefix; the
                 longest at a path boundary counts. `storage_options` are never used for these.
             cross_store_timeout : float, optional
-                Seconds to wait for one other store each time that it is needed: for documents,
-                and for values that xarray reads for its indexes. None: any time. Default: 30.
+                Seconds to wait for another store each time. None: any time. Default: 30.
             cross_store_max_bytes : int, optional
-                How many bytes a metadata document of another store may have. None: any number.
-                Default: 32 MiB.
+                Bytes that a document of another store may have. None: any. Default: 32 MiB.
             cross_store_max_stores : int, optional
                 How many other stores references are followed to. None: any number. Default: 100.
             assume_conventions : str or iterable of str, optional
                 Names of conventions (``"cf"``, ``"proj"``, ``"spatial"``, ``"cs"``, ...) that
                 count as declared by every array of the store. Default: none.
             convention_attrs : {"keep", "drop", "json"}, optional
-                What becomes of the attributes of conventions once they are resolved: they stay, are
-                dropped as `drop_conventions` does it, or, as all attributes that netCDF cannot
-                hold, become JSON text. Default: "keep".
+                What becomes of the attributes of conventions: they stay, are dropped as
+                `drop_conventions` does it, or, as all that netCDF cannot hold, become JSON text.
+            resolution : float or pair of float, optional
+                The size of cells, for y and x, in the unit of the CRS: opens the coarsest level of
+                the pyramid `group` that is as fine; in a tree one of each ``multiscales`` layout.
+            bbox : (minx, miny, maxx, maxy), optional
+                Opens the cells that this box has a part of, in the unit of the CRS.
 
         Raises
         ------
         XGroupStoreError, XGroupStoreNotFoundError
             If the store does not exist, or cannot be opened, read or listed.
         XGroupGroupError
-            If it has no such group, or an array there.
+            If it has no such group, or an array there, or with `resolution` no pyramid.
         XGroupPathError
             If `group` cannot be a path, or a URI prefix cannot be one.
         XGroupMetadataError
             If the metadata of the group itself cannot be understood.
         ValueError
-            If `assume_conventions` names a convention that there is not, or `convention_attrs` is
-            none of its values.
+            If an option has a value that it cannot have, or `bbox` is outside of the grid.
         """
         with _opening(filename_or_obj, options) as opening:
             dataset = opening.dataset()
         dataset.encoding.update(_redacted_source(filename_or_obj))
         return dataset
 
+    @with_options_shown
     def open_groups_as_dict(
         self, filename_or_obj: Any, **options: Unpack[OpenOptions]
     ) -> dict[str, xr.Dataset]:
@@ -122,6 +128,7 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
             return datasets
         return {path.strip("/") or ".": dataset for path, dataset in datasets.items()}
 
+    @with_options_shown
     def open_datatree(self, filename_or_obj: Any, **options: Unpack[OpenOptions]) -> xr.DataTree:
         """Open a group and all groups below it as a tree.
 

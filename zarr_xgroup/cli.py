@@ -1,9 +1,9 @@
 """The command line: ``xgroup``, or ``python -m zarr_xgroup``.
 
 Exit status: 0 if all is well, 1 if `check` found something to mend, 2 if the store cannot be
-opened or the command line is wrong; 130 after Ctrl-C, and 141 if nobody reads what is printed any
-more. Where standard output or error is closed from the beginning, nothing is printed there, and the
-status is what it would be.
+opened, the command line is wrong or a package is missing; 130 after Ctrl-C, and 141 if nobody reads
+what is printed any more. Where standard output or error is closed from the beginning, nothing is
+printed there, and the status is what it would be.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 import zarr_xgroup
+from zarr_xgroup._requirements import missing_package
 from zarr_xgroup.conventions.registry import named_conventions
 from zarr_xgroup.errors import XGroupError
 from zarr_xgroup.i18n import _
@@ -87,6 +88,11 @@ def _run(arguments: Sequence[str] | None) -> int:
         return _INTERRUPTED
     except XGroupError as error:
         _tell(str(error))
+        return _FAILED
+    except ImportError as error:
+        if (missing := missing_package([error])) is None:
+            raise
+        _tell(missing)
         return _FAILED
     except OSError as error:
         _tell(_("the output cannot be written: {reason}").format(reason=error.strerror or error))
@@ -368,7 +374,9 @@ def _bar() -> AbstractContextManager[None]:
     """Return the context of the progress bar; where it cannot be shown, one that does nothing."""
     if not (sys.stdout.isatty() and sys.stderr.isatty()):
         return nullcontext()
-    from zarr_xgroup.report.bar import reading_bar
-    from zarr_xgroup.report.terminal import StreamConsole, is_for_drawing
-
+    try:
+        from zarr_xgroup.report.bar import reading_bar
+        from zarr_xgroup.report.terminal import StreamConsole, is_for_drawing
+    except ImportError:  # what is drawn afterwards says so; JSON does without
+        return nullcontext()
     return reading_bar(StreamConsole(sys.stderr)) if is_for_drawing(sys.stderr) else nullcontext()

@@ -17,6 +17,7 @@ Warnings::
     ├── XGroupNoPrincipalWarning            arrays that declare no principal convention
     │   └── XGroupResolutionWarning         a failed reference, malformed convention metadata
     ├── XGroupDimensionWarning              dimension names made up or changed
+    ├── XGroupEmptyGroupWarning             a group without arrays, though groups below it have some
     ├── XGroupNameWarning                   a variable that could not keep its name
     ├── XGroupMetadataWarning               metadata that was repaired, or an array left out
     └── XGroupPluginWarning                 a convention plug-in that cannot be used
@@ -26,14 +27,15 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 from typing import Literal, Self, TypeAlias
 
+from zarr_xgroup._requirements import missing_package
 from zarr_xgroup.i18n import _
-from zarr_xgroup.redaction import presentable, redact, redact_causes
+from zarr_xgroup.redaction import chain_of, presentable, redact, redact_causes
 
 #: What stands between those who open a store and the place where they are warned; contextlib, too:
 #: its frames are between those of functions that a context manager decorates.
@@ -65,6 +67,16 @@ class Rule:
     section: str
 
 
+def rules_in(module: Mapping[str, object]) -> tuple[Rule, ...]:
+    """Return the rules that have a name in a module, given by its `vars()`."""
+    return tuple(it for it in module.values() if isinstance(it, Rule))
+
+
+def after_place(place: str, text: str) -> str:
+    """Return a text after the place that it is about, if there is one."""
+    return _("{place}: {text}").format(place=place, text=text) if place else text
+
+
 class XGroupError(Exception):
     """Root of every error this package raises.
 
@@ -75,7 +87,7 @@ class XGroupError(Exception):
     Parameters
     ----------
     *arguments : object
-        The message.
+        The message, without the place: as a text, the error has that in front.
     place, target, reason : str, optional
         The attributes.
 
@@ -97,6 +109,15 @@ class XGroupError(Exception):
         self.place = redact(place)
         self.target = redact(target)
         self.reason = presentable(reason)
+
+    @property
+    def text(self) -> str:
+        """The message, without the place."""
+        return str(self.args[0]) if self.args else ""
+
+    def __str__(self) -> str:
+        """Return the message, after the place where that is known."""
+        return after_place(presentable(self.place), self.text)
 
 
 class XGroupStoreError(XGroupError, OSError):
@@ -124,8 +145,7 @@ class XGroupStoreError(XGroupError, OSError):
     @classmethod
     def of(cls, store: str, reason: str, place: str = "", target: str = "") -> Self:
         """Return the error of a store that a reference leads to."""
-        message = f"{place}: {reason}" if place else reason
-        return cls(message, store=store, reason=reason, place=place, target=target)
+        return cls(reason, store=store, reason=reason, place=place, target=target)
 
 
 class XGroupStoreNotFoundError(XGroupStoreError, FileNotFoundError):
@@ -134,10 +154,6 @@ class XGroupStoreNotFoundError(XGroupStoreError, FileNotFoundError):
 
 class XGroupGroupError(XGroupError, KeyError):
     """The group asked for does not exist in the store, or is an array."""
-
-    def __str__(self) -> str:
-        """Return the message itself, where KeyError would quote and escape it."""
-        return str(self.args[0]) if self.args else ""
 
 
 class XGroupReferenceError(XGroupError, LookupError):
@@ -185,6 +201,8 @@ def containing() -> Iterator[None]:
     except Exception as error:
         public = (cls.__name__ for cls in type(error).__mro__ if not cls.__name__.startswith("_"))
         message = _("{kind}: {reason}").format(kind=next(public), reason=error)
+        missing = missing_package(chain_of(error))
+        message = message if missing is None else f"{message} ({missing})"
         raise XGroupMetadataError(message) from error
 
 
@@ -243,6 +261,10 @@ class XGroupResolutionWarning(XGroupNoPrincipalWarning):
 
 class XGroupDimensionWarning(XGroupWarning):
     """A dimension had no name, or was renamed because sizes or values disagree."""
+
+
+class XGroupEmptyGroupWarning(XGroupWarning):
+    """The group that was opened holds no array, though groups below it do; ``.paths`` are the nearest of these."""
 
 
 class XGroupNameWarning(XGroupWarning):

@@ -7,10 +7,10 @@ it concerns lost by it. Warnings (`as_warnings`), an explanation and a verdict s
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TypeVar
+from itertools import chain
 
 from zarr_xgroup.errors import (
     Rule,
@@ -21,28 +21,22 @@ from zarr_xgroup.errors import (
     XGroupMetadataWarning,
     XGroupNameWarning,
     XGroupNoPrincipalWarning,
+    XGroupReferenceError,
     XGroupResolutionWarning,
     XGroupStoreError,
     XGroupWarning,
+    after_place,
 )
-from zarr_xgroup.i18n import _, ngettext
+from zarr_xgroup.i18n import _, listed, ngettext
 from zarr_xgroup.metadata.nodes import Fragment, Keys, Node, keys_of, pointer_to
-from zarr_xgroup.redaction import presentable, printable
-
-T = TypeVar("T")
-
-_NAMED_PATHS = 30
+from zarr_xgroup.redaction import presentable
 
 #: How many of the things that arrays were opened without are named, and with how many letters.
 _NAMED_LOST = 5
 _LONGEST_LOST = 80
 
-#: How many findings or warnings of one kind are told.
+#: How many findings of one kind are told.
 _MOST = 200
-
-#: How many arrays without a principal convention are named, and how long the warning may be.
-_NAMED_EXAMPLES = 3
-_LONGEST = 400
 
 
 class Kind(Enum):
@@ -141,14 +135,11 @@ class Finding:
         What the arrays were opened without, if it was told: else what the place declares.
     error : XGroupError or None
         The error behind it.
-    sentence : str
-        The text with the place, as warnings have it; "" if that is the text.
     related : tuple of Place
         Other places that it follows from: what is wrong there explains it.
-    bare : tuple of str
-        Of an array without a principal convention: its dimensions without a coordinate.
-    assumable : tuple of str
-        Of such an array: the conventions that its attributes look like.
+    of_several : str
+        The text where several have the same cause, beginning with ``{names}`` of their arrays; equal
+        if they have. "" if the text says no array.
     """
 
     rule: Rule
@@ -161,21 +152,14 @@ class Finding:
     arrays: tuple[str, ...] = ()
     lost: str = ""
     error: XGroupError | None = None
-    sentence: str = ""
     related: tuple[Place, ...] = ()
-    bare: tuple[str, ...] = ()
-    assumable: tuple[str, ...] = ()
+    of_several: str = ""
 
     def __post_init__(self) -> None:
         """Make what is told show no credentials of URLs, and nothing that is not to be seen."""
-        for name in ("text", "remedy", "lost", "sentence"):
+        for name in ("text", "remedy", "lost", "of_several"):
             if text := getattr(self, name):
                 object.__setattr__(self, name, presentable(text))
-
-    @property
-    def in_full(self) -> str:
-        """The text, with the place where that is not shown beside it."""
-        return self.sentence or self.text
 
     def at(self, node: Node) -> Finding:
         """Return what was found in a value as it is written in a node."""
@@ -207,23 +191,9 @@ def mistake(
 ) -> Finding:
     """Return a finding at the place of a value, or of a member that it has or should have.
 
-    Parameters
-    ----------
-    rule : Rule
-        The rule that is broken.
-    place : Fragment
-        The value.
-    text : str
-        What is wrong. That of the same in other nodes should be the same.
-    remedy : str
-        What to write instead.
-    severity : {"error", "warning"}
-        Whether an open loses something by it, or can live with it.
-    key : str, optional
-        The member.
+    The text of the same in other nodes should be the same: then it is told once.
     """
-    found = Place.of(place) if key is None else Place.of(place, key)
-    return Finding(rule, found, text, remedy, severity)
+    return Finding(rule, Place.of(place, *([] if key is None else [key])), text, remedy, severity)
 
 
 def noted(
@@ -235,22 +205,9 @@ def noted(
     place: Place | None = None,
     error: XGroupError | None = None,
 ) -> Finding:
-    """Return the finding of what an open warns of.
+    """Return the finding of what an open warns of, which concerns a node.
 
-    Parameters
-    ----------
-    kind : Kind
-        What it is about.
-    text : str
-        What was found, and what was done where that is not said by the kind.
-    node : Node or str
-        The node that it concerns.
-    pointer : str, optional
-        The value in question in its document.
-    place : Place, optional
-        Where it was found. By default where the error says, else in the node.
-    error : XGroupError, optional
-        The error behind it.
+    Without a place it is where the error says, else in the node, at the pointer.
     """
     if place is None:
         place = Place(str(node), pointer)
@@ -260,12 +217,11 @@ def noted(
     return Finding(
         OPEN_RULES[kind],
         place,
-        _without(place, text),
+        text,
         severity=severity,
         kind=kind,
         arrays=(str(node),),
         error=error,
-        sentence=text,
     )
 
 
@@ -277,7 +233,7 @@ def of_store(message: str, at: Node, store: str, error: XGroupError) -> Finding:
 
 def problem_of(array: Node, error: XGroupError, lost: str = "") -> Finding:
     """Return the finding of what kept an array from being complete, and what it lacks now."""
-    found = replace(noted(Kind.PROBLEM, str(error), array, error=error), lost=lost)
+    found = replace(noted(Kind.PROBLEM, error.text, array, error=error), lost=lost)
     if not (isinstance(error, XGroupMetadataError) and error.rule):
         return found
     return replace(found, rule=error.rule, remedy=error.remedy, severity=error.severity)
@@ -292,28 +248,24 @@ def _place_of(error: XGroupError, node: str) -> Place:
     return Place(other, pointer)
 
 
-def _without(place: Place, text: str) -> str:
-    """Return a text without the place that it begins with."""
-    if not place.pointer:
-        return text
-    # French has a no-break space before a colon.
-    return presentable(text).removeprefix(presentable(str(place))).lstrip(":\u00a0 ")
-
-
 def coordinate_named(name: str) -> str:
     """Return what is lost with a coordinate."""
     return _("coordinate {name!r}").format(name=name)
 
 
-def referred_to_by(attribute: str) -> str:
-    """Return what is lost with a reference in an attribute."""
+def referred_to_by(attribute: str, name: str = "") -> str:
+    """Return what is lost with a reference in an attribute, or with one of the names in it."""
+    if name:
+        return _("{name!r} of {attribute!r}").format(name=name, attribute=attribute)
     return _("what {attribute!r} refers to").format(attribute=attribute)
 
 
 def left_out(node: Node, error: XGroupError) -> Finding:
     """Return the finding of a node that could not be used."""
     message = _("Node {path} was left out: {reason}").format(path=node, reason=error)
-    return noted(Kind.METADATA, message, node, error=error)
+    found = noted(Kind.METADATA, message, node, error=error)
+    several = _("left out: {reason}").format(reason=error)
+    return replace(found, of_several=f"{{names}}: {several}")
 
 
 def group_without(what: str, group: Node, error: XGroupError) -> Finding:
@@ -325,117 +277,126 @@ def group_without(what: str, group: Node, error: XGroupError) -> Finding:
 
 
 def as_warnings(findings: Iterable[Finding]) -> list[XGroupWarning]:
-    """Return the warnings that tell findings: what was wrong first, what was not declared last.
-
-    What is wrong in the same words with several arrays is one warning, and so is all that is
-    wrong with one other store. Of each class of warnings there are at most 200, of which the
-    last counts what the others leave out.
-    """
-    return list(at_most(map(_warning, summed_up(findings)), type, _in_one_warning))
+    """Return the warnings that tell findings, summed up, each in a text that says its place."""
+    return [_warning(it) for it in summed_up(findings)]
 
 
 def summed_up(findings: Iterable[Finding]) -> list[Finding]:
-    """Return findings, those that say the same as one: about all of their arrays, the first place.
+    """Return findings, those of one cause as one: about all of their arrays, the first place.
 
-    What was wrong comes first, what was not declared last. Each says what was `lost`.
+    That is what is found in the same words at like places of nodes, a reference that several write,
+    and all that is wrong with one other store. What was wrong comes first, what was not declared
+    last. Each says what was `lost`. There are at most 200 of each kind.
     """
-    kinds: defaultdict[Kind | None, list[Finding]] = defaultdict(list)
-    for finding in findings:
-        if finding.kind is not None:
-            kinds[None if finding.kind in _PLAIN else finding.kind].append(finding)
-    found = [*_in_one(kinds[None])]
-    found += _of_problems(kinds[Kind.PROBLEM])
-    found += _in_one(kinds[Kind.CHOICE])
-    if kinds[Kind.NO_PRINCIPAL]:
-        found.append(_without_principal(kinds[Kind.NO_PRINCIPAL]))
-    return found
+    met: dict[Kind, defaultdict[Hashable, list[Finding]]] = {
+        kind: defaultdict(list) for kind in _WARNINGS
+    }
+    for it in findings:
+        if it.kind is not None:
+            met[it.kind][_cause_of(it)].append(it)
+    found = chain.from_iterable(map(_in_one, causes.values()) for causes in met.values())
+    return list(at_most(found, lambda it: it.kind))
+
+
+def at_most(findings: Iterable[Finding], kind: Callable[[Finding], Hashable]) -> Iterator[Finding]:
+    """Yield findings kind by kind, at most 200 of each, the last of which stands for all others."""
+    kinds: defaultdict[Hashable, list[Finding]] = defaultdict(list)
+    for it in findings:
+        kinds[kind(it)].append(it)
+    for same in kinds.values():
+        yield from same[: _MOST - 1]
+        if rest := same[_MOST - 1 :]:
+            yield _with_others(rest)
+
+
+def _with_others(findings: Sequence[Finding]) -> Finding:
+    first, more = findings[0], len(findings) - 1
+    if not more:
+        return first
+    text = ngettext(
+        "{text} (and {count} more of this kind)", "{text} (and {count} more of this kind)", more
+    ).format(text=first.text, count=more)
+    places = dict.fromkeys(place for it in findings for place in (it.places or (it.place,)))
+    lost = first.lost and _("what depends on it")
+    return replace(first, text=text, places=tuple(places), arrays=_arrays_of(findings), lost=lost)
+
+
+def _arrays_of(findings: Iterable[Finding]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(path for it in findings for path in it.arrays))
+
+
+#: What tells of each kind, in the order in which it is told.
+_WARNINGS: dict[Kind, type[XGroupWarning]] = {
+    Kind.DIMENSION: XGroupDimensionWarning,
+    Kind.NAME: XGroupNameWarning,
+    Kind.METADATA: XGroupMetadataWarning,
+    Kind.PROBLEM: XGroupResolutionWarning,
+    Kind.CHOICE: XGroupResolutionWarning,
+    Kind.NO_PRINCIPAL: XGroupNoPrincipalWarning,
+}
 
 
 def _warning(finding: Finding) -> XGroupWarning:
     """Return the warning that tells of a finding."""
-    if finding.kind is Kind.NO_PRINCIPAL:
-        return _about(XGroupNoPrincipalWarning(finding.text), finding.arrays)
-    if finding.kind in _PLAIN:
-        return _about(_PLAIN[finding.kind](finding.in_full, finding.error), finding.arrays)
+    text = after_place(_place_before(finding), finding.text)
     names, number = listed(finding.arrays), len(finding.arrays)
     if finding.kind is Kind.PROBLEM:
-        message = ngettext(
-            "{error}. Array {names} was opened without {lost}",
-            "{error}. Arrays {names} were opened without {lost}",
+        text = ngettext(
+            "{error} Array {names} was opened without {lost}",
+            "{error} Arrays {names} were opened without {lost}",
             number,
-        ).format(error=finding.in_full, names=names, lost=finding.lost)
-    else:
-        message = ngettext("Array {names}: {text}", "Arrays {names}: {text}", number).format(
-            names=names, text=finding.in_full
+        ).format(error=text if text.endswith("?") else f"{text}.", names=names, lost=finding.lost)
+    elif finding.kind is Kind.CHOICE:
+        text = ngettext("Array {names}: {text}", "Arrays {names}: {text}", number).format(
+            names=names, text=text
         )
-    return _about(XGroupResolutionWarning(message, finding.error), finding.arrays)
+    warning = _WARNINGS[finding.kind or Kind.METADATA](text, finding.error)
+    warning.paths = finding.arrays
+    return warning
 
 
-def at_most(
-    told: Iterable[T], kind: Callable[[T], Hashable], summary: Callable[[Sequence[T]], T]
-) -> Iterator[T]:
-    """Yield what is told kind by kind, at most 200 of each, the last of which stands for all others.
-
-    Parameters
-    ----------
-    told : iterable
-        Findings, or warnings.
-    kind : callable
-        Returns the kind of one.
-    summary : callable
-        Makes one of those that are too many. It says so with `and_others`.
-    """
-    kinds: defaultdict[Hashable, list[T]] = defaultdict(list)
-    for one in told:
-        kinds[kind(one)].append(one)
-    for same in kinds.values():
-        if len(same) <= _MOST:
-            yield from same
-        else:
-            yield from same[: _MOST - 1]
-            yield summary(same[_MOST - 1 :])
+def _place_before(finding: Finding) -> str:
+    """Return the place of a finding where neither its text nor its arrays say it, else ""."""
+    place = finding.place
+    is_said = not place.pointer and place.node in finding.arrays
+    if finding.kind not in (Kind.PROBLEM, Kind.CHOICE) or is_said:
+        return ""
+    return listed([str(place)], count=max(1, len(finding.places)))
 
 
-def and_others(number: int, first: object) -> str:
-    """Return the text of one that stands for several of its kind."""
-    return ngettext(
-        "{count} more of this kind. The first: {text}",
-        "{count} more of this kind. The first: {text}",
-        number,
-    ).format(count=number, text=first)
+def _cause_of(finding: Finding) -> Hashable:
+    """Return what findings of one kind have in common if they have the same cause."""
+    error, place = finding.error, finding.place
+    if finding.kind not in (Kind.PROBLEM, Kind.CHOICE):
+        return finding.of_several or finding.text
+    if isinstance(error, XGroupStoreError) and error.store:
+        return error.store
+    is_reference = isinstance(error, XGroupReferenceError) and error.target and place.pointer
+    text = error.target if error and is_reference else finding.text
+    return (finding.rule, place.pointer or _place_before(finding), text)
 
 
-def _in_one_warning(rest: Sequence[XGroupWarning]) -> XGroupWarning:
-    paths = dict.fromkeys(path for warning in rest for path in warning.paths)
-    warning = type(rest[0])(and_others(len(rest), rest[0]), rest[0].error)
-    return _about(warning, tuple(paths))
-
-
-#: Findings whose text is the whole warning.
-_PLAIN: dict[Kind, type[XGroupWarning]] = {
-    Kind.DIMENSION: XGroupDimensionWarning,
-    Kind.NAME: XGroupNameWarning,
-    Kind.METADATA: XGroupMetadataWarning,
-}
-
-
-def _of_problems(findings: Iterable[Finding]) -> Iterator[Finding]:
-    met: defaultdict[tuple[str, str], list[Finding]] = defaultdict(list)
-    for finding in findings:
-        store = finding.error.store if isinstance(finding.error, XGroupStoreError) else ""
-        met[store, "" if store else finding.in_full].append(finding)
-    for (store, text), same in met.items():
-        error = _summary(store, [item.error for item in same]) if store else same[0].error
-        paths = tuple(dict.fromkeys(path for item in same for path in item.arrays))
-        summary = str(error) if store else text
-        yield replace(same[0], sentence=summary, arrays=paths, error=error, lost=_lost(same))
+def _in_one(same: Sequence[Finding]) -> Finding:
+    """Return the findings of one cause as one."""
+    places = tuple(dict.fromkeys(it.place for it in same))
+    found = replace(same[0], arrays=_arrays_of(same), places=places)
+    if len(same) > 1 and found.of_several:
+        found = replace(found, text=found.of_several.replace("{names}", listed(found.arrays), 1))
+    if found.kind is not Kind.PROBLEM:
+        return found
+    if isinstance(found.error, XGroupStoreError) and (store := found.error.store):
+        reasons = "; ".join(dict.fromkeys(it.error.reason for it in same if it.error))
+        error = XGroupStoreError.of(store, reasons, found.error.place)
+        error.__cause__ = found.error.__cause__
+        found = replace(found, error=error, text=reasons, places=())
+    return replace(found, lost=_lost(same))
 
 
 def _lost(findings: Iterable[Finding]) -> str:
     """Return what arrays were opened without, and each time which if not all lack the same."""
     lacking: defaultdict[str, set[str]] = defaultdict(set)
     for finding in findings:
-        lost = shortened(finding.lost or _declared_by(finding.error), _LONGEST_LOST)
+        lost = shortened(finding.lost or _declared_at(finding.place), _LONGEST_LOST)
         lacking[lost].update(finding.arrays)
     arrays = set().union(*lacking.values())
     named = list(lacking)
@@ -444,68 +405,12 @@ def _lost(findings: Iterable[Finding]) -> str:
     return listed(named, _NAMED_LOST)
 
 
-def _declared_by(error: XGroupError | None) -> str:
-    """Return what is lost with an attribute that an error is about."""
-    attribute = "" if error is None else error.place.partition("#/attributes/")[2]
-    if not attribute:
+def _declared_at(place: Place) -> str:
+    """Return what is lost with an attribute."""
+    attribute = place.pointer.removeprefix("/attributes/")
+    if attribute == place.pointer:
         return _("what depends on it")
     return _("what {attribute!r} declares").format(attribute=attribute)
-
-
-def _in_one(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield findings, those of one kind in the same words as one about all of their arrays."""
-    met: defaultdict[tuple[Kind | None, str], list[Finding]] = defaultdict(list)
-    for finding in findings:
-        met[finding.kind, finding.in_full].append(finding)
-    for same in met.values():
-        yield replace(same[0], arrays=tuple(dict.fromkeys(p for it in same for p in it.arrays)))
-
-
-def _without_principal(findings: Sequence[Finding]) -> Finding:
-    """Return the one finding about all arrays without a principal convention, never long."""
-    paths = tuple(path for finding in findings for path in finding.arrays)
-    bare = sum(bool(finding.bare) for finding in findings)
-    reason = next((it.in_full for it in findings if it.in_full), "")
-    assumable = dict.fromkeys(name for finding in findings for name in finding.assumable)
-    help_ = _help(reason, tuple(assumable))
-    message = ""
-    for longest in (_LONGEST, 60, 45, 30, 20):
-        message = _told_without_principal(paths, bare, help_, longest)
-        if len(message) <= _LONGEST:
-            break
-    return replace(findings[0], text=shortened(message, _LONGEST), sentence="", arrays=paths)
-
-
-def _help(reason: str, assumable: tuple[str, ...]) -> str:
-    """Return why a declaration does not count, or what would help; the option to write comes last."""
-    if not assumable:
-        return reason or _(
-            "'zarr_conventions' of an array or of its group can declare one, which says where "
-            "coordinates are"
-        )
-    names = repr(assumable[0] if len(assumable) == 1 else list(assumable))
-    option = _("To read what their attributes say, open with {option}").format(
-        option=f"assume_conventions={names}"
-    )
-    return f"{reason}. {option}" if reason else option
-
-
-def _told_without_principal(paths: tuple[str, ...], bare: int, help_: str, longest: int) -> str:
-    """Return the text of the warning, with paths of at most so many letters."""
-    examples = [shortened(printable(path), longest) for path in paths[:_NAMED_EXAMPLES]]
-    arrays = ngettext(
-        "{count} array declares no principal convention (such as cs or spatial): {names}",
-        "{count} arrays declare no principal convention (such as cs or spatial): {names}",
-        len(paths),
-    ).format(count=len(paths), names=listed(examples, count=len(paths)))
-    if bare:
-        dimensions = ngettext(
-            "{count} of them has a dimension without a coordinate",
-            "{count} of them have a dimension without a coordinate",
-            bare,
-        ).format(count=bare)
-        arrays = f"{arrays}; {dimensions}"
-    return f"{arrays}. {help_}"
 
 
 def shortened(text: str, longest: int) -> str:
@@ -514,33 +419,3 @@ def shortened(text: str, longest: int) -> str:
         return text
     half = (longest - 3) // 2
     return f"{text[: longest - 3 - half]}...{text[len(text) - half :]}"
-
-
-def _about(warning: XGroupWarning, paths: tuple[str, ...]) -> XGroupWarning:
-    warning.paths = paths
-    return warning
-
-
-def listed(names: Collection[str], most: int = _NAMED_PATHS, count: int | None = None) -> str:
-    """Return the first names, and how many more there are, of `count` if that is given."""
-    shown = ", ".join(list(names)[:most])
-    more = (len(names) if count is None else count) - min(most, len(names))
-    if more <= 0:
-        return shown
-    return ngettext("{names} and {count} more", "{names} and {count} more", more).format(
-        names=shown, count=more
-    )
-
-
-def and_more(count: int) -> str:
-    """Return in words how many more there are than were shown, each in a line of its own."""
-    return ngettext("and {count} more", "and {count} more", count).format(count=count)
-
-
-def _summary(store: str, errors: Iterable[XGroupError | None]) -> XGroupStoreError:
-    """Return all that is wrong with a store, and the first place that refers to it, as one error."""
-    failures = [error for error in errors if isinstance(error, XGroupStoreError)]
-    reasons = dict.fromkeys(error.reason for error in failures)
-    summary = XGroupStoreError.of(store, "; ".join(reasons), failures[0].place)
-    summary.__cause__ = failures[0].__cause__
-    return summary

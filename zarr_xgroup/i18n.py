@@ -8,12 +8,15 @@ template, update a catalogue and compile it.
 
 import gettext
 import os
+from collections.abc import Collection
 from functools import lru_cache
 from pathlib import Path
 
 DOMAIN = "zarr_xgroup"
 LOCALE_DIR = Path(__file__).parent / "locale"
 
+#: How many names are listed.
+_NAMED = 30
 
 #: What `gettext.find` chooses the language by.
 _VARIABLES = ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG")
@@ -42,3 +45,19 @@ def ngettext(singular: str, plural: str, n: int) -> str:
 def language() -> str:
     """Return the language of messages as HTML and HTTP name it (BCP 47): ``en``, ``pt-BR``."""
     return _catalogue().info().get("language", "en").replace("_", "-")
+
+
+def listed(names: Collection[str], most: int = _NAMED, count: int | None = None) -> str:
+    """Return the first names, and how many more there are, of `count` if that is given."""
+    shown = ", ".join(list(names)[:most])
+    more = (len(names) if count is None else count) - min(most, len(names))
+    if more <= 0:
+        return shown
+    return ngettext("{names} and {count} more", "{names} and {count} more", more).format(
+        names=shown, count=more
+    )
+
+
+def and_more(count: int) -> str:
+    """Return in words how many more there are than were shown, each in a line of its own."""
+    return ngettext("and {count} more", "and {count} more", count).format(count=count)

@@ -15,13 +15,17 @@ from zarr_xgroup.datasets.attributes import settle
 from zarr_xgroup.datasets.build import Builder
 from zarr_xgroup.datasets.comparing import compared
 from zarr_xgroup.datasets.decode import Decoder
-from zarr_xgroup.datasets.plan import GroupPlan, without_principal
+from zarr_xgroup.datasets.plan import GroupPlan
 from zarr_xgroup.datasets.planning import Planning, planning
-from zarr_xgroup.datasets.prefetch import Wishes, prefetch
-from zarr_xgroup.errors import warn_user
+from zarr_xgroup.datasets.prefetch import Reads, prefetch
+from zarr_xgroup.datasets.undeclared import undeclared, without_principal
+from zarr_xgroup.datasets.windows import Windows
+from zarr_xgroup.errors import XGroupEmptyGroupWarning, XGroupWarning, warn_user
 from zarr_xgroup.findings import Finding, as_warnings
+from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.options import OpenOptions
+from zarr_xgroup.storage.library import groups_instead
 
 
 class Opening:
@@ -32,11 +36,13 @@ class Opening:
         self._library = planning.library
         self._identities: dict[str, dict[str, Hashable]] = {}
         self.findings: list[Finding] = []
+        self.warnings: list[XGroupWarning] = []
 
     def dataset(self) -> xr.Dataset:
         """Return the group."""
         with_indexes = default_indexes_follow()
         plans = deque(self._planning.plan_group(with_indexes=with_indexes))
+        self._tell_where_arrays_are(plans[0].node.path)
         (dataset,) = self._built(plans, with_indexes=with_indexes).values()
         return dataset
 
@@ -62,22 +68,45 @@ class Opening:
             nodes[parent].children = named
         return nodes["/"]
 
+    def _tell_where_arrays_are(self, group: str) -> None:
+        """Note a warning if the group that is opened holds no array, though groups below it do."""
+        found = tuple(f"/{path}" for path in groups_instead(self._library, group))
+        if found:
+            message = _(
+                "Group {path} of {store} holds no array. Groups below it do: {names}. Open one of "
+                "these, or all with xarray.open_datatree"
+            ).format(
+                path=f"/{group}", store=self._library.snapshots[0].name, names=", ".join(found)
+            )
+            warning = XGroupEmptyGroupWarning(message)
+            warning.paths = found
+            self.warnings.append(warning)
+
     def _built(
         self, plans: deque[GroupPlan], *, with_indexes: bool, is_tree: bool = False
     ) -> dict[str, xr.Dataset]:
         """Return planned groups as Datasets, by path from the group asked for; `plans` is used up."""
         planning, maker = self._planning, self._planning.maker
-        wishes = Wishes(planning.dropped, planning.decoding.get("decode_times", True), with_indexes)
-        values = prefetch(plans, wishes, maker, self._library)
-        builder = Builder(maker, values, wishes)
+        reads = Reads(planning.dropped, planning.decoding.get("decode_times", True), with_indexes)
+        values = prefetch(plans, reads, maker, self._library)
+        builder = Builder(maker, values, reads)
         decoder = Decoder(planning.decoding, with_indexes=with_indexes)
         snapshot = self._library.snapshots[0]
-        last = list(without_principal(plans, snapshot, assumed=planning.assumed, is_tree=is_tree))
+        found = undeclared(plans, snapshot, assumed=planning.assumed, is_tree=is_tree)
+        last = list(without_principal(found, planning.plans_if, planning.taken))
+        windows = None if planning.box is None else Windows(planning.box, plans)
+        root = plans[0]
         datasets = {}
         while plans:  # thousands of plans take as much memory as what is built of them
             plan = plans.popleft()
-            datasets[self._relative(plan.node)] = self._dataset(plan, builder, decoder)
-        above = (snapshot.document(it.path) for it in Node(0, planning.group).ancestors())
+            dataset = self._dataset(plan, builder, decoder)
+            if windows is not None:
+                dataset = windows.select(plan, dataset, is_tree=is_tree)
+            dataset.set_close(self._library.closer)
+            datasets[self._relative(plan.node)] = dataset
+        if windows is not None:
+            windows.check(root, next(iter(datasets.values())))
+        above = (snapshot.document(it.path) for it in root.node.ancestors())
         attributes = [document.attributes for document in above if document is not None]
         settle(datasets, planning.convention_attrs, attributes, planning.assumed)
         self.findings.extend(last)
@@ -86,7 +115,6 @@ class Opening:
     def _dataset(self, plan: GroupPlan, builder: Builder, decoder: Decoder) -> xr.Dataset:
         built = compared(plan, builder)
         dataset, findings = decoder.dataset(built)
-        dataset.set_close(self._library.closer)
         self.findings.extend([*plan.findings, *built.findings, *findings])
         self._identities[self._relative(plan.node)] = {
             planned.name: planned.identity
@@ -105,5 +133,6 @@ def opening(store_like: Any, options: OpenOptions) -> Iterator[Opening]:
     with planning(store_like, options) as planned:
         opened = Opening(planned)
         yield opened
-        for warning in as_warnings([*planned.library.findings, *opened.findings]):
+        found = as_warnings([*planned.library.findings, *planned.findings, *opened.findings])
+        for warning in (*opened.warnings, *found):
             warn_user(warning)

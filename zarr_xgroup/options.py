@@ -5,11 +5,14 @@ Light to import, as the entry point of xarray is: whoever lists engines imports 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
+from collections.abc import Callable, Iterable, Mapping
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar
 
 if TYPE_CHECKING:
     from zarr_xgroup.metadata.documents import ZarrFormat
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 ConventionAttrs: TypeAlias = Literal["keep", "drop", "json"]
 
@@ -27,6 +30,7 @@ class StoreOptions(ForeignOptions, total=False):
     """The options that say how stores are opened: those of engine zarr, and of other stores."""
 
     group: str | None
+    root: Literal["auto", False] | None
     consolidated: bool | None
     storage_options: dict[str, Any] | None
     zarr_format: ZarrFormat | None
@@ -59,6 +63,13 @@ class InterpretationOptions(TypedDict, total=False):
     assume_conventions: str | Iterable[str] | None
 
 
+class SelectionOptions(TypedDict, total=False):
+    """The options that say which level of a pyramid is opened, and which part of a grid."""
+
+    resolution: float | tuple[float, float] | None
+    bbox: tuple[float, float, float, float] | None
+
+
 class DecodingOptions(TypedDict, total=False):
     """The decoding options of `xarray.open_dataset`, passed on to xarray unchanged."""
 
@@ -72,9 +83,58 @@ class DecodingOptions(TypedDict, total=False):
 
 
 class OpenOptions(
-    StoreOptions, EngineZarrOptions, InterpretationOptions, DecodingOptions, total=False
+    StoreOptions,
+    EngineZarrOptions,
+    InterpretationOptions,
+    SelectionOptions,
+    DecodingOptions,
+    total=False,
 ):
     """All options of an open: what xarray passes to a backend, and what concerns the store."""
 
     use_zarr_fill_value_as_mask: bool | None
     convention_attrs: ConventionAttrs | None
+
+
+#: What it means not to give an option, where that is not None.
+DEFAULTS: Mapping[str, Any] = {
+    "cross_store_timeout": 30.0,
+    "cross_store_max_bytes": 2**25,
+    "cross_store_max_stores": 100,
+    "root": "auto",
+    "convention_attrs": "keep",
+    "mode": "r",
+    "cache_members": True,
+    "stacklevel": 3,
+    "mask_and_scale": True,
+    "decode_times": True,
+    "concat_characters": True,
+    "decode_coords": True,
+}
+
+
+def with_options_shown(function: Function) -> Function:
+    """Return a function that takes `OpenOptions`, of which `help` and completion show each."""
+    found = signature(function)
+    named = [it for it in found.parameters.values() if it.kind != Parameter.VAR_KEYWORD]
+    options = [
+        # Annotations are text, as those of the function are.
+        Parameter(
+            name,
+            Parameter.KEYWORD_ONLY,
+            default=DEFAULTS.get(name),
+            annotation=getattr(annotation, "__forward_arg__", annotation),
+        )
+        for name, annotation in sorted(OpenOptions.__annotations__.items(), key=_rank)
+    ]
+    shown = found.replace(parameters=[*named, *options])
+    function.__dict__["__signature__"] = shown  # which type checkers would take for a mistake
+    return function
+
+
+def _rank(option: tuple[str, Any]) -> int:
+    """Return how far behind an option is shown: what is asked for every day comes first."""
+    name, _annotation = option
+    return 2 * (name in EngineZarrOptions.__annotations__) + (
+        name in ForeignOptions.__annotations__
+    )

@@ -341,7 +341,7 @@ class _Search(Generic[T]):
             text = _("was taken to be {node}, not {others}").format(
                 node=node, others=", ".join(others)
             )
-            notes = ((f"{fragment}: {str(reference)!r} {text}", fragment), *notes)
+            notes = ((f"{str(reference)!r} {text}", fragment), *notes)
         end = chosen.end or (node, ())
         link = Followed(
             self._referrer,
@@ -371,10 +371,8 @@ class _Search(Generic[T]):
         try:
             return candidates(reference, self._referrer, fragment.node, self._lookup)
         except XGroupPathError as error:
-            message, target = f"{fragment}: {error}", str(reference)
-            raise XGroupPathError(
-                message, place=str(fragment), target=target, reason=str(error)
-            ) from error
+            place, target, reason = str(fragment), str(reference), str(error)
+            raise XGroupPathError(reason, place=place, target=target, reason=reason) from error
         except XGroupStoreError as error:
             place, target = str(fragment), str(reference)
             raise XGroupStoreError.of(error.store, str(error), place, target) from error
@@ -439,7 +437,7 @@ class _Search(Generic[T]):
             tried.insert(0, _("above the root of the store"))
         place, target = str(fragment), str(reference)
         reason = _("leads nowhere, tried {tried}").format(tried=", ".join(tried))
-        message = f"{place}: {target!r} {reason}"
+        message = f"{target!r} {reason}"
         return XGroupReferenceError(message, place=place, target=target, reason=reason)
 
     def _leads_above(self, path: str) -> bool:
@@ -489,7 +487,7 @@ def _endless(fragment: Fragment, chain: tuple[Fragment, ...]) -> _EndlessError |
         return None
     reason = f"{reason}: {' -> '.join(places)}"
     target = str(Reference.parse(chain[0]))
-    return _EndlessError(f"{places[0]}: {reason}", place=places[0], target=target, reason=reason)
+    return _EndlessError(reason, place=places[0], target=target, reason=reason)
 
 
 class _AbsentError(XGroupReferenceError):

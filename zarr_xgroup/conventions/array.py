@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -12,7 +12,13 @@ import numpy as np
 from zarr_xgroup.conventions.asked import Asked, AskedAttributes, AskedNode, Names, Reach
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.descriptions import Attribute, Model
-from zarr_xgroup.conventions.model import AxisNames, Claim, Coordinate, Interpretation, Link
+from zarr_xgroup.conventions.model import (
+    AxisNames,
+    Coordinate,
+    DeclaredValues,
+    Interpretation,
+    Link,
+)
 from zarr_xgroup.errors import Rule, XGroupError, XGroupMetadataError, XGroupStoreError
 from zarr_xgroup.findings import Finding, Kind, Place, noted, problem_of
 from zarr_xgroup.i18n import _
@@ -60,9 +66,12 @@ class Models:
         The attributes of arrays, and those of the groups that they are in, asked for so far.
     of_groups : dict
         What was found out of groups.
+    crs_of : callable
+        Returns the CRS of an array that neither its grid mapping variable nor `proj` says.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, crs_of: Callable[[ArrayView], Crs | None] = lambda _array: None) -> None:
+        self.crs_of = crs_of
         self._known: dict[Any, Any] = {}
         self.own = Names()
         self.around = Names()
@@ -141,10 +150,10 @@ class ArrayView:
         self.assumed = assumed
         self.findings: list[Finding] = []
         self.referred: set[Node] = set()
+        self.derived: dict[Any, Any] = {}
         self._siblings = {} if siblings is None else siblings
-        self._derived: dict[Any, Any] = {}
         # Not `self.note`: in a cycle of objects, all of them would stay until Python looks for such.
-        self._resolver = Resolver(lookup, node, partial(_note, self.findings, node))
+        self.resolver = Resolver(lookup, node, partial(_note, self.findings, node))
         self._documents: dict[Node, Document | None] = {}
         document = self.document_of(node)
         if document is None or not document.is_array:
@@ -152,6 +161,7 @@ class ArrayView:
         self._document = document
         self.attributes = AskedAttributes(document.attributes, self.asked.own)
         self.shape: tuple[int, ...] = tuple(document["shape"])
+        self.sizes = dict(zip(dims, self.shape, strict=bool(dims)))
         self.declared = Declared.of(document)
 
     @property
@@ -160,46 +170,19 @@ class ArrayView:
         return self.node.name
 
     @property
-    def sizes(self) -> dict[str, int]:
-        """The sizes of the array's dimensions."""
-        return dict(zip(self.dims, self.shape, strict=True))
-
-    @property
-    def resolver(self) -> Resolver:
-        """What follows the references of the array."""
-        return self._resolver
-
-    @property
     def siblings(self) -> Mapping[str, Mapping[str, int]]:
         """The sizes of the dimensions of all arrays of its group, by name."""
         self.asked.limit(Reach.SAME_GROUP)
         return self._siblings
 
-    @property
-    def document(self) -> Document:
-        """The array's metadata as written, not to be changed."""
-        self.asked.limit(Reach.ITSELF)
-        return self._document
-
-    @property
-    def reach(self) -> Reach:
-        """For which arrays what was found of it may hold."""
-        is_relative = self._resolver.depends_on_place
-        return max(self.asked.reach, Reach.SAME_GROUP if is_relative else Reach.ANYWHERE)
-
-    def attribute(self, key: str) -> Fragment | None:
-        """Return one of the array's attributes, or None if it has none such."""
-        value = self.attributes.get(key)
-        return None if value is None else Fragment(self.node, ("attributes", key), value)
-
-    def above(self, key: str) -> Iterator[Fragment]:
-        """Yield the attributes of a name of the groups that the array is in, the nearest first."""
-        self.asked.around.add(key)
-        for group in self._node.ancestors():
-            document = self._document_of(group)
-            value = None if document is None else document.attributes.get(key)
-            if value is not None:
-                yield Fragment(AskedNode.of(group, self.asked), ("attributes", key), value)
+    def attribute(self, key: str, node: Node | None = None) -> Fragment | None:
+        """Return an attribute of the array, or of another node; None if it has none such."""
+        if node is None:
+            node, value = self.node, self.attributes.get(key)
+        else:
+            attributes = self.attributes_of(node)
+            value = None if attributes is None else attributes.value.get(key)
+        return None if value is None else Fragment(node, ("attributes", key), value)
 
     def document_of(self, node: Node) -> Document | None:
         """Return the document of a node, or None if there is none that can be used.
@@ -209,42 +192,25 @@ class ArrayView:
         LackingError
             If it is not known yet.
         """
-        return (
-            self.document if node is self.node else self._document_of(Node(node.store, node.path))
-        )
-
-    def _document_of(self, node: Node) -> Document | None:
-        if node not in self._documents:
-            self._documents[node] = self.lookup.document(node)
-        return self._documents[node]
-
-    def attribute_of(self, node: Node, key: str) -> Fragment | None:
-        """Return an attribute of another node, or None if it has none such."""
-        attributes = self._attributes_of(node)
-        value = None if attributes is None else attributes.get(key)
-        return None if value is None else Fragment(node, ("attributes", key), value)
+        if node is self.node:
+            self.asked.limit(Reach.ITSELF)
+            return self._document
+        place = node if type(node) is Node else Node(node.store, node.path)
+        if place not in self._documents:
+            self._documents[place] = self.lookup.document(place)
+        return self._documents[place]
 
     def attributes_of(self, node: Node) -> Fragment | None:
         """Return all attributes of a node, or None if there is none."""
-        attributes = self._attributes_of(node)
-        return None if attributes is None else Fragment(node, ("attributes",), attributes)
-
-    def _attributes_of(self, node: Node) -> Mapping[str, Any] | None:
         if node is self.node:
-            return self.attributes
-        document = self._document_of(plain(node))
-        if document is None or not isinstance(node, AskedNode):
-            return None if document is None else document.attributes
-        return AskedAttributes(document.attributes, self.asked.around)
-
-    def parsed(self, parse: Callable[[Fragment], T], fragment: Fragment) -> T:
-        """Return what a function makes of a value, called once for each text of its attribute."""
-        document = self._document_of(plain(fragment.node))
-        place = fragment.keys[:2]
-        if document is None or len(place) < 2 or place[0] != "attributes":
-            return parse(fragment)
-        text = document.attributes.text(place[1]) or b""
-        return self.models.parsed(parse, fragment, text)
+            return Fragment(node, ("attributes",), self.attributes)
+        document = self.document_of(plain(node))
+        if document is None:
+            return None
+        is_around = isinstance(node, AskedNode)
+        attributes = document.attributes
+        found = AskedAttributes(attributes, self.asked.around) if is_around else attributes
+        return Fragment(node, ("attributes",), found)
 
     def read(self, attribute: Attribute, lost: str = "") -> Any:
         """Return what one of the array's attributes means, None if it has none that can be used.
@@ -255,19 +221,16 @@ class ArrayView:
         written = self.attribute(attribute.key)
         if written is None:
             return None
-        found, wrong = self.parsed(attribute.read, written)
-        self.tell_of(self.node, wrong, lost)
+        found, wrong = parsed(self, attribute.read, written)
+        self.tell(self.node, wrong, lost)
         return found
 
-    def tell(self, node: Node, *models: Model | None, lost: str = "") -> None:
-        """Say what is wrong with the members of models that are written in a node."""
-        for model in models:
-            if model is not None:
-                self.tell_of(node, model.wrong, lost)
+    def tell(self, node: Node, wrong: Model | Iterable[Finding] | None, lost: str = "") -> None:
+        """Say what is wrong with the members of a model, or with values, that a node has.
 
-    def tell_of(self, node: Node, wrong: Iterable[Finding], lost: str = "") -> None:
-        """Say what is wrong with values that are written in a node, as far as they are not used."""
-        for item in wrong:
+        Only what is not used for that is told, and what is `lost` with it.
+        """
+        for item in wrong.wrong if isinstance(wrong, Model) else wrong or ():
             if item.kind is not None:
                 self.problem(item.error_in(node), lost)
 
@@ -277,14 +240,7 @@ class ArrayView:
             self.asked.missed.add(name)
             return None
         self.asked.limit(Reach.SAME_GROUP)
-        return self._document_of(self._node.group.child(name))
-
-    def derived(self, function: Callable[[ArrayView], T]) -> T:
-        """Return what a function says of the array; it is called once."""
-        if function not in self._derived:
-            self._derived[function] = function(self)
-        found: T = self._derived[function]
-        return found
+        return self.document_of(self._node.group.child(name))
 
     def note(
         self,
@@ -298,7 +254,7 @@ class ArrayView:
         Parameters
         ----------
         text : str
-            The choice, after the place and a colon or a space if there is one.
+            The choice, without the place.
         place : Fragment, optional
             The value that left it.
         rule : Rule, optional
@@ -340,14 +296,6 @@ class ArrayView:
         self.resolver.followed = followed
         return found
 
-    def instead_of(self, reference: Fragment, name: str) -> Node:
-        """Return the array of its group that is taken where a reference leads nowhere."""
-        node = self.node.group.child(name)
-        text = _("leads nowhere; the group's own {name!r} was taken").format(name=name)
-        target = str(Reference.parse(reference))
-        self.resolver.take_down(reference, target, node, by_fallback=True, text=text)
-        return node
-
     def stored(self, source: Stored, place: Fragment | None = None) -> Stored:
         """Return an array as a source, after making sure that it can be opened.
 
@@ -369,48 +317,12 @@ class ArrayView:
         try:
             described = self.describer.template(node, source.along)
         except XGroupMetadataError as error:
-            written = str(place or self._node)
-            message = _("{place}: {node} cannot be opened: {reason}").format(
-                place=written, node=node, reason=error
-            )
-            raise XGroupMetadataError(message, place=written) from error
+            message = _("{node} cannot be opened: {reason}").format(node=node, reason=error)
+            raise XGroupMetadataError(message, place=str(place or self._node)) from error
         if described.fill_value is not None:
             self.findings.append(unusable_fill_value(node, described.fill_value))
-        self._tell_of_attributes(node)
+        _tell_of_attributes(self, node)
         return source
-
-    def _tell_of_attributes(self, node: Node) -> None:
-        """Say what is wrong with the attributes of an array that can be opened."""
-        problem = self.lookup.store_of(node).problem(node.path)
-        if isinstance(problem, XGroupStoreError) and problem.store:
-            self.problem(problem, _("the attributes of {node}").format(node=node))
-        elif problem is not None and node.group != self.node.group:
-            self.note(
-                _("{node} was opened without attributes: {reason}").format(
-                    node=node, reason=problem
-                )
-            )
-
-    def own_dims_of(self, node: Node) -> tuple[str, ...]:
-        """Return an array's own dimension names, ``<array>_dim_<axis>`` for one without a name.
-
-        A name that an earlier axis has is none: no coordinate has a dimension twice.
-        """
-        document = self._described(node)
-        names = () if document is None else declared_dimensions(document)
-        return tuple(
-            f"{node.name}_dim_{axis}" if name is None or name in names[:axis] else name
-            for axis, name in enumerate(names)
-        )
-
-    def shape_of(self, node: Node) -> tuple[int, ...]:
-        """Return the shape of another array."""
-        document = self._described(node)
-        return () if document is None else tuple(document["shape"])
-
-    def _described(self, node: Node) -> Document | None:
-        """Return the document of an array of which no more is asked than shape and dimensions."""
-        return self._document if node is self.node else self.document_of(node)
 
     def found(
         self,
@@ -418,7 +330,7 @@ class ArrayView:
         crs: Crs | None = None,
         geotransform: str | None = None,
         attributes: Mapping[str, Any] | None = None,
-        claims: tuple[Claim, ...] = (),
+        declared_values: tuple[DeclaredValues, ...] = (),
         links: tuple[Link, ...] = (),
     ) -> Interpretation:
         """Return an interpretation with these parts and all that was said to be wrong so far."""
@@ -430,8 +342,93 @@ class ArrayView:
             findings=tuple(self.findings),
             referred=frozenset(self.referred),
             links=links,
-            claims=claims,
+            declared_values=declared_values,
         )
+
+
+def once(function: Callable[[ArrayView], T]) -> Callable[[ArrayView], T]:
+    """Return a function that says something of an array as one that is called once for each array."""
+
+    @wraps(function)
+    def kept(array: ArrayView) -> T:
+        if function not in array.derived:
+            array.derived[function] = function(array)
+        found: T = array.derived[function]
+        return found
+
+    return kept
+
+
+def reach_of(array: ArrayView) -> Reach:
+    """Return for which arrays what was found of an array may hold."""
+    asked, is_relative = array.asked.reach, array.resolver.depends_on_place
+    return max(asked, Reach.SAME_GROUP) if is_relative else asked
+
+
+def attributes_above(array: ArrayView, key: str) -> Iterator[Fragment]:
+    """Yield the attributes of a name of the groups that an array is in, the nearest first."""
+    array.asked.around.add(key)
+    for group in array.asked.node.ancestors():
+        document = array.document_of(group)
+        value = None if document is None else document.attributes.get(key)
+        if value is not None:
+            yield Fragment(AskedNode.of(group, array.asked), ("attributes", key), value)
+
+
+def parsed(array: ArrayView, parse: Callable[[Fragment], T], fragment: Fragment) -> T:
+    """Return what a function makes of a value, called once for each text of its attribute."""
+    document, place = array.document_of(plain(fragment.node)), fragment.keys[:2]
+    if document is None or len(place) < 2 or place[0] != "attributes":
+        return parse(fragment)
+    text = document.attributes.text(place[1]) or b""
+    return array.models.parsed(parse, fragment, text)
+
+
+def own_dims_of(array: ArrayView, node: Node) -> tuple[str, ...]:
+    """Return the own dimension names of an array, or of another one that it refers to.
+
+    One without a name is called ``<array>_dim_<axis>``. A name that an earlier axis has is none: no
+    coordinate has a dimension twice.
+    """
+    document = None if node is array.node else array.document_of(node)
+    own = array.declared.names if node is array.node else ()
+    names = own if document is None else declared_dimensions(document)
+    return tuple(
+        f"{node.name}_dim_{axis}" if name is None or name in names[:axis] else name
+        for axis, name in enumerate(names)
+    )
+
+
+def shape_of(array: ArrayView, node: Node) -> tuple[int, ...]:
+    """Return the shape of an array, or of another one that it refers to."""
+    if node is array.node:
+        return array.shape
+    document = array.document_of(node)
+    return () if document is None else tuple(document["shape"])
+
+
+def chunks_along(array: ArrayView, dims: Iterable[str]) -> tuple[tuple[str, int], ...]:
+    """Return name and length of the chunks in which dask should compute what lies along dimensions."""
+    return tuple((dim, array.chunks[dim]) for dim in dims if dim in array.chunks)
+
+
+def taken_instead(array: ArrayView, reference: Fragment, name: str) -> Node:
+    """Return the array of the same group that is taken where a reference leads nowhere."""
+    node = array.node.group.child(name)
+    text = _("leads nowhere; the group's own {name!r} was taken").format(name=name)
+    written = str(Reference.parse(reference))
+    array.resolver.take_down(reference, written, node, by_fallback=True, text=text)
+    return node
+
+
+def _tell_of_attributes(array: ArrayView, node: Node) -> None:
+    """Say what is wrong with the attributes of an array that can be opened."""
+    problem = array.lookup.store_of(node).problem(node.path)
+    if isinstance(problem, XGroupStoreError) and problem.store:
+        array.problem(problem, _("the attributes of {node}").format(node=node))
+    elif problem is not None and node.group != array.node.group:
+        text = _("{node} was opened without attributes: {reason}")
+        array.note(text.format(node=node, reason=problem))
 
 
 def _note(findings: list[Finding], node: Node, text: str, place: Fragment | None = None) -> None:

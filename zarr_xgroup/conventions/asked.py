@@ -21,9 +21,14 @@ from typing import Any, TypeAlias
 
 from zarr_xgroup.metadata.documents import JsonObject
 from zarr_xgroup.metadata.nodes import Node, plain
+from zarr_xgroup.metadata.references import NODE
 
 #: Attributes as written: name and JSON text.
 Texts: TypeAlias = tuple[tuple[str, bytes | None], ...]
+
+
+#: What the JSON text of a reference has.
+_QUOTED = f'"{NODE}"'.encode()
 
 
 class Reach(IntEnum):
@@ -81,7 +86,7 @@ class Names:
 
 def may_refer(text: bytes | None) -> bool:
     """Tell whether the JSON text of an attribute may hold references; an escaped letter may hide one."""
-    return text is not None and (b'"node"' in text or b"\\u" in text)
+    return text is not None and (_QUOTED in text or b"\\u" in text)
 
 
 class AskedAttributes(Mapping[str, Any]):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from zarr_xgroup.conventions import lending
 from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.declaring import (
     Convention,
     has_prefixed,
@@ -15,6 +16,7 @@ from zarr_xgroup.conventions.declaring import (
 )
 from zarr_xgroup.conventions.descriptions import Attribute
 from zarr_xgroup.conventions.model import AxisNames, Interpretation
+from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node
@@ -64,18 +66,21 @@ class ConventionHandler(Convention):
     tier : {"principal", "service"}
         A principal convention defines an array's coordinate structure; an array follows at
         most one. Service conventions add to it, any number of them.
-    name, uuid, repositories, named_by_root, is_declarable
+    name, aliases, uuid, repositories, named_by_root, is_declarable
         What the convention is known by: see `Convention`.
     implies : tuple of str
         The names of services that an array which follows it follows, too.
     gives_way : bool
-        Whether its coordinates are left out whose names those of another convention have.
+        Whether its coordinates are left out whose names those of another convention have. A principal
+        convention that does so is asked besides another one.
     follows_names : bool
         Whether names in CF attributes lead to the groups above. Another principal convention goes first,
         and has its references followed in this way.
     described : tuple of Attribute
         The attributes that it reads, described: `zarr_xgroup.check` tells what is wrong with them, and
         `zarr_xgroup.schema` gives their JSON Schema.
+    rules : tuple of Rule
+        What its documents demand.
     resolver : BoundResolver
         References and lazy variables, for `get_variables`; bound while an open runs, and by
         `BoundResolver.of(array, root)` outside of one.
@@ -86,6 +91,7 @@ class ConventionHandler(Convention):
     gives_way: ClassVar[bool] = False
     follows_names: ClassVar[bool] = False
     described: ClassVar[tuple[Attribute, ...]] = ()
+    rules: ClassVar[tuple[Rule, ...]] = ()
     resolver: lending.BoundResolver
 
     @classmethod
@@ -104,7 +110,7 @@ class ConventionHandler(Convention):
         array : zarr.Array
             The array.
         """
-        return lending.told(lambda view: cls.applies(view), array, root)
+        return lending.told(cls.applies, array, root)
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
@@ -130,6 +136,14 @@ class ConventionHandler(Convention):
         return has_prefixed(cls, attributes) or isinstance(attributes.get(cls.name), Mapping)
 
     @classmethod
+    def shares_with(cls, array: ArrayView) -> Collection[str]:
+        """Return the names of other conventions that say what this one leaves to them, of an array.
+
+        By default none. They are asked, too, also where they are principal and nobody declares them.
+        """
+        return ()
+
+    @classmethod
     def owned(cls, attributes: Mapping[str, Any]) -> Iterator[str]:
         """Yield the attributes of a node that say nothing to who does not know this convention.
 
@@ -141,7 +155,8 @@ class ConventionHandler(Convention):
         attributes : mapping
             Those of an array or a group that follows the convention.
         """
-        return (key for key in attributes if key == cls.name or key.startswith(f"{cls.name}:"))
+        prefixes = tuple(f"{name}:" for name in (cls.name, *cls.aliases))
+        return (key for key in attributes if key == cls.name or key.startswith(prefixes))
 
     @classmethod
     def why_not(cls) -> str:
@@ -159,7 +174,8 @@ class ConventionHandler(Convention):
             The array, for which `applies` or `detect` was true. What is wrong with its
             metadata is said to its `problem` and `note`.
         """
-        return lending.interpreted(self, array)
+        self.resolver = lending.BoundResolver(array)
+        return lending.interpreted(self.get_variables, array)
 
     @classmethod
     def check(cls, subject: Checkable) -> Iterable[Finding]:
@@ -178,6 +194,14 @@ class ConventionHandler(Convention):
             As `zarr_xgroup.findings.mistake` makes them.
         """
         return ()
+
+    @classmethod
+    def crs(cls, array: ArrayView) -> Crs | None:
+        """Return the CRS of an array that neither its grid mapping variable nor `proj` says.
+
+        By default none. Asked of arrays that the convention applies to, by whatever follows from a CRS.
+        """
+        return None
 
     def axis_names(self, array: ArrayView) -> AxisNames:
         """Return what the convention says of the axes of an array that has no names for them.
@@ -216,7 +240,7 @@ class ConventionHandler(Convention):
         """
         if not gives_coordinates(type(self)):
             raise NotImplementedError(_("it has neither 'interpret' nor 'get_variables'"))
-        return lending.variables_of(self, array, root)
+        return lending.variables_of(self.interpret, array, root)
 
 
 def gives_coordinates(handler: type[ConventionHandler]) -> bool:

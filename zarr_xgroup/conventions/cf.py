@@ -20,6 +20,7 @@ from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.cf_paths import Follower
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
+from zarr_xgroup.conventions.tie_points import tie_point_coordinates
 from zarr_xgroup.findings import coordinate_named
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import referred_names
@@ -62,7 +63,7 @@ class CfHandler(ConventionHandler):
             for axis in _axes_without_coordinate(array, links)
             if (coordinate := _attempted(array, axis, follower)) is not None
         ]
-        return array.found(*found, links=links)
+        return array.found(*found, *tie_point_coordinates(array), links=links)
 
 
 class _Axis(NamedTuple):
@@ -225,7 +226,8 @@ def _list_below(array: ArrayView, group: Node) -> None:
         unknown = [it for it in level if not _has_known_members(snapshot, it)]
         if unknown:
             raise array.lookup.ask_for(Needs(members=frozenset(unknown)))
-        level = [it.child(name) for it in level for name in snapshot.groups(it.path)]
+        below = (it.child(name) for it in level for name in snapshot.groups(it.path))
+        level = [it for it in below if (_list_below, it) not in known]
     known[_list_below, group] = True
 
 

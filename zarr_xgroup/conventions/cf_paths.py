@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
 
-from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.array import ArrayView, own_dims_of, shape_of
 from zarr_xgroup.conventions.geolocation import fitting_dims
 from zarr_xgroup.conventions.model import Coordinate, Link
 from zarr_xgroup.errors import XGroupReferenceError
@@ -111,7 +111,7 @@ class Follower:
                 continue
             if "/" not in name and not (self._by_name and array.sibling(name) is None):
                 continue
-            lost = partial(referred_to_by, key)
+            lost = partial(referred_to_by, key, name)
             coordinate = array.attempt(self._referred, key, name, lost=lost)
             if coordinate is not None:
                 found.append(Link(key, name, coordinate))
@@ -155,7 +155,7 @@ class Follower:
             place = Fragment(source.node, ("attributes", key), name)
             if not self._may_follow():
                 return
-            lost = partial(referred_to_by, key)
+            lost = partial(referred_to_by, key, name)
             coordinate = array.attempt(
                 self._referred_further, place, source.dims, links_left, lost=lost
             )
@@ -181,10 +181,10 @@ class Follower:
         array, node = self._array, self._node(place)
         if node is None:
             return None
-        names = dict(zip(array.own_dims_of(place.node), along, strict=True))
-        dims = tuple(names.get(dim, dim) for dim in array.own_dims_of(node))
-        spanned = dict(zip(along, array.shape_of(place.node), strict=True)) | array.sizes
-        sizes = zip(dims, array.shape_of(node), strict=True)
+        names = dict(zip(own_dims_of(array, place.node), along, strict=True))
+        dims = tuple(names.get(dim, dim) for dim in own_dims_of(array, node))
+        spanned = dict(zip(along, shape_of(array, place.node), strict=True)) | array.sizes
+        sizes = zip(dims, shape_of(array, node), strict=True)
         if place.keys[-1] not in _CELLS and any(spanned.get(dim) != n for dim, n in sizes):
             return None
         return self.attached(node, dims, place, links_left)
@@ -204,7 +204,7 @@ class Follower:
         if is_along and _followed(self._array, place)[0] is not None:
             reason = _("leads to no array along its dimensions, tried {tried}").format(tried=tried)
         self._array.resolver.take_down(place, place.value, text=reason)
-        message = f"{place}: {place.value!r} {reason}"
+        message = f"{place.value!r} {reason}"
         raise XGroupReferenceError(message, place=str(place), target=place.value, reason=reason)
 
     def _is_along(self, node: Node) -> bool:
@@ -212,7 +212,7 @@ class Follower:
         array = self._array
         dims = fitting_dims(array, node)
         known = {name: array.sizes[here] for name, here in array.names.items()} | array.sizes
-        sizes = zip(dims, array.shape_of(node), strict=True)
+        sizes = zip(dims, shape_of(array, node), strict=True)
         others = tuple(dim for dim, size in sizes if known.get(dim) != size)
         if others and others == dims[-1:]:
             return array.describer.decoded_dtype(Stored(node, dims)).kind == "S"
@@ -221,8 +221,8 @@ class Follower:
     def _may_be_missing(self, place: Fragment) -> bool:
         """Tell whether a name is that of a dimension, or of an array said to be in another file."""
         array, name = self._array, place.value
-        if name in array.own_dims_of(place.node):
+        if name in own_dims_of(array, place.node):
             return True  # a dimension without a coordinate, or with one found by another search
         groups = place.node.ancestors()
-        listed = (array.attribute_of(group, _EXTERNAL) for group in groups)
+        listed = (array.attribute(_EXTERNAL, group) for group in groups)
         return any(name in str(it.value).split() for it in listed if it is not None)

@@ -15,13 +15,11 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
-from zarr_xgroup.conventions.crs_texts import completed, lacks_units, names_no_file
+from zarr_xgroup.conventions.crs_texts import completed, names_no_file
 from zarr_xgroup.metadata.nodes import OBJECT
 
 #: The members of a proj object, and of the attributes of `proj`, most explicit first.
 PROJJSON, WKT, CODE, EPSG = CRS_KEYS = ("proj:projjson", "proj:wkt2", "proj:code", "proj:epsg")
-#: Those of GDAL's attribute ``_CRS``, in the order in which GDAL reads them.
-GDAL_KEYS = ("url", "wkt", "projjson")
 
 #: Of how many texts is kept what they mean.
 _KEPT = 1024
@@ -45,7 +43,7 @@ class Crs:
     Attributes
     ----------
     key : str
-        Where it is written: one of `CRS_KEYS` or `GDAL_KEYS`, ``name``, or a key of a tile matrix set.
+        Where it is written: one of `CRS_KEYS`, ``name``, or a key of another convention.
     text : str
         A code, WKT (also WKT1), PROJJSON or name.
     """
@@ -130,15 +128,7 @@ def likeness(crs: Crs) -> Hashable:
 
 
 def is_geographic(identity: Any, name: Any = None) -> bool:
-    """Tell whether a CRS is known to be geographic.
-
-    Parameters
-    ----------
-    identity : object
-        A proj object.
-    name : object
-        The name of the CRS, used if there is no identity.
-    """
+    """Tell whether a CRS is known to be geographic: by a proj object, else by its name."""
     if isinstance(identity, OBJECT):
         for crs in crs_in(identity):
             return crs.is_geographic
@@ -305,7 +295,7 @@ def _axis_attributes(text: str) -> dict[str, dict[str, str]]:
     if parsed is None or parsed.is_geocentric:
         return {name: {"axis": name} for name in ("X", "Y")}
     axes = _axes_by_direction(parsed)
-    are_known = not lacks_units(text) and _are_units_known(parsed)
+    are_known = completed(text) == text and _are_units_known(parsed)
     for attributes in axes.values():
         if not are_known:
             attributes.pop("units", None)

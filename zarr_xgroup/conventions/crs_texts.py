@@ -50,11 +50,6 @@ def names_no_file(text: str) -> bool:
     return _NAME.fullmatch(text.strip()) is not None
 
 
-def lacks_units(text: str) -> bool:
-    """Tell whether a text is PROJJSON that says of an axis no unit."""
-    return completed(text) != text
-
-
 def completed(text: str) -> str:
     """Return PROJJSON with a unit for each axis, and any other text as it is.
 

@@ -6,18 +6,21 @@ becomes the coordinates of an array with dimensions, with values from `cs_values
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
-from zarr_xgroup.conventions.array import ArrayView
-from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.array import ArrayView, once, shape_of
+from zarr_xgroup.conventions.base import Checkable, ConventionHandler
 from zarr_xgroup.conventions.crs import is_geographic
 from zarr_xgroup.conventions.cs_model import (
     ABBREVIATIONS,
     ATTRIBUTE,
+    EVERY,
+    OF_SET,
+    RULES,
     SHARED,
     Axis,
     Boundaries,
@@ -28,19 +31,21 @@ from zarr_xgroup.conventions.cs_model import (
 )
 from zarr_xgroup.conventions.cs_values import ArrayAxis, bounds_of, source_of, terms_of
 from zarr_xgroup.conventions.declaring import is_declared_by_array, is_declared_by_group
-from zarr_xgroup.conventions.descriptions import Model
-from zarr_xgroup.conventions.geolocation import all_axes, geolocation_coordinates
+from zarr_xgroup.conventions.geolocation import (
+    axes_of,
+    followed,
+    geolocation_coordinates,
+    systems_of,
+)
 from zarr_xgroup.conventions.model import AxisNames, Coordinate, Interpretation
 from zarr_xgroup.conventions.proj import crs_of
 from zarr_xgroup.conventions.spelling import alike
-from zarr_xgroup.errors import XGroupError
-from zarr_xgroup.findings import coordinate_named
+from zarr_xgroup.errors import Severity, XGroupError
+from zarr_xgroup.findings import Finding, coordinate_named, mistake
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node, Part
 from zarr_xgroup.variables.functions import Regular
 from zarr_xgroup.variables.sources import Source
-
-M = TypeVar("M", bound=Model)
 
 _DEGREES = {"degree", "degrees", "deg", "°"} | {
     f"{word}{end}"
@@ -48,6 +53,7 @@ _DEGREES = {"degree", "degrees", "deg", "°"} | {
     for end in ("_east", "_north", "_e", "_n", "east", "north", "e", "n")
 }
 _DIRECTIONS = {"east": "X", "west": "X", "north": "Y", "south": "Y"}
+_ANY_VALUES = '{"regular": [first, step]}'
 _STANDARD_NAMES = {"X": "longitude", "Y": "latitude"}
 
 
@@ -55,25 +61,26 @@ class CsHandler(ConventionHandler):
     """Attaches the coordinates that an array's ``cs`` declares for its axes."""
 
     tier = "principal"
-    name = "cs"
+    name = ATTRIBUTE.key
     uuid: ClassVar[str | None] = "e4dbf0b7-7a00-4ce6-b23e-484292014ab4"
     repositories = ("R-CF/zarr_convention_cs", "R-CF/zarr_conventions_cs")
     implies = ("proj",)
     described = (ATTRIBUTE, SHARED)
+    rules = RULES
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
         """Tell whether the array declares the convention, or has a ``cs`` that its group declares."""
         if is_declared_by_array(cls, array):
             return True
-        return array.attribute("cs") is not None and is_declared_by_group(cls, array)
+        return array.attribute(ATTRIBUTE.key) is not None and is_declared_by_group(cls, array)
 
     @classmethod
     def owned(cls, attributes: Mapping[str, Any]) -> Iterator[str]:
         """Yield ``cs`` of an array, and ``crs`` of a group that holds what arrays refer to."""
         yield from super().owned(attributes)
-        if isinstance(attributes.get("crs"), Mapping):
-            yield "crs"
+        if isinstance(attributes.get(SHARED.key), Mapping):
+            yield SHARED.key
 
     @classmethod
     def why_not(cls) -> str:
@@ -82,16 +89,23 @@ class CsHandler(ConventionHandler):
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the coordinates of all axes of all coordinate reference systems, and the CRS."""
-        if array.attribute("cs") is None:
-            place = Fragment(array.node, ("attributes", "cs"), None)
+        if array.attribute(ATTRIBUTE.key) is None:
+            place = Fragment(array.node, ("attributes", ATTRIBUTE.key), None)
             lost = _("the coordinates of its dimensions")
             array.problem(place.error(_("is declared, but missing")), lost)
         model: Cs | None = array.read(ATTRIBUTE)
         if model is None:
-            return array.found(crs=array.derived(crs_of))
+            return array.found(crs=crs_of(array))
         array.tell(array.node, model)
+        _tell_of_bare_dims(array, model)
         systems = (_system(array, item, model.id) for item in model.crs)
-        return array.found(*chain.from_iterable(systems), crs=array.derived(crs_of))
+        return array.found(*chain.from_iterable(systems), crs=crs_of(array))
+
+    @classmethod
+    def check(cls, subject: Checkable) -> Iterable[Finding]:
+        """Return what is wrong with the CRSs that a group shares, whatever it declares."""
+        written = None if subject.is_array else subject.attribute(SHARED.key)
+        return () if written is None else (it.at(subject.node) for it in SHARED.all_wrong(written))
 
     def axis_names(self, array: ArrayView) -> AxisNames:
         """Return the names of the axes of ``cs``, and their lengths where these are told.
@@ -103,21 +117,30 @@ class CsHandler(ConventionHandler):
         return AxisNames(tuple(_axis_lengths(array)))
 
 
+def _tell_of_bare_dims(array: ArrayView, cs: Cs) -> None:
+    """Say which dimensions have no axis, if all axes are known: only a check tells it."""
+    axes = _dims_of_axes(array)
+    if axes.issuperset(array.dims) or cs.wrong_with("crs") or len(systems_of(array)) < len(cs.crs):
+        return
+    for name in array.declared.names:
+        if name is not None and array.names.get(name, name) not in axes:
+            is_there = array.sibling(name) is not None
+            values = f'{{"external": {{"node": "{name}"}}}}' if is_there else _ANY_VALUES
+            text = _("there is no axis for the dimension {name!r}").format(name=name)
+            remedy = _("add to the axes of one of the CRSs {example}").format(
+                example=f'"{name}": {{"coordinates": [{{"values": {values}}}]}}'
+            )
+            place = cs.place(array.node, "crs")
+            severity: Severity = "warning" if is_there else "error"
+            array.findings.append(mistake(EVERY, place, text, remedy, severity))
+
+
 # From systems to axes to coordinate sets; each may be a reference.
-
-
-def _followed(array: ArrayView, node: Node, item: M | Part, model: type[M]) -> tuple[Node, M]:
-    """Return an object with the node that it is written in, or raise XGroupError."""
-    if not isinstance(item, Part):
-        return node, item
-    fragment = array.resolver.fragment(item.at(node))
-    fragment.as_object()
-    return fragment.node, array.parsed(model.read, fragment)
 
 
 def _system(array: ArrayView, item: System | Part, identity: Part | None) -> Iterator[Coordinate]:
     """Yield the coordinates of one CRS; `identity` is the ``id`` that overrides its own."""
-    found = array.attempt(_followed, array, array.node, item, System)
+    found = array.attempt(followed, array, array.node, item, System)
     if found is None:
         return
     node, system = found
@@ -128,7 +151,7 @@ def _system(array: ArrayView, item: System | Part, identity: Part | None) -> Ite
         yield from _axis(array, node, array.names.get(name, name), axis, geographic)
     if system.geolocation is not None:
         yield from geolocation_coordinates(
-            array, system.geolocation.at(node), None if own is None else own.at(node)
+            array, node, system.geolocation, None if own is None else own.at(node)
         )
 
 
@@ -136,7 +159,7 @@ def _axis(
     array: ArrayView, node: Node, name: str, item: Axis | Part, geographic: bool
 ) -> Iterator[Coordinate]:
     lost = partial(coordinate_named, name)
-    found = array.attempt(_followed, array, node, item, Axis, lost=lost)
+    found = array.attempt(followed, array, node, item, Axis, lost=lost)
     if found is not None:
         yield from _coordinates(ArrayAxis(array, found[0], name, found[1], geographic))
 
@@ -172,7 +195,7 @@ def _lost(axis: ArrayAxis, index: int, item: CoordinateSet | Part) -> str:
 
 def _coordinate(axis: ArrayAxis, index: int, item: CoordinateSet | Part) -> Coordinate:
     """Return the coordinate of a set, or raise XGroupError if it has no values."""
-    node, written = _followed(axis.array, axis.node, item, CoordinateSet)
+    node, written = followed(axis.array, axis.node, item, CoordinateSet)
     attributes = _attributes(axis, written, node)
     name = _name_of(axis, index, written)
     source = _valued(axis, written, node, name)
@@ -191,13 +214,12 @@ def _coordinate(axis: ArrayAxis, index: int, item: CoordinateSet | Part) -> Coor
 
 def _valued(axis: ArrayAxis, written: CoordinateSet, node: Node, name: str) -> Source:
     """Return the values of a set; a parametric one that has none are positions."""
-    wrong = written.wrong_with("values")
-    if wrong is not None:
+    if wrong := written.wrong_with(OF_SET):
         raise wrong.error_in(node)
     if written.values is not None:
         return source_of(axis, written.values, node, name)
     if not axis.is_dimension:
-        raise written.place(node, "values").error(_("is missing"))
+        raise written.place(node, OF_SET).error(_("is missing"))
     return axis.regular(Regular(0, 1))
 
 
@@ -211,7 +233,7 @@ def _bounded(
         key = "".join(wrong.place.keys[len(written.keys) :][:1])
         is_part = key in ("name", "attributes")
         part = _("{key!r} of {what}").format(key=key, what=lost()) if is_part else lost()
-        axis.array.tell_of(node, [wrong], part)
+        axis.array.tell(node, [wrong], part)
     bounds = axis.array.attempt(bounds_of, axis, coordinate, written, node, lost=lost)
     return replace(coordinate, bounds=bounds)
 
@@ -246,20 +268,8 @@ def _derived(axis: ArrayAxis, direction: str, units: str) -> dict[str, str]:
 
 def _tell_of_parts(axis: ArrayAxis, item: Described, node: Node) -> None:
     """Say which members of an axis, or of one of its sets, cannot be used."""
-    within = (it.all_wrong() for it in (item.unit, item.time) if isinstance(it, Model))
-    for part in (*item.wrong, *chain.from_iterable(within)):
-        key, *meant = (it.keys[len(item.keys)] for it in (part.place, *part.related))
-        if "values" not in (key, *meant) and key != "coordinates":
-            axis.array.tell_of(node, [part], _lost_part(axis.name, key))
-
-
-def _lost_part(name: str, key: str) -> str:
-    """Return what is lost with a member of an axis or of one of its sets."""
-    if key == "boundaries":
-        return _("the boundaries of {name!r}").format(name=name)
-    if key == "parametric":
-        return _("the formula of {name!r}").format(name=name)
-    return _("{key!r} of axis {axis!r}").format(key=key, axis=name)
+    for wrong, lost in item.lost_of(axis.name):
+        axis.array.tell(node, [wrong], lost)
 
 
 # Which axes are no scalar coordinates though they are no dimension, and how long axes are.
@@ -305,7 +315,7 @@ def _leaving_behind(axis: ArrayAxis) -> XGroupError | None:
     """
     array, dims = axis.array, axis.array.dims
     bare = [dim for dim in dims if not _is_stored(array, dim)]
-    if not array.derived(_dims_of_axes).isdisjoint(bare) or (dims and len(bare) == len(dims)):
+    if not _dims_of_axes(array).isdisjoint(bare) or (dims and len(bare) == len(dims)):
         return None
     if None not in set(_numbers(axis)):
         return None
@@ -321,14 +331,15 @@ def _is_stored(array: ArrayView, dim: str) -> bool:
     return array.sibling(dim) is not None and tuple(array.siblings[dim]) == (dim,)
 
 
+@once
 def _dims_of_axes(array: ArrayView) -> frozenset[str]:
     """Return the names of all axes of an array, as its dimensions are called."""
-    return frozenset(array.names.get(name, name) for name, _axis in all_axes(array))
+    return frozenset(array.names.get(name, name) for _node, name, _axis in axes_of(array))
 
 
 def _dims_without_axis(array: ArrayView) -> dict[str, int]:
     """Return the sizes of dimensions that no axis is called like, but for those of size 1."""
-    axes = array.derived(_dims_of_axes)
+    axes = _dims_of_axes(array)
     return {dim: size for dim, size in array.sizes.items() if dim not in axes and size > 1}
 
 
@@ -347,13 +358,13 @@ def _number_of(
 
     `fits` says of arrays that are referred to whether they are the values of a scalar coordinate.
     """
-    found = array.quietly(_followed, array, node, item, CoordinateSet)
+    found = array.quietly(followed, array, node, item, CoordinateSet)
     if found is None:
         return 0
     node, written = found
     values = written.values
     if values is None:
-        return None if written.parametric is not None and not written.wrong_with("values") else 0
+        return None if written.parametric is not None and not written.wrong_with(OF_SET) else 0
     if values.explicit is not None:
         return len(values.explicit)
     if values.external is None:
@@ -369,15 +380,14 @@ def _length_of(
     if fits is not None and array.quietly(resolve, reference, fits) is not None:
         return 1
     found = array.quietly(resolve, reference)
-    shape = () if found is None else array.shape_of(found)
+    shape = () if found is None else shape_of(array, found)
     return int(shape[0]) if len(shape) == 1 else 0
 
 
 def _axis_lengths(array: ArrayView) -> Iterator[tuple[str, int | None]]:
     """Yield the names of axes with their lengths, but for those of scalar coordinates."""
-    for name, axis in all_axes(array):
-        is_object = isinstance(axis.value, Mapping)
-        sets = array.parsed(Axis.read, axis).coordinates if is_object else ()
-        lengths = {length for item in sets if (length := _number_of(array, axis.node, item))}
+    for node, name, axis in axes_of(array):
+        sets = axis.coordinates if isinstance(axis, Axis) else ()
+        lengths = {length for item in sets if (length := _number_of(array, node, item))}
         if lengths != {1}:
             yield name, lengths.pop() if len(lengths) == 1 else None

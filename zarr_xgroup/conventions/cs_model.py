@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Annotated, Any, ClassVar
 
 from zarr_xgroup.conventions.crs import CRS_KEYS, cf_length
@@ -18,7 +19,7 @@ from zarr_xgroup.conventions.descriptions import (
     ByName,
     Field,
     Items,
-    Kind,
+    Judged,
     Member,
     Model,
     Nested,
@@ -29,8 +30,11 @@ from zarr_xgroup.conventions.descriptions import (
     Schema,
     Text,
     fields_of,
+    list_of,
     shown,
 )
+from zarr_xgroup.conventions.geolocation_model import ATTRIBUTE as GEOLOCATION
+from zarr_xgroup.conventions.geolocation_model import Geolocation
 from zarr_xgroup.conventions.proj_model import ProjObject
 from zarr_xgroup.conventions.timeunits import (
     CALENDAR,
@@ -43,10 +47,11 @@ from zarr_xgroup.conventions.timeunits import (
 )
 from zarr_xgroup.conventions.uom import UnitOfMeasure, Uom, units_of
 from zarr_xgroup.conventions.values import explicit_values, two_numbers
-from zarr_xgroup.errors import Rule
+from zarr_xgroup.errors import Rule, rules_in
 from zarr_xgroup.findings import Finding, Place
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Part, pointer_to
+from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node, Part, pointer_to
+from zarr_xgroup.metadata.references import WRAPPED
 
 DOCUMENT = "cs convention (R-CF/zarr_convention_cs)"
 TABLE = "OGC 18-005 (Referencing by coordinates)"
@@ -61,19 +66,13 @@ TYPE = Rule("cs/type", DOCUMENT, "CRS: type")
 VALUES = Rule("cs/values", DOCUMENT, "coordinate set: values")
 INCREMENT = Rule("cs/increment", DOCUMENT, "values: regular")
 BOUNDARIES = Rule("cs/boundaries", DOCUMENT, "coordinate set: boundaries")
+EVERY = Rule("cs/axis-for-every-dimension", DOCUMENT, "axes")
+LENGTH = Rule("cs/number-of-values", DOCUMENT, "values: explicit")
 
-RULES = (
-    REQUIRED,
-    FORM,
-    SPELLING,
-    ABBREVIATION,
-    DIRECTION,
-    UNIQUE,
-    TYPE,
-    VALUES,
-    INCREMENT,
-    BOUNDARIES,
-)
+RULES = rules_in(vars())
+
+#: The member of a coordinate set that has its values.
+OF_SET = "values"
 
 ABBREVIATIONS = ("X", "Y", "Z", "T")
 _TYPES = ("compound", "planar", "vertical", "temporal", "undefined")
@@ -92,12 +91,7 @@ _DIRECTIONS = (
     *("port", "starboard", "clockwise", "counterClockwise", "unspecified"),
 )
 
-_TWO_NUMBERS: Schema = {
-    "type": "array",
-    "items": {"type": "number"},
-    "minItems": 2,
-    "maxItems": 2,
-}
+_TWO_NUMBERS = Parsed(two_numbers, list_of("number", 2))
 
 
 class _CsModel(Model, frozen=True, kw_only=True):
@@ -109,43 +103,27 @@ class _CsModel(Model, frozen=True, kw_only=True):
     others: ClassVar[frozenset[str]] = frozenset({"name", "type", "description", *CRS_KEYS})
 
 
-@dataclass(frozen=True)
-class _FirstAndStep(Kind):
-    """Two finite numbers: the first value, and what each next one is more."""
-
-    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
-        """Return the numbers."""
-        numbers = Parsed(two_numbers, _TWO_NUMBERS).read(value, field, reader)
-        if numbers is UNUSABLE or numbers[1] != 0:
-            return numbers
-        remedy = _("write the step, or of a single value {example}").format(
-            example=f'"explicit": [{numbers[0]}]'
-        )
-        reader.object_to(
-            value, _("has a step of 0: all values are the same"), remedy, rule=INCREMENT
-        )
-        return UNUSABLE
-
-    def schema(self, definitions: dict[str, Schema]) -> Schema:
-        """Return the JSON Schema."""
-        return _TWO_NUMBERS
-
-
-@dataclass(frozen=True)
-class _Offsets(Kind):
-    """Two finite numbers: what the sides of a cell are more than its value."""
-
-    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
-        """Return the numbers."""
-        numbers = Parsed(two_numbers, _TWO_NUMBERS).read(value, field, reader)
-        if numbers is not UNUSABLE and numbers[0] == numbers[1]:
-            reason = _("{value}: cells have no width").format(value=shown(value.value))
-            reader.object_to(value, reason, field=field, severity="warning", is_used=True)
+def _step(
+    numbers: tuple[float, float], value: Fragment, _field: Field, reader: Reader
+) -> tuple[float, float] | object:
+    """Take down that the first value and what each next one is more give one value only."""
+    if numbers[1] != 0:
         return numbers
+    remedy = _("write the step, or of a single value {example}").format(
+        example=f'"explicit": [{numbers[0]}]'
+    )
+    reader.object_to(value, _("has a step of 0: all values are the same"), remedy, rule=INCREMENT)
+    return UNUSABLE
 
-    def schema(self, definitions: dict[str, Schema]) -> Schema:
-        """Return the JSON Schema."""
-        return _TWO_NUMBERS
+
+def _width(
+    numbers: tuple[float, float], value: Fragment, field: Field, reader: Reader
+) -> tuple[float, float]:
+    """Take down that both sides of a cell are the same offset from its value."""
+    if numbers[0] == numbers[1]:
+        reason = _("{value}: cells have no width").format(value=shown(value.value))
+        reader.object_to(value, reason, field=field, severity="warning", is_used=True)
+    return numbers
 
 
 _EXPLICIT: Schema = {
@@ -164,8 +142,13 @@ class _ValuesModel(_CsModel, frozen=True, kw_only=True):
     @classmethod
     def member(cls, fragment: Fragment, key: str) -> Fragment | None:
         """Return a member; ``external`` is spelled ``{"ref": {"external": ...}}``, too."""
-        inner = fragment.get("ref") if key == "external" else None
+        inner = fragment.get(WRAPPED) if key == "external" else None
         return fragment.get(key) or (None if inner is None else inner.get(key))
+
+    def given(self, node: Node) -> Fragment:
+        """Return the place of what gives the values, as it is written in a node."""
+        keys = (it for it in self.exactly_one if getattr(self, it) is not None)
+        return self.place(node, *islice(keys, 1))
 
 
 class Values(_ValuesModel, frozen=True, kw_only=True):
@@ -186,7 +169,9 @@ class Values(_ValuesModel, frozen=True, kw_only=True):
     example: ClassVar[str] = '"values": {"regular": [first, step]}'
 
     regular: Annotated[
-        tuple[float, float] | None, _FirstAndStep(), Member(example='"regular": [first, step]')
+        tuple[float, float] | None,
+        Judged(_TWO_NUMBERS, _step),
+        Member(example='"regular": [first, step]'),
     ] = None
     explicit: Annotated[
         Any,
@@ -197,40 +182,22 @@ class Values(_ValuesModel, frozen=True, kw_only=True):
 
 
 class Boundaries(_ValuesModel, frozen=True, kw_only=True):
-    """Boundaries of cells: offsets from each value, or an array.
-
-    Attributes
-    ----------
-    regular : tuple of float or None
-        The offsets of both sides.
-    external : Part or None
-        A reference to an array.
-    name : str
-        What their variable is called, "" for the usual name.
-    attributes : mapping
-        Of their variable.
-    """
+    """Boundaries of cells: offsets from each value, or an array."""
 
     form: ClassVar[Rule] = BOUNDARIES
     exactly_one: ClassVar[tuple[str, ...]] = ("regular", "external")
     example: ClassVar[str] = '"boundaries": {"regular": [-0.5, 0.5]} (offsets from each value)'
 
-    regular: Annotated[tuple[float, float] | None, _Offsets(), Member(example=example)] = None
+    regular: Annotated[
+        tuple[float, float] | None, Judged(_TWO_NUMBERS, _width), Member(example=example)
+    ] = None
     external: Annotated[Part | None, ReferenceTo()] = None
     name: Annotated[str, Text()] = ""
     attributes: Annotated[Mapping[str, Any], Object()] = {}
 
 
 class Parametric(_CsModel, frozen=True, kw_only=True):
-    """A vertical coordinate that follows from terms by a formula.
-
-    Attributes
-    ----------
-    formula : str
-        Its CF ``standard_name``.
-    terms : tuple of tuple
-        The name of each term, and its values.
-    """
+    """A vertical coordinate that follows from terms by a formula."""
 
     formula: Annotated[
         str, Text(), Member(required=True, example='"formula": "atmosphere_sigma_coordinate"')
@@ -267,40 +234,21 @@ def _checked_epoch(place: Fragment, epoch: str) -> str:
     )
 
 
-@dataclass(frozen=True)
-class _UnitOfTime(Kind):
-    """A string, which should be a unit of time."""
-
-    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
-        """Return the unit."""
-        unit = Text().read(value, field, reader)
-        if unit is not UNUSABLE and not is_unit(unit):
-            reason = _("{value} is no unit of time").format(value=shown(unit))
-            remedy = _("write seconds, minutes, hours or days")
-            reader.object_to(value, reason, remedy, rule=UNIT_OF_TIME, is_used=True)
-        return unit
-
-    def schema(self, definitions: dict[str, Schema]) -> Schema:
-        """Return the JSON Schema."""
-        return {"type": "string"}
+def _unit_of_time(unit: str, value: Fragment, _field: Field, reader: Reader) -> str:
+    """Take down a unit that is none of time."""
+    if not is_unit(unit):
+        reason = _("{value} is no unit of time").format(value=shown(unit))
+        remedy = _("write seconds, minutes, hours or days")
+        reader.object_to(value, reason, remedy, rule=UNIT_OF_TIME, is_used=True)
+    return unit
 
 
 class Time(_CsModel, frozen=True, kw_only=True):
-    """What the numbers of a temporal axis count.
-
-    Attributes
-    ----------
-    unit, epoch : str
-        What is counted, and from when.
-    reference : str
-        Both as one text (an older spelling), with the unit as CF has it.
-    calendar : str
-        The calendar, "" for the usual one.
-    """
+    """What the numbers of a temporal axis count."""
 
     unit: Annotated[
         str,
-        _UnitOfTime(),
+        Judged(Text(), _unit_of_time),
         Member(required=True, unless=("reference",), example='"unit": "days"'),
     ] = ""
     epoch: Annotated[
@@ -333,19 +281,7 @@ class Time(_CsModel, frozen=True, kw_only=True):
 
 
 class Described(_CsModel, frozen=True, kw_only=True):
-    """What is said of positions along an axis.
-
-    Attributes
-    ----------
-    direction : str
-        Where they increase to, as it is written.
-    unit : str, Uom or None
-        Their unit.
-    time : Time or None
-        What they count, if they are times.
-    attributes : mapping
-        Of the coordinate.
-    """
+    """What is said of positions along an axis."""
 
     direction: Annotated[
         str, Text(_DIRECTIONS, any_case=True, rule=DIRECTION), Member(example='"direction": "east"')
@@ -369,21 +305,26 @@ class Described(_CsModel, frozen=True, kw_only=True):
             return self.time.units
         return {key: cf_length(unit) for key, unit in units_of(self.unit).items()}
 
+    def lost_of(self, axis: str) -> Iterator[tuple[Finding, str]]:
+        """Yield which members cannot be used, and what an axis is without for that; not its values."""
+        within = (it.all_wrong() for it in (self.unit, self.time) if isinstance(it, Model))
+        for wrong in (*self.wrong, *chain.from_iterable(within)):
+            key, *meant = (it.keys[len(self.keys)] for it in (wrong.place, *wrong.related))
+            if OF_SET not in (key, *meant) and key != "coordinates":
+                yield wrong, _part_of(axis, key)
+
+
+def _part_of(axis: str, key: str) -> str:
+    """Return what a member says of an axis."""
+    if key == "boundaries":
+        return _("the boundaries of {name!r}").format(name=axis)
+    if key == "parametric":
+        return _("the formula of {name!r}").format(name=axis)
+    return _("{key!r} of axis {axis!r}").format(key=key, axis=axis)
+
 
 class CoordinateSet(Described, frozen=True, kw_only=True):
-    """One set of coordinates along an axis.
-
-    Attributes
-    ----------
-    name : str
-        Its name.
-    values : Values or None
-        What the values are.
-    boundaries : Boundaries or None
-        Those of its cells.
-    parametric : Parametric or None
-        The formula that it is part of.
-    """
+    """One set of coordinates along an axis."""
 
     name: Annotated[str, Text()] = ""
     values: Annotated[
@@ -409,15 +350,7 @@ class CoordinateSet(Described, frozen=True, kw_only=True):
 
 
 class Axis(Described, frozen=True, kw_only=True):
-    """An axis of a CRS.
-
-    Attributes
-    ----------
-    abbreviation : str
-        ``X``, ``Y``, ``Z``, ``T``, as it is written.
-    coordinates : tuple of CoordinateSet or Part
-        Its coordinate sets.
-    """
+    """An axis of a CRS."""
 
     abbreviation: Annotated[
         str, Text(ABBREVIATIONS, rule=ABBREVIATION), Member(example='"abbreviation": "X"')
@@ -425,7 +358,9 @@ class Axis(Described, frozen=True, kw_only=True):
     coordinates: Annotated[
         tuple[CoordinateSet | Part, ...],
         Items(Nested(CoordinateSet, or_reference=True)),
-        Member(example='"coordinates": [{"values": {"regular": [0, 1]}}]'),
+        Member(
+            example='"coordinates": [{"values": {"regular": [0, 1]}}]', called=("coord", "coords")
+        ),
     ] = ()
 
 
@@ -433,21 +368,7 @@ _IDENTITY = Member(key="id", example='"id": {"proj:code": "EPSG:4326"}')
 
 
 class System(_CsModel, frozen=True, kw_only=True):
-    """A coordinate reference system.
-
-    Attributes
-    ----------
-    type : str
-        Its type.
-    name : object
-        Its name.
-    axes : tuple of tuple
-        The name of each axis, and the axis.
-    id : Part or None
-        What says which one it is: itself, where the members of a proj object stand in it.
-    geolocation : Part or None
-        As it is written.
-    """
+    """A coordinate reference system."""
 
     type: Annotated[str, Text(_TYPES, rule=TYPE)] = ""
     name: Annotated[Part | None, Anything()] = None
@@ -460,7 +381,11 @@ class System(_CsModel, frozen=True, kw_only=True):
         ),
     ] = ()
     id: Annotated[Part | None, ProjObject(), _IDENTITY] = None
-    geolocation: Annotated[Part | None, Anything()] = None
+    geolocation: Annotated[
+        Geolocation | Part | None,
+        GEOLOCATION.kind,
+        Member(rule=GEOLOCATION.form, example=GEOLOCATION.example),
+    ] = None
 
     @classmethod
     def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
@@ -469,7 +394,8 @@ class System(_CsModel, frozen=True, kw_only=True):
         The members of a proj object that stand in it count as its ``id``, if it has none.
         """
         reader.wrong += _doubled_abbreviations(found.get("axes", ()))
-        if "id" not in found and any(fragment.get(key) is not None for key in CRS_KEYS):
+        is_lacking = "id" not in found or not any(map(found["id"].value.get, CRS_KEYS))
+        if is_lacking and any(fragment.get(key) is not None for key in CRS_KEYS):
             found["id"] = ProjObject().read(fragment, fields_of(cls)["id"], reader)
 
 
@@ -491,17 +417,7 @@ def _doubled_abbreviations(axes: Iterable[tuple[str, Axis | Part]]) -> Iterator[
 
 
 class Cs(_CsModel, frozen=True, kw_only=True):
-    """The attribute ``cs``.
-
-    Attributes
-    ----------
-    crs : tuple of System or Part
-        Its coordinate reference systems.
-    id : Part or None
-        The ``id`` that overrides those of the systems.
-    attributes : mapping
-        Of all coordinates together.
-    """
+    """The attribute ``cs``."""
 
     crs: Annotated[
         tuple[System | Part, ...],

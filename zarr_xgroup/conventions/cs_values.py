@@ -19,13 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from zarr_xgroup.conventions.array import ArrayView
-from zarr_xgroup.conventions.cs_model import Axis, Boundaries, Parametric, Values
+from zarr_xgroup.conventions.array import ArrayView, own_dims_of, shape_of, taken_instead
+from zarr_xgroup.conventions.cs_model import LENGTH, Axis, Boundaries, Parametric, Values
 from zarr_xgroup.conventions.geolocation import fits, fitting_dims
 from zarr_xgroup.conventions.model import Coordinate
 from zarr_xgroup.conventions.standing import is_standing
-from zarr_xgroup.conventions.values import check_number, is_representable
+from zarr_xgroup.conventions.values import is_representable
 from zarr_xgroup.errors import XGroupReferenceError
+from zarr_xgroup.findings import mistake
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import words_of
 from zarr_xgroup.metadata.documents import Document
@@ -96,7 +97,7 @@ class ArrayAxis:
 
     def misfit(self, node: Node) -> str | None:
         """Return why an array cannot be the values along the axis, None if it can."""
-        shape = list(self.array.shape_of(node))
+        shape = list(shape_of(self.array, node))
         if shape == [self.length] or (not self.is_dimension and shape == []):
             return None
         return _("its shape is {shape}, the axis {axis!r} needs {needed}").format(
@@ -125,11 +126,10 @@ def source_of(axis: ArrayAxis, values: Values, node: Node, name: str) -> Source:
     if values.regular is not None:
         first, step = values.regular
         if not is_representable(first + step * (axis.length - 1)):
-            raise values.place(node, "regular").error(_("has values beyond 64 bits"))
+            raise values.given(node).error(_("has values beyond 64 bits"))
         return axis.regular(Regular(first, step))
     if values.explicit is not None:
-        if not len(values.explicit) or axis.own_coordinate(name) is None:
-            check_number(values.place(node, "explicit"), len(values.explicit), axis.length)
+        _check_number(axis, len(values.explicit), values.given(node), name)
         if axis.is_dimension:
             return Literal(values.explicit, axis.dims)
         return Literal(values.explicit[:1].reshape(()), ())
@@ -138,10 +138,22 @@ def source_of(axis: ArrayAxis, values: Values, node: Node, name: str) -> Source:
     return _stored(axis, values.external.at(node), name)
 
 
+def _check_number(axis: ArrayAxis, number: int, place: Fragment, name: str) -> None:
+    """Say that there are not as many values as the axis needs; raise it where they are not only compared."""
+    if number == axis.length:
+        return
+    text = _("has {number} values, the axis needs {length}")
+    text = text.format(number=number, length=axis.length)
+    remedy = _("write {size} values, or refer to an array of them").format(size=axis.length)
+    if not number or axis.own_coordinate(name) is None:
+        raise place.error(text, LENGTH, remedy)
+    axis.array.findings.append(mistake(LENGTH, place, text, remedy))
+
+
 def _stored(axis: ArrayAxis, reference: Fragment, name: str) -> Stored:
     """Return an array as values along the axis."""
     found = _referred(axis, reference, name)
-    is_scalar = axis.array.shape_of(found) == ()
+    is_scalar = shape_of(axis.array, found) == ()
     first_only = not axis.is_dimension and not is_scalar
     source = Stored(found, () if is_scalar else (axis.name,), first=first_only)
     return axis.array.stored(source, reference)
@@ -159,7 +171,7 @@ def _referred(axis: ArrayAxis, reference: Fragment, name: str) -> Node:
         own = axis.array.sibling(name) if axis.is_dimension and name == axis.name else None
         is_as_long = own is not None and own["shape"] == [axis.length]
         if is_as_long or axis.own_coordinate(name) is not None:
-            return axis.array.instead_of(reference, name)
+            return taken_instead(axis.array, reference, name)
         raise
 
 
@@ -171,7 +183,7 @@ def bounds_of(
 ) -> Coordinate | None:
     """Return the boundaries of a coordinate; None, or XGroupError, where they cannot be used."""
     if written.regular is not None:
-        place = written.place(node, "regular")
+        place = written.given(node)
         source = _offset(axis, coordinate.source, written.regular, place)
     elif written.external is not None:
         source = _stored_bounds(axis, written.external.at(node))
@@ -226,18 +238,18 @@ def _stored_bounds(axis: ArrayAxis, reference: Fragment) -> Stored:
     """Return an array as boundaries."""
     array = axis.array
     node = array.resolver.array(reference, partial(_misfit_of_bounds, axis))
-    shape = array.shape_of(node)
+    shape = shape_of(array, node)
     if not axis.is_dimension and shape == (2,):
         return array.stored(Stored(node, (axis.sides,)), reference)
     # Of two cells either way round: names of dimensions tell, and without them the document does.
-    sides_first = shape[0] == 2 if axis.length != 2 else array.own_dims_of(node)[0] != axis.name
+    sides_first = shape[0] == 2 if axis.length != 2 else own_dims_of(array, node)[0] != axis.name
     dims = (axis.sides, axis.name) if sides_first else (axis.name, axis.sides)
     source = Stored(node, dims, first=not axis.is_dimension, transposed=sides_first)
     return array.stored(source, reference)
 
 
 def _misfit_of_bounds(axis: ArrayAxis, node: Node) -> str | None:
-    shape = list(axis.array.shape_of(node))
+    shape = list(shape_of(axis.array, node))
     fitting = [[axis.length, 2], [2, axis.length]]
     if shape in fitting or (not axis.is_dimension and shape == [2]):
         return None
@@ -257,7 +269,7 @@ def terms_of(axis: ArrayAxis, written: Parametric, node: Node) -> dict[str, Coor
     for wrong in written.wrong:
         term = wrong.place.keys[len(written.keys) + 1 :]
         lost = _lost_term(axis, term[0]) if term else whole.format(name=axis.name)
-        array.tell_of(node, [wrong], lost)
+        array.tell(node, [wrong], lost)
     found = {
         term: array.attempt(_term, axis, term, values, node, lost=partial(_lost_term, axis, term))
         for term, values in written.terms
@@ -293,7 +305,7 @@ def _referred_term(axis: ArrayAxis, term: str, reference: Fragment) -> Node:
     except XGroupReferenceError:
         if own is None:
             raise
-        return axis.array.instead_of(reference, own.name)
+        return taken_instead(axis.array, reference, own.name)
     return found if own is None or fits(axis.array, found) else own
 
 
@@ -309,7 +321,7 @@ def _own_term(axis: ArrayAxis, term: str) -> Node | None:
 
 def _stored_term(axis: ArrayAxis, node: Node, reference: Fragment) -> Stored:
     array = axis.array
-    shape, dims = array.shape_of(node), fitting_dims(array, node)
+    shape, dims = shape_of(array, node), fitting_dims(array, node)
     is_along = axis.is_dimension and shape == (axis.length,)
     if is_along and array.sizes.get(dims[0]) != axis.length:
         dims = axis.dims  # along the axis, whatever its own dimension is called

@@ -8,15 +8,66 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
 
-from zarr_xgroup.conventions.array import CONVENTIONS_KEY, ArrayView
+from zarr_xgroup.conventions.array import CONVENTIONS_KEY, ArrayView, attributes_above, once
 from zarr_xgroup.conventions.asked import starting
+from zarr_xgroup.conventions.descriptions import (
+    UNUSABLE,
+    Attribute,
+    Field,
+    Items,
+    Member,
+    Model,
+    Nested,
+    Reader,
+    Schema,
+    Text,
+    choice,
+    got,
+)
+from zarr_xgroup.errors import Rule, rules_in
+from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
+
+#: Where it makes no difference in which node something is written.
+_NOWHERE = Node(0, "")
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _REPOSITORY = re.compile(
     r"[a-z][a-z0-9+.-]*://[^/]+/([^/]+/[^/]+?)(?:\.git)?(?:/|$)", re.IGNORECASE
+)
+
+FRAMEWORK = "Zarr conventions specification (zarr-conventions/zarr-conventions-spec)"
+
+LIST = Rule("conventions/list-of-objects", FRAMEWORK, "Convention registration")
+IDENTIFIED = Rule("conventions/identified", FRAMEWORK, "Convention identity")
+TEXTS = Rule("conventions/texts", FRAMEWORK, "Convention identity")
+KNOWN = Rule("conventions/counts-for-something", FRAMEWORK, "Convention identity")
+SOME_OTHER = Rule("conventions/known", FRAMEWORK, "Convention identity")
+ONCE = Rule("conventions/declared-once", FRAMEWORK, "Convention registration")
+DECLARED = Rule("conventions/declared", FRAMEWORK, "Convention registration")
+USED = Rule("conventions/used", FRAMEWORK, "Convention registration")
+KEY = Rule("conventions/spelling-of-zarr_conventions", FRAMEWORK, "Convention registration")
+SPELLING = Rule("conventions/spelling-of-attributes", FRAMEWORK, "Attribute names and prefixes")
+
+RULES = rules_in(vars())
+
+#: Conventions that say nothing about coordinates, by the names and repositories that they have.
+_OF_OTHER_THINGS = frozenset(
+    {
+        "geoemb",
+        "license",
+        "missing_value",
+        "nz",
+        "nz-1.0",
+        "nzug",
+        "stac",
+        "statistics",
+        "table",
+        "tessera",
+    }
 )
 
 #: Attributes of the root that name the conventions of a store, and the name beside which they count.
@@ -31,6 +82,8 @@ class Convention:
     ----------
     name : str
         The convention's name, as arrays declare it (without a trailing colon).
+    aliases : tuple of str
+        What else it is, or was, called.
     uuid : str or None
         The convention's identifier.
     repositories : tuple of str
@@ -42,25 +95,81 @@ class Convention:
     """
 
     name: ClassVar[str]
+    aliases: ClassVar[tuple[str, ...]] = ()
     uuid: ClassVar[str | None] = None
     repositories: ClassVar[tuple[str, ...]] = ()
     named_by_root: ClassVar[re.Pattern[str] | None] = None
     is_declarable: ClassVar[bool] = True
 
 
-def declarations(attributes: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the items of ``zarr_conventions`` that can be declarations.
+_EXAMPLE = '{"uuid": "e4dbf0b7-7a00-4ce6-b23e-484292014ab4", "name": "cs"}'
 
-    They are a list, or the members of an object by their uuid (framework 0.1.0).
-    """
-    items = attributes.get(CONVENTIONS_KEY)
-    if isinstance(items, OBJECT):
-        items = [
-            {**item, "uuid": key}
-            for key, item in items.items()
-            if isinstance(item, OBJECT) and _UUID.fullmatch(key)
+#: What a declaration is identified by, the one that decides first.
+IDENTIFIERS = ("uuid", "schema_url", "spec_url")
+
+
+class Declaration(Model, frozen=True, kw_only=True):
+    """What declares that an array or a group follows a convention."""
+
+    form: ClassVar[Rule] = TEXTS
+    required: ClassVar[Rule] = IDENTIFIED
+    spelling: ClassVar[Rule | None] = None  # what it lacks says it
+
+    uuid: Annotated[str | None, Text()] = None
+    schema_url: Annotated[str | None, Text()] = None
+    spec_url: Annotated[str | None, Text()] = None
+    name: Annotated[str, Text(), Member(severity="warning", example='"name": "cs"')] = ""
+    description: Annotated[str, Text(), Member(severity="warning")] = ""
+
+    @property
+    def identity(self) -> tuple[str, str] | None:
+        """By which member it is identified, and what that is."""
+        given = ((key, getattr(self, key)) for key in IDENTIFIERS)
+        return next(((key, it) for key, it in given if it is not None), None)
+
+    @classmethod
+    def schema(cls, definitions: dict[str, Schema]) -> Schema:
+        """Return the JSON Schema of such objects."""
+        return super().schema(definitions) | choice("anyOf", IDENTIFIERS)
+
+
+@dataclass(frozen=True)
+class _Declarations(Items):
+    """A list, or the members of an object by their uuid (framework 0.1.0)."""
+
+    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+        """Return the declarations."""
+        items = items_in(value)
+        if not isinstance(value.value, list) and not 0 < len(items) == len(value.value):
+            reader.object_to(value, got(_("a list of objects"), value.value), field=field)
+        found = (self.kind.read(item, field, reader) for item in items)
+        return tuple(item for item in found if item is not UNUSABLE)
+
+
+#: The attribute of arrays and groups.
+ATTRIBUTE = Attribute(
+    CONVENTIONS_KEY,
+    _Declarations(Nested(Declaration, example=_EXAMPLE)),
+    LIST,
+    f'"{CONVENTIONS_KEY}": [{_EXAMPLE}]',
+)
+
+
+def items_in(written: Fragment) -> list[Fragment]:
+    """Return the items of ``zarr_conventions``, right or wrong; those by a uuid with it."""
+    if isinstance(written.value, OBJECT):
+        return [
+            Fragment(it.node, it.keys, {**it.value, "uuid": key})
+            for key, it in written.members()
+            if isinstance(it.value, OBJECT) and _UUID.fullmatch(key)
         ]
-    return [item for item in items if isinstance(item, OBJECT)] if isinstance(items, list) else []
+    return list(written.items()) if isinstance(written.value, list) else []
+
+
+def declarations(attributes: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the items of ``zarr_conventions`` that can be declarations."""
+    items = items_in(Fragment(_NOWHERE, (), attributes.get(CONVENTIONS_KEY)))
+    return [it.value for it in items if isinstance(it.value, OBJECT)]
 
 
 def matches(convention: type[Convention], declaration: Mapping[str, Any]) -> bool:
@@ -73,13 +182,32 @@ def matches(convention: type[Convention], declaration: Mapping[str, Any]) -> boo
         return False
     if isinstance(uuid := declaration.get("uuid"), str):
         return convention.uuid is not None and uuid.lower() == convention.uuid.lower()
-    for key in ("schema_url", "spec_url"):
+    for key in IDENTIFIERS[1:]:
         if isinstance(url := declaration.get(key), str):
             known = {repository.lower() for repository in convention.repositories}
             match = _REPOSITORY.match(url)
             return match is not None and match[1].lower() in known
     name = declaration.get("name")
-    return isinstance(name, str) and name.strip().rstrip(":").lower() == convention.name.lower()
+    return isinstance(name, str) and name.strip().rstrip(":").lower() in _names_of(convention)
+
+
+def _names_of(convention: type[Convention]) -> list[str]:
+    return [name.lower() for name in (convention.name, *convention.aliases)]
+
+
+def self_called(declaration: Mapping[str, Any]) -> str:
+    """Return what a declaration calls its convention, else by what it identifies it."""
+    texts = (declaration.get(key) for key in ("name", "uuid", "schema_url", "spec_url"))
+    return next((text.strip().rstrip(":") for text in texts if isinstance(text, str)), "?")
+
+
+def is_of_other_things(declaration: Mapping[str, Any]) -> bool:
+    """Tell whether a declaration is of a convention that says nothing about coordinates."""
+    names = [self_called(declaration)]
+    for key in ("schema_url", "spec_url"):
+        if isinstance(url := declaration.get(key), str) and (match := _REPOSITORY.match(url)):
+            names.append(match[1].rpartition("/")[2])
+    return any(name.lower() in _OF_OTHER_THINGS for name in names)
 
 
 def is_declared(convention: type[Convention], attributes: Mapping[str, Any]) -> bool:
@@ -104,9 +232,10 @@ def is_declared_of_store(convention: type[Convention], attributes: Mapping[str, 
 
 def is_declared_by_array(convention: type[Convention], array: ArrayView) -> bool:
     """Tell whether an array itself declares a convention."""
-    return any(matches(convention, item) for item in array.derived(_own_declarations))
+    return any(matches(convention, item) for item in _own_declarations(array))
 
 
+@once
 def _own_declarations(array: ArrayView) -> list[Mapping[str, Any]]:
     return declarations(array.attributes)
 
@@ -162,13 +291,14 @@ def is_declared_at(convention: type[Convention], array: ArrayView, group: Node) 
 
 
 def has_prefixed(convention: type[Convention], attributes: Mapping[str, Any]) -> bool:
-    """Tell whether the name of an attribute begins with that of a convention and a colon."""
-    return bool(starting(attributes, f"{convention.name}:"))
+    """Tell whether the name of an attribute begins with a name of a convention and a colon."""
+    names = (convention.name, *convention.aliases)
+    return any(starting(attributes, f"{name}:") for name in names)
 
 
 def _is_declared_above(convention: type[Convention], array: ArrayView, group: Node) -> bool:
     if group == array.node.group:  # which does not declare it
-        lists: Iterable[Fragment | None] = array.above(CONVENTIONS_KEY)
+        lists: Iterable[Fragment | None] = attributes_above(array, CONVENTIONS_KEY)
     else:
-        lists = (array.attribute_of(node, CONVENTIONS_KEY) for node in group.ancestors())
+        lists = (array.attribute(CONVENTIONS_KEY, node) for node in group.ancestors())
     return any(it is not None and is_declared(convention, {it.keys[1]: it.value}) for it in lists)

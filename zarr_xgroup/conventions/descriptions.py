@@ -18,20 +18,29 @@ thousand arrays is one model.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, ClassVar, Literal, Self, TypeAlias, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, get_type_hints
 
 import msgspec
 
 from zarr_xgroup import findings
 from zarr_xgroup.conventions.spelling import alike, misspelt
-from zarr_xgroup.errors import Rule, Severity, XGroupMetadataError
+from zarr_xgroup.errors import Rule, Severity, XGroupError, XGroupMetadataError
 from zarr_xgroup.findings import Finding, Place
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Keys, Node, kind_of, pointer_to
-from zarr_xgroup.metadata.references import is_reference
+from zarr_xgroup.metadata.references import (
+    NODE,
+    POINTER,
+    URI,
+    WRAPPED,
+    is_reference,
+    path_of,
+    pointer_of,
+)
 from zarr_xgroup.redaction import redact
 
 Schema: TypeAlias = dict[str, Any]
@@ -73,6 +82,8 @@ class Member:
         Its key, if that is not the name of the field.
     example : str
         The member as it may be written, with its key.
+    called : tuple of str
+        What others write as its key; what is nearly the same needs not be named.
     required : bool
         Whether an object without it is wrong.
     unless : tuple of str
@@ -85,6 +96,7 @@ class Member:
 
     key: str = ""
     example: str = ""
+    called: tuple[str, ...] = ()
     required: bool = False
     unless: tuple[str, ...] = ()
     rule: Rule | None = None
@@ -297,28 +309,15 @@ class ReferenceTo(Kind):
         if is_reference(value.value):
             return value.part
         node = value.value if isinstance(value.value, str) else "time"
-        remedy = _("write {example}").format(example=f'"{field.key}": {{"node": "{node}"}}')
+        remedy = write(field.key, {NODE: node})
         reader.object_to(value, got(_("a reference to an array"), value.value), remedy, field=field)
         return UNUSABLE
 
     def schema(self, definitions: dict[str, Schema]) -> Schema:
         """Return the JSON Schema."""
-        definitions.setdefault("reference", _REFERENCE)
-        return {"$ref": "#/$defs/reference"}
-
-
-_BARE: Schema = {
-    "type": "object",
-    "properties": {
-        "node": {"type": "string"},
-        "uri": {"type": "string"},
-        "attribute": {"type": "string"},
-    },
-    "required": ["node"],
-}
-_REFERENCE: Schema = {
-    "anyOf": [_BARE, {"type": "object", "properties": {"ref": _BARE}, "required": ["ref"]}]
-}
+        bare = Nested(WrittenReference).schema(definitions)
+        wrapped = {"type": "object", "properties": {WRAPPED: bare}, "required": [WRAPPED]}
+        return {"anyOf": [bare, wrapped]}
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,7 +327,7 @@ class Parsed(Kind):
     Attributes
     ----------
     parse : callable
-        Given the value, returns what it means or raises XGroupMetadataError.
+        Given the value, returns what it means or raises XGroupError.
     json_schema : dict
         What the function takes, as JSON Schema.
     remedy : callable, optional
@@ -343,8 +342,9 @@ class Parsed(Kind):
         """Return what the function makes of the value."""
         try:
             return self.parse(value)
-        except XGroupMetadataError as error:
-            place = Fragment(value.node, error.keys, None)
+        except XGroupError as error:
+            keys = error.keys if isinstance(error, XGroupMetadataError) else value.keys
+            place = Fragment(value.node, keys, None)
             remedy = "" if self.remedy is None else self.remedy(value)
             reader.object_to(place, error.reason, remedy, field=field)
             return UNUSABLE
@@ -352,6 +352,32 @@ class Parsed(Kind):
     def schema(self, definitions: dict[str, Schema]) -> Schema:
         """Return the JSON Schema."""
         return self.json_schema
+
+
+@dataclass(frozen=True, eq=False)
+class Judged(Kind):
+    """A value of a kind that a function looks at further.
+
+    Attributes
+    ----------
+    kind : Kind
+        The kind.
+    judge : callable
+        Given what the value means, the value, its field and the reader, takes down what is wrong, and
+        returns what it means, or `UNUSABLE`.
+    """
+
+    kind: Kind
+    judge: Callable[[Any, Fragment, Field, Reader], Any]
+
+    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+        """Return what the value means."""
+        found = self.kind.read(value, field, reader)
+        return found if found is UNUSABLE else self.judge(found, value, field, reader)
+
+    def schema(self, definitions: dict[str, Schema]) -> Schema:
+        """Return the JSON Schema."""
+        return self.kind.schema(definitions)
 
 
 @dataclass(frozen=True)
@@ -395,6 +421,11 @@ class Nested(Kind):
         if not self.or_reference:
             return found
         return {"anyOf": [found, ReferenceTo().schema(definitions)]}
+
+
+def list_of(kind: str, count: int) -> Schema:
+    """Return the JSON Schema of lists of so many values of one kind."""
+    return {"type": "array", "items": {"type": kind}, "minItems": count, "maxItems": count}
 
 
 @dataclass(frozen=True)
@@ -534,11 +565,16 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
         """Take down what goes beyond single members, given what these mean; by default nothing."""
 
     @classmethod
+    def misspelt(cls, members: Iterable[str]) -> Mapping[str, str]:
+        """Return keys that mean nothing, each with the one that it was probably meant to be."""
+        return misspelt(members, _keys_of(cls), cls.others, _called_of(cls))
+
+    @classmethod
     def _told_of_spelling(cls, fragment: Fragment, reader: Reader) -> Collection[str]:
         """Take down keys that were probably meant to be others; return these."""
         if cls.spelling is None:
             return ()
-        spelt = misspelt(fragment.as_object(), _keys_of(cls), cls.others)
+        spelt = cls.misspelt(fragment.as_object())
         for key, meant in spelt.items():
             reader.misspelt(Fragment(fragment.node, (*fragment.keys, key), None), meant)
         return spelt.values()
@@ -610,15 +646,15 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
         required = [it for it in fields_of(cls).values() if it.member.required]
         needed = [it.key for it in required if not it.member.unless]
         choices = [
-            _choice("anyOf", (it.key, *it.member.unless)) for it in required if it.member.unless
+            choice("anyOf", (it.key, *it.member.unless)) for it in required if it.member.unless
         ]
         if cls.exactly_one:
-            choices.append(_choice("oneOf", cls.exactly_one))
+            choices.append(choice("oneOf", cls.exactly_one))
         found: Schema = {"required": needed, "allOf": choices}
         return {key: value for key, value in found.items() if value}
 
 
-def _choice(how: str, keys: Iterable[str]) -> Schema:
+def choice(how: str, keys: Iterable[str]) -> Schema:
     """Return the JSON Schema of objects that have any, or exactly one, of some members."""
     return {how: [{"required": [key]} for key in keys]}
 
@@ -643,12 +679,16 @@ class Attribute:
         Of which nodes it is an attribute, None for both.
     misplaced : Rule or None
         What it breaks on others; None where that is not told.
+    called : tuple of str
+        What others call it; what is nearly the same needs not be named.
     marks : tuple of str
         Members of which any one makes a value that nobody declares one of the convention.
     unless : tuple of str
         Attributes beside which it is that of others.
     is_needed : bool
         Whether who declares the convention needs it, or another one that is needed.
+    whole : type of Model, optional
+        What reads all attributes of a node, where one is judged by others beside it.
     """
 
     key: str
@@ -658,9 +698,11 @@ class Attribute:
     severity: Severity = "error"
     on: Literal["array", "group"] | None = None
     misplaced: Rule | None = None
+    called: tuple[str, ...] = ()
     marks: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()
     is_needed: bool = True
+    whole: type[Model] | None = None
 
     @property
     def prefix(self) -> str:
@@ -700,9 +742,13 @@ class Attribute:
         for model in _models_in(found):
             yield from model.all_wrong()
 
-    def schema(self) -> Schema:
-        """Return the JSON Schema of attributes that have it."""
-        return schema_of((self,))
+
+def misspelt_attributes(
+    given: Iterable[str], described: Collection[Attribute], others: Collection[str] = ()
+) -> Mapping[str, str]:
+    """Return names that mean nothing, each with the attribute that was probably meant."""
+    called = {word: it.key for it in described for word in it.called}
+    return misspelt(given, [it.key for it in described], others, called)
 
 
 def schema_of(attributes: Iterable[Attribute]) -> Schema:
@@ -738,3 +784,47 @@ def fields_of(model: type[Model]) -> Mapping[str, Field]:
 @cache
 def _keys_of(model: type[Model]) -> frozenset[str]:
     return frozenset(field.key for field in fields_of(model).values())
+
+
+@cache
+def _called_of(model: type[Model]) -> Mapping[str, str]:
+    return {word: it.key for it in fields_of(model).values() for word in it.member.called}
+
+
+# What others hold of the convention `ref`.
+
+_REF = "ref convention (R-CF/zarr_convention_ref)"
+
+REFERENCE = Rule("ref/form", _REF, "node, uri, attribute")
+
+
+def _right_path(node: Fragment) -> str:
+    """Return the remedy to write the path that was probably meant."""
+    parts = node.value.split("/") if isinstance(node.value, str) else ()
+    return write(NODE, "/".join(filter(None, parts)) or "/")
+
+
+def _right_pointer(pointer: Fragment) -> str:
+    """Return the remedy to write the JSON pointer that was probably meant."""
+    right = re.sub("~(?![01])", "~0", str(pointer.value))
+    return write(POINTER, right if right.startswith("/") else f"/{right}")
+
+
+class WrittenReference(Model, frozen=True, kw_only=True):
+    """What refers to a node, or to a value in its document."""
+
+    form: ClassVar[Rule] = REFERENCE
+    required: ClassVar[Rule] = REFERENCE
+    spelling: ClassVar[Rule | None] = None
+
+    path: Annotated[
+        str,
+        Parsed(path_of, {"type": "string"}, _right_path),
+        Member(key=NODE, required=True, example='"node": "time"'),
+    ] = ""
+    store: Annotated[str, Text(), Member(key=URI, example='"uri": "s3://bucket/store.zarr"')] = ""
+    pointer: Annotated[
+        str,
+        Parsed(pointer_of, {"type": "string"}, _right_pointer),
+        Member(key=POINTER, example='"attribute": "/attributes/crs"'),
+    ] = ""

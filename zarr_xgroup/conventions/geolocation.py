@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
-from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.array import (
+    ArrayView,
+    once,
+    own_dims_of,
+    parsed,
+    shape_of,
+    taken_instead,
+)
 from zarr_xgroup.conventions.axes import axis_by_name, is_turned, what_turns
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.crs import Crs
+from zarr_xgroup.conventions.cs_model import ATTRIBUTE as CS
+from zarr_xgroup.conventions.cs_model import Axis, Cs, System
+from zarr_xgroup.conventions.descriptions import Model
 from zarr_xgroup.conventions.geolocation_model import (
     ATTRIBUTE,
+    GEODETIC,
     KINDS_OF_ARRAYS,
+    RULES,
     Arrays,
     Geolocation,
 )
@@ -28,11 +40,13 @@ from zarr_xgroup.metadata.nodes import Fragment, Node, Part
 from zarr_xgroup.metadata.references import Reference
 from zarr_xgroup.variables.sources import Stored
 
+M = TypeVar("M", bound=Model)
+
 #: What is added to the arrays of each kind; geodetic x is longitude, y is latitude. Planar ones
 #: get nothing that would compete with the grid's own X and Y.
 _ATTRIBUTES: dict[tuple[str, str], dict[str, str]] = {
-    ("geodetic", "x"): {"standard_name": "longitude"},
-    ("geodetic", "y"): {"standard_name": "latitude"},
+    (GEODETIC, "x"): {"standard_name": "longitude"},
+    (GEODETIC, "y"): {"standard_name": "latitude"},
 }
 
 
@@ -40,32 +54,35 @@ class GeolocationHandler(ConventionHandler):
     """Attaches the arrays of ``geolocation`` on the array, or else on its group."""
 
     tier = "service"
-    name = "geolocation"
+    name = ATTRIBUTE.key
     uuid: ClassVar[str | None] = "bb9ee930-8c60-4c47-ad6b-8daa558987ed"
     repositories = ("R-CF/zarr_convention_geolocation",)
     implies = ("proj",)
     described = (ATTRIBUTE,)
+    rules = RULES
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
         """Tell whether the array or its group has geolocation arrays and declares it."""
-        has = array.attribute(ATTRIBUTE.key) or array.attribute_of(array.node.group, ATTRIBUTE.key)
+        has = array.attribute(ATTRIBUTE.key) or array.attribute(ATTRIBUTE.key, array.node.group)
         return has is not None and super().applies(array)
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the geolocation arrays."""
-        geolocation = array.derived(geolocation_of)
+        geolocation = geolocation_of(array)
         if geolocation is None:
             return array.found()
-        return array.found(*geolocation_coordinates(array, geolocation))
+        written, _wrong = parsed(array, ATTRIBUTE.read, geolocation)
+        return array.found(*geolocation_coordinates(array, geolocation.node, written))
 
 
+@once
 def geolocation_of(array: ArrayView) -> Fragment | None:
     """Return the geolocation object that is about an array: its own, or its group's."""
     own = array.attribute(ATTRIBUTE.key)
     if own is not None:
         return own
-    shared = array.attribute_of(array.node.group, ATTRIBUTE.key)
+    shared = array.attribute(ATTRIBUTE.key, array.node.group)
     return shared if shared is not None and _is_located(array, shared) else None
 
 
@@ -75,7 +92,7 @@ def _is_located(array: ArrayView, geolocation: Fragment) -> bool:
     It is not about the geolocation arrays themselves, nor about what has fewer dimensions. What is
     about none of the group's arrays are tie points, which all arrays of two dimensions get.
     """
-    found, _wrong = array.parsed(ATTRIBUTE.read, geolocation)
+    found, _wrong = parsed(array, ATTRIBUTE.read, geolocation)
     references = found.references if isinstance(found, Geolocation) else ()
     nodes = (array.quietly(_referred, array, it.at(geolocation.node)) for it in references)
     located = list(filter(None, nodes))
@@ -94,7 +111,10 @@ def _locate_others(array: ArrayView, nodes: Collection[Node]) -> bool:
 
 
 def geolocation_coordinates(
-    array: ArrayView, geolocation: Fragment, identity: Fragment | None = None
+    array: ArrayView,
+    node: Node,
+    written: Geolocation | Part,
+    identity: Fragment | None = None,
 ) -> Iterator[Coordinate]:
     """Yield the arrays that a geolocation object names, as coordinates of an array.
 
@@ -102,26 +122,25 @@ def geolocation_coordinates(
     ----------
     array : ArrayView
         The array.
-    geolocation : Fragment
-        ``{"geodetic"?: {"x": ref, "y": ref, ...}, "planar"?: {...}}`` (geolocation
-        convention).
+    node : Node
+        Where it is written.
+    written : Geolocation or Part
+        The object, or what refers to it.
     identity : Fragment, optional
         The ``id`` of the CRS of ``cs`` that the geolocation is part of, which overrides its own.
     """
-    geolocation = array.attempt(array.resolver.fragment, geolocation) or geolocation
-    found, wrong = array.parsed(ATTRIBUTE.read, geolocation)
-    array.tell_of(geolocation.node, wrong)
-    if not isinstance(found, Geolocation):
-        array.attempt(geolocation.as_object)
+    found = array.attempt(followed, array, node, written, Geolocation)
+    if found is None:
         return
-    for item in found.wrong:
+    node, geolocation = found
+    for item in geolocation.wrong:
         kind = item.place.keys[-1]
         lost = (
             ", ".join(_lost(kind, axis) for axis in ("x", "y")) if kind in KINDS_OF_ARRAYS else ""
         )
-        array.tell_of(geolocation.node, [item], lost)
-    for kind, arrays in found.kinds:
-        yield from _Located(array, geolocation.node, kind, arrays, identity).coordinates()
+        array.tell(node, [item], lost)
+    for kind, arrays in geolocation.kinds:
+        yield from _Located(array, node, kind, arrays, identity).coordinates()
 
 
 def _lost(kind: str, axis: str) -> str:
@@ -158,8 +177,8 @@ class _Located:
         reason = array.quietly(self._what_swaps)
         if reason:
             place = self.arrays.place(self.node)
-            message = _("{place}: {reason}, x is along Y, and y along X; they were swapped")
-            array.note(message.format(place=place, reason=reason), place)
+            message = _("{reason}, x is along Y, and y along X; they were swapped")
+            array.note(message.format(reason=reason), place)
         for axis, other in (("x", "y"), ("y", "x")):
             wrong = self.arrays.wrong_with(axis)
             if wrong is not None:
@@ -194,11 +213,10 @@ class _Located:
         dims = fitting_dims(array, node)
         if not set(dims) <= set(array.dims):
             message = _(
-                "{place}: the shape of {node} is not that of the array's horizontal axes; it was "
-                "attached under its own dimensions {dimensions}"
+                "the shape of {node} is not that of the array's horizontal axes; it was attached "
+                "under its own dimensions {dimensions}"
             )
-            text = message.format(place=reference, node=node, dimensions=", ".join(dims))
-            array.note(text, reference)
+            array.note(message.format(node=node, dimensions=", ".join(dims)), reference)
         source = array.stored(Stored(node, dims), reference)
         return Coordinate(node.name, source, added, crs=self._crs())
 
@@ -210,7 +228,7 @@ class _Located:
         """
         for place in (self.identity, *(it.at(self.node) for it in self.arrays.identities)):
             found = None if place is None else crs_at(self.array, place)
-            if found is not None and (self.kind == "planar" or found.is_geographic):
+            if found is not None and (self.kind != GEODETIC or found.is_geographic):
                 return found
         return None
 
@@ -227,7 +245,7 @@ def _referred(array: ArrayView, reference: Fragment) -> Node:
         own = _own_coordinate(array, Reference.parse(reference).node.rpartition("/")[2])
         if own is None:
             raise
-        return array.instead_of(reference, own.name)
+        return taken_instead(array, reference, own.name)
 
 
 def standing_for(array: ArrayView, node: Node) -> Node:
@@ -254,14 +272,14 @@ def _own_coordinate(array: ArrayView, name: str) -> Node | None:
 
 def fits(array: ArrayView, node: Node) -> bool:
     """Tell whether another array lies along dimensions that an array has."""
-    pairs = zip(fitting_dims(array, node), array.shape_of(node), strict=True)
+    pairs = zip(fitting_dims(array, node), shape_of(array, node), strict=True)
     return all(array.sizes.get(name) == size for name, size in pairs)
 
 
 def _has_dims(array: ArrayView, sizes: Mapping[str, int], node: Node) -> bool:
     """Tell whether dimensions of these sizes include those of an array, or have its shape."""
-    shape = array.shape_of(node)
-    own = zip(array.own_dims_of(node), shape, strict=True)
+    shape = shape_of(array, node)
+    own = zip(own_dims_of(array, node), shape, strict=True)
     return all(sizes.get(name) == size for name, size in own) or (
         tuple(sizes.values())[-len(shape) :] == shape
     )
@@ -273,7 +291,7 @@ def fitting_dims(array: ArrayView, node: Node) -> tuple[str, ...]:
     Its own, where they are the other's; those of the other's horizontal axes, where its
     shape is theirs; else its own all the same.
     """
-    own, shape = array.own_dims_of(node), array.shape_of(node)
+    own, shape = own_dims_of(array, node), shape_of(array, node)
     if all(array.sizes.get(name) == size for name, size in zip(own, shape, strict=True)):
         return own
     horizontal = horizontal_dims(array)
@@ -289,62 +307,50 @@ def horizontal_dims(array: ArrayView) -> tuple[str, ...]:
     From ``spatial:dimensions``, else from the axes of ``cs`` that are abbreviated so, else
     the last two.
     """
-    declared = array.derived(places_of).get(DIMENSIONS.key)
+    declared = places_of(array).get(DIMENSIONS.key)
     if declared is not None and isinstance(declared.value, list):
         names = [array.names.get(str(name), str(name)) for name in declared.value]
         if _are_dims(array, names):
-            return tuple(reversed(names) if _are_turned(declared.value) else names)
-    axes = dict(_abbreviated_axes(array))
+            turned = is_turned(axis_by_name(str(name)) for name in declared.value)
+            return tuple(names[::-1] if turned else names)
+    axes = _abbreviated_axes(array)
     if {"X", "Y"} <= set(axes) and _are_dims(array, [axes["Y"], axes["X"]]):
         return axes["Y"], axes["X"]
     return array.dims[-2:]
 
 
-def _are_turned(names: Iterable[object]) -> bool:
-    return is_turned(axis_by_name(str(name)) for name in names) is True
+def _abbreviated_axes(array: ArrayView) -> dict[str, str]:
+    """Return the dimensions along axes of ``cs``, by abbreviation."""
+    return {
+        axis.abbreviation.upper(): array.names.get(name, name)
+        for _node, name, axis in axes_of(array)
+        if isinstance(axis, Axis)
+    }
 
 
-def _are_dims(array: ArrayView, names: object) -> bool:
-    return (
-        isinstance(names, list)
-        and len(names) == 2
-        and names[0] != names[1]
-        and all(isinstance(name, str) and name in array.sizes for name in names)
-    )
+def _are_dims(array: ArrayView, names: Sequence[str]) -> bool:
+    return len(names) == 2 and names[0] != names[1] and set(names) <= set(array.dims)
 
 
-def _abbreviated_axes(array: ArrayView) -> Iterator[tuple[str, str]]:
-    """Yield the abbreviation and the name of the axes of ``cs`` that have one."""
-    for name, axis in all_axes(array):
-        abbreviation = axis.get("abbreviation")
-        if abbreviation is not None and isinstance(abbreviation.value, str):
-            yield abbreviation.value.upper(), array.names.get(name, name)
+def axes_of(array: ArrayView) -> Iterator[tuple[Node, str, Axis | Part]]:
+    """Yield the axes of an array's ``cs`` with their names and where they are written."""
+    for node, system in systems_of(array):
+        yield from ((node, name, axis) for name, axis in system.axes)
 
 
-def all_axes(array: ArrayView) -> Iterator[tuple[str, Fragment]]:
-    """Yield the axes of an array's ``cs`` by name, as far as they can be read."""
-    for system in array.derived(systems_of):
-        axes = system.get("axes")
-        if axes is not None:
-            yield from named_axes(axes)
+@once
+def systems_of(array: ArrayView) -> tuple[tuple[Node, System], ...]:
+    """Return the CRSs of an array's ``cs`` and where they are written, as far as they can be read."""
+    model: Cs | None = array.quietly(array.read, CS)
+    systems = () if model is None else model.crs
+    found = (array.quietly(followed, array, array.node, it, System) for it in systems)
+    return tuple(filter(None, found))
 
 
-def systems_of(array: ArrayView) -> tuple[Fragment, ...]:
-    """Return the CRSs of an array's ``cs``, references followed, as far as they can be read."""
-    cs = array.attribute("cs")
-    systems = cs.get("crs") if cs is not None else None
-    if systems is None or not isinstance(systems.value, list):
-        return ()
-    found = (array.quietly(array.resolver.fragment, item) for item in systems.items())
-    return tuple(system for system in found if system is not None)
-
-
-def named_axes(axes: Fragment) -> Iterator[tuple[str, Fragment]]:
-    """Yield the axes of a CRS by name: an object keyed by it, or a list of named objects."""
-    if isinstance(axes.value, list):
-        for axis in axes.items():
-            name = axis.get("name")
-            if name is not None and isinstance(name.value, str):
-                yield name.value, axis
-    elif isinstance(axes.value, dict):
-        yield from axes.members()
+def followed(array: ArrayView, node: Node, item: M | Part, model: type[M]) -> tuple[Node, M]:
+    """Return an object of ``cs`` with the node that it is written in, or raise XGroupError."""
+    if not isinstance(item, Part):
+        return node, item
+    fragment = array.resolver.fragment(item.at(node))
+    fragment.as_object()
+    return fragment.node, parsed(array, model.read, fragment)

@@ -15,7 +15,7 @@ from zarr_xgroup.conventions.descriptions import (
     such_as,
 )
 from zarr_xgroup.conventions.proj_model import ProjObject
-from zarr_xgroup.errors import Rule
+from zarr_xgroup.errors import Rule, rules_in
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Part
 
@@ -24,25 +24,17 @@ DOCUMENT = "geolocation convention (R-CF/zarr_convention_geolocation)"
 KINDS = Rule("geolocation/kinds", DOCUMENT, "geodetic, planar")
 PAIR = Rule("geolocation/x-and-y", DOCUMENT, "x, y")
 
-RULES = (KINDS, PAIR)
+RULES = rules_in(vars())
 
 #: What may stand in it.
-KINDS_OF_ARRAYS = ("geodetic", "planar")
+GEODETIC, PLANAR = KINDS_OF_ARRAYS = ("geodetic", "planar")
 
 _EXAMPLE = '"geodetic": {"x": {"node": "longitude"}, "y": {"node": "latitude"}}'
 _PAIR = Member(example='{"x": {"node": ...}, "y": {"node": ...}}', rule=PAIR)
 
 
 class Arrays(Model, frozen=True, kw_only=True):
-    """Two arrays of positions.
-
-    Attributes
-    ----------
-    x, y : Part or None
-        What refers to each.
-    crs, id : Part or None
-        Their CRS.
-    """
+    """Two arrays of positions."""
 
     form: ClassVar[Rule] = PAIR
     required: ClassVar[Rule] = PAIR
@@ -64,13 +56,7 @@ class Arrays(Model, frozen=True, kw_only=True):
 
 
 class Geolocation(Model, frozen=True, kw_only=True):
-    """The arrays that say where the cells of a grid are.
-
-    Attributes
-    ----------
-    geodetic, planar : Arrays or None
-        Longitudes and latitudes; eastings and northings.
-    """
+    """The arrays that say where the cells of a grid are."""
 
     form: ClassVar[Rule] = KINDS
     required: ClassVar[Rule] = KINDS
@@ -82,7 +68,7 @@ class Geolocation(Model, frozen=True, kw_only=True):
     @classmethod
     def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
         """Take down that there are no arrays at all."""
-        if fragment.get("geodetic") is None and fragment.get("planar") is None:
+        if all(fragment.get(kind) is None for kind in KINDS_OF_ARRAYS):
             reason = _("has neither 'geodetic' nor 'planar'")
             reader.object_to(fragment, reason, such_as(_EXAMPLE))
 

@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.array import ArrayView, chunks_along
 from zarr_xgroup.conventions.axes import axis_by_attributes, axis_by_name
-from zarr_xgroup.conventions.model import Claim, Coordinate
-from zarr_xgroup.conventions.proj import crs_of, own_grid_mapping
+from zarr_xgroup.conventions.model import Coordinate, DeclaredValues
+from zarr_xgroup.conventions.proj import crs_of
+from zarr_xgroup.conventions.standing import own_grid_mapping
 from zarr_xgroup.conventions.transforms import (
     OF_A_CELL,
     Transform,
     horizontal_unit,
     transform_of_gdal,
 )
-from zarr_xgroup.findings import coordinate_named
+from zarr_xgroup.findings import Place, coordinate_named
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment
 from zarr_xgroup.variables.functions import Centres, RotatedCentres
@@ -87,7 +88,7 @@ class Grid:
     @property
     def axes(self) -> Mapping[str, Mapping[str, str]]:
         """What coordinates along X and Y are by the CRS."""
-        crs = self.array.derived(crs_of)
+        crs = crs_of(self.array)
         return _NO_CRS if crs is None else crs.axis_attributes()
 
     def own_coordinates(self, names: list[str]) -> Iterator[Coordinate]:
@@ -107,7 +108,7 @@ class Grid:
         """
         affine = transform.affine
         if transform.is_rotated:
-            chunks = tuple((d, self.array.chunks[d]) for d in self.dims if d in self.array.chunks)
+            chunks = chunks_along(self.array, self.dims)
             for axis, name, numbers in (
                 ("X", "xc", (affine.a, affine.b, affine.c)),
                 ("Y", "yc", (affine.d, affine.e, affine.f)),
@@ -130,7 +131,9 @@ class Grid:
         """Return a transform as GDAL writes it, where coordinates cannot say it."""
         return None if self.own else transform.beside_coordinates(self.sizes)
 
-    def claims(self, transform: Transform, place: str, names: list[str]) -> Iterator[Claim]:
+    def declared_values(
+        self, transform: Transform, place: Place, names: list[str]
+    ) -> Iterator[DeclaredValues]:
         """Yield what a transform says of the group's own coordinates of dimensions.
 
         A rotated one says nothing of them, nor one whose unit is another one.
@@ -140,7 +143,7 @@ class Grid:
         for it in self.coordinates(transform, names):
             if self._is_in(it.name, it.attributes.get("units")):
                 step = transform.affine.e if it.name == self.dims[0] else transform.affine.a
-                yield Claim(it, place, abs(step) * OF_A_CELL)
+                yield DeclaredValues(it, place, abs(step) * OF_A_CELL)
 
     def _is_in(self, name: str, units: str | None) -> bool:
         """Tell whether a coordinate of the group is in a unit, as far as both are known."""
@@ -149,19 +152,21 @@ class Grid:
             str(units)
         )
 
-    def claims_of_gdal(self, names: list[str]) -> Iterator[Claim]:
+    def values_of_gdal(self, names: list[str]) -> Iterator[DeclaredValues]:
         """Yield what the ``GeoTransform`` of the group says of its own coordinates.
 
         It is left behind by tools that wrote it before data were cut, thinned or sorted.
         """
         found = own_geotransform(self.array) if names else None
         if found is not None:
-            yield from self.claims(*found, names)
+            yield from self.declared_values(*found, names)
 
 
-def own_geotransform(array: ArrayView) -> tuple[Transform, str] | None:
+def own_geotransform(array: ArrayView) -> tuple[Transform, Place] | None:
     """Return the ``GeoTransform`` of the group's own grid mapping variable, and its place."""
     mapping = array.quietly(own_grid_mapping, array)
     written: Fragment | None = None if mapping is None else mapping.get("GeoTransform")
-    transform = None if written is None else array.quietly(transform_of_gdal, written)
-    return None if transform is None else (transform, str(written))
+    if written is None:
+        return None
+    transform = array.quietly(transform_of_gdal, written)
+    return None if transform is None else (transform, Place.of(written))

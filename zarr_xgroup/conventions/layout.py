@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
-from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.array import ArrayView, attributes_above, once, parsed
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.declaring import Convention, is_declared_at, is_declared_by_group
 from zarr_xgroup.conventions.descriptions import (
@@ -34,9 +34,10 @@ from zarr_xgroup.conventions.descriptions import (
     shown,
     write,
 )
+from zarr_xgroup.conventions.spatial_model import ATTRIBUTES as SPATIAL
 from zarr_xgroup.conventions.spelling import alike
 from zarr_xgroup.conventions.values import finite_numbers
-from zarr_xgroup.errors import Rule
+from zarr_xgroup.errors import Rule, rules_in
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node, Part
@@ -49,10 +50,10 @@ ASSET = Rule("multiscales/asset", DOCUMENT, "Layout object: asset")
 DERIVED = Rule("multiscales/derived-from", DOCUMENT, "Layout object: derived_from")
 TRANSFORM = Rule("multiscales/transform", DOCUMENT, "Transform object")
 RESAMPLING = Rule("multiscales/resampling-method", DOCUMENT, "Field details")
-
 OF_GROUP = Rule("multiscales/of-groups", DOCUMENT, "Applicability")
+THERE = Rule("multiscales/asset-is-there", DOCUMENT, "Layout object: asset")
 
-RULES = (OF_GROUP, LAYOUT, ASSET, DERIVED, TRANSFORM, RESAMPLING)
+RULES = rules_in(vars())
 
 #: The member by which the draft of the GeoZarr standard says the levels of a pyramid.
 TILES = "tile_matrix_set"
@@ -89,9 +90,9 @@ def asset_path(asset: str) -> str:
     return "" if path == "." else path.removeprefix("./")
 
 
-def _numbers(written: Fragment) -> tuple[float, ...]:
+def _numbers(written: Fragment) -> Part:
     finite_numbers(written, len(written.as_list()))
-    return tuple(written.value)
+    return written.part
 
 
 _NUMBERS = Parsed(_numbers, {"type": "array", "items": {"type": "number"}})
@@ -113,36 +114,21 @@ class _LayoutModel(Model, frozen=True, kw_only=True):
 
 
 class Relation(_LayoutModel, frozen=True, kw_only=True):
-    """How positions of a level are positions of the one that it is derived from.
-
-    Attributes
-    ----------
-    scale, translation : tuple of float or None
-        For each axis of arrays, or of grids.
-    """
+    """How positions of a level are positions of the one that it is derived from."""
 
     form: ClassVar[Rule] = TRANSFORM
 
-    scale: Annotated[tuple[float, ...] | None, _NUMBERS, Member(example='"scale": [2.0, 2.0]')] = (
+    scale: Annotated[Part | None, _NUMBERS, Member(example='"scale": [2.0, 2.0]')] = None
+    translation: Annotated[Part | None, _NUMBERS, Member(example='"translation": [0.0, 0.0]')] = (
         None
     )
-    translation: Annotated[
-        tuple[float, ...] | None, _NUMBERS, Member(example='"translation": [0.0, 0.0]')
-    ] = None
 
     @property
     def changes_nothing(self) -> bool:
         """Whether positions are the same."""
-        scale, translation = self.scale or (), self.translation or ()
-        return self.lost is None and {*scale} <= {1} and {*translation} <= {0}
-
-    def written(self, node: Node) -> tuple[Fragment | None, Fragment | None]:
-        """Return scale and translation as they are written in a node."""
-        scale, translation = (
-            None if numbers is None else Fragment(node, (*self.keys, key), [*numbers])
-            for key, numbers in (("scale", self.scale), ("translation", self.translation))
-        )
-        return scale, translation
+        written = (self.scale, 1), (self.translation, 0)
+        is_same = all(it is None or {*it.value} <= {number} for it, number in written)
+        return self.lost is None and is_same
 
 
 class Item(_LayoutModel, frozen=True, kw_only=True):
@@ -185,8 +171,12 @@ class Item(_LayoutModel, frozen=True, kw_only=True):
 
     @classmethod
     def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Take down that it is derived, but not how."""
+        """Take down that it is derived, but not how, and what is wrong with its grid."""
         found["whole"] = fragment.part
+        for attribute in SPATIAL:
+            written = fragment.get(attribute.key)
+            wrong = () if written is None else attribute.all_wrong(written)
+            reader.wrong += (replace(it, kind=None) for it in wrong)
         field = fields_of(cls)["transform"]
         if "derived_from" in found and field.key not in fragment.value:
             reader.object_to(
@@ -197,18 +187,19 @@ class Item(_LayoutModel, frozen=True, kw_only=True):
                 is_used=True,
             )
 
+    def place_of_asset(self, node: Node) -> Fragment:
+        """Return where its asset is written, given the node with the layout."""
+        return self.place(node, "asset")
+
     @property
     def is_derived(self) -> bool:
         """Whether it says from which level it is derived, right or wrong."""
         return self.derived_from is not None or self.wrong_with("derived_from") is not None
 
     def source(self, group: Node) -> str | None:
-        """Return the asset of the level that it is derived from, or raise XGroupMetadataError.
+        """Return the asset of the level that it is derived from, given the layout's group.
 
-        Parameters
-        ----------
-        group : Node
-            The group whose layout it is of.
+        Raises XGroupMetadataError if that cannot be used.
         """
         if wrong := self.wrong_with("derived_from"):
             raise wrong.error_in(group)
@@ -220,12 +211,9 @@ class Item(_LayoutModel, frozen=True, kw_only=True):
         return self.transform is not None or self.wrong_with("transform") is not None
 
     def relation(self, group: Node) -> Relation:
-        """Return how it follows from another level, or raise XGroupMetadataError.
+        """Return how it follows from another level, given the layout's group.
 
-        Parameters
-        ----------
-        group : Node
-            The group whose layout it is of.
+        Raises XGroupMetadataError if that cannot be used.
         """
         relation = self.transform or Relation(keys=self.keys)
         wrong = self.wrong_with("transform") if self.transform is None else relation.lost
@@ -242,15 +230,7 @@ class Item(_LayoutModel, frozen=True, kw_only=True):
 
 
 class Layout(_LayoutModel, frozen=True, kw_only=True, dict=True):
-    """The attribute ``multiscales``.
-
-    Attributes
-    ----------
-    layout : tuple of Item
-        The levels.
-    resampling_method : str
-        How they were made of one another.
-    """
+    """The attribute ``multiscales``."""
 
     layout: Annotated[
         tuple[Item, ...],
@@ -350,10 +330,11 @@ class Multiscales(ConventionHandler):
     """What declares a layout. It gives no coordinates: `spatial` reads it."""
 
     tier = "service"
-    name = "multiscales"
+    name = ATTRIBUTE.key
     uuid: ClassVar[str | None] = "d35379db-88df-4056-af3a-620245f8e347"
     repositories = ("zarr-conventions/multiscales",)
     described = (ATTRIBUTE,)
+    rules = RULES
 
 
 @dataclass(frozen=True)
@@ -399,17 +380,18 @@ def level_in(layouts: Iterable[tuple[Node, Layout]], array: Node) -> Level | Non
     return None
 
 
+@once
 def layout_of(array: ArrayView) -> Level | None:
     """Return the level that an array is of, by the nearest ancestor whose layout has it."""
     layouts = [
-        (written.node, array.parsed(Layout.read, written))
-        for written in array.above(ATTRIBUTE.key)
+        (written.node, parsed(array, Layout.read, written))
+        for written in attributes_above(array, ATTRIBUTE.key)
         if written.get("layout") is not None
     ]
     level = level_in(layouts, array.node)
     for group, layout in layouts:
         if (wrong := layout.unusable) is not None:
-            array.tell_of(group, [wrong])
+            array.tell(group, [wrong])
         if level is not None and group == level.group:
             break
     return level
@@ -485,9 +467,10 @@ def _there(*places: Fragment | None) -> tuple[Fragment, ...]:
     return tuple(place for place in places if place is not None)
 
 
+@once
 def places_of(array: ArrayView) -> Places:
     """Return where attributes about an array may stand."""
-    level = array.derived(layout_of)
+    level = layout_of(array)
     return Places.about(array.node, array.node.group, level, array.attributes_of)
 
 
@@ -495,5 +478,5 @@ def is_declared_around(convention: type[Convention], array: ArrayView) -> bool:
     """Tell whether an array's group declares a convention, or that of its layout, for all levels."""
     if is_declared_by_group(convention, array):
         return True
-    level = array.derived(layout_of)
+    level = layout_of(array)
     return level is not None and is_declared_at(convention, array, level.group)

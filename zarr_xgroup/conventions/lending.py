@@ -8,7 +8,8 @@ for handlers outside of an open, so that one can be tested with an array.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import xarray as xr
@@ -19,7 +20,7 @@ from zarr.abc.store import Store
 from zarr.core.group import GroupMetadata
 from zarr.storage import MemoryStore, StorePath
 
-from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.array import ArrayView, own_dims_of
 from zarr_xgroup.conventions.model import AxisNames, Coordinate, Interpretation
 from zarr_xgroup.errors import XGroupMetadataError, XGroupReferenceError
 from zarr_xgroup.i18n import _
@@ -33,15 +34,12 @@ from zarr_xgroup.variables.making import Maker
 from zarr_xgroup.variables.sources import HandlerVariable, Stored
 from zarr_xgroup.variables.stored import StoredArray, open_array
 
-if TYPE_CHECKING:
-    from zarr_xgroup.conventions.base import ConventionHandler
-
 T = TypeVar("T")
 
 ZarrObjects: TypeAlias = "tuple[zarr.Group, zarr.Group, zarr.Array[Any]]"
 
 
-class Lender(Maker):
+class ZarrMaker(Maker):
     """Makes variables of sources, and zarr objects of nodes."""
 
     def zarr_objects(self, node: Node) -> ZarrObjects:
@@ -77,9 +75,9 @@ class BoundResolver:
     A handler finds it as ``self.resolver`` while an open runs.
     """
 
-    def __init__(self, view: ArrayView, maker: Maker) -> None:
+    def __init__(self, view: ArrayView) -> None:
         self._view = view
-        self._maker = maker
+        self._maker: Any = view.describer
 
     @classmethod
     def of(cls, array: zarr.Array[Any], root: zarr.Group) -> BoundResolver:
@@ -114,8 +112,9 @@ class BoundResolver:
         view = self._view
         node = view.resolver.array(_written(view.node, reference))
         view.referred.add(node)
-        dims = view.own_dims_of(node) if dimensions is None else tuple(dimensions)
-        return self._maker.variable(view.stored(Stored(node, dims)))
+        dims = own_dims_of(view, node) if dimensions is None else tuple(dimensions)
+        found: xr.Variable = self._maker.variable(view.stored(Stored(node, dims)))
+        return found
 
     def value(self, reference: Mapping[str, Any]) -> Any:
         """Return the JSON value that a reference leads to.
@@ -135,8 +134,7 @@ def _written(node: Node, reference: object) -> Fragment:
         reason = _("a reference must be a mapping such as {example}, got {value!r}").format(
             example='{"node": "../time"}', value=reference
         )
-        message = f"{node}: {reason}"
-        raise XGroupReferenceError(message, place=str(node), target=str(reference), reason=reason)
+        raise XGroupReferenceError(reason, place=str(node), target=str(reference), reason=reason)
     return Fragment(node, (), dict(reference))
 
 
@@ -151,15 +149,13 @@ class _Outside(BoundResolver):
         self, reference: Mapping[str, Any], dimensions: Iterable[str] | None = None
     ) -> xr.Variable:
         names = None if dimensions is None else tuple(dimensions)
-        maker = _lender(self._library)
         return _settled(
-            self._library, self._node, lambda v: BoundResolver(v, maker).variable(reference, names)
+            self._library, self._node, lambda view: BoundResolver(view).variable(reference, names)
         )
 
     def value(self, reference: Mapping[str, Any]) -> Any:
-        maker = _lender(self._library)
         return _settled(
-            self._library, self._node, lambda view: BoundResolver(view, maker).value(reference)
+            self._library, self._node, lambda view: BoundResolver(view).value(reference)
         )
 
 
@@ -170,24 +166,24 @@ def told(question: Callable[[ArrayView], T], array: zarr.Array[Any], root: zarr.
 
 
 def variables_of(
-    handler: ConventionHandler, array: zarr.Array[Any], root: zarr.Group
+    interpret: Callable[[ArrayView], object], array: zarr.Array[Any], root: zarr.Group
 ) -> dict[str, xr.Variable]:
     """Return what a handler's `interpret` says of an array that is open by itself, as variables."""
     library = Library.around(root.store, root.metadata.zarr_format)
-    interpretation = _settled(library, Node(0, array.path), lambda view: answer_of(handler, view))
+    interpretation = _settled(library, Node(0, array.path), partial(answer_of, interpret))
     for finding in interpretation.findings:
         if finding.error is not None:
             raise finding.error
     variables: dict[str, xr.Variable] = {}
     for coordinate in interpretation.coordinates:
-        _add_complete(variables, coordinate, _lender(library))
+        _add_complete(variables, coordinate, _zarr_maker(library))
     for link in interpretation.links:
-        _add_complete(variables, link.coordinate, _lender(library))
+        _add_complete(variables, link.coordinate, _zarr_maker(library))
     return variables
 
 
-def _lender(library: Library) -> Lender:
-    return Lender(library.snapshots, library.zarr_store)
+def _zarr_maker(library: Library) -> ZarrMaker:
+    return ZarrMaker(library.snapshots, library.zarr_store)
 
 
 def _settled(library: Library, node: Node, question: Callable[[ArrayView], T]) -> T:
@@ -196,7 +192,7 @@ def _settled(library: Library, node: Node, question: Callable[[ArrayView], T]) -
         lookup = Lookup(library.snapshots)
         answer, error = None, None
         try:
-            answer = question(_view(node, lookup, _lender(library)))
+            answer = question(_view(node, lookup, _zarr_maker(library)))
         except Exception as raised:  # noqa: BLE001 - raised below, unless something was lacking
             error = raised
         if lookup.needs:
@@ -207,12 +203,11 @@ def _settled(library: Library, node: Node, question: Callable[[ArrayView], T]) -
             return answer  # type: ignore[return-value]
 
 
-def _view(node: Node, lookup: Lookup, lender: Lender) -> ArrayView:
+def _view(node: Node, lookup: Lookup, maker: ZarrMaker) -> ArrayView:
     document = lookup.document(node)
     dims = () if document is None else _dims(document)
     lookup.knows(node.group)
-    siblings = _Siblings(node.group, lookup)
-    return ArrayView(node, dims, lookup, lender, siblings=siblings)
+    return ArrayView(node, dims, lookup, maker, siblings=_Siblings(node.group, lookup))
 
 
 def _dims(document: Document) -> tuple[str, ...]:
@@ -260,18 +255,18 @@ def _add_complete(variables: dict[str, xr.Variable], coordinate: Coordinate, mak
     variables[coordinate.name] = variable
 
 
-def answer_of(handler: ConventionHandler, array: ArrayView) -> Interpretation:
+def answer_of(interpret: Callable[[ArrayView], object], array: ArrayView) -> Interpretation:
     """Return what a handler's `interpret` says of an array, or raise TypeError if it is nothing."""
-    answer: object = handler.interpret(array)
+    answer = interpret(array)
     if not isinstance(answer, Interpretation):
         message = _("'interpret' must return an Interpretation (see array.found), got {kind}")
         raise TypeError(message.format(kind=type(answer).__name__))
     return answer
 
 
-def axis_names_of(handler: ConventionHandler, array: ArrayView) -> AxisNames:
+def axis_names_of(axis_names: Callable[[ArrayView], object], array: ArrayView) -> AxisNames:
     """Return what a handler says of the axes of an array, or raise TypeError if it is nothing."""
-    answer: object = handler.axis_names(array)
+    answer = axis_names(array)
     if not isinstance(answer, AxisNames) or not all(map(_is_axis, answer.axes)):
         raise TypeError(repr(answer))
     return answer
@@ -284,22 +279,21 @@ def _is_axis(axis: object) -> bool:
     return isinstance(axis[0], str) and isinstance(axis[1], int | None)
 
 
-def interpreted(handler: ConventionHandler, array: ArrayView) -> Interpretation:
+def interpreted(get_variables: Callable[..., object], array: ArrayView) -> Interpretation:
     """Return what a handler's `get_variables` says of an array."""
-    lender: Any = array.describer
-    root, group, zarr_array = lender.zarr_objects(array.node)
-    handler.resolver = BoundResolver(array, lender)
-    variables: object = handler.get_variables(zarr_array, group, root)
+    maker: Any = array.describer
+    root, group, zarr_array = maker.zarr_objects(array.node)
+    variables = get_variables(zarr_array, group, root)
     if not isinstance(variables, Mapping):
         message = _("'get_variables' must return a dict of xarray.Variable by name, got {kind}")
         raise TypeError(message.format(kind=type(variables).__name__))
     return array.found(*(_coordinate(name, variable) for name, variable in variables.items()))
 
 
-def detected(handler: type[ConventionHandler], array: ArrayView) -> bool:
+def detected(detect: Callable[..., object], array: ArrayView) -> bool:
     """Tell whether a handler's own `detect` says that it applies to an array."""
-    lender: Any = array.describer
-    return bool(handler.detect(*lender.zarr_objects(array.asked.node)))
+    maker: Any = array.describer
+    return bool(detect(*maker.zarr_objects(array.asked.node)))
 
 
 def _coordinate(name: str, variable: xr.Variable) -> Coordinate:

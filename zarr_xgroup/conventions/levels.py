@@ -247,7 +247,7 @@ class Levels(_Sites):
 
     def _leading_nowhere(self, item: Item, asset: str, reason: str) -> XGroupReferenceError:
         place = str(item.place(self.level.group))
-        return XGroupReferenceError(f"{place}: {reason}", place=place, target=asset, reason=reason)
+        return XGroupReferenceError(reason, place=place, target=asset, reason=reason)
 
     def _declared(self, asset: str, site: Site) -> Transform | None:
         """Return the transform of a level that follows from no other one."""
@@ -291,8 +291,8 @@ def _affine(relation: Relation, group: Node, array: ArrayView, dims: tuple[str, 
     """Return how positions of a level are positions of the one that it is derived from."""
     y, x = dims
     scale, shift = (
-        {y: default, x: default} if numbers is None else _by_axis(numbers, array, dims)
-        for numbers, default in zip(relation.written(group), (1.0, 0.0), strict=True)
+        {y: default, x: default} if numbers is None else _by_axis(numbers.at(group), array, dims)
+        for numbers, default in ((relation.scale, 1.0), (relation.translation, 0.0))
     )
     return Affine(scale[x], 0.0, shift[x], 0.0, scale[y], shift[y])
 

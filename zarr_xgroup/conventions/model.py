@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from zarr_xgroup.conventions.crs import Crs
-from zarr_xgroup.findings import Finding
+from zarr_xgroup.findings import Finding, Place
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.resolver import Followed
 from zarr_xgroup.variables.sources import Source, Stored, renamed
@@ -84,21 +84,21 @@ class Coordinate:
 
 
 @dataclass(frozen=True)
-class Claim:
+class DeclaredValues:
     """Values that metadata declare for a coordinate that the group has itself: only compared.
 
     Attributes
     ----------
     coordinate : Coordinate
         What is declared, by the name of the group's own coordinate.
-    place : str
-        Where it is declared, "" if that is said of the array that refers to it.
+    place : Place or None
+        Where it is declared, None if that is said of the array that refers to it.
     tolerance : float or None
         By how much values may differ; None for what types and ways of computing make of them.
     """
 
     coordinate: Coordinate
-    place: str = ""
+    place: Place | None = None
     tolerance: float | None = None
 
 
@@ -173,7 +173,7 @@ class Interpretation:
         Arrays that it refers to, besides the sources of its coordinates.
     links : tuple of Link
         What its CF attributes refer to.
-    claims : tuple of Claim
+    declared_values : tuple of DeclaredValues
         What it declares of coordinates that the group has itself.
     references : tuple of Followed
         The references that were followed.
@@ -186,7 +186,7 @@ class Interpretation:
     findings: tuple[Finding, ...] = ()
     referred: frozenset[Node] = frozenset()
     links: tuple[Link, ...] = ()
-    claims: tuple[Claim, ...] = ()
+    declared_values: tuple[DeclaredValues, ...] = ()
     references: tuple[Followed, ...] = ()
 
     @property

@@ -30,18 +30,18 @@ from zarr_xgroup.conventions.descriptions import (
     Reader,
     ReferenceTo,
     Schema,
+    fields_of,
     got,
+    shown,
     such_as,
     write,
 )
-from zarr_xgroup.conventions.spelling import misspelt
-from zarr_xgroup.errors import Rule
+from zarr_xgroup.errors import Rule, rules_in
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.findings import Kind as About
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.metadata.references import is_reference
-from zarr_xgroup.redaction import redact
 
 DOCUMENT = "proj convention (zarr-conventions/proj)"
 
@@ -53,7 +53,7 @@ AGREEING = Rule("proj/one-crs", DOCUMENT, "Field details")
 OBJECT_OF_PROJ = Rule("proj/object", DOCUMENT, "Field details")
 OF_EPSG = Rule("proj/epsg", DOCUMENT, CODE)
 
-RULES = (OF_CODE, OF_WKT, OF_PROJJSON, UNDERSTOOD, AGREEING, OBJECT_OF_PROJ, OF_EPSG)
+RULES = rules_in(vars())
 
 #: An authority and a code.
 _PATTERN_OF_CODES = r"[^:]+:[^:]+"
@@ -62,9 +62,6 @@ _CODE_OF_AUTHORITY = re.compile(_PATTERN_OF_CODES)
 _WKT1 = re.compile(r"\s*(PROJCS|GEOGCS|GEOCCS|VERT_CS|COMPD_CS|LOCAL_CS)\s*[\[(]", re.IGNORECASE)
 
 _EXAMPLE = f'{{"{CODE}": "EPSG:4326"}}'
-
-#: How much of a text that is no CRS a message shows.
-_SHOWN = 60
 
 
 def code_of(value: object) -> str:
@@ -97,19 +94,7 @@ def _write_wkt(value: object) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _System(Kind):
-    """What says a CRS in one way.
-
-    Attributes
-    ----------
-    expected : callable
-        Returns what it must be.
-    is_right : callable
-        Tells whether a value is that. What PROJ understands all the same is used.
-    remedy : callable
-        Returns what to write in the place of a value.
-    json_schema : dict
-        The JSON Schema.
-    """
+    """What says a CRS in one way."""
 
     expected: Callable[[], str]
     is_right: Callable[[object], bool]
@@ -141,9 +126,7 @@ class _System(Kind):
 def _judge(crs: Crs, value: Fragment, remedy: str, reader: Reader) -> None:
     """Take down that PROJ does not understand a CRS."""
     if not crs.is_understood:
-        reason = _("is no CRS that pyproj understands: {text!r}").format(
-            text=redact(crs.text)[:_SHOWN]
-        )
+        reason = _("is no CRS that pyproj understands: {text}").format(text=shown(value.value))
         reader.object_to(value, reason, remedy, rule=UNDERSTOOD)
 
 
@@ -151,7 +134,7 @@ def _compare(place: Fragment, found: list[Crs], reader: Reader) -> None:
     """Take down CRSs that are others than the first, which counts."""
     for other in found[1:]:
         if found[0].differs(other):
-            text = _("is another CRS than {key}").format(key=found[0].key)
+            text = _("is another CRS than {key}, which counts").format(key=found[0].key)
             remedy = _("leave one of {keys} out").format(keys=f"{found[0].key}, {other.key}")
             where = Fragment(place.node, (*place.keys, other.key), None)
             reader.object_to(where, text, remedy, rule=AGREEING, is_used=True)
@@ -190,11 +173,12 @@ class ProjMembers(Model, frozen=True, kw_only=True):
     form: ClassVar[Rule] = OBJECT_OF_PROJ
     required: ClassVar[Rule] = OBJECT_OF_PROJ
     spelling: ClassVar[Rule | None] = None  # of these members, which are all that is read
+    others: ClassVar[frozenset[str]] = frozenset({"name", "type", "description"})
 
     projjson: Annotated[Crs | None, _PROJJSON, Member(key=PROJJSON, rule=OF_PROJJSON)] = None
-    wkt2: Annotated[Crs | None, _WKT2, Member(key=WKT, rule=OF_WKT)] = None
-    code: Annotated[Crs | None, _CODE, Member(key=CODE, rule=OF_CODE)] = None
-    epsg: Annotated[Crs | None, _EPSG, Member(key=EPSG, rule=OF_EPSG)] = None
+    wkt2: Annotated[Crs | None, _WKT2, Member(key=WKT, rule=OF_WKT, called=("wkt", "wkt2"))] = None
+    code: Annotated[Crs | None, _CODE, Member(key=CODE, rule=OF_CODE, called=("code",))] = None
+    epsg: Annotated[Crs | None, _EPSG, Member(key=EPSG, rule=OF_EPSG, called=("epsg",))] = None
 
     @classmethod
     def read(cls, fragment: Fragment) -> Self:
@@ -232,13 +216,10 @@ def crs_at(array: ArrayView, place: Fragment, keys: Iterable[str] = CRS_KEYS) ->
     found, wrong = _read(place, keys)
     for it in wrong:
         if it.rule is AGREEING:
-            sentence = _("{place} {contradiction}, which was used").format(
-                place=it.at(place.node).place, contradiction=it.text
-            )
-            told = replace(it.at(place.node), kind=About.CHOICE, sentence=sentence)
+            told = replace(it.at(place.node), kind=About.CHOICE)
             array.findings.append(replace(told, arrays=(str(array.node),)))
         else:
-            array.tell_of(place.node, [it], _("the CRS of {key!r}").format(key=it.place.keys[-1]))
+            array.tell(place.node, [it], _("the CRS of {key!r}").format(key=it.place.keys[-1]))
     return found[0] if found else None
 
 
@@ -249,7 +230,7 @@ def _read(place: Fragment, keys: Iterable[str]) -> tuple[list[Crs], Iterable[Fin
         return members.systems, members.wrong
     reader, found = Reader(UNDERSTOOD, UNDERSTOOD), list(crs_in(place.value, keys))
     for crs in found:
-        _judge(crs, Fragment(place.node, (*place.keys, crs.key), None), "", reader)
+        _judge(crs, place.required(crs.key), "", reader)
     understood = [crs for crs in found if crs.is_understood]
     _compare(place, understood, reader)
     return understood, reader.wrong
@@ -270,7 +251,7 @@ class ProjObject(Kind):
             remedy = _("write {example}").format(example=example)
             reader.object_to(value, got(expected, value.value), remedy, rule=OBJECT_OF_PROJ)
             return UNUSABLE
-        spelt = misspelt(value.value, CRS_KEYS, ("name", "type", "description"))
+        spelt = ProjMembers.misspelt(value.value)
         for key, meant in spelt.items():
             reader.misspelt(Fragment(value.node, (*value.keys, key), None), meant)
         if not spelt and not any(key in value.value for key in CRS_KEYS):
@@ -290,12 +271,11 @@ class ProjObject(Kind):
 #: What only the projection extension of STAC writes: beside these, ``proj:*`` is not the convention.
 OF_STAC = (EPSG, *(f"proj:{key}" for key in ("transform", "shape", "bbox", "centroid")))
 
-#: The attributes of arrays and groups. What one says beside another is with `ProjMembers`.
+#: The attributes of arrays and groups.
 ATTRIBUTES = tuple(
-    Attribute(key, kind, rule, f'"{key}": {example}', unless=OF_STAC)
-    for key, kind, rule, example in (
-        (CODE, _CODE, OF_CODE, '"EPSG:4326"'),
-        (WKT, _WKT2, OF_WKT, '"..."'),
-        (PROJJSON, _PROJJSON, OF_PROJJSON, "{...}"),
+    Attribute(
+        it.key, it.kind, it.member.rule or OBJECT_OF_PROJ, "", unless=OF_STAC, whole=ProjMembers
     )
+    for it in fields_of(ProjMembers).values()
+    if it.key != EPSG
 )

@@ -4,33 +4,80 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
-from zarr_xgroup.conventions.array import CONVENTIONS_KEY, ArrayView
+from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.cs_model import ATTRIBUTE as CS
+from zarr_xgroup.conventions.cs_model import SHARED as SYSTEMS
+from zarr_xgroup.conventions.declaring import ATTRIBUTE as DECLARATIONS
 from zarr_xgroup.conventions.declaring import is_declared_by_array, is_only_assumed
+from zarr_xgroup.conventions.descriptions import (
+    REFERENCE,
+    Attribute,
+    Field,
+    Reader,
+    ReferenceTo,
+    Schema,
+    got,
+)
 from zarr_xgroup.conventions.geolocation import fitting_dims, standing_for
+from zarr_xgroup.conventions.geolocation_model import ATTRIBUTE as GEOLOCATION
+from zarr_xgroup.conventions.layout import ATTRIBUTE as LAYOUT
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
-from zarr_xgroup.errors import XGroupReferenceError
+from zarr_xgroup.conventions.proj_model import ATTRIBUTES as PROJ
+from zarr_xgroup.conventions.spatial_model import ATTRIBUTES as SPATIAL
+from zarr_xgroup.conventions.uom import ATTRIBUTE as UOM
+from zarr_xgroup.errors import Rule, XGroupReferenceError, rules_in
 from zarr_xgroup.findings import referred_to_by
+from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node
-from zarr_xgroup.metadata.references import references_in
+from zarr_xgroup.metadata.references import URI, WRAPPED, references_in
 from zarr_xgroup.variables.sources import Stored
 
 #: Attributes whose references belong to other conventions.
-_OTHERS = frozenset({"cs", "crs", "geolocation", "uom", "multiscales", CONVENTIONS_KEY})
-_OTHER_PREFIXES = ("spatial:", "proj:")
+_OTHERS = frozenset(it.key for it in (CS, SYSTEMS, GEOLOCATION, UOM, LAYOUT, DECLARATIONS))
+_OTHER_PREFIXES = tuple({it.prefix for it in (*SPATIAL, *PROJ)})
+
+SOMEWHERE = Rule("ref/leads-somewhere", REFERENCE.document, "node, attribute")
+FIRST = Rule("ref/first-rule", "xarray-zarr-xgroup specification", "7 References")
+OWN = Rule("ref/own-store", REFERENCE.document, URI)
+
+RULES = rules_in(vars())
+
+
+@dataclass(frozen=True)
+class _References(ReferenceTo):
+    """References, one or several; what holds none was meant as one."""
+
+    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+        """Return the value: who interprets it finds the references."""
+        for item in _without_references(value):
+            reader.object_to(item, got(_("a reference"), item.value), field=field, is_used=True)
+        return value.part
+
+    def schema(self, definitions: dict[str, Schema]) -> Schema:
+        """Return the JSON Schema."""
+        one = super().schema(definitions)
+        return {"anyOf": [one, {"type": "array", "items": one}]}
+
+
+#: The attribute that is made for references; others may hold them, too.
+ATTRIBUTE = Attribute(WRAPPED, _References(), REFERENCE, '"ref": {"node": "time"}', is_needed=False)
 
 
 class RefHandler(ConventionHandler):
     """Attaches every array that an attribute of the array refers to, by its basename."""
 
     tier = "service"
-    name = "ref"
+    name = ATTRIBUTE.key
     uuid: ClassVar[str | None] = "d89b30cf-ed8c-43d5-9a16-b492f0cd8786"
     repositories = ("R-CF/zarr_convention_ref",)
     implies = ("proj",)
+    described = (ATTRIBUTE,)
+    rules = RULES
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
@@ -50,7 +97,7 @@ class RefHandler(ConventionHandler):
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the arrays referred to outside of other conventions' attributes."""
         coordinates = []
-        for key in dict.fromkeys((*array.attributes.referring(), "ref")):
+        for key in dict.fromkeys((*array.attributes.referring(), ATTRIBUTE.key)):
             if _is_of_others(key):
                 continue
             attribute = array.attribute(key)
@@ -70,9 +117,14 @@ def _is_of_others(key: str) -> bool:
 def _written_in(key: str, attribute: Fragment) -> Iterator[Fragment]:
     """Yield the references in an attribute. What `ref` is or lists is meant as one, if it holds none."""
     yield from references_in(attribute)
-    if key == "ref":
-        meant = attribute.items() if isinstance(attribute.value, list) else [attribute]
-        yield from (it for it in meant if next(references_in(it), None) is None)
+    if key == ATTRIBUTE.key:
+        yield from _without_references(attribute)
+
+
+def _without_references(written: Fragment) -> Iterator[Fragment]:
+    """Yield what is, or is listed, that holds no reference."""
+    meant = written.items() if isinstance(written.value, list) else [written]
+    return (it for it in meant if next(references_in(it), None) is None)
 
 
 def _coordinate(array: ArrayView, reference: Fragment) -> Coordinate | None:

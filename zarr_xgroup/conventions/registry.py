@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from itertools import chain
 from typing import Any, TypeAlias
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.base import ConventionHandler, gives_coordinates
 from zarr_xgroup.conventions.cf import CfHandler
+from zarr_xgroup.conventions.coords import CoordsHandler
 from zarr_xgroup.conventions.cs import CsHandler
-from zarr_xgroup.conventions.declaring import declarations, is_declared, matches
+from zarr_xgroup.conventions.declaring import ATTRIBUTE as DECLARATIONS
+from zarr_xgroup.conventions.declaring import Declaration, is_declared, matches
 from zarr_xgroup.conventions.descriptions import schema_of
+from zarr_xgroup.conventions.dggs import DggsHandler
+from zarr_xgroup.conventions.dialects.gcp import GcpHandler
 from zarr_xgroup.conventions.dialects.geozarr import GeoZarrHandler
 from zarr_xgroup.conventions.dialects.stac import StacProjHandler
 from zarr_xgroup.conventions.geolocation import GeolocationHandler
@@ -22,10 +27,10 @@ from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.conventions.uom import UomHandler
 from zarr_xgroup.errors import XGroupPluginWarning, warn_user
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.redaction import redact
 
-#: How a convention is declared, for messages, and how much of another declaration they show.
-_EXAMPLE = '{"name": "cs"}'
+#: How much of another declaration messages show.
 _SHOWN = 40
 
 ENTRY_POINT_GROUP = "zarr_xgroup.conventions"
@@ -36,6 +41,7 @@ Handlers: TypeAlias = tuple[Handler, ...]
 #: In the order in which they are asked; of principal conventions the first one counts.
 BUILT_IN: Handlers = (
     CsHandler,
+    CoordsHandler,
     SpatialHandler,
     GeolocationHandler,
     RefHandler,
@@ -43,6 +49,8 @@ BUILT_IN: Handlers = (
     StacProjHandler,
     GeoZarrHandler,
     CfHandler,
+    DggsHandler,
+    GcpHandler,
 )
 
 _REGISTERED: list[Handler] = []
@@ -74,6 +82,10 @@ def handlers() -> Handlers:
     return (*_installed(), *_REGISTERED)
 
 
+#: What `assume_conventions` is for whatever helps.
+AUTO = "auto"
+
+
 def named_conventions(names: object) -> frozenset[str]:
     """Return the conventions that `assume_conventions` names, as their handlers call them.
 
@@ -89,6 +101,8 @@ def named_conventions(names: object) -> frozenset[str]:
     ValueError
         If there is no convention of a name; the error lists those there are.
     """
+    if names == AUTO:
+        return frozenset()
     known = {it.name.lower(): it.name for it in handlers()}
     wanted = {name: known.get(name.strip().rstrip(":").lower()) for name in _texts(names)}
     if unknown := [name for name, found in wanted.items() if found is None]:
@@ -96,6 +110,11 @@ def named_conventions(names: object) -> frozenset[str]:
         text = message.format(
             names=", ".join(map(repr, unknown)), known=", ".join(sorted(known.values()))
         )
+        if Multiscales.name in unknown:
+            text += _(
+                ". multiscales says how levels follow from one another; it is read wherever a "
+                "transform is understood: assume 'spatial' or 'geozarr'"
+            )
         raise ValueError(text)
     return frozenset(name for name in wanted.values() if name is not None)
 
@@ -127,7 +146,7 @@ def schema(name: str) -> dict[str, Any]:
     Parameters
     ----------
     name : str
-        The convention, built in or of a third party, in any case.
+        The convention, built in or of a third party, in any case; or ``zarr_conventions``.
 
     Returns
     -------
@@ -146,19 +165,19 @@ def schema(name: str) -> dict[str, Any]:
     >>> sorted(zarr_xgroup.schema("uom")["properties"])
     ['uom']
     """
-    known = {it.name.lower(): it for it in declarable() if it.described}
-    convention = known.get(name.strip().rstrip(":").lower())
-    if convention is None:
+    known = {it.name: it.described for it in declarable() if it.described}
+    known[CONVENTIONS_KEY] = (DECLARATIONS,)
+    wanted = name.strip().rstrip(":").lower()
+    title = next((it for it in known if it.lower() == wanted), None)
+    if title is None:
         message = _("there is no schema of convention {name!r}; there are those of {known}")
-        raise ValueError(
-            message.format(name=name, known=", ".join(it.name for it in known.values()))
-        )
-    documents = dict.fromkeys(it.form.document for it in convention.described)
+        raise ValueError(message.format(name=name, known=", ".join(known)))
+    documents = dict.fromkeys(it.form.document for it in known[title])
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": convention.name,
+        "title": title,
         "description": "; ".join(documents),
-        **schema_of(convention.described),
+        **schema_of(known[title]),
     }
 
 
@@ -190,33 +209,27 @@ def declared_principal(attributes: Mapping[str, Any]) -> Handler | None:
 
 def why_not_declared(attributes: Mapping[str, Any]) -> str:
     """Return why attributes do not declare a principal convention that they name, or ""."""
-    items = attributes.get(CONVENTIONS_KEY)
-    if items is None:
+    written = attributes.get(CONVENTIONS_KEY)
+    if written is None:
         return ""
-    if isinstance(items, Mapping):
-        items = declarations(attributes) or items
-    if not isinstance(items, list):
-        return _("{key} is no list of objects such as {example}").format(
-            key=CONVENTIONS_KEY, example=_EXAMPLE
-        )
+    found, wrong = DECLARATIONS.read(Fragment(Node(0, ""), (CONVENTIONS_KEY,), written))
     names = {it.name.lower(): it for it in handlers() if it.tier == "principal"}
-    return next((why for item in items if (why := _why_no_declaration(item, names))), "")
+    reasons = (_why_no_declaration(item, names) for item in found)
+    forms = (f"{'/'.join(it.place.keys)}: {it.text}" for it in wrong)
+    return next(filter(None, chain(reasons, forms)), "")
 
 
-def _why_no_declaration(item: Any, names: Mapping[str, Handler]) -> str:
+def _why_no_declaration(item: Declaration, names: Mapping[str, Handler]) -> str:
     """Return why an item of ``zarr_conventions`` is none of the conventions, if it names one."""
-    if not isinstance(item, Mapping):
-        return _("{item} in {key} is no object such as {example}").format(
-            item=redact(repr(item))[:_SHOWN], key=CONVENTIONS_KEY, example=_EXAMPLE
-        )
-    name = str(item.get("name")).strip().rstrip(":")
+    name = item.name.strip().rstrip(":")
     handler = names.get(name.lower())
-    if handler is None or matches(handler, item):
+    given = item.identity
+    if handler is None or given is None or matches(handler, dict([given])):
         return ""
-    key = next(key for key in ("uuid", "schema_url", "spec_url") if isinstance(item.get(key), str))
-    right = handler.uuid if key == "uuid" else ", ".join(handler.repositories)
+    key, value = given
+    right = ", ".join(handler.repositories) if item.uuid is None else handler.uuid
     return _("{name!r} is declared with {key} {value!r}, not with {right}").format(
-        name=name, key=key, value=redact(item[key])[:_SHOWN], right=right
+        name=name, key=key, value=redact(value)[:_SHOWN], right=right
     )
 
 

@@ -21,7 +21,7 @@ from zarr_xgroup.conventions.asked import starting
 from zarr_xgroup.conventions.axes import axis_by_name, is_turned, what_turns
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.declaring import is_declared_by_array
-from zarr_xgroup.conventions.descriptions import shown, write
+from zarr_xgroup.conventions.descriptions import misspelt_attributes, shown, write
 from zarr_xgroup.conventions.geolocation import geolocation_of
 from zarr_xgroup.conventions.grids import (
     Grid,
@@ -30,7 +30,7 @@ from zarr_xgroup.conventions.grids import (
 )
 from zarr_xgroup.conventions.layout import is_declared_around, layout_of, places_of
 from zarr_xgroup.conventions.levels import Levels, Site, is_placeholder
-from zarr_xgroup.conventions.model import AxisNames, Claim, Interpretation
+from zarr_xgroup.conventions.model import AxisNames, DeclaredValues, Interpretation
 from zarr_xgroup.conventions.proj import crs_of
 from zarr_xgroup.conventions.spatial_model import (
     ATTRIBUTES,
@@ -40,12 +40,12 @@ from zarr_xgroup.conventions.spatial_model import (
     OF_ARRAY,
     ORDER,
     REQUIRED,
+    RULES,
     SHAPE,
     SHAPE_OF_ARRAY,
     TRANSFORM,
     Y_FIRST,
 )
-from zarr_xgroup.conventions.spelling import misspelt
 from zarr_xgroup.conventions.transforms import (
     OVERHANG,
     Transform,
@@ -56,7 +56,7 @@ from zarr_xgroup.conventions.transforms import (
     spans,
 )
 from zarr_xgroup.errors import XGroupMetadataError
-from zarr_xgroup.findings import Finding, Kind, mistake
+from zarr_xgroup.findings import Finding, Kind, Place, mistake
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import referred_names
 from zarr_xgroup.metadata.nodes import Fragment, Node
@@ -71,6 +71,7 @@ class SpatialHandler(ConventionHandler):
     repositories = ("zarr-conventions/spatial",)
     implies = ("proj",)
     described = ATTRIBUTES
+    rules = RULES
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
@@ -82,7 +83,7 @@ class SpatialHandler(ConventionHandler):
             return True
         if not is_declared_around(cls, array):
             return False
-        declared = array.derived(places_of).get(DIMENSIONS.key)
+        declared = places_of(array).get(DIMENSIONS.key)
         if declared is None:
             return False
         names = DIMENSIONS.read(declared)[0]
@@ -95,7 +96,7 @@ class SpatialHandler(ConventionHandler):
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the coordinates of cell centres, the CRS, and the transform if they follow from it."""
-        crs = array.derived(crs_of)
+        crs = crs_of(array)
         lost = _("the coordinates of {convention!r}").format(convention=self.name)
         dims = array.attempt(_declared_dims, array, lost=lambda: lost)
         if dims is None:
@@ -115,14 +116,14 @@ class SpatialHandler(ConventionHandler):
             *coordinates,
             crs=crs,
             geotransform=None if transform is None else grid.geotransform(transform),
-            claims=tuple(_claims(grid)),
+            declared_values=tuple(_declared_values(grid)),
         )
 
     def axis_names(self, array: ArrayView) -> AxisNames:
         """Return the names that an array's Y and X dimensions have, with their lengths if told."""
         if not (is_declared_by_array(type(self), array) or is_declared_around(type(self), array)):
             return AxisNames()
-        places = array.derived(places_of)
+        places = places_of(array)
         names = array.quietly(places.value, DIMENSIONS)
         if names is None:
             return AxisNames()
@@ -143,7 +144,7 @@ def _declared_dims(array: ArrayView) -> tuple[str, str]:
     XGroupMetadataError
         If they are not, or not two of its dimensions.
     """
-    declared = array.derived(places_of).get(DIMENSIONS.key)
+    declared = places_of(array).get(DIMENSIONS.key)
     if declared is None:
         raise _missing(array)
     names = DIMENSIONS.value(declared)
@@ -174,7 +175,7 @@ def _named(array: ArrayView) -> list[str]:
 
 def _missing(array: ArrayView) -> XGroupMetadataError:
     """Return the error of names that are not there, by no rule where nothing else is there either."""
-    places = array.derived(places_of)
+    places = places_of(array)
     is_used = any(places.get(attribute.key) is not None for attribute in ATTRIBUTES)
     place = Fragment(array.node, ("attributes", DIMENSIONS.key), None)
     text = _("is missing: an array that declares 'spatial' must have it")
@@ -192,31 +193,27 @@ def _dims_of(array: ArrayView, names: tuple[str, str]) -> tuple[str, str] | None
 
 def _turned(array: ArrayView, dims: tuple[str, str]) -> tuple[str, str]:
     """Return the dimensions along Y and X, the other way round if the arrays say so."""
-    place, grid = array.derived(places_of).get(DIMENSIONS.key), Grid(array, dims)
+    place, grid = places_of(array).get(DIMENSIONS.key), Grid(array, dims)
     names = dims if place is None else place.value
     by_box = array.quietly(_is_turned_by_box, grid)
     reason = what_turns(names, map(grid.attributes_of, dims), by_box)
     if not reason:
         return dims
-    text = _("is {names}, but Y comes first there, and {reason} they are along {axes}").format(
-        names=list(names), reason=reason, axes=["X", "Y"]
+    message = _(
+        "is {names}, but Y comes first there, and {reason} they are along {axes}; the latter counts"
     )
+    text = message.format(names=list(names), reason=reason, axes=["X", "Y"])
     remedy = write(DIMENSIONS.key, list(names[::-1]))
     place = place or Fragment(array.node, ("attributes", DIMENSIONS.key), None)
-    _tell(array, mistake(Y_FIRST, place, text, remedy, "warning"), _latter_used(place, text))
+    _tell(array, mistake(Y_FIRST, place, text, remedy, "warning"))
     return dims[::-1]
 
 
-def _tell(array: ArrayView, found: Finding, sentence: str) -> None:
-    """Say what contradicts what else is declared; an open tells it in a sentence, "" if not at all."""
-    if sentence:
-        node = str(array.node)
-        found = replace(found, kind=Kind.CHOICE, arrays=(node,), sentence=sentence)
+def _tell(array: ArrayView, found: Finding, *, is_told: bool = True) -> None:
+    """Say what contradicts what else is declared; an open tells it where it makes a difference."""
+    if is_told:
+        found = replace(found, kind=Kind.CHOICE, arrays=(str(array.node),))
     array.findings.append(found)
-
-
-def _latter_used(place: Fragment, text: str) -> str:
-    return _("{place} {contradiction}; the latter was used").format(place=place, contradiction=text)
 
 
 def _is_turned_by_box(grid: Grid) -> bool | None:
@@ -233,7 +230,7 @@ def _is_turned_by_box(grid: Grid) -> bool | None:
 
 
 def _site(grid: Grid) -> Site:
-    return Site(grid.array.derived(places_of), grid.sizes)
+    return Site(places_of(grid.array), grid.sizes)
 
 
 def _transform(grid: Grid) -> Transform | None:
@@ -273,7 +270,7 @@ def _written_transform(grid: Grid) -> Transform | None:
 
 def _of_levels(grid: Grid, here: Site) -> Transform | None:
     """Return the transform that is declared for the array, or follows from other levels."""
-    level, written = grid.array.derived(layout_of), here.places.get(TRANSFORM.key)
+    level, written = layout_of(grid.array), here.places.get(TRANSFORM.key)
     if level is None or written is not None:
         return here.transform(written)
     return Levels(grid.array, grid.dims, level).transform(here)
@@ -295,22 +292,23 @@ def _as_grid_mapping_says(array: ArrayView, transform: Transform) -> Transform:
     return own
 
 
-def _claims(grid: Grid) -> Iterator[Claim]:
+def _declared_values(grid: Grid) -> Iterator[DeclaredValues]:
     """Yield what transforms say of the group's own coordinates: the declared one, GDAL's."""
-    own, written = grid.own, grid.array.derived(places_of).get(TRANSFORM.key)
+    own, written = grid.own, places_of(grid.array).get(TRANSFORM.key)
     transform = _written_transform(grid) if own else None
-    if transform is not None:
-        yield from grid.claims(transform, str(written), own)
-    yield from grid.claims_of_gdal(own)
+    if written is not None and transform is not None:
+        yield from grid.declared_values(transform, Place.of(written), own)
+    yield from grid.values_of_gdal(own)
 
 
 def _check_shape(grid: Grid) -> None:
     """Say that there are other numbers of cells than are declared."""
     array, sizes = grid.array, list(grid.sizes)
-    shape = array.derived(places_of).get(SHAPE.key)
+    shape = places_of(array).get(SHAPE.key)
     if shape is None or shape.value == sizes:
         return
-    text = _("is {shape}, but the array has {sizes} cells").format(shape=shape.value, sizes=sizes)
+    message = _("is {shape}, but the array has {sizes} cells; the latter counts")
+    text = message.format(shape=shape.value, sizes=sizes)
     remedy = write(SHAPE.key, sizes)
     grids = {tuple(it.values())[-2:] for it in array.siblings.values() if len(it) > 1}
     if shape.node != array.node and len(grids) > 1:
@@ -318,7 +316,7 @@ def _check_shape(grid: Grid) -> None:
             write=_("write each array's own")
         )
     found = mistake(SHAPE_OF_ARRAY, shape, text, remedy, "warning")
-    _tell(array, found, _latter_used(shape, text) if grid.missing else "")
+    _tell(array, found, is_told=bool(grid.missing))
 
 
 def _check_numbers(grid: Grid, transform: Transform) -> None:
@@ -339,28 +337,29 @@ def _check_numbers(grid: Grid, transform: Transform) -> None:
 
 
 def _tell_of_gdal(grid: Grid, written: Fragment, transform: Transform, meant: list[float]) -> None:
-    text = _(
-        "is {numbers}, by which the grid spans {extent}; are its numbers in the order of GDAL?"
-    ).format(numbers=list(transform.affine)[:6], extent=extent_of(transform, grid.sizes))
-    sentence = _("{place} {question} That of the convention is [a, b, c, d, e, f]: {meant}").format(
-        place=written, question=text, meant=meant
+    message = _(
+        "is {numbers}, by which the grid spans {extent}; are its numbers in the order of GDAL? That of "
+        "the convention is [a, b, c, d, e, f]: {meant}"
     )
+    extent = extent_of(transform, grid.sizes)
+    text = message.format(numbers=list(transform.affine)[:6], extent=extent, meant=meant)
     found = mistake(ORDER, written, text, write(TRANSFORM.key, meant))
-    _tell(grid.array, found, sentence if grid.missing else "")
+    _tell(grid.array, found, is_told=bool(grid.missing))
 
 
 def _check_box(grid: Grid, box: Fragment, transform: Transform) -> None:
     """Say that a box is another one than that of the grid."""
     written, actual = BOX.value(box), extent_of(transform, grid.sizes)
     # A level that is derived may be a part of what the box of all levels is about.
-    level, places = grid.array.derived(layout_of), grid.array.derived(places_of)
+    level, places = layout_of(grid.array), places_of(grid.array)
     is_derived = level is not None and any(item.is_scaled for item in level.items)
     is_part = is_derived and places.get_of_level(BOX.key) is None
     expected = common_box(written, actual) if is_part else written
     if not spans(expected, transform, grid.sizes, OVERHANG):
-        text = _("is {box}, but the transform gives {actual}").format(box=written, actual=actual)
+        message = _("is {box}, but the transform gives {actual}; the latter counts")
+        text = message.format(box=written, actual=actual)
         found = mistake(BOX_OF_GRID, box, text, write(BOX.key, actual), "warning")
-        _tell(grid.array, found, _latter_used(box, text) if grid.missing else "")
+        _tell(grid.array, found, is_told=bool(grid.missing))
 
 
 def _tell_of_nothing(grid: Grid) -> None:
@@ -368,15 +367,15 @@ def _tell_of_nothing(grid: Grid) -> None:
 
     The placeholder for a bounding box says that who wrote it knows that.
     """
-    array, box = grid.array, grid.array.derived(places_of).get(BOX.key)
+    array, box = grid.array, places_of(grid.array).get(BOX.key)
     if _has_others(grid) or (box is not None and is_placeholder(box)):
         return
     if box is not None:
-        message = _(
-            "{place} was not used: the grid follows that of another level, of which neither "
+        text = _(
+            "was not used: the grid follows that of another level, of which neither "
             "spatial:transform nor spatial:bbox and size are known"
         )
-        array.note(message.format(place=box), box)
+        array.note(text, box)
         return
     reason = _(
         "spatial is declared, but there is neither spatial:transform, nor spatial:bbox, nor "
@@ -392,7 +391,7 @@ def _tell_of_nothing(grid: Grid) -> None:
 def _has_others(grid: Grid) -> bool:
     """Tell whether the array has coordinates along both dimensions that others declare."""
     array = grid.array
-    if array.derived(geolocation_of) is not None:
+    if geolocation_of(array) is not None:
         return True
     named = [name for name in referred_names(array.attributes) if name in array.siblings]
     along = {dim for name in named for dim in array.siblings[name]}
@@ -402,17 +401,16 @@ def _has_others(grid: Grid) -> bool:
 def _tell_of_spelling(array: ArrayView) -> None:
     """Say which attributes were probably meant to be those of the convention."""
     for place, written, meant in _misspelt(array):
-        message = _("{place}: {written!r} is not known; was {meant!r} meant?")
-        text = message.format(place=place, written=written, meant=meant)
+        text = _("is not known; was {meant!r} meant?").format(meant=meant)
         array.note(text, Fragment(place, ("attributes", written), None))
 
 
 def _misspelt(array: ArrayView) -> Iterator[tuple[Node, str, str]]:
-    places = array.derived(places_of)
+    places = places_of(array)
     keys = [attribute.key for attribute in ATTRIBUTES]
-    known = [attribute.key for attribute in ATTRIBUTES if places.get(attribute.key) is None]
+    missing = [attribute for attribute in ATTRIBUTES if places.get(attribute.key) is None]
     for node in (array.node, array.node.group):
         given = array.attributes_of(node)
-        prefixed = [] if given is None else starting(given.value, "spatial:")
-        for written, meant in misspelt(prefixed, known, keys).items():
+        prefixed = [] if given is None else starting(given.value, DIMENSIONS.prefix)
+        for written, meant in misspelt_attributes(prefixed, missing, keys).items():
             yield node, written, meant

@@ -6,27 +6,23 @@ Source: spatial convention (zarr-conventions/spatial).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from affine import Affine
 
 from zarr_xgroup.conventions.descriptions import (
-    UNUSABLE,
     Attribute,
     Field,
-    Kind,
+    Judged,
     Parsed,
     Reader,
-    Schema,
+    list_of,
     shown,
 )
 from zarr_xgroup.conventions.values import finite_numbers
-from zarr_xgroup.errors import Rule
+from zarr_xgroup.errors import Rule, rules_in
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment
-from zarr_xgroup.redaction import redact
 
 DOCUMENT = "spatial convention (zarr-conventions/spatial)"
 
@@ -43,26 +39,10 @@ BOX_OF_GRID = Rule("spatial/bbox-of-the-grid", DOCUMENT, "spatial:bbox")
 SIZES = Rule("spatial/shape", DOCUMENT, "spatial:shape")
 SHAPE_OF_ARRAY = Rule("spatial/shape-of-the-array", DOCUMENT, "spatial:shape")
 
-RULES = (
-    NAMES,
-    OF_ARRAY,
-    REQUIRED,
-    Y_FIRST,
-    NUMBERS,
-    ORDER,
-    TYPE,
-    PIXEL_OR_NODE,
-    SIDES,
-    BOX_OF_GRID,
-    SIZES,
-    SHAPE_OF_ARRAY,
-)
+RULES = rules_in(vars())
 
 #: Where the centre of a cell is in its index, by registration.
 CENTRES = {"pixel": 0.5, "node": 0.0}
-
-#: How much of a wrong value a message shows.
-_SHOWN = 100
 
 
 def usable(affine: Affine, place: Fragment) -> Affine:
@@ -79,7 +59,7 @@ def _names(written: Fragment) -> tuple[str, str]:
         isinstance(name, str) for name in names
     ):
         message = _("must be the names of two dimensions, got {value}")
-        raise written.error(message.format(value=redact(str(names))[:_SHOWN]))
+        raise written.error(message.format(value=shown(names)))
     return names[0], names[1]
 
 
@@ -94,28 +74,19 @@ def _centre(written: Fragment) -> float:
     return CENTRES[name]
 
 
-@dataclass(frozen=True)
-class _Box(Kind):
-    """Four numbers: a box, which should have an area; zeros stand for none."""
-
-    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
-        """Return the numbers."""
-        box = _FOUR_NUMBERS.read(value, field, reader)
-        # A box across the antimeridian ends west of where it begins.
-        if box is not UNUSABLE and (box[0] == box[2] or box[1] >= box[3]):
-            reader.object_to(
-                value,
-                _("{value} spans no area").format(value=shown(value.value)),
-                _('write "spatial:bbox": [xmin, ymin, xmax, ymax] of the grid, or leave it out'),
-                field=field,
-                severity="warning",
-                is_used=True,
-            )
-        return box
-
-    def schema(self, definitions: dict[str, Schema]) -> Schema:
-        """Return the JSON Schema."""
-        return _FOUR_NUMBERS.schema(definitions)
+def _area(box: list[float], value: Fragment, field: Field, reader: Reader) -> list[float]:
+    """Take down that a box has no area; zeros stand for none."""
+    # A box across the antimeridian ends west of where it begins.
+    if box[0] == box[2] or box[1] >= box[3]:
+        reader.object_to(
+            value,
+            _("{value} spans no area").format(value=shown(value.value)),
+            _("write {example} of the grid, or leave it out").format(example=BOX.example),
+            field=field,
+            severity="warning",
+            is_used=True,
+        )
+    return box
 
 
 def _sizes(written: Fragment) -> tuple[int, int]:
@@ -130,24 +101,19 @@ def _is_size(number: object) -> bool:
     return isinstance(number, int) and not isinstance(number, bool) and number > 0
 
 
-def _list_of(kind: str, count: int) -> Schema:
-    return {"type": "array", "items": {"type": kind}, "minItems": count, "maxItems": count}
-
-
-_FOUR_NUMBERS = Parsed(partial(finite_numbers, count=4), _list_of("number", 4))
-
 DIMENSIONS = Attribute(
     "spatial:dimensions",
-    Parsed(_names, _list_of("string", 2) | {"uniqueItems": True}),
+    Parsed(_names, list_of("string", 2) | {"uniqueItems": True}),
     NAMES,
     '"spatial:dimensions": ["y", "x"]',
 )
 TRANSFORM = Attribute(
     "spatial:transform",
-    Parsed(_affine, _list_of("number", 6)),
+    Parsed(_affine, list_of("number", 6)),
     NUMBERS,
     '"spatial:transform": [a, b, c, d, e, f], by which x = a*column + b*row + c and '
     "y = d*column + e*row + f",
+    called=("spatial:affine",),
     is_needed=False,
 )
 TRANSFORM_TYPE = Attribute(
@@ -166,14 +132,14 @@ REGISTRATION = Attribute(
 )
 BOX = Attribute(
     "spatial:bbox",
-    _Box(),
+    Judged(Parsed(partial(finite_numbers, count=4), list_of("number", 4)), _area),
     SIDES,
     '"spatial:bbox": [xmin, ymin, xmax, ymax]',
     is_needed=False,
 )
 SHAPE = Attribute(
     "spatial:shape",
-    Parsed(_sizes, _list_of("integer", 2)),
+    Parsed(_sizes, list_of("integer", 2)),
     SIZES,
     '"spatial:shape": [height, width]',
     severity="warning",

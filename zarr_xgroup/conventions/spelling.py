@@ -5,27 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from functools import lru_cache
+from types import MappingProxyType
 
 #: How much alike a key and the one that is meant are at least.
 _ALIKE = 0.75
-
-#: What others call things that conventions have other names for.
-_OTHER_WORDS = {
-    "bounds": "boundaries",
-    "coord": "coordinates",
-    "coords": "coordinates",
-    "units": "unit",
-    "code": "proj:code",
-    "epsg": "proj:epsg",
-    "wkt": "proj:wkt2",
-    "wkt2": "proj:wkt2",
-    "projjson": "proj:projjson",
-    "spatial:affine": "spatial:transform",
-    "spatial:geotransform": "spatial:transform",
-    "spatial:GeoTransform": "spatial:transform",
-    "spatial:bounds": "spatial:bbox",
-    "spatial:dims": "spatial:dimensions",
-}
 
 
 def alike(name: str, others: Iterable[str]) -> str | None:
@@ -36,7 +19,10 @@ def alike(name: str, others: Iterable[str]) -> str | None:
 
 
 def misspelt(
-    given: Iterable[str], known: Collection[str], others: Collection[str] = ()
+    given: Iterable[str],
+    known: Collection[str],
+    others: Collection[str] = (),
+    called: Mapping[str, str] = MappingProxyType({}),
 ) -> Mapping[str, str]:
     """Return keys that mean nothing, each with the known one that it was probably meant to be.
 
@@ -50,6 +36,8 @@ def misspelt(
         The keys that may be meant.
     others : collection of str
         Further keys that mean something or may stand there.
+    called : mapping of str to str
+        What others call known keys.
     """
     keys = list(given)
     unknown = [key for key in keys if key not in known and key not in others]
@@ -58,7 +46,7 @@ def misspelt(
     missing = {key.lower(): key for key in known if key not in keys}
     found: dict[str, str] = {}
     for key in unknown:
-        word = _OTHER_WORDS.get(key, key).lower()
+        word = called.get(key, key).lower()
         match = _closest(word, tuple(missing))
         if match is not None:
             found[key] = missing.pop(match)

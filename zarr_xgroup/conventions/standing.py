@@ -30,10 +30,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from zarr_xgroup.conventions.array import CONVENTIONS_KEY
+from zarr_xgroup.conventions.array import CONVENTIONS_KEY, ArrayView
 from zarr_xgroup.conventions.crs import Crs, conflicting_grid_mapping
 from zarr_xgroup.conventions.model import Coordinate
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.cf import names_in, only_mapping
+from zarr_xgroup.metadata.nodes import Fragment
 from zarr_xgroup.variables.sources import Computed, HandlerVariable, Offset, Stored
+
+#: What tools expect the variable of a CRS to be called.
+SPATIAL_REF = "spatial_ref"
 
 
 def is_standing(name: str, dims: tuple[str, ...], attributes: Mapping[str, Any]) -> bool:
@@ -81,6 +87,61 @@ def boundaries_of(own: Stored, declared: Coordinate) -> Coordinate:
     distances = source.function if isinstance(source, Computed) else source
     offset = Offset(own, distances.below, distances.above, source.dims[-1])
     return replace(declared, source=offset)
+
+
+def own_grid_mapping(array: ArrayView) -> Fragment | None:
+    """Return the attributes of the array of the group that serves as grid mapping, None without one."""
+    is_told = isinstance(array.attributes.get("grid_mapping"), str)
+    name = only_mapping(array.attributes) if is_told else SPATIAL_REF
+    document = None if name is None else array.sibling(name)
+    if name is None or document is None or document.get("shape") != []:
+        return None
+    if not is_told and _is_named(array):
+        return None  # where arrays name their CRS, this one has none
+    return Fragment(array.node.group.child(name), ("attributes",), document.attributes)
+
+
+def _is_named(array: ArrayView) -> bool:
+    """Tell whether arrays of the group name its ``spatial_ref`` by their ``grid_mapping``."""
+    key, known = (_is_named, array.node.group), array.models.of_groups
+    if key not in known:
+        siblings = (array.sibling(name) for name in array.siblings)
+        known[key] = any(
+            SPATIAL_REF in mappings_in(it.attributes) for it in siblings if it is not None
+        )
+    return bool(known[key])
+
+
+def mappings_in(attributes: Mapping[str, Any]) -> list[str]:
+    """Return the names in the attribute ``grid_mapping``, those of coordinates included."""
+    return [name.rstrip(":") for name in names_in(attributes, "grid_mapping")]
+
+
+def own_crs(array: ArrayView) -> Crs | None:
+    """Return the CRS that stands: that of the array that serves as grid mapping, if it says one."""
+    own = own_grid_mapping(array)
+    return None if own is None else crs_of_grid_mapping(own.value)
+
+
+def crs_of_grid_mapping(attributes: Mapping[str, Any]) -> Crs | None:
+    """Return the CRS that the attributes of a grid mapping variable say, if it is understood."""
+    for key in ("crs_wkt", "spatial_ref"):
+        text = attributes.get(key)
+        if isinstance(text, str) and (crs := Crs(key, text)).is_understood:
+            return crs
+    return None
+
+
+def reconciled(array: ArrayView, own: Crs | None, declared: Crs | None) -> Crs | None:
+    """Return the CRS that stands, else the declared one; if they differ, that is told."""
+    if own is not None and declared is not None and own.differs(declared):
+        message = _(
+            "the CRS ({key}) is another one than that of {name!r} ({conflict}), which was left "
+            "as it is"
+        )
+        name = array.attributes.get("grid_mapping") or SPATIAL_REF
+        array.note(message.format(key=declared.key, name=name, conflict=own.key))
+    return own or declared
 
 
 def contradicting_crs(own: Mapping[str, Any], declared: Crs) -> str | None:

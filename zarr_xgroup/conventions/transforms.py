@@ -61,19 +61,19 @@ class Transform:
     @property
     def is_right_angled(self) -> bool:
         """Whether rows and columns are at a right angle."""
-        column, row = self._sides
+        row, column = self.cell
         along = self.affine.a * self.affine.b + self.affine.d * self.affine.e
         return bool(abs(along) <= column * row * _RIGHT)
 
     @property
     def elongation(self) -> float:
         """How much longer the long side of a cell is than the short one."""
-        return max(self._sides) / min(self._sides)
+        return max(self.cell) / min(self.cell)
 
     @property
-    def _sides(self) -> tuple[float, float]:
-        """How far it is from one column to the next, and from one row."""
-        return math.hypot(self.affine.a, self.affine.d), math.hypot(self.affine.b, self.affine.e)
+    def cell(self) -> tuple[float, float]:
+        """How far it is from one row to the next, and from one column."""
+        return math.hypot(self.affine.b, self.affine.e), math.hypot(self.affine.a, self.affine.d)
 
     @property
     def geotransform(self) -> str:

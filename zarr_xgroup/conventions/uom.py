@@ -26,7 +26,7 @@ from zarr_xgroup.conventions.descriptions import (
     write,
 )
 from zarr_xgroup.conventions.model import Interpretation
-from zarr_xgroup.errors import Rule
+from zarr_xgroup.errors import Rule, rules_in
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 
@@ -40,7 +40,7 @@ UNIT = Rule(
 
 OF_ARRAY = Rule("uom/of-arrays", DOCUMENT, "Applicability")
 
-RULES = (UOM, UCUM, UNIT, OF_ARRAY)
+RULES = rules_in(vars())
 
 #: What units are called elsewhere, by their codes in UCUM.
 _CALLED = {
@@ -72,25 +72,23 @@ _EXPONENT = re.compile(r"\*\*|(?<!10)\^")
 
 
 @dataclass(frozen=True)
-class _UcumUnit(Kind):
+class _UcumUnit(Text):
     """A string, which should be a unit of UCUM."""
 
     def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
         """Return the unit."""
         if isinstance(value.value, int) and value.value == 1:
-            reader.object_to(value, got(_("a string"), 1), write("unit", "1"))
+            reader.object_to(value, got(_("a string"), 1), write(field.key, "1"))
             return UNUSABLE
-        unit = Text().read(value, field, reader)
+        unit = super().read(value, field, reader)
         if unit is not UNUSABLE and (not unit or code_of(unit) != unit):
             code = code_of(unit)
-            remedy = write("unit", code) if code else _("write its code in UCUM (https://ucum.org)")
+            remedy = (
+                write(field.key, code) if code else _("write its code in UCUM (https://ucum.org)")
+            )
             reason = _("{unit} is no unit of UCUM").format(unit=shown(unit))
             reader.object_to(value, reason, remedy, rule=UNIT, severity="warning", is_used=True)
         return unit
-
-    def schema(self, definitions: dict[str, Schema]) -> Schema:
-        """Return the JSON Schema."""
-        return {"type": "string"}
 
 
 class _UomModel(Model, frozen=True, kw_only=True):
@@ -102,30 +100,14 @@ class _UomModel(Model, frozen=True, kw_only=True):
 
 
 class Ucum(_UomModel, frozen=True, kw_only=True):
-    """A unit of UCUM.
-
-    Attributes
-    ----------
-    unit : str
-        Its code.
-    version : str
-        Of UCUM.
-    """
+    """A unit of UCUM."""
 
     unit: Annotated[str, _UcumUnit(), Member(required=True, example='"unit": "m"')] = ""
     version: Annotated[str, Text(), Member(example='"version": "2.2"')] = ""
 
 
 class Uom(_UomModel, frozen=True, kw_only=True):
-    """A unit of measure.
-
-    Attributes
-    ----------
-    ucum : Ucum or None
-        What it is in UCUM.
-    description : str
-        For people.
-    """
+    """A unit of measure."""
 
     ucum: Annotated[
         Ucum | None, Nested(Ucum), Member(required=True, example='"ucum": {"unit": "m"}')
@@ -155,14 +137,15 @@ class UnitOfMeasure(Kind):
     def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
         """Return the unit, as a text or as the model."""
         if isinstance(value.value, OBJECT):
-            return Uom.read(value.get("uom") or value)
+            return Uom.read(value.get(ATTRIBUTE.key) or value)
         is_used = isinstance(value.value, str)
         if not (is_used and self.or_text):
             expected = _("a string or an object") if self.or_text else _("an object")
-            code = code_of(value.value) if is_used else ""
-            remedy = _("write {example}").format(
-                example=json.dumps({"ucum": {"unit": code or "m"}})
-            )
+            code = code_of(value.value) if is_used else "m"
+            remedy = _("write its code in UCUM (https://ucum.org)")
+            if code:
+                example = json.dumps({"ucum": {"unit": code}})
+                remedy = _("write {example}").format(example=example)
             reader.object_to(
                 value, got(expected, value.value), remedy, field=field, is_used=is_used
             )
@@ -196,17 +179,18 @@ class UomHandler(ConventionHandler):
     """Gives an array the ``units`` of its ``uom``, which passes through as it is."""
 
     tier = "service"
-    name = "uom"
+    name = ATTRIBUTE.key
     uuid: ClassVar[str | None] = "3bbe438d-df37-49fe-8e2b-739296d46dfb"
     repositories = ("clbarnes/zarr-convention-uom",)
     implies = ("proj",)
     described = (ATTRIBUTE,)
+    rules = RULES
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return ``units`` for the array."""
         unit = array.read(ATTRIBUTE, lost=_("the attribute 'units'"))
         if isinstance(unit, Uom):
-            array.tell_of(array.node, unit.all_wrong(), _("the attribute 'units'"))
+            array.tell(array.node, unit.all_wrong(), _("the attribute 'units'"))
         return array.found(attributes=units_of(unit))
 
 

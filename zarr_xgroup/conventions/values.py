@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from zarr_xgroup.conventions.descriptions import shown
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment
-
-#: How much of a wrong value a message shows.
-_SHOWN = 100
 
 
 def is_finite(value: Any) -> bool:
@@ -36,10 +34,8 @@ def finite_numbers(fragment: Fragment, count: int) -> list[float]:
     if len(numbers) == count and all(is_finite(number) for number in numbers):
         with contextlib.suppress(OverflowError):
             return [float(number) for number in numbers]
-    shown = str(numbers)[:_SHOWN]
-    raise fragment.error(
-        _("must be {count} finite numbers, got {value}").format(count=count, value=shown)
-    )
+    text = _("must be {count} finite numbers, got {value}")
+    raise fragment.error(text.format(count=count, value=shown(numbers)))
 
 
 def two_numbers(fragment: Fragment) -> tuple[float, float]:
@@ -52,7 +48,9 @@ def two_numbers(fragment: Fragment) -> tuple[float, float]:
     """
     numbers = fragment.as_list()
     if len(numbers) != 2 or not all(is_finite(number) for number in numbers):
-        raise fragment.error(_("must be two finite numbers, got {value}").format(value=numbers))
+        raise fragment.error(
+            _("must be two finite numbers, got {value}").format(value=shown(numbers))
+        )
     if not all(is_representable(number) for number in numbers):
         raise fragment.error(_("has values beyond 64 bits"))
     return numbers[0], numbers[1]

@@ -5,15 +5,15 @@ values of indexed coordinates). Such a dimension is renamed in that node, with a
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import count, islice
+from itertools import chain, count, islice
 from typing import Any
 
 import xarray as xr
 
 from zarr_xgroup._compat import has_index_option
-from zarr_xgroup.datasets.renaming import renamed_encoding
+from zarr_xgroup.datasets.build import renamed_encoding
 from zarr_xgroup.findings import Finding, Kind, noted
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import words_of
@@ -32,39 +32,23 @@ def align_with_parents(
     identities: Mapping[str, Mapping[str, Hashable]],
     root: str = "",
 ) -> tuple[dict[str, xr.Dataset], list[Finding]]:
-    """Rename what would keep the groups from forming a tree.
+    """Rename what would keep groups from forming a tree; each such group and coordinate is told.
 
-    Parameters
-    ----------
-    datasets : mapping of str to xarray.Dataset
-        By absolute path in the tree, parents before their children.
-    identities : mapping
-        What coordinates are, by path and name: values of two that are the same need not be
-        compared.
-    root : str
-        The path of the tree's root in its store, for messages.
-
-    Returns
-    -------
-    datasets : dict of str to xarray.Dataset
-        The same, with conflicting dimensions called ``<dimension>_<group>``.
-    findings : list of Finding
-        One for each group whose dimensions, and one for each coordinate that was renamed.
-
-    Notes
-    -----
-    Values of coordinates are compared only where parent and child both define one of the
-    same size, and only if both have an index: nothing is read for it.
+    `datasets` are by absolute path in the tree, parents before their children; `root` is the path of
+    its root in the store. `identities` are what coordinates are, by path and name: those that are the
+    same need not be compared. Others are only where both have an index: nothing is read for it.
     """
     aligned = dict(datasets)
     inherited: dict[str, _Inherited] = {}
     findings = []
-    groups = _by_name(datasets)
+    groups: defaultdict[str, list[str]] = defaultdict(list)  # by the last segment
     above = f"/{root}" if root else ""
     hidden: dict[str, list[str]] = {}
     children: defaultdict[str, set[str]] = defaultdict(set)
     for path in datasets:
-        children[_parent(path)].add(path.rpartition("/")[2])
+        name = path.rpartition("/")[2]
+        groups[name].append(path)
+        children[_parent(path)].add(name)
     for path in datasets:
         parents = inherited.get(_parent(path), _Inherited({}, {}))
         reasons = _size_conflicts(aligned[path], parents)
@@ -75,7 +59,8 @@ def align_with_parents(
             aligned[path] = rename_dimensions(aligned[path], names)
             findings.append(_finding(f"{above}{path}", names, reasons))
         for name, group in _called_as_groups(aligned[path], path, groups):
-            new = _free_name(name, {*aligned[path].variables, *aligned[path].sizes, *groups})
+            taken = {*aligned[path].variables, *aligned[path].sizes, *groups}
+            new = _numbered(name, taken, first=f"{name}_1")
             aligned[path] = aligned[path].drop_indexes(name).rename_vars({name: new})
             findings.append(_called_otherwise(f"{above}{path}", name, new, f"{above}{group}"))
         hidden[path] = _hidden(aligned[path], parents)
@@ -88,15 +73,7 @@ def align_with_parents(
 
 
 def rename_dimensions(dataset: xr.Dataset, names: Mapping[str, str]) -> xr.Dataset:
-    """Rename dimensions with their coordinates, also where the encoding names them.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        Left as it is.
-    names : mapping of str to str
-        Old to new name.
-    """
+    """Return a Dataset with dimensions and their coordinates renamed, also where encodings name them."""
     coordinates = {dim: new for dim, new in names.items() if _has_coordinate(dataset, dim)}
     others = {dim: new for dim, new in names.items() if dim not in coordinates}
     renamed = dataset.rename_dims(others).rename(coordinates)
@@ -107,14 +84,6 @@ def rename_dimensions(dataset: xr.Dataset, names: Mapping[str, str]) -> xr.Datas
             encoding["coordinates"] = " ".join(coordinates.get(word, word) for word in words)
         variable.encoding = encoding
     return renamed
-
-
-def _by_name(paths: Iterable[str]) -> dict[str, list[str]]:
-    """Return the paths of groups by the last segment."""
-    found: defaultdict[str, list[str]] = defaultdict(list)
-    for path in paths:
-        found[path.rpartition("/")[2]].append(path)
-    return found
 
 
 def _called_as_groups(
@@ -130,8 +99,10 @@ def _called_as_groups(
         yield from ((name, group) for group in islice(same, 1))
 
 
-def _free_name(wanted: str, taken: Container[Hashable]) -> str:
-    return next(name for n in count(1) if (name := f"{wanted}_{n}") not in taken)
+def _numbered(wanted: str, taken: Collection[Hashable], *, first: str) -> str:
+    """Return a free name, with a number if the first one is taken."""
+    names = chain([first], (f"{wanted}_{number}" for number in count(2)))
+    return next(name for name in names if name not in taken)
 
 
 def _called_otherwise(path: str, name: str, new: str, group: str) -> Finding:
@@ -213,13 +184,9 @@ def _new_names(
     taken = {*dataset.sizes, *dataset.variables, *parents.sizes, *children}
     names = {}
     for dimension in conflicts:
-        name = f"{dimension}_{path.rpartition('/')[2]}"
-        number = 1
-        while name in taken:
-            number += 1
-            name = f"{dimension}_{path.rpartition('/')[2]}_{number}"
-        taken.add(name)
-        names[dimension] = name
+        wanted = f"{dimension}_{path.rpartition('/')[2]}"
+        names[dimension] = _numbered(wanted, taken, first=wanted)
+        taken.add(names[dimension])
     return names
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from zarr_xgroup.conventions import lending
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.cf_paths import links_of
+from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.declaring import is_only_assumed
 from zarr_xgroup.conventions.model import AxisNames, Interpretation
 from zarr_xgroup.conventions.registry import Handler, Handlers
-from zarr_xgroup.errors import retold
+from zarr_xgroup.errors import XGroupError, retold
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.snapshots import LackingError
 
@@ -27,26 +28,29 @@ NOTHING = Interpretation()
 class Panel:
     """The handlers of an open, asked together about one array after the other.
 
-    Parameters
-    ----------
-    handlers : tuple of handler classes
-        Those of all conventions.
-
-    Attributes
-    ----------
-    detects : tuple of handler classes
-        Those that have to be asked with zarr objects whether they apply.
+    Those that `detects` have to be asked with zarr objects whether they apply.
     """
 
     def __init__(self, handlers: Handlers) -> None:
         self._handlers = handlers
-        self.detects = tuple(handler for handler in handlers if _has_own_detect(handler))
+        self._giving_crs = _with_own("crs", handlers)
+        self.detects = _with_own("detect", handlers)
+
+    def crs_of(self, view: ArrayView) -> Crs | None:
+        """Return the CRS that conventions other than `proj` give an array, the first one counts."""
+        found = (
+            _guarded(view, it, lambda cls: cls.crs(view) if cls.applies(view) else None)
+            for it in self._giving_crs
+        )
+        return next(filter(None, found), None)
 
     def axis_names(self, view: ArrayView) -> AxisNames:
         """Return what the conventions of an array whose dimensions have no names say of them."""
         for handler in self._handlers:
             # Whether it applies may depend on the names: what it raises is not told.
-            names = _guarded(view, handler, lambda cls: lending.axis_names_of(cls(), view))
+            names = _guarded(
+                view, handler, lambda cls: lending.axis_names_of(cls().axis_names, view)
+            )
             if names is not None and names.axes:
                 return names
         return AxisNames()
@@ -55,32 +59,27 @@ class Panel:
         """Return the handlers that find by themselves that they apply to an array."""
 
         def applies(handler: Handler) -> bool:
-            return is_only_assumed(handler, view) or lending.detected(handler, view)
+            return is_only_assumed(handler, view) or lending.detected(handler.detect, view)
 
         return tuple(cls for cls in self.detects if _guarded(view, cls, applies))
 
     def ask(
         self, view: ArrayView, detected: Collection[Handler]
     ) -> tuple[Interpretation, Handlers, bool]:
-        """Return what the handlers that apply to an array say of it.
+        """Return what handlers that apply to an array say of it, which, and if a principal one is declared.
 
-        Returns
-        -------
-        interpretation : Interpretation
-            What they say.
-        conventions : tuple of handler classes
-            Those that apply and were asked.
-        is_first_class : bool
-            Whether a principal one among them is declared, and not only assumed.
+        That is: not only assumed.
         """
         active = [cls for cls in self._handlers if self._applies(cls, view, detected)]
-        principals = _principals(view, active)
-        conventions = (*principals[:1], *(cls for cls in active if cls.tier == "service"))
-        found = self._said(view, conventions)
+        principals, rivals, shared = _principals(view, active)
+        besides = (cls for cls in active if cls.tier == "service" or cls.gives_way)
+        conventions = tuple(dict.fromkeys((*principals, *besides)))
+        found = self._said(view, conventions, shared)
         if principals and not principals[0].follows_names:  # else it has followed all itself
             by_name = any(cls.follows_names for cls in active)
             found.append(Interpretation(links=links_of(view, by_name=by_name)))
-        is_declared = not all(is_only_assumed(cls, view) for cls in principals[:1])
+        found += _judged(view, rivals)
+        is_declared = not all(is_only_assumed(cls, view) for cls in principals)
         return _merged(view, found), conventions, is_declared
 
     def _applies(self, handler: Handler, view: ArrayView, detected: Collection[Handler]) -> bool:
@@ -88,23 +87,32 @@ class Panel:
             return handler in detected
         return bool(_guarded(view, handler, lambda cls: cls.applies(view)))
 
-    def _said(self, view: ArrayView, conventions: Handlers) -> list[Interpretation]:
+    def _said(
+        self, view: ArrayView, conventions: Handlers, shared: Collection[str]
+    ) -> list[Interpretation]:
         """Return what handlers and those that they imply say, maybe without what was said before."""
-        implied = {name for cls in conventions for name in cls.implies}
+        self._tell_of_unknown(view, shared)
+        implied = {name for cls in conventions for name in cls.implies}.union(shared)
         implied -= {cls.name for cls in conventions}
         found: list[Interpretation] = []
         for cls in (*conventions, *(cls for cls in self._handlers if cls.name in implied)):
-            item = _guarded(view, cls, lambda cls: lending.answer_of(cls(), view))
+            item = _guarded(view, cls, lambda cls: lending.answer_of(cls().interpret, view))
             if item is not None:
-                gives_way = cls.gives_way or cls.name in view.assumed
+                gives_way = cls.gives_way or cls.name in {*view.assumed, *shared}
                 found.append(_giving_way(item, found) if gives_way else item)
         return found
 
+    def _tell_of_unknown(self, view: ArrayView, names: Collection[str]) -> None:
+        for name in sorted(set(names).difference(cls.name for cls in self._handlers)):
+            message = _("it leaves coordinates to the convention {name!r}, which is not known")
+            view.note(message.format(name=name))
 
-def _has_own_detect(handler: Handler) -> bool:
-    """Tell whether a handler has to be asked with zarr objects whether it applies."""
-    own: Any = next(cls.__dict__["detect"] for cls in handler.__mro__ if "detect" in cls.__dict__)
-    return own is not ConventionHandler.__dict__["detect"]
+
+def _with_own(method: str, handlers: Handlers) -> Handlers:
+    """Return the handlers that have a method of their own, and not that of the base class."""
+    # A method may be static there.
+    having = ((it, next(cls for cls in it.__mro__ if method in cls.__dict__)) for it in handlers)
+    return tuple(it for it, cls in having if cls is not ConventionHandler)
 
 
 def _guarded(view: ArrayView, handler: Handler, call: Callable[[Handler], T]) -> T | None:
@@ -122,7 +130,7 @@ def _guarded(view: ArrayView, handler: Handler, call: Callable[[Handler], T]) ->
             name=handler.name,
             module=handler.__module__,
             kind=type(error).__name__,
-            reason=error,
+            reason=error.text if isinstance(error, XGroupError) else error,
         )
         problem = retold(error, text)  # what the resolver raised stays what it is
         problem.__cause__ = error
@@ -130,19 +138,53 @@ def _guarded(view: ArrayView, handler: Handler, call: Callable[[Handler], T]) ->
         return None
 
 
-def _principals(view: ArrayView, active: Collection[Handler]) -> list[Handler]:
-    """Return the principal conventions of an array, the one that counts first.
+def _principals(
+    view: ArrayView, active: Collection[Handler]
+) -> tuple[list[Handler], list[Handler], frozenset[str]]:
+    """Return the principal convention that counts, those that do not, and the names of those it shares with.
 
     What is declared goes before what is assumed.
     """
     principals = [cls for cls in active if cls.tier == "principal"]
     declared = [cls for cls in principals if not is_only_assumed(cls, view)]
-    rivals = [cls for cls in declared if not cls.follows_names]  # what those say all may have
+    rivals = list(filter(_may_be_alone, declared))
+    first = (rivals or declared or principals)[:1]
+    shared = _shared_with(view, first)
+    rivals = [cls for cls in rivals if cls.name not in shared]
+    _tell_of_rivals(view, rivals)
+    return first, rivals[1:], shared
+
+
+def _may_be_alone(cls: Handler) -> bool:
+    """Tell whether a convention says what not all may have, or leave to others."""
+    return not (cls.follows_names or cls.gives_way)
+
+
+def _judged(view: ArrayView, rivals: Iterable[Handler]) -> Iterator[Interpretation]:
+    """Yield what breaks the rules of principal conventions that do not count: only a check tells it."""
+
+    def asked(cls: Handler) -> Interpretation:
+        return lending.answer_of(cls().interpret, view)
+
+    for cls in (it for it in rivals if it.rules):
+        before, referred = set(view.findings), set(view.referred)
+        found = view.quietly(_guarded, view, cls, asked) or NOTHING
+        view.referred = referred
+        wrong = (it for it in found.findings if it.rule in cls.rules and it not in before)
+        yield Interpretation(findings=tuple(replace(it, kind=None) for it in wrong))
+
+
+def _shared_with(view: ArrayView, handlers: Iterable[Handler]) -> frozenset[str]:
+    """Return the names of the conventions to which handlers leave a part."""
+    told = (_guarded(view, cls, lambda it: it.shares_with(view)) for cls in handlers)
+    return frozenset(chain.from_iterable(filter(None, told)))
+
+
+def _tell_of_rivals(view: ArrayView, rivals: Sequence[Handler]) -> None:
     if len(rivals) > 1:
+        names = [cls.name for cls in rivals]
         message = _("it declares the principal conventions {names}; {first} was used")
-        names = ", ".join(cls.name for cls in rivals)
-        view.note(message.format(names=names, first=rivals[0].name))
-    return rivals or declared or principals
+        view.note(message.format(names=", ".join(names), first=names[0]))
 
 
 def _giving_way(item: Interpretation, before: Collection[Interpretation]) -> Interpretation:
@@ -151,7 +193,7 @@ def _giving_way(item: Interpretation, before: Collection[Interpretation]) -> Int
     if said.isdisjoint(it.name for it in item.coordinates):
         return item
     coordinates = tuple(it for it in item.coordinates if it.name not in said)
-    return replace(item, coordinates=coordinates, geotransform=None, claims=())
+    return replace(item, coordinates=coordinates, geotransform=None, declared_values=())
 
 
 def _merged(view: ArrayView, found: Sequence[Interpretation]) -> Interpretation:
@@ -167,7 +209,7 @@ def _merged(view: ArrayView, found: Sequence[Interpretation]) -> Interpretation:
         findings=tuple(dict.fromkeys(findings)),
         referred=frozenset(view.referred).union(*(it.referred for it in found)),
         links=tuple(chain.from_iterable([it.links for it in found])),
-        claims=tuple(chain.from_iterable([it.claims for it in found])),
+        declared_values=tuple(chain.from_iterable([it.declared_values for it in found])),
         references=tuple(view.resolver.followed.values()),
     )
 

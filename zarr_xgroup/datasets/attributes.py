@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 import xarray as xr
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
-from zarr_xgroup.conventions.declaring import is_declared, matches
+from zarr_xgroup.conventions.declaring import is_declared, items_in, matches
 from zarr_xgroup.conventions.layout import Multiscales
 from zarr_xgroup.conventions.registry import Handler, handlers, named_conventions
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.options import ConventionAttrs
 
 T = TypeVar("T", xr.Dataset, xr.DataArray, xr.DataTree)
@@ -103,18 +104,9 @@ def settle(
     above: Collection[Mapping[str, Any]],
     assumed: Collection[str] = (),
 ) -> None:
-    """Do with the attributes of Datasets what `convention_attrs` says.
+    """Do with the attributes of Datasets, by path, in place, what `convention_attrs` says.
 
-    Parameters
-    ----------
-    datasets : mapping of str to xarray.Dataset
-        Those of one open by path, changed in place.
-    how : {"keep", "drop", "json"}
-        What to do.
-    above : collection of mapping
-        The attributes of groups above them.
-    assumed : collection of str
-        The names of conventions that count as declared.
+    `above` are the attributes of groups above them.
     """
     counting = dict(_counting(datasets, above))
     if how == "drop":
@@ -170,9 +162,7 @@ def _drop_in_groups(
     assumed: Iterable[str],
 ) -> None:
     """Drop the attributes of a group, and of those below, as their open would have done."""
-    known: list[Mapping[str, Any]] = [
-        it.encoding.pop(CONVENTIONS_KEY, {}) for it in datasets.values()
-    ]
+    known: list[Any] = [it.encoding.pop(CONVENTIONS_KEY, {}) for it in datasets.values()]
     declared = {CONVENTIONS_KEY: [{"name": name} for name in known[0].get("above", ())]}
     names = {*assumed, *(name for it in known for name in it.get("assumed", ()))}
     settle(datasets, "drop", [*above, declared], names)
@@ -231,26 +221,24 @@ def _owned(
 
 def _without_declarations(written: Any, dropped: Collection[Handler]) -> Any:
     """Return what ``zarr_conventions`` declares besides some conventions, in the form it has."""
-
-    def is_other(item: Any, uuid: str | None = None) -> bool:
-        if not isinstance(item, Mapping):
-            return True
-        declaration = item if uuid is None else {**item, "uuid": uuid}
-        return not any(matches(it, declaration) for it in dropped)
-
+    declared = items_in(Fragment(Node(0, ""), (), written))
+    lost = {it.keys[-1] for it in declared if _is_of(it.value, dropped)}
     if isinstance(written, Mapping):
-        return {key: item for key, item in written.items() if is_other(item, key)}
-    return [item for item in written if is_other(item)] if isinstance(written, list) else written
+        return {key: item for key, item in written.items() if key not in lost}
+    is_list = isinstance(written, list)
+    return [it for n, it in enumerate(written) if str(n) not in lost] if is_list else written
+
+
+def _is_of(item: Any, conventions: Iterable[Handler]) -> bool:
+    return isinstance(item, Mapping) and any(matches(it, item) for it in conventions)
 
 
 def _fit_for_netcdf(variables: Iterable[xr.Variable]) -> None:
     """Make attributes such that netCDF can hold them, and truth values, too."""
     for variable in variables:
         variable.attrs = dict(_as_json(variable.attrs))
-        if variable.dtype == bool:
-            variable.attrs.pop(
-                "dtype", None
-            )  # where it is absent xarray writes integers and says so
+        if variable.dtype == bool:  # where it is absent xarray writes integers and says so
+            variable.attrs.pop("dtype", None)
 
 
 def _as_json(attributes: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:

@@ -48,15 +48,7 @@ _NUMPY_CALENDARS = ("standard", "gregorian", "proleptic_gregorian")
 
 @dataclass(frozen=True, order=True)
 class Cost:
-    """What it takes to read a variable as a whole.
-
-    Attributes
-    ----------
-    bytes : int
-        The size of its values in memory.
-    chunks : int
-        How many chunks have to be read.
-    """
+    """What it takes to read a variable as a whole: bytes in memory, and chunks."""
 
     bytes: int
     chunks: int
@@ -109,13 +101,7 @@ def beyond_budget(costs: Mapping[T, Cost]) -> frozenset[T]:
 
 @dataclass(frozen=True)
 class IndexBudget:
-    """Which coordinates are not read for indexes.
-
-    Attributes
-    ----------
-    beyond : frozenset
-        What tells their values, whichever dimensions they lie along.
-    """
+    """Which coordinates are not read for indexes: those whose values, along whatever, are beyond."""
 
     beyond: frozenset[Hashable] = frozenset()
 
@@ -156,7 +142,7 @@ def _indexed(readings: Iterable[GroupReading]) -> Iterator[Coordinate]:
 def _attached(array: ArrayReading) -> Iterator[Coordinate]:
     yield from array.interpretation.coordinates
     yield from (link.coordinate for link in array.interpretation.links)
-    yield from (inherited.coordinate for inherited in array.inherited.coordinates)
+    yield from array.inherited.coordinates
 
 
 def _along_themselves(coordinate: Coordinate) -> Iterator[Coordinate]:
@@ -196,8 +182,5 @@ def _cost(coordinate: Coordinate, maker: Maker) -> Cost | None:
     else:
         return None
     needs_objects = attributes.get("calendar", "standard") not in _NUMPY_CALENDARS
-    return Cost.of(shape, _OBJECT_BYTES if needs_objects else _item_bytes(dtype), chunks)
-
-
-def _item_bytes(dtype: np.dtype[Any]) -> int:
-    return _OBJECT_BYTES if dtype.kind in "OT" else dtype.itemsize
+    is_object = needs_objects or dtype.kind in "OT"
+    return Cost.of(shape, _OBJECT_BYTES if is_object else dtype.itemsize, chunks)

@@ -8,10 +8,9 @@ from typing import Any
 
 import xarray as xr
 
-from zarr_xgroup.conventions.model import Claim
+from zarr_xgroup.conventions.model import DeclaredValues
 from zarr_xgroup.datasets.plan import PlannedVariable
-from zarr_xgroup.datasets.prefetch import Values, Wishes
-from zarr_xgroup.datasets.renaming import renamed_encoding
+from zarr_xgroup.datasets.prefetch import Reads, Values
 from zarr_xgroup.errors import XGroupStoreError
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.metadata.documents import copy_of
@@ -22,50 +21,27 @@ from zarr_xgroup.variables.making import Maker
 
 @dataclass(frozen=True, eq=False)
 class BuiltGroup:
-    """A group's variables, before they are decoded.
-
-    Attributes
-    ----------
-    node : Node
-        The group.
-    attributes : mapping
-        Those of the group.
-    planned : mapping of str to PlannedVariable
-        What became variables, by name.
-    make : callable
-        Makes one of the variables; raises XGroupMetadataError if it cannot be made.
-    unreadable : mapping of str to XGroupStoreError
-        Variables that cannot be read, so that their times are not to be decoded.
-    findings : tuple of Finding
-        What could not be read.
-    """
+    """A group's variables, before they are decoded."""
 
     node: Node
     attributes: Mapping[str, Any]
+    #: What became variables.
     planned: Mapping[str, PlannedVariable]
+    #: Makes one of the variables; raises XGroupMetadataError if it cannot be made.
     make: Callable[[PlannedVariable], xr.Variable]
+    #: Variables that cannot be read, so that their times are not to be decoded.
     unreadable: Mapping[str, XGroupStoreError] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
 
 
 class Builder:
-    """Makes the variables of the groups of one open.
+    """Makes the variables of the groups of one open, with values that were fetched."""
 
-    Parameters
-    ----------
-    maker : Maker
-        Makes variables of sources.
-    values : mapping
-        What was fetched.
-    wishes : Wishes
-        What for.
-    """
-
-    def __init__(self, maker: Maker, values: Values, wishes: Wishes) -> None:
+    def __init__(self, maker: Maker, values: Values, reads: Reads) -> None:
         self._maker = maker
         self._values = values
         self._fetched_arrays = frozenset(node for node, _whole in values)
-        self._wishes = wishes
+        self._reads = reads
 
     def variable(self, planned: PlannedVariable) -> xr.Variable:
         """Return a planned variable, lazy and undecoded."""
@@ -81,28 +57,28 @@ class Builder:
             if key not in attributes:
                 attributes[key] = copy_of(value)
         attributes.update(planned.rewritten)
-        if self._wishes.decode_times:
+        if self._reads.decode_times:
             for key, value in planned.of_times.items():
                 attributes.setdefault(key, copy_of(value))
         if planned.coordinates:
             variable.encoding["coordinates"] = " ".join(planned.coordinates)
         return self._with_values(planned, variable)
 
-    def declared(self, claim: Claim) -> xr.Variable:
+    def declared(self, values: DeclaredValues) -> xr.Variable:
         """Return other values that are declared for a coordinate, lazy and undecoded."""
-        variable = self._maker.variable(claim.coordinate.source)
-        variable.attrs = dict(claim.coordinate.attributes)
+        variable = self._maker.variable(values.coordinate.source)
+        variable.attrs = dict(values.coordinate.attributes)
         return variable
 
     def has_values(self, planned: PlannedVariable) -> bool:
         """Tell whether all values of a variable were fetched."""
         found = self._fetched(planned)
         is_there = found is not None and not isinstance(found, XGroupStoreError)
-        return is_there and bool(self._wishes.whole(planned))
+        return is_there and bool(self._reads.whole(planned))
 
     def is_lost(self, planned: PlannedVariable) -> bool:
         """Tell whether all values of a variable have to be read, and cannot be."""
-        return bool(self._wishes.whole(planned)) and self.problem_of(planned) is not None
+        return bool(self._reads.whole(planned)) and self.problem_of(planned) is not None
 
     def problem_of(self, planned: PlannedVariable) -> XGroupStoreError | None:
         """Return why what has to be read of a variable cannot be, None if it can."""
@@ -111,13 +87,7 @@ class Builder:
         return found if isinstance(found, XGroupStoreError) and is_needed else None
 
     def attributes_of(self, group: Node) -> dict[str, Any]:
-        """Return the attributes of a group, as engine zarr: what NCZarr keeps for itself is not shown.
-
-        Raises
-        ------
-        XGroupMetadataError
-            If they cannot be read.
-        """
+        """Return the attributes of a group, as engine zarr: what NCZarr keeps for itself is not shown."""
         attributes = self._maker.attributes(group).fresh()
         return {key: it for key, it in attributes.items() if not key.lower().startswith("_nc")}
 
@@ -125,7 +95,7 @@ class Builder:
         found = self._fetched(planned)
         if found is None or isinstance(found, XGroupStoreError):
             return variable
-        if self._wishes.whole(planned):
+        if self._reads.whole(planned):
             array: Any = FetchedArray(found, variable.dtype)
         else:
             array = EndsFetched(variable, *found)
@@ -138,5 +108,17 @@ class Builder:
         array = planned.stored
         if array is None or array not in self._fetched_arrays:
             return None
-        whole = self._wishes.whole(planned)
+        whole = self._reads.whole(planned)
         return None if whole is None else self._values.get((array, whole))
+
+
+def renamed_encoding(encoding: Mapping[Any, Any], names: Mapping[str, str]) -> dict[Any, Any]:
+    """Return an encoding whose ``preferred_chunks`` have dimensions renamed.
+
+    xarray divides a variable by these when it is opened with ``chunks``.
+    """
+    result = dict(encoding)
+    chunks = (result.get("preferred_chunks") or {}).items()
+    if chunks:
+        result["preferred_chunks"] = {names.get(str(dim), dim): size for dim, size in chunks}
+    return result

@@ -6,23 +6,23 @@ The last place that decides which variables a group has.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
 import xarray as xr
 from xarray.conventions import decode_cf_variable
 
-from zarr_xgroup.conventions.model import Claim
+from zarr_xgroup.conventions.model import DeclaredValues
 from zarr_xgroup.datasets.build import Builder, BuiltGroup
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, containing
 from zarr_xgroup.findings import (
     Finding,
     Kind,
+    Place,
     coordinate_named,
     group_without,
     left_out,
@@ -38,15 +38,7 @@ _OF_A_STEP = 1e-3
 
 
 def compared(plan: GroupPlan, builder: Builder) -> BuiltGroup:
-    """Return a group with the variables that it has once values have had their say.
-
-    Parameters
-    ----------
-    plan : GroupPlan
-        What was planned.
-    builder : Builder
-        Makes the variables, with what was fetched of them.
-    """
+    """Return a group with the variables that it has once values have had their say."""
     # 1. What is declared beside the group's own coordinate is left out where it has the same values.
     repeated = dict(_repeated(plan, builder))
     variables = [it for it in plan.variables if it.name not in repeated]
@@ -54,8 +46,7 @@ def compared(plan: GroupPlan, builder: Builder) -> BuiltGroup:
     planned = {it.name: it for it in variables if not builder.is_lost(it)}
     # 3. Where other values are declared the own ones stand, and what belongs to the others goes.
     contradictions = list(_contradictions(planned.values(), builder))
-    contradicted = {it.own.name for it in contradictions if not it.claim.place}
-    kept = dict(_without_contradicted(planned, contradicted))
+    kept = dict(_without_contradicted(planned, contradictions))
     # 4. All of this is told, and that another array has other values under another name.
     attributes, findings = _attributes_of(plan.node, builder)
     return BuiltGroup(
@@ -66,7 +57,7 @@ def compared(plan: GroupPlan, builder: Builder) -> BuiltGroup:
         {name: error for name, it in kept.items() if (error := builder.problem_of(it))},
         (
             *_unread(plan.node, variables, builder),
-            *_rivals(planned.values()),
+            *filter(None, (it.told_beside for it in planned.values())),
             *_findings_of(contradictions),
             *findings,
         ),
@@ -81,30 +72,20 @@ def _attributes_of(group: Node, builder: Builder) -> tuple[dict[str, Any], list[
         return {}, [group_without(_("attributes"), group, error)]
 
 
-def _rivals(planned: Iterable[PlannedVariable]) -> Iterator[Finding]:
-    """Yield the findings of arrays that are declared beside the group's own coordinates."""
-    yield from (it.rival.finding for it in planned if it.rival is not None)
-
-
 def _repeated(plan: GroupPlan, builder: Builder) -> Iterator[tuple[str, str]]:
     """Yield declared arrays that have the values of the group's own coordinate, with that."""
     planned = {it.name: it for it in plan.variables}
     for variable in plan.variables:
-        if variable.rival is not None:
-            own = planned[variable.rival.own]
+        if variable.beside:
+            own = planned[variable.beside]
             if builder.has_values(own) and builder.has_values(variable):
                 with suppress(XGroupMetadataError):  # told when they are made for the Dataset
                     if same_values(builder.variable(own), builder.variable(variable)):
                         yield variable.name, own.name
 
 
-@dataclass(frozen=True, eq=False)
-class _Contradiction:
-    """A coordinate of the group, and other values that an array declares for it."""
-
-    own: PlannedVariable
-    claim: Claim
-    referrer: Node
+#: A coordinate of the group, other values that an array declares for it, and that array.
+_Contradiction: TypeAlias = tuple[PlannedVariable, DeclaredValues, Node]
 
 
 def _contradictions(
@@ -112,55 +93,58 @@ def _contradictions(
 ) -> Iterator[_Contradiction]:
     """Yield the own coordinates for which other values are declared."""
     for own in planned:
-        for claim, referrer in own.claims if own.claims and builder.has_values(own) else ():
+        for values, referrer in (
+            own.declared_values if own.declared_values and builder.has_values(own) else ()
+        ):
             with suppress(XGroupMetadataError):  # told when it is made for the Dataset
-                declared = builder.declared(claim)
-                if not same_values(builder.variable(own), declared, claim.tolerance):
-                    yield _Contradiction(own, claim, referrer)
+                declared = builder.declared(values)
+                if not same_values(builder.variable(own), declared, values.tolerance):
+                    yield own, values, referrer
 
 
 def _findings_of(contradictions: Iterable[_Contradiction]) -> Iterator[Finding]:
     """Yield what is to be told of contradictions: of those declared at one place, one finding."""
-    declared: defaultdict[tuple[Node, str], list[str]] = defaultdict(list)
-    for it in contradictions:
-        if it.claim.place:
-            declared[it.referrer, it.claim.place].append(str(it.own.stored))
+    declared: defaultdict[tuple[Node, Place], list[str]] = defaultdict(list)
+    for own, values, referrer in contradictions:
+        if values.place:
+            declared[referrer, values.place].append(str(own.stored))
             continue
         message = _(
             "its metadata declare other values of dimension {dim!r} than {own} has; the latter "
             "were used"
         )
-        if it.own.bounds_of:
+        if own.bounds_of:
             message = _(
                 "its metadata declare other values of dimension {dim!r} than {own} are boundaries "
                 "of; the latter were used, and no values"
             )
-        message = message.format(dim=it.own.bounds_of or it.own.name, own=it.own.stored)
-        yield noted(Kind.CHOICE, message, it.referrer)
+        message = message.format(dim=own.bounds_of or own.name, own=own.stored)
+        yield noted(Kind.CHOICE, message, referrer)
     for (referrer, place), arrays in declared.items():
         message = _(
-            "{place} gives other coordinates than {arrays}; the latter were used: correct the "
-            "former, or remove it if they are right"
-        ).format(place=place, arrays=", ".join(arrays))
-        yield noted(Kind.CHOICE, message, referrer)
+            "gives other coordinates than {arrays}; the latter were used: correct the former, or "
+            "remove it if they are right"
+        ).format(arrays=", ".join(arrays))
+        yield noted(Kind.CHOICE, message, referrer, place=place)
 
 
 def _without_contradicted(
-    planned: Mapping[str, PlannedVariable], contradicted: Collection[str]
+    planned: Mapping[str, PlannedVariable], contradictions: Iterable[_Contradiction]
 ) -> Iterator[tuple[str, PlannedVariable]]:
     """Yield planned variables without what is declared that is not of the group's own values.
 
     That is boundaries of other values than a coordinate has, and values of other boundaries.
     """
-    own = (planned[name] for name in contradicted)
-    unbounded = {variable.bounds_of for variable in own}
+    own = [variable for variable, values, _referrer in contradictions if not values.place]
+    contradicted, unbounded = {it.name for it in own}, {it.bounds_of for it in own}
     for name, variable in planned.items():
-        if name in unbounded or variable.bounds_of in contradicted:
-            continue
-        if name in contradicted and "bounds" in variable.attributes:
-            kept = {key: it for key, it in variable.attributes.items() if key != "bounds"}
-            variable = msgspec.structs.replace(variable, attributes=kept)
-        yield name, variable
+        if name not in unbounded and variable.bounds_of not in contradicted:
+            yield name, _without_bounds(variable) if name in contradicted else variable
+
+
+def _without_bounds(variable: PlannedVariable) -> PlannedVariable:
+    kept = {key: it for key, it in variable.attributes.items() if key != "bounds"}
+    return msgspec.structs.replace(variable, attributes=kept)
 
 
 def _naming(variable: PlannedVariable, names: Mapping[str, str]) -> PlannedVariable:

@@ -14,7 +14,6 @@ from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 from xarray.conventions import decode_cf_variables
 from xarray.indexes import PandasIndex
@@ -61,9 +60,6 @@ _RELATIONS = frozenset(
 #: Under this name xarray writes a variable that is called None, and so it reads it.
 _NAMELESS = "__values__"
 
-#: Types of which pandas makes an index as they are: xarray looks at each for what else it may be.
-_PLAIN_NUMBERS = frozenset(map(np.dtype, ("i4", "i8", "u4", "u8", "f4", "f8")))
-
 #: The kinds of numpy's types that are numbers.
 _NUMBERS = "biufc"
 
@@ -81,15 +77,7 @@ _AT_READING = DECODED_BY - {"units", "calendar"}
 
 @dataclass(frozen=True, eq=False)
 class _Shared:
-    """A coordinate that is decoded once for all groups that have it.
-
-    Attributes
-    ----------
-    decoded : xarray.Variable
-        The coordinate.
-    index : xarray.Index or None
-        Its default index.
-    """
+    """A coordinate that is decoded once for all groups that have it, with its default index."""
 
     decoded: xr.Variable
     index: xr.Index | None = None
@@ -103,13 +91,8 @@ class _Shared:
 class Decoder:
     """Makes Datasets of the groups of one open, decoded by xarray.
 
-    Parameters
-    ----------
-    options : DecodingOptions
-        What xarray shall decode.
-    with_indexes : bool
-        Whether to build xarray's default indexes, which it would build afterwards: here it is
-        done once for coordinates that are the same in many groups.
+    xarray would build its default indexes afterwards: here it is done once for coordinates that are
+    the same in many groups.
     """
 
     def __init__(self, options: DecodingOptions, *, with_indexes: bool) -> None:
@@ -120,19 +103,9 @@ class Decoder:
         self._datasets: dict[Hashable, xr.Dataset] = {}
 
     def dataset(self, group: BuiltGroup) -> tuple[xr.Dataset, list[Finding]]:
-        """Return a group as a Dataset.
+        """Return a group as a Dataset, and a finding for each variable not decoded as asked for.
 
-        Parameters
-        ----------
-        group : BuiltGroup
-            Its variables are undecoded.
-
-        Returns
-        -------
-        dataset : xarray.Dataset
-            Without those variables that cannot be opened in any way.
-        findings : list of Finding
-            One for each variable that was not decoded as asked for.
+        Those that cannot be opened in any way are not in it.
         """
         findings: list[Finding] = []
         remedies = {
@@ -181,8 +154,7 @@ class Decoder:
         remedies: Mapping[str, _Remedy],
     ) -> xr.Dataset:
         """Return a Dataset in which remedies are applied."""
-        variables = dict(undecoded)
-        options = self._options
+        variables, options = dict(undecoded), self._options
         remedies = {name: remedy for name, remedy in remedies.items() if name in variables}
         for name, remedy in remedies.items():
             if remedy.switched_off is None:
@@ -256,14 +228,17 @@ class Decoder:
 
     def _shared_of(self, group: BuiltGroup, remedies: Mapping[str, _Remedy]) -> dict[str, _Shared]:
         """Return what can be shared with other groups: what is the same and related to nothing."""
-        if remedies or self._options.get("decode_coords") == "all" or _names_coordinates(group):
+        variables = group.planned.values()
+        if remedies or self._options.get("decode_coords") == "all":
+            return {}
+        if any(it.is_own and it.names_coordinates for it in variables):
             return {}  # xarray looks for what is named among the variables
+        named = _named_elsewhere(variables)
         shared = {}
-        named = set(_named_by_attributes(group))
-        for name, planned in group.planned.items():
-            known = None if name in named else self._shared_one(group, planned)
+        for planned in variables:
+            known = None if planned.name in named else self._shared_one(group, planned)
             if known is not None:
-                shared[name] = known
+                shared[planned.name] = known
         return shared
 
     def _shared_one(self, group: BuiltGroup, planned: PlannedVariable) -> _Shared | None:
@@ -451,17 +426,21 @@ def _trial(planned: PlannedVariable, variable: xr.Variable) -> xr.Variable:
     is_number = variable.dtype.kind in _NUMBERS and variable.dtype.kind != "b"
     is_sound = is_number and _AT_READING.isdisjoint(planned.attributes)
     is_as_declared = planned.has_declared_decoding and not _is_at_hand(variable)
-    is_odd = planned.stored is not None and any(
-        not isinstance(variable.attrs.get(key, 1), int | float) for key in _PACKING
-    )
+    packing = (variable.attrs.get(key, 1) for key in _PACKING)
+    is_odd = planned.stored is not None and not all(isinstance(it, int | float) for it in packing)
     if not is_odd and (is_sound or not is_as_declared):
         return variable
+    return xr.Variable(variable.dims, _few_values(variable), variable.attrs, variable.encoding)
+
+
+def _few_values(variable: xr.Variable) -> np.ndarray[Any, Any]:
+    """Return some values of the type and the number of dimensions of a variable."""
     few = np.zeros((_FEW, *(1,) * variable.ndim)[: variable.ndim], variable.dtype)
     if few.dtype.kind == "O":
         few.fill("")
     elif few.dtype.kind == "b":
         few.flat[-1:] = True  # in case that the other one means missing data
-    return xr.Variable(variable.dims, few, variable.attrs, variable.encoding)
+    return few
 
 
 def _read_at_hand(
@@ -475,9 +454,10 @@ def _read_at_hand(
                 dataset.variables[name].copy(deep=False).load()
 
 
-def _names_coordinates(group: BuiltGroup) -> bool:
-    """Tell whether an array of the group names others as its coordinates."""
-    return any(planned.is_own and planned.names_coordinates for planned in group.planned.values())
+def _named_elsewhere(variables: Iterable[PlannedVariable]) -> set[str]:
+    """Return what attributes name that was found in other groups: boundaries decode with theirs."""
+    texts = (text for it in variables for text in it.rewritten.values())
+    return {name for text in texts for name in text.split()}
 
 
 def _coordinates_among(
@@ -490,13 +470,6 @@ def _coordinates_among(
         if name in decoded
         and (planned.is_coordinate or name in named or decoded[name].dims == (name,))
     }
-
-
-def _named_by_attributes(group: BuiltGroup) -> Iterator[str]:
-    """Yield what attributes name that were found in other groups: boundaries decode with theirs."""
-    for planned in group.planned.values():
-        for text in planned.rewritten.values():
-            yield from text.split()
 
 
 def _say_that_none_is_missing(planned: PlannedVariable, decoded: xr.Variable) -> None:
@@ -546,11 +519,7 @@ def _with_variables(
 
 def _indexed(name: str, variable: xr.Variable) -> tuple[xr.Variable, xr.Index]:
     """Return a coordinate as xarray has it with its default index, and that index."""
-    if variable.dtype in _PLAIN_NUMBERS:
-        values = pd.Index(variable.data, name=name)
-        index = PandasIndex(values, name, coord_dtype=variable.dtype)
-    else:
-        index = PandasIndex.from_variables({name: variable}, options={})
+    index = PandasIndex.from_variables({name: variable}, options={})
     return index.create_variables({name: variable})[name], index
 
 

@@ -6,7 +6,7 @@ sizes first appear, one name per size and as many as one array needs.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
@@ -16,6 +16,9 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import declared_dimensions, dimension_pointer
 from zarr_xgroup.metadata.nodes import Node
 
+#: How names of dimensions begin that nothing names, as h5netcdf has it.
+_PHONY = "phony_dim_"
+
 Names = tuple[str | None, ...]
 #: What a convention calls an axis, with its length where that is known.
 Hint = tuple[str, int | None]
@@ -23,19 +26,11 @@ Hint = tuple[str, int | None]
 
 @dataclass(frozen=True)
 class Assigned:
-    """The dimensions of a group's arrays, by array.
+    """The dimensions of a group's arrays, by array."""
 
-    Attributes
-    ----------
-    dims : dict of str to tuple of str
-        One name per axis. No name has two sizes within the group.
-    named : dict of str to tuple of str
-        The same before names with two sizes were told apart.
-    findings : dict of str to Finding
-        For arrays whose dimensions had to be named or renamed.
-    """
-
+    #: One name per axis. No name has two sizes within the group.
     dims: Mapping[str, tuple[str, ...]]
+    #: The same before names with two sizes were told apart.
     named: Mapping[str, tuple[str, ...]]
     findings: Mapping[str, Finding]
 
@@ -46,20 +41,10 @@ def assign_dimensions(
     hints: Mapping[str, AxisNames] | None = None,
     declared: Mapping[str, Names] | None = None,
 ) -> Assigned:
-    """Return a name for every dimension of a group's arrays.
+    """Return a name for every dimension of a group's arrays, in the order in which these take names.
 
-    Parameters
-    ----------
-    arrays : mapping of str to Document
-        The group's arrays by name, in the order in which they take names. Each has a valid
-        `shape`.
-    group : Node
-        The group, for messages.
-    hints : mapping of str to AxisNames, optional
-        By array, what its conventions say of its axes. Used for axes without a name where
-        it leaves one possibility only.
-    declared : mapping of str to tuple, optional
-        By array, the names that its document gives. Default: as they are written.
+    Their documents have valid shapes. `hints` are what conventions say of axes: used for those without
+    a name where it leaves one possibility only. `declared` are names other than documents give.
     """
     if declared is None:
         declared = {name: declared_dimensions(document) for name, document in arrays.items()}
@@ -142,15 +127,12 @@ def _with_phony_names(
     """Name the axes without a name, the same for all arrays that have an axis of that size."""
     needed: Counter[int] = Counter()
     for name, dims in declared.items():
-        needed |= Counter(_sizes_without_name(dims, shapes[name]))
+        axes = zip(shapes[name], dims, strict=True)
+        needed |= Counter(size for size, dim in axes if dim is None)
     taken = {dim for dims in declared.values() for dim in dims}
-    free = (phony for number in count() if (phony := f"phony_dim_{number}") not in taken)
+    free = (phony for number in count() if (phony := f"{_PHONY}{number}") not in taken)
     names = {size: [next(free) for _axis in range(times)] for size, times in needed.items()}
     return {name: _named(dims, shapes[name], names) for name, dims in declared.items()}
-
-
-def _sizes_without_name(dims: Names, shape: Sequence[int]) -> list[int]:
-    return [size for size, dim in zip(shape, dims, strict=True) if dim is None]
 
 
 def _named(
@@ -196,7 +178,11 @@ def _unnamed(
         shape=list(document["shape"]),
         dimensions=list(assigned),
     )
-    return _finding(node, document, message)
+    found = _finding(node, document, message)
+    if not all(name in declared or name.startswith(_PHONY) for name in assigned):
+        return found  # a convention names some
+    several = _("their dimensions have no usable names, and are called phony_dim_0 and so on")
+    return replace(found, of_several=f"{{names}}: {several}")
 
 
 def _conflict(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 
-from zarr_xgroup.conventions.model import Coordinate
+from zarr_xgroup.conventions.model import Coordinate, Link
 from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.findings import Finding, Kind, noted
 from zarr_xgroup.i18n import _
@@ -27,48 +27,17 @@ _COMPANIONS = (*_BOUNDS, "formula_terms", "ancillary_variables", "cell_measures"
 
 
 @dataclass(frozen=True)
-class AncestorCoordinate:
-    """The coordinate of a dimension that is an ancestor's.
-
-    Attributes
-    ----------
-    coordinate : Coordinate
-        The ancestor's array, along the dimension as it is called in the group.
-    companions : mapping of str to mapping
-        The arrays that its attributes name, by attribute and by what is written there.
-    """
-
-    coordinate: Coordinate
-    companions: Mapping[str, Mapping[str, Coordinate]] = field(default_factory=dict)
-
-    def sources(self) -> Iterator[Stored]:
-        """Yield what it is read from."""
-        companions = (it for named in self.companions.values() for it in named.values())
-        for coordinate in (self.coordinate, *companions):
-            if isinstance(coordinate.source, Stored):
-                yield coordinate.source
-
-
-@dataclass(frozen=True)
 class Inherited:
-    """The names of an array's dimensions, and those of them that ancestors define.
+    """The names of an array's dimensions, and those of them that ancestors define."""
 
-    Attributes
-    ----------
-    declared : tuple of str or None
-        The names that its document gives; in place of one with a leading slash, that of the
-        ancestor's dimension, which is another one where the group has something else called so.
-    coordinates : tuple of AncestorCoordinate
-        Those of the dimensions taken from ancestors, as far as these have one.
-    findings : tuple of Finding
-        Where an ancestor's dimension cannot be the array's, or has another name.
-    references : tuple of Followed
-        Where names with a leading slash lead: to the coordinate, or to the group without one.
-    """
-
+    #: The names that its document gives; in place of one with a leading slash, that of the ancestor's
+    #: dimension, which is another one where the group has something else called so.
     declared: tuple[str | None, ...]
-    coordinates: tuple[AncestorCoordinate, ...] = ()
+    #: Those of the dimensions taken from ancestors, as far as these have one: called and lying along
+    #: as the dimension is called in the group, with the arrays that their attributes name.
+    coordinates: tuple[Coordinate, ...] = ()
     findings: tuple[Finding, ...] = ()
+    #: Where names with a leading slash lead: to the coordinate, or to the group without one.
     references: tuple[Followed, ...] = ()
 
     @property
@@ -198,23 +167,19 @@ def _first_with(lookup: Lookup, group: Node, written: str | None) -> Node:
     return group.child(next(name for name, sizes in arrays.items() if written in sizes))
 
 
-def _coordinate(
-    lookup: Lookup, ancestor: Node, dim: str, name: str
-) -> Iterator[AncestorCoordinate]:
+def _coordinate(lookup: Lookup, ancestor: Node, dim: str, name: str) -> Iterator[Coordinate]:
     """Yield the coordinate of an ancestor's dimension if it has one: its array along just that."""
     node = ancestor.child(dim)
     document = lookup.document(node)
     if document is None or list(lookup.of_members(ancestor, _sizes).get(dim, ())) != [dim]:
         return
-    companions = {
-        key: {
-            written: companion
-            for written in names_in(document.attributes, key)
-            if (companion := _companion(lookup, node, key, written, {dim: name}))
-        }
+    links = tuple(
+        Link(key, written, companion)
         for key in _COMPANIONS
-    }
-    yield AncestorCoordinate(Coordinate(name, Stored(node, (name,))), companions)
+        for written in names_in(document.attributes, key)
+        if (companion := _companion(lookup, node, key, written, {dim: name}))
+    )
+    yield Coordinate(name, Stored(node, (name,)), links=links)
 
 
 def _companion(
@@ -240,7 +205,8 @@ def _along(
     coordinate: Node, key: str, node: Node, own: Sequence[str | None], names: Mapping[str, str]
 ) -> Coordinate:
     """Return an array that comes along with an ancestor's coordinate, along the group's dimensions."""
-    dims = [_meant(it) or it or _nameless(node, n, key) for n, it in enumerate(own)]
+    nameless = ["bounds" if key in _BOUNDS else f"{node.name}_dim_{n}" for n in range(len(own))]
+    dims = [_meant(it) or it or other for it, other in zip(own, nameless, strict=True)]
     is_same = all(dim == name for dim, name in names.items())
     wanted = node.name if is_same else f"{_prefix(coordinate.group)}_{node.name}"
     along = (
@@ -248,11 +214,6 @@ def _along(
         for axis, dim in enumerate(dims)
     )
     return Coordinate(wanted, Stored(node, tuple(along)))
-
-
-def _nameless(array: Node, axis: int, key: str) -> str:
-    """Return what an axis without a name is called."""
-    return "bounds" if key in _BOUNDS else f"{array.name}_dim_{axis}"
 
 
 def _left(array: Node, name: str | None, size: int, ancestor: Node, length: int) -> Finding:

@@ -7,12 +7,13 @@ again. What is the same for many arrays is interpreted once.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from zarr_xgroup.conventions.array import ArrayView, Models
+from zarr_xgroup.conventions.array import ArrayView, Models, reach_of
 from zarr_xgroup.conventions.asked import Reach
-from zarr_xgroup.conventions.model import AxisNames, Interpretation
+from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.registry import Handlers
 from zarr_xgroup.datasets.asking import Panel
 from zarr_xgroup.datasets.dimensions import Assigned, assign_dimensions
@@ -36,34 +37,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class ArrayReading:
-    """What is known of an array before it becomes part of a plan.
-
-    Attributes
-    ----------
-    node : Node
-        The array.
-    document : Document
-        Its metadata.
-    dims : tuple of str
-        The names of its dimensions, complete and fitting those of the group's other arrays.
-    template : Template
-        What follows from its document.
-    interpretation : Interpretation
-        What the conventions say of it.
-    conventions : tuple of handler classes
-        Those that apply to it and were asked, the principal one first.
-    is_first_class : bool
-        Whether it follows a principal convention that is declared, and not only assumed.
-    inherited : Inherited
-        The dimensions that it takes from ancestor groups.
-    """
+    """What is known of an array before it becomes part of a plan."""
 
     node: Node
     document: Document
+    #: Complete, and fitting those of the group's other arrays.
     dims: tuple[str, ...]
     template: Template
     interpretation: Interpretation
+    #: Those that apply to it and were asked, the principal one first.
     conventions: Handlers
+    #: Whether it follows a principal convention that is declared, and not only assumed.
     is_first_class: bool
     inherited: Inherited
 
@@ -85,33 +69,20 @@ class ArrayReading:
 
 @dataclass(frozen=True, eq=False)
 class GroupReading:
-    """What is known of a group before it becomes a plan.
-
-    Attributes
-    ----------
-    node : Node
-        The group.
-    arrays : tuple of ArrayReading
-        Its arrays that can be used, sorted by name.
-    groups : frozenset of str
-        The names of its child groups.
-    findings : tuple of Finding
-        What was found about the group and its arrays, besides what interpretations say.
-    bounds_of_dropped : mapping of str to mapping
-        Units and calendars of times that are not wanted, by the names of their boundaries: xarray
-        decodes these by them all the same.
-    like : GroupReading or None
-        The reading of another group that differs from this one in nothing but where it is.
-    times : mapping of str to mapping
-        The arrays that are times to all arrays of a tree that refer to them, and what these declare.
-    """
+    """What is known of a group before it becomes a plan: its arrays that can be used, sorted by name."""
 
     node: Node
     arrays: tuple[ArrayReading, ...]
+    #: The names of its child groups.
     groups: frozenset[str]
+    #: What was found about the group and its arrays, besides what interpretations say.
     findings: tuple[Finding, ...]
+    #: Units and calendars of times that are not wanted, by the names of their boundaries: xarray
+    #: decodes these by them all the same.
     bounds_of_dropped: Mapping[str, Mapping[str, Any]]
+    #: The reading of another group that differs from this one in nothing but where it is.
     like: GroupReading | None = None
+    #: The arrays that are times to all arrays of a tree that refer to them, and what these declare.
     times: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
@@ -119,12 +90,7 @@ class GroupReading:
 class _Pattern:
     """The reading of a group of which nothing depends on where the group is.
 
-    Attributes
-    ----------
-    reading : GroupReading
-        What is known of the group.
-    but_for : frozenset of Node
-        Groups that it may not be the same for, because these or arrays of them were looked at.
+    It is not the same for groups that were looked at, or whose arrays were.
     """
 
     reading: GroupReading
@@ -132,18 +98,10 @@ class _Pattern:
 
     def moved(self, group: Node, documents: Mapping[str, Document]) -> GroupReading:
         """Return the reading of a group with the same contents."""
+        pairs = zip(self.reading.arrays, documents.items(), strict=True)
         arrays = tuple(
-            ArrayReading(
-                group.child(name),
-                document,
-                array.dims,
-                array.template,
-                interpretation=array.interpretation,
-                conventions=array.conventions,
-                is_first_class=array.is_first_class,
-                inherited=array.inherited,
-            )
-            for array, (name, document) in zip(self.reading.arrays, documents.items(), strict=True)
+            replace(array, node=group.child(name), document=document)
+            for array, (name, document) in pairs
         )
         return replace(self.reading, node=group, arrays=arrays, like=self.reading)
 
@@ -151,18 +109,8 @@ class _Pattern:
 class Interpreter:
     """Interprets groups of one open.
 
-    Parameters
-    ----------
-    snapshots : Snapshots
-        What is known of the stores.
-    maker : Maker
-        Says what follows from documents.
-    handlers : tuple of handler classes
-        Those of all conventions.
-    dropped : collection of str
-        Names of arrays to leave alone: what is wrong with them is not told either.
-    assumed : collection of str
-        The names of conventions that count as declared by every array.
+    Arrays of names that were `dropped` are left alone: what is wrong with them is not told either.
+    Conventions that are `assumed` count as declared by every array.
     """
 
     def __init__(
@@ -174,14 +122,14 @@ class Interpreter:
         assumed: Collection[str] = (),
     ) -> None:
         self._snapshots = snapshots
-        self._maker = maker
+        self.maker = maker
         self._handlers = handlers
-        self._dropped = frozenset(dropped)
+        self.dropped = frozenset(dropped)
         self._assumed = frozenset(assumed)
-        self._lookup = Lookup(snapshots)
-        self._models = Models()
-        self._panel = Panel(handlers)
-        self._answers = Answers(self._models)
+        self.lookup = Lookup(snapshots)
+        self.panel = Panel(handlers)
+        self._models = Models(self.panel.crs_of)
+        self.answers = Answers(self._models)
         self._complete: dict[Node, GroupReading] = {}
         self._patterns: dict[Hashable, _Pattern] = {}
 
@@ -190,28 +138,23 @@ class Interpreter:
 
         As long as anything is lacking, the readings are incomplete.
         """
-        self._lookup = Lookup(self._snapshots)
-        self._answers.begin_round()
+        self.lookup = Lookup(self._snapshots)
+        self.answers.begin_round()
         readings = []
         for group in groups:
             if group not in self._complete:
-                before = self._lookup.needs
-                reading = self._group(group)
-                if reading is None or self._lookup.needs is not before:
-                    continue
-                self._complete[group] = reading
-            readings.append(self._complete[group])
-        return readings, self._lookup.needs
-
-    def _group(self, group: Node) -> GroupReading | None:
-        try:
-            return self._alike(_GroupInterpretation(self, group))
-        except LackingError:
-            return None
+                before = self.lookup.needs
+                with suppress(LackingError):
+                    reading = self._alike(_GroupInterpretation(self, group))
+                    if self.lookup.needs is before:
+                        self._complete[group] = reading
+            if group in self._complete:
+                readings.append(self._complete[group])
+        return readings, self.lookup.needs
 
     def _alike(self, group: _GroupInterpretation) -> GroupReading:
         """Return the reading of a group: that of one with the same contents, if there is one."""
-        if self._panel.detects:  # nobody knows what is looked at for it
+        if self.panel.detects:  # nobody knows what is looked at for it
             return group.reading()
         pattern = self._patterns.get(group.contents())
         if pattern is not None and group.node not in pattern.but_for and not group.findings:
@@ -222,52 +165,27 @@ class Interpreter:
             self._patterns.setdefault(group.contents(), pattern)  # of which more may be asked now
         return reading
 
-    # What one group's interpretation needs of all.
-
-    @property
-    def lookup(self) -> Lookup:
-        """Where documents are looked up."""
-        return self._lookup
-
-    @property
-    def maker(self) -> Maker:
-        """What says what follows from documents."""
-        return self._maker
-
-    @property
-    def dropped(self) -> frozenset[str]:
-        """The names of arrays to leave alone."""
-        return self._dropped
-
     def view(self, node: Node, dims: tuple[str, ...], **known: Any) -> ArrayView:
         """Return an array as handlers see it."""
         return ArrayView(
-            node, dims, self._lookup, self._maker, self._models, assumed=self._assumed, **known
+            node, dims, self.lookup, self.maker, self._models, assumed=self._assumed, **known
         )
-
-    def axis_names(self, view: ArrayView) -> AxisNames:
-        """Return what the conventions of an array whose dimensions have no names say of them."""
-        return self._panel.axis_names(view)
 
     def answer(self, view: ArrayView, document: Document, siblings: Collection[str]) -> Answer:
         """Return what the conventions say of an array, and which were asked."""
-        detected = self._panel.detecting(view)
+        detected = self.panel.detecting(view)
         subject = Subject(view.asked.node, document, siblings, view, detected)
-        known = None if view.findings else self._answers.find(subject)
+        known = None if view.findings else self.answers.find(subject)
         if known is not None:
             return known
-        before = self._lookup.needs
-        said = self._panel.ask(view, detected)
-        is_whole = self._lookup.needs is before
+        before = self.lookup.needs
+        said = self.panel.ask(view, detected)
+        is_whole = self.lookup.needs is before
         # What is lacking may be lacking of a reference that depends on the place.
-        reach = view.reach if is_whole else max(view.reach, Reach.SAME_GROUP)
+        reach = reach_of(view) if is_whole else max(reach_of(view), Reach.SAME_GROUP)
         answer = Answer(*said, reach, view.asked, is_whole)
-        self._answers.keep(subject, answer)
+        self.answers.keep(subject, answer)
         return answer
-
-    def surroundings_of(self, group: Node) -> int:
-        """Return a number for what a group and those it is in say: equal for equal texts."""
-        return self._answers.surroundings_of(group, self._lookup)
 
 
 class _GroupInterpretation:
@@ -291,7 +209,9 @@ class _GroupInterpretation:
         """Return all that the reading follows from but for where the group is."""
         documents = tuple((name, it.written()) for name, it in self.documents.items())
         groups = tuple(self._snapshot.groups(self.node.path))
-        surroundings = self._interpreter.surroundings_of(self.node)
+        surroundings = self._interpreter.answers.surroundings_of(
+            self.node, self._interpreter.lookup
+        )
         return documents, groups, repr(self._bounds_of_dropped), surroundings
 
     def pattern(self, reading: GroupReading) -> _Pattern | None:
@@ -299,7 +219,8 @@ class _GroupInterpretation:
         is_own = all(array.inherited.is_own for array in reading.arrays)
         is_told = any(it.interpretation.findings for it in self._answers)
         about: list[Answer | ArrayView] = [*self._answers, *self._unnamed]
-        if self.findings or not is_own or is_told or any(it.reach for it in about):
+        reaches = (*(it.reach for it in self._answers), *map(reach_of, self._unnamed))
+        if self.findings or not is_own or is_told or any(reaches):
             return None
         looked_at = frozenset().union(*(it.asked.compared for it in about))
         return _Pattern(reading, looked_at | {node.group for node in looked_at})
@@ -346,7 +267,7 @@ class _GroupInterpretation:
     def _assigned(self) -> Assigned:
         declared = {name: self._inherited[name].declared for name in self.documents}
         hints = {
-            name: self._axis_names(self.node.child(name))
+            name: self._interpreter.panel.axis_names(self._unnamed_view(name))
             for name, names in declared.items()
             if None in names
         }
@@ -359,10 +280,9 @@ class _GroupInterpretation:
         )
         return assigned
 
-    def _axis_names(self, node: Node) -> AxisNames:
-        view = self._interpreter.view(node, ())
-        self._unnamed.append(view)
-        return self._interpreter.axis_names(view)
+    def _unnamed_view(self, name: str) -> ArrayView:
+        self._unnamed.append(self._interpreter.view(self.node.child(name), ()))
+        return self._unnamed[-1]
 
     def _array(
         self,

@@ -2,92 +2,242 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
+from difflib import get_close_matches
 from typing import Any, TypeVar, cast
 
+import msgspec
+
 from zarr_xgroup.conventions import handlers
-from zarr_xgroup.conventions.lending import Lender
-from zarr_xgroup.conventions.registry import named_conventions
+from zarr_xgroup.conventions.lending import ZarrMaker
+from zarr_xgroup.conventions.registry import AUTO, BUILT_IN, Handlers, named_conventions
 from zarr_xgroup.datasets.attributes import convention_attrs_of
 from zarr_xgroup.datasets.budget import NO_LIMIT, IndexBudget
 from zarr_xgroup.datasets.interpretation import GroupReading, Interpreter
-from zarr_xgroup.datasets.moving import plan_groups
-from zarr_xgroup.datasets.plan import GroupPlan
+from zarr_xgroup.datasets.naming import plan_group
+from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
+from zarr_xgroup.datasets.pyramids import (
+    Level,
+    Pair,
+    Pyramid,
+    group_of_level,
+    layout_at,
+    no_pyramid,
+    nodes_of_levels,
+    pyramid_of,
+    resolution_of,
+)
 from zarr_xgroup.datasets.times import with_times
-from zarr_xgroup.errors import XGroupError
-from zarr_xgroup.i18n import _
+from zarr_xgroup.datasets.undeclared import helpful, undeclared
+from zarr_xgroup.datasets.windows import box_of
+from zarr_xgroup.errors import XGroupError, XGroupGroupError
+from zarr_xgroup.findings import Finding, Kind, noted
+from zarr_xgroup.i18n import _, listed
 from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.metadata.snapshots import Needs
 from zarr_xgroup.options import DecodingOptions, OpenOptions, StoreOptions
 from zarr_xgroup.redaction import redact_causes
 from zarr_xgroup.storage.drop_in import without_engine_zarr
 from zarr_xgroup.storage.library import Library
+from zarr_xgroup.variables.making import Maker
+from zarr_xgroup.variables.sources import Computed, Literal, Stored
 
 T = TypeVar("T", StoreOptions, DecodingOptions)
 
 
 class Planning:
-    """An open up to the plans of groups: read, interpret, plan.
-
-    Parameters
-    ----------
-    library : Library
-        The store.
-    group : str
-        The group asked for.
-    options : OpenOptions
-        The options.
-
-    Attributes
-    ----------
-    maker : Lender
-        Makes the variables.
-    decoding : DecodingOptions
-        The options for xarray's decoding.
-    dropped : frozenset of str
-        The names of variables that are not wanted.
-    assumed : frozenset of str
-        The names of conventions that count as declared by every array.
-    convention_attrs : {"keep", "drop", "json"}
-        What becomes of the attributes of conventions.
-    """
+    """An open up to the plans of groups: read, interpret, plan."""
 
     def __init__(self, library: Library, group: str, options: OpenOptions) -> None:
         self.library = library
         self.group = group
         self.decoding = _part(DecodingOptions, options)
         self.dropped = frozenset(_names(options.get("drop_variables")))
-        self.assumed = named_conventions(options.get("assume_conventions"))
+        assumed = options.get("assume_conventions")
+        self.assumed, self._is_auto = named_conventions(assumed), assumed == AUTO
+        self.taken: tuple[str, ...] = ()
         self.convention_attrs = convention_attrs_of(options.get("convention_attrs"))
+        self.resolution = resolution_of(options.get("resolution"))
+        self.box = box_of(options.get("bbox"))
+        self.findings: list[Finding] = []
         masks = options.get("use_zarr_fill_value_as_mask")
-        self.maker = Lender(library.snapshots, library.zarr_store, fill_value_masks=masks)
+        self.maker = ZarrMaker(library.snapshots, library.zarr_store, fill_value_masks=masks)
 
     def plan_group(self, *, with_indexes: bool) -> list[GroupPlan]:
         """Return the plan of the group asked for; `with_indexes` if xarray will build some."""
-        self.library.read_group(self.group)
-        return self._plans(self._interpreted([self.group]), with_indexes=with_indexes)
+        group = self.group
+        if self.resolution is None:
+            self.library.read_group(group)
+        else:
+            group = self._choose(self.pyramid(), self.resolution).group.path
+        return self._plans(lambda: self._interpreted([group]), with_indexes=with_indexes)
 
     def plan_tree(self, *, with_indexes: bool) -> list[GroupPlan]:
         """Return the plans of the group asked for and of all below it, parents first."""
         self.library.read_tree(self.group)
-        paths = self.library.snapshots[0].subtree(self.group)
-        return self._plans(with_times(self._interpreted(paths)), with_indexes=with_indexes)
+        snapshot = self.library.snapshots[0]
+        if self.resolution is not None:
+            readings = self._interpreted(snapshot.subtree(self.group))
+            self._choose_in_tree(readings, self.resolution)
+        return self._plans(
+            lambda: with_times(self._interpreted(snapshot.subtree(self.group))),
+            with_indexes=with_indexes,
+            is_tree=True,
+        )
 
-    def _plans(self, readings: list[GroupReading], *, with_indexes: bool) -> list[GroupPlan]:
+    def pyramid(self) -> Pyramid:
+        """Return the pyramid that the group asked for is, or raise XGroupGroupError if it is none."""
+        self.library.read_group(self.group)
+        group, snapshot = Node(0, self.group), self.library.snapshots[0]
+        nodes = nodes_of_levels(group, snapshot)
+        unknown = frozenset(it for it in nodes if not snapshot.is_known(it.path))
+        self._read(Needs(documents=unknown))
+        groups = {found: None for it in nodes if (found := group_of_level(it, snapshot))}
+        unlisted = frozenset(it for it in groups if not snapshot.is_listed(it.path))
+        self._read(Needs(members=unlisted))
+        readings = self._interpreted([it.path for it in groups])
+        return self._pyramid_at(group, {it.node: it for it in readings})
+
+    def _pyramid_at(self, group: Node, readings: Mapping[Node, GroupReading]) -> Pyramid:
+        found = pyramid_of(group, self.library.snapshots[0], readings, self.assumed)
+        if found is None:
+            raise no_pyramid(group, self.library.snapshots[0])
+        return found
+
+    def _read(self, needs: Needs) -> None:
+        if needs:
+            self.library.read(needs)
+
+    def _choose_in_tree(self, readings: Iterable[GroupReading], resolution: Pair) -> None:
+        """Keep one level of each layout, or all where none can be chosen: then that is told.
+
+        Raises
+        ------
+        XGroupGroupError
+            If there is no layout of which one can be chosen.
+        """
+        snapshot, known = self.library.snapshots[0], {it.node: it for it in readings}
+        errors = []
+        layouts = [node for node in known if layout_at(node, snapshot) is not None]
+        for node in layouts:
+            try:
+                self._choose(self._pyramid_at(node, known), resolution)
+            except XGroupGroupError as error:
+                errors.append(error)
+                self.findings.append(noted(Kind.CHOICE, str(error), node))
+        if len(errors) == len(layouts):
+            raise errors[0] if errors else no_pyramid(Node(0, self.group), snapshot)
+
+    def _choose(self, pyramid: Pyramid, resolution: Pair) -> Level:
+        """Return the level that is meant, and leave out what is of others."""
+        level, snapshot = pyramid.level(resolution), self.library.snapshots[0]
+        for path in pyramid.without_others(level):
+            snapshot.listings.leave_out(path)
+        if unknown := [str(it.node) for it in pyramid.levels if it.resolution is None]:
+            text = _(
+                "metadata do not say the size of the cells of {levels}: {level} was chosen of the rest"
+            )
+            text = text.format(levels=listed(unknown), level=level.node)
+            self.findings.append(noted(Kind.CHOICE, text, pyramid.group))
+        return level
+
+    def plans_if(self, groups: list[Node], convention: str) -> list[GroupPlan]:
+        """Return the plans of groups if a convention is assumed, [] where something had to be read.
+
+        Handlers of others are not asked again: what they do is not known.
+        """
+        readings, needs = self._trial(convention).interpret(groups)
+        return [] if needs else plan_groups(readings, self.maker)
+
+    def _read_and_planned_if(self, groups: list[Node], convention: str) -> list[GroupPlan]:
+        return plan_groups(self._known(self._trial(convention), groups), self.maker)
+
+    def _trial(self, convention: str) -> Interpreter:
+        return self._interpreter([*self.assumed, convention], BUILT_IN)
+
+    def _interpreter(self, assumed: Collection[str], known: Handlers) -> Interpreter:
+        return Interpreter(self.library.snapshots, self.maker, known, self.dropped, assumed)
+
+    def _plans(
+        self,
+        interpreted: Callable[[], list[GroupReading]],
+        *,
+        with_indexes: bool,
+        is_tree: bool = False,
+    ) -> list[GroupPlan]:
+        readings = interpreted()
+        if self._is_auto and not self.taken:
+            plans, snapshot = plan_groups(readings, self.maker), self.library.snapshots[0]
+            self.taken = helpful(
+                undeclared(plans, snapshot, is_tree=is_tree), self._read_and_planned_if
+            )
+            self.assumed = frozenset(self.taken)
+            readings = interpreted() if self.taken else readings
         budget = IndexBudget.of(readings, self.maker) if with_indexes else NO_LIMIT
         return plan_groups(readings, self.maker, budget)
 
     def _interpreted(self, paths: Iterable[str]) -> list[GroupReading]:
         """Return what is known of groups, after reading all that it depends on."""
         groups = [Node(0, path) for path in paths]
-        interpreter = Interpreter(
-            self.library.snapshots, self.maker, handlers(), self.dropped, self.assumed
-        )
+        return self._known(self._interpreter(self.assumed, handlers()), groups)
+
+    def _known(self, interpreter: Interpreter, groups: list[Node]) -> list[GroupReading]:
         readings, needs = interpreter.interpret(groups)
         while needs:
             self.library.read(needs)
             readings, needs = interpreter.interpret(groups)
         return readings
+
+
+def plan_groups(
+    readings: Iterable[GroupReading], maker: Maker, budget: IndexBudget = NO_LIMIT
+) -> list[GroupPlan]:
+    """Return what the Datasets of groups will hold; pure.
+
+    Of those that differ only in where they are, each plan is made of that of the first.
+    """
+    plans: dict[GroupReading, GroupPlan] = {}
+    for reading in readings:
+        like = None if reading.like is None else plans.get(reading.like)
+        if like is not None and _can_be_moved(like, reading.node):
+            plans[reading] = _moved(like, reading)
+        else:
+            plans[reading] = plan_group(reading, maker, budget)
+    return list(plans.values())
+
+
+def _can_be_moved(plan: GroupPlan, group: Node) -> bool:
+    """Tell whether a group whose reading is like that of a plan has the same plan.
+
+    Not if anything was found, as that was found in another place, nor if an array of one of the two
+    groups is a coordinate by reference: in that group it is the group's own, in the other it is not.
+    """
+    groups = (plan.node, group)
+    return not plan.findings and all(
+        it.identity is None and not it.declared_values
+        if it.is_own
+        else isinstance(it.source, Computed | Literal)
+        or (isinstance(it.source, Stored) and it.source.node.group not in groups)
+        for it in plan.variables
+    )
+
+
+def _moved(plan: GroupPlan, reading: GroupReading) -> GroupPlan:
+    """Return a plan with the arrays of another group in place of its own."""
+    pairs = zip(plan.reading.arrays, reading.arrays, strict=True)
+    nodes = {theirs.node: mine.node for theirs, mine in pairs}
+
+    def moved(planned: PlannedVariable) -> PlannedVariable:
+        source = planned.source
+        if isinstance(source, Stored) and source.node in nodes:
+            source = replace(source, node=nodes[source.node])
+        users = tuple(nodes[user] for user in planned.users)
+        referrer = None if planned.referrer is None else nodes[planned.referrer]
+        return msgspec.structs.replace(planned, source=source, users=users, referrer=referrer)
+
+    return GroupPlan(reading, tuple(map(moved, plan.variables)), ())
 
 
 @contextmanager
@@ -99,19 +249,22 @@ def planning(store_like: Any, options: OpenOptions) -> Iterator[Planning]:
     TypeError
         If there is no such option.
     ValueError
-        If `assume_conventions` names a convention that there is not, or `convention_attrs` is none
-        of its values.
+        If the value of an option cannot be.
     XGroupError
         If the store cannot be opened, see `Library.open`.
     """
     settled = cast(OpenOptions, without_engine_zarr(options))
     if unknown := sorted(set(settled) - set(OpenOptions.__annotations__)):
+        known = sorted(OpenOptions.__annotations__)
         message = _("engine 'xgroup' has no option {names}; it has {options}").format(
-            names=", ".join(unknown), options=", ".join(sorted(OpenOptions.__annotations__))
+            names=", ".join(map(_with_likely, unknown)), options=", ".join(known)
         )
         raise TypeError(message)
+    _check_values(store_like, settled)
     named_conventions(options.get("assume_conventions"))  # before anything is read
     convention_attrs_of(options.get("convention_attrs"))
+    resolution_of(options.get("resolution"))
+    box_of(options.get("bbox"))
     try:
         library, group = Library.open(store_like, _part(StoreOptions, settled))
         try:
@@ -124,6 +277,29 @@ def planning(store_like: Any, options: OpenOptions) -> Iterator[Planning]:
     except XGroupError as error:
         redact_causes(error)
         raise
+
+
+def _with_likely(name: str) -> str:
+    """Return the name of an option that there is not, and which was probably meant."""
+    likely = get_close_matches(name, OpenOptions.__annotations__, 1)
+    return (
+        _("{name} (did you mean {meant}?)").format(name=name, meant=likely[0]) if likely else name
+    )
+
+
+def _check_values(store_like: Any, options: OpenOptions) -> None:
+    """Raise TypeError or ValueError, in words of the options, for what no store can be opened by."""
+    if store_like is None or isinstance(store_like, list | tuple):
+        text = _(
+            "one store is opened at a time, given by a path, a URL or an object; got {value!r}"
+        )
+        raise TypeError(text.format(value=store_like))
+    if not isinstance(group := options.get("group"), str | None):
+        text = _("group must be the path of a group, such as 'a/b', got {value!r}")
+        raise TypeError(text.format(value=group))
+    if (zarr_format := options.get("zarr_format")) not in (2, 3, None):
+        text = _("zarr_format must be 2 or 3, got {value!r}")
+        raise ValueError(text.format(value=zarr_format))
 
 
 def _part(kind: type[T], options: OpenOptions) -> T:

@@ -14,10 +14,9 @@ from typing import Any, TypeAlias
 
 from zarr_xgroup.datasets.budget import MOST_OWN_BYTES, Cost, beyond_budget
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
-from zarr_xgroup.errors import XGroupStoreError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.snapshots import Snapshot, read_problem
+from zarr_xgroup.metadata.snapshots import read_problem
 from zarr_xgroup.storage.library import Library
 from zarr_xgroup.storage.values import ValueRequest, read_values
 from zarr_xgroup.variables.making import Maker
@@ -29,18 +28,8 @@ Values: TypeAlias = Mapping[tuple[Node, bool], Any]
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """What xarray will read.
-
-    Attributes
-    ----------
-    dropped : frozenset of str
-        Variables that are not wanted.
-    decode_times : object
-        xarray's option, perhaps by variable; False keeps times from being looked at.
-    for_indexes : bool
-        Whether dimension coordinates will be read.
-    """
+class Reads:
+    """What xarray will read: of which variables, for times (its option), for indexes."""
 
     dropped: frozenset[str]
     decode_times: Any
@@ -57,21 +46,21 @@ class Wishes:
         return False if times is not False and planned.is_time else None
 
 
-def prefetch(
-    plans: Collection[GroupPlan], wishes: Wishes, maker: Maker, library: Library
-) -> Values:
+def prefetch(plans: Collection[GroupPlan], reads: Reads, maker: Maker, library: Library) -> Values:
     """Return the values that xarray will read of planned groups.
 
     Of the group's own times it may read some itself, one after the other, as with any engine.
     """
-    wanted = [item for plan in plans for item in _wanted(plan, wishes, maker)]
-    ends = _Ends.of((planned for planned, whole in wanted if not whole), maker)
-    requests = dict(_requests(wanted, ends.beyond, maker, library))
+    wanted = [item for plan in plans for item in _wanted(plan, reads, maker)]
+    beyond, refused = _beyond((planned for planned, whole in wanted if not whole), maker)
+    requests = dict(_requests(wanted, beyond, maker, library))
     read = read_values(requests.values()) if requests else ()
-    refused = {
-        (node, False): _too_long(node, library.snapshots[node.store]) for node in ends.refused
+    text = _("{node} was not read, its chunks are too long to be read for one value")
+    problems = {
+        (it, False): read_problem(library.snapshots[it.store], text.format(node=it))
+        for it in refused
     }
-    return {**refused, **dict(zip(requests, read, strict=True))}
+    return {**problems, **dict(zip(requests, read, strict=True))}
 
 
 def _requests(
@@ -91,53 +80,30 @@ def _requests(
         yield (node, whole), ValueRequest(node, array, whole, library.stores[node.store])
 
 
-@dataclass(frozen=True)
-class _Ends:
-    """Arrays whose first and last values are in chunks too long to be read all at once.
+def _beyond(
+    ends: Iterable[PlannedVariable], maker: Maker
+) -> tuple[frozenset[Node], frozenset[Node]]:
+    """Return arrays whose ends are in chunks too long to be read all at once, and those of them refused.
 
-    Attributes
-    ----------
-    beyond : frozenset of Node
-        All of them.
-    refused : frozenset of Node
-        Those that must not be read by xarray either.
+    These must not be read by xarray either.
     """
-
-    beyond: frozenset[Node]
-    refused: frozenset[Node]
-
-    @classmethod
-    def of(cls, wanted: Iterable[PlannedVariable], maker: Maker) -> _Ends:
-        """Choose among variables of which the first and the last value are wanted."""
-        costs: dict[Node, Cost] = {}
-        own: set[Node] = set()
-        for planned in wanted:
-            if planned.stored is not None:
-                template = _template(planned, maker)
-                chunks = template.encoding.get("chunks") or template.shape
-                costs[planned.stored] = Cost.of_ends(
-                    template.shape, template.dtype.itemsize, chunks
-                )
-                own |= {planned.stored} if planned.is_own else set()
-        beyond = beyond_budget(costs)
-        return cls(
-            beyond,
-            frozenset(
-                node for node in beyond if node not in own or costs[node].bytes > MOST_OWN_BYTES
-            ),
-        )
+    costs: dict[Node, Cost] = {}
+    own: set[Node] = set()
+    for planned in ends:
+        if planned.stored is not None:
+            template = _template(planned, maker)
+            shape, size = template.shape, template.dtype.itemsize
+            chunks = template.encoding.get("chunks") or shape
+            costs[planned.stored] = Cost.of_ends(shape, size, chunks)
+            own |= {planned.stored} if planned.is_own else set()
+    beyond = beyond_budget(costs)
+    free = {node for node in own if costs[node].bytes <= MOST_OWN_BYTES}
+    return beyond, beyond - free
 
 
-def _too_long(node: Node, snapshot: Snapshot) -> XGroupStoreError:
-    message = _("{node} was not read, its chunks are too long to be read for one value")
-    return read_problem(snapshot, message.format(node=node))
-
-
-def _wanted(
-    plan: GroupPlan, wishes: Wishes, maker: Maker
-) -> Iterator[tuple[PlannedVariable, bool]]:
+def _wanted(plan: GroupPlan, reads: Reads, maker: Maker) -> Iterator[tuple[PlannedVariable, bool]]:
     for planned in plan.variables:
-        whole = wishes.whole(planned)
+        whole = reads.whole(planned)
         if whole or (whole is False and prod(_template(planned, maker).shape)):
             yield planned, whole
 

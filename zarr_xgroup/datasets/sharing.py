@@ -25,24 +25,11 @@ from zarr_xgroup.metadata.snapshots import Lookup
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """An array that conventions are asked about.
-
-    Attributes
-    ----------
-    node : Node
-        The array.
-    document : Document
-        Its metadata.
-    siblings : collection of str
-        The names of the arrays of its group.
-    view : ArrayView
-        The array as handlers see it.
-    detected : tuple of handler classes
-        Those that found by themselves that they apply.
-    """
+    """An array that conventions are asked about, and those that found by themselves that they apply."""
 
     node: Node
     document: Document
+    #: The names of the arrays of its group.
     siblings: Collection[str]
     view: ArrayView
     detected: Handlers
@@ -50,29 +37,15 @@ class Subject:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What the conventions say of an array, and for which other arrays that is the same.
-
-    Attributes
-    ----------
-    interpretation : Interpretation
-        What the conventions say.
-    conventions : tuple of handler classes
-        Those that apply and were asked.
-    is_first_class : bool
-        Whether a principal one among them is declared, and not only assumed.
-    reach : Reach
-        Which arrays it may hold for.
-    asked : Asked
-        What was looked at for it.
-    is_whole : bool
-        Whether nothing was lacking; else what was has been taken down.
-    """
+    """What the conventions say of an array, and for which other arrays that is the same."""
 
     interpretation: Interpretation
     conventions: Handlers
+    #: Whether a principal one among them is declared, and not only assumed.
     is_first_class: bool
     reach: Reach
     asked: Asked
+    #: Whether nothing was lacking; else what was has been taken down.
     is_whole: bool
 
     def holds_for(self, subject: Subject) -> bool:

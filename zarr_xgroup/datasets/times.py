@@ -23,11 +23,6 @@ def with_times(readings: Sequence[GroupReading]) -> list[GroupReading]:
 
     Those are arrays without units of their own that arrays of other groups refer to, and to which
     all that refer to them give the same units and calendar.
-
-    Parameters
-    ----------
-    readings : sequence of GroupReading
-        All groups of the tree.
     """
     declared = _declared(readings)
     return [_told(reading, declared) for reading in readings]
@@ -40,7 +35,7 @@ def _told(reading: GroupReading, declared: _Declared) -> GroupReading:
         for array in reading.arrays
         if array.node in declared
         and "units" not in array.document.attributes
-        and _is_referred_from_elsewhere(array.node, declared[array.node])
+        and any(node.group != array.node.group for node in declared[array.node])
         and (attributes := _agreed(declared[array.node]))
     }
     return replace(reading, times=times, like=None) if times else reading
@@ -60,18 +55,13 @@ def _declared(readings: Iterable[GroupReading]) -> _Declared:
 def _references(array: ArrayReading) -> Iterator[tuple[Node, Mapping[str, Any]]]:
     """Yield the arrays that an array refers to, each with what it declares of it."""
     yield from ((node, {}) for node in array.interpretation.referred)
-    for inherited in array.inherited.coordinates:
-        yield from ((source.node, {}) for source in inherited.sources())
     linked = (link.coordinate for link in array.interpretation.links)
-    for coordinate in (*array.interpretation.coordinates, *linked):
+    inherited = array.inherited.coordinates
+    companions = (link.coordinate for it in inherited for link in it.links)
+    for coordinate in (*array.interpretation.coordinates, *linked, *inherited, *companions):
         for part in coordinate.parts():
             if isinstance(part.source, Stored):
                 yield part.source.node, part.attributes
-
-
-def _is_referred_from_elsewhere(array: Node, referring: Iterable[Node]) -> bool:
-    """Tell whether an array of another group refers to one."""
-    return any(node.group != array.group for node in referring)
 
 
 def _agreed(declared: Mapping[Node, Sequence[Mapping[str, Any]]]) -> dict[str, Any] | None:

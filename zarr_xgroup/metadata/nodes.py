@@ -154,7 +154,7 @@ class Fragment(msgspec.Struct, frozen=True, gc=False):
         self, reason: str, rule: Rule | None = None, remedy: str = "", severity: Severity = "error"
     ) -> XGroupMetadataError:
         """Return an error that says what is wrong with this value, by which rule, and what to write."""
-        error = XGroupMetadataError(f"{self} {reason}", place=str(self), reason=reason)
+        error = XGroupMetadataError(reason, place=str(self), reason=reason)
         error.keys, error.rule, error.remedy, error.severity = self.keys, rule, remedy, severity
         return error
 

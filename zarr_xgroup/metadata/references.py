@@ -16,6 +16,10 @@ from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
 from zarr_xgroup.metadata.paths import is_node_name
 from zarr_xgroup.redaction import redact_location, redact_uri
 
+#: The members of a reference, and the key under which one may be wrapped.
+NODE, URI, POINTER = "node", "uri", "attribute"
+WRAPPED = "ref"
+
 #: A list index of RFC 6901, section 4, no longer than any list.
 _INDEX = re.compile("0|[1-9][0-9]{0,17}")
 
@@ -50,20 +54,14 @@ class Reference:
             If the path of the node is empty or has segments that name none, or the pointer is
             malformed.
         """
-        if isinstance(fragment.value, OBJECT) and "node" not in fragment.value:
-            fragment = fragment.get("ref") or fragment
+        fragment = unwrapped(fragment)
         fragment.as_object()
-        node = fragment.get("node")
+        node, uri, pointer = map(fragment.get, (NODE, URI, POINTER))
         if node is None:
             raise fragment.error(_("is no reference: it has no 'node'"))
-        path = node.as_text()
-        if not _can_be_followed(path):
-            target = redact_location(path)
-            reason = _("{path!r} is not the path of a node").format(path=target)
-            message = f"{node}: {reason}"
-            raise XGroupPathError(message, place=str(node), target=target, reason=reason)
-        uri = fragment.get("uri")
-        return cls(path, None if uri is None else uri.as_text(), _pointer_in(fragment))
+        path = path_of(node)
+        store = None if uri is None else uri.as_text()
+        return cls(path, store, None if pointer is None else pointer_of(pointer))
 
     def __str__(self) -> str:
         """Return the reference in short, ``uri|node#attribute``, without credentials."""
@@ -82,16 +80,30 @@ def _can_be_followed(path: str) -> bool:
     return path == "/" or ("\0" not in path and are_names)
 
 
-def _pointer_in(fragment: Fragment) -> str | None:
-    attribute = fragment.get("attribute")
-    if attribute is None:
-        return None
+def unwrapped(reference: Fragment) -> Fragment:
+    """Return what is written as a reference without ``{"ref": ...}`` around it."""
+    if isinstance(reference.value, OBJECT) and NODE not in reference.value:
+        return reference.get(WRAPPED) or reference
+    return reference
+
+
+def path_of(node: Fragment) -> str:
+    """Return the path that a reference has, or raise XGroupPathError if it cannot be one."""
+    path = node.as_text()
+    if _can_be_followed(path):
+        return path
+    target = redact_location(path)
+    reason = _("{path!r} is not the path of a node").format(path=target)
+    raise XGroupPathError(reason, place=str(node), target=target, reason=reason)
+
+
+def pointer_of(attribute: Fragment) -> str:
+    """Return the JSON pointer that a reference has, or raise XGroupPathError if it is none."""
     try:
         check_pointer(attribute.as_text())
     except XGroupPathError as error:
-        message = f"{attribute}: {error}"
-        place, target = str(attribute), error.target
-        raise XGroupPathError(message, place=place, target=target, reason=str(error)) from error
+        place, reason = str(attribute), str(error)
+        raise XGroupPathError(reason, place=place, target=error.target, reason=reason) from error
     return attribute.as_text()
 
 
@@ -123,7 +135,7 @@ def at_pointer(node: Node, document: Mapping[str, Any], pointer: str) -> Fragmen
         else:
             there = Fragment(node, keys[: depth + 1], None).pointer
             message = _("nothing stands at {pointer}").format(pointer=there)
-            raise XGroupReferenceError(message, place=str(node), target=pointer, reason=message)
+            raise XGroupReferenceError(message, target=pointer, reason=message)
     return Fragment(node, keys, value)
 
 
@@ -131,8 +143,8 @@ def is_reference(value: Any) -> bool:
     """Tell whether a JSON value is written as a reference, bare or in ``{"ref": ...}``."""
     if not isinstance(value, OBJECT):
         return False
-    inner = value.get("ref", value) if "node" not in value else value
-    return isinstance(inner, OBJECT) and isinstance(inner.get("node"), str)
+    inner = value.get(WRAPPED, value) if NODE not in value else value
+    return isinstance(inner, OBJECT) and isinstance(inner.get(NODE), str)
 
 
 def references_in(fragment: Fragment) -> Iterator[Fragment]:

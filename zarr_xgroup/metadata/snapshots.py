@@ -56,12 +56,20 @@ class Listings:
 
     def rules_out(self, path: str) -> bool:
         """Tell whether a listing shows that there is no node at a path: it lacks it, or a group above it."""
+        parent, _slash, last = path.rpartition("/")
+        if last not in self._listed.get(parent, (last,)):
+            return True
         group = ""
         for name in path.split("/"):
             if name and name not in self._listed.get(group, (name,)):
                 return True
             group = join_path(group, name)
         return False
+
+    def leave_out(self, path: str) -> None:
+        """Have a group no longer list a node; it is there all the same for who refers to it."""
+        group, _slash, name = path.rpartition("/")
+        self.learn(group, [it for it in self.names(group) if it != name])
 
     def learn(self, group: str, nodes: Iterable[str], listed: Iterable[str] | None = None) -> None:
         """Add the nodes in a group, and the whole listing of it if there is one."""
@@ -133,11 +141,11 @@ class Snapshot:
 
         There is nothing at what cannot be the path of a node: a store is never asked for it.
         """
-        if not self.can_have(path) or "\0" in path:
-            return True
         if path in self._documents or path in self._absent or path in self.problems:
             return True
-        return self.is_consolidated(path) or self.listings.rules_out(path)
+        if self.is_consolidated(path) or self.listings.rules_out(path):
+            return True
+        return not self.can_have(path) or "\0" in path
 
     def is_consolidated(self, path: str) -> bool:
         """Tell whether consolidated metadata says what there is at a path."""

@@ -7,6 +7,7 @@ from zarr_xgroup.report.explanation import (
     FoundCoordinate,
     FoundCrs,
     FoundGroup,
+    FoundLevel,
     FoundProblem,
     FoundReference,
 )
@@ -18,6 +19,7 @@ __all__ = [
     "FoundCoordinate",
     "FoundCrs",
     "FoundGroup",
+    "FoundLevel",
     "FoundProblem",
     "FoundReference",
 ]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
-from zarr_xgroup.datasets.plan import GroupPlan, without_principal
+from zarr_xgroup.datasets.plan import GroupPlan
 from zarr_xgroup.datasets.planning import Planning, planning
+from zarr_xgroup.datasets.undeclared import forgotten, undeclared
 from zarr_xgroup.errors import Rule
-from zarr_xgroup.findings import Finding, Place, and_others, at_most
-from zarr_xgroup.options import OpenOptions
+from zarr_xgroup.findings import Finding, Place, at_most
+from zarr_xgroup.options import OpenOptions, with_options_shown
 from zarr_xgroup.report.explaining import found_references
-from zarr_xgroup.report.explanation import VERSION, JsonValue, as_json
+from zarr_xgroup.report.explanation import VERSION, JsonValue, as_json, not_drawn
 from zarr_xgroup.report.rules import Checked, consolidated, mistakes_of, opening, references
 
 #: What a verdict has of a finding as JSON; the rest is about what an open does with it.
@@ -54,8 +55,10 @@ class Verdict:
 
     def __repr__(self) -> str:
         """Return it as text to read: each mistake with its place, what to write, and the rule."""
-        from zarr_xgroup.report.terminal import as_text, verdict_lines
-
+        try:
+            from zarr_xgroup.report.terminal import as_text, verdict_lines
+        except ImportError as error:
+            return not_drawn(self, error)
         return as_text(
             lambda console: verdict_lines(
                 console, self.store, self.mistakes, is_declared=self.is_declared, is_text=True
@@ -63,6 +66,7 @@ class Verdict:
         )
 
 
+@with_options_shown
 def check(store: Any, **options: Unpack[OpenOptions]) -> Verdict:
     """Check what a store declares against the documents of its conventions.
 
@@ -117,12 +121,7 @@ def merged(mistakes: Iterable[Finding]) -> list[Finding]:
 
 def limited(mistakes: Iterable[Finding]) -> Iterator[Finding]:
     """Yield mistakes, of those by one rule at most 200: the last counts what it stands for."""
-    return at_most(mistakes, lambda it: it.rule.name, _in_one)
-
-
-def _in_one(rest: Sequence[Finding]) -> Finding:
-    places = dict.fromkeys(place for it in rest for place in it.places)
-    return replace(rest[0], text=and_others(len(rest), rest[0].text), places=tuple(places))
+    return at_most(mistakes, lambda it: it.rule.name)
 
 
 def _mistakes(planned: Planning, checked: Checked) -> Iterator[Finding]:
@@ -145,4 +144,4 @@ def _findings(planned: Planning, plans: list[GroupPlan]) -> Iterator[Finding]:
     for plan in plans:
         yield from plan.findings
     snapshot = planned.library.snapshots[0]
-    yield from without_principal(plans, snapshot, assumed=planned.assumed, is_tree=True)
+    yield from forgotten(undeclared(plans, snapshot, assumed=planned.assumed, is_tree=True))

@@ -9,22 +9,27 @@ from typing import Any, Unpack
 
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.crs import Crs
-from zarr_xgroup.conventions.declaring import is_declared, is_declared_of_store
-from zarr_xgroup.conventions.lending import Lender
-from zarr_xgroup.datasets.interpretation import ArrayReading
-from zarr_xgroup.datasets.plan import (
-    GroupPlan,
-    PlannedVariable,
-    without_coordinate,
-    without_principal,
+from zarr_xgroup.conventions.declaring import (
+    declarations,
+    is_declared,
+    is_declared_of_store,
+    is_of_other_things,
+    matches,
+    self_called,
 )
+from zarr_xgroup.conventions.lending import ZarrMaker
+from zarr_xgroup.conventions.registry import declarable
+from zarr_xgroup.datasets.interpretation import ArrayReading
+from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.datasets.planning import Planning, planning
-from zarr_xgroup.findings import Finding, Place, and_others, at_most, summed_up
+from zarr_xgroup.datasets.pyramids import Pyramid, pyramid_of
+from zarr_xgroup.datasets.undeclared import undeclared, without_coordinate, without_principal
+from zarr_xgroup.findings import Finding, Place, summed_up
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import names_in
 from zarr_xgroup.metadata.nodes import Keys, Node, pointer_to
 from zarr_xgroup.metadata.snapshots import Snapshots
-from zarr_xgroup.options import OpenOptions
+from zarr_xgroup.options import OpenOptions, with_options_shown
 from zarr_xgroup.redaction import presentable, redact
 from zarr_xgroup.report.explanation import (
     Explanation,
@@ -33,8 +38,10 @@ from zarr_xgroup.report.explanation import (
     FoundCoordinate,
     FoundCrs,
     FoundGroup,
+    FoundLevel,
     FoundProblem,
     FoundReference,
+    Levels,
 )
 from zarr_xgroup.report.sources import described, kind_of_source
 from zarr_xgroup.resolver import Followed
@@ -47,6 +54,7 @@ _LONGEST = 80
 _BOUNDS = ("bounds", "climatology")
 
 
+@with_options_shown
 def explain(filename_or_obj: Any, **options: Unpack[OpenOptions]) -> Explanation:
     """Return what a store says, and what an open makes of it, without reading a chunk.
 
@@ -91,6 +99,51 @@ XGroupMetadataError, ValueError, TypeError
     return explanation
 
 
+def levels(filename_or_obj: Any, group: str | None = None, **options: Any) -> Levels:
+    """Return the levels of a pyramid: what the option ``resolution`` of an open chooses from.
+
+    Documents alone are read.
+
+    Parameters
+    ----------
+    filename_or_obj : str, os.PathLike, zarr.abc.store.Store, zarr.Group, ...
+        The store: whatever an open takes.
+    group : str, optional
+        The group with the layout of ``multiscales``, or whose groups are the levels. Default: the root.
+    **options
+        Those of an open, see `XGroupBackendEntrypoint.open_dataset`.
+
+    Returns
+    -------
+    Levels
+        A tuple, the finest level first: to print it is to read it.
+
+    Raises
+    ------
+    XGroupGroupError
+        If the group is no pyramid.
+    XGroupStoreError, XGroupStoreNotFoundError, XGroupPathError, XGroupMetadataError, ValueError, \
+TypeError
+        As for an open.
+    """
+    all_options: Any = {"group": group, **options}
+    with planning(filename_or_obj, all_options) as planned:
+        found = Levels(_levels(planned.pyramid()))
+        planned.library.close()
+    return found
+
+
+def _levels(pyramid: Pyramid) -> Iterator[FoundLevel]:
+    for it in pyramid.levels:
+        cells, factor = it.cells, pyramid.factor(it)
+        found = FoundLevel(str(it.node), factor=factor)
+        if cells is not None:
+            found = FoundLevel(
+                found.path, cells.resolution, cells.unit, cells.shape, cells.chunk, factor
+            )
+        yield found
+
+
 class _Explaining:
     """Makes an explanation of the plans of one open."""
 
@@ -100,6 +153,7 @@ class _Explaining:
         self._snapshots = planned.library.snapshots
         self._snapshot = self._snapshots[0]
         self._by_node = {plan.node: plan for plan in self._plans}
+        self._readings = {plan.node: plan.reading for plan in self._plans}
         self._declared: dict[tuple[type[ConventionHandler], Node], bool] = {}
 
     def explanation(self) -> Explanation:
@@ -128,7 +182,9 @@ class _Explaining:
             self._coordinate(it, variables, roles.get(it.name, []), tuple(users.get(it.name, ())))
             for it in coordinates
         )
-        return FoundGroup(str(plan.node), arrays, tuple(found))
+        pyramid = pyramid_of(plan.node, self._snapshot, self._readings, self._planned.assumed)
+        levels = () if pyramid is None else tuple(_levels(pyramid))
+        return FoundGroup(str(plan.node), arrays, tuple(found), levels)
 
     def _arrays(
         self, plan: GroupPlan, variables: _Variables, coordinates: Sequence[PlannedVariable]
@@ -179,6 +235,16 @@ class _Explaining:
         for handler in reading.conventions:
             node = self._declaring(handler, reading.node)
             yield FoundConvention(handler.name, handler.tier, None if node is None else str(node))
+        for node in (reading.node, reading.node.group):
+            yield from self._others(node)
+
+    def _others(self, node: Node) -> Iterator[FoundConvention]:
+        """Yield the conventions that a node declares and of which nothing is read."""
+        for item in declarations(self._attributes(node)):
+            if not any(matches(it, item) for it in declarable()):
+                name = presentable(redact(self_called(item)))
+                is_known = is_of_other_things(item)
+                yield FoundConvention(name, "recognised" if is_known else "unknown", str(node))
 
     def _declaring(self, handler: type[ConventionHandler], array: Node) -> Node | None:
         """Return the nearest node that declares a convention of an array."""
@@ -197,16 +263,17 @@ class _Explaining:
         return {} if document is None else document.attributes
 
     def _problems(self) -> Iterator[FoundProblem]:
-        found: list[Finding] = list(self._planned.library.findings)
+        found = [*self._planned.library.findings, *self._planned.findings]
         for plan in self._plans:
             found.extend(plan.findings)
         assumed = self._planned.assumed
-        found.extend(without_principal(self._plans, self._snapshot, assumed=assumed, is_tree=True))
-        return map(self._problem, at_most(summed_up(found), lambda it: it.kind, _in_one))
+        bare = undeclared(self._plans, self._snapshot, assumed=assumed, is_tree=True)
+        found.extend(without_principal(bare, self._planned.plans_if, self._planned.taken))
+        return map(self._problem, summed_up(found))
 
     def _problem(self, finding: Finding) -> FoundProblem:
         kind = "" if finding.kind is None else finding.kind.value
-        return FoundProblem(kind, finding.in_full, finding.place, finding.arrays, finding.lost)
+        return FoundProblem(kind, finding.text, finding.place, finding.arrays, finding.lost)
 
     def _place(self, node: Node, pointer: str = "") -> Place:
         return _place(self._snapshots, node, pointer)
@@ -217,7 +284,7 @@ class _Variables:
     """The variables of a group's Dataset, and what they will be to one another."""
 
     by_name: Mapping[str, PlannedVariable]
-    maker: Lender
+    maker: ZarrMaker
 
     def coordinates(self, attributes: Mapping[str, Any]) -> list[PlannedVariable]:
         """Return the coordinates, given the group's attributes: those of dimensions first."""
@@ -340,10 +407,3 @@ def _shortened(text: str) -> str:
     """Return a text of a store, shortened and without what may be secret."""
     text = redact(text)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
-
-
-def _in_one(rest: Sequence[Finding]) -> Finding:
-    """Return one finding that stands for the rest of its kind."""
-    arrays = dict.fromkeys(path for finding in rest for path in finding.arrays)
-    text = and_others(len(rest), rest[0].in_full)
-    return replace(rest[0], sentence=text, arrays=tuple(arrays), lost="")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any, Literal, TypeAlias
 
+from zarr_xgroup._requirements import missing_package
 from zarr_xgroup.findings import Place
 
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
@@ -48,21 +49,22 @@ class FoundReference:
 
 @dataclass(frozen=True)
 class FoundConvention:
-    """A convention that an array follows.
+    """A convention that an array follows, or that it or its group declares.
 
     Attributes
     ----------
     name : str
         Its name.
-    tier : {"principal", "service"}
-        Its tier.
+    tier : {"principal", "service", "recognised", "unknown"}
+        Its tier. One that is recognised says nothing about coordinates; nothing is read of either of the
+        last two.
     declared_in : str or None
         The path of the node that declares it; None if it is assumed (`assume_conventions`), or if it
         applies without a declaration.
     """
 
     name: str
-    tier: Literal["principal", "service"]
+    tier: Literal["principal", "service", "recognised", "unknown"]
     declared_in: str | None
 
 
@@ -191,6 +193,44 @@ class FoundArray:
 
 
 @dataclass(frozen=True)
+class FoundLevel:
+    """A level of a pyramid.
+
+    Attributes
+    ----------
+    path : str
+        The absolute path of the group or array that it is.
+    resolution : tuple of float or None
+        The size of its cells along Y and X, None if metadata do not say it.
+    unit : str
+        The unit of that, "" if it is not known.
+    shape, chunk : tuple of int or None
+        The numbers of rows and of columns: of its finest array, of a chunk of that.
+    factor : tuple of float or None
+        How many times as long cells are as those of the finest level, along Y and X.
+    """
+
+    path: str
+    resolution: tuple[float, float] | None = None
+    unit: str = ""
+    shape: tuple[int, ...] | None = None
+    chunk: tuple[int, ...] | None = None
+    factor: tuple[float, float] | None = None
+
+
+class Levels(tuple[FoundLevel, ...]):
+    """The levels of a pyramid, the finest first: it prints as a table."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        """Return the table."""
+        from zarr_xgroup.report.terminal import as_text, level_lines
+
+        return as_text(lambda _console: level_lines(self))
+
+
+@dataclass(frozen=True)
 class FoundGroup:
     """A group.
 
@@ -202,11 +242,14 @@ class FoundGroup:
         Its arrays, sorted by name.
     coordinates : tuple of FoundCoordinate
         The coordinates of its Dataset.
+    levels : tuple of FoundLevel
+        Its levels if it is a pyramid, the finest first.
     """
 
     path: str
     arrays: tuple[FoundArray, ...] = ()
     coordinates: tuple[FoundCoordinate, ...] = ()
+    levels: tuple[FoundLevel, ...] = ()
 
     @property
     def name(self) -> str:
@@ -252,8 +295,10 @@ class Explanation:
 
     def __repr__(self) -> str:
         """Return what matters of it as text."""
-        from zarr_xgroup.report.terminal import as_text, explanation_lines
-
+        try:
+            from zarr_xgroup.report.terminal import as_text, explanation_lines
+        except ImportError as error:
+            return not_drawn(self, error)
         return as_text(lambda console: explanation_lines(console, self, is_text=True))
 
     def _repr_html_(self) -> str:
@@ -261,6 +306,13 @@ class Explanation:
         from zarr_xgroup.report.page import framed
 
         return framed(self, repr(self))
+
+
+def not_drawn(value: Any, error: ImportError) -> str:
+    """Return what a `repr` is where the package that draws it is missing: how to get it."""
+    if (missing := missing_package([error])) is None:
+        raise error
+    return f"<{type(value).__name__} {value.store}: {missing}>"
 
 
 def as_json(value: Any) -> Any:

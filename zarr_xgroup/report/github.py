@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from zarr_xgroup.findings import Finding, Place, and_more
-from zarr_xgroup.i18n import _
+from zarr_xgroup.findings import Finding, Place
+from zarr_xgroup.i18n import _, and_more
 from zarr_xgroup.redaction import printable
 
 #: What is escaped in a message, and in a property such as ``file``.

@@ -668,11 +668,48 @@
     return [
       section("problems", [...total.problems], aboutProblem),
       facts([[texts.arraysBelow, text(inWords(total.arrays))]]),
+      aboutLevels(found?.levels ?? []),
       section("conventions", conventionsOf(group), (one) => [chip(one), ...number(one)]),
       section("coordinates", found?.coordinates ?? [], aboutCoordinate),
       section("arrays", arrays, (array) => [link(array), " ", text(sizes(array.found))]),
       section("groups", groups, (below) => [link(below)]),
     ];
+  }
+
+  /** Make a table of the levels of a pyramid, in batches; nothing of none. */
+  function aboutLevels(levels) {
+    if (levels.length === 0) return null;
+    const heads = [texts.level, texts.resolution, texts.cells, texts.chunk, texts.factor];
+    const head = make("tr", {}, ...heads.map((name) => make("th", { scope: "col" }, name)));
+    const body = make("tbody");
+    const title = make("h3", {}, `${texts.levelsTitle} `, make("span", {}, inWords(levels.length)));
+    const table = make("table", {}, make("thead", {}, head), body);
+    const shown = make("section", { class: "levels" }, title, table);
+    const left = [...levels];
+    const addBatch = (pressed) => {
+      pressed?.remove();
+      body.append(...left.splice(0, BATCH).map(levelRow));
+      if (left.length === 0) return;
+      shown.append(button({ class: "more" }, addBatch, count("more", left.length)));
+    };
+    addBatch();
+    return shown;
+  }
+
+  function levelRow({ path, resolution, unit, shape, chunk, factor }) {
+    const size = resolution === null ? "?" : `${lengths(resolution)} ${unit}`;
+    const cells = [size, pair(shape), pair(chunk), lengths(factor)];
+    const name = nodes.has(path) ? link(nodes.get(path)) : text(path);
+    return make("tr", {}, make("td", {}, name), ...cells.map((it) => make("td", {}, text(it))));
+  }
+
+  function pair(numbers) {
+    return numbers === null ? "?" : numbers.join(" \u00d7 ");
+  }
+
+  /** Return two lengths, or the one that both are. */
+  function lengths(numbers) {
+    return numbers !== null && numbers[0] === numbers[1] ? String(numbers[0]) : pair(numbers);
   }
 
   /** Tell the references of a node; a group has those of its arrays, too. */
@@ -693,17 +730,11 @@
     return [
       marked(isLoss(problem), visible(kind)),
       " ",
-      text(isSaid ? told : withoutPlace(told, place)),
+      text(told),
       lost === "" ? null : line(say("lost", { lost })),
       others.length === 0 ? null : line(texts.concerns, ...named, left),
       isSaid ? null : line(texts.at, " ", placed(place, nodeAt(place))),
     ];
-  }
-
-  /** Return what is told of a place without that place, which is shown after it. */
-  function withoutPlace(told, { node: path, pointer }) {
-    const begin = visible(`${path}#${pointer}`); // as the text has it
-    return told.startsWith(begin) ? told.slice(begin.length).replace(/^[:\s]+/, "") : told;
   }
 
   function aboutConvention(convention) {

@@ -192,6 +192,7 @@ def _of_details() -> dict[str, str]:
         "arraysBelow": _("Arrays, with those below"),
         "problemsTitle": _("Problems"),
         "conventionsTitle": _("Conventions"),
+        "levelsTitle": _("Levels"),
         "coordinatesTitle": _("Coordinates"),
         "arraysTitle": _("Arrays"),
         "groupsTitle": _("Groups"),
@@ -204,6 +205,8 @@ def _of_parts() -> dict[str, str]:
     """Return the words for conventions, coordinates, references and problems."""
     return {
         "principal": _("principal"),
+        "recognised": _("recognised: nothing about coordinates"),
+        "unknown": _("unknown: nothing is read of it"),
         "service": _("service"),
         "declaredIn": _("declared in"),
         "undeclared": _("not declared"),
@@ -221,6 +224,11 @@ def _of_parts() -> dict[str, str]:
         "byFallback": _("by another rule than the first"),
         "at": _("at"),
         "concerns": _("concerns"),
+        "level": _("level"),
+        "resolution": _("resolution"),
+        "cells": _("rows x columns"),
+        "chunk": _("of a chunk"),
+        "factor": _("factor"),
         "lost": _("opened without {lost}"),
     }
 

@@ -15,11 +15,13 @@ from dataclasses import dataclass
 from itertools import islice, zip_longest
 from typing import NamedTuple, TextIO
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from zarr_xgroup.findings import Finding, Place, and_more, listed, shortened
-from zarr_xgroup.i18n import _, ngettext
+from zarr_xgroup.errors import after_place
+from zarr_xgroup.findings import Finding, Place, shortened
+from zarr_xgroup.i18n import _, and_more, listed, ngettext
 from zarr_xgroup.redaction import printable
 from zarr_xgroup.report.explanation import (
     Explanation,
@@ -28,6 +30,7 @@ from zarr_xgroup.report.explanation import (
     FoundCoordinate,
     FoundCrs,
     FoundGroup,
+    FoundLevel,
     FoundProblem,
     FoundReference,
 )
@@ -346,7 +349,16 @@ class _Drawing:
         references = self.folding.references.get(alike[0].path, ())
         numbers = self.folding.numbers.get(alike[0].path, ())
         texts += [*self._references(references, (), numbers), *self._numbers(numbers)]
+        texts += self._levels(alike[0])
         return _Row(literal(name, "bold blue", longest=_LONGEST_NAME), texts)
+
+    def _levels(self, group: FoundGroup) -> Iterator[Text]:
+        levels = group.levels
+        shown = levels if self.is_whole else levels[:_MOST_TOLD]
+        if shown:
+            yield from level_lines(shown, group.path)
+        if more := len(levels) - len(shown):
+            yield self.more(ngettext("{count} more level", "{count} more levels", more), more)
 
     def _of_array(
         self, row: ArrayRow, known: Mapping[str, FoundCoordinate], above: Collection[str]
@@ -391,6 +403,37 @@ class _Drawing:
         elif numbers:
             text = ngettext("{count} problem", "{count} problems", len(numbers))
             yield literal(f"{text.format(count=len(numbers))}{self.option}", "red")
+
+
+def level_lines(levels: Sequence[FoundLevel], group: str = "") -> Iterator[Text]:
+    """Yield the lines of a table of levels; beside the group that has them without what is long."""
+    heads = [_("level"), _("resolution"), _("rows x columns"), _("of a chunk"), _("factor")]
+    rows = [heads, *([*_cells_of(level, group)] for level in levels)]
+    columns = [
+        column for column in zip(*rows, strict=True) if not (group and column[0] == heads[3])
+    ]
+    widths = [max(map(cell_len, column)) for column in columns]
+    for number, row in enumerate(zip(*columns, strict=True)):
+        texts = (it + " " * (width - cell_len(it)) for it, width in zip(row, widths, strict=True))
+        yield literal("  ".join(texts).rstrip(), "" if number else "dim")
+
+
+def _cells_of(level: FoundLevel, group: str) -> Iterator[str]:
+    """Yield the texts of a row of the table."""
+    path = level.path if level.path == group else level.path.removeprefix(group).lstrip("/")
+    yield shortened(printable(path if group else level.path), _LONGEST_NAME)
+    size = f"{_pair(level.resolution)} {printable(level.unit)}" if level.resolution else "?"
+    yield size.strip()
+    yield from map(_pair, (level.shape, level.chunk, level.factor))
+
+
+def _pair(numbers: Sequence[float] | None) -> str:
+    """Return two numbers, or the one that both are if they are lengths; "?" if they are not known."""
+    if not numbers:
+        return "?"
+    texts = [str(int(it)) if it == int(it) else str(it) for it in numbers]
+    is_one = len(set(texts)) == 1 and isinstance(numbers[0], float)
+    return texts[0] if is_one else " x ".join(texts)
 
 
 def _about(array: FoundArray, guides: _Guides) -> Iterator[Text]:
@@ -452,20 +495,31 @@ def _reference(found: FoundReference, guides: _Guides) -> Text:
     return text
 
 
+#: The kinds of problems whose texts name no array; those of others do, maybe shortened.
+_NAMING_NONE = ("problem", "choice")
+
+
 def _problem(number: int, problem: FoundProblem, *, is_whole: bool) -> Text:
     text = literal(f"[{number}] ", "red") + literal(_told_kind(problem.kind), "bold")
+    names_none, place = problem.kind in _NAMING_NONE, _place_before(problem)
     if problem.text:
         longest = None if is_whole else _LONGEST_PROBLEM
-        text += literal(": ") + literal(problem.text, longest=longest)
+        told = after_place(str(place or ""), problem.text)
+        text += literal(": ") + literal(told, longest=longest)
     if problem.lost:
         lost = _("Opened without {what}").format(what=problem.lost)
         text += literal(f". {lost}")
-    nodes = problem.arrays or (() if problem.place is None else (str(problem.place),))
-    # The text about undeclared arrays names some of them, shortened if they are long.
-    is_about_undeclared = problem.kind == "no principal convention" and problem.text
-    if nodes and printable(nodes[0]) not in problem.text and not is_about_undeclared:
-        text += literal(" (") + _names(nodes, "dim") + literal(")")
+    others = [path for path in problem.arrays if place is None or path != place.node]
+    if others and (names_none or not problem.text):
+        text += literal(" (") + _names(others, "dim") + literal(")")
     return text
+
+
+def _place_before(problem: FoundProblem) -> Place | None:
+    """Return the place of a problem where neither its text nor its arrays say it."""
+    place = problem.place if problem.kind in _NAMING_NONE else None
+    is_said = place is not None and not place.pointer and place.node in problem.arrays
+    return None if is_said else place
 
 
 def _sizes(array: FoundArray) -> str:
@@ -477,7 +531,12 @@ def _conventions(
     conventions: Iterable[FoundConvention], path: str | None, array: FoundArray
 ) -> Text:
     """Return the names of conventions, and who declares them if that is not the array."""
-    names = [literal(it.name, "bold" if it.tier == "principal" else "") for it in conventions]
+    words = {"recognised": _("recognised"), "unknown": _("unknown")}
+    names = [
+        literal(it.name, "bold" if it.tier == "principal" else "")
+        + literal(f" ({words[it.tier]})" if it.tier in words else "", "dim")
+        for it in conventions
+    ]
     text = literal(", ").join(names)
     if path in (None, array.path):
         return text

@@ -88,6 +88,14 @@ def check_not_contradicted(
             raise XGroupMetadataError(message)
 
 
+def check_has(nodes: Iterable[str], at: str, group: str) -> None:
+    """Raise XGroupMetadataError if consolidated metadata lack a group that is there."""
+    path = group.removeprefix(at).strip("/")
+    if not any(is_below(it.strip("/"), path) for it in nodes):
+        message = _("its consolidated metadata have no group {group!r}")
+        raise XGroupMetadataError(message.format(group=f"/{group}"))
+
+
 def unusable_consolidated(problem: XGroupError, store: str) -> XGroupError:
     """Return the error of consolidated metadata that are asked for and cannot be used."""
     if isinstance(problem, XGroupMetadataError):

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from zarr.abc.store import Store
 
-from zarr_xgroup.errors import XGroupError
+from zarr_xgroup.errors import XGroupError, XGroupStoreNotFoundError
+from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import (
     CONSOLIDATED_V2,
     NODE_KEYS,
@@ -18,10 +19,13 @@ from zarr_xgroup.metadata.documents import (
 from zarr_xgroup.metadata.paths import ancestor_paths, is_node_name, join_path
 from zarr_xgroup.options import StoreOptions
 from zarr_xgroup.storage.checks import nothing_found, other_format, unreadable_ends
+from zarr_xgroup.storage.formats import LOOKED_AT, format_told
 from zarr_xgroup.storage.reading import StoreReader, gather
 
 #: How many child folders are probed for groups when a path is no Zarr store.
 _MOST_PROBED = 100
+#: How long a server may take to send the beginning of what is no Zarr store.
+_SECONDS = 10.0
 
 
 async def read_ends(
@@ -48,16 +52,20 @@ async def why_nothing(
     store: Store, found: dict[str, Found], group: str, name: str, options: StoreOptions
 ) -> XGroupError:
     """Return the error of a store of which neither root nor group is there, naming what is there instead."""
-    problem = unreadable_ends(found, name)
-    if problem is not None:
-        return problem
-    reader, asked = StoreReader(store), options.get("zarr_format")
-    if asked is not None:
+    problem, reader = unreadable_ends(found, name), StoreReader(store)
+    asked = options.get("zarr_format")
+    if problem is None and asked is not None:
         other: ZarrFormat = 2 if asked == 3 else 3
         ends = await read_ends(reader, [group], {"zarr_format": other})
         if other in (format_of(ends[group]), format_of(ends[""])):
             return other_format(group, name, other)
-    return nothing_found(group, name, await _groups_in(reader, ""))
+    inside = [] if problem is not None else await _groups_in(reader, "")
+    first = b"" if inside else await StoreReader(store, _SECONDS).beginning(LOOKED_AT)
+    told = format_told(first, can_be_text=problem is None)
+    if told:
+        message = _("There is no Zarr group at {store}: {reason}").format(store=name, reason=told)
+        return XGroupStoreNotFoundError(message)
+    return problem if problem is not None else nothing_found(group, name, inside)
 
 
 async def groups_near(store: Store, group: str) -> list[str]:

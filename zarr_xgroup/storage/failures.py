@@ -5,16 +5,13 @@ from __future__ import annotations
 import errno
 from collections.abc import Sequence
 
+from zarr_xgroup._requirements import missing_package
 from zarr_xgroup.i18n import _
 from zarr_xgroup.redaction import chain_of, redact
 
-#: Extras of this package (``pip install xarray-zarr-xgroup[s3]``), by the package they install.
-_EXTRAS = {"s3fs": "s3", "gcsfs": "gcs"}
 #: Names of error classes of storage libraries, which need not be installed.
 _TIMEOUT = frozenset({"TimeoutError", "ReadTimeoutError", "ConnectTimeoutError"})
-_NO_PERMISSION = frozenset(
-    {"PermissionError", "PermissionDeniedError", "UnauthenticatedError", "NoCredentialsError"}
-)
+_NO_PERMISSION = frozenset({"PermissionError", "PermissionDeniedError", "UnauthenticatedError"})
 _UNREACHABLE = frozenset(
     {"gaierror", "ClientConnectorError", "EndpointConnectionError", "TransportError"}
 )
@@ -30,15 +27,16 @@ def reason_of(error: BaseException) -> str:
     chain = list(chain_of(error))
     text = redact(str(error))
     detail = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    missing = next((link for link in chain if isinstance(link, ImportError)), None)
-    if missing is not None:
-        return _missing_package(missing, detail)
-    return _kind_of(chain).format(detail=detail)
+    if any(isinstance(link, ImportError) for link in chain):
+        return missing_package(chain) or _("a package is missing ({detail})").format(detail=detail)
+    return _kind_of(chain).format(detail=detail, option="storage_options={'anon': True}")
 
 
 def _kind_of(chain: Sequence[BaseException]) -> str:
-    """Return what kind of failure an error is that came from others, with a place for its text."""
+    """Return what kind of failure an error is that came from others, with places for its text and an option."""
     names = {kind.__name__ for link in chain for kind in type(link).__mro__}
+    if "NoCredentialsError" in names:  # of botocore, which has sent no request
+        return _("no credentials ({detail}); what is public opens with {option}")
     if names & _TIMEOUT:
         return _("timeout ({detail})")
     if names & _NO_PERMISSION or any(map(_is_refusal, chain)):
@@ -54,13 +52,3 @@ def _is_refusal(error: BaseException) -> bool:
     """Tell whether a server denied access: by the HTTP status of aiohttp or gcsfs, else by the text."""
     status = error.status if hasattr(error, "status") else getattr(error, "code", None)
     return status in (401, 403) or str(error).startswith("Forbidden:")  # gcsfs
-
-
-def _missing_package(error: ImportError, detail: str) -> str:
-    text = f"{error} {error.name}"
-    for package, extra in _EXTRAS.items():
-        if package in text:
-            return _(
-                "package {package} is missing: pip install 'xarray-zarr-xgroup[{extra}]'"
-            ).format(package=package, extra=extra)
-    return _("a package is missing ({detail})").format(detail=detail)

@@ -65,8 +65,6 @@ class ForeignStores:
         Opens another store and returns its number.
     zarr_store : callable
         Returns an open store by its number; 0 is the one that the user opened.
-    uri : str or None
-        Where the store is that the user opened: what lies inside of it is no other store.
     options : ForeignOptions
         How others are opened.
 
@@ -80,17 +78,20 @@ class ForeignStores:
         self,
         opener: Opener,
         zarr_store: Callable[[int], Store],
-        uri: str | None,
         options: ForeignOptions,
     ) -> None:
         self._opener = opener
         self._zarr_store = zarr_store
-        self._place = None if uri is None else place_of(uri)
+        self._place: Link | None = None
         self._options = by_prefix(options.get("cross_store_storage_options"))
         self._limits = _limits(options)
         self._opened: dict[Hashable, asyncio.Task[int | XGroupStoreError]] = {}
         self._followed: set[tuple[Link, ...]] = set()
         self._networks: dict[int, Network] = {}
+
+    def begin_at(self, uri: str) -> None:
+        """Note where the store is that the user opened: what lies in it is no other store."""
+        self._place = place_of(uri)
 
     async def root(self, uri: str, referring: int) -> Node | XGroupStoreError:
         """Return the root of the store at a URI, opened now if it was not yet, or why not.

@@ -9,6 +9,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import islice
 from typing import Any, Self, TypeVar
 
 from zarr.abc.store import Store
@@ -21,22 +22,29 @@ from zarr_xgroup.metadata.paths import join_path, normalize_path
 from zarr_xgroup.metadata.snapshots import Needs, Snapshot, Snapshots, nodes_below
 from zarr_xgroup.options import ForeignOptions, StoreOptions
 from zarr_xgroup.storage.checks import check_foreign_root, check_group, check_not_stale
-from zarr_xgroup.storage.ends import groups_near, read_ends, why_nothing
+from zarr_xgroup.storage.ends import groups_near, read_ends
 from zarr_xgroup.storage.failures import reason_of
 from zarr_xgroup.storage.foreign import ForeignStores
 from zarr_xgroup.storage.limits import ForeignLimits
 from zarr_xgroup.storage.opening import (
     describe_store,
     is_served,
+    named_by,
     open_store,
     supports_listing,
     uri_of,
 )
 from zarr_xgroup.storage.reading import StoreReader
+from zarr_xgroup.storage.start import Start, find_start, looks_above
 from zarr_xgroup.storage.stores import OpenStore, snapshot_of
 from zarr_xgroup.storage.waiting import wait
 
 K = TypeVar("K")
+
+#: How many groups are named that hold arrays where one holds none, and of how many on each level
+#: the members are read to find these.
+_MOST_NEAR = 8
+_MOST_LOOKED_AT = 100
 
 _FOREIGN_OPTIONS = frozenset(ForeignOptions.__annotations__)
 
@@ -46,10 +54,8 @@ class Library:
 
     Parameters
     ----------
-    uri : str or None
-        Where the store is that is opened, if that has an address.
     options : ForeignOptions
-        How others are opened that references lead to.
+        How other stores are opened that references lead to.
 
     Attributes
     ----------
@@ -59,11 +65,11 @@ class Library:
         The stores themselves, by number.
     """
 
-    def __init__(self, uri: str | None, options: ForeignOptions) -> None:
+    def __init__(self, options: ForeignOptions) -> None:
         self.snapshots = Snapshots()
         self.stores: list[OpenStore] = []
         self._satisfied: set[Needs] = set()
-        self._foreign = ForeignStores(self._open_foreign, self.zarr_store, uri, options)
+        self._foreign = ForeignStores(self._open_foreign, self.zarr_store, options)
 
     @classmethod
     def open(cls, store_like: Any, options: StoreOptions) -> tuple[Self, str]:
@@ -96,15 +102,17 @@ class Library:
         XGroupPathError
             If `group` cannot be a path.
         """
+        store_like, options = named_by(store_like, options)
         foreign: Any = {key: options.get(key) for key in options if key in _FOREIGN_OPTIONS}
-        library = cls(uri_of(store_like), foreign)
+        library = cls(foreign)
         return library, wait(_open(library, store_like, options))
 
     @classmethod
     def around(cls, store: Store, zarr_format: ZarrFormat) -> Self:
         """Return the library of a store that is open already, of which no document is read yet."""
-        library = cls(uri_of(store), {})
-        library.add(store, snapshot_of(store, describe_store(store), zarr_format))
+        library = cls({})
+        name = describe_store(store)
+        library.add(store, snapshot_of(store, name, zarr_format), uri_of(store))
         return library
 
     @property
@@ -188,8 +196,12 @@ class Library:
         for opened in self.stores:
             opened.listings.clear()
 
-    def add(self, store: Store, snapshot: Snapshot, **how: Any) -> OpenStore:
-        """Add an open store with its snapshot; for `how` see `OpenStore`."""
+    def add(
+        self, store: Store, snapshot: Snapshot, uri: str | None = None, **how: Any
+    ) -> OpenStore:
+        """Add an open store with its snapshot, the one that is opened with its URI; see `OpenStore`."""
+        if uri is not None:
+            self._foreign.begin_at(uri)
         opened = OpenStore(self.snapshots.learn_store(snapshot), store, snapshot, **how)
         self.stores.append(opened)
         return opened
@@ -243,6 +255,27 @@ class Library:
         )
 
 
+def groups_instead(library: Library, group: str) -> list[str]:
+    """Return, if a group that was read holds no array, the nearest groups below it that do, at most eight."""
+    snapshot = library.snapshots[0]
+    is_broken = any(path.rpartition("/")[0] == group for path in snapshot.problems if path)
+    if snapshot.arrays(group) or is_broken:
+        return []
+    return wait(_groups_with_arrays(library.stores[0], group))
+
+
+async def _groups_with_arrays(store: OpenStore, group: str) -> list[str]:
+    """Return the nearest groups below one that hold arrays; on each level so many are looked at."""
+    found: list[str] = []
+    level = [group]
+    while level and len(found) < _MOST_NEAR:
+        below = (join_path(path, name) for path in level for name in store.snapshot.groups(path))
+        level = list(islice(below, _MOST_LOOKED_AT))
+        await store.read_members(level, is_tree=True, with_parents=False)
+        found += [path for path in level if store.snapshot.arrays(path)]
+    return found[:_MOST_NEAR]
+
+
 def _by_key(pairs: Iterable[tuple[K, str]]) -> dict[K, list[str]]:
     grouped: defaultdict[K, list[str]] = defaultdict(list)
     for key, path in pairs:
@@ -257,50 +290,53 @@ def _close(stores: Iterable[Store]) -> None:
 
 async def _open(library: Library, store_like: Any, options: StoreOptions) -> str:
     """Open the store of a library, and return the path of the group asked for."""
+    looks_above(options)  # before anything is opened
     # As zarr has it: a backslash in the path of a group is a slash.
     asked = normalize_path((options.get("group") or "").replace("\\", "/"), is_served=False)
     place = await open_store(store_like, options.get("storage_options"))
-    closes = place.store is not getattr(store_like, "store", store_like)
+    given = getattr(store_like, "store", store_like)
     try:
-        group = join_path(place.path, normalize_path(asked, is_served=is_served(place.store)))
+        asked = normalize_path(asked, is_served=is_served(place.store))
         # The group's members are listed along with the first requests, in case they are not
         # consolidated: over a network it is waiting that takes time.
         is_listed = not options.get("consolidated") and supports_listing(place.store)
-        reader = StoreReader(place.store)
-        listing = asyncio.ensure_future(reader.names(group)) if is_listed else None
+        reader, at = StoreReader(place.store), join_path(place.path, asked)
+        listing = asyncio.ensure_future(reader.names(at)) if is_listed else None
         try:
-            opened = await _read_first(
-                library, place.store, describe_store(store_like), group, options
-            )
-            opened.closes = closes
-            if listing is not None and not opened.snapshot.is_listed(group):
-                opened.keep_listing(group, await listing)
+            start = await find_start(store_like, place, asked, options)
+            opened = _learn_start(library, start, options)
+            opened.closes = start.store is not given
+            await _check_start(opened, start)
+            if listing is not None and not opened.snapshot.is_listed(start.group):
+                opened.keep_listing(start.group, await listing)
         finally:
             if listing is not None:
                 listing.cancel()
     except BaseException:
-        if closes:
+        if place.store is not given:
             place.store.close()
         raise
-    return group
+    return start.group
 
 
-async def _read_first(
-    library: Library, store: Store, name: str, group: str, options: StoreOptions
-) -> OpenStore:
-    """Add the store that is opened, after its root and the group asked for were read."""
-    found = await read_ends(StoreReader(store), [group], options)
-    zarr_format = format_of(found[group]) or format_of(found[""])
-    if zarr_format is None:
-        raise await why_nothing(store, found, group, name, options)
-    snapshot = snapshot_of(store, name, zarr_format)
+def _learn_start(library: Library, start: Start, options: StoreOptions) -> OpenStore:
+    """Add the store that is opened, with what was found where it begins."""
+    name = describe_store(start.store_like)
+    snapshot = snapshot_of(start.store, name, start.zarr_format)
     consolidated = options.get("consolidated")
-    opened = library.add(store, snapshot, ignores_consolidated=consolidated is False)
-    for path, values in found.items():
+    ignores = consolidated is False
+    uri = uri_of(start.store_like)
+    opened = library.add(start.store, snapshot, uri, ignores_consolidated=ignores)
+    for path, values in start.found.items():
         snapshot.learn_node(path, values)
-    opened.learn_consolidated(found, consolidated)
-    check_not_stale(snapshot, found)
+    opened.learn_consolidated(start.found, consolidated, start.named)
+    return opened
+
+
+async def _check_start(opened: OpenStore, start: Start) -> None:
+    """Raise an error unless the group asked for is there, and a group."""
+    snapshot, group = opened.snapshot, start.group
+    check_not_stale(snapshot, start.found)
     is_there = snapshot.document(group) is not None or group in snapshot.problems
     are_known = is_there or snapshot.consolidated_at == ""
-    check_group(snapshot, group, [] if are_known else await groups_near(store, group))
-    return opened
+    check_group(snapshot, group, [] if are_known else await groups_near(start.store, group))

@@ -14,6 +14,7 @@ import zarr
 from zarr.abc.store import Store
 
 from zarr_xgroup.i18n import _
+from zarr_xgroup.options import DEFAULTS
 from zarr_xgroup.storage.opening import innermost
 
 #: As many as aiohttp makes connections.
@@ -40,9 +41,9 @@ class ForeignLimits:
         How many stores it follows references to.
     """
 
-    timeout: float | None = 30.0
-    document: int | None = 2**25
-    stores: int | None = 100
+    timeout: float | None = DEFAULTS["cross_store_timeout"]
+    document: int | None = DEFAULTS["cross_store_max_bytes"]
+    stores: int | None = DEFAULTS["cross_store_max_stores"]
 
 
 #: Those of the store that the user opens.

@@ -6,13 +6,14 @@ Nothing here knows what a hierarchy is.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 from zipfile import BadZipFile
 
 from fsspec.core import url_to_fs
+from fsspec.implementations.asyn_wrapper import AsyncFileSystemWrapper
 from zarr.abc.store import Store
 from zarr.storage import (
     FsspecStore,
@@ -26,11 +27,16 @@ from zarr.storage import (
 from zarr_xgroup._compat import make_store_path
 from zarr_xgroup.errors import XGroupStoreError, XGroupStoreNotFoundError
 from zarr_xgroup.i18n import _
+from zarr_xgroup.options import StoreOptions
 from zarr_xgroup.redaction import redact, redact_location
+from zarr_xgroup.storage.failures import reason_of
 from zarr_xgroup.storage.uris import CACHES, has_plain_hosts, links_of
 
 #: Schemes of fsspec's filesystems that take names as they are.
 _LITERAL = frozenset({"file", "memory", "zip"})
+
+#: The options that an asset of STAC may give: none that says which other stores may be opened.
+_OF_ASSETS = ("group", "consolidated", "zarr_format", "storage_options")
 
 
 def describe_store(store_like: object) -> str:
@@ -42,6 +48,38 @@ def describe_store(store_like: object) -> str:
         return redact_location(os.fspath(store_like)) or "."  # as zarr reads it
     store = getattr(store_like, "store", store_like)
     return redact(str(store)) if isinstance(store, Store) else type(store_like).__name__
+
+
+def named_by(store_like: Any, options: StoreOptions) -> tuple[Any, StoreOptions]:
+    """Return the URL that an asset of pystac or a path of universal_pathlib stands for, and options.
+
+    Those that it comes with count where none are given. All else is returned as it is.
+    """
+    fields = getattr(store_like, "extra_fields", None)
+    if isinstance(fields, Mapping) and hasattr(store_like, "get_absolute_href"):
+        return store_like.get_absolute_href() or store_like.href, _or(options, _of_asset(fields))
+    protocol = getattr(store_like, "protocol", None)
+    is_remote = isinstance(protocol, str) and protocol not in ("", "file", "local")
+    if is_remote and hasattr(store_like, "storage_options") and hasattr(store_like, "joinpath"):
+        return str(store_like), _or(
+            options, {"storage_options": dict(store_like.storage_options) or None}
+        )
+    return store_like, options
+
+
+def _of_asset(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that the fields of an asset give (xarray-assets extension of STAC)."""
+    asked = fields.get("xarray:open_kwargs", {})
+    own = {key: asked[key] for key in _OF_ASSETS if key in asked}
+    if access := fields.get("xarray:storage_options"):
+        own["storage_options"] = access
+    return own
+
+
+def _or(options: StoreOptions, own: Any) -> StoreOptions:
+    """Return options, with others where they are None or lacking."""
+    given: Any = {key: value for key, value in options.items() if value is not None}
+    return {**options, **own, **given}
 
 
 async def open_store(store_like: Any, storage_options: dict[str, Any] | None) -> StorePath:
@@ -62,9 +100,9 @@ async def open_store(store_like: Any, storage_options: dict[str, Any] | None) ->
     if is_location:
         store_like = _location(store_like, name)
     try:
-        store = _zip_or_cache(store_like, storage_options)
-        if store is not None:
-            return await StorePath.open(store, "")
+        place = _zip_or_cache(store_like, storage_options)
+        if place is not None:
+            return await StorePath.open(*place)
         return await make_store_path(store_like, mode="r", storage_options=storage_options)
     except FileNotFoundError as error:
         message = _("There is no store {store}").format(store=name)
@@ -72,7 +110,8 @@ async def open_store(store_like: Any, storage_options: dict[str, Any] | None) ->
     except (ImportError, ValueError, OSError, TypeError, BadZipFile) as error:
         if isinstance(error, TypeError) and not is_location:
             raise
-        message = _("Store {store} cannot be opened: {reason}").format(store=name, reason=error)
+        reason = reason_of(error) if isinstance(error, ImportError) else error
+        message = _("Store {store} cannot be opened: {reason}").format(store=name, reason=reason)
         raise XGroupStoreError(message) from error
 
 
@@ -80,17 +119,33 @@ def _location(location: str | os.PathLike[str], name: str) -> str | Path:
     """Return what zarr can open of what a user named, or raise XGroupStoreError if it is no URL."""
     place = _expanded(location)
     if isinstance(place, str) and not has_plain_hosts(place):
-        message = _("{store} is no URL: behind its host is something that is no port")
+        message = _("{store} is no URL: its user, host or port is not written as URLs have it")
         raise XGroupStoreError(message.format(store=name))
     return place
 
 
-def _zip_or_cache(place: Any, storage_options: dict[str, Any] | None) -> Store | None:
-    """Return the store of a place that zarr takes for something else, None for all others."""
-    if isinstance(place, Path) and place.suffix == ".zip" and place.is_file():
-        return ZipStore(place, mode="r")
+def _zip_or_cache(place: Any, storage_options: dict[str, Any] | None) -> tuple[Store, str] | None:
+    """Return the store and path of a place that zarr takes for something else, None for all others."""
+    if archive := _local_archive(place, storage_options):
+        return ZipStore(archive[0], mode="r"), archive[1]
     if isinstance(place, str) and links_of(place)[0].scheme in CACHES:
-        return _behind_cache(place, storage_options)
+        return _behind_cache(place, storage_options), ""
+    return None
+
+
+def _local_archive(place: Any, storage_options: dict[str, Any] | None) -> tuple[Path, str] | None:
+    """Return the .zip archive of this machine that a place is in, and the path there; None for all others.
+
+    A URL has to be that of a whole one.
+    """
+    for file in (place, *place.parents) if isinstance(place, Path) else ():
+        if file.suffix == ".zip" and file.is_file():
+            return file, "/".join(place.relative_to(file).parts)
+    if isinstance(place, str) and not storage_options:
+        archive, _separator, location = place.partition("::")
+        whole = _expanded(location) if archive in ("zip", "zip://") else None
+        if isinstance(whole, Path) and whole.is_file():
+            return whole, ""
     return None
 
 
@@ -99,9 +154,6 @@ def _behind_cache(url: str, storage_options: dict[str, Any] | None) -> FsspecSto
 
     A cache of what is asynchronous passes for asynchronous and is not: its methods run in threads.
     """
-    # Here, because fsspec has it since 2024.12 only.
-    from fsspec.implementations.asyn_wrapper import AsyncFileSystemWrapper
-
     filesystem, path = url_to_fs(url, **(storage_options or {}))
     wrapped = AsyncFileSystemWrapper(filesystem, asynchronous=True)
     return FsspecStore(wrapped, read_only=True, path=path)
@@ -165,9 +217,14 @@ def is_served(store: Store) -> bool:
     """
     store = innermost(store)
     if isinstance(store, FsspecStore):
-        named = getattr(store.fs, "sync_fs", store.fs).protocol
-        return _LITERAL.isdisjoint([named] if isinstance(named, str) else named)
+        return _LITERAL.isdisjoint(protocols_of(store))
     return not isinstance(store, LocalStore | MemoryStore | ZipStore)
+
+
+def protocols_of(store: FsspecStore) -> Sequence[str]:
+    """Return the names of the filesystem of a store."""
+    named: str | Sequence[str] = getattr(store.fs, "sync_fs", store.fs).protocol
+    return [named] if isinstance(named, str) else named
 
 
 def splits_at_backslash(store: Store) -> bool:

@@ -63,6 +63,16 @@ class StoreReader:
             values = await gather(lambda key: self._value(join_path(path, key)), keys)
         return {key: value for key, value in zip(keys, values, strict=True) if value is not None}
 
+    async def beginning(self, size: int) -> bytes:
+        """Return the first bytes of the file that stands where the store should be; none if it cannot be read."""
+
+        async def first() -> bytes:
+            found = await self._store.get("", self._prototype, RangeByteRequest(0, size))
+            return b"" if found is None else found.to_bytes()[:size]
+
+        found = await self._attempt(first, "/")
+        return found if isinstance(found, bytes) else b""
+
     async def v2_member(self, path: str) -> tuple[Found, set[str] | XGroupStoreError | None]:
         """Return the content of the metadata keys of a v2 node, and its listing if it is a group.
 

@@ -22,9 +22,14 @@ from zarr_xgroup.metadata.documents import (
     format_of,
 )
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.paths import ancestor_paths, is_node_path, join_path
+from zarr_xgroup.metadata.paths import ancestor_paths, is_below, is_node_path, join_path
 from zarr_xgroup.metadata.snapshots import Snapshot
-from zarr_xgroup.storage.checks import check_not_contradicted, unlisted, unusable_consolidated
+from zarr_xgroup.storage.checks import (
+    check_has,
+    check_not_contradicted,
+    unlisted,
+    unusable_consolidated,
+)
 from zarr_xgroup.storage.limits import NO_LIMITS, ForeignLimits, request_limit
 from zarr_xgroup.storage.opening import is_served, splits_at_backslash
 from zarr_xgroup.storage.reading import StoreReader, gather
@@ -198,8 +203,19 @@ class OpenStore:
         problem.__cause__ = names if isinstance(names, XGroupStoreError) else None
         self.snapshot.learn_listing(group, problem)
 
-    def learn_consolidated(self, found: Mapping[str, Found], required: bool | None) -> None:
+    def learn_consolidated(
+        self, found: Mapping[str, Found], required: bool | None, named: str = ""
+    ) -> None:
         """Take over the first consolidated metadata there is: at the root, or at the group.
+
+        Parameters
+        ----------
+        found : mapping of str to mapping
+            What was found at the root and at groups, by path, outermost first.
+        required : bool or None
+            Whether they must be used, may not be, or are if there are some.
+        named : str
+            The path of what the user named: above that, those that lack it are not used.
 
         Raises
         ------
@@ -210,7 +226,8 @@ class OpenStore:
         if required is False or not is_used:
             return
         for at, values in found.items():
-            nodes = self._consolidated(at, values, found, is_required=bool(required))
+            is_required = bool(required) and is_below(at, named)
+            nodes = self._consolidated(at, values, found, named, is_required=is_required)
             if nodes is not None:
                 message = _(
                     "The consolidated metadata of {store} has {count} keys that cannot be paths of "
@@ -226,12 +243,14 @@ class OpenStore:
             raise XGroupStoreError(message)
 
     def _consolidated(
-        self, at: str, values: Found, found: Mapping[str, Found], *, is_required: bool
+        self, at: str, values: Found, found: Mapping[str, Found], named: str, *, is_required: bool
     ) -> dict[str, Found] | None:
         """Return what is consolidated at a group, None if nothing is or it cannot be used."""
         try:
             nodes = consolidated_nodes(values, self.snapshot.zarr_format, f"/{at}")
             check_not_contradicted(self.snapshot, at, nodes or {}, found)
+            if nodes is not None and not is_below(at, named):
+                check_has(nodes, at, named)
         except XGroupError as problem:
             if is_required:
                 raise unusable_consolidated(problem, self.snapshot.name) from problem

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from zarr.abc.store import Store
 from zarr.storage import FsspecStore, LocalStore, MemoryStore, ZipStore
 
+from zarr_xgroup._requirements import check_requirements
 from zarr_xgroup.i18n import _
 from zarr_xgroup.redaction import HOSTED
 from zarr_xgroup.storage.opening import innermost
@@ -184,5 +185,6 @@ async def public_client(**options: Any) -> aiohttp.ClientSession:
     """
     import aiohttp  # here, because it takes longer to import than all of this package
 
+    check_requirements({"aiohttp": "3.12"})  # the first that asks for its sockets
     connector = aiohttp.TCPConnector(socket_factory=_public_socket)
     return aiohttp.ClientSession(connector=connector, **options)

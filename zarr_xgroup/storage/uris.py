@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from zarr_xgroup.errors import XGroupPathError
 from zarr_xgroup.i18n import _
@@ -97,13 +97,16 @@ def is_absolute(uri: str) -> bool:
 
 
 def has_plain_hosts(uri: str) -> bool:
-    """Tell whether hosts are followed by nothing but a port, in all links of a URI.
+    """Tell whether hosts are followed by nothing but a port, in all links of a URI, and Python can split it.
 
     Else what looks like a host is part of a password that was not percent-encoded, and messages of
     libraries would show it.
     """
     hosted = (link.authority for link in links_of(uri) if link.scheme in HOSTED)
-    return all(_HOST.fullmatch(authority) for authority in hosted)
+    try:
+        return all(_HOST.fullmatch(it) for it in hosted) and bool([*map(urlsplit, uri.split("::"))])
+    except ValueError:
+        return False
 
 
 def _parts(uri: str) -> re.Match[str] | None:

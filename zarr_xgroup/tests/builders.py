@@ -31,7 +31,7 @@ from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 from zarr.core.sync import sync
 from zarr.storage import LocalStore, MemoryStore, WrapperStore
 
-from zarr_xgroup import XGroupNoPrincipalWarning, XGroupWarning
+from zarr_xgroup import XGroupEmptyGroupWarning, XGroupNoPrincipalWarning, XGroupWarning
 from zarr_xgroup.metadata.documents import METADATA_KEYS
 
 S = TypeVar("S")
@@ -73,6 +73,8 @@ UUIDS = {
     "ref": "d89b30cf-ed8c-43d5-9a16-b492f0cd8786",
     "proj": "f17cb550-5864-4468-aeb7-f3180cfb622f",
     "uom": "3bbe438d-df37-49fe-8e2b-739296d46dfb",
+    "coords": "6ca4454a-658a-4348-a667-b39ced0e58cb",
+    "dggs": "7b255807-140c-42ca-97f6-7a1cfecdbc38",
     "CF": "77c308c7-4db2-4774-8b2d-aa37e9997db6",
 }
 
@@ -717,6 +719,7 @@ def _opened(
         warnings.filterwarnings("ignore", "The codec `vlen-utf8`")
         result = function(store, engine="xgroup", **options)
     told = [item.message for item in given if isinstance(item.message, XGroupWarning)]
+    told = [item for item in told if not isinstance(item, XGroupEmptyGroupWarning)]
     # The class itself: a subclass tells of what could not be resolved.
     about_principals = [item for item in told if type(item) is XGroupNoPrincipalWarning]
     assert len(about_principals) <= 1

@@ -104,7 +104,7 @@ def small() -> Explanation:
         problems=(
             FoundProblem(
                 "problem",
-                "/ocean/temperature#/attributes/cs/crs/0/axes/lon: there is no node /axes/lon",
+                "there is no node /axes/lon",
                 Place(field.path, "/attributes/cs/crs/0/axes/lon"),
                 arrays,
                 "coordinate 'lon'",

@@ -28,12 +28,7 @@ from zarr_xgroup.report.checking import Verdict
 from zarr_xgroup.report.explanation import Explanation
 from zarr_xgroup.report.github import workflow_commands
 from zarr_xgroup.report.page import page
-from zarr_xgroup.report.terminal import (
-    StreamConsole,
-    explanation_lines,
-    print_lines,
-    verdict_lines,
-)
+from zarr_xgroup.report.terminal import StreamConsole, explanation_lines, print_lines, verdict_lines
 from zarr_xgroup.tests.builders import Contents, recording_store
 from zarr_xgroup.tests.outcomes import (
     OF_DOCUMENTS,

@@ -696,7 +696,7 @@ class DelayingStore(WrapperStore[Store]):
     Attributes
     ----------
     log : RequestLog
-        Its copies, as zarr makes read-only ones, share it; a pickled one has its own.
+        Its copies, as zarr makes read-only ones, share it.
     """
 
     def __init__(self, store: Store, delay: float = 0) -> None:
@@ -716,9 +716,6 @@ class DelayingStore(WrapperStore[Store]):
         copy = type(self)(store, self.delay)
         copy.log = self.log
         return copy
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "log": RequestLog()}
 
     # Not all versions of zarr make copies by _with_store, or compare what is wrapped.
 
@@ -782,37 +779,7 @@ class DelayingStore(WrapperStore[Store]):
         async with self._request("exists", key):
             return await self._store.exists(key)
 
-    async def is_empty(self, prefix: str) -> bool:
-        async with self._request("is_empty", prefix):
-            return await self._store.is_empty(prefix)
-
-    async def list(self) -> AsyncIterator[str]:
-        async with self._request("list", ""):
-            async for key in self._store.list():
-                yield key
-
-    async def list_prefix(self, prefix: str) -> AsyncIterator[str]:
-        async with self._request("list_prefix", prefix):
-            async for key in self._store.list_prefix(prefix):
-                yield key
-
     async def list_dir(self, prefix: str) -> AsyncIterator[str]:
         async with self._request("list_dir", prefix):
             async for name in self._store.list_dir(prefix):
                 yield name
-
-    async def set(self, key: str, value: Buffer) -> None:
-        async with self._request("set", key):
-            await self._store.set(key, value)
-
-    async def set_if_not_exists(self, key: str, value: Buffer) -> None:
-        async with self._request("set_if_not_exists", key):
-            await self._store.set_if_not_exists(key, value)
-
-    async def delete(self, key: str) -> None:
-        async with self._request("delete", key):
-            await self._store.delete(key)
-
-    async def delete_dir(self, prefix: str) -> None:
-        async with self._request("delete_dir", prefix):
-            await self._store.delete_dir(prefix)

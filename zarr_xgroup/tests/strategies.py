@@ -313,31 +313,6 @@ def places(value: Json) -> Iterator[tuple[Any, Any]]:
             yield from places(value[key])
 
 
-@st.composite
-def mutated_stores(draw: st.DrawFn) -> dict[str, Array | Mapping[str, Json]]:
-    """Return stores of `cs_stores` in whose `cs` and shared CRS anything may be wrong."""
-    nodes = copy.deepcopy(draw(cs_stores()))
-
-    def choose(options: Sequence[Any]) -> Any:
-        return draw(st.sampled_from(options))
-
-    root, group, array = nodes[""], nodes[GROUP], nodes[ARRAY]
-    assert isinstance(root, dict)
-    assert isinstance(group, dict)
-    assert isinstance(array, Array)
-    attributes = dict(array.attrs)
-    nodes[ARRAY] = Array(array.values, array.dims, attributes)
-    holders = (attributes, group, root)
-    parts = [{key: it.pop(key) for key in ("cs", "crs") if key in it} for it in holders]
-    for _time in range(draw(st.integers(1, 3))):
-        found = [place for part in parts for place in places(part)]
-        if found:
-            mutate(choose, *choose(found))
-    for holder, part in zip(holders, parts, strict=True):
-        holder.update(part)
-    return nodes
-
-
 def mutate(choose: Callable[[Sequence[Any]], Any], container: Any, key: Any) -> None:
     """Change one member of an object or list in a way that `choose` settles."""
     change = choose(["replace", "replace", "delete", "double", "rename", "wrap"])

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import pydoc
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,6 +20,8 @@ import zarr
 
 import zarr_xgroup
 from zarr_xgroup.backend import OpenOptions
+from zarr_xgroup.tests.builders import Array, Group, build, declaring, memory_store
+from zarr_xgroup.tests.pages import DOCS
 
 #: The modules that others may import; their `__all__` is the public API.
 PUBLIC = ("zarr_xgroup", "zarr_xgroup.conventions", "zarr_xgroup.report")
@@ -29,8 +33,9 @@ TYPED = HERE / "plugins" / "typed"
 
 def public_api() -> str:
     """Return the options of an open, and the names and signatures of all that is public."""
-    options = sorted(OpenOptions.__annotations__)
-    lines = ["options of an open", *(f"  {option}" for option in options)]
+    options = inspect.signature(zarr_xgroup.explain).parameters.values()
+    shown = sorted(f"  {it}" for it in options if it.name in OpenOptions.__annotations__)
+    lines = ["options of an open", *shown]
     for name in PUBLIC:
         module = importlib.import_module(name)
         lines.append(f"module {name}")
@@ -46,7 +51,7 @@ def public_api() -> str:
 def _described(value: Any) -> Iterator[str]:
     """Yield what follows the name of a public thing, then its members."""
     if not isinstance(value, type):
-        yield str(inspect.signature(value)) if callable(value) else f": {type(value).__name__}"
+        yield _signature(value) if callable(value) else f": {type(value).__name__}"
         return
     bases = ", ".join(base.__name__ for base in value.__bases__)
     yield f"({bases})"
@@ -64,13 +69,23 @@ def _annotations(cls: type) -> Iterator[tuple[str, str]]:
         yield name, annotation if isinstance(annotation, str) else annotation.__name__
 
 
+def _signature(function: Any) -> str:
+    """Return a signature as text, all options of an open as one: they are listed once."""
+    found = inspect.signature(function)
+    if not found.parameters.keys() >= set(OpenOptions.__annotations__):
+        return str(found)
+    kept = [it for it in found.parameters.values() if it.kind != it.KEYWORD_ONLY]
+    options = inspect.Parameter("options", inspect.Parameter.VAR_KEYWORD)
+    return str(found.replace(parameters=[*kept, options]))
+
+
 def _member(member: Any, annotation: str | None) -> str:
     if isinstance(member, property):
         return f" -> {inspect.signature(member.fget).return_annotation}" if member.fget else ""
     if isinstance(member, classmethod | staticmethod):
-        return f"{inspect.signature(member.__func__)} ({type(member).__name__})"
+        return f"{_signature(member.__func__)} ({type(member).__name__})"
     if inspect.isfunction(member):
-        return str(inspect.signature(member))
+        return _signature(member)
     return f": {annotation or type(member).__name__}"
 
 
@@ -80,10 +95,72 @@ def test_the_public_api_is_the_announced_one() -> None:
 
 
 @pytest.mark.parametrize("name", PUBLIC)
+def test_the_page_of_the_api_has_each_public_name_once(name: str) -> None:
+    page = DOCS / "reference" / "api.md"
+    if not page.is_file():
+        pytest.skip("installed without the documentation")
+    blocks = page.read_text(encoding="utf-8").split("::: ")[1:]
+    listed = [
+        re.findall(r"^        - (\w+)$", it, re.MULTILINE) for it in blocks if it.split()[0] == name
+    ]
+    if name == "zarr_xgroup":
+        names = [it for block in listed for it in block]
+        assert sorted(names) == sorted(it for it in zarr_xgroup.__all__ if it != "__version__")
+        assert names[:2] == ["explain", "check"]
+    assert listed
+
+
+@pytest.mark.parametrize("name", PUBLIC)
 def test_all_that_is_announced_is_there(name: str) -> None:
     module = importlib.import_module(name)
     assert all(hasattr(module, exported) for exported in module.__all__)
     assert len(set(module.__all__)) == len(module.__all__)
+
+
+def test_completion_offers_what_is_public_and_all_of_it_is_there() -> None:
+    program = (
+        "import zarr_xgroup\n"
+        "names = [name for name in dir(zarr_xgroup) if name[:2] != '__']\n"
+        "for name in names: getattr(zarr_xgroup, name)\n"
+        "print(*names, *dir(zarr_xgroup.report))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    modules = {name.partition(".")[2] for name in PUBLIC[1:]}
+    names = {name for name in zarr_xgroup.__all__ if name[:2] != "__"} | modules
+    assert set(done.stdout.split()) >= names
+    assert done.stdout.split()[: len(names)] == sorted(names)
+
+
+FUNCTIONS = {
+    "explain": zarr_xgroup.explain,
+    "check": zarr_xgroup.check,
+    "open_dataset": zarr_xgroup.XGroupBackendEntrypoint().open_dataset,
+    "open_groups": zarr_xgroup.XGroupBackendEntrypoint().open_groups_as_dict,
+    "open_datatree": zarr_xgroup.XGroupBackendEntrypoint().open_datatree,
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_help_and_completion_show_every_option_and_what_it_is_by_default(name: str) -> None:
+    function: Any = FUNCTIONS[name]
+    _store, *options = inspect.signature(function).parameters.values()
+    assert {it.name for it in options} == set(OpenOptions.__annotations__)
+    assert options[0].name == "group"
+    assert "cross_store_timeout: 'float | None' = 30.0" in pydoc.plain(pydoc.render_doc(function))
+    cs = {"cs": {"crs": [{"axes": {"x": {"coordinates": [{"values": {"regular": [1.0, 0.5]}}]}}}]}}
+    arrays = {"a": Array([0, 1, 9], ("x",), {"_FillValue": 9, **declaring("cs"), **cs})}
+    store = memory_store(build(Group(arrays)))
+    given = {it.name: it.default for it in options}
+
+    def outcome(**options: Any) -> str:
+        found = function(store, **options)
+        return repr(
+            {path: it.load() for path, it in found.items()} if name == "open_groups" else found
+        )
+
+    assert outcome(**given) == outcome()
 
 
 def test_types_are_published() -> None:

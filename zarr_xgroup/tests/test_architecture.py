@@ -19,21 +19,17 @@ from zarr.storage import MemoryStore
 
 import zarr_xgroup
 from zarr_xgroup import _compat
-from zarr_xgroup.conventions import handlers, layout, proj, spatial
+from zarr_xgroup.conventions import handlers
 from zarr_xgroup.conventions.array import ArrayView
-from zarr_xgroup.conventions.cs import CsHandler
-from zarr_xgroup.conventions.cs_model import Cs
-from zarr_xgroup.conventions.dialects import stac
-from zarr_xgroup.conventions.lending import Lender
+from zarr_xgroup.conventions.lending import ZarrMaker
 from zarr_xgroup.datasets.interpretation import GroupReading, Interpreter
-from zarr_xgroup.datasets.moving import plan_groups
-from zarr_xgroup.datasets.plan import GroupPlan, without_principal
+from zarr_xgroup.datasets.plan import GroupPlan
+from zarr_xgroup.datasets.planning import plan_groups
+from zarr_xgroup.datasets.undeclared import undeclared, without_principal
 from zarr_xgroup.findings import as_warnings
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.snapshots import Lookup
 from zarr_xgroup.storage.library import Library
-from zarr_xgroup.tests.builders import Array, Group, build, declaring, memory_store
 
 PACKAGE = Path(zarr_xgroup.__file__).parent
 STORES = PACKAGE / "tests" / "stores"
@@ -41,7 +37,9 @@ STORES = PACKAGE / "tests" / "stores"
 #: Folders from the top to the bottom: each imports only those that come after it.
 FOLDERS = ("report", "datasets", "conventions", "variables", "storage", "metadata")
 #: What every folder may import.
-COMMON = ("errors", "findings", "i18n", "options", "redaction", "_compat", "resolver")
+COMMON = (
+    *("errors", "findings", "i18n", "options", "redaction", "_compat", "_requirements", "resolver"),
+)
 #: The modules of folders that do no I/O, and that know nothing that could.
 PURE = (
     *("metadata.", "conventions.", "variables.sources", "variables.functions", "resolver"),
@@ -138,6 +136,18 @@ def test_datasets_know_no_convention_by_its_handler() -> None:
     assert {it for it in names if it.endswith("Handler")} == {"ConventionHandler", "Handler"}
 
 
+def test_no_convention_knows_another_handler_nor_what_is_a_dialect() -> None:
+    for name in MODULES:
+        if name.startswith("conventions.") and name != "conventions.registry":
+            handlers_there = {it.rpartition(".")[2] for it in imports_of(name)}
+            others = {it for it in handlers_there if it.endswith("Handler")}
+            # That of STAC is the one of `proj`, and says more.
+            allowed = {"ProjHandler"} if name == "conventions.dialects.stac" else set()
+            assert others <= {"ConventionHandler", *allowed}, name
+            if not name.startswith("conventions.dialects"):
+                assert not any(it.startswith("conventions.dialects") for it in imported_here(name))
+
+
 def test_one_module_waits_for_io() -> None:
     calls = [
         name
@@ -216,7 +226,7 @@ def test_interpreting_planning_and_telling_ask_no_store(path: Path) -> None:
     library.read_tree(root)
     snapshots = library.snapshots
     groups = [Node(0, group) for group in snapshots[0].subtree(root)]
-    maker = Lender(snapshots, lambda _number: DeadStore())
+    maker = ZarrMaker(snapshots, lambda _number: DeadStore())
     interpreter = Interpreter(snapshots, maker, handlers())
     readings, needs = interpreter.interpret(groups)
     while needs:
@@ -225,66 +235,14 @@ def test_interpreting_planning_and_telling_ask_no_store(path: Path) -> None:
     plans = plan_groups(readings, maker)
     assert [plan.node for plan in plans] == groups
     findings = [finding for plan in plans for finding in plan.findings]
-    told = as_warnings([*findings, *without_principal(plans, snapshots[0])])
+    told = as_warnings(
+        [*findings, *without_principal(undeclared(plans, snapshots[0]), lambda _groups, _name: [])]
+    )
     assert all(str(warning) for warning in told)
     assert all(str(warning.error) for warning in told)
 
 
 # Worked out once.
-
-
-def counted(monkeypatch: pytest.MonkeyPatch, name: str, *places: Any) -> Counter[str]:
-    """Count the calls of a function from now on, wherever it was imported."""
-    counter: Counter[str] = Counter()
-    function = getattr(places[0], name)
-
-    def counting(*arguments: Any) -> Any:
-        counter[name] += 1
-        return function(*arguments)
-
-    for place in places:
-        monkeypatch.setattr(place, name, counting)
-    return counter
-
-
-def test_little_is_looked_up_for_one_array(monkeypatch: pytest.MonkeyPatch) -> None:
-    lookups = counted(monkeypatch, "document", Lookup)
-    layouts = counted(monkeypatch, "layout_of", layout)
-    systems = counted(monkeypatch, "crs_of", spatial, proj, stac)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        xr.open_dataset(STORES / "spatial_test.zarr", engine="xgroup", group="real")
-    assert lookups["document"] <= 15
-    assert layouts["layout_of"] <= 3  # once for each of its arrays
-    assert systems["crs_of"] == 3  # the group declares proj: once for each of its arrays
-
-
-@pytest.mark.parametrize("node", ["/axes/x", "../axes/x"], ids=["absolute", "relative"])
-def test_the_same_text_is_parsed_once(monkeypatch: pytest.MonkeyPatch, node: str) -> None:
-    axis = {"coordinates": [{"values": {"external": {"node": node}}}]}
-    field = Array([1.0, 2.0], ("x",), declaring("cs", cs={"crs": [{"axes": {"x": axis}}]}))
-    groups = {f"g{n}": Group(dict.fromkeys("abcde", field)) for n in range(40)}
-    axes = Group({"x": Array([10.0, 20.0], ("x",))})
-    store: Any = memory_store(build(Group({"axes": axes, **groups})))
-    parsed = counted(monkeypatch, "read", Cs)
-    tree = xr.open_datatree(store, engine="xgroup")
-    assert tree["g39"].coords["x"].values.tolist() == [10.0, 20.0]
-    assert parsed["read"] == 1
-
-
-@pytest.mark.parametrize("node", ["/axes/x", "../axes/x"], ids=["absolute", "relative"])
-def test_what_arrays_of_a_group_lack_alike_is_found_once(
-    monkeypatch: pytest.MonkeyPatch, node: str
-) -> None:
-    axis = {"coordinates": [{"values": {"external": {"node": node}}}]}
-    field = Array([1.0, 2.0], ("x",), declaring("cs", cs={"crs": [{"axes": {"x": axis}}]}))
-    axes = Group({"x": Array([10.0, 20.0], ("x",))})
-    group = Group(dict.fromkeys("abcde", field))
-    store: Any = memory_store(build(Group({"axes": axes, "group": group})))
-    interpreted = counted(monkeypatch, "interpret", CsHandler)
-    dataset = xr.open_dataset(store, engine="xgroup", group="group", consolidated=False)
-    assert dataset.coords["x"].values.tolist() == [10.0, 20.0]
-    assert interpreted["interpret"] == 2  # then the axis is read
 
 
 def test_nothing_is_left_to_the_garbage_collector() -> None:

@@ -1,6 +1,5 @@
 """Opening stores without conventions: the same as engine zarr, from wherever they are."""
 
-import warnings
 from collections.abc import Callable
 from functools import cache
 from itertools import product
@@ -19,7 +18,6 @@ from zarr_xgroup import (
     XGroupBackendEntrypoint,
     XGroupGroupError,
     XGroupMetadataError,
-    XGroupNoPrincipalWarning,
     XGroupPathError,
     XGroupStoreError,
     XGroupStoreNotFoundError,
@@ -40,7 +38,6 @@ from zarr_xgroup.tests.builders import (
     below,
     build,
     compare,
-    coordinate,
     edit,
     memory_store,
     opened,
@@ -57,7 +54,6 @@ T = TypeVar("T")
 
 KINDS: tuple[tuple[ZarrFormat, bool], ...] = ((2, False), (2, True), (3, False), (3, True))
 OPEN_FUNCTIONS: tuple[Open, ...] = (xr.open_dataset, xr.open_groups, xr.open_datatree)
-TREES = OPEN_FUNCTIONS[1:]
 
 each_kind = pytest.mark.parametrize(
     ("zarr_format", "consolidated"),
@@ -66,9 +62,6 @@ each_kind = pytest.mark.parametrize(
 )
 #: Where the kind of store makes no difference to what is tested.
 TWO_KINDS: tuple[tuple[ZarrFormat, bool], ...] = ((2, True), (3, False))
-two_kinds = pytest.mark.parametrize(
-    ("zarr_format", "consolidated"), TWO_KINDS, ids=["v2-consolidated", "v3"]
-)
 each_function = pytest.mark.parametrize("function", OPEN_FUNCTIONS, ids=lambda f: f.__name__)
 
 
@@ -152,15 +145,6 @@ def test_consolidated_as_in_engine_zarr(
 
 
 @each_kind
-@each_function
-def test_zarr_format_as_in_engine_zarr(
-    function: Open, zarr_format: ZarrFormat, consolidated: bool
-) -> None:
-    store = sample_store(zarr_format, consolidated)
-    compare(function, store, zarr_format=zarr_format)
-
-
-@each_kind
 def test_lazy_indexing_as_in_engine_zarr(zarr_format: ZarrFormat, consolidated: bool) -> None:
     store = sample_store(zarr_format, consolidated)
     # zarr 3.0.0 cannot read single points of shards.
@@ -189,17 +173,6 @@ def test_each_group_of_a_tree_is_the_dataset_of_that_group(
         dataset = opened(xr.open_dataset, store, group=path)
         assert_same(tree[f"/{path}"].to_dataset(inherit=False), dataset)
         assert_same(groups[f"/{path}"], dataset)
-
-
-def test_hidden_attributes_and_order_of_attributes() -> None:
-    dataset = opened(xr.open_dataset, memory_store(build(SAMPLE)))
-    assert dataset.attrs == {"Conventions": "CF-1.8", "list": [1, {"a": None}]}
-
-
-def test_coordinates_of_a_dataset() -> None:
-    dataset = opened(xr.open_dataset, memory_store(build(SAMPLE)))
-    assert set(dataset.coords) == {"time", "x", "lat", "station"}
-    assert set(dataset.xindexes) == {"time", "x"}
 
 
 if Version("2025.1") <= builders.XARRAY:  # which cannot write by zarr 3 before
@@ -266,7 +239,8 @@ LISTED_PLACES = (
     "str",
     "Path",
     "file URL",
-    *(("memory URL", "URL chain", "URL chain with path") if builders.HAS_SYNC_FSSPEC else ()),
+    "URL chain",
+    *(("memory URL", "URL chain with path") if builders.HAS_SYNC_FSSPEC else ()),
     ".zip str",
     ".zip Path",
     "LocalStore",
@@ -420,12 +394,6 @@ def test_the_tree_is_rooted_at_the_group_asked_for() -> None:
     assert list(groups) == [".", "deep"]
 
 
-def test_a_node_of_a_tree_inherits_coordinates() -> None:
-    tree = opened(xr.open_datatree, sample_store(3, False))
-    np.testing.assert_array_equal(tree["sub"].coords["x"].values, [0.5, 1.5, 2.5, 3.5])
-    assert "x" not in tree["sub"].to_dataset(inherit=False).coords
-
-
 def test_a_tree_of_many_levels_and_siblings() -> None:
     root: Group = Group({"v": Array([1.0], ("t",))})
     for level in range(12):
@@ -448,14 +416,6 @@ def test_no_such_store(function: Open, tmp_path: Path, name: str) -> None:
     assert not path.exists()
 
 
-@each_function
-def test_no_such_store_nor_group(function: Open, tmp_path: Path) -> None:
-    path = tmp_path / "nothing.zarr"
-    with pytest.raises(XGroupStoreNotFoundError) as error:
-        function(str(path), engine="xgroup", group="a/b/")
-    assert str(error.value) in no_store(path, "/a/b")
-
-
 def no_store(path: Path, group: str) -> tuple[str, ...]:
     """Return what we say of a path that does not exist: not all versions of zarr notice."""
     return (
@@ -475,12 +435,6 @@ def test_no_store_behind_a_url(serve: Callable[[Contents], str]) -> None:
     assert str(error.value) == (
         f"There is no Zarr group at {url}: it has neither a zarr.json nor a .zgroup"
     )
-
-
-def test_a_folder_that_is_no_store(tmp_path: Path) -> None:
-    (tmp_path / "readme.txt").write_text("no zarr")
-    with pytest.raises(XGroupStoreNotFoundError, match="There is no Zarr group"):
-        xr.open_dataset(tmp_path, engine="xgroup")
 
 
 def test_a_file_that_is_no_store(tmp_path: Path) -> None:
@@ -519,7 +473,7 @@ if not builders.HAS_SYNC_FSSPEC:
 
     def test_urls_that_this_version_of_zarr_cannot_open(tmp_path: Path) -> None:
         archive = write_zip(sample_contents(3, False), tmp_path / "s.zip")
-        for url in ("memory://c/store.zarr", f"zip::file://{archive}"):
+        for url in ("memory://c/store.zarr", f"zip://in::file://{archive}"):
             with pytest.raises(XGroupStoreError) as error:
                 xr.open_dataset(url, engine="xgroup")
             assert str(error.value) == (
@@ -531,7 +485,7 @@ if not builders.HAS_SYNC_FSSPEC:
 def test_what_cannot_be_a_store(nonsense: Any) -> None:
     with pytest.raises((XGroupStoreError, TypeError)) as error:
         XGroupBackendEntrypoint().open_dataset(nonsense)
-    assert type(nonsense).__name__ in str(error.value)
+    assert type(nonsense).__name__ in str(error.value) or repr(nonsense) in str(error.value)
 
 
 @each_function
@@ -748,22 +702,13 @@ def close_all(result: Any) -> None:
 
 
 @each_function
+@pytest.mark.parametrize("chunks", [None, {}], ids=str)
 def test_a_store_opened_here_is_closed_with_what_was_opened(
-    function: Open, tmp_path: Path, closed_stores: list[Any]
+    function: Open, chunks: Any, tmp_path: Path, closed_stores: list[Any]
 ) -> None:
     path = write_local(sample_contents(3, False), tmp_path / "s.zarr")
-    result = opened(function, path)
+    result = opened(function, path, chunks=chunks)
     assert closed_stores == []
-    close_all(result)
-    assert len({id(store) for store in closed_stores}) == 1
-
-
-@each_function
-def test_a_store_opened_here_is_closed_with_arrays_of_dask(
-    function: Open, tmp_path: Path, closed_stores: list[Any]
-) -> None:
-    path = write_local(sample_contents(3, False), tmp_path / "s.zarr")
-    result = opened(function, path, chunks={})
     close_all(result)
     assert len({id(store) for store in closed_stores}) == 1
 
@@ -799,18 +744,6 @@ def test_a_store_opened_here_is_closed_when_opening_fails(
 
 
 @each_function
-def test_a_store_opened_here_is_closed_when_a_warning_is_an_error(
-    function: Open, tmp_path: Path, closed_stores: list[Any]
-) -> None:
-    path = write_local(sample_contents(3, False), tmp_path / "s.zarr")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", XGroupNoPrincipalWarning)
-        with pytest.raises(XGroupNoPrincipalWarning):
-            function(path, engine="xgroup")
-    assert len(closed_stores) == 1
-
-
-@each_function
 def test_a_store_passed_in_is_not_closed_when_opening_fails(function: Open) -> None:
     store = recording_store(sample_contents(3, False))
     with pytest.raises(XGroupGroupError):
@@ -833,22 +766,6 @@ def opened_store(dataset: xr.Dataset) -> Any:
 
 
 # Other ways in.
-
-
-def test_open_mfdataset() -> None:
-    stores = [
-        memory_store(build(Group({"t": coordinate("t", [n]), "v": Array([float(n)], ("t",))})))
-        for n in range(3)
-    ]
-    ours = builders.quietly(
-        xr.open_mfdataset, stores, engine="xgroup", combine="nested", concat_dim="t"
-    )
-    np.testing.assert_array_equal(ours["v"].values, [0.0, 1.0, 2.0])
-
-
-def test_open_dataarray() -> None:
-    store = memory_store(build(Group({"v": Array([1.0, 2.0], ("t",))})))
-    np.testing.assert_array_equal(opened(xr.open_dataarray, store).values, [1.0, 2.0])
 
 
 def test_both_formats_in_one_store_are_read_as_asked_for() -> None:

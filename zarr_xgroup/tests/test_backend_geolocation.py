@@ -16,7 +16,6 @@ from zarr_xgroup.tests.builders import (
     opened,
     opened_with_warnings,
     recording_folder,
-    without_principal,
 )
 from zarr_xgroup.tests.documents import (
     ALL_FORMS,
@@ -24,9 +23,7 @@ from zarr_xgroup.tests.documents import (
     array,
     committed,
     crs_of,
-    files,
     group,
-    script,
     without_crs,
     write,
 )
@@ -54,13 +51,6 @@ def refer(x: str, y: str, **more: Any) -> Json:
 
 
 # The store itself.
-
-
-def test_script_writes_the_committed_store(tmp_path: Path) -> None:
-    module = script("make_geolocation_test_store")
-    for _again in range(2):
-        module.write(tmp_path / "store.zarr")
-        assert files(tmp_path / "store.zarr") == files(STORE)
 
 
 @ALL_FORMS
@@ -109,24 +99,6 @@ def test_planar_arrays_do_not_compete_with_the_axes_of_the_grid() -> None:
         assert dataset[name].attrs == {"units": "m"}
 
 
-def test_source_is_known() -> None:
-    dataset = of("on_array/data")
-    source = dataset["longitude"].encoding["source"]
-    assert source.startswith(("file:", "/"))
-    assert source.endswith("/geolocation_test.zarr/on_array/geodetic/longitude")
-
-
-def test_attributes_of_arrays_stay_as_written() -> None:
-    dataset = of("on_array/data")
-    assert dataset["geodetic"].attrs["geolocation"] == {
-        "geodetic": {
-            "x": {"node": "../geodetic/longitude"},
-            "y": {"ref": {"node": "../geodetic/latitude"}},
-            "crs": WGS84,
-        }
-    }
-
-
 def test_arrays_declared_inside_a_crs() -> None:
     dataset = of("in_crs")
     assert set(dataset.data_vars) == {"tas"}
@@ -154,12 +126,6 @@ def test_arrays_declared_by_a_group() -> None:
         assert set(dataset[name].coords) == set()
     assert dataset["profile"].dims == ("y",)
     np.testing.assert_array_equal(dataset["radiance"].coords["lon"], LONGITUDE)
-
-
-def test_a_group_speaks_for_its_direct_children_only() -> None:
-    dataset = of("on_group/below")
-    assert set(dataset.coords) == set()
-    assert set(dataset.data_vars) == {"radiance"}
 
 
 @pytest.mark.parametrize(
@@ -271,21 +237,6 @@ def test_the_crs_is_that_of_the_geolocation_arrays(path: str, expected: set[str]
 
 
 # Dimensions.
-
-
-@pytest.mark.parametrize(
-    ("name", "dims", "others"),
-    [("last", ("y", "x"), set()), ("told", ("north", "east"), {"north", "east", "time"})],
-)
-def test_arrays_of_the_same_shape_take_over_the_dimensions(
-    name: str, dims: tuple[str, str], others: set[str]
-) -> None:
-    dataset = of(f"other_names/{name}")
-    assert set(dataset["data"].coords) == {"lon", "lat", *others}
-    assert dataset["lon"].dims == dataset["lat"].dims == dims
-    np.testing.assert_array_equal(dataset["lon"], LONGITUDE)
-    np.testing.assert_array_equal(dataset["lat"], LATITUDE)
-    assert set(dataset.sizes) == set(dataset["data"].dims)
 
 
 def test_tie_points_are_attached_under_their_own_dimensions() -> None:
@@ -423,22 +374,6 @@ def test_x_and_y_that_are_not_swapped(
     assert names == ["longitude", "latitude"]
 
 
-def test_planar_arrays_that_are_swapped(tmp_path: Path) -> None:
-    planar = {"planar": {"x": {"node": "northing"}, "y": {"node": "easting"}}}
-    own = declaring("geolocation", geolocation=planar)
-    documents = {name: array([3, 4], ["i", "j"]) for name in ("northing", "easting")}
-    documents |= {"": group(), "data": array([3, 4], ["i", "j"], own)}
-    store = write(tmp_path / "s.zarr", documents)
-    dataset, told = opened_with_warnings(xr.open_dataset, store)
-    assert [str(it) for it in told if isinstance(it, XGroupResolutionWarning)] == [
-        (
-            "Array /data: /data#/attributes/geolocation/planar: by their names, x is along Y, and y "
-            "along X; they were swapped"
-        )
-    ]
-    assert set(dataset["data"].coords) == {"northing", "easting"}
-
-
 def test_a_group_of_one_dimensional_arrays(tmp_path: Path) -> None:
     documents = {
         "": group(declaring("geolocation", geolocation=refer("lon", "lat"))),
@@ -468,22 +403,6 @@ def test_a_group_leaves_alone_what_has_other_dimensions(tmp_path: Path) -> None:
 
 
 # What xarray and others make of it.
-
-
-def test_arrays_that_others_refer_to_need_no_convention() -> None:
-    told = without_principal(xr.open_datatree, STORE)
-    assert not any(path.endswith(("lon", "lat", "longitude", "latitude")) for path in told)
-    assert {"/on_array/data/neither", "/on_group/profile", "/on_group/below/radiance"} <= set(told)
-    assert "/in_crs/tas" not in told
-
-
-def test_tree_resolves_references_where_they_are_declared() -> None:
-    tree, warnings = opened_with_warnings(xr.open_datatree, STORE)
-    assert "y_lon" not in tree["wrong_size/coarse"].dataset.sizes
-    data = without_crs(tree["on_array/data"].to_dataset())
-    assert set(data.coords) == {"longitude", "latitude", "easting", "northing"}
-    assert set(tree["on_array/geodetic"].data_vars) == {"longitude", "latitude"}
-    assert len(warnings) == 4
 
 
 @pytest.mark.parametrize("name", ["open_dataset", "open_datatree"])

@@ -2,28 +2,22 @@
 
 import json
 import math
-import operator
-import pickle
 import tempfile
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyproj
 import pytest
 import xarray as xr
-from affine import Affine
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from packaging.version import Version
 
 from zarr_xgroup import XGroupDimensionWarning, XGroupResolutionWarning
 from zarr_xgroup.conventions.spatial import SpatialHandler
-from zarr_xgroup.conventions.transforms import Transform
 from zarr_xgroup.errors import XGroupMetadataError, XGroupReferenceError
 from zarr_xgroup.tests.builders import (
     Json,
@@ -34,21 +28,11 @@ from zarr_xgroup.tests.builders import (
     recording_folder,
     without_principal,
 )
-from zarr_xgroup.tests.documents import (
-    ALL_FORMS,
-    array,
-    committed,
-    files,
-    group,
-    script,
-    write,
-)
+from zarr_xgroup.tests.documents import ALL_FORMS, array, committed, group, write
 
 Form: TypeAlias = tuple[ZarrFormat, bool]
-Floats: TypeAlias = npt.NDArray[np.float64]
 
 NAME = "spatial_test"
-REPOSITORY_PRODUCTS = Path(__file__).parents[3] / "shared" / "samples" / "products"
 
 TRANSFORM = [10.0, 0.0, 500_000.0, 0.0, -10.0, 5_000_000.0]
 ROTATED = [8.0, 6.0, 500_000.0, 6.0, -8.0, 5_000_000.0]
@@ -126,13 +110,6 @@ def along(transform: Sequence[float], shape: Sequence[int], offset: float = 0.5)
     return centres(f, e, shape[0], offset), centres(c, a, shape[1], offset)
 
 
-def mesh(transform: Sequence[float], shape: Sequence[int], offset: float) -> tuple[Floats, Floats]:
-    """Return x and y of all cells, by rows and columns."""
-    a, b, c, d, e, f = transform
-    row, column = np.indices(tuple(shape)) + offset
-    return a * column + b * row + c, d * column + e * row + f
-
-
 def assert_exactly(coordinate: xr.DataArray, expected: Any, dims: Sequence[str]) -> None:
     assert coordinate.dims == tuple(dims)
     assert coordinate.dtype == np.float64
@@ -195,24 +172,9 @@ UNNAMED_TOLD = [
 
 #: What is told of a transform that is not that of the real coordinates beside it.
 OTHERWISE = (
-    "Array {array}: {group}#/attributes/spatial:transform gives other coordinates than {others}; the "
+    "Array {array}: {group}#/attributes/spatial:transform: gives other coordinates than {others}; the "
     "latter were used: correct the former, or remove it if they are right"
 )
-
-
-def test_script_writes_the_committed_store(tmp_path: Path) -> None:
-    target = tmp_path / "store.zarr"
-    make = script(f"make_{NAME}_store")
-    make.write(target, zarr_format=2)
-    make.write(target)
-    assert files(target) == files(committed(NAME, target, (3, False)))
-
-
-def test_script_leaves_other_folders_alone(tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
-    with pytest.raises(FileExistsError, match="is not a Zarr group; it is left alone"):
-        script(f"make_{NAME}_store").write(tmp_path)
-    assert files(tmp_path) == {"notes.txt": b"mine"}
 
 
 @pytest.fixture
@@ -227,25 +189,6 @@ def test_coordinates_are_centres_of_cells(store: Path, path: str) -> None:
     y, x = along(transform, [dataset.sizes[dim] for dim in dims], offset)
     assert_exactly(dataset[name].coords[dims[0]], y, dims[:1])
     assert_exactly(dataset[name].coords[dims[1]], x, dims[1:])
-
-
-@pytest.mark.parametrize(
-    ("path", "name", "transform", "offset"),
-    [
-        ("rotated", "image", ROTATED, 0.5),
-        ("rotated", "series", ROTATED, 0.5),
-        ("sheared", "image", [10.0, 2.5, 500_000.0, 0, -10.0, 5_000_000.0], 0.0),
-    ],
-)
-def test_rotated_and_sheared_grids_have_2d_coordinates(
-    store: Path, path: str, name: str, transform: list[float], offset: float
-) -> None:
-    dataset = opened(xr.open_dataset, store, group=path)
-    x, y = mesh(transform, (dataset.sizes["y"], dataset.sizes["x"]), offset)
-    for coordinate, expected in (("xc", x), ("yc", y)):
-        assert_exactly(dataset[name].coords[coordinate], expected, ("y", "x"))
-    # Never 1-D approximations.
-    assert not {"x", "y"} & set(dataset.variables)
 
 
 @ALL_FORMS
@@ -271,9 +214,8 @@ def test_all_forms_of_the_store_give_the_same(
 
 def test_arrays_without_a_principal_convention(store: Path) -> None:
     paths = without_principal(xr.open_datatree, store)
-    # Those of a group that declares one are not told, whether or not they have its dimensions.
-    expected = ["array_level/mask", "inherited/below/red"]
-    assert sorted(paths) == sorted(f"/{path}" for path in expected)
+    # Those of a group that declares one are not told, nor those that have all coordinates.
+    assert paths == []
 
 
 def test_tree_has_the_coordinates_of_each_group(store: Path) -> None:
@@ -288,34 +230,6 @@ def test_tree_has_the_coordinates_of_each_group(store: Path) -> None:
 def test_grandchildren_get_nothing(store: Path) -> None:
     dataset = opened(xr.open_dataset, store, group="inherited/below")
     assert set(dataset.variables) == {"red"}
-
-
-def test_attributes_of_an_array_override_those_of_its_group_one_by_one(store: Path) -> None:
-    dataset = opened(xr.open_dataset, store, group="override")
-    coordinates = dataset.reset_coords(drop=True)
-    assert_grid(coordinates["all_of_group"], TRANSFORM, 0.0)
-    other = [20.0, 0.0, 600_000.0, 0.0, -20.0, 4_000_000.0]
-    assert_grid(coordinates["own_transform"], other, 0.0, ("v", "u"))
-    assert_grid(coordinates["own_registration"], TRANSFORM, 0.5, ("row", "col"))
-
-
-def test_axes_in_any_order_and_further_ones(store: Path) -> None:
-    dataset = opened(xr.open_dataset, store, group="orders").reset_coords(drop=True)
-    assert dataset["transposed"].dims == ("x", "y")
-    assert dataset["between"].dims == ("x", "band", "y")
-    assert dataset["cube"].dims == ("time", "band", "y", "x")
-    for name in ("straight", "transposed", "between", "cube"):
-        assert_grid(dataset[name], TRANSFORM)
-
-
-def test_levels_that_are_arrays(store: Path) -> None:
-    dataset = opened(xr.open_dataset, store, group="array_assets")
-    dims = {"0": ("y", "x"), "1": ("y1", "x1"), "2": ("y2", "x2")}
-    for name, scale in {"0": 1, "1": 2, "2": 4}.items():
-        a, b, c, d, e, f = TRANSFORM
-        y, x = along([a * scale, b, c, d, e * scale, f], dataset[name].shape)
-        assert_exactly(dataset[name].coords[dims[name][0]], y, dims[name][:1])
-        assert_exactly(dataset[name].coords[dims[name][1]], x, dims[name][1:])
 
 
 @pytest.mark.parametrize(
@@ -376,30 +290,6 @@ def open_example(
     return dataset
 
 
-@some
-@given(
-    transform=st.tuples(step, st.just(0.0), origin, st.just(0.0), step, origin),
-    shape=st.tuples(st.integers(1, 40), st.integers(1, 40)),
-    registration=registration,
-)
-def test_values_on_axes_are_exact(
-    scratch: Callable[[], Path],
-    transform: tuple[float, ...],
-    shape: tuple[int, int],
-    registration: str,
-) -> None:
-    attributes = spatial(transform, registration=registration)
-    dataset = open_example(scratch, one_array(attributes, shape))
-    assert_grid(dataset["a"], transform, OFFSET[registration])
-
-
-def test_errors_do_not_add_up(tmp_path: Path) -> None:
-    dataset = open_one(tmp_path, one_array(spatial([0.1, 0, 0.3, 0, -0.1, 0.7]), (3, 100_000)))
-    x = dataset["x"].values
-    assert x[99_999] == 0.3 + 0.1 * 99_999.5
-    assert x[33_333] == 0.3 + 0.1 * 33_333.5
-
-
 def test_integers_in_the_document_give_floats(tmp_path: Path) -> None:
     transform = [3, 0, 2**53, 0, -1, 10]
     dataset = open_one(tmp_path, one_array(spatial(transform)))
@@ -417,22 +307,6 @@ def test_grids_of_hardly_any_cells(tmp_path: Path, shape: tuple[int, int]) -> No
 
 
 @st.composite
-def rotated_transforms(draw: st.DrawFn) -> tuple[float, ...]:
-    shear = st.one_of(st.just(0.0), step)
-    a, e, b, d = draw(step), draw(step), draw(shear), draw(shear)
-    assume(b != 0 or d != 0)
-    # Not degenerate, nor so nearly that it depends on how the area is computed.
-    assume(abs(a * e - b * d) > 1e-9 * max(abs(a * e), abs(b * d)))
-    # Nor with cells so long that the numbers may be meant to be in another order: that is told.
-    assume(Transform(Affine(a, b, 0.0, d, e, 0.0), 0.5).elongation < 500)
-    return (a, b, draw(origin), d, e, draw(origin))
-
-
-def positions(size: int) -> st.SearchStrategy[int]:
-    return st.integers(-size, size - 1)
-
-
-@st.composite
 def slices(draw: st.DrawFn, size: int) -> slice:
     stride = draw(st.none() | st.integers(-3, 3).filter(bool))
     # xarray itself composes backward slices wrongly whose bounds are out of range, for the lazy
@@ -443,165 +317,7 @@ def slices(draw: st.DrawFn, size: int) -> slice:
     return slice(draw(st.none() | bound), draw(st.none() | bound), stride)
 
 
-@st.composite
-def basic(draw: st.DrawFn, sizes: Mapping[str, int]) -> dict[str, Any]:
-    """Draw integers and slices."""
-    return {
-        name: draw(positions(size) | slices(size))
-        for name, size in sizes.items()
-        if draw(st.booleans())
-    }
-
-
-@st.composite
-def outer(draw: st.DrawFn, sizes: Mapping[str, int]) -> dict[str, Any]:
-    """Draw lists and masks for each axis by itself, some of them empty."""
-    result: dict[str, Any] = {}
-    for name, size in sizes.items():
-        mask = st.lists(st.booleans(), min_size=size, max_size=size)
-        result[name] = draw(
-            st.lists(positions(size), max_size=5).map(lambda key: np.array(key, int))
-            | mask.map(np.array)
-            | slices(size)
-            | positions(size)
-        )
-    return result
-
-
-@st.composite
-def vectorised(draw: st.DrawFn, sizes: Mapping[str, int]) -> dict[str, Any]:
-    """Draw points along one or two new dimensions; an axis may be left out."""
-    shape = draw(st.sampled_from([(3,), (1,), (0,), (2, 3)]))
-    dims = ("p", "q")[: len(shape)]
-    result: dict[str, Any] = {}
-    for name, size in sizes.items():
-        count = math.prod(shape)
-        points = draw(st.lists(positions(size), min_size=count, max_size=count))
-        key = xr.DataArray(np.array(points, int).reshape(shape), dims=dims)
-        choice = draw(st.sampled_from(["points", "points", "slice", "nothing"]))
-        if choice != "nothing":
-            result[name] = key if choice == "points" else draw(slices(size))
-    return result
-
-
-KINDS: dict[str, Callable[..., st.SearchStrategy[dict[str, Any]]]] = {
-    "basic": basic,
-    "outer": outer,
-    "vectorised": vectorised,
-}
-
 orders = st.sampled_from([("y", "x"), ("x", "y"), ("t", "y", "x"), ("x", "t", "y")])
-
-
-@st.composite
-def rotated_grids(draw: st.DrawFn) -> tuple[Json, dict[str, int], Floats, Floats]:
-    """Draw the document of an array with a rotated grid, its sizes, and its x and y."""
-    transform, kind, order = draw(rotated_transforms()), draw(registration), draw(orders)
-    sizes = {"t": 2, "y": draw(st.integers(1, 7)), "x": draw(st.integers(1, 7))}
-    x, y = mesh(transform, (sizes["y"], sizes["x"]), OFFSET[kind])
-    document = array([sizes[name] for name in order], order, spatial(transform, registration=kind))
-    # Rows come first in the coordinates, whichever come first in the array.
-    return document, {name: sizes[name] for name in ("y", "x")}, x, y
-
-
-def assert_equal_to(found: xr.DataArray, expected: xr.DataArray) -> None:
-    assert found.dims == expected.dims
-    assert found.shape == expected.shape
-    assert found.dtype == np.float64
-    np.testing.assert_array_equal(found.values, expected.values)
-
-
-def eager(values: Floats, dims: Sequence[str]) -> xr.DataArray:
-    return xr.DataArray(np.ascontiguousarray(values), dims=tuple(dims))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@some
-@given(data=st.data(), grid=rotated_grids())
-def test_rotated_coordinates_for_every_kind_of_index(
-    scratch: Callable[[], Path],
-    kind: str,
-    data: st.DataObject,
-    grid: tuple[Json, dict[str, int], Floats, Floats],
-) -> None:
-    document, sizes, x, y = grid
-    dataset = open_example(scratch, {"": group(), "a": document})
-    key = data.draw(KINDS[kind](sizes), label="key")
-    for name, values in (("xc", x), ("yc", y)):
-        assert_equal_to(
-            dataset[name].reset_coords(drop=True).isel(key), eager(values, tuple(sizes)).isel(key)
-        )
-
-
-@some
-@given(data=st.data(), grid=rotated_grids())
-def test_rotated_coordinates_indexed_twice(
-    scratch: Callable[[], Path],
-    data: st.DataObject,
-    grid: tuple[Json, dict[str, int], Floats, Floats],
-) -> None:
-    document, sizes, x, _y = grid
-    dataset = open_example(scratch, {"": group(), "a": document})
-    found, expected = dataset["xc"].reset_coords(drop=True), eager(x, tuple(sizes))
-    for label in ("first", "second"):
-        left = {str(name): size for name, size in expected.sizes.items() if size}
-        kind = data.draw(st.sampled_from(sorted(KINDS)), label=f"{label} kind")
-        key = data.draw(KINDS[kind](left), label=label)
-        if {"p", "q"} & set(expected.dims):  # points have been taken: their dimensions are not free
-            key = data.draw(basic(left), label=label)
-        found, expected = found.isel(key), expected.isel(key)
-    assert_equal_to(found, expected)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@settings(derandomize=True, deadline=None, max_examples=12)
-@given(
-    data=st.data(),
-    grid=rotated_grids(),
-    chunks=st.fixed_dictionaries({"y": st.integers(1, 4), "x": st.integers(1, 4)}),
-)
-def test_rotated_coordinates_in_chunks_of_dask(
-    scratch: Callable[[], Path],
-    kind: str,
-    data: st.DataObject,
-    grid: tuple[Json, dict[str, int], Floats, Floats],
-    chunks: dict[str, int],
-) -> None:
-    pytest.importorskip("dask.array")
-    document, sizes, x, y = grid
-    dataset = open_example(scratch, {"": group(), "a": document})[["xc", "yc"]].chunk(chunks)
-    key = data.draw(KINDS[kind](sizes), label="key")
-    for name, values in (("xc", x), ("yc", y)):
-        found = dataset[name].reset_coords(drop=True)
-        assert found.chunks is not None
-        assert {max(lengths) for lengths in found.chunks} <= {*chunks.values(), *sizes.values()}
-        assert_equal_to(found.isel(key).compute(), eager(values, tuple(sizes)).isel(key))
-
-
-@some
-@given(
-    transform=rotated_transforms(),
-    shape=st.tuples(st.integers(1, 6), st.integers(1, 6)),
-    registration=registration,
-)
-def test_rotated_coordinates_agree_with_affine(
-    scratch: Callable[[], Path],
-    transform: tuple[float, ...],
-    shape: tuple[int, int],
-    registration: str,
-) -> None:
-    affine = Affine(*transform)
-    apply = operator.matmul if hasattr(affine, "__matmul__") else operator.mul
-    attributes = spatial(transform, registration=registration)
-    dataset = open_example(scratch, one_array(attributes, shape))
-    x, y = dataset["xc"].values, dataset["yc"].values
-    offset = OFFSET[registration]
-    terms = np.abs(transform).reshape(2, 3) * [shape[1], shape[0], 1]
-    for i, j in np.ndindex(shape):
-        expected = apply(affine, (j + offset, i + offset))
-        for found, theirs, sizes in zip((x[i, j], y[i, j]), expected, terms, strict=True):
-            # Two units in the last place of the greatest of the numbers that are added.
-            assert abs(found - theirs) <= 2 * np.spacing(sizes.max())
 
 
 # Huge grids.
@@ -686,32 +402,6 @@ def _plain(key: Any) -> Any:
     return key.values if isinstance(key, xr.DataArray) else key
 
 
-def test_coordinates_pickle_small(tmp_path: Path) -> None:
-    dataset = opened(xr.open_dataset, write(tmp_path / "huge.zarr", huge(ROTATED)))
-    text = pickle.dumps(dataset[["xc", "yc"]])
-    assert len(text) < 5000
-    again = pickle.loads(text)
-    assert float(again["yc"][1, 2]) == float(dataset["yc"][1, 2]) == 5_000_003.0
-
-
-def test_coordinates_of_two_opens_share_nothing(tmp_path: Path) -> None:
-    store = write(tmp_path / "store.zarr", one_array(spatial(ROTATED)))
-    first, second = (opened(xr.open_dataset, store) for _time in range(2))
-    first["xc"].attrs["mine"] = 1
-    first["xc"].values[:] = 0
-    assert "mine" not in second["xc"].attrs
-    assert second["xc"].values.min() > 0
-
-
-def test_dask_chunks_of_rotated_coordinates_are_those_of_the_array(tmp_path: Path) -> None:
-    pytest.importorskip("dask.array")
-    document = array((3, 8, 6), ("t", "y", "x"), spatial(ROTATED))
-    document["chunk_grid"]["configuration"]["chunk_shape"] = [1, 4, 3]
-    dataset = open_one(tmp_path, {"": group(), "a": document}, chunks={})
-    assert dataset["xc"].chunks == ((4, 4), (3, 3))
-    assert dataset.chunks == {"t": (1, 1, 1), "y": (4, 4), "x": (3, 3)}
-
-
 def test_dask_chunks_of_rotated_coordinates_of_a_sharded_array(tmp_path: Path) -> None:
     pytest.importorskip("dask.array")
     document = array((8, 8), ("y", "x"), spatial(ROTATED))
@@ -769,69 +459,6 @@ def test_layout_of_the_document_of_the_convention(tmp_path: Path) -> None:
         assert_grid(datasets[f"/{asset}"]["b02"], transform)
 
 
-whole = st.integers(-50, 50)
-whole_step = whole.filter(bool)
-
-
-@st.composite
-def chains(draw: st.DrawFn) -> tuple[list[int], list[tuple[int, tuple[Any, Any]]]]:
-    """Draw a transform of integers, and levels: each its source's number, and its relation."""
-    shear = draw(st.sampled_from([(0, 0), (1, 0), (1, -1)]))
-    a, e = draw(whole_step), draw(whole_step)
-    assume(a * e != shear[0] * shear[1])
-    transform = [a, shear[0], draw(whole), shear[1], e, draw(whole)]
-    count = draw(st.integers(1, 5))
-    pair = st.tuples(st.integers(1, 6), st.integers(1, 6))
-    shift = st.none() | st.tuples(st.integers(-4, 4), st.integers(-4, 4))
-    sources = [draw(st.integers(0, number)) for number in range(count)]
-    return transform, [(source, (draw(pair), draw(shift))) for source in sources]
-
-
-def composed(transform: Sequence[Fraction], relation: tuple[Any, Any]) -> list[Fraction]:
-    """Return a transform after ``index -> scale * index + translation``, exactly."""
-    a, b, c, d, e, f = transform
-    (rows, columns), shift = relation
-    down, right = shift or (0, 0)
-    return [
-        *(a * columns, b * rows, a * right + b * down + c),
-        *(d * columns, e * rows, d * right + e * down + f),
-    ]
-
-
-@some
-@given(chain=chains(), registration=registration, nodes=st.booleans(), reverse=st.booleans())
-def test_levels_agree_with_the_chain_of_their_transforms(
-    scratch: Callable[[], Path],
-    chain: tuple[list[int], list[tuple[int, tuple[Any, Any]]]],
-    registration: str,
-    nodes: bool,
-    reverse: bool,
-) -> None:
-    first, levels = chain
-    absolute = [[Fraction(number) for number in first]]
-    items: list[Json] = [{"asset": "0", **({} if nodes else {"spatial:transform": first})}]
-    for number, (source, relation) in enumerate(levels, 1):
-        absolute.append(composed(absolute[source], relation))
-        items.append(derived(str(number), str(source), *relation))
-    attributes = layout(*(reversed(items) if reverse else items), registration=registration)
-    documents = {"": group(attributes)}
-    for number in range(len(absolute)):
-        own = spatial(first) if nodes and number == 0 else {}
-        documents |= {f"{number}": group(own), f"{number}/a": array((2, 3), ("y", "x"))}
-    datasets = opened(xr.open_groups, write(scratch(), documents))
-    for number, exact in enumerate(absolute):
-        dataset = datasets[f"/{number}"]
-        # Numbers so small are exact in binary.
-        transform = [float(value) for value in exact]
-        x, y = mesh(transform, (2, 3), OFFSET[registration])
-        if transform[1] or transform[3]:
-            assert_exactly(dataset["xc"], x, ("y", "x"))
-            assert_exactly(dataset["yc"], y, ("y", "x"))
-        else:
-            assert_exactly(dataset["x"], x[0], ("x",))
-            assert_exactly(dataset["y"], y[:, 0], ("y",))
-
-
 def two_levels(item: Json, **attributes: Any) -> dict[str, Json]:
     """Return a pyramid of groups ``fine`` and ``coarse``, the latter by an item of the layout."""
     items = [{"asset": "fine", "spatial:transform": TRANSFORM}, item]
@@ -864,26 +491,6 @@ def test_level_however_it_is_written(tmp_path: Path, item: Json) -> None:
     assert_grid(dataset["a"], TWICE)
 
 
-@pytest.mark.parametrize("place", ["coarse", "coarse/a"])
-def test_own_transform_of_a_level_counts_before_the_layout(tmp_path: Path, place: str) -> None:
-    documents = two_levels(derived("coarse", "fine", [3, 3]))
-    documents[place]["attributes"]["spatial:transform"] = TWICE
-    assert_grid(open_one(tmp_path, documents, group="coarse")["a"], TWICE)
-
-
-@pytest.mark.parametrize("relation", [None, [3, 3]])
-def test_chain_goes_through_a_level_that_has_its_own_transform(
-    tmp_path: Path, relation: list[int] | None
-) -> None:
-    documents = two_levels(derived("coarse", "fine", relation))
-    documents["coarse"]["attributes"] = spatial(TWICE)
-    items = documents[""]["attributes"]["multiscales"]["layout"]
-    items.append(derived("last", "coarse", [2, 2]))
-    documents |= {"last": group(), "last/a": array((1, 2), ("y", "x"))}
-    dataset = open_one(tmp_path, documents, group="last")
-    assert_grid(dataset["a"], [40.0, 0.0, 500_000.0, 0.0, -40.0, 5_000_000.0])
-
-
 def test_levels_at_a_distance_from_the_layout(tmp_path: Path) -> None:
     item = {"asset": "levels/coarse", "spatial:transform": TWICE}
     documents = {
@@ -904,15 +511,6 @@ def test_transform_of_the_layouts_group_is_not_that_of_every_level(tmp_path: Pat
     )
     assert set(dataset.coords) == set()
     assert [str(warning) for warning in told] == [f"Array /coarse/a: {NOTHING}"]
-
-
-def test_levels_of_a_bounding_box(tmp_path: Path) -> None:
-    documents = two_levels({"asset": "coarse"})
-    box = [500_000.0, 4_999_960.0, 500_060.0, 5_000_000.0]
-    documents[""] = group(layout({"asset": "fine"}, {"asset": "coarse"}, bbox=box))
-    datasets = opened(xr.open_groups, write(tmp_path / "store.zarr", documents))
-    assert_grid(datasets["/fine"]["a"], TRANSFORM)
-    assert_grid(datasets["/coarse"]["a"], TWICE)
 
 
 def two_sizes(attributes: Sequence[Json], dims: Any = ("y", "x")) -> dict[str, Json]:
@@ -968,17 +566,6 @@ def test_one_real_coordinate_array_leaves_the_other_to_the_transform(tmp_path: P
     assert [str(warning) for warning in told] == [text]
     assert_exactly(dataset["y"], [7.0, 6.0], ["y"])
     assert_exactly(dataset["x"], centres(500_000.0, 10.0, 3), ["x"])
-
-
-def test_real_coordinates_beside_a_rotated_transform(tmp_path: Path) -> None:
-    documents = {
-        **one_array(spatial(ROTATED)),
-        "y": array((2,), ("y",)),
-        "x": array((3,), ("x",)),
-    }
-    dataset = open_one(tmp_path, documents, {"y": [7.0, 6.0], "x": [1.0, 2.0, 3.0]})
-    assert set(dataset.coords) == {"y", "x"}
-    assert dataset["x"].values.tolist() == [1.0, 2.0, 3.0]
 
 
 def test_real_coordinates_of_an_unknown_type_of_transform(tmp_path: Path) -> None:
@@ -1163,14 +750,6 @@ def test_attributes_without_a_declaration_mean_nothing(tmp_path: Path) -> None:
     assert set(open_one(tmp_path, one_array(attributes)).variables) == {"a"}
 
 
-def test_arrays_of_one_grid_share_its_coordinates(tmp_path: Path) -> None:
-    documents = {"": group(spatial(TRANSFORM))}
-    documents |= {name: array((2, 3), ("y", "x")) for name in "abc"}
-    documents["d"] = array((2, 3), ("y", "x"), spatial(TRANSFORM))
-    dataset = open_one(tmp_path, documents)
-    assert set(dataset.coords) == {"y", "x"}
-
-
 def test_two_grids_of_one_size_in_one_group(tmp_path: Path) -> None:
     documents = {
         "": group(),
@@ -1267,20 +846,6 @@ def test_rotated_pole_has_no_longitude(tmp_path: Path) -> None:
     assert dataset["y"].attrs["standard_name"] == "grid_latitude"
 
 
-def test_units_of_a_crs_that_is_not_in_degrees(tmp_path: Path) -> None:
-    # In grads.
-    dataset = open_one(tmp_path, one_array(spatial(TRANSFORM, code="EPSG:4807")))
-    assert "degrees" not in dataset["x"].attrs.get("units", "")
-    assert "degrees" not in dataset["y"].attrs.get("units", "")
-
-
-@pytest.mark.parametrize("code", ["EPSG:4979", "EPSG:9518"])
-def test_height_of_a_geographic_crs_leaves_the_others_in_degrees(tmp_path: Path, code: str) -> None:
-    dataset = open_one(tmp_path, one_array(spatial(TRANSFORM, code=code)))
-    assert described(dataset["x"]) == LONGITUDE
-    assert described(dataset["y"]) == LATITUDE
-
-
 # What is told.
 
 
@@ -1298,49 +863,49 @@ OF_SPATIAL = "the coordinates of 'spatial'"
 @pytest.mark.parametrize(
     ("attributes", "text"),
     [
-        ({"transform": "x"}, "spatial:transform must be a list, got string"),
+        ({"transform": "x"}, "spatial:transform: must be a list, got string"),
         (
             {"transform": [1, 2]},
-            "spatial:transform must be 6 finite numbers, got [1, 2]",
+            "spatial:transform: must be 6 finite numbers, got [1, 2]",
         ),
         (
             {"transform": [True, 0, 0, 0, -1, 0]},
-            "spatial:transform must be 6 finite numbers, got [True, 0, 0, 0, -1, 0]",
+            "spatial:transform: must be 6 finite numbers, got [true, 0, 0, 0, -1, 0]",
         ),
         (
             {"transform": [1, 0, 0, 0, "1", 0]},
-            "spatial:transform must be 6 finite numbers, got [1, 0, 0, 0, '1', 0]",
+            'spatial:transform: must be 6 finite numbers, got [1, 0, 0, 0, "1", 0]',
         ),
         (
             {"transform": [1, 0, 0, 0, 0, 0]},
-            "spatial:transform is degenerate: cells have no area",
+            "spatial:transform: is degenerate: cells have no area",
         ),
         (
             {"transform": [2, 1, 0, 4, 2, 0]},
-            "spatial:transform is degenerate: cells have no area",
+            "spatial:transform: is degenerate: cells have no area",
         ),
         (
             {"registration": "corner"},
-            "spatial:registration must be 'pixel' or 'node', got 'corner'",
+            "spatial:registration: must be 'pixel' or 'node', got 'corner'",
         ),
-        ({"registration": ["pixel"]}, "spatial:registration must be a string, got list"),
+        ({"registration": ["pixel"]}, "spatial:registration: must be a string, got list"),
         (
             {"transform_type": "rpc"},
-            "spatial:transform_type is 'rpc'; only 'affine' is known",
+            "spatial:transform_type: is 'rpc'; only 'affine' is known",
         ),
-        ({"transform_type": 1}, "spatial:transform_type must be a string, got number"),
-        ({"transform": None, "bbox": "x"}, "spatial:bbox must be a list, got string"),
+        ({"transform_type": 1}, "spatial:transform_type: must be a string, got number"),
+        ({"transform": None, "bbox": "x"}, "spatial:bbox: must be a list, got string"),
         (
             {"transform": None, "bbox": [1, 2, 3]},
-            "spatial:bbox must be 4 finite numbers, got [1, 2, 3]",
+            "spatial:bbox: must be 4 finite numbers, got [1, 2, 3]",
         ),
         (
             {"transform": None, "bbox": [1, 0, 1, 5]},
-            "spatial:bbox spans no area for 2 x 3 cells",
+            "spatial:bbox: spans no area for 2 x 3 cells",
         ),
         (
             {"transform": None, "bbox": [0, 5, 5, 0]},
-            "spatial:bbox spans no area for 2 x 3 cells",
+            "spatial:bbox: spans no area for 2 x 3 cells",
         ),
     ],
 )
@@ -1360,7 +925,7 @@ def test_what_cannot_be_used_is_told_and_the_array_opens(
 def test_bounding_box_of_a_single_node_spans_nothing(tmp_path: Path) -> None:
     attributes = spatial(bbox=[0, 0, 5, 5], registration="node")
     _dataset, told = told_of(tmp_path, one_array(attributes, (1, 3)))
-    text = "/#/attributes/spatial:bbox spans no area for 1 x 3 cells"
+    text = "/#/attributes/spatial:bbox: spans no area for 1 x 3 cells"
     assert [str(warning) for warning in told] == [f"{text}. {WITHOUT} coordinates along y, x"]
 
 
@@ -1369,7 +934,7 @@ def test_numbers_beyond_all_bounds(tmp_path: Path, key: str) -> None:
     numbers = {"transform": [10**400, 0, 0, 0, -1, 0], "bbox": [0, 0, 10**400, 1]}[key]
     attributes = {**spatial(), f"spatial:{key}": numbers}
     dataset, told = told_of(tmp_path, one_array(attributes))
-    start = f"/#/attributes/spatial:{key} must be {len(numbers)} finite numbers, got ["
+    start = f"/#/attributes/spatial:{key}: must be {len(numbers)} finite numbers, got ["
     assert [str(warning)[: len(start)] for warning in told] == [start]
     assert set(dataset.variables) == {"a"}
 
@@ -1379,21 +944,21 @@ def test_numbers_beyond_all_bounds(tmp_path: Path, key: str) -> None:
     [
         (
             {"shape": [3, 2]},
-            "spatial:shape is [3, 2], but the array has [2, 3] cells; the latter was used",
+            "spatial:shape: is [3, 2], but the array has [2, 3] cells; the latter counts",
         ),
         (
             {"bbox": [500_000.0, 4_999_980.0, 500_041.0, 5_000_000.0]},
             (
-                "spatial:bbox is [500000.0, 4999980.0, 500041.0, 5000000.0], but the transform "
-                "gives [500000.0, 4999980.0, 500030.0, 5000000.0]; the latter was used"
+                "spatial:bbox: is [500000.0, 4999980.0, 500041.0, 5000000.0], but the transform "
+                "gives [500000.0, 4999980.0, 500030.0, 5000000.0]; the latter counts"
             ),
         ),
         (
             # The box of outermost centres is that of node registration.
             {"bbox": [500_000.0, 4_999_970.0, 500_040.0, 5_000_000.0], "registration": "node"},
             (
-                "spatial:bbox is [500000.0, 4999970.0, 500040.0, 5000000.0], but the transform "
-                "gives [500000.0, 4999990.0, 500020.0, 5000000.0]; the latter was used"
+                "spatial:bbox: is [500000.0, 4999970.0, 500040.0, 5000000.0], but the transform "
+                "gives [500000.0, 4999990.0, 500020.0, 5000000.0]; the latter counts"
             ),
         ),
     ],
@@ -1408,7 +973,7 @@ def test_transform_wins_and_contradictions_are_told(
 
 def test_box_that_cannot_be_used_does_not_spoil_the_transform(tmp_path: Path) -> None:
     dataset, told = told_of(tmp_path, one_array(spatial(TRANSFORM, bbox=[1, 2])))
-    text = "/#/attributes/spatial:bbox must be 4 finite numbers, got [1, 2]"
+    text = "/#/attributes/spatial:bbox: must be 4 finite numbers, got [1, 2]"
     assert [str(warning) for warning in told] == [f"{text}. {WITHOUT} what 'spatial:bbox' declares"]
     assert_grid(dataset["a"], TRANSFORM)
 
@@ -1416,7 +981,7 @@ def test_box_that_cannot_be_used_does_not_spoil_the_transform(tmp_path: Path) ->
 def test_shape_without_a_transform_is_told(tmp_path: Path) -> None:
     box = [0.0, 0.0, 3.0, 2.0]
     dataset, told = told_of(tmp_path, one_array(spatial(bbox=box, shape=[20, 30])))
-    text = "spatial:shape is [20, 30], but the array has [2, 3] cells; the latter was used"
+    text = "spatial:shape: is [20, 30], but the array has [2, 3] cells; the latter counts"
     assert [str(warning) for warning in told] == [f"Array /a: /#/attributes/{text}"]
     assert_grid(dataset["a"], [1.0, 0, 0.0, 0, -1.0, 2.0])
 
@@ -1426,7 +991,7 @@ def test_what_is_wrong_with_a_group_is_told_once(tmp_path: Path) -> None:
     documents |= {f"g/{name}": array((2, 3), ("y", "x")) for name in "abc"}
     _dataset, told = told_of(tmp_path, documents, group="g")
     text = (
-        "/g#/attributes/spatial:transform must be 6 finite numbers, got [1, 2]. "
+        "/g#/attributes/spatial:transform: must be 6 finite numbers, got [1, 2]. "
         "Arrays /g/a, /g/b, /g/c were opened without coordinates along y, x"
     )
     assert [str(warning) for warning in told] == [text]
@@ -1451,7 +1016,7 @@ def test_array_that_declares_dimensions_it_does_not_have(
     documents = {"": group(), "a": array((2, 3), ("y", "x"), spatial(TRANSFORM, dimensions))}
     dataset, told = told_of(tmp_path, documents)
     assert [str(warning) for warning in told] == [
-        f"/a#/attributes/spatial:dimensions {reason}. {WITHOUT} {OF_SPATIAL}"
+        f"/a#/attributes/spatial:dimensions: {reason}. {WITHOUT} {OF_SPATIAL}"
     ]
     assert set(dataset.variables) == {"a"}
 
@@ -1464,8 +1029,8 @@ def test_dimensions_that_cannot_be(tmp_path: Path, place: str, dimensions: Any) 
     dataset, told = told_of(tmp_path, documents)
     assert [str(warning) for warning in told] == [
         (
-            f"/{place}#/attributes/spatial:dimensions must be the names of two dimensions, "
-            f"got {dimensions}. {WITHOUT} {OF_SPATIAL}"
+            f"/{place}#/attributes/spatial:dimensions: must be the names of two dimensions, "
+            f"got {json.dumps(dimensions)}. {WITHOUT} {OF_SPATIAL}"
         )
     ]
     assert set(dataset.variables) == {"a", "t"}
@@ -1489,27 +1054,27 @@ LAYOUT = "/#/attributes/multiscales/layout"
         ),
         (
             derived("coarse", "fine", [2]),
-            f"{LAYOUT}/1/transform/scale must be 2 finite numbers, got [2]",
+            f"{LAYOUT}/1/transform/scale: must be 2 finite numbers, got [2]",
             XGroupMetadataError,
         ),
         (
             derived("coarse", "fine", [2, 2], ["a", 0]),
-            f"{LAYOUT}/1/transform/translation must be 2 finite numbers, got ['a', 0]",
+            f'{LAYOUT}/1/transform/translation: must be 2 finite numbers, got ["a", 0]',
             XGroupMetadataError,
         ),
         (
             {"asset": "coarse", "derived_from": "fine", "transform": [2, 2]},
-            f"{LAYOUT}/1/transform must be an object, got list [2, 2]",
+            f"{LAYOUT}/1/transform: must be an object, got list [2, 2]",
             XGroupMetadataError,
         ),
         (
             {"asset": "coarse", "derived_from": 0, "transform": {"scale": [2, 2]}},
-            f"{LAYOUT}/1/derived_from must be a string, got number",
+            f"{LAYOUT}/1/derived_from: must be a string, got number",
             XGroupMetadataError,
         ),
         (
             {"asset": "coarse", "spatial:transform": [1]},
-            f"{LAYOUT}/1/spatial:transform must be 6 finite numbers, got [1]",
+            f"{LAYOUT}/1/spatial:transform: must be 6 finite numbers, got [1]",
             XGroupMetadataError,
         ),
     ],
@@ -1550,7 +1115,7 @@ def test_layout_that_is_none(tmp_path: Path) -> None:
     documents = one_array({**spatial(TRANSFORM), "multiscales": {"layout": "none"}})
     dataset, told = told_of(tmp_path, documents)
     assert [str(warning) for warning in told] == [
-        f"/#/attributes/multiscales/layout must be a list, got string \"none\". {WITHOUT} what 'multiscales/layout' declares"
+        f"/#/attributes/multiscales/layout: must be a list, got string \"none\". {WITHOUT} what 'multiscales/layout' declares"
     ]
     assert_grid(dataset["a"], TRANSFORM)
 

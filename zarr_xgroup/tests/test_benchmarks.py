@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 from packaging.version import Version
 
-from zarr_xgroup.tests.builders import XARRAY, compare, opened, recording_store
+from zarr_xgroup.tests.builders import XARRAY, opened, recording_store
 
 REASON = "without the repository's folder scripts, or what it imports"
 
@@ -22,24 +22,12 @@ main: Any = pytest.importorskip("scripts.benchmarks.__main__", reason=REASON)
 #: Version 2, which engine zarr opens in all versions of zarr.
 PRODUCT = "sentinel2_l1c_eopf_v2"
 
-each_kind = pytest.mark.parametrize("kind", ["refs", "refs+ref", "inline", "worst", "plain"])
-
 
 def group_of(kind: str, **options: Any) -> xr.Dataset:
     """Open the second group of two, which may warn of nothing."""
     store = stores.memory_store(stores.contents(kind, 2, **options))
     dataset: xr.Dataset = opened(xr.open_dataset, store, group=stores.group_path(1))
     return dataset
-
-
-@each_kind
-@pytest.mark.parametrize("consolidated", [True, False])
-def test_fields_have_their_values(kind: str, consolidated: bool) -> None:
-    dataset = group_of(kind, consolidated=consolidated)
-    shape = tuple(stores.SIZES.values())
-    for name in stores.FIELDS:
-        expected = np.arange(np.prod(shape), dtype="float32").reshape(shape)
-        np.testing.assert_array_equal(dataset[name].values, expected)
 
 
 @pytest.mark.parametrize("kind", ["refs", "refs+ref"])
@@ -50,33 +38,6 @@ def test_coordinates_are_the_same_wherever_they_are_kept(kind: str) -> None:
     for name, coordinate in own.coords.items():
         assert shared[name].dims == coordinate.dims
         np.testing.assert_array_equal(shared[name].values, coordinate.values)
-
-
-def test_every_field_declares_cs_and_ref() -> None:
-    nodes = dict(stores.nodes("refs+ref", 2))
-    for field in stores.FIELDS:
-        attributes = nodes[f"{stores.group_path(1)}/{field}"].attrs
-        assert [item["name"] for item in attributes["zarr_conventions"]] == ["cs", "ref"]
-        assert attributes["auxiliary"] == {"node": "/shared/longitude"}
-
-
-def test_all_fields_of_the_worst_case_have_coordinates_of_their_own() -> None:
-    dataset = group_of("worst")
-    starts = {float(dataset[name][f"y{number}"][0]) for number, name in enumerate(stores.FIELDS)}
-    assert len(starts) == len(stores.FIELDS)
-    assert set(dataset.dims) <= set(dataset.xindexes)
-
-
-def test_the_plain_fields_are_as_engine_zarr_opens_them() -> None:
-    store = stores.memory_store(stores.contents("plain", 2))
-    assert not compare(xr.open_dataset, store, group=stores.group_path(1)).coords
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_the_large_variable_is_the_same_by_both_engines() -> None:
-    ours, theirs = (figures.large_variable(engine).values for engine in figures.ENGINES)
-    np.testing.assert_array_equal(ours, theirs)
-    assert len(np.unique(ours[:, 0, 0])) == len(ours)  # its chunks are where they belong
 
 
 def test_one_group_costs_no_documents_of_arrays_and_one_chunk() -> None:

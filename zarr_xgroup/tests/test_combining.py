@@ -150,14 +150,6 @@ def test_chunks_are_those_that_are_stored(chunks: Any) -> None:
     assert ours["xc"].chunks == ours["plain"].chunks
 
 
-@pytest.mark.parametrize("chunks", [{}, "auto", {"y": 2}], ids=str)
-def test_computed_coordinates_have_the_chunks_of_the_data(chunks: Any) -> None:
-    root = Group({"v": Array(np.zeros((4, 6)), ("y", "x"), ROTATED, chunks=(2, 3))})
-    dataset = opened(xr.open_dataset, memory_store(build(root)), chunks=chunks)
-    assert dataset["xc"].chunks == dataset["yc"].chunks == dataset["v"].chunks
-    assert dataset.unify_chunks()["v"].chunks == dataset["v"].chunks
-
-
 # Other processes.
 
 

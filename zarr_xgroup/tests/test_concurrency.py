@@ -20,11 +20,9 @@ import psutil
 import pytest
 import xarray as xr
 import zarr
-from packaging.version import Version
 
 from zarr_xgroup import check, explain
 from zarr_xgroup.tests.builders import (
-    XARRAY,
     Array,
     Contents,
     Group,
@@ -153,19 +151,6 @@ def test_another_process_reads_and_opens(method: str, tmp_path: Path) -> None:
         (tmp_path / key).write_bytes(content)
     expected = [[0.0, 1.0, 2.0]] * 2
     assert values_in_another_process(method, tmp_path, "xgroup") == expected
-
-
-@forking
-@each_method
-def test_another_process_reads_and_opens_over_http_as_with_engine_zarr(
-    method: str, http_server: FileServer
-) -> None:
-    skip_what_zarr_cannot(method)
-    if Version("2025.1") > XARRAY:
-        pytest.skip("engine zarr of this xarray opens no tree over HTTP")
-    http_server.contents = small()
-    theirs = values_in_another_process(method, http_server.url, "zarr")
-    assert values_in_another_process(method, http_server.url, "xgroup") == theirs
 
 
 # Interruption.

@@ -1,7 +1,6 @@
 """Scripts written for engine zarr: the same result with engine xgroup, or a sentence."""
 
 import inspect
-import io
 import json
 import pickle
 from collections.abc import Callable, Mapping
@@ -82,13 +81,6 @@ def test_the_fill_value_of_the_storage_masks_as_engine_zarr_has_it(
     assert_same(ours, theirs)
     is_masked = masks if masks is not None else zarr_format == 2
     assert np.isnan(ours["floats"].values).tolist() == [is_masked, False, False]
-
-
-@all_functions
-def test_all_functions_take_the_fill_value_for_missing_data(function: Any) -> None:
-    found = opened(function, stored(FILLED), use_zarr_fill_value_as_mask=True)
-    root = found["/"] if function is xr.open_groups else found
-    assert np.isnan(root["integers"].values).tolist() == [True, False, False]
 
 
 @all_functions
@@ -182,11 +174,6 @@ def test_all_that_engine_zarr_takes_can_be_given(
     store = stored(PLAIN, consolidated=True)
     ours = quietly(partial(function, store, engine="xgroup", **options))
     assert_same(ours, quietly(compare, function, store))
-
-
-def test_a_script_that_gives_everything_gets_the_same() -> None:
-    options = {"mode": "r", "consolidated": False, "zarr_format": 3, "group": "g", "chunks": {}}
-    compare(xr.open_dataset, stored(PLAIN), **options, drop_variables=["x"], decode_times=False)
 
 
 # References to chunks in other files, as kerchunk and VirtualiZarr write them.
@@ -292,43 +279,6 @@ def test_a_group_that_references_lack(tmp_path: Path) -> None:
     empty = {"fo": {"version": 1, "refs": {}}, "remote_protocol": "file"}
     with pytest.raises(XGroupStoreNotFoundError):
         xr.open_dataset("reference://", engine="xgroup", storage_options=empty)
-
-
-def write_as_parquet(contents: Contents, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Write a store as kerchunk's tables of references, readable without a library for Parquet.
-
-    What fsspec reads as Parquet is written as JSON; all the rest is its own.
-    """
-    pandas = pytest.importorskip("pandas")
-    found = references(contents, folder)["refs"]
-    documents = {k: json.loads(v) for k, v in found.items() if isinstance(v, str)}
-    tables: dict[str, dict[str, list[Any]]] = {}
-    for key, chunk in sorted(found.items()):  # a row is a chunk; zarr writes them in any order
-        if isinstance(chunk, list):
-            table = tables.setdefault(key.rpartition("/")[0], {})
-            for name, value in zip(("path", "offset", "size"), chunk, strict=True):
-                table.setdefault(name, []).append(value)
-    root = folder / "refs.parq"
-    for path, table in tables.items():
-        (root / path).mkdir(parents=True)
-        rows = len(table["path"])
-        columns = {**table, "raw": [None] * rows}
-        (root / path / "refs.0.parq").write_text(json.dumps(columns))
-    (root / ".zmetadata").write_text(json.dumps({"metadata": documents, "record_size": 100}))
-
-    def read(file: io.BytesIO, **_options: Any) -> Any:
-        return pandas.DataFrame(json.loads(file.read()))
-
-    monkeypatch.setattr(pandas, "read_parquet", read)
-    return root
-
-
-def test_a_hierarchy_of_references_in_tables(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = write_as_parquet(build(HIERARCHY, 2), tmp_path, monkeypatch)
-    options = {"fo": str(root), "remote_protocol": "file", "lazy": True}
-    check_hierarchy(opened(xr.open_datatree, "reference://", storage_options=options))
 
 
 # Other ways to name a store.

@@ -4,7 +4,7 @@ import socket
 import sys
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from threading import Thread
@@ -15,7 +15,6 @@ import pytest
 import xarray as xr
 
 from zarr_xgroup import (
-    XGroupMetadataError,
     XGroupMetadataWarning,
     XGroupReferenceError,
     XGroupResolutionWarning,
@@ -47,7 +46,6 @@ from zarr_xgroup.tests.servers import (
     Request,
     S3Server,
     Server,
-    is_listing,
     redirect,
     serve_http,
     stall,
@@ -312,26 +310,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
 # All is well.
 
 
-def test_what_is_there_when_nothing_fails(place: Place, whole: Whole) -> None:
-    dataset, told = opened_in_time(
-        xr.open_dataset, store_of(referring(place.uri)), cross_store_storage_options=place.options
-    )
-    assert told == []
-    assert_rest(dataset, whole(xr.open_dataset), ())
-    assert set(dataset.coords) == LOST | {"x"}
-    assert dataset["level"].values.tolist() == [1000.0, 850.0]
-    assert dataset["month"].dtype.kind == dataset["scanned"].dtype.kind == "M"
-
-
-def test_a_slow_first_byte_is_waited_for(place: Place, whole: Whole) -> None:
-    place.server.faults[place.at()] = Fault(delay=0.03)
-    dataset, told = opened_in_time(
-        xr.open_dataset, store_of(referring(place.uri)), cross_store_storage_options=place.options
-    )
-    assert told == []
-    assert_rest(dataset, whole(xr.open_dataset), ())
-
-
 def test_without_a_limit_all_is_waited_for(http_place: Place, whole: Whole) -> None:
     http_place.server.faults[http_place.at()] = Fault(delay=0.1)
     store = store_of(referring(http_place.uri))
@@ -340,17 +318,6 @@ def test_without_a_limit_all_is_waited_for(http_place: Place, whole: Whole) -> N
     )
     assert told == []
     assert_rest(dataset, whole(xr.open_dataset), ())
-
-
-@pytest.mark.parametrize("kind", ["s3", "gcs"])
-def test_no_listing_is_needed(request: pytest.FixtureRequest, whole: Whole, kind: str) -> None:
-    place: Place = request.getfixturevalue(f"{kind}_place")
-    place.server.faults[is_listing] = Fault(403)
-    tree, told = opened_in_time(
-        xr.open_datatree, store_of(referring(place.uri)), cross_store_storage_options=place.options
-    )
-    assert told == []
-    assert_rest(tree, whole(xr.open_datatree), ())
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
@@ -426,26 +393,9 @@ def test_a_root_that_fails(http_place: Place, whole: Whole, function: Open, name
         assert sorted(paths) == sorted(set(paths))  # not again for each array
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"), some_pairs(["s3", "gcs"], ["404", "403", "truncated", "no JSON"], 2)
-)
-def test_a_root_that_fails_in_an_object_store(
-    request: pytest.FixtureRequest, whole: Whole, kind: str, name: str
-) -> None:
-    place: Place = request.getfixturevalue(f"{kind}_place")
-    fault, text = BROKEN[name]
-    place.server.faults[place.at()] = fault
-    check_broken(place, whole, xr.open_datatree, text)
-
-
 def test_a_store_that_never_answers(place: Place, whole: Whole) -> None:
     place.server.faults["*"] = stall()
     check_broken(place, whole, xr.open_datatree, "timeout", BRIEF)
-
-
-def test_an_answer_that_comes_too_late(http_place: Place, whole: Whole) -> None:
-    http_place.server.faults[http_place.at()] = Fault(delay=3 * BRIEF)
-    check_broken(http_place, whole, xr.open_dataset, "timeout", BRIEF)
 
 
 def closed_port() -> int:
@@ -625,38 +575,6 @@ def test_a_node_that_fails(
     assert_rest(ours, whole(function), {"level"})
 
 
-@pytest.mark.parametrize("fault", [Fault(500), Fault(body=b"[]")], ids=["500", "a list"])
-def test_a_v2_node_that_fails(http_server: FileServer, whole: Whole, fault: Fault) -> None:
-    http_server.contents.update(below(build(FOREIGN, 2), "a"))
-    http_server.faults["/a/level/.zarray"] = fault
-    tree, told = opened_in_time(xr.open_datatree, store_of(referring(f"{http_server.url}/a")))
-    warning = one(told)
-    assert type(warning.error) is XGroupStoreError
-    assert set(warning.paths) == paths_of({"level"}, xr.open_datatree)
-    assert_rest(tree, whole(xr.open_datatree), {"level"})
-
-
-@pytest.mark.parametrize(
-    "fault", [Fault(403), Fault(truncate=3), Fault(body=b"{")], ids=["403", "truncated", "no JSON"]
-)
-def test_attributes_of_a_v2_node_that_fail(
-    http_server: FileServer, whole: Whole, fault: Fault
-) -> None:
-    uri = f"{http_server.url}/a"
-    http_server.contents.update(below(build(FOREIGN, 2), "a"))
-    http_server.faults["/a/level/.zattrs"] = fault
-    tree, told = opened_in_time(xr.open_datatree, store_of(referring(uri)))
-    warning = one(told)
-    assert type(warning.error) is XGroupStoreError
-    assert f"store {uri}: " in str(warning)
-    assert "/level/.zattrs" in str(warning)
-    assert set(warning.paths) == paths_of({"level"}, xr.open_datatree)
-    expected = whole(xr.open_datatree).copy(deep=True)
-    for path in ("/", "/below"):
-        expected[path]["level"].attrs.pop("units", None)  # below it may be inherited
-    assert_rest(tree, expected, ())
-
-
 # What is found in one store leads to another.
 
 
@@ -749,22 +667,6 @@ def test_a_chunk_of_a_dimension_coordinate_that_fails(
     assert_rest(ours, whole(function), {"level"})
 
 
-@pytest.mark.parametrize("kind", ["s3", "gcs"])
-def test_a_chunk_in_an_object_store_that_fails(
-    request: pytest.FixtureRequest, whole: Whole, kind: str
-) -> None:
-    place: Place = request.getfixturevalue(f"{kind}_place")
-    place.server.faults[place.at("level/c/0")] = Fault(403)
-    ours, told = opened_in_time(
-        xr.open_datatree, store_of(referring(place.uri)), cross_store_storage_options=place.options
-    )
-    warning = one(told)
-    assert type(warning.error) is XGroupStoreError
-    assert "no permission" in str(warning)
-    assert set(warning.paths) == paths_of({"level"}, xr.open_datatree)
-    assert_rest(ours, whole(xr.open_datatree), {"level"})
-
-
 def test_a_chunk_that_is_not_wanted(http_place: Place, whole: Whole) -> None:
     http_place.server.faults["/level/c/0"] = stall()
     store = store_of(referring(http_place.uri))
@@ -784,18 +686,6 @@ def test_a_chunk_that_no_index_needs(http_place: Place) -> None:
     assert dataset["level"].values.tolist() == [1000.0, 850.0]
     assert dataset["month"].values.tolist() == [15, 45, 75, 105]
     assert dataset["scanned"].dtype.kind == "M"
-
-
-@pytest.mark.parametrize("number", [0, 1, 3])
-def test_any_chunk_of_a_dimension_coordinate_can_fail(
-    http_place: Place, whole: Whole, number: int
-) -> None:
-    http_place.server.faults[f"/month/c/{number}"] = Fault(500)
-    ours, told = opened_in_time(xr.open_datatree, store_of(referring(http_place.uri)))
-    warning = one(told)
-    assert type(warning.error) is XGroupStoreError
-    assert warning.paths == ("/series",)
-    assert_rest(ours, whole(xr.open_datatree), {"month"})
 
 
 def test_a_chunk_that_is_absent_has_the_fill_value(http_place: Place) -> None:
@@ -851,26 +741,6 @@ def test_one_store_that_fails_leaves_the_others_alone(http_place: Place, whole: 
         assert_rest(tree, whole(xr.open_datatree, 1), {"level_0"})
 
 
-def test_all_stores_are_tried_at_once(whole: Whole) -> None:
-    with ExitStack() as stack:
-        servers = [stack.enter_context(serve_http({})) for _number in range(5)]
-        for server in servers:
-            server.faults["*"] = stall()
-        uris = [server.url for server in servers]
-        tree, told = opened_in_time(xr.open_datatree, store_of(referring(*uris)), SHORT)
-        starts = [server.requests[0].start for server in servers]
-        # One after the other they would begin when the time of the one before is over.
-        assert max(starts) - min(starts) < SHORT
-        assert len(told) == len(servers)
-        for warning in told:
-            assert type(warning) is XGroupResolutionWarning
-            assert type(warning.error) is XGroupStoreError
-        for uri in uris:
-            assert sum(f"{uri} " in str(warning) for warning in told) == 1
-        others = {f"level_{number}" for number in range(4)}
-        assert_rest(tree, whole(xr.open_datatree, 4), LOST | others)
-
-
 def test_stores_of_all_kinds_that_fail_in_all_ways(
     http_place: Place, s3_place: Place, gcs_place: Place, whole: Whole
 ) -> None:
@@ -897,17 +767,6 @@ def test_stores_of_all_kinds_that_fail_in_all_ways(
 
 
 @pytest.mark.parametrize(
-    "fault", [Fault(403), Fault(404), Fault(500), Fault(body=b"{"), Fault(reset=True)], ids=str
-)
-def test_no_secret_is_told(http_server: FileServer, fault: Fault) -> None:
-    http_server.faults["*"] = fault
-    host = http_server.url.removeprefix("http://")
-    for uri in (f"http://user:{SECRET}@{host}/a", f"{http_server.url}/a?token={SECRET}"):
-        _dataset, told = opened_in_time(xr.open_dataset, store_of(referring(uri)))
-        assert f"{http_server.url}/a" in str(one(told))
-
-
-@pytest.mark.parametrize(
     "key", ["level/zarr.json", "level/c/0", "scanned/c/0"], ids=["document", "chunk", "time"]
 )
 def test_no_secret_is_told_of_a_part(http_server: FileServer, key: str) -> None:
@@ -924,22 +783,6 @@ def test_no_secret_is_told_of_a_part(http_server: FileServer, key: str) -> None:
 
 
 # Faults of the store that is opened.
-
-
-@each_function
-@pytest.mark.parametrize(
-    "fault",
-    [Fault(403), Fault(404), Fault(500), Fault(body=b"<html>"), Fault(truncate=9)],
-    ids=["403", "404", "500", "HTML", "truncated"],
-)
-def test_a_store_that_cannot_be_opened_itself(
-    http_server: FileServer, function: Open, fault: Fault
-) -> None:
-    http_server.contents.update(build(OWN, consolidated=True))
-    http_server.faults["*"] = fault
-    kind = XGroupMetadataError if fault.body else XGroupStoreError
-    with pytest.raises(kind, match=http_server.url):
-        opened_in_time(function, http_server.url)
 
 
 OWN = Group(

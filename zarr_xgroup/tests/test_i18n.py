@@ -18,7 +18,6 @@ from zarr_xgroup import (
     XGroupWarning,
     i18n,
 )
-from zarr_xgroup.findings import Kind, as_warnings, noted
 from zarr_xgroup.tests.builders import Array, Group, build, memory_store, recorded
 
 catalogs = pytest.importorskip("babel.messages.catalog")
@@ -69,7 +68,8 @@ def looked_up() -> set[Id]:
 
 def without_principal(paths: list[str]) -> XGroupWarning:
     """Return the warning about arrays that declare no principal convention."""
-    (warning,) = as_warnings([noted(Kind.NO_PRINCIPAL, "", path) for path in paths])
+    store = memory_store(build(Group({path[1:]: Array([1.0], ("x",)) for path in paths})))
+    _dataset, (warning,) = recorded(xr.open_dataset, store, engine="xgroup")
     assert type(warning) is XGroupNoPrincipalWarning
     return warning
 

@@ -473,14 +473,6 @@ def test_an_array_that_zarr_cannot_use_is_left_out_alone(
     assert warning.error.__cause__ is not None
 
 
-@pytest.mark.parametrize("consolidated", [False, True])
-@pytest.mark.parametrize("path", ["bad", "sub/bad"])
-def test_an_array_of_another_zarr_format(path: str, consolidated: bool) -> None:
-    intact, broken = break_array(3, update(zarr_format=4), path, consolidated=consolidated)
-    text = f"Node /{path} was left out: 'zarr_format' of /{path} must be 3, got 4"
-    check_left_out(intact, broken, text, path)
-
-
 @pytest.mark.parametrize(("kind", "shape"), some_pairs(KINDS, BAD_SHAPES, 2), ids=str)
 def test_a_shape_that_is_none(kind: tuple[ZarrFormat, bool], shape: Any) -> None:
     zarr_format, consolidated = kind
@@ -497,13 +489,6 @@ def test_what_zarr_takes_for_a_shape(
     contents = build(Group({"v": Array(values, ("x",))}), zarr_format)
     key = f"v/{'zarr.json' if zarr_format == 3 else '.zarray'}"
     compare(xr.open_dataset, memory_store(edit(contents, key, update(shape=shape))))
-
-
-@pytest.mark.parametrize("zarr_format", [2, 3])
-def test_a_missing_shape(zarr_format: ZarrFormat) -> None:
-    intact, broken = break_array(zarr_format, without_key("shape"))
-    text = "Node /bad was left out: 'shape' must be a list of lengths, got None"
-    check_left_out(intact, broken, text)
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])

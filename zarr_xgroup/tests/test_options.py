@@ -115,3 +115,38 @@ def test_each_array_has_its_own_crs(decode_coords: Any) -> None:
     dataset = xr.open_dataset(store, engine="xgroup", group="g", decode_coords=decode_coords)
     assert dataset["red"].rio.crs.to_epsg() == 32632
     assert dataset["nir"].rio.crs.to_epsg() == 32633
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "kind", "text"),
+    [
+        (None, {}, TypeError, "one store is opened at a time"),
+        (["a.zarr", "b.zarr"], {}, TypeError, "one store is opened at a time"),
+        (
+            "here",
+            {"group": 3},
+            TypeError,
+            "group must be the path of a group, such as 'a/b', got 3",
+        ),
+        ("here", {"zarr_format": 4}, ValueError, "zarr_format must be 2 or 3, got 4"),
+        (
+            "here",
+            {"assume_convention": "cf"},
+            TypeError,
+            r"no option assume_convention \(did you mean assume_conventions\?\)",
+        ),
+        (
+            "here",
+            {"assume_conventions": "multiscales"},
+            ValueError,
+            "assume 'spatial' or 'geozarr'",
+        ),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("function", [xr.open_dataset, xr.open_groups, xr.open_datatree])
+def test_what_cannot_be_meant_is_told_in_words_of_the_options(
+    function: Any, given: Any, options: dict[str, Any], kind: type[Exception], text: str
+) -> None:
+    with pytest.raises(kind, match=text):
+        function(given, engine="xgroup", **options)

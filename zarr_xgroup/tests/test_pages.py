@@ -7,22 +7,16 @@ from pathlib import Path
 
 import pytest
 
+import zarr_xgroup
 from zarr_xgroup import __version__
 from zarr_xgroup.conventions import registry
 from zarr_xgroup.tests.builders import XARRAY
-from zarr_xgroup.tests.pages import (
-    DOCS,
-    REPOSITORY,
-    Block,
-    blocks_of,
-    page_paths,
-    run_page,
-)
+from zarr_xgroup.tests.pages import DOCS, REPOSITORY, Block, page_paths, run_page
 
 #: The first xarray whose Datasets look like those in the pages.
 LOOKS_ALIKE = (2025, 9)
 #: Pages about what an older xarray has not.
-NEEDED = {"large-trees.md": (2025, 6), "writing.md": (2025, 1)}
+NEEDED = {"how-do-i.md": (2025, 6), "large-trees.md": (2025, 6), "writing.md": (2025, 1)}
 
 PAGES = pytest.mark.parametrize(
     "path", page_paths(), ids=lambda path: str(path.relative_to(REPOSITORY))
@@ -66,13 +60,6 @@ def test_all_pictures_are_shown() -> None:
     texts = [path.read_text(encoding="utf-8") for path in page_paths()]
     for picture in (DOCS / "images").glob("*"):
         assert any(f"/{picture.name})" in text for text in texts), picture
-
-
-def test_a_page_can_be_run_again(tmp_path: Path) -> None:
-    """As a notebook is: it finds the stores that it wrote."""
-    text = (DOCS / "handlers.md").read_text(encoding="utf-8")
-    for _time in range(2):
-        run_page(text, tmp_path)
 
 
 PAGE = """
@@ -143,14 +130,8 @@ def test_a_command_that_fails_is_an_error(tmp_path: Path) -> None:
         run_page("```sh\npython scripts/make_nothing.py\n```\n", tmp_path)
 
 
-def test_lines_are_those_of_the_page(tmp_path: Path) -> None:
-    text = "\n\n```python\nx = 1\n```\n\n```python\n1 / 0\n```\n"
-    with pytest.raises(ZeroDivisionError) as caught:
-        run_page(text, tmp_path)
-    assert caught.traceback[-1].lineno == text.splitlines().index("1 / 0")
-
-
-def test_images_and_output_belong_to_the_block_before_them() -> None:
-    text = "```python\nx\n```\n\n```text\ny\n```\n\n![z](z.png)\n\n![not](not.png)\n"
-    (block,) = blocks_of(text)
-    assert (block.shown, block.image) == ("y\n", "z.png")
+def test_each_class_of_warnings_has_an_anchor() -> None:
+    page = (DOCS / "reference" / "warnings.md").read_text(encoding="utf-8")
+    names = [name for name in zarr_xgroup.__all__ if re.fullmatch(r"XGroup\w+Warning", name)]
+    assert len(names) > 5
+    assert [name for name in names if f"{{: #{name} }}" not in page] == []

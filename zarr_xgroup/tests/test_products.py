@@ -1,16 +1,11 @@
-"""Real products, rebuilt from their metadata: as engine zarr opens them.
+"""Products, rebuilt from their metadata: as engine zarr opens them.
 
 Two of them declare no convention: nothing may differ. In the third one what its conventions
 say may come on top.
 """
 
-import importlib.util
 import itertools
-import json
-from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,6 +14,7 @@ import xarray as xr
 import zarr
 from packaging.version import Version
 
+from zarr_xgroup.tests.addresses import KINDS, Way, icechunk, local
 from zarr_xgroup.tests.builders import (
     ZARR,
     Open,
@@ -31,20 +27,10 @@ from zarr_xgroup.tests.builders import (
     some_pairs,
     write_local,
 )
+from zarr_xgroup.tests.products import PRODUCTS, group_paths
+from zarr_xgroup.tests.products import write as write_product
 
 Products: TypeAlias = dict[tuple[str, bool], Path]
-
-SHARED = Path(__file__).resolve().parents[2].parent / "shared"
-PRODUCTS = (
-    "sentinel1_grd_eopf_v2",
-    "sentinel2_l1c_eopf_v2",
-    "sentinel2_l1c_geozarr_v3",
-)
-
-pytestmark = pytest.mark.skipif(
-    not (SHARED / "samples" / "products").is_dir(),
-    reason="the documents of the products are not beside the repository",
-)
 
 each_product = pytest.mark.parametrize("product", PRODUCTS)
 each_way = pytest.mark.parametrize("consolidated", [False, True], ids=["single", "consolidated"])
@@ -60,15 +46,13 @@ STRINGS = {"angle", "band"}
 @pytest.fixture(scope="session")
 def products(tmp_path_factory: pytest.TempPathFactory) -> Products:
     """Rebuild all products, with and without consolidated metadata."""
-    rebuild = rebuild_store()
     folder = tmp_path_factory.mktemp("products")
     paths = {}
     for product in PRODUCTS:
-        document = json.loads((SHARED / "samples" / "products" / f"{product}.json").read_text())
         for consolidated in (False, True):
             path = folder / f"{product}_{consolidated}.zarr"
-            rebuild.write_node(document, path, document["zarr_format"])
-            if consolidated and (KNOWS_STRINGS or document["zarr_format"] == 2):
+            write_product(product, path)
+            if consolidated and (KNOWS_STRINGS or not declares_conventions(product)):
                 quietly(zarr.consolidate_metadata, str(path))
             elif consolidated:
                 keys = [key for key in path.rglob("*") if key.is_file()]
@@ -76,32 +60,6 @@ def products(tmp_path_factory: pytest.TempPathFactory) -> Products:
                 write_local(consolidate(contents), path)
             paths[product, consolidated] = path
     return paths
-
-
-def rebuild_store() -> ModuleType:
-    """Import the script that writes a product's metadata."""
-    spec = importlib.util.spec_from_file_location(
-        "rebuild_store", SHARED / "tools" / "rebuild_store.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@cache
-def group_paths(product: str) -> list[str]:
-    """Return the paths of all groups of a product, as its document has them."""
-
-    def below(node: dict[str, Any], path: str) -> Iterator[str]:
-        yield path
-        for name, child in node["members"].items():
-            if "members" in child:
-                yield from below(child, f"{path}/{name}".strip("/"))
-
-    document = json.loads((SHARED / "samples" / "products" / f"{product}.json").read_text())
-    return list(below(document, ""))
 
 
 def declares_conventions(product: str) -> bool:
@@ -212,6 +170,46 @@ def test_each_group(products: Products, product: str, consolidated: bool) -> Non
                 np.testing.assert_array_equal(ours[name].values, variable.values)
 
 
+@pytest.mark.parametrize("way", KINDS)
+@each_product
+def test_the_address_of_each_group(
+    products: Products, product: str, way: Way, tmp_path: Path
+) -> None:
+    check_addresses(products, product, way, tmp_path)
+
+
+@each_product
+def test_the_address_of_each_group_in_single_documents(
+    products: Products, product: str, tmp_path: Path
+) -> None:
+    check_addresses(products, product, local, tmp_path, consolidated=False)
+
+
+def check_addresses(
+    products: Products, product: str, way: Way, folder: Path, *, consolidated: bool = True
+) -> None:
+    """Assert that from its own address a group is as from the root of its store."""
+    path = products[product, consolidated]
+    files = [it for it in path.rglob("*") if it.name.startswith((".z", "zarr.json"))]
+    if consolidated and way is not icechunk:
+        # The root says what arrays are; icechunk keeps no consolidated metadata.
+        folders = {path / group for group in group_paths(product)}
+        files = [it for it in files if it.parent in folders]
+    contents = {str(it.relative_to(path)): it.read_bytes() for it in files}
+    if way is icechunk and "zarr.json" not in contents:
+        pytest.skip("icechunk has no Zarr v2")
+    if way is icechunk and not KNOWS_STRINGS:
+        pytest.skip("icechunk reads what is put into it, as far as zarr knows it")
+    with way(contents, folder) as named:
+        for group in group_paths(product):
+            ours, told = opened_with_warnings(xr.open_dataset, named(group), decode_times=False)
+            whole, others = opened_with_warnings(
+                xr.open_dataset, path, group=group, decode_times=False
+            )
+            assert list(map(str, told)) == list(map(str, others))
+            assert_same(ours, whole, encoding=False, values=False)
+
+
 @each_product
 @each_way
 def test_the_tree_below_a_group(products: Products, product: str, consolidated: bool) -> None:
@@ -237,3 +235,18 @@ def test_to_netcdf(products: Products, product: str, how: str, engine: Any, tmp_
     quietly(tree.to_netcdf, tmp_path / "tree.nc", engine=engine)
     for node in tree.subtree:
         quietly(node.to_dataset().to_netcdf, tmp_path / "group.nc", engine=engine)
+
+
+@each_way
+def test_measurements_of_sentinel_1_have_latitudes_and_longitudes(
+    products: Products, consolidated: bool
+) -> None:
+    path = products["sentinel1_grd_eopf_v2", consolidated]
+    (group,) = (it for it in group_paths("sentinel1_grd_eopf_v2") if it.endswith("VH/measurements"))
+    options: Any = {"engine": "xgroup", "group": group, "chunks": {}}
+    found = quietly(xr.open_dataset, path, assume_conventions="gcp", **options)
+    for name in ("latitude", "longitude"):
+        assert found["grd"].coords[name].dims == ("azimuth_time", "ground_range")
+        assert found[name].chunks == found["grd"].chunks
+    without = quietly(xr.open_dataset, path, **options)
+    assert "latitude" not in without.coords

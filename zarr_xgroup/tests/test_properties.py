@@ -19,9 +19,6 @@ from zarr_xgroup.tests.builders import (
     compare,
     memory_store,
     opened,
-    quietly,
-    recording_store,
-    to_json,
 )
 
 stable = settings(
@@ -199,50 +196,3 @@ def test_any_store_is_the_same_by_all_ways(drawn: tuple[ZarrFormat, Contents]) -
     for path, dataset in groups_of.items():
         assert_same(opened(xr.open_dataset, store, group=path), dataset)
     assert_same(tree, xr.DataTree.from_dict(groups_of))
-
-
-@given(stores())
-@stable
-def test_any_document_is_read_at_most_once(drawn: tuple[ZarrFormat, Contents]) -> None:
-    _zarr_format, contents = drawn
-    store = recording_store(contents)
-    opened(xr.open_datatree, store)
-    assert max(store.metadata_gets.values()) == 1
-
-
-broken_values = st.one_of(
-    json_values,
-    st.sampled_from([[], {}, "", None, -1, [None], [[]], {"name": "x"}, [{"name": "x"}]]),
-)
-
-
-@given(stores(), st.data())
-@stable
-def test_no_document_whatever_keeps_the_others_from_opening(
-    drawn: tuple[ZarrFormat, Contents], data: st.DataObject
-) -> None:
-    """Put any JSON anywhere into one array's document: all other arrays stay as they are."""
-    zarr_format, contents = drawn
-    name = "zarr.json" if zarr_format == 3 else data.draw(st.sampled_from([".zarray", ".zattrs"]))
-    keys = sorted(
-        key
-        for key in contents
-        if key.endswith(f"/{name}")
-        and (b'"shape"' in contents[key] or key.replace(".zattrs", ".zarray") in contents)
-    )
-    if not keys:
-        return
-    key = data.draw(st.sampled_from(keys))
-    document = json.loads(contents[key])
-    member = data.draw(st.sampled_from([*sorted(document), "_whole_"]))
-    change = data.draw(broken_values)
-    changed = change if member == "_whole_" else {**document, member: change}
-    group, _slash, array = key.removesuffix(f"/{name}").rpartition("/")
-    plain = {each: value for each, value in contents.items() if not each.endswith(".zmetadata")}
-    broken = memory_store({**plain, key: to_json(changed)})
-
-    ours = quietly(xr.open_dataset, broken, engine="xgroup", group=group, consolidated=False)
-    whole = opened(xr.open_dataset, memory_store(plain), group=group, consolidated=False)
-    for other in set(whole.variables) - {array}:
-        np.testing.assert_array_equal(ours[other].values, whole[other].values)
-    quietly(xr.open_datatree, broken, engine="xgroup", consolidated=False)

@@ -4,16 +4,17 @@ import ast
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
 import zarr_xgroup
-from zarr_xgroup._requirements import MINIMUM_VERSIONS, check_requirements
+from zarr_xgroup._requirements import EXTRAS, MINIMUM_VERSIONS, check_requirements
 
 REPOSITORY = Path(__file__).parents[2]
 NEEDED = {"one": "2.0", "two": "2024.10.0"}
@@ -112,26 +113,47 @@ def test_requirements_are_checked_before_anything_else_is_imported() -> None:
     assert calls[0] < min(others)
 
 
-@in_repository
-def test_minimum_versions_are_those_of_the_project() -> None:
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    requirements = [Requirement(text) for text in project["dependencies"]]
-    lowest = {
+def project() -> dict[str, Any]:
+    """Return what pyproject.toml says of the project."""
+    text = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
+    return dict(tomllib.loads(text)["project"])
+
+
+def lowest(requirements: Iterable[str]) -> dict[str, str]:
+    """Return the lowest version of each package that some requirements allow."""
+    return {
         requirement.name: specifier.version
-        for requirement in requirements
+        for requirement in map(Requirement, requirements)
         for specifier in requirement.specifier
         if specifier.operator == ">="
     }
-    assert dict(MINIMUM_VERSIONS) == lowest
+
+
+@in_repository
+def test_minimum_versions_are_those_of_the_project() -> None:
+    requirements = project()["dependencies"]
+    assert dict(MINIMUM_VERSIONS) == lowest(requirements)
+    assert len(requirements) == len(MINIMUM_VERSIONS)
+
+
+@in_repository
+def test_extras_install_what_is_named_with_them() -> None:
+    extras = project()["optional-dependencies"]
+    for package, extra in EXTRAS.items():
+        assert list(lowest(extras[extra])) == [package]
+    (everything,) = extras["all"]
+    assert Requirement(everything).extras == {*EXTRAS.values(), "dask"}
 
 
 @in_repository
 def test_the_oldest_tested_versions_are_the_minimum_ones() -> None:
     lines = (REPOSITORY / ".ci" / "oldest.txt").read_text(encoding="utf-8").splitlines()
-    pinned = dict(line.split("==") for line in lines if line and not line.startswith("#"))
-    for name in ("xarray", "zarr"):
-        assert pinned[name] == MINIMUM_VERSIONS[name]
-    assert set(MINIMUM_VERSIONS) <= set(pinned)
+    pinned = lowest(line.replace("==", ">=") for line in lines if not line.startswith("#"))
+    extras = project()["optional-dependencies"]
+    packages = [it for extra in (*EXTRAS.values(), "dask") for it in extras[extra]]
+    needed = {**MINIMUM_VERSIONS, **lowest(packages)}
+    found = {name: Version(pinned[name]) for name in needed}
+    assert found == {name: Version(text) for name, text in needed.items()}
 
 
 @in_repository

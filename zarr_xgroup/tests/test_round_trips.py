@@ -14,12 +14,7 @@ import zarr
 from packaging.version import Version
 from zarr.storage import MemoryStore
 
-from zarr_xgroup import (
-    XGroupNameWarning,
-    XGroupResolutionWarning,
-    XGroupWarning,
-    drop_conventions,
-)
+from zarr_xgroup import XGroupNameWarning, XGroupResolutionWarning, XGroupWarning, drop_conventions
 from zarr_xgroup.tests.builders import (
     XARRAY,
     Array,
@@ -294,13 +289,6 @@ def test_longitudes_and_latitudes_are_named_by_their_units(
     )
 
 
-def test_a_length_is_told_as_tools_read_it() -> None:
-    axes = axes_in(lat="metre", lon="US survey foot")
-    field = Array(np.ones((3, 4)), ("lat", "lon"), declaring("cs", cs={"crs": [{"axes": axes}]}))
-    dataset, _told = opened_with_warnings(xr.open_dataset, memory_store(build(Group({"t": field}))))
-    assert [dataset[name].attrs["units"] for name in ("lat", "lon")] == ["m", "US_survey_foot"]
-
-
 def test_an_array_is_named_only_where_a_convention_is_declared() -> None:
     stored = Array(np.arange(3.0), ("lat",), {"units": "degrees_north"})
     values = {"external": {"node": "lat"}}
@@ -427,19 +415,6 @@ def test_a_copy_is_that_of_one_array(place: Path) -> None:
     xr.testing.assert_equal(again, before)
 
 
-def test_a_copy_is_read_itself() -> None:
-    radiance = swath().members["radiance"]
-    assert isinstance(radiance, Array)
-    named = Array(radiance.values, radiance.dims, {**radiance.attrs, "coordinates": "lat"})
-    own = Array(np.asarray(LAT.values) + 100, LAT.dims, LAT.attrs)
-    data = Group({"radiance": named, "lat": own})
-    store = memory_store(build(Group({"data": data, "geo": GEO})))
-    tree, told = opened_with_warnings(xr.open_datatree, store)
-    assert told == []
-    np.testing.assert_array_equal(tree["data/lat"].values, own.values)
-    np.testing.assert_array_equal(tree["geo/lat"].values, LAT.values)
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -459,13 +434,6 @@ def test_a_part_of_what_another_store_has(change: Change, place: Path) -> None:
     assert told == []
     before = change(dataset)
     check_again(before, written(before, place / "s.zarr", 3))
-
-
-def test_terms_that_were_left_behind_are_those_that_are_named(place: Path) -> None:
-    before = whole("parametric vertical", "v3")
-    path = written(before, place / "s.zarr", 3)
-    after, _told = opened_with_warnings(xr.open_dataset, path)
-    assert after["s"].attrs["formula_terms"] == before["s"].attrs["formula_terms"]
 
 
 def test_boundaries_with_the_sides_first_are_indexed_like_others() -> None:

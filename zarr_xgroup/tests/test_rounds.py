@@ -7,16 +7,13 @@ was made when the one before it had been answered.
 import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
-import hypothesis.strategies as st
 import numpy as np
 import numpy.typing as npt
 import pytest
 import xarray as xr
-import zarr
-from hypothesis import given, settings
 from xarray.core import indexing
 from zarr.storage import StorePath
 
@@ -214,25 +211,6 @@ def test_consolidated_with_nothing_to_read_of_coordinates(
 
 @needs_index_option
 @each_function
-@pytest.mark.parametrize("root", [ONE, MANY], ids=["one group", "fifty"])
-def test_consolidated_without_indexes(function: Open, root: Group) -> None:
-    store = delaying(root)
-    opened(function, store, create_default_indexes=False, decode_times=False)
-    assert store.rounds <= 2
-    assert not chunks_read(store)
-
-
-@needs_index_option
-@each_function
-def test_no_chunk_is_read_without_indexes(function: Open) -> None:
-    arrays = {"x": coordinate("x", [1.0, 2.0]), "level": Array(1.0), "far": Array([1.0], ("far",))}
-    store = delaying(Group({**arrays, "g": Group(arrays)}), consolidated=False)
-    opened(function, store, create_default_indexes=False)
-    assert not chunks_read(store)
-
-
-@needs_index_option
-@each_function
 def test_times_are_fetched_together_without_indexes(function: Open) -> None:
     store = delaying(MANY)
     opened(function, store, create_default_indexes=False)
@@ -296,23 +274,6 @@ def test_one_group(zarr_format: ZarrFormat, root: Group, group: str) -> None:
     assert set(dataset.coords) >= set(dataset.sizes)
 
 
-@each_format
-@each_tree
-def test_a_tree_of_depth_two(function: Open, zarr_format: ZarrFormat) -> None:
-    store = delaying(deep(2), zarr_format, consolidated=False)
-    opened(function, store)
-    assert store.rounds <= 7
-
-
-@each_format
-@each_tree
-def test_a_large_tree_of_depth_two(function: Open, zarr_format: ZarrFormat) -> None:
-    store = delaying(LARGE_TREE, zarr_format, consolidated=False)
-    opened(function, store)
-    assert store.rounds <= (7 if zarr_format == 3 else 8)  # more keys than fit into a round
-    assert set(chunks_read(store).values()) <= {1}
-
-
 #: Fifty groups, each with two coordinates; and what else is asked for than nodes and listings.
 FIFTY = Group(
     {
@@ -370,13 +331,6 @@ def test_the_ends_of_times_are_limited() -> None:
     opened(xr.open_dataset, store)
     assert sum(chunks_read(store).values()) == 160
     assert store.log.most_in_flight == MANY_REQUESTS
-
-
-def test_a_higher_setting_of_zarr_counts() -> None:
-    store = delaying(FIFTY, consolidated=False)
-    with zarr.config.set({"async.concurrency": 1000}):
-        opened(xr.open_datatree, store)
-    assert store.log.most_in_flight == 150
 
 
 def test_nothing_is_asked_for_that_a_listing_denies() -> None:
@@ -534,102 +488,9 @@ def test_engine_zarr_for_comparison() -> None:
 
 # What was fetched is what would have been read.
 
-SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple)
-
-
-@st.composite
-def indexers(
-    draw: st.DrawFn, sizes: st.SearchStrategy[tuple[int, ...]]
-) -> tuple[tuple[int, ...], indexing.ExplicitIndexer]:
-    """Draw a shape, and an indexer of any of xarray's kinds for it."""
-    shape = draw(sizes)
-    kind = draw(st.sampled_from(["basic", "outer", "vectorized"]))
-    if kind == "vectorized":
-        lengths = draw(st.lists(st.integers(0, 3), min_size=1, max_size=2).map(tuple))
-        arrays = tuple(
-            np.array(
-                draw(
-                    st.lists(
-                        st.integers(-size, size - 1),
-                        min_size=int(np.prod(lengths)),
-                        max_size=int(np.prod(lengths)),
-                    )
-                ),
-                dtype=np.int64,
-            ).reshape(lengths)
-            for size in shape
-        )
-        return shape, indexing.VectorizedIndexer(arrays)
-    part = {"basic": basic, "outer": outer}[kind]
-    key = tuple(draw(part(size)) for size in shape)
-    if kind == "basic":
-        return shape, indexing.BasicIndexer(key)
-    return shape, indexing.OuterIndexer(key)
-
-
-def basic(size: int) -> st.SearchStrategy[Any]:
-    # The ends more often than they would come by themselves.
-    ends = st.sampled_from(
-        [0, -1, size - 1, slice(0, 1), slice(-1, None), slice(size - 1, size), slice(0, 0)]
-    )
-    # xarray itself fails where a slice backwards is empty.
-    slices = st.slices(size).filter(lambda part: bool(range(size)[part]) or (part.step or 1) > 0)
-    return ends | st.integers(-size, size - 1) | slices
-
-
-def outer(size: int) -> st.SearchStrategy[Any]:
-    places = st.lists(st.integers(-size, size - 1), max_size=4)
-    return basic(size) | places.map(lambda items: np.array(items, dtype=np.int64))
-
 
 def numbered(shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
     return np.arange(np.prod(shape)).reshape(shape)
-
-
-def expected_of(values: npt.NDArray[Any], key: indexing.ExplicitIndexer) -> Any:
-    """Return what numpy gives for a key."""
-    if isinstance(key, indexing.OuterIndexer):
-        return np.asarray(outer_of(values, key.tuple))
-    return np.asarray(values[key.tuple])
-
-
-def outer_of(values: npt.NDArray[Any], parts: tuple[Any, ...]) -> Any:
-    for axis in reversed(range(values.ndim)):
-        values = values[(*[slice(None)] * axis, parts[axis])]
-    return values
-
-
-@settings(deadline=None)
-@given(indexers(st.tuples(st.integers(1, 6))))
-def test_a_fetched_array_is_read_as_numpy(
-    drawn: tuple[tuple[int, ...], indexing.ExplicitIndexer],
-) -> None:
-    shape, key = drawn
-    values = numbered(shape)
-    array = FetchedArray(values, values.dtype)
-    found = array[key]
-    expected = expected_of(values, key)
-    np.testing.assert_array_equal(found, expected)
-    assert found.shape == expected.shape
-    found[...] = -1
-    np.testing.assert_array_equal(values, numbered(shape))
-
-
-@settings(deadline=None)
-@given(indexers(SIZES))
-def test_an_array_with_fetched_ends_is_read_as_numpy(
-    drawn: tuple[tuple[int, ...], indexing.ExplicitIndexer],
-) -> None:
-    shape, key = drawn
-    values = numbered(shape)
-    first, last = values.flat[0], values.flat[-1]
-    dims = [f"d{axis}" for axis in range(values.ndim)]
-    array = EndsFetched(xr.Variable(dims, values), first, last)
-    found = np.asarray(array[key])
-    expected = expected_of(values, key)
-    np.testing.assert_array_equal(found, expected)
-    assert found.shape == expected.shape
-    assert (array.shape, array.dtype) == (values.shape, values.dtype)
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (4,), (2, 3)])
@@ -749,47 +610,46 @@ def test_dimension_coordinates_are_as_by_engine_zarr(zarr_format: ZarrFormat, na
         compare(xr.open_dataset, store, create_default_indexes=False)
 
 
-# Nothing is shared.
+# A level of a pyramid.
 
 
-def test_groups_share_no_values_and_no_attributes() -> None:
-    groups = opened(xr.open_groups, delaying(MANY), decode_times=False)
-    first, others = groups["/g00"], [groups[name] for name in ("/", "/g01", "/g02")]
-    for dataset in groups.values():
-        dataset.load()
-    first["scanned"].values[...] = -1
-    with suppress(ValueError):  # newer versions of pandas let nobody change those of an index
-        first["time"].values[...] = -1
-    first["time"].attrs["units"] = "changed"
-    first["time"].encoding["chunks"] = "changed"
-    for other in others:
-        assert other["time"].values.tolist() == [1, 2, 3, 4]
-        assert other["time"].attrs["units"] == TIMES["units"]
-        assert other["time"].encoding["chunks"] == (2,)
-    assert groups["/g01"]["scanned"].values.tolist() == [1, 2, 3, 4]
+def pyramid(levels: int = 4) -> Group:
+    """Return levels in groups, each derived from the one before, and a group beside them."""
+    items: list[dict[str, Any]] = [{"asset": "0", "spatial:transform": [1, 0, 0, 0, -1, 0]}]
+    for n in range(1, levels):
+        relation = {"derived_from": str(n - 1), "transform": {"scale": [2, 2]}}
+        items.append({"asset": str(n), **relation})
+    names = declaring("spatial", "proj", "multiscales")
+    crs = {"spatial:dimensions": ["y", "x"], "proj:code": "EPSG:32632"}
+    array = Array(np.ones((2, 2)), ("y", "x"))
+    members = {str(n): Group({"v": array, "w": array}) for n in range(levels)}
+    attributes = {**names, **crs, "multiscales": {"layout": items}}
+    return Group({"images": Group({**members, "masks": Group(members)}, attributes)})
 
 
-def test_values_of_two_opens_are_apart() -> None:
-    store = delaying(ONE)
-    first, second = opened(xr.open_dataset, store), opened(xr.open_dataset, store)
-    for dataset in (first, second):
-        dataset["scanned"].load()
-    first["scanned"].values[...] = np.datetime64("1999-01-01", "ns")
-    xr.testing.assert_identical(second, oracle(xr.open_dataset, store))
+PYRAMID = pyramid()
 
 
-def test_groups_share_no_values_of_what_they_refer_to() -> None:
-    elsewhere = Group(
-        {"scanned": Array([1, 2, 3], ("x",), TIMES, chunks=(1,)), "label": Array([1, 2, 3], ("x",))}
-    )
-    references = {name: {"node": f"/elsewhere/{name}"} for name in elsewhere.members}
-    member = Group({"v": Array([1.0, 2.0, 3.0], ("x",), declaring("ref", **references))})
-    root = Group({"elsewhere": elsewhere, "a": member, "b": member})
-    groups = opened(xr.open_groups, delaying(root))
-    for name in elsewhere.members:
-        a, b = groups["/a"][name].load(), groups["/b"][name].load()
-        before = b.values.copy()
-        a.values[...] = a.values[0]
-        a.attrs["changed"] = a.encoding["changed"] = True
-        np.testing.assert_array_equal(b.values, before)
-        assert "changed" not in {**b.attrs, **b.encoding}
+@each_format
+@pytest.mark.parametrize("options", [{}, {"bbox": (0, -2, 1, 0)}], ids=["whole", "part"])
+@pytest.mark.parametrize(("consolidated", "rounds"), [(True, 2), (False, 4)])
+def test_the_level_for_a_resolution(
+    zarr_format: ZarrFormat, consolidated: bool, rounds: int, options: dict[str, Any]
+) -> None:
+    store = delaying(PYRAMID, zarr_format, consolidated=consolidated)
+    dataset = opened(xr.open_dataset, store, group="images", resolution=2, **options)
+    assert float(dataset.x[0]) == 1.0
+    assert store.rounds <= rounds
+    assert not chunks_read(store)
+    # The groups of levels are listed; what is beside them is not.
+    assert not any("masks/0" in key for _operation, key in store.requests)
+
+
+@pytest.mark.parametrize("consolidated", [True, False])
+def test_the_level_for_a_resolution_in_a_tree(consolidated: bool) -> None:
+    store = delaying(PYRAMID, consolidated=consolidated)
+    whole = delaying(PYRAMID, consolidated=consolidated)
+    opened(xr.open_datatree, store, resolution=2)
+    opened(xr.open_datatree, whole)
+    assert Counter(store.requests) == Counter(whole.requests)
+    assert store.rounds == whole.rounds

@@ -330,6 +330,7 @@ def test_no_open_tells_a_secret_of_what_should_be_something_else(uri: str) -> No
 
 
 @given(uris)
+@example(f"ftp://alice:[{SECRET}|]. @{HOST}/store.zarr")
 @settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=BRIEF
 )

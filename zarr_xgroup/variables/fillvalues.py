@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,8 @@ def unusable_fill_value(array: Node, written: str) -> Finding:
         "array's type; nothing is masked by it"
     )
     text = message.format(path=array, written=written)
-    return noted(Kind.METADATA, text, array, f"/attributes/{FILL}")
+    remedy = _("write a value of the array's type, or leave {key} out").format(key=FILL)
+    return replace(noted(Kind.METADATA, text, array, f"/attributes/{FILL}"), remedy=remedy)
 
 
 def can_hold(dtype: np.dtype[Any], written: Any, *, either_sign: bool = False) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -128,7 +129,7 @@ class Maker:
         if isinstance(source, Stored):
             return self._stored(source)
         if isinstance(source, Computed):
-            return _computed(source)
+            return self._computed(source)
         if isinstance(source, Literal):
             return xr.Variable(source.dims, source.values.copy())
         if isinstance(source, Offset):
@@ -147,21 +148,25 @@ class Maker:
         variable.encoding["source"] = f"{name.rstrip('/')}{node}"
         return variable[0] if source.first else variable
 
+    def _computed(self, source: Computed) -> xr.Variable:
+        function = source.function
+        if source.arrays:
+            with containing():
+                given = [_decoded(it, self._stored(it)) for it in source.arrays]
+            function = partial(function, *given)
+        array = ComputedArray(function, source.shape, np.dtype(source.dtype))
+        variable = lazy_variable(array, source.along)
+        if source.chunks:
+            # dask divides it as the data: a whole one may not fit into memory.
+            variable.encoding["preferred_chunks"] = dict(source.chunks)
+        return variable[0] if source.first else variable
+
 
 def _decoded(source: Stored | Literal, variable: xr.Variable) -> xr.Variable:
     """Return a variable decoded, called as its array: so does xarray if it warns of attributes."""
     name = source.node.name if isinstance(source, Stored) else "coordinate"
     decoded: xr.Variable = decode_cf_variable(name, variable, decode_times=False)
     return decoded
-
-
-def _computed(source: Computed) -> xr.Variable:
-    array = ComputedArray(source.function, source.shape, np.dtype(source.dtype))
-    variable = lazy_variable(array, source.along)
-    if source.chunks:
-        # dask divides it as the data: a whole one may not fit into memory.
-        variable.encoding["preferred_chunks"] = dict(source.chunks)
-    return variable[0] if source.first else variable
 
 
 def _given(source: HandlerVariable) -> xr.Variable:

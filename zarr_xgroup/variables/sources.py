@@ -50,7 +50,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Computed:
-    """Values that follow from numbers: a function of positions.
+    """Values that follow from numbers, or from few values of arrays: a function of positions.
 
     Attributes
     ----------
@@ -67,6 +67,8 @@ class Computed:
     chunks : tuple of tuple
         Name and length of the chunks in which dask should compute it, by dimension. They are no
         part of what it is: arrays of other chunks have the same coordinates.
+    arrays : tuple of Stored
+        What the function needs to know the values of: it is given these, lazy and decoded, before positions.
     """
 
     function: Any
@@ -75,6 +77,7 @@ class Computed:
     along: tuple[str, ...]
     first: bool = False
     chunks: tuple[tuple[str, int], ...] = field(default=(), compare=False)
+    arrays: tuple[Stored, ...] = ()
 
     @property
     def dims(self) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ Source: GeoZarr draft, 8.1.6, 8.1.8, 8.2; GDAL, "Raster data model",
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -21,14 +20,25 @@ from affine import Affine
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.cf_paths import links_of
+from zarr_xgroup.conventions.crs import Crs
+from zarr_xgroup.conventions.dialects.gdal import (
+    crs_of_gdal,
+    geotransform_of,
+    grid_mapping_named,
+    is_of_several,
+)
 from zarr_xgroup.conventions.dialects.stac import placed, rows_and_columns
 from zarr_xgroup.conventions.dialects.tiles import TileLevel, crs_of_tiles, integer, tile_level_of
-from zarr_xgroup.conventions.grids import coordinates_along, has_coordinate
+from zarr_xgroup.conventions.grids import Grid, coordinates_along, has_coordinate
+from zarr_xgroup.conventions.layout import ATTRIBUTE as LAYOUT
+from zarr_xgroup.conventions.layout import TILES
 from zarr_xgroup.conventions.model import Interpretation
-from zarr_xgroup.conventions.proj import GEOZARR, crs_of, grid_mapping_named
+from zarr_xgroup.conventions.proj import crs_of
 from zarr_xgroup.conventions.spatial_model import CENTRES, usable
+from zarr_xgroup.conventions.standing import crs_of_grid_mapping, own_crs, reconciled
 from zarr_xgroup.conventions.transforms import Transform, transform_of_gdal
 from zarr_xgroup.conventions.values import finite_numbers
+from zarr_xgroup.findings import Place
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment
 
@@ -40,50 +50,62 @@ class GeoZarrHandler(ConventionHandler):
     """Says what follows from GDAL's attributes, and where the grid mapping variable is."""
 
     tier = "service"
-    name = GEOZARR
+    name = "geozarr"
     is_declarable = False
     implies = ("proj",)
 
     @classmethod
     def seems_meant(cls, attributes: Mapping[str, Any], siblings: Collection[str]) -> bool:
         """Tell whether attributes are those that GDAL writes, or name a tile matrix set."""
-        multiscales = attributes.get("multiscales")
+        multiscales = attributes.get(LAYOUT.key)
         return (
             "GeoTransform" in attributes
             or isinstance(attributes.get("_CRS"), Mapping)
-            or (isinstance(multiscales, Mapping) and "tile_matrix_set" in multiscales)
+            or (isinstance(multiscales, Mapping) and TILES in multiscales)
         )
 
     @classmethod
     def owned(cls, attributes: Mapping[str, Any]) -> Iterator[str]:
         """Yield what GDAL and the draft write as objects; of ``GeoTransform`` other readers know."""
-        return (key for key in ("_CRS", "multiscales") if key in attributes)
+        return (key for key in ("_CRS", LAYOUT.key) if key in attributes)
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the grid mapping variable, the CRS, and what follows from a transform."""
         links = links_of(array, by_name=True, keys=("grid_mapping",))
-        found = self._placed(array) or array.found(crs=array.derived(crs_of))
+        reconciled(array, array.quietly(own_crs, array), crs_of_gdal(array))
+        found = self._placed(array) or array.found(crs=crs_of(array))
         return replace(found, links=links)
+
+    @classmethod
+    def crs(cls, array: ArrayView) -> Crs | None:
+        """Return the CRS of a grid mapping variable in a group above, else of ``_CRS``, else of tiles."""
+        node = array.quietly(grid_mapping_named, array)
+        above = None if node is None else array.attributes_of(node)
+        found = None if above is None else crs_of_grid_mapping(above.value)
+        return found or crs_of_gdal(array) or crs_of_tiles(array)
 
     def _placed(self, array: ArrayView) -> Interpretation | None:
         """Return what follows from the transform of the array's grid, if it has one."""
         dims = _dims(array)
         if dims is None:
             return None
-        lost = partial(coordinates_along, list(dims))
-        written = array.quietly(_geotransform, array)
+        missing = Grid(array, dims).missing
+        lost = partial(coordinates_along, missing) if missing else str
+        written = array.quietly(geotransform_of, array)
         if written is not None:
-            if _is_of_several(array, dims, written):
+            if is_of_several(array, dims, written):
                 return None
             transform = array.attempt(transform_of_gdal, written, lost=lost)
-        elif (level := array.derived(tile_level_of)) and not any(
+        elif (level := tile_level_of(array)) and not any(
             has_coordinate(array, name) for name in dims
         ):
             written = level.matrix
             transform = array.attempt(_transform_of_tiles, array, dims, level, lost=lost)
         else:
             return None
-        return None if transform is None else placed(array, dims, transform, str(written))
+        if transform is None:
+            return None
+        return placed(Grid(array, dims), transform, Place.of(written))
 
 
 def _dims(array: ArrayView) -> tuple[str, str] | None:
@@ -94,52 +116,6 @@ def _dims(array: ArrayView) -> tuple[str, str] | None:
         if y in known and x in known:
             return known[y], known[x]
     return rows_and_columns(array)
-
-
-def _geotransform(array: ArrayView) -> Fragment | None:
-    """Return the nearest ``GeoTransform``: of the array, else of its grid mapping variable.
-
-    The levels of a pyramid may share a variable of another group, but no transform.
-    """
-    own = array.attribute("GeoTransform")
-    variable = None if own is not None else grid_mapping_named(array)
-    if variable is None or (variable.group != array.node.group and _is_in_pyramid(array)):
-        return own
-    return array.attribute_of(variable, "GeoTransform")
-
-
-def _is_in_pyramid(array: ArrayView) -> bool:
-    return next(array.above("multiscales"), None) is not None
-
-
-def _is_of_several(array: ArrayView, dims: tuple[str, str], written: Fragment) -> bool:
-    """Tell whether grids of several sizes in the group share a transform; then that is told."""
-    if written.node == array.node:
-        return False
-    named = array.attributes.get("grid_mapping")
-    if all(grid >= set(dims) for grid in _grids(array).get(str(named), ())):
-        return False
-    message = _(
-        "{place} is the transform of one grid, but arrays of several sizes refer to it; it was not "
-        "used"
-    )
-    array.note(message.format(place=written), written)
-    return True
-
-
-def _grids(array: ArrayView) -> Mapping[str, set[frozenset[str]]]:
-    """Return the dimensions of the grids of a group, by their ``grid_mapping``."""
-    group, siblings = array.node.group, array.siblings
-    known = array.models.of_groups
-    if (_grids, group) not in known:
-        found: defaultdict[str, set[frozenset[str]]] = defaultdict(set)
-        for name, sizes in siblings.items():
-            named = array.attribute_of(group.child(name), "grid_mapping")
-            if named is not None and len(sizes) > 1:
-                found[str(named.value)].add(frozenset(sizes))
-        known[_grids, group] = found
-    grids: Mapping[str, set[frozenset[str]]] = known[_grids, group]
-    return grids
 
 
 def _transform_of_tiles(array: ArrayView, dims: tuple[str, str], level: TileLevel) -> Transform:

@@ -9,8 +9,9 @@ that shape.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from affine import Affine
 
@@ -21,12 +22,13 @@ from zarr_xgroup.conventions.grids import Grid, coordinates_along
 from zarr_xgroup.conventions.layout import places_of
 from zarr_xgroup.conventions.model import AxisNames, Interpretation
 from zarr_xgroup.conventions.proj import ProjHandler, crs_of
-from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.conventions.spatial_model import CENTRES, usable
 from zarr_xgroup.conventions.transforms import Transform, extent_of, spans
 from zarr_xgroup.conventions.values import finite_numbers
+from zarr_xgroup.errors import XGroupMetadataError
+from zarr_xgroup.findings import Place
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.nodes import Fragment
+from zarr_xgroup.metadata.nodes import Fragment, Node
 
 #: The last row of a transform that is written as a whole matrix.
 _LAST_ROW = [0.0, 0.0, 1.0]
@@ -43,29 +45,27 @@ class StacProjHandler(ProjHandler):
         dims = declared or rows_and_columns(array)
         if dims is None:
             return super().interpret(array)
-        lost = partial(coordinates_along, list(dims))
+        grid, lost = Grid(array, dims), partial(coordinates_along, list(dims))
         transform = None
         if declared is not None:
-            attribute = array.derived(places_of).get
-            transform = array.attempt(_transform, array, dims, attribute, lost=lost)
+            transform = array.attempt(_transform, grid, places_of(array).get, lost=lost)
         elif self.name in array.assumed:
-            transform = array.attempt(_transform, array, dims, array.attribute, lost=lost)
+            transform = array.attempt(_transform, grid, array.attribute, lost=lost)
         if transform is None:
-            grid = Grid(array, dims)
-            claims = tuple(grid.claims_of_gdal(grid.own_of_the_axes))
-            return array.found(crs=array.derived(crs_of), claims=claims)
-        return placed(array, dims, *transform)
+            declared_values = tuple(grid.values_of_gdal(grid.own_of_the_axes))
+            return array.found(crs=crs_of(grid.array), declared_values=declared_values)
+        return placed(grid, *transform)
 
     def _declared_dims(self, array: ArrayView) -> tuple[str, str] | None:
         """Return the array's dimensions along Y and X if the first version of `proj` names them."""
         names = self._declared_names(array)
-        if len(names) != 2 or SpatialHandler.applies(array):
+        if len(names) != 2:
             return None
         y, x = (array.names.get(name, name) for name in names)
         return (y, x) if y != x and {y, x} <= set(array.dims) else None
 
     def _declared_names(self, array: ArrayView) -> list[str]:
-        declared = array.derived(places_of).get("proj:spatial_dimensions")
+        declared = places_of(array).get("proj:spatial_dimensions")
         if declared is None or not isinstance(declared.value, list) or not self.applies(array):
             return []
         return [name for name in declared.value if isinstance(name, str)]
@@ -76,9 +76,11 @@ class StacProjHandler(ProjHandler):
         return AxisNames(tuple((name, None) for name in names), in_order=True)
 
 
-def placed(
-    array: ArrayView, dims: tuple[str, str], transform: Transform, place: str
-) -> Interpretation:
+#: The convention that has to be assumed for its transforms to count.
+TO_BE_ASSUMED = StacProjHandler.name
+
+
+def placed(grid: Grid, transform: Transform, place: Place) -> Interpretation:
     """Return what follows from the transform of an array's grid.
 
     That is coordinates of the dimensions of which the group has none. Those it has stand, and are
@@ -87,24 +89,21 @@ def placed(
 
     Parameters
     ----------
-    array : ArrayView
-        The array.
-    dims : tuple of str
-        Its dimensions along Y and X.
+    grid : Grid
+        The grid.
     transform : Transform
         The transform.
-    place : str
+    place : Place
         Where it is written.
     """
-    crs, grid = array.derived(crs_of), Grid(array, dims)
     if transform.is_rotated and grid.own:
-        return array.found(crs=crs)
-    return array.found(
+        return grid.array.found(crs=crs_of(grid.array))
+    return grid.array.found(
         *grid.own_coordinates(grid.own_of_the_axes),
         *grid.coordinates(transform, grid.missing),
-        crs=crs,
+        crs=crs_of(grid.array),
         geotransform=grid.geotransform(transform),
-        claims=tuple(grid.claims(transform, place, grid.own)),
+        declared_values=tuple(grid.declared_values(transform, place, grid.own)),
     )
 
 
@@ -117,22 +116,36 @@ def rows_and_columns(array: ArrayView) -> tuple[str, str] | None:
 
 
 def _transform(
-    array: ArrayView, dims: tuple[str, str], attribute: Callable[[str], Fragment | None]
-) -> tuple[Transform, str] | None:
+    grid: Grid, attribute: Callable[[str], Fragment | None]
+) -> tuple[Transform, Place] | None:
     """Return the transform of ``proj:transform`` if it is that of the array's grid, and its place."""
     written = attribute("proj:transform")
     if written is None:
         return None
-    grid = Grid(array, dims)
-    sizes, shape = grid.sizes, attribute("proj:shape")
+    array, sizes, shape = grid.array, grid.sizes, attribute("proj:shape")
     if shape is not None and shape.value != list(sizes):
         if grid.missing:  # else it is not missed
-            message = _("proj:transform is not that of {sizes} cells: proj:shape is {shape}")
+            message = _("is {shape}, so proj:transform is not that of {sizes} cells")
             array.note(message.format(sizes=list(sizes), shape=shape.value), shape)
         return None
     transform = Transform(usable(Affine(*_six_numbers(written)), written), CENTRES["pixel"])
     _check_box(array, attribute("proj:bbox"), transform, sizes)
-    return transform, str(written)
+    return transform, Place.of(written)
+
+
+def transform_of_stac(
+    array: Node, attributes: Mapping[str, Any], sizes: Sequence[int]
+) -> Transform | None:
+    """Return the transform that STAC's attributes give an array of just so many rows and columns."""
+    found = Fragment(array, ("attributes",), attributes)
+    written, shape = found.get("proj:transform"), found.get("proj:shape")
+    if written is None or shape is None or shape.value != list(sizes):
+        return None
+    try:
+        affine = usable(Affine(*_six_numbers(written)), written)
+    except XGroupMetadataError:
+        return None  # told where coordinates would follow from it
+    return Transform(affine, CENTRES["pixel"])
 
 
 def _six_numbers(written: Fragment) -> list[float]:
@@ -150,5 +163,5 @@ def _check_box(
     """Say if ``proj:bbox`` is another one than that of the grid; zeros stand for none."""
     numbers = None if box is None else array.attempt(finite_numbers, box, 4)
     if numbers and any(numbers) and not spans(numbers, transform, sizes):
-        message = _("proj:bbox is {box}, but by proj:transform it is {actual}; the latter was used")
+        message = _("is {box}, but by proj:transform it is {actual}; the latter counts")
         array.note(message.format(box=numbers, actual=extent_of(transform, sizes)), box)

@@ -16,7 +16,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.array import ArrayView, once
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.layout import ATTRIBUTE as MULTISCALES
 from zarr_xgroup.conventions.layout import TILES
@@ -24,6 +24,7 @@ from zarr_xgroup.conventions.proj_model import crs_at
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment
 from zarr_xgroup.metadata.paths import relative_path
+from zarr_xgroup.metadata.references import NODE, POINTER
 
 #: The URIs that OGC gives to tile matrix sets, of which the last segment is the identifier.
 _OGC = re.compile(r"https?://www\.opengis\.net/def/tilematrixset/[\w./-]*?(?<!\w)(\w{1,100})/?")
@@ -76,10 +77,11 @@ class TileLevel:
         return crs.is_north_first
 
 
+@once
 def tile_level_of(array: ArrayView) -> TileLevel | None:
     """Return the tile matrix of an array whose group is a level, or None after saying what is wrong."""
     group = array.node.group
-    multiscales = array.attribute_of(group.group, MULTISCALES.key) if group.path else None
+    multiscales = array.attribute(MULTISCALES.key, group.group) if group.path else None
     written = None if multiscales is None else multiscales.get(TILES)
     if multiscales is None or written is None or len(array.dims) < 2:
         return None
@@ -88,7 +90,7 @@ def tile_level_of(array: ArrayView) -> TileLevel | None:
 
 def crs_of_tiles(array: ArrayView) -> Crs | None:
     """Return the CRS of the tile matrix set of an array's level, if it is of one."""
-    level = array.derived(tile_level_of)
+    level = tile_level_of(array)
     if level is None:
         return None
     crs = level.tile_set.get("crs")
@@ -131,7 +133,7 @@ def _tile_set(array: ArrayView, written: Fragment) -> Fragment:
     target = path if path.startswith("/") else relative_path(written.node.path, path or ".")
     if target is None:
         raise written.error(_("leads above the root of the store"))
-    reference = {"node": f"/{target.lstrip('/')}", "attribute": pointer}
+    reference = {NODE: f"/{target.lstrip('/')}", POINTER: pointer}
     return array.resolver.fragment(Fragment(written.node, written.keys, reference))
 
 

@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
-from zarr_xgroup.conventions.proj import mappings_in
+from zarr_xgroup.conventions.standing import mappings_in
 from zarr_xgroup.datasets.budget import IndexBudget
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.datasets.naming.taken import Taken
-from zarr_xgroup.errors import XGroupError, XGroupMetadataError, containing
+from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.findings import Finding, Kind, noted
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import names_in, referred_names
@@ -26,21 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Wanted:
-    """The arrays of a group and what they want.
-
-    Attributes
-    ----------
-    reading : GroupReading
-        What it was collected from.
-    maker : Maker
-        Says what follows from documents.
-    budget : IndexBudget
-        Which coordinates must not be called as their dimension.
-    arrays : tuple of ArrayReading
-        The arrays; those whose coordinates are others than those of the group, along other dimensions.
-    findings : tuple of Finding
-        Which dimensions were renamed.
-    """
+    """The arrays of a group and what they want; `budget` says what must not be called as its dimension."""
 
     reading: GroupReading
     maker: Maker
@@ -66,6 +52,14 @@ class Wanted:
             array.node.name
             for array in self.arrays
             if array.is_first_class or (array.has_principal and array.node not in declared)
+        )
+
+    @cached_property
+    def dims_of_coordinates(self) -> frozenset[str]:
+        """The dimensions along which the coordinates of the arrays are."""
+        said = dict.fromkeys(array.interpretation for array in self.arrays)
+        return frozenset(
+            dim for it in said for found in it.coordinates for dim in found.source.dims
         )
 
     @cached_property
@@ -124,6 +118,49 @@ class Wanted:
         return source, units, str(coordinate.attributes.get("calendar"))
 
 
+class Attributes:
+    """The attributes of a group's variables: their own, and those that are added where there is none.
+
+    In those that are rewritten, names stand in place of paths.
+    """
+
+    def __init__(self, own: Mapping[str, Mapping[str, Any]]) -> None:
+        self.own = own
+        self.added: defaultdict[str, dict[str, Any]] = defaultdict(dict)
+        self.rewritten: defaultdict[str, dict[str, str]] = defaultdict(dict)
+
+    def copy(self) -> Attributes:
+        """Return the same, to be added to."""
+        copy = Attributes(self.own)
+        for name, added in self.added.items():
+            copy.added[name] = dict(added)
+        for name, rewritten in self.rewritten.items():
+            copy.rewritten[name] = dict(rewritten)
+        return copy
+
+    def get(self, name: str, key: str) -> Any:
+        """Return an attribute of a variable, or None."""
+        if name in self.rewritten and key in self.rewritten[name]:
+            return self.rewritten[name][key]
+        own = self.own.get(name, {})
+        return own[key] if key in own else self.added.get(name, {}).get(key)
+
+    def has(self, name: str, key: str) -> bool:
+        """Tell whether a variable has an attribute."""
+        return key in self.own.get(name, {}) or key in self.added.get(name, {})
+
+    def all_of(self, name: str) -> dict[str, Any]:
+        """Return the attributes that a variable has, but for names in place of paths."""
+        return {**self.added.get(name, {}), **self.own.get(name, {})}
+
+    def add(self, name: str, attributes: Mapping[str, Any]) -> None:
+        """Add attributes where there is none of the name."""
+        own = self.own.get(name, {})
+        for key, value in attributes.items():
+            if key not in own:
+                self.added[name].setdefault(key, value)
+
+
 def sizes_of(array: ArrayReading) -> dict[str, int]:
     """Return the sizes of an array's dimensions."""
     return dict(zip(array.dims, array.shape, strict=True))
@@ -145,13 +182,7 @@ def collect(reading: GroupReading, maker: Maker, budget: IndexBudget) -> Wanted:
 
 
 class _Splitting:
-    """Other dimensions for arrays whose coordinates are others than those of the group.
-
-    Parameters
-    ----------
-    wanted : Wanted
-        The group as it was read.
-    """
+    """Other dimensions for arrays whose coordinates are others than those of the group."""
 
     def __init__(self, wanted: Wanted) -> None:
         self._wanted = wanted
@@ -166,13 +197,16 @@ class _Splitting:
 
     def new_names(self, array: ArrayReading) -> dict[str, str]:
         """Return new names for dimensions that have other coordinate values for other arrays."""
-        interpretation = array.interpretation
-        if interpretation not in self._known:
-            self._known[interpretation] = dict(self._diverging(array))
-        for coordinate in (it.coordinate for it in array.inherited.coordinates):
-            if self._wanted.error_of(coordinate) is None:
-                self._first.setdefault(coordinate.name, coordinate.identity)
-        return self._known[interpretation]
+        said = array.interpretation
+        brought = list(array.inherited.coordinates)
+        if said not in self._known:
+            names = self._known[said] = dict(self._diverging(array))
+            found = (*said.coordinates, *(link.coordinate for link in said.links))
+            brought = [part for it in found for part in it.renamed(names).parts()] + brought
+        # 5. What else comes along has the dimension that it is called as, if nothing had it before.
+        for coordinate in filter(self._can_be_index, brought):
+            self._first.setdefault(coordinate.name, self._wanted.identity_of(coordinate))
+        return self._known[said]
 
     def along(self, array: ArrayReading, names: Mapping[str, str]) -> ArrayReading:
         """Return an array, and its coordinates, along dimensions of other names."""
@@ -186,38 +220,35 @@ class _Splitting:
     def _diverging(self, array: ArrayReading) -> Iterator[tuple[str, str]]:
         """Yield dimensions of an array that have to be others, with their new names."""
         first: dict[str, Hashable] = {}
+        sizes = sizes_of(array)
         for dim, place, coordinate in _places_along(self._wanted, array):
             # 1. An array of the group that is called as the dimension stands: there is nothing to divide.
             if dim in self._wanted.own:
                 continue
-            # 2. The first array that says where its cells are has the dimension, as it says it first.
+            # 2. The first array that says where its cells are has the dimension, as it says it first;
+            #    nobody has it where that coordinate turns out to lie along another one.
             if dim not in self._first and dim not in first:
-                first |= self._right_of(array, dim, place, coordinate)
+                if coordinate is None:
+                    first[dim] = place
+                elif self._can_be_index(coordinate):
+                    fits = self._wanted.maker.sizes(coordinate.source)[dim] == sizes[dim]
+                    first[dim] = place if fits else None
             # 3. So have those that say the same, and all where nobody can have it.
             if self._first.get(dim) in (None, place):
                 continue
             # 4. Others share one with those that say the same as they.
             if (dim, place) not in self._others:
-                wanted, size = f"{dim}_{array.node.name}", sizes_of(array)[dim]
-                self._others[dim, place] = self._taken.take_dimension(wanted, size)
+                name = self._taken.take_dimension(f"{dim}_{array.node.name}", sizes[dim])
+                self._others[dim, place] = name
             yield dim, self._others[dim, place]
         self._first |= first
 
-    def _right_of(
-        self, array: ArrayReading, dim: str, place: Hashable, coordinate: Coordinate | None
-    ) -> dict[str, Hashable]:
-        """Return by what a dimension is the first array's: None if nobody's, nothing if not of this one."""
-        if coordinate is None:
-            return {dim: place}
-        reading, source = self._wanted.reading, coordinate.source
-        if dim in reading.groups or "/" in dim or self._wanted.budget.leaves_out(source):
-            return {}  # it cannot be called so
-        try:
-            with containing():
-                fits = self._wanted.maker.sizes(source)[dim] == sizes_of(array)[dim]
-        except XGroupError:  # told when it is attached
-            return {}
-        return {dim: place if fits else None}  # else it has the name, along another dimension
+    def _can_be_index(self, coordinate: Coordinate) -> bool:
+        """Tell whether a coordinate can be called as the one dimension that it lies along."""
+        name, wanted = coordinate.name, self._wanted
+        if coordinate.source.dims != (name,) or "/" in name or name in wanted.reading.groups:
+            return False
+        return not wanted.budget.leaves_out(coordinate.source) and not wanted.error_of(coordinate)
 
 
 def _places_along(

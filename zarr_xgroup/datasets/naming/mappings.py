@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable
-from dataclasses import replace
 from functools import cached_property
 
+import msgspec
 import numpy as np
 
 from zarr_xgroup.conventions.crs import Crs, likeness
 from zarr_xgroup.conventions.model import GridMapping, Interpretation
-from zarr_xgroup.conventions.proj import SPATIAL_REF
-from zarr_xgroup.conventions.standing import contradicting_crs
+from zarr_xgroup.conventions.standing import SPATIAL_REF, contradicting_crs
 from zarr_xgroup.datasets.interpretation import ArrayReading
 from zarr_xgroup.datasets.naming.collecting import Wanted
-from zarr_xgroup.datasets.naming.describing import Attributes, Described
+from zarr_xgroup.datasets.naming.describing import Described
 from zarr_xgroup.datasets.naming.taken import Taken
 from zarr_xgroup.datasets.plan import PlannedVariable
 from zarr_xgroup.errors import XGroupError, containing
@@ -39,41 +38,25 @@ def with_grid_mappings(wanted: Wanted, described: Described) -> Described:
         mappings.attach(array)
     for name, (crs, referrer) in described.located.items():
         mappings.attach_located(name, GridMapping(crs), referrer)
-    return replace(
-        described,
-        named=replace(described.named, variables={**described.named.variables, **mappings.made}),
-        attributes=mappings.attributes,
-        mentioned=described.mentioned | mappings.used.keys(),
-        findings=(*described.findings, *mappings.findings),
-    )
+    findings = (*described.findings, *mappings.findings)
+    return Described(mappings.variables, mappings.attributes, described.located, findings)
 
 
 class _Mappings:
-    """The grid mappings of a group, one after the other.
-
-    Parameters
-    ----------
-    wanted : Wanted
-        The group.
-    described : Described
-        Its variables and what is said of them.
-    """
+    """The grid mappings of a group, one after the other."""
 
     def __init__(self, wanted: Wanted, described: Described) -> None:
         self._wanted = wanted
-        self._described = described
-        self._variables = described.named.variables
+        self._used: dict[str, GridMapping] = {}
         self._known: dict[Interpretation, str] = {}
         self._alike: defaultdict[Hashable, list[str]] = defaultdict(list)
-        before = described.attributes
-        self.attributes = Attributes(before.own, before.added, before.rewritten)
-        self.used: dict[str, GridMapping] = {}
-        self.made: dict[str, PlannedVariable] = {}
+        self.variables = dict(described.variables)
+        self.attributes = described.attributes.copy()
         self.findings: list[Finding] = []
 
     @cached_property
     def _dimensions(self) -> frozenset[str]:
-        return frozenset(dim for it in self._variables.values() for dim in it.dims)
+        return frozenset(dim for it in self.variables.values() for dim in it.dims)
 
     def attach(self, array: ArrayReading) -> None:
         """Attach the CRS of an array that is no coordinate."""
@@ -91,15 +74,16 @@ class _Mappings:
 
     def attach_located(self, name: str, mapping: GridMapping, referrer: Node) -> None:
         """Name the CRS of a coordinate by its ``grid_mapping``."""
-        chosen = self._name_for_located(name, mapping)
-        self._use(chosen, mapping)
-        self._complete(chosen, mapping, referrer)
-        self.attributes.add(name, {"grid_mapping": chosen})
+        named = self._named_by(name)
+        if named and self._is_something_else(named):
+            named = ""
+        chosen = named or self._same(mapping) or self._name_for_located(mapping.crs)
+        self._use(chosen, mapping, name, referrer)
 
     def _is_coordinate(self, name: str) -> bool:
         """Tell whether a variable is a coordinate, also if only another array says so."""
-        variable, wanted = self._variables[name], self._wanted
-        if variable.is_coordinate or name in self._described.mentioned or variable.dims == (name,):
+        variable, wanted = self.variables[name], self._wanted
+        if variable.is_coordinate or variable.dims == (name,):
             return True
         return name in wanted.named_coordinates and name not in wanted.first_class
 
@@ -108,119 +92,88 @@ class _Mappings:
 
         An array of the group that serves as such is completed, never doubled.
         """
-        named = _named_by(self.attributes, array.node.name)
-        if named is not None and self._is_something_else(named):
+        named = self._named_by(array.node.name)
+        if named and self._is_something_else(named):
             return  # not ours to change
-        name = named or self._name_for(mapping)
-        self._use(name, mapping)
-        self.attributes.add(array.node.name, {"grid_mapping": name})
-        if self._complete(name, mapping, array.node):
+        name = named or self._same(mapping) or self._name_for(mapping.crs)
+        if self._use(name, mapping, array.node.name, array.node):
             self._known[array.interpretation] = name
 
-    def _name_for(self, mapping: GridMapping) -> str:
-        """Return the variable of a CRS and grid, or a name for one."""
-        # 1. The one that is the same already.
-        same = self._same(mapping)
-        if same is not None:
-            return same
-        # 2. `spatial_ref`, which stands if the data carry it; what was made of another CRS, or is that of
-        #    arrays that name it, is another one.
-        if not self._is_something_else(SPATIAL_REF):
-            there = self._variable(SPATIAL_REF)
-            if there is None or (there.is_own and not self._is_of_others(mapping)):
-                return SPATIAL_REF
-        # 3. A new one.
-        return self._new_name(mapping.crs.variable_name or SPATIAL_REF)
+    def _named_by(self, name: str) -> str:
+        """Return the grid mapping that a variable names, "" if what it names can be none."""
+        named = self.attributes.get(name, "grid_mapping")
+        return named if isinstance(named, str) and named.isidentifier() else ""
 
-    def _name_for_located(self, located: str, mapping: GridMapping) -> str:
-        """Return the variable that a coordinate names, or one of its CRS, or a new name."""
-        # 1. What it names itself.
-        named = _named_by(self.attributes, located)
-        if named is not None and not self._is_something_else(named):
-            return named
-        # 2. The one that is the same already, whoever made it.
-        same = self._same(mapping)
-        if same is not None:
-            return same
-        wanted = mapping.crs.variable_name or "crs"
-        if _is_of(self._variables.get(wanted), self.attributes, mapping.crs):
-            return wanted
-        # 3. A new one.
+    def _same(self, mapping: GridMapping) -> str:
+        """Return the variable that was used of the same CRS and grid, "" if there is none."""
+        alike = self._alike[likeness(mapping.crs), mapping.geotransform]
+        return next((name for name in alike if self._used[name].crs.is_same(mapping.crs)), "")
+
+    def _name_for(self, crs: Crs) -> str:
+        """Return a variable for the CRS of a grid that nothing was used for.
+
+        That is `spatial_ref`, which stands if the data carry it. What was made of another CRS, or is that
+        of arrays that name it, is another one.
+        """
+        there = self.variables.get(SPATIAL_REF)
+        if there is None or there.is_own:
+            is_named = there is not None and SPATIAL_REF in self._wanted.mappings
+            is_of_others = is_named and self._conflict(SPATIAL_REF, crs)
+            if not is_of_others and not self._is_something_else(SPATIAL_REF):
+                return SPATIAL_REF
+        return self._new_name(crs.variable_name or SPATIAL_REF)
+
+    def _name_for_located(self, crs: Crs) -> str:
+        """Return a variable for the CRS of coordinates: a scalar array that says it, and no other one."""
+        wanted = crs.variable_name or "crs"
+        there = self.variables.get(wanted)
+        if there is not None and there.is_own and not there.dims:
+            says_one = not _OF_CRS.isdisjoint(self.attributes.own[wanted])
+            if says_one and self._conflict(wanted, crs) is None:
+                return wanted
         return self._new_name(wanted)
 
     def _new_name(self, wanted: str) -> str:
-        sizes = ((it.name, dict.fromkeys(it.dims, 0)) for it in self._variables.values())
+        sizes = ((it.name, dict.fromkeys(it.dims, 0)) for it in self.variables.values())
         taken = Taken(self._wanted.reading.groups, sizes)
-        for name in self.made:
-            taken.add(name, {})
         return taken.first_free(wanted, "", taken.is_free_for_others)
 
-    def _variable(self, name: str) -> PlannedVariable | None:
-        return self._variables.get(name) or self.made.get(name)
+    def _use(self, name: str, mapping: GridMapping, user: str, referrer: Node) -> bool:
+        """Have a scalar coordinate stand for the CRS of a variable; one is made if there is none.
 
-    def _use(self, name: str, mapping: GridMapping) -> None:
-        """Have a scalar coordinate stand for a CRS, one that is made if there is none of that name."""
-        if self._variable(name) is None:
-            source, identity = Literal(np.array(0, np.int64), ()), ("crs", mapping.crs.text)
-            self.made[name] = PlannedVariable(
-                name, source, (), identity=identity, is_coordinate=True
-            )
-        if name not in self.used:
-            self.used[name] = mapping
-            self._alike[likeness(mapping.crs), mapping.geotransform].append(name)
-
-    def _complete(self, name: str, mapping: GridMapping, referrer: Node) -> bool:
-        """Complete a grid mapping variable, unless it is of another CRS: then that is told."""
-        conflict = _conflict(self.attributes, name, mapping.crs)
+        It is completed unless it is of another CRS: then that is told.
+        """
+        crs, source = mapping.crs, Literal(np.array(0, np.int64), ())
+        made = PlannedVariable(name, source, (), identity=("crs", crs.text))
+        variable = self.variables.get(name, made)
+        self.variables[name] = msgspec.structs.replace(variable, is_coordinate=True)
+        if name not in self._used:
+            self._used[name] = mapping
+            self._alike[likeness(crs), mapping.geotransform].append(name)
+        self.attributes.add(user, {"grid_mapping": name})
+        conflict = self._conflict(name, crs)
         if conflict is not None:
             message = _(
                 "the CRS ({key}) is another one than that of {name!r} ({conflict}), which was left "
                 "as it is"
             )
-            text = message.format(key=mapping.crs.key, name=name, conflict=conflict)
+            text = message.format(key=crs.key, name=name, conflict=conflict)
             self.findings.append(noted(Kind.CHOICE, text, referrer))
             return False
-        self.attributes.add(name, mapping.crs.grid_mapping())
+        self.attributes.add(name, crs.grid_mapping())
         if mapping.geotransform is not None:
             self.attributes.add(name, {"GeoTransform": mapping.geotransform})
         return True
 
-    def _same(self, mapping: GridMapping) -> str | None:
-        """Return the variable that was used of the same CRS and grid, if there is one."""
-        alike = self._alike[likeness(mapping.crs), mapping.geotransform]
-        return next((name for name in alike if self.used[name].crs.is_same(mapping.crs)), None)
+    def _conflict(self, name: str, crs: Crs) -> str | None:
+        """Return what of a grid mapping variable is of another CRS."""
+        return contradicting_crs(self.attributes.all_of(name), crs)
 
     def _is_something_else(self, name: str) -> bool:
         """Tell whether a name is that of something that cannot stand for a CRS: no scalar."""
-        is_variable = name in self._variables and bool(self._variables[name].dims)
+        is_variable = name in self.variables and bool(self.variables[name].dims)
         return is_variable or name in self._wanted.reading.groups or name in self._dimensions
-
-    def _is_of_others(self, mapping: GridMapping) -> bool:
-        """Tell whether the group's ``spatial_ref`` is another CRS, and that of arrays that name it."""
-        return (
-            SPATIAL_REF in self._wanted.mappings
-            and _conflict(self.attributes, SPATIAL_REF, mapping.crs) is not None
-        )
 
 
 #: Attributes by which a variable says a CRS.
 _OF_CRS = frozenset({"grid_mapping_name", "crs_wkt", "spatial_ref"})
-
-
-def _named_by(attributes: Attributes, name: str) -> str | None:
-    """Return the grid mapping that a variable names, None if what it names can be none."""
-    named = attributes.get(name, "grid_mapping")
-    return named if isinstance(named, str) and named.isidentifier() else None
-
-
-def _conflict(attributes: Attributes, name: str, crs: Crs) -> str | None:
-    """Return what of a grid mapping variable is of another CRS."""
-    return contradicting_crs(attributes.all_of(name), crs)
-
-
-def _is_of(variable: PlannedVariable | None, attributes: Attributes, crs: Crs) -> bool:
-    """Tell whether there is a scalar array of the group that stands for a CRS, and no other one."""
-    if variable is None or not variable.is_own or variable.dims:
-        return False
-    says_one = not _OF_CRS.isdisjoint(attributes.own[variable.name])
-    return says_one and _conflict(attributes, variable.name, crs) is None

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 from zarr_xgroup.datasets.naming.collecting import Wanted
 from zarr_xgroup.datasets.naming.taken import Taken
 from zarr_xgroup.datasets.naming.uniting import Nameless, Thing, United
-from zarr_xgroup.datasets.plan import PlannedVariable, Rival
+from zarr_xgroup.datasets.plan import PlannedVariable
 from zarr_xgroup.findings import Finding, Kind, noted
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
@@ -18,23 +18,10 @@ from zarr_xgroup.variables.sources import Stored
 
 @dataclass(frozen=True, eq=False)
 class Named:
-    """A group's variables by name, before anything is said of them.
-
-    Attributes
-    ----------
-    names : mapping of int to str
-        The name of each thing, by its key.
-    variables : mapping of str to PlannedVariable
-        What the variables are read from, and their dimensions.
-    attributes : mapping of str to mapping
-        The attributes that each has itself.
-    findings : tuple of Finding
-        What could not be called as it was to be.
-    """
+    """A group's variables by name, before anything is said of them; `names` are those of things, by key."""
 
     names: Mapping[int, str]
     variables: Mapping[str, PlannedVariable]
-    attributes: Mapping[str, Mapping[str, Any]]
     findings: tuple[Finding, ...]
 
     def name_of(self, thing: Thing) -> str:
@@ -45,10 +32,6 @@ class Named:
         """Return the name of what is read from a thing's very array."""
         return self.names.get(thing.key, thing.own)
 
-    def is_scalar(self, name: str) -> bool:
-        """Tell whether there is a variable of a name that has no dimensions."""
-        return name in self.variables and not self.variables[name].dims
-
 
 def give_names(wanted: Wanted, united: United) -> Named:
     """Return the variables of a group by name.
@@ -58,55 +41,33 @@ def give_names(wanted: Wanted, united: United) -> Named:
        else that behind the path of its group; else that with a number.
     3. Dimensions that have another size in the group are renamed, the same of one group alike.
     """
-    own = {
-        name: PlannedVariable(
-            name,
-            source,
-            source.dims,
-            identity=united.identities.get(name),
-            is_own=True,
-            is_coordinate=name in united.coordinates,
-        )
-        for name, source in united.sources.items()
-    }
-    attributes: dict[str, Mapping[str, Any]] = {
-        name: array.document.attributes for name, array in wanted.own.items()
-    }
-    if not united.nameless:
-        return Named(united.names, own, attributes, ())
-    naming = _Naming(wanted, own.values())
+    naming = _Naming(wanted, united)
     others = {it.key: naming.variable(it) for it in united.nameless}
     names = {**united.names, **{key: it.name for key, it in others.items()}}
-    variables = own | {it.name: it for it in others.values()}
-    attributes |= {it.name: wanted.attributes_of(it.source) for it in others.values()}
-    return Named(names, variables, attributes, tuple(naming.findings))
+    variables = {**united.own, **{it.name: it for it in others.values()}}
+    return Named(names, variables, tuple(naming.findings))
 
 
 class _Naming:
-    """Names for variables, one after the other.
+    """Names for variables, one after the other."""
 
-    Parameters
-    ----------
-    wanted : Wanted
-        The group.
-    own : iterable of PlannedVariable
-        The group's own variables.
-    """
-
-    def __init__(self, wanted: Wanted, own: Iterable[PlannedVariable]) -> None:
-        shapes = {name: array.shape for name, array in wanted.own.items()}
-        sizes = ((it.name, dict(zip(it.dims, shapes[it.name], strict=True))) for it in own)
-        self._taken = Taken(wanted.reading.groups, sizes)
-        self._budget = wanted.budget
+    def __init__(self, wanted: Wanted, united: United) -> None:
+        self._wanted = wanted
+        self._own = united.own
         self._renamed: dict[tuple[Node, str, int], str] = {}
         self.findings: list[Finding] = []
+
+    @cached_property
+    def _taken(self) -> Taken:
+        sizes = ((name, self._wanted.maker.sizes(it.source)) for name, it in self._own.items())
+        return Taken(self._wanted.reading.groups, sizes)
 
     def variable(self, nameless: Nameless) -> PlannedVariable:
         """Return what needs a name with the best that is free."""
         coordinate, referrer = nameless.coordinate, nameless.referrer
         source = coordinate.source
         origin = source.node.group if isinstance(source, Stored) else referrer.group
-        is_beyond = self._budget.leaves_out(source)
+        is_beyond = self._wanted.budget.leaves_out(source)
 
         def can_be(name: str) -> bool:
             if source.dims == (name,):
@@ -114,11 +75,11 @@ class _Naming:
             return self._taken.is_free_for_others(name)
 
         name = self._taken.first_free(coordinate.name, origin.path, can_be)
-        rival = None
+        told = None
         if name != coordinate.name:
             finding = _renaming(nameless, name, is_beyond=is_beyond)
             if nameless.beside and not is_beyond:
-                rival = Rival(nameless.beside, finding)
+                told = finding
             else:
                 self.findings.append(finding)
         names = self._fitting_names(nameless, name, origin)
@@ -131,16 +92,20 @@ class _Naming:
             identity=nameless.identity,
             is_coordinate=True,
             referrer=referrer,
-            rival=rival,
+            beside="" if told is None else nameless.beside,
+            told_beside=told,
         )
 
     def _fitting_names(self, nameless: Nameless, name: str, origin: Node) -> dict[str, str]:
         """Return other names for the dimensions that have another size in the group."""
-        names = {
-            dim: self._other_dimension(dim, size, name, origin)
-            for dim, size in nameless.sizes.items()
-            if not self._taken.can_be_dimension(dim, size)
-        }
+        names = {}
+        for dim, size in nameless.sizes.items():
+            if self._taken.can_be_dimension(dim, size):
+                continue
+            key = (origin, dim, size)
+            if key not in self._renamed:
+                self._renamed[key] = self._taken.take_dimension(f"{dim}_{name}", size)
+            names[dim] = self._renamed[key]
         if names:
             changes = ", ".join(f"{old!r} -> {new!r}" for old, new in names.items())
             message = _(
@@ -151,13 +116,6 @@ class _Naming:
             text = message.format(array=referrer, name=name, renamed=changes)
             self.findings.append(noted(Kind.DIMENSION, text, referrer))
         return names
-
-    def _other_dimension(self, dim: str, size: int, name: str, origin: Node) -> str:
-        """Return a free name for a dimension, the same for all arrays of its group that have it."""
-        key = (origin, dim, size)
-        if key not in self._renamed:
-            self._renamed[key] = self._taken.take_dimension(f"{dim}_{name}", size)
-        return self._renamed[key]
 
 
 def _renaming(nameless: Nameless, name: str, *, is_beyond: bool) -> Finding:

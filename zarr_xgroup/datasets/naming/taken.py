@@ -7,15 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 
 class Taken:
-    """The names that are taken in a group.
-
-    Parameters
-    ----------
-    groups : collection of str
-        The names of its child groups.
-    variables : iterable of tuple
-        The names of its variables, each with the sizes of its dimensions.
-    """
+    """The names that are taken in a group: of child groups, variables, dimensions with their sizes."""
 
     def __init__(
         self, groups: Collection[str], variables: Iterable[tuple[str, Mapping[str, int]]]

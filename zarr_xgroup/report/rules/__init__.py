@@ -1,4 +1,4 @@
-"""The rules that stores should follow: one module a convention, each a table and functions.
+"""What no interpretation of an array sees, and what descriptions say of the attributes of any node.
 
 A rule is a pure function of what is known of a store. It yields mistakes, with the place and what to
 write instead; the same text for the same mistake in other nodes, so that they are told as one.
@@ -7,7 +7,11 @@ write instead; the same text for the same mistake in other nodes, so that they a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
+from zarr_xgroup.conventions import declaring
+from zarr_xgroup.conventions.asked import may_refer
+from zarr_xgroup.conventions.layout import Multiscales
 from zarr_xgroup.conventions.registry import BUILT_IN, Handler, handlers
 from zarr_xgroup.errors import Rule, XGroupError, XGroupPluginWarning, containing, warn_user
 from zarr_xgroup.findings import Finding
@@ -15,15 +19,11 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.report.rules import (
     arrays,
     consolidated,
-    cs,
     declarations,
     described,
-    multiscales,
+    groups,
     opening,
-    proj,
-    ref,
     references,
-    spatial,
     times,
 )
 from zarr_xgroup.report.rules.subject import Checked, Subject, mistake
@@ -44,20 +44,21 @@ _OF_NODES = (
     declarations,
     described,
     arrays,
-    cs,
-    spatial,
-    multiscales,
-    proj,
-    ref,
+    groups,
     times,
 )
 
 #: Attributes that these look at, besides described ones, declarations and references.
 _TIMES = ("units", "calendar")
 
+_BUILT_IN: tuple[Handler, ...] = (*BUILT_IN, Multiscales)
+_MODULES = (declaring, arrays, times, consolidated, opening)
+
 #: All rules that are built in.
 RULES: tuple[Rule, ...] = tuple(
-    rule for module in (*_OF_NODES, references, consolidated, opening) for rule in module.RULES
+    dict.fromkeys(
+        chain(*(it.RULES for it in _MODULES), *(convention.rules for convention in _BUILT_IN))
+    )
 )
 
 
@@ -72,6 +73,8 @@ def mistakes_of(subject: Subject) -> Iterator[Finding]:
 def _asked(subject: Subject) -> Iterator[Finding]:
     for module in _OF_NODES:
         yield from module.check(subject)
+    for convention in _BUILT_IN:
+        yield from convention.check(subject)
 
 
 def _of_alike(array: Subject) -> Iterator[Finding]:
@@ -91,7 +94,7 @@ def _significant(array: Subject) -> Iterator[tuple[str, bytes]]:
     for key in array.attributes:
         text = array.attributes.text(key) or b""
         is_read = key.startswith(read) or "convention" in key.lower()
-        if is_read or b'"node"' in text or b"\\u" in text:
+        if is_read or may_refer(text):
             yield key, text
 
 

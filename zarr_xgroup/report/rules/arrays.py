@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.cs import CsHandler
+from zarr_xgroup.conventions.cs_model import ATTRIBUTE as CS
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.conventions.spatial_model import DIMENSIONS
 from zarr_xgroup.errors import Rule
@@ -45,7 +47,7 @@ def _names(subject: Subject) -> Iterator[Finding]:
 
 
 def _goes_by_names(subject: Subject) -> bool:
-    has_cs = subject.attribute("cs") is not None and subject.is_declared(CsHandler)
+    has_cs = subject.attribute(CS.key) is not None and subject.is_declared(CsHandler)
     has_grid = len(subject.dims) > 1 and subject.places.get(DIMENSIONS.key) is not None
     return has_cs or (has_grid and subject.is_declared(SpatialHandler))
 
@@ -98,7 +100,7 @@ def _of_conventions(
 
 
 def _follows_something(array: Subject) -> bool:
-    return _goes_by_names(array) or array.attribute("zarr_conventions") is not None
+    return _goes_by_names(array) or array.attribute(CONVENTIONS_KEY) is not None
 
 
 def _other_sizes(

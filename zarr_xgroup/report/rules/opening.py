@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
-from zarr_xgroup.conventions.registry import declared_principal
 from zarr_xgroup.errors import XGroupReferenceError, XGroupStoreError
 from zarr_xgroup.findings import OPEN_RULES, Finding, Kind, Place
 from zarr_xgroup.i18n import _
@@ -42,8 +41,6 @@ def check(
     for finding in findings:
         is_of_conventions = finding.kind in (None, Kind.PROBLEM, Kind.CHOICE)
         if not (checked.declares_something or is_of_conventions):
-            continue
-        if finding.kind is Kind.NO_PRINCIPAL and not _is_forgotten(finding, checked):
             continue
         if not _is_told(finding, places):
             yield _mistake(finding)
@@ -91,7 +88,7 @@ def _is_told(finding: Finding, places: _Places) -> bool:
         around = (node, node.rpartition("/")[0] or "/")
         return any(where.startswith("/attributes/") for it in around for where in places.at[it])
     written = [it for it in (finding.place, *finding.related) if it.pointer]
-    if finding.kind is Kind.CHOICE:  # about the whole, whatever is wrong with a part of it
+    if finding.kind in (None, Kind.CHOICE):  # about the whole, whatever is wrong with a part of it
         return any(map(places.have, written))
     return any(places.have(it) or places.have_part_of(it) for it in written)
 
@@ -100,16 +97,6 @@ def _wholes(pointer: str) -> list[str]:
     """Return a pointer, and those to all that it is a part of."""
     ends = (index for index, letter in enumerate(pointer) if letter == "/" and index)
     return [*(pointer[:end] for end in ends), pointer]
-
-
-def _is_forgotten(finding: Finding, checked: Checked) -> bool:
-    """Tell whether a grid without coordinates is in a group of which others declare a convention."""
-    array = checked.subject(finding.place.node.strip("/"))
-    group = None if array is None else array.group
-    if array is None or group is None or not finding.bare:
-        return False
-    is_grid = array.is_array and len(array.dims) > 1
-    return is_grid and any(declared_principal(it.attributes) for it in group.arrays())
 
 
 def _mistake(finding: Finding) -> Finding:
@@ -121,14 +108,10 @@ def _mistake(finding: Finding) -> Finding:
     text = finding.text
     if finding.lost:
         text = _("{text}; lost: {what}").format(text=text, what=finding.lost)
-    if finding.kind is Kind.NO_PRINCIPAL:
-        text = _("declares no principal convention, as others of the group do: no coordinates")
-    return replace(finding, text=text, remedy=_remedy(finding), places=places)
+    return replace(finding, text=text, remedy=finding.remedy or _remedy(finding), places=places)
 
 
 def _remedy(finding: Finding) -> str:
-    if finding.kind is Kind.NO_PRINCIPAL:
-        return _('write "zarr_conventions", and what it declares, as the others have it')
     if finding.kind is Kind.DIMENSION:
         return _("give each dimension of a group one name and one size")
     if finding.kind is Kind.NAME:

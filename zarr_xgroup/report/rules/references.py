@@ -6,20 +6,13 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from posixpath import relpath
 
+from zarr_xgroup.conventions.ref import FIRST, OWN, SOMEWHERE
 from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding, Place
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.references import NODE
 from zarr_xgroup.report.explanation import FoundReference
 from zarr_xgroup.report.rules.subject import Checked, Severity, write
-
-DOCUMENT = "ref convention (R-CF/zarr_convention_ref)"
-SPECIFICATION = "xarray-zarr-xgroup specification"
-
-SOMEWHERE = Rule("ref/leads-somewhere", DOCUMENT, "node, attribute")
-FIRST = Rule("ref/first-rule", SPECIFICATION, "7 References")
-OWN = Rule("ref/own-store", DOCUMENT, "uri")
-
-RULES = (SOMEWHERE, FIRST, OWN)
 
 #: How many places that may be meant a remedy names.
 _NAMED = 3
@@ -54,15 +47,15 @@ def _within(reference: FoundReference, target: Place) -> Iterator[Finding]:
     uri, bar, _rest = reference.target.rpartition("|")
     if bar:
         text = _("the uri {uri} is that of the store itself").format(uri=uri)
-        remedy = _('leave "uri" out, and {write}').format(write=write("node", target.node))
+        remedy = _('leave "uri" out, and {write}').format(write=write(NODE, target.node))
         yield _mistake(OWN, reference, text, remedy, "warning")
     elif reference.by_fallback:
         text = _(
             "{target!r} leads to nothing that fits from the group of the array; {node} was taken"
         ).format(target=reference.target, node=target.node)
-        remedy = write("node", target.node)
+        remedy = write(NODE, target.node)
         if reference.arrays == (reference.source.node,):
-            relative = write("node", _relative(reference, target.node))
+            relative = write(NODE, _relative(reference, target.node))
             remedy = _("{relative}, or {absolute}").format(relative=relative, absolute=remedy)
         yield _mistake(FIRST, reference, text, remedy, "warning")
 
@@ -92,6 +85,6 @@ def _meant(reference: FoundReference, checked: Checked) -> str:
     found = list(islice(others, _NAMED + 1))
     if not found:
         return _("refer to a node that is there and fits, or leave the reference out")
-    remedy = write("node", _relative(reference, found[0]))
+    remedy = write(NODE, _relative(reference, found[0]))
     more = ", ".join(found[1:])
     return _("{remedy} (or {others})").format(remedy=remedy, others=more) if more else remedy

@@ -16,13 +16,12 @@ from zarr_xgroup.conventions.descriptions import got, shown, write
 from zarr_xgroup.conventions.layout import ATTRIBUTE as LAYOUT
 from zarr_xgroup.conventions.layout import Layout, Level, Places, level_in
 from zarr_xgroup.conventions.registry import declarable
-from zarr_xgroup.errors import Severity, XGroupError
+from zarr_xgroup.errors import Severity
 from zarr_xgroup.findings import Finding, mistake
 from zarr_xgroup.metadata.dimensions import declared_dimensions
 from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
-from zarr_xgroup.metadata.snapshots import LackingError, Lookup, Snapshots
-from zarr_xgroup.resolver import Resolver
+from zarr_xgroup.metadata.snapshots import Snapshots
 
 __all__ = ["Checked", "Severity", "Subject", "got", "mistake", "mistakes_at", "shown", "write"]
 
@@ -204,15 +203,6 @@ class Subject:
             passed.append(key)
         known.update(dict.fromkeys(passed, is_it))
         return is_it
-
-
-def follow(subject: Subject, fragment: Fragment) -> Fragment | None:
-    """Return a value, or what it leads to if it is a reference; None where that is nowhere."""
-    try:
-        lookup = Lookup(subject.store.snapshots)
-        return Resolver(lookup, subject.node, lambda _text, _place: None).fragment(fragment)
-    except (XGroupError, LackingError):
-        return None
 
 
 def mistakes_at(node: Node, wrong: Iterable[Finding]) -> Iterator[Finding]:

@@ -20,7 +20,7 @@ from zarr_xgroup.report.rules.subject import Subject, got, mistake, shown
 
 RULES = (CALENDAR, UNIT_OF_TIME, EPOCH)
 
-_SINCE = re.compile(r"(?P<unit>\S+)\s+since\s+(?P<epoch>\S.*)", re.IGNORECASE)
+_SINCE = re.compile(r"(\S+)\s+since\s+(\S.*)", re.IGNORECASE)
 _CALENDAR = Attribute(
     "calendar",
     Text(CALENDARS, any_case=True, rule=CALENDAR, severity="error"),
@@ -40,13 +40,14 @@ def check(subject: Subject) -> Iterator[Finding]:
     match = _SINCE.fullmatch(units.value.strip()) if isinstance(units.value, str) else None
     if match is None:
         return
-    if not is_unit(match["unit"]):
-        text = _("{value} is no unit of time").format(value=shown(match["unit"]))
+    unit, epoch = match.groups()
+    if not is_unit(unit):
+        text = _("{value} is no unit of time").format(value=shown(unit))
         yield mistake(UNIT_OF_TIME, units, text, _("write seconds, minutes, hours or days"))
-    if not is_epoch(match["epoch"]):
-        text = got(_("a date and time as ISO 8601 writes it"), match["epoch"])
+    if not is_epoch(epoch):
+        text = got(_("a date and time as ISO 8601 writes it"), epoch)
         remedy = _("write, for example, {example}").format(
-            example=f'"units": "{match["unit"]} since 2028-02-01T00:00:00"'
+            example=f'"units": "{unit} since 2028-02-01T00:00:00"'
         )
         yield mistake(EPOCH, units, text, remedy)
     if (calendar := subject.attribute("calendar")) is not None:

@@ -11,15 +11,14 @@ import xarray as xr
 import zarr
 
 from zarr_xgroup.conventions import ArrayView, Stored
+from zarr_xgroup.conventions.array import own_dims_of, parsed, shape_of
 from zarr_xgroup.conventions.lending import told
-from zarr_xgroup.conventions.standing import is_standing
-from zarr_xgroup.errors import XGroupError, XGroupMetadataError
+from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.tests.builders import (
     Array,
     Nodes,
     build,
-    declaring,
     edit,
     memory_store,
     opened_with_warnings,
@@ -55,54 +54,6 @@ def node(path: str) -> Node:
     return Node(0, path)
 
 
-@pytest.mark.parametrize(
-    ("name", "dims", "attributes", "expected"),
-    [
-        ("x", ("x",), declaring("cs"), True),
-        ("x", ("y",), declaring("cs"), False),
-        ("x", ("x", "y"), declaring("cs"), False),
-        ("x", (), {}, True),
-        ("x", ("x", "y"), {"units": "m"}, True),
-    ],
-)
-def test_which_arrays_stand(
-    name: str, dims: tuple[str, ...], attributes: dict[str, Any], expected: bool
-) -> None:
-    assert is_standing(name, dims, attributes) is expected
-
-
-def number(fragment: Fragment) -> Any:
-    return fragment.value["n"]
-
-
-def test_parts_of_one_attribute_are_parsed_each_by_itself() -> None:
-    def numbers(view: ArrayView) -> list[int]:
-        it = view.attribute("it")
-        assert it is not None
-        parts = [part for _key, part in it.members()]
-        return [view.parsed(number, part) for part in (*parts, *parts)]
-
-    assert asked(numbers) == [1, 2, 1, 2]
-
-
-def test_parts_of_attributes_of_one_text_are_parsed_once() -> None:
-    parsed = list[str]()
-
-    def noted(fragment: Fragment) -> Any:
-        parsed.append(str(fragment))
-        return fragment.value["n"]
-
-    def numbers(view: ArrayView) -> list[int]:
-        parsed.clear()
-        other = ArrayView(node("g/b"), ("y", "x"), view.lookup, view.describer, view.models)
-        attributes = [it.attribute("it") for it in (view, other)]
-        parts = [part for it in attributes if it is not None for _key, part in it.members()]
-        return [view.parsed(noted, part) for part in parts]
-
-    assert asked(numbers) == [1, 2, 1, 2]
-    assert parsed == ["/#/attributes/it/one", "/#/attributes/it/two"]  # wherever it is written
-
-
 @pytest.mark.parametrize("path", ["g", "nope"])
 def test_there_is_no_view_of_what_is_no_array(path: str) -> None:
     def other(view: ArrayView) -> ArrayView:
@@ -121,22 +72,14 @@ def test_an_array_that_cannot_be_opened_is_told_with_what_refers_to_it() -> None
             asked(partial(ArrayView.stored, source=source, place=given))
 
 
-@pytest.mark.parametrize("place", [(), ("attributes",), ("shape", "0"), ("nodes", "it")])
-def test_what_is_in_no_attribute_is_parsed_as_it_is(place: tuple[str, ...]) -> None:
-    def numbers(view: ArrayView) -> list[int]:
-        return [view.parsed(number, Fragment(view.node, place, {"n": n})) for n in (1, 2)]
-
-    assert asked(numbers) == [1, 2]
-
-
 def test_what_a_view_says_of_the_array_and_of_others() -> None:
     def described(view: ArrayView) -> tuple[Any, ...]:
-        of = [view.attribute_of(node(path), "of") for path in ("", "g", "g/x", "h", "nope")]
+        of = [view.attribute("of", node(path)) for path in ("", "g", "g/x", "h", "nope")]
         return (
             (view.name, view.dims, view.shape, view.sizes),
             [it and it.value for it in of],
-            [view.own_dims_of(node(path)) for path in ("g/twice", "g/nameless", "nope")],
-            [view.shape_of(node(path)) for path in ("g/twice", "nope")],
+            [own_dims_of(view, node(path)) for path in ("g/twice", "g/nameless", "nope")],
+            [shape_of(view, node(path)) for path in ("g/twice", "nope")],
         )
 
     assert asked(described) == (
@@ -145,37 +88,6 @@ def test_what_a_view_says_of_the_array_and_of_others() -> None:
         [("n", "twice_dim_1"), ("nameless_dim_0", "n"), ()],
         [(2, 2), ()],
     )
-
-
-def test_what_follows_from_an_array_is_derived_once() -> None:
-    made = list[str]()
-
-    def name(view: ArrayView) -> str:
-        made.append(view.name)
-        return view.name
-
-    def derived(view: ArrayView) -> list[str]:
-        made.clear()
-        return [view.derived(name), view.derived(name)]
-
-    assert asked(derived) == ["a", "a"]
-    assert made == ["a"]
-
-
-def test_what_is_attempted_quietly_leaves_nothing_behind() -> None:
-    def attempts(view: ArrayView) -> tuple[Any, ...]:
-        def follow_and_fail(error: XGroupError) -> None:
-            view.note("a choice")
-            view.resolver.array(Fragment(view.node, ("it",), {"node": "x"}))
-            raise error
-
-        counts = []
-        for attempt in (view.quietly, view.attempt):
-            attempt(follow_and_fail, XGroupMetadataError("wrong"))
-            counts.append((len(view.findings), len(view.resolver.followed)))
-        return (*counts, view.quietly(lambda: 5))
-
-    assert asked(attempts) == ((0, 0), (2, 1), 5)
 
 
 def along_x(**reference: str) -> Array:
@@ -215,3 +127,15 @@ def test_of_another_store_it_is_told_what_an_array_lacks_without_the_attributes_
     assert dataset["x"].values.tolist() == [5, 6]
     assert "'attributes' of /lon must be a JSON object, got int" in str(warning)
     assert str(warning).endswith("Array /v was opened without the attributes of /lon")
+
+
+def number(fragment: Fragment) -> Any:
+    return fragment.value["n"]
+
+
+@pytest.mark.parametrize("place", [(), ("attributes",), ("shape", "0"), ("nodes", "it")])
+def test_what_is_in_no_attribute_is_parsed_as_it_is(place: tuple[str, ...]) -> None:
+    def numbers(view: ArrayView) -> list[int]:
+        return [parsed(view, number, Fragment(view.node, place, {"n": n})) for n in (1, 2)]
+
+    assert asked(numbers) == [1, 2]

@@ -10,7 +10,6 @@ import zarr
 
 from zarr_xgroup import XGroupResolutionWarning, XGroupWarning
 from zarr_xgroup.conventions.cf import CfHandler
-from zarr_xgroup.conventions.declaring import is_declared_of_store
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
@@ -50,21 +49,6 @@ def assuming_with_warnings(root: Group, group: str) -> Any:
 
 
 # References.
-
-
-@each_format
-@pytest.mark.parametrize("written", ["/grid/lon", "../../grid/lon", "./../../grid/lon"])
-def test_paths(written: str, zarr_format: ZarrFormat) -> None:
-    root = Group(
-        {
-            "grid": Group({"lon": field()}),
-            "a": Group({"b": Group({"v": field(coordinates=written)})}),
-        }
-    )
-    dataset = assuming(root, "a/b", zarr_format)
-    assert set(dataset.coords) == {"lon"}
-    assert set(dataset.data_vars) == {"v"}
-    assert dataset["v"].encoding["coordinates"] == "lon"
 
 
 @pytest.mark.parametrize("written", ["b", "../b", "/a/b", "./b"])
@@ -289,14 +273,6 @@ def test_search(
     assert groups["/a/b"]["t"].values.tolist() == [5.0, 7.0]
 
 
-def test_search_from_the_nearest_group_outwards() -> None:
-    inner = Group(
-        {"b": Group({"v": field(("t",)), "own": Group({"t": T})}), "x": Group({"t": OTHER})}
-    )
-    dataset = assuming(Group({"a": inner}), "a/b")
-    assert dataset["t"].values.tolist() == [5.0, 7.0]
-
-
 @pytest.mark.parametrize(
     "root",
     [
@@ -357,24 +333,6 @@ def nczarr(array: Array, *paths: str, zarr_format: ZarrFormat) -> Array:
         attributes = {**array.attrs, "_nczarr_array": {"dimension_references": list(paths)}}
         return Array(array.values, array.dims, attributes)
     return Array(array.values, array.dims, array.attrs, v2={"_NCZARR_ARRAY": {"dimrefs": [*paths]}})
-
-
-@each_format
-@pytest.mark.parametrize(
-    ("path", "values"),
-    [("/t", [6.0, 8.0]), ("/a/t", [5.0, 7.0]), ("/c/t", [1.0, 2.0])],
-)
-def test_the_dimension_meant(path: str, values: list[float], zarr_format: ZarrFormat) -> None:
-    third = coordinate("t", [1.0, 2.0])
-    v = nczarr(field(("t",)), path, zarr_format=zarr_format)
-    root = Group(
-        {
-            "t": nczarr(OTHER, "/t", zarr_format=zarr_format),
-            "a": Group({"t": nczarr(T, "/a/t", zarr_format=zarr_format), "b": Group({"v": v})}),
-            "c": Group({"t": nczarr(third, "/c/t", zarr_format=zarr_format)}),
-        }
-    )
-    assert assuming(root, "a/b", zarr_format)["t"].values.tolist() == values
 
 
 @each_format
@@ -586,56 +544,6 @@ def test_a_dimension_of_which_one_of_two_arrays_says_the_group(
     assert assuming(root, "g", zarr_format)["t"].values.tolist() == [5.0, 7.0]
 
 
-@pytest.mark.parametrize(
-    ("attributes", "expected"),
-    [
-        ({"conventions": "NZ-1.0 CF-1.12"}, True),
-        ({"Conventions": "ACDD-1.3, cf-1.8,nz-1.0"}, True),
-        ({"Conventions": "CF-1.8", "conventions": "NZ-1.0"}, True),
-        ({"Conventions": "NZ-1.0"}, False),
-        ({"Conventions": "CF-1.8"}, False),
-        ({"Conventions": "NZ-1.0 CF-1.8b CF-2.0 XCF-1.8"}, False),
-        ({"Conventions": ["NZ-1.0", "CF-1.8"]}, False),
-        ({}, False),
-    ],
-    ids=str,
-)
-def test_which_roots_declare_it(attributes: dict[str, Any], expected: bool) -> None:
-    assert is_declared_of_store(CfHandler, attributes) is expected
-    nodes = Group({"t": T, "g": Group({"v": field(("t",))})}, attributes)
-    dataset = opened(xr.open_dataset, memory_store(build(nodes)), group="g")
-    assert ("t" in dataset.coords) is expected
-
-
-@pytest.mark.parametrize(
-    ("attributes", "expected"),
-    [({"coordinates": "a b"}, False), ({"coordinates": "a c"}, True), ({}, False)],
-)
-def test_what_looks_like_it(attributes: dict[str, Any], expected: bool) -> None:
-    assert CfHandler.seems_meant(attributes, ["a", "b"]) is expected
-
-
-@each_format
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        ("/t", [1.0, 2.0]),  # of both below the root, the one that is the fewest levels below it
-        ("/a/b/t", [3.0, 4.0]),
-        ("/d/t", None),  # below which there is none
-    ],
-)
-def test_a_coordinate_is_below_the_group_that_defines_its_dimension(
-    path: str, expected: list[float] | None, zarr_format: ZarrFormat
-) -> None:
-    v = nczarr(field(("t",)), path, zarr_format=zarr_format)
-    deep = Group({"c": Group({"e": Group({"t": coordinate("t", [3.0, 4.0])})}), "v": v})
-    near = Group({"t": coordinate("t", [1.0, 2.0])})
-    root = Group({"z": near, "a": Group({"b": deep}), "d": Group()})
-    dataset = assuming(root, "a/b", zarr_format)
-    assert ("t" in dataset.coords) == (expected is not None)
-    assert expected is None or dataset["t"].values.tolist() == expected
-
-
 def test_an_array_that_is_called_as_a_dimension_and_no_coordinate_keeps_others_away() -> None:
     own = Array(np.ones((2, 3)), ("t", "z"))
     dataset = assuming(Group({"t": T, "g": Group({"v": field(("t",)), "t": own})}), "g", 3)
@@ -681,15 +589,6 @@ def test_which_of_several_is_the_coordinate_of_a_dimension(
 
 
 @each_format
-def test_a_group_below_the_one_that_defines_a_dimension_may_have_its_coordinate(
-    zarr_format: ZarrFormat,
-) -> None:
-    v = nczarr(V, "/t", zarr_format=zarr_format)
-    root = Group({"x": Group({"t": OTHER}), "a": Group({"t": T, "b": Group({"v": v})})})
-    assert assuming(root, "a/b", zarr_format)["t"].values.tolist() == [5.0, 7.0]
-
-
-@each_format
 def test_a_coordinate_is_attached_though_the_group_has_that_of_another_dimension(
     zarr_format: ZarrFormat,
 ) -> None:
@@ -701,17 +600,6 @@ def test_a_coordinate_is_attached_though_the_group_has_that_of_another_dimension
     assert [5.0, 7.0] in [it.values.tolist() for it in dataset["v"].coords.values()]
 
 
-def test_each_dimension_has_its_own_coordinate() -> None:
-    v = Array(np.zeros((2, 2)), ("t", "u"))
-    u = coordinate("u", [1.0, 2.0])
-    root = Group({"x": Group({"t": T}), "y": Group({"u": u}), "g": Group({"v": v})})
-    coords = assuming(root, "g")["v"].coords
-    assert {name: coords[name].values.tolist() for name in coords} == {
-        "t": [5.0, 7.0],
-        "u": [1.0, 2.0],
-    }
-
-
 def test_groups_with_equal_arrays_have_the_coordinates_near_them() -> None:
     groups = {
         name: Group({"t": t, "below": Group({"v": V})}) for name, t in (("a", T), ("b", OTHER))
@@ -719,17 +607,6 @@ def test_groups_with_equal_arrays_have_the_coordinates_near_them() -> None:
     tree = opened(xr.open_groups, memory_store(build(Group(groups))), assume_conventions="cf")
     assert tree["/a/below"]["t"].values.tolist() == [5.0, 7.0]
     assert tree["/b/below"]["t"].values.tolist() == [6.0, 8.0]
-
-
-@each_format
-def test_in_a_tree_too_a_coordinate_is_below_the_group_that_defines_its_dimension(
-    zarr_format: ZarrFormat,
-) -> None:
-    v = nczarr(V, "/a/t", zarr_format=zarr_format)
-    below = Group({"c": Group({"t": T}), "v": v})
-    contents = build(Group({"z": Group({"t": OTHER}), "a": below}), zarr_format)
-    groups = opened(xr.open_groups, memory_store(contents), assume_conventions="cf")
-    assert groups["/a"]["t"].values.tolist() == [5.0, 7.0]
 
 
 def test_a_coordinate_of_a_dimension_that_cannot_be_opened_is_told() -> None:

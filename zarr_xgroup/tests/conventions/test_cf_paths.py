@@ -118,7 +118,7 @@ def test_what_leads_nowhere_is_told_with_its_place() -> None:
     far, near = "/g/there/lat#/attributes/bounds", "/g/v#/attributes/ancillary_variables"
     tried = "leads to no array, tried"
     assert [str(warning).partition(". Array /g/v was opened without ") for warning in told] == [
-        (f"{place}: {name!r} {tried} {nodes}", ANY, f"what {key!r} refers to")
+        (f"{place}: {name!r} {tried} {nodes}", ANY, f"{name!r} of {key!r}")
         for place, name, nodes, key in (
             (far, "none", "/g/there/none, /g/none, /none", "bounds"),
             (far, "../../lost", "/lost", "bounds"),

@@ -23,8 +23,18 @@ from zarr_xgroup.conventions import (
     registry,
     uom,
 )
+from zarr_xgroup.conventions.descriptions import schema_of
+from zarr_xgroup.conventions.ref import RefHandler
 from zarr_xgroup.metadata.nodes import Fragment, Node
-from zarr_xgroup.tests.builders import Group, Json, build, memory_store, stored
+from zarr_xgroup.tests.builders import (
+    Group,
+    Json,
+    build,
+    declaring,
+    memory_store,
+    opened_with_warnings,
+    stored,
+)
 from zarr_xgroup.tests.report.test_check import CASES, GONE, broken, sound
 
 #: Rules that a schema can state.
@@ -32,6 +42,8 @@ OF_FORM = (
     *("cs/required", "cs/form", "cs/values", "cs/boundaries", "uom/object", "uom/ucum"),
     "geolocation/x-and-y",
 )
+
+UUID = "11111111-2222-4333-8444-555555555555"
 
 DESCRIBED = {
     "/model/tas": cs_model.ATTRIBUTE,
@@ -47,7 +59,7 @@ def written(documents: dict[str, Json], node: str, attribute: Attribute) -> Frag
 
 def is_valid(attribute: Attribute, value: Any) -> bool:
     jsonschema = pytest.importorskip("jsonschema")
-    schema = attribute.schema()
+    schema = schema_of((attribute,))
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
     return bool(validator.is_valid({attribute.key: value}))
@@ -125,13 +137,15 @@ def test_one_bad_part_costs_that_part() -> None:
 # The schema of a convention, as producers get it.
 
 
-@pytest.mark.parametrize("name", ["cs", "spatial", "multiscales", "geolocation", "uom"])
+@pytest.mark.parametrize(
+    "name", ["cs", "spatial", "multiscales", "geolocation", "uom", "zarr_conventions"]
+)
 def test_the_schema_of_a_convention_takes_what_is_sound(name: str) -> None:
     jsonschema = pytest.importorskip("jsonschema")
     schema = zarr_xgroup.schema(name)
     jsonschema.Draft202012Validator.check_schema(schema)
     assert schema["title"] == name
-    assert name in schema["description"]
+    assert name.removeprefix("zarr_") in schema["description"]
     validator = jsonschema.Draft202012Validator(schema)
     given = [
         it["attributes"]
@@ -144,7 +158,7 @@ def test_the_schema_of_a_convention_takes_what_is_sound(name: str) -> None:
 
 
 def test_there_is_no_schema_of_what_is_not_described() -> None:
-    with pytest.raises(ValueError, match=r"no schema of convention 'cf'; .* cs, spatial, geoloc"):
+    with pytest.raises(ValueError, match=r"no schema of convention 'cf'; .* cs, .*spatial, geoloc"):
         zarr_xgroup.schema("cf")
 
 
@@ -192,3 +206,114 @@ def test_a_third_party_describes_its_attributes_once(monkeypatch: pytest.MonkeyP
     (warning,) = warned
     error: Any = warning.message
     assert error.error.rule is STRIPES
+
+
+# References, and declarations.
+
+
+@pytest.mark.parametrize(
+    ("reference", "is_right"),
+    [
+        ({"node": "t"}, True),
+        ({"ref": {"node": "/t", "uri": "s3://b/c", "attribute": "/attributes"}}, True),
+        ([{"node": "t"}, {"ref": {"node": "u"}}], True),
+        ({"node": 5}, False),
+        ({"path": "t"}, False),
+        ({"node": "t", "attribute": 5}, False),
+        ("t", False),
+    ],
+    ids=str,
+)
+def test_the_schema_of_references(reference: Any, is_right: bool) -> None:
+    assert is_valid(RefHandler.described[0], reference) is is_right
+
+
+def checked(attributes: Json, on_group: bool = False) -> set[tuple[str, str, str]]:
+    """Return the rules that a store breaks, with the pointers and what to write instead."""
+    array = stored([1.0, 2.0], "x", **({} if on_group else attributes))
+    root = Group({"a": array, "t": stored(1.0)}, attributes if on_group else {})
+    mistakes = zarr_xgroup.check(memory_store(build(root))).mistakes
+    return {(it.rule.name, it.place.pointer, it.remedy) for it in mistakes}
+
+
+def test_each_member_of_a_reference_is_judged() -> None:
+    reference: Any = {"node": "..//t", "attribute": "a~", "uri": 5}
+    place = "/attributes/any/0/ref"
+    found = checked({**declaring("ref"), "any": [{"ref": reference}]})
+    assert {it for it in found if it[0] == "ref/form"} == {
+        ("ref/form", f"{place}/node", 'write "node": "../t"'),
+        ("ref/form", f"{place}/attribute", 'write "attribute": "/a~0"'),
+        ("ref/form", f"{place}/uri", 'write, for example, "uri": "s3://bucket/store.zarr"'),
+    }
+
+
+@pytest.mark.parametrize(
+    ("written", "pointers"),
+    [
+        ({"path": "t"}, ["/attributes/ref"]),
+        ("t", ["/attributes/ref"]),
+        ([{"node": "t"}, "t"], ["/attributes/ref/1"]),
+        ({"of": {"node": "t"}}, []),
+    ],
+    ids=str,
+)
+def test_what_is_meant_as_a_reference_is_told_by_its_rule(
+    written: Any, pointers: list[str]
+) -> None:
+    found = {(name, pointer) for name, pointer, _remedy in checked(declaring("ref", ref=written))}
+    assert found == {("ref/form", pointer) for pointer in pointers}
+
+
+@pytest.mark.parametrize("on_group", [False, True])
+def test_declarations_are_judged_by_their_description(on_group: bool) -> None:
+    declared: Any = [{"uuid": 5, "schema_url": "https://a.b/c/d"}, {"uuid": UUID, "name": []}, "cs"]
+    found = checked({"zarr_conventions": declared}, on_group)
+    assert {it[:2] for it in found if it[0] != "conventions/known"} == {
+        ("conventions/texts", "/attributes/zarr_conventions/0/uuid"),
+        ("conventions/texts", "/attributes/zarr_conventions/1/name"),
+        ("conventions/list-of-objects", "/attributes/zarr_conventions/2"),
+    }
+    assert {"cs" in remedy for _rule, place, remedy in found if place.endswith("/2")} == {True}
+
+
+@pytest.mark.parametrize(
+    ("declared", "pointer"),
+    [({UUID: {"name": 5}}, f"/{UUID}/name"), ({}, ""), ({UUID: {}, "cs": {}}, ""), (5, "")],
+    ids=str,
+)
+def test_declarations_by_uuid(declared: Any, pointer: str) -> None:
+    found = {place for _rule, place, _remedy in checked({"zarr_conventions": declared})}
+    assert found == {f"/attributes/zarr_conventions{pointer}"}
+
+
+def test_what_a_cs_lacks_is_told_whatever_else_is_wrong_with_a_part_of_it() -> None:
+    axis: Json = {"abbreviation": "y", "coordinates": [{"values": {"explicit": [1]}}]}
+    found = checked(declaring("cs", cs={"crs": [{"axes": {"y": axis}}]}))
+    assert {it[:2] for it in found} >= {
+        ("cs/axis-for-every-dimension", "/attributes/cs/crs"),
+        ("cs/abbreviation", "/attributes/cs/crs/0/axes/y/abbreviation"),
+    }
+
+
+def test_a_principal_convention_that_does_not_count_is_judged_all_the_same() -> None:
+    axes: Json = {name: {"coordinates": [{"values": {"regular": [0, 1]}}]} for name in ("y", "x")}
+    said: Any = {"spatial:dimensions": ["x", "y"], "spatial:shape": [3, 2]}
+    attributes = {**declaring("cs", "spatial", cs={"crs": [{"axes": axes}]}), **said}
+    array = stored([[1.0, 2.0, 3.0]] * 2, "y x", **attributes)
+    store = memory_store(build(Group({"a": array})))
+    verdict = zarr_xgroup.check(store)
+    assert {(it.rule.name, it.place.pointer) for it in verdict.mistakes} == {
+        ("open/one-meaning", ""),
+        ("spatial/order-of-dimensions", "/attributes/spatial:dimensions"),
+        ("spatial/shape-of-the-array", "/attributes/spatial:shape"),
+    }
+    dataset, told = opened_with_warnings(xr.open_dataset, store)
+    assert [str(it) for it in told] == [
+        "Array /a: it declares the principal conventions cs, spatial; cs was used"
+    ]
+    assert dataset["y"].values.tolist() == [0, 1]
+
+
+def test_a_cs_without_any_crs_has_no_axes() -> None:
+    found = checked(declaring("cs", cs={"crs": []}))
+    assert {it[:2] for it in found} == {("cs/axis-for-every-dimension", "/attributes/cs/crs")}

@@ -1,6 +1,5 @@
 """The built-in handlers by themselves: which arrays they are for, and what they say of them."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from zarr_xgroup.errors import (
     XGroupMetadataError,
     XGroupPathError,
     XGroupReferenceError,
-    XGroupStoreError,
 )
 from zarr_xgroup.tests.builders import (
     Nodes,
@@ -30,12 +28,8 @@ from zarr_xgroup.tests.builders import (
     opened_with_warnings,
     quietly,
     stored,
-    write_store,
 )
 from zarr_xgroup.tests.strategies import Json, cs_of
-
-both_formats = pytest.mark.parametrize("zarr_format", [2, 3])
-
 
 # Identity.
 
@@ -51,6 +45,12 @@ KNOWN: dict[str, tuple[str, str, tuple[str, ...]]] = {
         "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4",
         ("zarr-conventions/spatial",),
     ),
+    "coords": (
+        "principal",
+        "6ca4454a-658a-4348-a667-b39ced0e58cb",
+        ("zarr-conventions/coords", "zarr-conventions/dimensions"),
+    ),
+    "dggs": ("principal", "7b255807-140c-42ca-97f6-7a1cfecdbc38", ("zarr-conventions/dggs",)),
     "ref": ("service", "d89b30cf-ed8c-43d5-9a16-b492f0cd8786", ("R-CF/zarr_convention_ref",)),
     "proj": (
         "service",
@@ -89,13 +89,13 @@ def matching(declaration: Any) -> list[str]:
 
 def test_the_built_in_handlers() -> None:
     found = {handler.name: handler for handler in handlers()}
-    assert set(found) == {*KNOWN, "geozarr"}  # which nothing declares
+    assert set(found) == {*KNOWN, "geozarr", "gcp"}  # which nothing declares
     for name, (tier, uuid, repositories) in KNOWN.items():
         assert issubclass(found[name], ConventionHandler)
         assert (found[name].tier, found[name].uuid) == (tier, uuid)
         assert set(found[name].repositories) == set(repositories)
     principals = [handler.name for handler in handlers() if handler.tier == "principal"]
-    assert principals == ["cs", "spatial", "cf"]
+    assert principals == ["cs", "coords", "spatial", "cf", "dggs", "gcp"]
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -186,19 +186,6 @@ def test_detect_on_the_group(handler: type[ConventionHandler]) -> None:
     assert above.detects(handler) is any(key.startswith(f"{handler.name}:") for key in attributes)
 
 
-def test_a_group_that_declares_cs_speaks_of_arrays_that_have_it() -> None:
-    nodes: Nodes = {"": declaring("cs"), "a": stored([1], "x"), "b": stored([1], "x", cs={})}
-    assert not Opened(nodes, "a").detects(CsHandler)
-    assert Opened(nodes, "b").detects(CsHandler)
-
-
-def test_geolocation_of_the_group() -> None:
-    nodes: Nodes = {"": declaring("geolocation", geolocation={}), "a": stored([1], "x")}
-    assert Opened(nodes, "a").detects(GeolocationHandler)
-    nodes = {"": declaring("geolocation"), "a": stored([1], "x")}
-    assert not Opened(nodes, "a").detects(GeolocationHandler)
-
-
 # cs.
 
 
@@ -228,90 +215,6 @@ def x_of(*sets: Json, **axis: Json) -> Json:
     return {"x": {"coordinates": list(sets), **axis}}
 
 
-@both_formats
-def test_cs_values_of_every_kind(zarr_format: ZarrFormat) -> None:
-    found = cs_variables(
-        {
-            "x": {
-                "coordinates": [
-                    {"values": {"external": {"node": "lon"}}},
-                    {"name": "named", "values": {"regular": [0.5, 0.25]}},
-                    {"values": {"explicit": [3, 1, 2]}},
-                    {"values": {"explicit": ["a", "bc", "\u00e9"]}},
-                ]
-            },
-            "y": {},
-            "height": {"coordinates": [{"values": {"explicit": [2]}}]},
-            "depth": {"coordinates": [{"values": {"external": {"node": "../c/one"}}}]},
-        },
-        zarr_format=zarr_format,
-    )
-    assert list(found) == ["x", "named", "x_2", "x_3", "y", "height", "depth"]
-    assert_variable(found["x"], "x", [1.5, 2.5, 3.5], units="degrees_east")
-    assert_variable(found["named"], "x", [0.5, 0.75, 1.0])
-    assert_variable(found["x_2"], "x", [3, 1, 2])
-    assert_variable(found["x_3"], "x", ["a", "bc", "\u00e9"])
-    assert_variable(found["y"], "y", [0, 1])
-    assert_variable(found["height"], "", 2)
-    assert_variable(found["depth"], "", 2.0)
-    assert found["depth"].dtype == np.float32
-    assert found["x"].encoding["source"].endswith("/g/lon")
-
-
-def test_cs_in_another_store(tmp_path: Path) -> None:
-    nodes: Nodes = {"": {}, "g": {}, "g/lon": stored([1, 2, 3], "n", units="m")}
-    uri = write_store(tmp_path / "other", nodes).as_uri()
-    axes = x_of({"values": {"external": {"uri": uri, "node": "g/lon"}}})
-    assert_variable(cs_variables(axes)["x"], "x", [1, 2, 3], units="m")
-    axes = x_of({"values": {"external": {"uri": f"{uri}/absent", "node": "g/lon"}}})
-    with pytest.raises(XGroupStoreError):
-        cs_variables(axes)
-
-
-# geolocation.
-
-
-def geolocated(geolocation: Json, on_group: bool = False) -> Nodes:
-    attributes = declaring("geolocation", geolocation=geolocation)
-    return {
-        "": {},
-        "g": attributes if on_group else {},
-        "g/a": stored(np.zeros((4, 2, 3)), "t y x", **({} if on_group else attributes)),
-        "g/lon": stored([[1, 2, 3], [4, 5, 6]], "y x", units="degrees_east"),
-        "g/lat": stored([[7, 8, 9], [7, 8, 9]], "rows columns"),
-        "c": {},
-        "c/easting": stored([[0, 1, 2], [0, 1, 2]], "y x"),
-        "c/ties": stored([[0, 1]], "ty tx"),
-    }
-
-
-@pytest.mark.parametrize("on_group", [False, True])
-@pytest.mark.parametrize(
-    ("lon", "lat"),
-    [
-        ({"node": "lon"}, {"node": "lat"}),
-        ({"ref": {"node": "../lon"}}, {"ref": {"node": "/g/lat"}}),
-    ],
-)
-def test_geolocation(lon: Json, lat: Json, on_group: bool) -> None:
-    geolocation = {
-        "geodetic": {"x": lon, "y": lat, "crs": {"proj:code": "EPSG:4326"}},
-        "planar": {"x": {"node": "/c/easting"}, "y": {"node": "/c/easting"}},
-    }
-    found = Opened(geolocated(geolocation, on_group), "g/a").variables(GeolocationHandler)
-    assert list(found) == ["lon", "lat", "easting"]
-    assert_variable(
-        found["lon"],
-        "y x",
-        [[1, 2, 3], [4, 5, 6]],
-        units="degrees_east",
-        standard_name="longitude",
-    )
-    # Other names for the same extent.
-    assert_variable(found["lat"], "y x", [[7, 8, 9], [7, 8, 9]], standard_name="latitude")
-    assert "standard_name" not in found["easting"].attrs
-
-
 # ref.
 
 
@@ -326,59 +229,18 @@ def referring(**attributes: Json) -> Nodes:
     }
 
 
-def test_ref() -> None:
-    nodes = referring(
-        one={"node": "b"},
-        more=[{"deep": {"ref": {"node": "../c/b2"}}}, "text", 5, None],
-        again={"node": "/g/b"},
-        itself={"node": "a"},
-        group={"node": "/c"},
-        meaning={"node": "/c", "attribute": "/attributes/meaning"},
-    )
-    found = Opened(nodes, "g/a").variables(RefHandler)
-    assert list(found) == ["b", "b2"]
-    assert_variable(found["b"], "x", [4, 5, 6], units="m")
-    assert_variable(found["b2"], "x", [7, 8, 9])
-
-
-@pytest.mark.parametrize(
-    "key",
-    ["cs", "crs", "geolocation", "uom", "multiscales", "spatial:it", "proj:it"],
-)
-def test_ref_leaves_other_conventions_alone(key: str) -> None:
-    assert Opened(referring(**{key: {"node": "b"}}), "g/a").variables(RefHandler) == {}
-
-
 # What is wrong: an open tells of it (test_broken_refs.py), `get_variables` raises it.
 
 
 @pytest.mark.parametrize(
     ("handler", "attributes", "kind", "text"),
     [
-        (
-            CsHandler,
-            cs_of({"axes": x_of({"values": {"explicit": [1, 2]}})}),
-            XGroupMetadataError,
-            "cs/crs/0/axes/x/coordinates/0/values/explicit has 2 values, the axis needs 3",
-        ),
-        (
-            CsHandler,
-            cs_of({"axes": x_of({"values": {"external": {"node": "/c"}}})}),
-            XGroupReferenceError,
-            "external: '/c' leads nowhere, tried /c (an array is needed, found a group)",
-        ),
-        (
-            CsHandler,
-            cs_of({"axes": x_of({"values": {"external": {"node": "x", "uri": "no store"}}})}),
-            XGroupStoreError,
-            "'no store' is not an absolute URI of a store",
-        ),
         *(
             (
                 CsHandler,
                 cs_of({"axes": x_of({"values": values, "boundaries": {"regular": [0, 100]}})}),
                 XGroupMetadataError,
-                "boundaries/regular gives boundaries beyond 64 bits",
+                "boundaries/regular: gives boundaries beyond 64 bits",
             )
             for values in ({"regular": [2**63 - 10, 1]}, {"explicit": [0, 2**63 - 10, -1]})
         ),
@@ -386,7 +248,7 @@ def test_ref_leaves_other_conventions_alone(key: str) -> None:
             GeolocationHandler,
             declaring("geolocation", geolocation={"planar": {"x": "lon", "y": {"node": "b"}}}),
             XGroupMetadataError,
-            'geolocation/planar/x must be a reference to an array, got string "lon"',
+            'geolocation/planar/x: must be a reference to an array, got string "lon"',
         ),
         (
             RefHandler,
@@ -418,45 +280,6 @@ def test_services_that_bring_no_variables(handler: type[ConventionHandler]) -> N
     found = Opened({"": {}, "a": stored([1], "x", **attributes)}, "a")
     assert found.detects(handler)
     assert found.variables(handler) == {}
-
-
-# What is handed out is the caller's own.
-
-
-def test_variables_share_nothing() -> None:
-    nodes: Nodes = {
-        "": {},
-        "a": stored(
-            np.zeros((2, 3)),
-            "y x",
-            **cs_of(
-                {
-                    "axes": {
-                        "x": {
-                            "attributes": {"nested": [1]},
-                            "coordinates": [{"values": {"explicit": [1, 2, 3]}}],
-                        },
-                        "y": {
-                            "attributes": {"nested": [1]},
-                            "coordinates": [{"values": {"external": {"node": "lat"}}}],
-                        },
-                    }
-                }
-            ),
-        ),
-        "lat": stored([1, 2], "y", own=[1]),
-    }
-    found = Opened(nodes, "a")
-    before = found.variables(CsHandler)
-    for variable in before.values():
-        variable.attrs["nested"].append(2)
-        variable.attrs["more"] = 1
-        variable.values[0] = 100
-    before["y"].attrs["own"].append(2)
-    after = found.variables(CsHandler)
-    assert_variable(after["x"], "x", [1, 2, 3], nested=[1])
-    assert_variable(after["y"], "y", [1, 2], own=[1], nested=[1])
-    assert found.array.attrs["cs"] == nodes["a"].attrs["cs"]  # type: ignore[union-attr]
 
 
 # What mutants of the handlers showed to be untested.
@@ -498,55 +321,27 @@ def test_cs_two_sides_are_those_of_a_scalar_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dims", "shape", "own", "horizontal", "expected"),
-    [
-        # Its own dimensions, where they are the array's: also if its shape fits others.
-        ("y x", (2, 2), "x y", None, "x y"),
-        ("t y x", (2, 2, 2), "t y", None, "t y"),
-        # Others: those that are told to be horizontal, else the last two.
-        ("t y x", (2, 3, 2), "rows columns", None, "y x"),
-        ("t y x", (2, 3, 2), "columns rows", None, "x y"),
-        ("t y x", (2, 3, 4), "rows columns", ["t", "y"], "t y"),
-        ("t y x", (2, 3, 4), "rows columns", ["t", "y", "x"], "y x"),
-        ("t y x", (2, 3, 4), "rows columns", ["t", "absent"], "y x"),
-        ("t y x", (2, 3, 4), "rows columns", ["t", "t"], "y x"),
-    ],
+    ("rows", "own", "expected"),
+    [(2, {}, {"c_lon"}), (5, {}, {"lon"}), (5, declaring("cs"), {"c_lon"})],
+    ids=["fits", "does not", "the group's are data"],
 )
-@pytest.mark.parametrize("on_group", [False, True])
-def test_geolocation_lies_along_dimensions_that_it_has(
-    dims: str, shape: tuple[int, ...], own: str, horizontal: Json, expected: str, on_group: bool
+def test_geolocation_that_fits_goes_before_what_the_group_has(
+    rows: int, own: dict[str, Json], expected: set[str]
 ) -> None:
-    sizes = dict(zip(dims.split(), shape, strict=True))
-    longitude = np.ones([sizes[name] for name in expected.split()])
-    arrays = {"geodetic": {axis: {"node": "lon"} for axis in ("x", "y")}}
-    attributes = declaring("geolocation", geolocation=arrays)
-    told = {} if horizontal is None else {"spatial:dimensions": horizontal}
-    attributes |= {} if on_group else told
-    nodes: Nodes = {
-        "": told,
-        "a": stored(np.ones(shape), dims, **attributes),
-        "lon": stored(longitude, own),
-    }
-    found = Opened(nodes, "a").variables(GeolocationHandler)
-    assert found["lon"].dims == tuple(expected.split())
-
-
-@pytest.mark.parametrize(("rows", "is_attached"), [(2, True), (5, False)])
-def test_geolocation_that_fits_goes_before_what_the_group_has(rows: int, is_attached: bool) -> None:
     arrays = {"geodetic": {axis: {"node": "/c/lon"} for axis in ("x", "y")}}
     attributes = declaring("geolocation", geolocation=arrays)
     nodes: Nodes = {
         "": {},
         "g": {},
         "g/a": stored(np.ones((2, 3)), "y x", **attributes),
-        "g/lon": stored(np.ones((2, 3)), "y x"),
+        "g/lon": stored(np.ones((2, 3)), "y x", **own),
         "c": {},
         "c/lon": stored(np.ones((rows, 3)), "rows columns"),
     }
     dataset = quietly(
         xr.open_dataset, memory_store(build(nodes)), engine="xgroup", group="g", chunks=None
     )
-    assert set(dataset.coords) == ({"c_lon"} if is_attached else {"lon"})
+    assert set(dataset.coords) == expected
 
 
 def test_geolocation_of_the_group_is_that_of_the_last_dimensions() -> None:
@@ -562,14 +357,41 @@ def test_geolocation_of_the_group_is_that_of_the_last_dimensions() -> None:
     assert dataset["a"].encoding["coordinates"] == dataset["b"].encoding["coordinates"] == "lon"
 
 
-@pytest.mark.parametrize("is_axis", [True, False])
-def test_cs_an_axis_or_a_set_that_stands_elsewhere(is_axis: bool) -> None:
-    way = "/attributes/crs/shared/axes/y"
-    if is_axis:
-        axes: Json = {"x": {"node": "/g", "attribute": way}}
-    else:
-        axes = x_of({"node": "/g", "attribute": f"{way}/coordinates/0"})
-    assert_variable(cs_variables(axes)["x"], "x", [5, 10, 15])
+def test_geolocation_that_is_lost_is_named() -> None:
+    arrays = {"geodetic": {"x": {"node": "absent"}, "y": {"node": "lat"}}}
+    attributes = declaring("geolocation", geolocation=arrays)
+    nodes: Nodes = {"": {}, "a": stored(np.ones((2, 3)), "y x", **attributes)}
+    store = memory_store(build({**nodes, "lat": stored(np.ones((2, 3)), "y x")}))
+    dataset, (warning,) = opened_with_warnings(xr.open_dataset, store)
+    assert str(warning).endswith("Array /a was opened without x of its geodetic geolocation")
+    assert "lat" in dataset.coords
+
+
+@pytest.mark.parametrize("on_group", [False, True])
+@pytest.mark.parametrize(
+    ("lon", "lat"),
+    [
+        ({"node": "lon"}, {"node": "lat"}),
+        ({"ref": {"node": "../lon"}}, {"ref": {"node": "/g/lat"}}),
+    ],
+)
+def test_geolocation(lon: Json, lat: Json, on_group: bool) -> None:
+    geolocation = {
+        "geodetic": {"x": lon, "y": lat, "crs": {"proj:code": "EPSG:4326"}},
+        "planar": {"x": {"node": "/c/easting"}, "y": {"node": "/c/easting"}},
+    }
+    found = Opened(geolocated(geolocation, on_group), "g/a").variables(GeolocationHandler)
+    assert list(found) == ["lon", "lat", "easting"]
+    assert_variable(
+        found["lon"],
+        "y x",
+        [[1, 2, 3], [4, 5, 6]],
+        units="degrees_east",
+        standard_name="longitude",
+    )
+    # Other names for the same extent.
+    assert_variable(found["lat"], "y x", [[7, 8, 9], [7, 8, 9]], standard_name="latitude")
+    assert "standard_name" not in found["easting"].attrs
 
 
 def test_cs_a_term_along_the_axis_whatever_its_dimension_is_called() -> None:
@@ -579,11 +401,15 @@ def test_cs_a_term_along_the_axis_whatever_its_dimension_is_called() -> None:
     assert_variable(found["sigma"], "x", [0.0, 0.5, 1.0])
 
 
-def test_geolocation_that_is_lost_is_named() -> None:
-    arrays = {"geodetic": {"x": {"node": "absent"}, "y": {"node": "lat"}}}
-    attributes = declaring("geolocation", geolocation=arrays)
-    nodes: Nodes = {"": {}, "a": stored(np.ones((2, 3)), "y x", **attributes)}
-    store = memory_store(build({**nodes, "lat": stored(np.ones((2, 3)), "y x")}))
-    dataset, (warning,) = opened_with_warnings(xr.open_dataset, store)
-    assert str(warning).endswith("Array /a was opened without x of its geodetic geolocation")
-    assert "lat" in dataset.coords
+def geolocated(geolocation: Json, on_group: bool = False) -> Nodes:
+    attributes = declaring("geolocation", geolocation=geolocation)
+    return {
+        "": {},
+        "g": attributes if on_group else {},
+        "g/a": stored(np.zeros((4, 2, 3)), "t y x", **({} if on_group else attributes)),
+        "g/lon": stored([[1, 2, 3], [4, 5, 6]], "y x", units="degrees_east"),
+        "g/lat": stored([[7, 8, 9], [7, 8, 9]], "rows columns"),
+        "c": {},
+        "c/easting": stored([[0, 1, 2], [0, 1, 2]], "y x"),
+        "c/ties": stored([[0, 1]], "ty tx"),
+    }

@@ -138,3 +138,51 @@ def test_names_of_axes_that_are_none(answer: Any, monkeypatch: pytest.MonkeyPatc
     dataset, told = opened_with_warnings(xr.open_dataset, memory_store(STORE), group="g")
     assert dataset["a"].dims == dataset["b"].dims == ("phony_dim_0",)
     assert XGroupDimensionWarning in map(type, told)
+
+
+class ZonesHandler(ConventionHandler):
+    """The zone of a grid as its CRS."""
+
+    tier = "service"
+    name = "zone"
+
+    @classmethod
+    def crs(cls, array: ArrayView) -> Crs | None:
+        zone = array.attributes["zone"]
+        return Crs("zone", f"EPSG:{32600 + zone}")
+
+    def interpret(self, array: ArrayView) -> Interpretation:
+        return array.found()
+
+
+GRID = {
+    "zarr_conventions": [{"name": "spatial"}, {"name": "zone"}],
+    "spatial:dimensions": ["y", "x"],
+    "spatial:transform": [10, 0, 0, 0, -10, 0],
+}
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        ({"zone": 32}, "EPSG:32632"),
+        ({"zone": 32, "proj:code": "EPSG:32631"}, "EPSG:32631"),
+        ({}, None),
+    ],
+    ids=["by the handler", "by proj", "by a handler that fails"],
+)
+def test_coordinates_of_other_conventions_are_in_the_crs_that_a_handler_says(
+    attributes: dict[str, Any], expected: str | None
+) -> None:
+    register(ZonesHandler)
+    members = {"a": Array(np.zeros((2, 3)), ("y", "x"), {**GRID, **attributes})}
+    store = memory_store(build(Group(members)))
+    dataset, told = opened_with_warnings(xr.open_dataset, store)
+    assert dataset["x"].values.tolist() == [5.0, 15.0, 25.0]
+    name = None if expected is None else "projection_x_coordinate"
+    assert dataset["x"].attrs.get("standard_name") == name
+    if expected is None:
+        assert ["'zone'" in str(it) and "KeyError" in str(it) for it in told] == [True]
+    else:
+        assert f'ID["EPSG",{expected[5:]}]' in dataset["spatial_ref"].attrs["crs_wkt"]
+        assert told == []

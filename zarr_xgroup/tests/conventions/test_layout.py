@@ -1,6 +1,5 @@
 """The `multiscales` layout: which of its items is about an array."""
 
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,7 +17,6 @@ from zarr_xgroup.tests.builders import (
     memory_store,
     opened,
     opened_with_warnings,
-    quietly,
     stored,
 )
 
@@ -320,37 +318,8 @@ def chain(kind: str, count: int, *, is_whole: bool = True) -> Group:
     return pyramid(members, first, *items)
 
 
-@pytest.mark.parametrize("is_whole", [True, False])
-@pytest.mark.parametrize("kind", ["arrays", "groups"])
-def test_a_long_chain_takes_as_long_as_its_levels(kind: str, is_whole: bool) -> None:
-    def calls(count: int) -> int:
-        store = memory_store(build(chain(kind, count, is_whole=is_whole)))
-        function = xr.open_dataset if kind == "arrays" else xr.open_groups
-        return calls_of(lambda: quietly(function, store, engine="xgroup"))
-
-    calls(20)  # what is imported when it is first used
-    assert calls(400) < 2.3 * calls(200)
-
-
 def test_a_chain_beyond_the_depth_of_recursion() -> None:
     assert grid_of(chain("groups", 1200), "1199/v") == TENS
-
-
-def calls_of(function: Callable[[], Any]) -> int:
-    """Return how many functions are called."""
-    count = 0
-
-    def profile(_frame: Any, event: str, _argument: Any) -> None:
-        nonlocal count
-        count += event == "call"
-
-    before = sys.getprofile()
-    sys.setprofile(profile)
-    try:
-        function()
-    finally:
-        sys.setprofile(before)
-    return count
 
 
 def rules_broken(root: Group) -> set[tuple[str, str]]:

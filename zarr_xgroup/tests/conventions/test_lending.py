@@ -16,22 +16,12 @@ from xarray.backends.zarr import ZarrArrayWrapper
 from xarray.core import indexing
 from zarr.storage import MemoryStore, WrapperStore
 
-from zarr_xgroup.conventions import (
-    ArrayView,
-    BoundResolver,
-    ConventionHandler,
-    Coordinate,
-    Interpretation,
-    Literal,
-    register,
-    registry,
-)
+from zarr_xgroup.conventions import BoundResolver, ConventionHandler, register, registry
 from zarr_xgroup.conventions.geolocation import GeolocationHandler
 from zarr_xgroup.conventions.proj import ProjHandler
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.errors import XGroupMetadataError, XGroupReferenceError
 from zarr_xgroup.tests.builders import (
-    Array,
     Nodes,
     ZarrFormat,
     build,
@@ -114,21 +104,6 @@ def test_the_groups_own_arrays_count_outside_of_an_open_as_they_do_within(
     assert variables["x"].attrs["standard_name"] == "longitude"
 
 
-def test_a_group_that_is_called_like_a_dimension_is_none_of_the_arrays() -> None:
-    alone = Alone(memory_store(build({**GRID, "g/y": {}})), "g/a")
-    assert alone.variables(SpatialHandler)["y"].values.tolist() == [0.5, 1.5]
-
-
-def test_the_coordinates_of_a_rotated_grid_outside_of_an_open() -> None:
-    rotated = {"spatial:dimensions": ["y", "x"], "spatial:transform": [1, 1, 0, -1, 1, 0]}
-    array = stored(np.ones((1, 2)), "y x", **declaring("spatial"), **rotated)
-    variables = Alone(memory_store(build({"": {}, "a": array})), "a").variables(SpatialHandler)
-    assert {name: (it.dims, it.values.tolist()) for name, it in variables.items()} == {
-        "xc": (("y", "x"), [[1.0, 2.0]]),
-        "yc": (("y", "x"), [[0.0, -1.0]]),
-    }
-
-
 def test_a_group_is_listed_outside_of_an_open_where_all_its_arrays_count() -> None:
     geolocation = {"geodetic": {"x": {"node": "lon"}, "y": {"node": "lat"}}}
     nodes: Nodes = {
@@ -169,16 +144,6 @@ def test_an_array_that_is_no_longer_there() -> None:
     del store._store_dict["g/a/zarr.json"]
     with pytest.raises(XGroupMetadataError, match=r"^there is no array /g/a$"):
         alone.detects(SpatialHandler)
-
-
-def test_dimensions_without_names_have_those_of_xarray_outside_of_an_open() -> None:
-    class Numbering(It):
-        def interpret(self, array: ArrayView) -> Interpretation:
-            return array.found(Coordinate("n", Literal(np.zeros(array.shape), array.dims)))
-
-    array = Array(np.zeros((2, 1)), ("y", None))
-    alone = Alone(memory_store(build({"": {}, "a": array})), "a")
-    assert alone.variables(Numbering)["n"].dims == ("y", "phony_dim_1")
 
 
 # Within an open: zarr objects.
@@ -282,14 +247,6 @@ def test_equal_numbers_of_other_names_are_several_variables(first: str) -> None:
     )
     for variable in (xr.Variable("x", ONE), lazy(shared)):
         assert set(coordinates_of({first: variable}, {"p": variable})) == {first, "p"}
-
-
-def test_equal_parts_along_other_dimensions_are_several_variables() -> None:
-    shared = zarr.open_array(
-        memory_store(build({"": {}, "s": stored(ONE, "x")})), path="s", mode="r"
-    )
-    other = xr.Variable("y", lazy(shared)._data)
-    assert len(coordinates_of({"q": lazy(shared)}, {"q": other})) == 2
 
 
 class Named(WrapperStore[Any]):

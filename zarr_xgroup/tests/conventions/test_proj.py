@@ -233,9 +233,9 @@ def test_what_is_no_crs_is_told_with_its_place() -> None:
     members = {"a": grid("proj", **code(0))}
     _dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(Group(members))))
     (text,) = map(str, told)
-    place, _colon, reason = text.partition(" ")
+    place, _colon, reason = text.partition(": ")
     assert place == "/a#/attributes/proj:code"
-    assert reason.startswith("is no CRS that pyproj understands: 'EPSG:0'. Array /a ")
+    assert reason.startswith('is no CRS that pyproj understands: "EPSG:0". Array /a ')
 
 
 @pytest.mark.parametrize("place", ["layout", "item", "level"])

@@ -8,7 +8,6 @@ import pytest
 import xarray as xr
 from affine import Affine
 
-from zarr_xgroup.conventions.spatial_model import usable
 from zarr_xgroup.conventions.transforms import (
     Transform,
     extent_of,
@@ -16,8 +15,6 @@ from zarr_xgroup.conventions.transforms import (
     is_wider_than_earth,
     spans,
 )
-from zarr_xgroup.errors import XGroupMetadataError
-from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.tests.builders import Json, declaring, opened_with_warnings
 from zarr_xgroup.tests.documents import array, group, write
 
@@ -32,12 +29,6 @@ def test_the_transform_as_gdal_writes_it() -> None:
     assert Transform(SKEWED, NODE).geotransform == "8.5 2.0 1.0 16.0 3.0 5.0"
 
 
-def test_rotated() -> None:
-    assert Transform(Affine(2, 1, 0, 0, 5, 0), PIXEL).is_rotated
-    assert Transform(Affine(2, 0, 0, 3, 5, 0), PIXEL).is_rotated
-    assert not Transform(Affine(2, 0, 7, 0, 5, 7), PIXEL).is_rotated
-
-
 @pytest.mark.parametrize("place", range(6))
 @pytest.mark.parametrize("longest", [0, 1, 3, 4])
 def test_close(longest: int, place: int) -> None:
@@ -48,20 +39,6 @@ def test_close(longest: int, place: int) -> None:
     assert transform.is_close(Transform(Affine(*numbers), PIXEL))
     numbers[place] += 0.002
     assert not transform.is_close(Transform(Affine(*numbers), PIXEL))
-
-
-@pytest.mark.parametrize("affine", [Affine(1e200, 0, 0, 0, 1e200, 0), Affine(1, 2, 0, 2, 4, 0)])
-def test_cells_have_an_area(affine: Affine) -> None:
-    place = Fragment(Node(0, "a"), ("attributes", "spatial:transform"), [*affine][:6])
-    with pytest.raises(XGroupMetadataError, match="is degenerate: cells have no area"):
-        usable(affine, place)
-
-
-def test_the_extent_of_a_grid() -> None:
-    assert extent_of(Transform(SKEWED, PIXEL), (3, 4)) == [10.0, 20.0, 21.0, 47.0]
-    assert extent_of(Transform(SKEWED, NODE), (3, 4)) == [10.0, 20.0, 18.0, 39.0]
-    falling = Affine(-2.0, -1.0, 10.0, -3.0, -5.0, 20.0)
-    assert extent_of(Transform(falling, PIXEL), (3, 4)) == [-1.0, -7.0, 10.0, 20.0]
 
 
 @pytest.mark.parametrize(("side", "cell"), [(0, 3.0), (1, 8.0), (2, 3.0), (3, 8.0)])
@@ -83,20 +60,6 @@ def test_wider_than_the_earth(unit: str, widest: float, is_high: bool) -> None:
         sides = (1.0, size) if is_high else (size, 1.0)
         transform = Transform(Affine(sides[0] / 2, 0, 0, 0, -sides[1] / 2, 0), PIXEL)
         assert is_wider_than_earth(transform, (2, 2), unit) is is_wider
-
-
-def test_numbers_in_the_order_of_gdal() -> None:
-    # As GDAL orders them: 10 m from (500, 900) on.
-    written = Transform(Affine(500.0, 10.0, 0.0, 900.0, 0.0, -10.0), PIXEL)
-    box = [500.0, 870.0, 540.0, 900.0]
-    meant = in_order_of_gdal(written, (3, 4), box, "")
-    assert meant == Transform(Affine(10.0, 0.0, 500.0, 0.0, -10.0, 900.0), PIXEL)
-    assert in_order_of_gdal(written, (3, 4), [0.0, 0.0, 1.0, 1.0], "") is None
-    assert in_order_of_gdal(written, (3, 4), None, "") == meant
-    assert in_order_of_gdal(written, (3, 4), extent_of(written, (3, 4)), "degree") is None
-    # What has no area in that order is not meant.
-    flat = Transform(Affine(500.0, 10.0, 0.0, 900.0, 0.0, 0.0), PIXEL)
-    assert in_order_of_gdal(flat, (3, 4), None, "degree") is None
 
 
 TURNED = (10 * math.cos(0.3), 10 * math.sin(0.3))
@@ -175,33 +138,6 @@ def test_all_attributes_by_which_an_array_is_along_an_axis(
         assert "is ['x', 'y'], but Y comes first there" in str(warning)
 
 
-def told_of(tmp_path: Path, documents: dict[str, Json]) -> list[str]:
-    """Open a store, and return what was told."""
-    _dataset, told = opened_with_warnings(
-        xr.open_dataset, write(tmp_path / "store.zarr", documents)
-    )
-    return [str(warning) for warning in told]
-
-
-def test_an_attribute_of_the_array_may_be_misspelt(tmp_path: Path) -> None:
-    attributes = {"spatial:dimensions": ["y", "x"], "spatial:transforms": [1, 0, 0, 0, 1, 0]}
-    documents = {"": group(), "a": array((4, 6), ("y", "x"), declaring("spatial") | attributes)}
-    (text,) = told_of(tmp_path, documents)
-    assert text.endswith("; was 'spatial:transform' meant by 'spatial:transforms'?")
-
-
-@pytest.mark.parametrize("dimensions", [5, ["y"], ["y", 5], ["z", "y", "x"]], ids=str)
-def test_names_of_dimensions_that_are_not_two(tmp_path: Path, dimensions: Json) -> None:
-    attributes = declaring("spatial") | {"spatial:dimensions": dimensions}
-    told = told_of(tmp_path, {"": group(), "a": array((4, 6), None, attributes)})
-    about = [text for text in told if "spatial" in text]
-    place = "/a#/attributes/spatial:dimensions"
-    assert [text.partition(",")[0] for text in about] == [
-        f"{place} must be the names of two dimensions"
-    ]
-    assert not [text for text in told if "Error" in text]
-
-
 @pytest.mark.parametrize(
     ("code", "units", "skew", "is_told"),
     [
@@ -244,3 +180,23 @@ def test_a_level_is_that_of_a_group_that_declares_the_convention(
     found = {name: it.values.tolist() for name, it in dataset.coords.items()}
     positions = {"x": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0], "y": [3.0, 2.0, 1.0, 0.0]}
     assert found == (positions if is_declared else {})
+
+
+def told_of(tmp_path: Path, documents: dict[str, Json]) -> list[str]:
+    """Open a store, and return what was told."""
+    _dataset, told = opened_with_warnings(
+        xr.open_dataset, write(tmp_path / "store.zarr", documents)
+    )
+    return [str(warning) for warning in told]
+
+
+@pytest.mark.parametrize("dimensions", [5, ["y"], ["y", 5], ["z", "y", "x"]], ids=str)
+def test_names_of_dimensions_that_are_not_two(tmp_path: Path, dimensions: Json) -> None:
+    attributes = declaring("spatial") | {"spatial:dimensions": dimensions}
+    told = told_of(tmp_path, {"": group(), "a": array((4, 6), None, attributes)})
+    about = [text for text in told if "spatial" in text]
+    place = "/a#/attributes/spatial:dimensions"
+    assert [text.partition(",")[0] for text in about] == [
+        f"{place}: must be the names of two dimensions"
+    ]
+    assert not [text for text in told if "Error" in text]

@@ -51,7 +51,10 @@ def test_a_transform_of_another_grid_is_missed_where_a_coordinate_is(name: str) 
     dataset, told = told_when_assuming("proj", root=root)
     assert set(dataset.coords) == {name, "spatial_ref"}
     assert told == [
-        "Array /b02: proj:transform is not that of [3, 4] cells: proj:shape is [30, 40]"
+        (
+            "Array /b02: /b02#/attributes/proj:shape: is [30, 40], so proj:transform is not that "
+            "of [3, 4] cells"
+        )
     ]
 
 

@@ -33,13 +33,13 @@ def test_a_unit(value: Any) -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (5, " must be an object, got number 5"),
-        (["kg"], ' must be an object, got list ["kg"]'),
-        ({}, "/ucum is missing"),
-        ({"uom": {}}, "/uom/ucum is missing"),
-        ({"ucum": "kg"}, '/ucum must be an object, got string "kg"'),
-        ({"ucum": {}}, "/ucum/unit is missing"),
-        ({"ucum": {"unit": 5}}, "/ucum/unit must be a string, got number 5"),
+        (5, ": must be an object, got number 5"),
+        (["kg"], ': must be an object, got list ["kg"]'),
+        ({}, "/ucum: is missing"),
+        ({"uom": {}}, "/uom/ucum: is missing"),
+        ({"ucum": "kg"}, '/ucum: must be an object, got string "kg"'),
+        ({"ucum": {}}, "/ucum/unit: is missing"),
+        ({"ucum": {"unit": 5}}, "/ucum/unit: must be a string, got number 5"),
     ],
     ids=str,
 )

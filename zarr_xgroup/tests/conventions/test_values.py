@@ -6,12 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from zarr_xgroup.conventions.values import (
-    explicit_values,
-    is_finite,
-    is_representable,
-    two_numbers,
-)
+from zarr_xgroup.conventions.values import explicit_values, two_numbers
 from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.metadata.nodes import Fragment, Node
 
@@ -22,36 +17,6 @@ HUGE = 10**400
 
 def written(value: Any) -> Fragment:
     return Fragment(Node(0, "a"), ("attributes", "b"), value)
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        *((0, True), (-1.5, True), (HUGE, True), (1e308, True)),
-        *((NAN, False), (INF, False), (-INF, False)),
-        *((True, False), (None, False), ("1", False), ([1], False)),
-    ],
-    ids=lambda value: str(value)[:9],
-)
-def test_what_is_a_finite_number(value: Any, expected: bool) -> None:
-    assert is_finite(value) is expected
-
-
-@pytest.mark.parametrize(
-    ("number", "expected"),
-    [
-        *((2**63 - 1, True), (-(2**63), True), (2**63, False), (-(2**63) - 1, False)),
-        *((1e300, True), (INF, False), (NAN, False), (HUGE, False)),
-    ],
-    ids=lambda value: str(value)[:20],
-)
-def test_what_64_bits_hold(number: float, expected: bool) -> None:
-    assert is_representable(number) is expected
-
-
-@pytest.mark.parametrize("numbers", [[0, 1.5], [-(2**63), 2**63 - 1]], ids=str)
-def test_two_numbers(numbers: list[float]) -> None:
-    assert two_numbers(written(numbers)) == tuple(numbers)
 
 
 @pytest.mark.parametrize(

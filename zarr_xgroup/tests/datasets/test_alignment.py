@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 from zarr_xgroup import XGroupDimensionWarning
-from zarr_xgroup.datasets.align import align_with_parents, rename_dimensions
+from zarr_xgroup.datasets.align import align_with_parents
 from zarr_xgroup.tests.builders import (
     HAS_INDEX_OPTION,
     Array,
@@ -261,17 +261,6 @@ def test_an_array_called_like_a_coordinate_attached_above_and_compared_below() -
     assert tree["lat"].values.tolist() == [0.0, 1.0]
 
 
-@pytest.mark.parametrize("chunks", [{}, "auto"], ids=str)
-def test_chunks_are_those_of_the_group_itself(chunks: Any) -> None:
-    store = memory_store(build(MISALIGNED))
-    tree, _told = opened_with_warnings(xr.open_datatree, store, chunks=chunks)
-    theirs = oracle(xr.open_dataset, store, group="g", chunks=chunks)
-    assert tree["g/v"].chunks == theirs["v"].chunks
-    assert tree["g/aux"].chunks == theirs["aux"].chunks
-    assert tree["g/v"].encoding["preferred_chunks"] == {"x_g": 2, "y": 3}
-    assert tree["g/v"].encoding["chunks"] == (2, 3)
-
-
 def test_all_but_the_name_is_that_of_the_group_itself() -> None:
     store = memory_store(build(MISALIGNED))
     tree, _told = opened_with_warnings(xr.open_datatree, store)
@@ -295,37 +284,6 @@ def test_a_renamed_tree_is_lazy(zarr_format: Any) -> None:
     read = {key.rpartition("/")[0].removesuffix("/c") for key in store.chunk_gets}
     assert read == {"x", "g/x"}
     assert tree["g/v"].isel(x_g=0, y=0).values == 0
-
-
-def test_renaming_dimensions_of_a_dataset() -> None:
-    variable = xr.Variable(
-        ("x", "y"),
-        np.zeros((2, 3)),
-        {"units": "m"},
-        {"preferred_chunks": {"x": 1, "y": 3}, "coordinates": "x lat", "chunks": (1, 3)},
-    )
-    dataset = xr.Dataset({"v": variable}, {"x": ("x", [1, 2])}, {"title": "t"})
-    renamed = rename_dimensions(dataset, {"x": "p", "y": "q"})
-    assert dict(renamed.sizes) == {"p": 2, "q": 3}
-    assert renamed["v"].encoding == {
-        "preferred_chunks": {"p": 1, "q": 3},
-        "coordinates": "p lat",
-        "chunks": (1, 3),
-    }
-    assert set(renamed.coords) == {"p"}
-    assert renamed.attrs == {"title": "t"}
-    assert dict(dataset.sizes) == {"x": 2, "y": 3}
-    assert dataset["v"].encoding["preferred_chunks"] == {"x": 1, "y": 3}
-    assert dataset["v"].encoding["coordinates"] == "x lat"
-
-
-def test_renaming_dimensions_of_which_one_is_called_as_an_array() -> None:
-    variable = xr.Variable(("x",), np.zeros(2), {}, {"coordinates": "x  lat"})
-    dataset = xr.Dataset({"v": variable}, {"x": ("y", [1.0, 2.0, 3.0])})
-    renamed = rename_dimensions(dataset, {"x": "p"})
-    assert dict(renamed.sizes) == {"p": 2, "y": 3}
-    assert renamed["x"].dims == ("y",)
-    assert renamed["v"].encoding["coordinates"] == "x  lat"
 
 
 # What is known of coordinates, and names that are taken.
@@ -372,19 +330,6 @@ def test_all_dimensions_that_conflict_are_renamed() -> None:
     reason = "(other coordinate values than /)"
     assert told == [text("/g", f"'y' -> 'y_g' {reason}, 'z' -> 'z_g' {reason}")]
     assert set(tree["g"].to_dataset(inherit=False).coords) == {"y_g", "z_g"}
-
-
-def test_new_names_of_two_dimensions_differ() -> None:
-    above = {"v": along("x", 2), "w": along("x_2", 3)}
-    below = {"v": along("x", 3), "w": along("x_2", 4)}
-    tree, _told = tree_of(Group({**above, "2": Group(below)}))
-    assert [tree[f"2/{name}"].dims for name in "vw"] == [("x_2_2",), ("x_2_2_2",)]
-
-
-def test_a_new_name_that_is_taken_in_a_group_further_below() -> None:
-    group = Group({"v": along("x", 3), "x_h": along("y", 3)})
-    tree, _told = tree_of(Group({"v": along("x", 2), "g": Group({"h": group})}))
-    assert tree["g/h/v"].dims == ("x_h_2",)
 
 
 @pytest.mark.parametrize(

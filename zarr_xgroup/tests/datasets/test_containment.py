@@ -11,17 +11,15 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import given, settings
 from packaging.version import Version
 
-from zarr_xgroup import XGroupMetadataError, XGroupMetadataWarning, XGroupWarning
+from zarr_xgroup import XGroupMetadataError, XGroupMetadataWarning
 from zarr_xgroup.datasets.build import BuiltGroup
 from zarr_xgroup.datasets.decode import Decoder
 from zarr_xgroup.datasets.plan import PlannedVariable
 from zarr_xgroup.errors import containing
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.tests.builders import (
-    HAS_INDEX_OPTION,
     XARRAY,
     Array,
     Contents,
@@ -492,31 +490,6 @@ def test_a_coordinate_called_as_a_child_group() -> None:
     assert tree["x/q"].values.tolist() == [1.0, 2.0]
 
 
-@pytest.mark.parametrize("place", ["", "a/b"])
-@pytest.mark.parametrize("w", [along_x({"regular": [0, 1]}), Array([1.0, 2.0], ("x",))])
-def test_a_coordinate_called_as_a_group_further_below(w: Array, place: str) -> None:
-    own = {"x": coordinate("x", [0, 1])} if not w.attrs else {}
-    members: dict[str, Array | Group] = {
-        "w": w,
-        **own,
-        "g": Group({"x": Group({"q": Array([1.0, 2.0], ("x",))})}),
-    }
-    whole = Group(members) if not place else Group({"a": Group({"b": Group(members)})})
-    store = memory_store(build(whole))
-    tree, (told,) = opened_with_warnings(xr.open_datatree, store, group=place or None)
-    group = f"/{place}".rstrip("/")
-    assert str(told).startswith(
-        f"Group {group}/: its coordinate 'x' is called 'x_1' in a DataTree, because a group below "
-        f"it is called {group}/g/x. "
-    )
-    assert tree["w"].coords["x_1"].values.tolist() == [0, 1]
-    assert tree["g/x/q"].values.tolist() == [1.0, 2.0]
-    dataset = opened(xr.open_dataset, store, group=place or None)
-    assert set(dataset.xindexes) == {"x"}
-    if HAS_INDEX_OPTION and not w.attrs:
-        compare(xr.open_datatree, store, create_default_indexes=False)
-
-
 @pytest.mark.parametrize("times_first", [False, True])
 def test_one_array_as_times_and_as_numbers(times_first: bool) -> None:
     times = along_x(external("/data/x"), attributes=TIMES)
@@ -760,52 +733,6 @@ odd = st.builds(
     st.integers(0, 3),
     st.dictionaries(st.sampled_from(KEYS), st.sampled_from(JSON), max_size=4),
 )
-
-
-some = settings(derandomize=True, deadline=None, max_examples=30)
-
-
-@some
-@given(odd, st.sampled_from([2, 3]), st.sampled_from([{}, {"decode_coords": "all"}]))
-def test_attributes_at_random(odd: Odd, zarr_format: ZarrFormat, options: dict[str, Any]) -> None:
-    contents = build(Group({**SOUND, odd.name: odd.array}), zarr_format)
-    try:
-        theirs = oracle(xr.open_dataset, memory_store(contents), **options)
-    except Exception:  # noqa: BLE001 - any
-        theirs = None
-    ours, told = recorded(xr.open_dataset, memory_store(contents), engine="xgroup", **options)
-    about = [item for item in told if isinstance(item, XGroupMetadataWarning)]
-    # Of fill values we take more than xarray, and tell of those that cannot be one.
-    has_fill_value = "_FillValue" in odd.attrs
-    assert has_fill_value or bool(about) == (theirs is None)
-    assert all(f"/{odd.name}" in str(item) for item in about)
-    if theirs is not None and not about:
-        assert_same(ours, theirs, values=False)
-    for name in SOUND:
-        expected = oracle(xr.open_dataset, memory_store(build(Group(SOUND), zarr_format)))
-        variable = expected.variables[name]
-        assert_same_variable(ours.variables[name], variable, name, encoding=True, values=True)
-
-
-@some
-@given(odd, st.sampled_from(["cs", "attributes", "ref"]))
-def test_declared_attributes_at_random(odd: Odd, way: str) -> None:
-    members: dict[str, Array | Group] = {**SOUND, "g": Group({"x": odd.array})}
-    data = np.arange(float(odd.size))
-    if way == "ref":
-        attrs = declaring("ref", it={"node": "g/x"}).attrs
-    elif way == "cs":
-        attrs = along_x(external("g/x"), boundaries={"regular": [-1, 1]}).attrs
-    else:
-        numbers = odd.array.data
-        values = {"explicit": (numbers.real if numbers.dtype.kind == "c" else numbers).tolist()}
-        attrs = along_x(values, attributes=odd.attrs, boundaries={"regular": [-1, 1]}).attrs
-    contents = build(Group({**members, "w": Array(data, ("x",), attrs)}))
-    ours, told = recorded(xr.open_dataset, memory_store(contents), engine="xgroup")
-    check_rest(ours)
-    assert ours["w"].values.tolist() == data.tolist()
-    if "x" not in ours.coords and not {"x", "g_x"} & set(ours.variables):
-        assert [item for item in told if isinstance(item, XGroupWarning)]
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])

@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from packaging.version import Version
 
 from zarr_xgroup import XGroupMetadataError, XGroupMetadataWarning
 from zarr_xgroup.tests.builders import (
-    XARRAY,
     Array,
     Group,
     Open,
@@ -109,20 +107,6 @@ def test_times_that_cannot_be_decoded(attrs: dict[str, Any]) -> None:
     assert ours["bad"].attrs == attrs
     assert ours["time"].dtype == object
     assert np.isnan(ours["packed"].values).tolist() == [False, True]
-
-
-def test_scaling_still_works_where_times_do_not() -> None:
-    ours = check({**BAD_UNITS, "scale_factor": 2.0}, TIMES_TEXT, UNDECODED_TIMES)
-    assert ours["bad"].values.tolist() == [2.0, 4.0]
-
-
-def test_a_scale_factor_that_is_none() -> None:
-    switched_off = {**UNDECODED_TIMES, "mask_and_scale": {"bad": False}}
-    switched_off["concat_characters"] = {"bad": False}
-    text = "left undecoded, xarray cannot decode it"
-    ours = check({"scale_factor": [1, 2], "units": "m"}, text, switched_off)
-    assert ours["bad"].attrs == {"scale_factor": [1, 2], "units": "m"}
-    assert ours["bad"].dtype == np.dtype("i4")
 
 
 @pytest.mark.parametrize("key", ["scale_factor", "add_offset"])
@@ -238,14 +222,6 @@ def test_each_variable_that_cannot_be_decoded_is_told_of() -> None:
     assert_same(ours.drop_vars(["bad", "worse", "zbad"]), rest)
 
 
-def test_several_things_wrong_with_one_variable() -> None:
-    attrs = {"coordinates": ["lat"], "scale_factor": [1, 2], "units": "days since when"}
-    ours, told = opened_with_warnings(xr.open_dataset, store_with(bad=ints(attrs)))
-    assert len(told) == 1
-    assert ours["bad"].values.tolist() == [1, 2]
-    assert ours["bad"].attrs == attrs
-
-
 @pytest.mark.parametrize("function", [xr.open_groups, xr.open_datatree])
 def test_groups_are_decoded_apart(function: Open) -> None:
     store = store_with(g=Group({**SOUND, "bad": ints(BAD_UNITS)}))
@@ -295,12 +271,6 @@ def test_what_is_not_to_be_decoded_is_not_told_of(options: dict[str, Any]) -> No
     compare(xr.open_dataset, store_with(bad=ints(BAD_UNITS)), **options)
 
 
-@pytest.mark.parametrize("mask_and_scale", [False, {"bad": False}], ids=str)
-def test_what_is_not_to_be_unpacked_is_not_told_of(mask_and_scale: Any) -> None:
-    store = store_with(bad=ints({"scale_factor": "two"}))
-    compare(xr.open_dataset, store, mask_and_scale=mask_and_scale)
-
-
 def test_options_given_as_a_mapping_still_hold_for_others() -> None:
     options = {"decode_times": {"time": False}, "mask_and_scale": {"packed": False}}
     ours = check(
@@ -311,28 +281,6 @@ def test_options_given_as_a_mapping_still_hold_for_others() -> None:
     )
     assert ours["time"].values.tolist() == [1, 2]
     assert ours["packed"].values.tolist() == [1, 2]
-
-
-def test_use_cftime_still_holds_for_others() -> None:
-    store = store_with(bad=ints(BAD_UNITS), std=ints(TIME))
-    options: dict[str, Any] = {"use_cftime": True}
-    if Version("2025.1") <= XARRAY:
-        options = {"decode_times": xr.coders.CFDatetimeCoder(use_cftime=True)}
-    ours, told = opened_with_warnings(xr.open_dataset, store, **options)
-    assert len(told) == 1
-    assert ours["std"].dtype == object
-    assert ours["bad"].values.tolist() == [1, 2]
-
-
-def test_no_masking_where_none_is_asked_for() -> None:
-    ours = check(BAD_UNITS, TIMES_TEXT, UNDECODED_TIMES, mask_and_scale=False)
-    assert ours["packed"].values.tolist() == [1, 2]
-
-
-def test_no_coordinates_where_none_are_asked_for() -> None:
-    ours = check(BAD_UNITS, TIMES_TEXT, UNDECODED_TIMES, decode_coords=False)
-    assert "lat" in ours.data_vars
-    compare(xr.open_dataset, store_with(bad=ints({"coordinates": 5})), decode_coords=False)
 
 
 def test_chunks_of_what_was_left_undecoded() -> None:

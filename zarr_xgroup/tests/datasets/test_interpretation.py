@@ -9,20 +9,12 @@ import pytest
 import xarray as xr
 
 from zarr_xgroup import explain
-from zarr_xgroup.conventions import (
-    ArrayView,
-    ConventionHandler,
-    Crs,
-    Interpretation,
-    registry,
-)
+from zarr_xgroup.conventions import ArrayView, ConventionHandler, Crs, Interpretation, registry
 from zarr_xgroup.findings import Kind, noted
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
-    assert_same,
     build,
-    compare,
     coordinate,
     declaring,
     edit,
@@ -54,19 +46,6 @@ def test_of_two_principal_conventions_one_is_asked() -> None:
     assert "y" not in dataset.coords
     assert len(told) == 1
     assert "spatial" in str(told[0])
-
-
-def test_groups_that_differ_in_nothing_but_what_is_declared_above() -> None:
-    attributes = {"spatial:dimensions": ["y", "x"], "spatial:transform": [1, 0, 0, 0, 1, 0]}
-    inner = Group({"a": Array(np.ones((2, 2)), ("y", "x"), attributes)})
-    above = {"p": declaring("spatial"), "q": declaring("uom")}
-    members = {name: Group({"g": inner}, above[name]) for name in above}
-    for order in (("p", "q"), ("q", "p")):
-        root = Group({str(number): members[name] for number, name in enumerate(order)})
-        tree = opened(xr.open_datatree, memory_store(build(root)))
-        for number, name in enumerate(order):
-            expected = {"y", "x"} if name == "p" else set()
-            assert set(tree[f"{number}/g"].coords) == expected
 
 
 def test_arrays_of_which_one_refers_to_itself() -> None:
@@ -119,34 +98,6 @@ TURNED = {"spatial:dimensions": ["y", "x"], "spatial:transform": [1, 1, 0, -1, 1
 TURNED |= declaring("spatial")
 X_AXIS = {"x": {"coordinates": [{"values": {"regular": [5, 1]}}]}}
 ALONG_X = declaring("cs", cs={"crs": [{"axes": X_AXIS}]})
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (Array([1.0, 2.0], ("/x",), CF), Array([1.0, 2.0], ("x",), CF)),
-        (Array([1.0, 2.0], None, CF), Array([1.0, 2.0], ("phony_dim_0",), CF)),
-        (
-            Array(np.ones((2, 2)), ("y", "x"), TURNED, chunks=(1, 1)),
-            Array(np.ones((2, 3)), ("y", "x"), TURNED, chunks=(1, 1)),
-        ),
-        (Array(np.ones((2, 2)), ("y", "x"), TURNED), Array(np.ones((2, 2)), ("Y", "X"), TURNED)),
-        (
-            Array(np.ones((2, 2)), ("y", "x"), TURNED, chunks=(1, 2)),
-            Array(np.ones((2, 2)), ("y", "x"), TURNED, chunks=(2, 1)),
-        ),
-    ],
-    ids=["inherited", "made up", "length", "spelling", "chunks"],
-)
-def test_arrays_of_two_groups_that_differ_in_their_dimensions(one: Array, other: Array) -> None:
-    shared = {name: coordinate(name, [10.0, 20.0]) for name in ("x", "phony_dim_0")}
-    for first, second in ((one, other), (other, one)):
-        groups = {"a": Group({"v": first}), "b": Group({"v": second})}
-        store = memory_store(build(Group({**shared, **groups})))
-        found = quietly(xr.open_groups, store, engine="xgroup")
-        for path in ("/a", "/b"):
-            alone = quietly(xr.open_dataset, store, engine="xgroup", group=path)
-            assert_same(found[path], alone)
 
 
 def test_arrays_whose_dimensions_of_one_name_are_defined_by_two_groups() -> None:
@@ -367,55 +318,9 @@ def test_what_is_assumed_says_what_others_have_not_said() -> None:
 # Attributes: what is read of an array, or of a group, makes it another one.
 
 UOM = {"uom": {"ucum": {"unit": "kg"}}}
-AT = {name: {"other": {"node": f"/{name}"}} for name in ("p", "q")}
-
-
-@pytest.mark.parametrize("escaped", [False, True])
-@pytest.mark.parametrize(
-    ("declared", "one", "other"),
-    [
-        ("uom", UOM, {"uom": {"ucum": {"unit": "m"}}}),
-        ("uom", UOM, {"cs": UOM["uom"]}),
-        ("cs", {"cs": ALONG_X["cs"]}, {"cs": {"crs": [{"axes": {}}]}}),
-        ("ref", AT["p"], AT["q"]),
-        ("ref", AT["p"], {"uom": AT["p"]["other"]}),
-    ],
-    ids=["value", "key", "cs", "reference", "key of a reference"],
-)
-def test_arrays_that_differ_in_what_a_convention_reads(
-    declared: str, one: dict[str, Any], other: dict[str, Any], escaped: bool
-) -> None:
-    arrays = {
-        name: Array([1.0, 2.0], ("x",), declaring(declared) | it)
-        for name, it in zip("ab", (one, other), strict=True)
-    }
-    groups = {name: Group({"v": array}) for name, array in arrays.items()}
-    for order in ("ab", "ba"):
-        members = {str(place): groups[name] for place, name in enumerate(order)}
-        contents = build(Group({"p": Array(1.0), "q": Array(2.0), **members}))
-        if escaped:
-            contents = {key: it.replace(b'"node"', b'"n\\u006fde"') for key, it in contents.items()}
-        store = memory_store(contents)
-        found = quietly(xr.open_groups, store, engine="xgroup")
-        for group in members:
-            alone = quietly(xr.open_dataset, store, engine="xgroup", group=group)
-            assert_same(found[f"/{group}"], alone)
 
 
 # Groups.
-
-
-def test_what_is_inherited_by_one_of_the_arrays_is_not_that_of_another_group() -> None:
-    arrays = {"v": Array([1.0, 2.0], ("/x",)), "w": Array([1.0, 2.0, 3.0], ("y",))}
-    root = Group(
-        {
-            name: Group({"x": coordinate("x", [start, start + 1.0]), "g": Group(arrays)})
-            for name, start in (("a", 10.0), ("b", 20.0))
-        }
-    )
-    found = quietly(xr.open_groups, memory_store(build(root)), engine="xgroup")
-    assert found["/a/g"]["x"].values.tolist() == [10.0, 11.0]
-    assert found["/b/g"]["x"].values.tolist() == [20.0, 21.0]
 
 
 @pytest.mark.parametrize("dims", [(), ("x",)])
@@ -431,31 +336,6 @@ def test_groups_whose_array_refers_to_that_of_the_first(named: str, dims: tuple[
     assert [path for warning in told for path in warning.paths] == wrong
 
 
-def times(units: Any, bounds: Any = "t_bounds", **attributes: str) -> Group:
-    """Return a group with times and what these say is their boundaries."""
-    time = coordinate("t", [1.0, 2.0], units=units, bounds=bounds, **attributes)
-    return Group({"t": time, "t_bounds": Array([[0.0, 1.0], [1.0, 2.0]], ("t", "side"))})
-
-
-@pytest.mark.parametrize("decode_times", [True, False])
-def test_boundaries_of_times_that_are_dropped(decode_times: bool) -> None:
-    groups = {
-        "days": times("days since 2000-01-01"),
-        "hours": times("hours since 2000-01-01"),
-        "noleap": times("days since 2000-02-28", calendar="noleap"),
-        "metres": times("m"),
-        "units": times(1),
-        "list": times("days since 2000-01-01", ["t_bounds"]),
-    }
-    store = memory_store(build(Group(groups)))
-    options = {"drop_variables": "t", "decode_times": decode_times}
-    found = opened(xr.open_groups, store, **options)
-    for name in groups:
-        assert_same(found[f"/{name}"], opened(xr.open_dataset, store, group=name, **options))
-        if name not in ("units", "list"):
-            compare(xr.open_dataset, store, group=name, **options)
-
-
 def test_of_groups_that_are_alike_but_for_a_broken_array_one_tells_of_it() -> None:
     group = Group({"a": Array([1.0, 2.0], ("x",))})
     contents = build(Group(dict.fromkeys("ghi", group)))
@@ -463,14 +343,6 @@ def test_of_groups_that_are_alike_but_for_a_broken_array_one_tells_of_it() -> No
     found, told = opened_with_warnings(xr.open_groups, memory_store(contents))
     assert [set(found[f"/{name}"].variables) for name in "ghi"] == [{"a"}] * 3
     assert [warning.paths for warning in told] == [("/h/b",)]
-
-
-def test_of_each_group_its_own_broken_arrays_are_told() -> None:
-    contents = build(Group(dict.fromkeys("ghi", Group({"a": Array([1.0, 2.0], ("x",))}))))
-    contents |= {f"{group}/{array}/zarr.json": b"" for group in "gh" for array in "bc"}
-    _found, told = opened_with_warnings(xr.open_groups, memory_store(contents))
-    paths = sorted(path for warning in told for path in warning.paths)
-    assert paths == ["/g/b", "/g/c", "/h/b", "/h/c"]
 
 
 def test_a_group_in_one_of_which_nothing_is_written() -> None:
@@ -488,28 +360,12 @@ def test_arrays_that_cannot_be_opened_have_no_say_in_names_of_dimensions() -> No
     assert [warning.paths for warning in told] == [("/a",)]
 
 
-@pytest.mark.parametrize(("dropped", "told_of"), [("a", "/b"), ("b", "/a")])
-def test_of_broken_arrays_that_are_dropped_nothing_is_told(dropped: str, told_of: str) -> None:
-    contents = build(Group(dict.fromkeys("abc", Array([1.0, 2.0], ("x",)))))
-    contents |= dict.fromkeys(("a/zarr.json", "b/zarr.json"), b"nonsense")
-    store = memory_store(contents)
-    dataset, told = opened_with_warnings(xr.open_dataset, store, drop_variables=dropped)
-    assert set(dataset.variables) == {"c"}
-    assert [warning.paths for warning in told] == [(told_of,)]
-
-
 def test_attributes_that_are_broken_are_the_place_of_what_is_told() -> None:
     contents = build(Group({"a": Array([1.0, 2.0], ("x",))}))
     contents = edit(contents, "a/zarr.json", lambda document: {**document, "attributes": []})
     problem = quietly(explain, memory_store(contents)).problems[0]
     assert problem.place is not None
     assert (problem.place.node, problem.place.pointer) == ("/a", "/attributes")
-
-
-def test_chunks_of_coordinates_that_are_computed() -> None:
-    grid = Array(np.ones((4, 4)), ("y", "x"), TURNED, chunks=(1, 2))
-    dataset = opened(xr.open_dataset, memory_store(build(Group({"v": grid}))), chunks={})
-    assert dataset["xc"].chunks == dataset["v"].chunks
 
 
 @pytest.mark.parametrize("tier", ["principal", "service"])

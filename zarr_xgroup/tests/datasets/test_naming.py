@@ -7,7 +7,7 @@ import pyproj
 import pytest
 import xarray as xr
 
-from zarr_xgroup import XGroupNameWarning
+from zarr_xgroup import XGroupDimensionWarning, XGroupNameWarning
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
@@ -167,13 +167,6 @@ def test_what_is_attached_has_which_name(
     assert [str(warning).partition(" here")[0] for warning in told] == ([text] if text else [])
 
 
-def test_each_array_with_other_coordinates_has_another_dimension() -> None:
-    members = {"a": along_x(1, 2), "b": along_x(3, 4), "c": along_x(5, 6), "d": along_x(3, 4)}
-    dataset, _told = opened_with_warnings(xr.open_dataset, memory_store(build(Group(members))))
-    dims = {name: array.dims for name, array in dataset.data_vars.items()}
-    assert dims == {"a": ("x",), "b": ("x_b",), "c": ("x_c",), "d": ("x_b",)}
-
-
 def test_an_array_that_is_not_wanted_is_no_coordinate() -> None:
     places = {"x": {"node": "lon"}, "y": {"node": "lat"}}
     located = array("yx", "geolocation", geolocation={"geodetic": places})
@@ -221,3 +214,59 @@ def test_geolocation_arrays_name_the_grid_mapping_that_is_there(key: str) -> Non
     store = memory_store(build(Group({**members, "EPSG_4326": Array(0, (), {key: says})})))
     dataset, _told = opened_with_warnings(xr.open_dataset, store)
     assert names_of(dataset) == {"a": "lon lat", "lon": "EPSG_4326", "lat": "EPSG_4326"}
+
+
+def test_an_array_does_not_lie_along_the_coordinate_that_another_one_brought() -> None:
+    far = Group({"x": Array([5.0, 6.0], ("x",))})
+    brings = Array(np.ones(3), ("t",), declaring("ref", other={"node": "/far/x"}))
+    members = {"a": brings, "b": along_x(1, 2), "c": along_x(1, 2)}
+    store = memory_store(build(Group({"g": Group(members), "far": far})))
+    dataset, told = opened_with_warnings(xr.open_dataset, store, group="g")
+    dims = {name: it.dims for name, it in dataset.variables.items()}
+    assert dims == {"a": ("t",), "b": ("x_b",), "c": ("x_b",), "x": ("x",), "x_b": ("x_b",)}
+    assert dataset["b"].coords["x_b"].values.tolist() == [1, 2]
+    assert [type(warning) for warning in told] == [XGroupDimensionWarning] * 2
+
+
+@pytest.mark.parametrize("name", ["a", "z"], ids=["before it", "after it"])
+def test_an_array_stays_along_its_dimension_where_its_own_coordinates_are(name: str) -> None:
+    """What refers to it along another dimension gets it beside."""
+    sets = [{"values": {"explicit": [1]}}, {"values": {"external": {"node": "t"}}, "name": "t"}]
+    refers = declaring("cs", cs={"crs": [{"axes": {"x": {"coordinates": sets}}}]})
+    places = {"x": {"node": "/far/u"}, "y": {"node": "/far/u"}}
+    located = declaring("geolocation", geolocation={"planar": places})
+    members = {name: Array(np.ones(1), ("x",), refers), "t": Array([7.0], ("t",), located)}
+    far = Group({"u": Array([1.0], ("t",))})
+    store = memory_store(build(Group({"g": Group(members), "far": far})))
+    dataset, _told = opened_with_warnings(xr.open_dataset, store, group="g")
+    dims = {name: it.dims for name, it in dataset.variables.items()}
+    assert dims == {name: ("x",), "t": ("t",), "x": ("x",), "u": ("t",), "g_t": ("x",)}
+    assert dataset[name].coords["g_t"].values.tolist() == [7.0]
+
+
+def test_coordinates_lie_along_the_dimensions_of_what_refers_to_them() -> None:
+    """Data that have other coordinates themselves, and so other dimensions, stay as they are."""
+    places = {"x": {"node": "lon"}, "y": {"node": "lon"}}
+    grid = {"x": {"coordinates": [{"values": {"explicit": [1, 2]}}]}}
+    other = {"x": {"coordinates": [{"values": {"explicit": [3, 4]}}]}}
+    located = {"cs": {"crs": [{"axes": grid}]}, "geolocation": {"geodetic": places}}
+    members = {
+        "a": array("yx", "cs", "geolocation", **located),
+        "lon": array("yx", "cs", cs={"crs": [{"axes": other}]}),
+    }
+    dataset, _told = opened_with_warnings(xr.open_dataset, memory_store(build(Group(members))))
+    assert dataset["lon"].dims == ("y", "x_lon")
+    assert "standard_name" not in dataset["lon"].attrs
+    assert dataset["a"].coords["lon_1"].dims == ("y", "x")
+    assert dataset["lon_1"].attrs["standard_name"] == "longitude"
+
+
+def test_what_a_convention_says_goes_before_the_coordinate_of_a_group_above() -> None:
+    axes = {"x": {"coordinates": [{"values": {"explicit": [1, 2]}}]}}
+    declared = Array(np.ones(2), ("/x",), declaring("cs", cs={"crs": [{"axes": axes}]}))
+    above: dict[str, Group | Array] = {"x": Array([5.0, 6.0], ("x",)), "g": Group({"a": declared})}
+    dataset, told = opened_with_warnings(
+        xr.open_dataset, memory_store(build(Group(above))), group="g"
+    )
+    assert (dataset.variables.keys(), told) == ({"a", "x"}, [])
+    assert dataset["a"].coords["x"].values.tolist() == [1, 2]

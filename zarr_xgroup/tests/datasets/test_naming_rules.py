@@ -1,32 +1,66 @@
-"""What a group's plan makes of what handlers say of its arrays: names, dimensions, what belongs together.
+"""What becomes of all that handlers may say of a group's arrays: names, dimensions, what belongs together.
 
-No handler is asked: each test says itself what one would say. The arrays are in the group `/g`,
-those of the group `/far` are elsewhere.
+A handler of these tests says of each array of the group `/g` what a test wants it to say. The arrays of
+the group `/far` are elsewhere.
 """
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
+from typing import Literal as OneOf
 
 import numpy as np
 import pytest
 import xarray as xr
 
+from zarr_xgroup import XGroupWarning
+from zarr_xgroup.conventions import ConventionHandler, registry
+from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.crs import Crs
-from zarr_xgroup.conventions.model import Claim, Coordinate, Interpretation, Link
-from zarr_xgroup.datasets.budget import NO_LIMIT, IndexBudget
-from zarr_xgroup.datasets.inheritance import AncestorCoordinate, Inherited
-from zarr_xgroup.datasets.naming import plan_group
-from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
-from zarr_xgroup.datasets.planning import planning
+from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
+from zarr_xgroup.datasets.budget import IndexBudget
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.tests.builders import Array, Group, build, memory_store
+from zarr_xgroup.tests.builders import (
+    Array,
+    Group,
+    build,
+    consolidate,
+    memory_store,
+    opened_with_warnings,
+)
 from zarr_xgroup.variables.functions import Regular, RegularBounds
 from zarr_xgroup.variables.sources import Computed, HandlerVariable, Literal, Offset, Source, Stored
 
 SIZES = {"y": 3, "z": 4}
 DAYS = {"units": "days since 2000-01-01"}
 HOURS = {"units": "hours since 2000-01-01"}
+
+
+class Says(ConventionHandler):
+    """Says of arrays of the group what a test told it."""
+
+    tier: ClassVar[OneOf["principal", "service"]] = "service"
+    name = "says"
+    said: ClassVar[Mapping[str, Interpretation]] = {}
+
+    @classmethod
+    def applies(cls, array: ArrayView) -> bool:
+        return array.node.group.path == "g" and array.node.name in cls.said
+
+    def interpret(self, array: ArrayView) -> Interpretation:
+        return self.said[array.node.name]
+
+
+class Follows(Says):
+    """A principal convention that says nothing."""
+
+    tier = "principal"
+    name = "follows"
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_REGISTERED", [Says, Follows])
 
 
 def array(dims: str = "", /, **attributes: Any) -> Array:
@@ -38,14 +72,12 @@ def array(dims: str = "", /, **attributes: Any) -> Array:
 FAR = {
     "x": array("x"),
     "t": array("x", **DAYS),
-    "w": array("x", **HOURS),
     "z": array("z"),
     "zz": array("z"),
     "lon": array("yx"),
     "tb": array("xn"),
     "c": array("x", bounds="tb", long_name="c", **DAYS),
     "scalar": array(),
-    "crs": array(grid_mapping_name="latitude_longitude"),
     "bad": Array([1.0, 2.0], ("x",), v3={"storage_transformers": [{"name": "nothing"}]}),
 }
 
@@ -60,229 +92,93 @@ def inline(*values: Any, dim: str = "x") -> Literal:
     return Literal(np.array(values), (dim,))
 
 
+def here(name: str, dims: str = "x", **options: Any) -> Coordinate:
+    """Return an array of the group as a coordinate."""
+    return Coordinate(name, stored(f"g/{name}", dims, **options))
+
+
 def says(*coordinates: Coordinate, **others: Any) -> Interpretation:
     """Return what a handler says of an array."""
     return Interpretation(coordinates, **others)
 
 
-def plan(
+def opened(
     arrays: Mapping[str, Array | Group],
     said: Mapping[str, Interpretation],
     *,
-    inherited: Mapping[str, tuple[AncestorCoordinate, ...]] | None = None,
     first_class: Collection[str] = (),
-    budget: IndexBudget = NO_LIMIT,
-    drop_variables: Collection[str] = (),
-) -> GroupPlan:
-    """Return the plan of the group, given what is said of its arrays, by name.
-
-    Some may inherit coordinates, and those that are first class follow a principal convention.
-    """
-    store = memory_store(build(Group({"g": Group(arrays), "far": Group(FAR)})))
-    ancestors = inherited or {}
-    with planning(store, {"drop_variables": drop_variables}) as planned:
-        readings = [it.reading for it in planned.plan_tree(with_indexes=False)]
-        (reading,) = (it for it in readings if it.node.path == "g")
-        told = tuple(
-            replace(
-                it,
-                interpretation=said.get(it.node.name, Interpretation()),
-                conventions=(),
-                is_first_class=it.node.name in first_class,
-                inherited=Inherited(it.dims, ancestors.get(it.node.name, ())),
-            )
-            for it in reading.arrays
-        )
-        return plan_group(replace(reading, arrays=told, findings=()), planned.maker, budget)
+    **options: Any,
+) -> tuple[xr.Dataset, list[XGroupWarning]]:
+    """Return the group and what is told; arrays of first class follow a principal convention."""
+    Says.said, Follows.said = said, dict.fromkeys(first_class, Interpretation())
+    store = memory_store(consolidate(build(Group({"g": Group(arrays), "far": Group(FAR)}))))
+    return opened_with_warnings(xr.open_dataset, store, group="g", **options)
 
 
-def variables_of(found: GroupPlan) -> dict[str, PlannedVariable]:
-    return {it.name: it for it in found.variables}
-
-
-def dims_of(found: GroupPlan) -> dict[str, str]:
+def dims_of(dataset: xr.Dataset) -> dict[str, str]:
     """Return the dimensions of all variables, in one text each."""
-    return {it.name: " ".join(it.dims) for it in found.variables}
+    return {str(name): " ".join(map(str, it.dims)) for name, it in dataset.variables.items()}
 
 
 # Times.
 
 T = Coordinate("t", stored("far/t"))
-BARE_TIMES = Coordinate("x", stored("far/x"), DAYS)
-LINKED_BOUNDS = (Link("bounds", "/far/tb", Coordinate("tb", stored("far/tb", "xn"))),)
-
-
-@pytest.mark.parametrize(
-    ("arrays", "said", "times"),
-    [
-        pytest.param({"t": array("x", **DAYS)}, {}, {"t": False}, id="own"),
-        pytest.param({"t": array("x", units="days")}, {}, {}, id="no times"),
-        pytest.param(
-            {"t": array("x", bounds="b", **DAYS), "b": array("xn"), "c": array("xn")},
-            {},
-            {"t": False, "b": False},
-            id="own with boundaries",
-        ),
-        pytest.param(
-            {"t": array("x", bounds="b", **DAYS), "b": array("xn", units="m")},
-            {},
-            {"t": False},
-            id="boundaries with units",
-        ),
-        pytest.param(
-            {"t": array("x", bounds="b", **DAYS)}, {}, {"t": False}, id="no boundaries there"
-        ),
-        pytest.param(
-            {"t": array("x", bounds="b"), "b": array("xn")},
-            {"t": says(attributes=DAYS)},
-            {"t": True, "b": True},
-            id="declared with boundaries",
-        ),
-        *(
-            pytest.param(
-                {
-                    "t": array("x", bounds="b", **({} if first else DAYS)),
-                    "u": array("x", bounds="b", **(DAYS if first else {})),
-                    "b": array("xn"),
-                },
-                {("t" if first else "u"): says(attributes=DAYS)},
-                {"t": first, "u": not first, "b": first},
-                id=f"{which} declared with boundaries of both",
-            )
-            for which, first in (("first", True), ("second", False))
-        ),
-        pytest.param(
-            {"t": array("x", **HOURS)}, {"t": says(attributes=DAYS)}, {"t": False}, id="own stand"
-        ),
-        pytest.param({"a": array("x")}, {"a": says(T)}, {"t": False}, id="elsewhere"),
-        pytest.param(
-            {"a": array("x")},
-            {"a": says(Coordinate("t", HandlerVariable(xr.Variable("x", [1, 2], DAYS), "")))},
-            {"t": False},
-            id="given",
-        ),
-        pytest.param(
-            {"a": array("x")}, {"a": says(BARE_TIMES)}, {"x": True}, id="declared elsewhere"
-        ),
-        pytest.param(
-            {"a": array("x")},
-            {"a": says(replace(T, bounds=Coordinate("tb", stored("far/tb", "xn"))))},
-            {"t": False, "tb": True},
-            id="boundaries elsewhere",
-        ),
-        pytest.param(
-            {"t": array("x", bounds="/far/tb", **DAYS)},
-            {"t": says(links=LINKED_BOUNDS)},
-            {"t": False, "tb": True},
-            id="boundaries by a path",
-        ),
-        pytest.param(
-            {"a": array("x"), "b": array("xn")},
-            {"a": says(replace(T, bounds=Coordinate("b", stored("g/b", "xn"))))},
-            {"t": False, "b": True},
-            id="own boundaries of times elsewhere",
-        ),
-    ],
-)
-def test_what_xarray_decodes_as_times(
-    arrays: dict[str, Any], said: dict[str, Interpretation], times: dict[str, bool]
-) -> None:
-    found = plan(arrays, said).variables
-    assert {it.name: it.has_declared_decoding for it in found if it.is_time} == times
-
-
-@pytest.mark.parametrize(
-    ("bounds", "times"),
-    [
-        ({}, {"b": (DAYS, True)}),
-        ({"units": "m"}, {"b": (DAYS, False)}),
-    ],
-    ids=["bare", "units"],
-)
-def test_boundaries_of_times_that_are_not_wanted(
-    bounds: dict[str, Any], times: dict[str, Any]
-) -> None:
-    arrays = {"t": array("x", bounds="b", **DAYS), "b": array("xn", **bounds), "c": array("x")}
-    found = plan(arrays, {}, drop_variables=["t"]).variables
-    assert {it.name: (it.of_times, it.is_time) for it in found if it.of_times} == times
-    assert not any(it.has_declared_decoding for it in found)
-
-
-def test_what_is_called_as_boundaries_that_are_not_wanted_either() -> None:
-    arrays = {"t": array("x", bounds="tb", **DAYS), "tb": array("xn"), "a": array("x")}
-    said = {"a": says(Coordinate("tb", stored("far/tb", "xn")))}
-    found = variables_of(plan(arrays, said, drop_variables=["t", "tb"]))
-    assert found["tb"].of_times == {}
-
-
-# What variables say of coordinates, and what coordinates are.
-
-LON = Coordinate("lon", stored("far/lon", "yx"))
 X = Coordinate("x", stored("far/x"))
+LON = Coordinate("lon", stored("far/lon", "yx"))
+CELLS = Coordinate("tb", stored("far/tb", "xn"))
+OWN_TIMES = {"t": array("x", bounds="b", **DAYS), "b": array("xn")}
 
 
-@pytest.mark.parametrize(
-    ("arrays", "said", "named"),
-    [
-        pytest.param({"a": array("yx")}, says(X, LON), ("lon",), id="no dimension coordinates"),
-        pytest.param({"a": array("y")}, says(LON), (), id="none of other dimensions"),
-        pytest.param(
-            {"a": array("yx"), "b": array("yx")},
-            says(Coordinate("a", stored("g/a", "yx")), Coordinate("b", stored("g/b", "yx"))),
-            ("b",),
-            id="not itself",
-        ),
-        pytest.param({"a": array("yx", coordinates="b")}, says(LON), (), id="own words"),
-        pytest.param(
-            {"a": array("yx")}, says(LON, attributes={"coordinates": "b"}), (), id="declared words"
-        ),
-    ],
-)
-def test_which_coordinates_an_array_names(
-    arrays: dict[str, Any], said: Interpretation, named: tuple[str, ...]
+TIMES: dict[str, tuple[Any, Any, Any]] = {
+    "own": (OWN_TIMES | {"c": array("xn")}, {}, "bt"),
+    "boundaries with units": (OWN_TIMES | {"b": array("xn", units="m")}, {}, "t"),
+    "declared": (OWN_TIMES | {"t": array("x", bounds="b")}, {"t": says(attributes=DAYS)}, "bt"),
+    "elsewhere": ({"a": array("x")}, {"a": says(replace(T, bounds=CELLS))}, ["t", "tb"]),
+    "declared elsewhere": ({"a": array("x")}, {"a": says(replace(X, attributes=DAYS))}, "x"),
+    "boundaries by a path": (
+        {"t": array("x", bounds="/far/tb", **DAYS)},
+        {"t": says(links=(Link("bounds", "/far/tb", CELLS),))},
+        ["t", "tb"],
+    ),
+    "own boundaries of times elsewhere": (
+        {"a": array("x"), "b": array("xn")},
+        {"a": says(replace(T, bounds=here("b", "xn")))},
+        "bt",
+    ),
+}
+
+
+@pytest.mark.parametrize(("arrays", "said", "times"), TIMES.values(), ids=TIMES)
+def test_what_is_decoded_as_times(
+    arrays: dict[str, Any], said: dict[str, Interpretation], times: Collection[str]
 ) -> None:
-    found = variables_of(plan(arrays, {"a": said}))["a"]
-    assert found.coordinates == named
-    assert found.names_coordinates is ("coordinates" in {**arrays["a"].attrs, **said.attributes})
+    dataset, told = opened(arrays, said)
+    assert {name for name, it in dataset.variables.items() if it.dtype.kind == "M"} == set(times)
+    assert told == []
 
 
-def users_of(found: GroupPlan) -> dict[str, str]:
-    """Return the names of the arrays that have each coordinate."""
-    return {it.name: " ".join(user.name for user in it.users) for it in found.variables if it.users}
+def test_boundaries_of_times_that_are_not_wanted_are_times() -> None:
+    dataset, _told = opened(OWN_TIMES, {}, drop_variables=["t"])
+    assert dataset["b"].dtype.kind == "M"
+    # What is elsewhere and called so is something else.
+    arrays = {"t": array("x", bounds="tb", **DAYS), "a": array("x")}
+    dataset, _told = opened(arrays, {"a": says(CELLS)}, drop_variables=["t"])
+    assert dataset["tb"].dtype.kind == "f"
 
 
-def test_which_arrays_have_a_coordinate() -> None:
-    said = says(
-        LON, links=(Link("ancillary_variables", "/far/w", Coordinate("w", stored("far/w"))),)
-    )
-    arrays = {
-        "a": array("yx", ancillary_variables="/far/w"),
-        "b": array("yx", ancillary_variables="/far/w"),
-        "c": array("yx"),
-    }
-    found = plan(arrays, {"a": said, "b": said, "c": says(LON)})
-    assert users_of(found) == {"lon": "a b c", "w": "a b"}
-    assert variables_of(found)["a"].rewritten == {"ancillary_variables": "w"}
-    assert variables_of(found)["lon"].referrer == Node(0, "g/a")
+# What coordinates are.
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "is_same"),
-    [
-        ({}, {}, True),
-        (DAYS, DAYS, True),
-        (DAYS, HOURS, False),
-        (DAYS, {**DAYS, "calendar": "noleap"}, False),
-        (DAYS, {}, True),
-        ({"units": "m"}, {"units": "km"}, True),
-    ],
-    ids=["bare", "times", "units", "calendars", "times and numbers", "lengths"],
-)
-def test_one_array_that_two_say_something_of(one: Any, other: Any, is_same: bool) -> None:
-    coordinates = [Coordinate("c", stored("far/x"), it) for it in (one, other)]
-    said = dict(zip("ab", map(says, coordinates), strict=True))
-    found = dims_of(plan({"a": array("x"), "b": array("x")}, said))
-    assert found.keys() - {"a", "b"} == ({"c"} if is_same else {"c", "far_c"})
+def test_an_array_does_not_name_itself() -> None:
+    both = says(here("a", "yx"), here("b", "yx"))
+    dataset, _told = opened({"a": array("yx"), "b": array("yx")}, {"a": both})
+    assert dataset["a"].encoding["coordinates"] == "b"
+
+
+def test_arrays_that_say_themselves_what_they_count_are_what_they_are() -> None:
+    said = {name: says(replace(T, attributes=it)) for name, it in (("a", DAYS), ("b", HOURS))}
+    dataset, told = opened({"a": array("x"), "b": array("x")}, said)
+    assert (set(dataset.coords), told) == ({"t"}, [])
 
 
 @pytest.mark.parametrize(
@@ -301,58 +197,15 @@ def test_an_array_of_the_group_that_several_say_something_of(
     own: Any, declared: list[Any], names: set[str]
 ) -> None:
     said = {
-        name: says(Coordinate("c", stored("g/c"), attributes))
+        name: says(replace(here("c"), attributes=attributes))
         for name, attributes in zip("abd", declared, strict=True)
     }
-    found = plan({name: array("x") for name in said} | {"c": array("x", **own)}, said)
-    times = {it.name: {**it.attributes, **own} for it in found.variables if it.name not in said}
+    arrays = {name: array("x") for name in said} | {"c": array("x", **own)}
+    dataset, told = opened(arrays, said, decode_times=False)
+    times = {name: it.attrs for name, it in dataset.variables.items() if name not in said}
     assert times.keys() == names
-    assert len({repr(it) for it in times.values()}) == len(names)
-    assert len(found.findings) == len(names) - 1
-
-
-@pytest.mark.parametrize(("declared", "number"), [(DAYS, 1), ({}, 1), (HOURS, 2)])
-def test_an_array_whose_unit_follows_from_what_it_declares(declared: Any, number: int) -> None:
-    said = {
-        "b": says(attributes=DAYS),
-        "c": says(Coordinate("b", stored("g/b"), declared)),
-    }
-    found = plan({"b": array("x"), "c": array("x")}, said)
-    assert len([it for it in found.variables if it.stored == Node(0, "g/b")]) == number
-
-
-def test_arrays_that_say_themselves_what_they_count_are_what_they_are() -> None:
-    times = [Coordinate("t", stored("far/t"), it) for it in (DAYS, HOURS)]
-    other = Coordinate("w", stored("far/w"), DAYS)
-    arrays = {"a": array("x"), "b": array("x")}
-    found = plan(arrays, {"a": says(times[0], other), "b": says(times[1])})
-    assert {it.name: it.stored for it in found.variables if not it.is_own} == {
-        "t": Node(0, "far/t"),
-        "w": Node(0, "far/w"),
-    }
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "is_same"),
-    [
-        ({}, {}, True),
-        ({"scale_factor": 2.0}, {"scale_factor": 2.0}, True),
-        ({"scale_factor": 2.0}, {"scale_factor": 3.0}, False),
-        ({"scale_factor": 2.0, "add_offset": 1}, {"add_offset": 1, "scale_factor": 2.0}, True),
-        ({"missing_value": [1, 2]}, {"missing_value": [1, 2]}, True),
-        ({"long_name": "one"}, {"long_name": "other"}, True),
-    ],
-    ids=str,
-)
-def test_what_a_coordinate_is_to_other_groups(one: Any, other: Any, is_same: bool) -> None:
-    identities = []
-    for attributes in (one, other):
-        said = {"a": says(Coordinate("c", stored("far/x"), attributes))}
-        found = variables_of(plan({"a": array("x")}, said))
-        assert found["a"].identity is None
-        assert found["c"].identity is not None
-        identities.append(hash(found["c"].identity))
-    assert (identities[0] == identities[1]) is is_same
+    assert len({(it.get("units"), it.get("calendar")) for it in times.values()}) == len(names)
+    assert len(told) == len(names) - 1
 
 
 # Names.
@@ -377,10 +230,10 @@ def test_what_a_coordinate_is_to_other_groups(one: Any, other: Any, is_same: boo
 def test_what_a_coordinate_is_called(
     arrays: dict[str, Any], coordinate: Coordinate, name: str
 ) -> None:
-    found = plan({"a": array("yx"), **arrays}, {"a": says(coordinate)})
-    (added,) = (it for it in found.variables if not it.is_own)
-    assert (added.name, added.source, added.is_coordinate) == (name, coordinate.source, True)
-    assert len(found.findings) == (name != coordinate.name)
+    dataset, told = opened({"a": array("yx"), **arrays}, {"a": says(coordinate)})
+    assert dataset.coords[name].dims == coordinate.source.dims
+    assert dataset.variables.keys() - {"a", *arrays} == {name}
+    assert len(told) == (name != coordinate.name)
 
 
 # Dimensions.
@@ -401,8 +254,8 @@ def test_other_values_along_a_dimension_make_it_another_one() -> None:
         "e": says(Coordinate("x", stored("far/lon", "yx"))),
         "f": says(Coordinate("x_b", stored("far/scalar", ""))),
     }
-    found = plan({name: array("yx") for name in said}, said)
-    assert dims_of(found) == {
+    dataset, told = opened({name: array("yx") for name in said}, said)
+    assert dims_of(dataset) == {
         "a": "y x",
         "b": "y x_b",
         "c": "y x_b",
@@ -418,19 +271,25 @@ def test_other_values_along_a_dimension_make_it_another_one() -> None:
         "far_x": "y x",
         "far_x_b": "",
     }
-    assert all(it.source.dims == it.dims for it in found.variables)
-    named = {it.name: it.coordinates for it in found.variables if it.coordinates}
-    assert named == {"b": ("flat",), "c": ("lon",), "e": ("far_x",), "f": ("far_x_b",)}
-    changed = {it.arrays[0]: it.text.rpartition(" renamed ")[2] for it in found.findings[:3]}
-    assert changed == {"/g/b": "'x' -> 'x_b'", "/g/c": "'x' -> 'x_b'", "/g/d": "'y' -> 'y_d'"}
+    named = {name: it.encoding.get("coordinates") for name, it in dataset.data_vars.items()}
+    assert named == {"a": None, "b": "flat", "c": "lon", "d": None, "e": "far_x", "f": "far_x_b"}
+    changed = [str(it).rpartition(" renamed ")[2] for it in told if "renamed" in str(it)]
+    assert changed == ["'x' -> 'x_b'", "'x' -> 'x_b'", "'y' -> 'y_d'"]
 
 
 def test_a_coordinate_that_does_not_fit_splits_no_dimension() -> None:
     # It is called x, but lies along another dimension: that of the group has another size.
     long = Coordinate("x", stored("far/z", "x"))
-    found = plan({"a": array("x"), "b": array("x")}, {"a": says(long), "b": says(X)})
-    assert dims_of(found) == {"a": "x", "b": "x", "x": "x_x", "far_x": "x"}
-    assert len(found.findings) == 2
+    dataset, told = opened({"a": array("x"), "b": array("x")}, {"a": says(long), "b": says(X)})
+    assert dims_of(dataset) == {"a": "x", "b": "x", "x": "x_x", "far_x": "x"}
+    assert len(told) == 2
+
+
+def test_a_dimension_whose_coordinate_the_group_has_itself_is_one() -> None:
+    said = {"a": says(along("x", 1, 2)), "b": says(along("x", 3, 4))}
+    dataset, told = opened({"a": array("x"), "b": array("x"), "x": array("x")}, said)
+    assert dims_of(dataset) == dict.fromkeys("abx", "x")
+    assert [it.paths for it in told] == [("/g/a", "/g/b")]
 
 
 def test_a_dimension_of_another_length_has_another_name() -> None:
@@ -444,9 +303,9 @@ def test_a_dimension_of_another_length_has_another_name() -> None:
         ),
         "s": says(Coordinate("u", stored("far/z", "s"))),
     }
-    found = plan({"a": array("x"), "b": array("x"), "s": array()}, said)
+    dataset, told = opened({"a": array("x"), "b": array("x"), "s": array()}, said)
     # One name for one dimension of a group, another for what is called so and as long elsewhere.
-    assert dims_of(found) == {
+    assert dims_of(dataset) == {
         "a": "x",
         "b": "x",
         "s": "",
@@ -457,312 +316,153 @@ def test_a_dimension_of_another_length_has_another_name() -> None:
         "far_x_p": "",
         "u": "s_u",
     }
-    for it in found.variables:
-        names = dict(zip(it.source.dims, it.dims, strict=True))
-        changes = ", ".join(f"{old!r} -> {new!r}" for old, new in names.items() if old != new)
-        ends = f"coordinate {it.name!r} have another size here, and were renamed {changes}"
-        assert any(finding.text.endswith(ends) for finding in found.findings) is bool(changes)
+    assert sum("have another size here, and were renamed" in str(it) for it in told) == 5
+
+
+def test_a_new_name_of_a_dimension_is_nothing_else() -> None:
+    arrays = {"a": array("x"), "x_p": array("y"), "v": Array([1.0] * 3, ("x_s",))}
+    others = Coordinate("p", stored("far/z")), Coordinate("s", inline(1, 2, 3, 4, 5))
+    dims = dims_of(opened(arrays, {"a": says(*others)})[0])
+    assert {name: dims[name] for name in "ps"} == {"p": "x_p_1", "s": "x_s_1"}
 
 
 # What the group has itself.
 
 
-@pytest.mark.parametrize(
-    ("arrays", "said", "expected"),
-    [
-        pytest.param(
-            {"b": array("x")},
-            {"a": says(Coordinate("c", stored("g/b")))},
-            {"b": "x"},
-            id="itself",
-        ),
-        pytest.param(
-            {"b": array("x")},
-            {"a": says(Coordinate("x", stored("g/b")))},
-            {"b": "x", "x": "x"},
-            id="a dimension coordinate",
-        ),
-        pytest.param(
-            {"b": array("n"), "d": array("x")},
-            {
-                "a": says(Coordinate("b", stored("g/b"))),
-                "d": says(Coordinate("n", stored("far/scalar", ""))),
-            },
-            {"b": "x", "d": "x", "n": ""},
-            id="along another dimension, which nothing has any more",
-        ),
-        pytest.param(
-            {"b": array("n"), "d": array("x")},
-            {
-                "a": says(Coordinate("b", stored("g/b"))),
-                "d": says(Coordinate("b", stored("g/b", "p"))),
-            },
-            {"b": "x", "d": "x", "g_b": "p"},
-            id="along two other dimensions",
-        ),
-        pytest.param(
-            {"b": array("n"), "d": array("n")},
-            {"a": says(Coordinate("b", stored("g/b", "y")))},
-            {"b": "n", "d": "n", "g_b": "y_g_b"},
-            id="along a dimension of another length",
-        ),
-        pytest.param(
-            {"b": array("nm")},
-            {"a": says(Coordinate("b", stored("g/b", "xy")))},
-            {"b": "n m", "g_b": "x y_g_b"},
-            id="along two dimensions, one of another length",
-        ),
-        pytest.param(
-            {"n": array("n")},
-            {"a": says(Coordinate("n", stored("g/n")))},
-            {"n": "x"},
-            id="of a dimension that nothing else has",
-        ),
-        pytest.param(
-            {"d": array("p"), "x": array("x")},
-            {"d": says(Coordinate("x", stored("g/x", "p")))},
-            {"d": "p", "x": "x", "g_x": "p"},
-            id="of a dimension that others have",
-        ),
-        pytest.param(
-            {"b": array("n"), "d": array("nm", coordinates="b")},
-            {"a": says(Coordinate("b", stored("g/b")))},
-            {"b": "n", "d": "n m", "g_b": "x"},
-            id="that others name",
-        ),
-        pytest.param(
-            {"b": array("n"), "d": array("n", coordinates="b")},
-            {"a": says(Coordinate("b", stored("g/b")))},
-            {"b": "n", "d": "n", "g_b": "x"},
-            id="that others along it name",
-        ),
-        pytest.param(
-            {"b": array("nm"), "d": array("nx", coordinates="b")},
-            {"a": says(Coordinate("b", stored("g/b", "px")))},
-            {"b": "p x", "d": "n x"},
-            id="that others name but do not span",
-        ),
-        pytest.param(
-            {"b": array("n", coordinates="b d"), "d": array("n", coordinates="b d")},
-            {"a": says(*(Coordinate(it, stored(f"g/{it}")) for it in "bd"))},
-            {"b": "x", "d": "x"},
-            id="that coordinates name",
-        ),
-        pytest.param(
-            {"b": array("n")},
-            {
-                "a": says(Coordinate("b", stored("g/b", "p"))),
-                "b": says(Coordinate("p", stored("far/scalar", ""))),
-            },
-            {"b": "p", "far_p": ""},
-            id="along a new dimension",
-        ),
-        pytest.param(
-            {"b": array("np", coordinates="b")},
-            {"a": says(Coordinate("b", stored("g/b", "pn", transposed=True)))},
-            {"b": "n p", "g_b": "n p"},
-            id="the other way round",
-        ),
-        pytest.param(
-            {"b": array("n")},
-            {"a": says(Coordinate("b", stored("g/b", "n", first=True)))},
-            {"b": "n", "g_b": ""},
-            id="in part",
-        ),
-        pytest.param(
-            {"b": array("yx")},
-            {"a": says(LON), "b": says(Coordinate("b", stored("far/lon", "yx")))},
-            {"b": "y x", "lon": "y x"},
-            id="called as one elsewhere",
-        ),
-    ],
-)
+POINT = Coordinate("p", stored("far/scalar", ""))
+IN_GROUP: dict[str, tuple[Any, Any, Any]] = {
+    "itself": ({"b": array("x")}, {"a": [Coordinate("c", stored("g/b"))]}, {"b": "x"}),
+    "a dimension coordinate": (
+        {"b": array("x")},
+        {"a": [Coordinate("x", stored("g/b"))]},
+        {"b": "x", "x": "x"},
+    ),
+    "along a dimension that nothing has any more": (
+        {"b": array("n"), "d": array("x")},
+        {"a": [here("b")], "d": [replace(POINT, name="n")]},
+        {"b": "x", "d": "x", "n": ""},
+    ),
+    "along a dimension of another length": (
+        {"b": array("n"), "d": array("n")},
+        {"a": [here("b", "y")]},
+        {"b": "n", "d": "n", "g_b": "y_g_b"},
+    ),
+    "of a dimension that nothing else has": ({"n": array("n")}, {"a": [here("n")]}, {"n": "x"}),
+    "of a dimension that others have": (
+        {"d": array("p"), "x": array("x")},
+        {"d": [here("x", "p")]},
+        {"d": "p", "x": "x", "g_x": "p"},
+    ),
+    "that others name but do not span": (
+        {"b": array("nm"), "d": array("nx", coordinates="b")},
+        {"a": [here("b", "px")]},
+        {"b": "p x", "d": "n x"},
+    ),
+    "that coordinates name": (
+        {name: array("n", coordinates="b d") for name in "bd"},
+        {"a": [here("b"), here("d")]},
+        {"b": "x", "d": "x"},
+    ),
+    "along a new dimension": (
+        {"b": array("n")},
+        {"a": [here("b", "p")], "b": [POINT]},
+        {"b": "p", "far_p": ""},
+    ),
+    "the other way round": (
+        {"b": array("np", coordinates="b")},
+        {"a": [here("b", "pn", transposed=True)]},
+        {"b": "n p", "g_b": "n p"},
+    ),
+    "in part": ({"b": array("n")}, {"a": [here("b", "n", first=True)]}, {"b": "n", "g_b": ""}),
+}
+
+
+@pytest.mark.parametrize(("arrays", "said", "expected"), IN_GROUP.values(), ids=IN_GROUP)
 def test_what_of_the_group_is_a_coordinate(
-    arrays: dict[str, Any], said: dict[str, Interpretation], expected: dict[str, str]
+    arrays: dict[str, Any], said: dict[str, list[Coordinate]], expected: dict[str, str]
 ) -> None:
-    found = plan({"a": array("yx"), **arrays}, said)
-    assert dims_of(found) == {"a": "y x", **expected}
+    told = {name: says(*coordinates) for name, coordinates in said.items()}
+    dataset, _told = opened({"a": array("yx"), **arrays}, told)
+    assert dims_of(dataset) == {"a": "y x", **expected}
 
 
 def test_data_that_others_refer_to_stay_data() -> None:
     arrays = {name: array("yx") for name in "abcde"}
-    said = {
-        "a": says(Coordinate("d", stored("g/d", "yx"))),
-        "b": says(Coordinate("d", stored("g/d", "yx", first=True))),
-        "c": says(Coordinate("d", stored("g/d", "pq"))),
-        "e": says(Coordinate("d", stored("g/d", "xy", transposed=True))),
-    }
-    found = variables_of(plan(arrays, said, first_class="d"))
-    assert not found["d"].is_coordinate
-    assert (found["d"].dims, found["d"].source) == (("y", "x"), stored("g/d", "yx"))
-    assert found.keys() == {*arrays, "g_d", "g_d_1", "g_d_2"}
+    refer = {"a": here("d", "yx"), "b": here("d", "yx", first=True), "c": here("d", "pq")}
+    refer["e"] = here("d", "xy", transposed=True)
+    said = {name: says(it) for name, it in refer.items()}
+    dataset, _told = opened(arrays, said, first_class="d")
+    assert dataset.data_vars.keys() == arrays.keys()
+    assert dataset["d"].dims == ("y", "x")
+    assert dataset.coords.keys() == {"g_d", "g_d_1", "g_d_2"}
 
 
-def test_an_array_that_several_have_as_a_coordinate_is_one() -> None:
-    arrays = {name: array("yx") for name in "abcd"}
-    of_times = says(Coordinate("d", stored("g/d", "yx"), DAYS))
-    said = {"a": of_times, "b": says(Coordinate("d", stored("g/d", "yx"), DAYS), X), "c": of_times}
-    found = plan(arrays, said)
-    assert users_of(found) == {"d": "a b c", "x": "b"}
-    assert variables_of(found)["d"].is_coordinate
-
-
-def test_an_array_that_must_not_be_read_gets_no_index() -> None:
+def test_an_array_that_must_not_be_read_gets_no_index(monkeypatch: pytest.MonkeyPatch) -> None:
     said = {"a": says(Coordinate("x", stored("g/x")))}
     arrays = {"a": array("x"), "x": array("n"), "n": array("x")}
-    beyond = IndexBudget(frozenset({Node(0, "g/x")}))
-    assert dims_of(plan(arrays, said)) == {"a": "x", "x": "x", "n": "x"}
-    assert dims_of(plan(arrays, said, budget=beyond))["x"] == "n"
+    assert dims_of(opened(arrays, said)[0]) == {"a": "x", "x": "x", "n": "x"}
+    beyond = IndexBudget(frozenset({Node(0, "g/x"), Node(0, "far/x")}))
+    monkeypatch.setattr(IndexBudget, "of", lambda _readings, _maker: beyond)
+    assert dims_of(opened(arrays, said)[0])["x"] == "n"
+    # What cannot be called as its dimension makes no other one of that of others.
+    dataset, _told = opened(
+        {"a": array("x"), "b": array("x")}, {"a": says(X), "b": says(along("x", 1, 2))}
+    )
+    assert dims_of(dataset) == dict.fromkeys(["a", "b", "far_x", "x"], "x")
     # Along another dimension than its own name nothing is read of it.
-    said = {"a": says(Coordinate("b", stored("g/b")))}
-    beyond = IndexBudget(frozenset({Node(0, "g/b")}))
-    found = plan({"a": array("x"), "b": array("n")}, said, budget=beyond)
-    assert dims_of(found) == {"a": "x", "b": "x"}
-
-
-def test_an_array_of_the_group_that_is_not_wanted_is_no_other() -> None:
-    made, there = Coordinate("b", inline(1, 2)), Coordinate("b", stored("g/b"))
-    arrays = {"a": array("x"), "b": array("x")}
-    found = plan(arrays, {"a": says(made, there)}, drop_variables=["b"])
-    assert {it.name: it.source for it in found.variables if not it.is_own} == {
-        "b": inline(1, 2),
-        "g_b": stored("g/b"),
-    }
-    found = plan(arrays, {"a": says(there)}, drop_variables=["b"])
-    assert [it.name for it in found.variables if it.source == stored("g/b")] == ["b"]
+    arrays, said = (
+        {"a": array("p"), "x": array("n")},
+        {"a": says(Coordinate("x", stored("g/x", "p")))},
+    )
+    assert dims_of(opened(arrays, said)[0])["x"] == "p"
 
 
 # What stands beside what is declared.
 
 GRID = Regular(0, 1)
-CENTRES = Computed(GRID, (2,), "<f8", ("x",))
 EDGES = Computed(RegularBounds(GRID, -0.5, 0.25), (2, 2), "<f8", ("x", "s"))
 
 
 @pytest.mark.parametrize(
-    ("own", "declared", "stands"),
+    ("own", "bounds", "values"),
     [
-        (array("x"), Coordinate("x", CENTRES), True),
-        (array("x"), Coordinate("x", inline(1, 2)), True),
-        (array("x"), Coordinate("x", stored("far/x")), True),
-        (array("y"), Coordinate("x", CENTRES), False),
-        (array("x"), Coordinate("x", HandlerVariable(xr.Variable("x", [1, 2]), "")), False),
-        (array("x"), Coordinate("x", stored("g/x")), True),
+        ([5.0, 7.0], EDGES, [[4.5, 5.25], [6.5, 7.25]]),
+        ([5, 7], EDGES, [[4.5, 5.25], [6.5, 7.25]]),
+        ([5.0, 7.0], Offset(inline(1.0, 2.0), -1.0, 1.0, "s"), [[4.0, 6.0], [6.0, 8.0]]),
+        ([5.0, 7.0], stored("far/tb", "xs"), [[1.0, 1.0], [1.0, 1.0]]),
+        (["p", "q"], EDGES, None),
+        (["p", "q"], stored("far/tb", "xs"), [[1.0, 1.0], [1.0, 1.0]]),
     ],
-)
-def test_what_the_group_has_itself_stands(own: Array, declared: Coordinate, stands: bool) -> None:
-    found = variables_of(plan({"a": array("yx"), "x": own}, {"a": says(declared)}))
-    assert found["x"].source == stored("g/x", "".join(map(str, own.dims or ())))
-    claimed = [claim.coordinate for claim, _node in found["x"].claims]
-    is_rival = isinstance(declared.source, Stored) and declared.source != stored("g/x")
-    is_compared = stands and not isinstance(declared.source, Stored)
-    assert claimed == ([declared] if is_compared else [])
-    rivals = {it.name: it.rival.own for it in found.values() if it.rival is not None}
-    assert rivals == ({"far_x": "x"} if is_rival else {})
-    others = {name: it.source for name, it in found.items() if not it.is_own}
-    assert list(others.values()) == ([declared.source] if is_rival or not stands else [])
-
-
-def test_a_field_of_the_group_stands_for_inline_values_alone() -> None:
-    grid = Computed(GRID, (3, 2), "<f8", ("y", "x"))
-    arrays = {"a": array("yx"), "lon": array("yx")}
-    found = variables_of(plan(arrays, {"a": says(Coordinate("lon", grid))}))
-    assert found.keys() == {"a", "lon"}
-    assert found["lon"].is_coordinate
-    assert found["lon"].claims
-    found = variables_of(plan(arrays, {"a": says(LON)}))
-    assert found.keys() == {"a", "lon", "far_lon"}
-    assert (found["lon"].is_coordinate, found["lon"].claims) == (False, ())
-    assert found["far_lon"].rival is None
-
-
-def test_what_is_declared_of_a_coordinate_that_stands() -> None:
-    terms = {"p": Coordinate("p", stored("far/scalar", ""))}
-    other = replace(X, attributes=DAYS)
-    declared = Coordinate("x", CENTRES, {"units": "m"}, formula_terms=terms)
-    arrays = {"a": array("x"), "b": array("x"), "x": array("x", axis="X")}
-    found = plan(arrays, {"a": says(declared), "b": says(other)})
-    x, rival = variables_of(found)["x"], variables_of(found)["far_x"]
-    assert x.attributes == {"units": "m", "formula_terms": "p: p"}
-    assert x.identity is not None
-    assert (rival.attributes, rival.is_coordinate) == (DAYS, True)
-    assert rival.identity == (rival.source, ("units", DAYS["units"]))
-    assert users_of(found) == {"x": "a b", "far_x": "b"}
-
-
-@pytest.mark.parametrize(
-    ("claimed", "arrays", "is_claimed"),
-    [
-        (CENTRES, {"x": array("x")}, True),
-        (CENTRES, {"x": array("y")}, False),
-        (CENTRES, {}, False),
-    ],
-)
-def test_values_that_are_only_compared(
-    claimed: Source, arrays: dict[str, Array], is_claimed: bool
-) -> None:
-    claim = Claim(Coordinate("x", claimed), "/attributes/here", 0.5)
-    found = plan({"a": array("yx"), **arrays}, {"a": says(claims=(claim,))})
-    expected = {"x": ((claim, Node(0, "g/a")),)} if is_claimed else {}
-    assert {it.name: it.claims for it in found.variables if it.claims} == expected
-    assert found.findings == ()
-
-
-@pytest.mark.parametrize(
-    ("own", "bounds", "source"),
-    [
-        (array("x"), EDGES, Offset(stored("g/x"), -0.5, 0.25, "s")),
-        (
-            array("x"),
-            Offset(inline(1.0, 2.0), -1.0, 1.0, "s"),
-            Offset(stored("g/x"), -1.0, 1.0, "s"),
-        ),
-        (array("x"), stored("far/tb", "xs"), stored("far/tb", "xs")),
-        (Array(np.array([1, 2], "i2"), ("x",)), EDGES, Offset(stored("g/x"), -0.5, 0.25, "s")),
-        (Array(["p", "q"], ("x",)), EDGES, None),
-        (array("x", scale_factor="two"), EDGES, None),
-        (Array(["p", "q"], ("x",)), stored("far/tb", "xs"), stored("far/tb", "xs")),
-        (array("x", bounds="mine"), EDGES, None),
-    ],
-    ids=["grid", "offsets", "elsewhere", "integers", "texts", "nonsense", "of texts", "own"],
+    ids=["grid", "integers", "offsets", "elsewhere", "texts", "of texts"],
 )
 def test_boundaries_declared_of_what_stands_are_those_of_its_own_values(
-    own: Array, bounds: Source, source: Source | None
+    own: Any, bounds: Source, values: Any
 ) -> None:
-    declared = Coordinate("x", CENTRES, bounds=Coordinate("x_bounds", bounds))
-    planned = plan({"a": array("x"), "x": own}, {"a": says(declared)})
-    found = variables_of(planned)
-    assert planned.findings == ()
-    assert ("bounds" in found["x"].attributes) is (source is not None)
-    assert {it.name: it.source for it in found.values() if not it.is_own} == (
-        {} if source is None else {"x_bounds": source}
-    )
-    assert all(it.bounds_of == "x" for it in found.values() if not it.is_own)
+    declared = Coordinate("x", inline(*own), bounds=Coordinate("x_bounds", bounds))
+    arrays = {"a": array("x"), "x": Array(np.array(own), ("x",))}
+    dataset, _told = opened(arrays, {"a": says(declared)})
+    assert ("bounds" in dataset["x"].attrs) is (values is not None)
+    found = dataset["x_bounds"].values.tolist() if "x_bounds" in dataset else None
+    assert found == values
+    arrays["x"] = replace(arrays["x"], attrs={"bounds": "mine"})
+    assert "x_bounds" not in opened(arrays, {"a": says(declared)})[0]
 
 
-def test_boundaries_of_the_group_itself_stay_whatever_values_are_declared() -> None:
-    declared = Coordinate("x", CENTRES, bounds=Coordinate("b", stored("g/b", "xn")))
-    found = variables_of(plan({"x": array("x"), "b": array("xn")}, {"b": says(declared)}))
-    assert found["x"].attributes == {"bounds": "b"}
-    assert found["b"].bounds_of == ""
-
-
-def test_boundaries_declared_of_a_scalar_that_stands() -> None:
-    bounds = Offset(Literal(np.array(1.0), ()), -1.0, 1.0, "s")
-    declared = Coordinate("p", bounds.values, bounds=Coordinate("p_bounds", bounds))
-    found = variables_of(plan({"a": array("x"), "p": array()}, {"a": says(declared)}))
-    assert found["p_bounds"].source == Offset(stored("g/p", ""), -1.0, 1.0, "s")
+def test_what_any_array_declares_of_one_beside_the_own_coordinate_is_added() -> None:
+    said = {"a": says(X), "b": says(replace(X, attributes={"axis": "X"}))}
+    arrays = {"a": array("x"), "b": array("x"), "x": Array([5.0, 6.0], ("x",))}
+    dataset, _told = opened(arrays, said)
+    assert dataset["far_x"].attrs["axis"] == "X"
 
 
 def test_what_an_attached_array_refers_to() -> None:
-    cells = (Link("bounds", "tb", Coordinate("tb", stored("far/tb", "xn"))),)
+    cells = (Link("bounds", "tb", CELLS),)
     linked = Coordinate("c", stored("far/c"), links=cells)
     arrays = {"a": array("x"), "b": array("x", bounds="tb"), "tb": array("x")}
     itself = Coordinate("b", stored("g/b"), links=cells)
-    found = plan(arrays, {"a": says(linked, itself)})
-    assert variables_of(found)["c"].rewritten == {"bounds": "far_tb"}
-    assert variables_of(found)["b"].rewritten == {}
-    assert users_of(found) == {"b": "a", "c": "a", "far_tb": "a"}
+    dataset, _told = opened(arrays, {"a": says(linked, itself)})
+    assert dataset["c"].encoding.get("bounds", dataset["c"].attrs.get("bounds")) == "far_tb"
+    assert dataset["b"].attrs["bounds"] == "tb"
 
 
 # Copies: what was written again with its coordinates.
@@ -782,146 +482,49 @@ def test_what_an_attached_array_refers_to() -> None:
 )
 def test_which_array_of_the_group_is_a_copy(name: str, own: Array, is_copy: bool) -> None:
     arrays = {"a": array("x", coordinates="c far_c"), name: own}
-    found = plan(arrays, {"a": says(Coordinate("c", stored("far/c")))})
-    assert ({it.name for it in found.variables} == {"a", name}) is is_copy
-    if is_copy:
-        copy = variables_of(found)[name]
-        assert (copy.is_coordinate, copy.source) == (True, stored("g/" + name))
-        assert copy.identity == (copy.source,)
+    said = {"a": says(Coordinate("c", stored("far/c")))}
+    dataset, _told = opened(arrays, said, decode_coords=False)
+    assert (dataset.variables.keys() == {"a", name}) is is_copy
     # What nothing names was not written as a coordinate.
-    found = plan({"a": array("x"), name: own}, {"a": says(Coordinate("c", stored("far/c")))})
-    assert len(found.variables) == 3
+    dataset, _told = opened({"a": array("x"), name: own}, said)
+    assert len(dataset.variables) == 3
 
 
 def test_a_copy_is_one_of_one_array() -> None:
     arrays = {"a": array("z", coordinates="c"), "c": array("z")}
     both = [Coordinate("c", stored(f"far/{name}", "z")) for name in ("z", "zz")]
-    found = variables_of(plan(arrays, {"a": says(*both)}))
-    assert found.keys() == {"a", "c", "far_c"}
-    assert found["far_c"].source == both[1].source
-
-
-def test_what_is_made_is_no_copy() -> None:
-    made = Coordinate("c", inline(1, 2, 3, 4, dim="z"))
-    said = {"a": says(made, Coordinate("c", stored("far/z", "z")))}
-    found = variables_of(plan({"a": array("z", coordinates="c")}, said))
-    assert found.keys() == {"a", "c", "far_c"}
-
-
-# What arrays have of the groups above.
-
-BAD = AncestorCoordinate(Coordinate("bad", stored("far/bad")))
-CELLS = {"bounds": {"tb": Coordinate("tb", stored("far/tb", "xn"))}}
-
-
-def test_coordinates_of_groups_above() -> None:
-    above = (
-        AncestorCoordinate(Coordinate("x", stored("far/c")), CELLS),
-        AncestorCoordinate(Coordinate("z", stored("far/z", "z"))),
-    )
-    arrays = {"a": array("zx"), "b": array("zx"), "c": array("zx"), "tb": array("y")}
-    said = {"b": says(along("x", 1, 2)), "c": says(along("x", 1, 2))}
-    inherited = {"a": above, "b": above}
-    found = plan(arrays, {}, inherited=inherited)
-    assert users_of(found) == {"x": "a b", "far_tb": "a b", "z": "a b"}
-    assert variables_of(found)["x"].rewritten == {"bounds": "far_tb"}
-    # What a convention says of an array goes before.
-    found = plan(arrays, said, inherited={"c": above})
-    assert users_of(found) == {"x": "b c", "z": "c"}
-    assert found.findings == ()
-
-
-def test_coordinates_of_groups_above_that_cannot_be_opened() -> None:
-    partly = {"bounds": {"tb": replace(BAD.coordinate, name="tb")}}
-    above = (
-        BAD,
-        AncestorCoordinate(Coordinate("x", stored("far/c")), partly),
-        AncestorCoordinate(Coordinate("z", stored("far/z", "z"))),
-    )
-    found = plan({"a": array("zx"), "b": array("zx")}, {}, inherited={"a": above, "b": above})
-    assert users_of(found) == {"x": "a b", "z": "a b"}
-    assert variables_of(found)["x"].rewritten == {}
-    lost = [(it.arrays, it.lost) for it in found.findings]
-    names = ("bad", "tb")
-    assert lost == [((f"/g/{it}",), f"coordinate {name!r}") for it in "ab" for name in names]
-    assert all("/far/bad cannot be opened: " in it.text for it in found.findings)
+    dataset, _told = opened(arrays, {"a": says(*both)})
+    assert dataset.variables.keys() == {"a", "c", "far_c"}
+    assert dataset["far_c"].encoding["source"].endswith("/far/zz")
 
 
 def test_what_fails_of_one_array_is_told_of_it() -> None:
     said = {
         "a": says(along("x", 1, 2)),
-        "b": says(Coordinate("x", BAD.coordinate.source), LON),
+        "b": says(Coordinate("x", stored("far/bad")), LON),
         "c": says(Coordinate("x_b", stored("far/scalar", ""))),
     }
-    found = plan({name: array("yx") for name in said}, said)
-    failed = [it.arrays for it in found.findings if it.error is not None]
-    assert failed == [("/g/b",)]
-    assert dims_of(found) == {
-        "a": "y x",
-        "b": "y x_b",
-        "c": "y x",
-        "x": "x",
-        "far_x_b": "",
-    }
-
-
-# What must not be read.
-
-
-def test_what_is_told_of_coordinates_without_an_index() -> None:
-    beyond = IndexBudget(frozenset({Node(0, "far/x")}))
-    other = Coordinate("c", stored("far/x"))
-    arrays = {"a": array("x"), "b": array("x"), "c": array("y")}
-    (told,) = plan(arrays, {"a": says(X)}, budget=beyond).findings
-    assert "'x' of length 2 is called 'far_x' and has no index" in told.text
-    (told,) = plan(arrays, {"a": says(other)}, budget=beyond).findings
-    assert "'c' is something else here" in told.text
-    # Beside the group's own coordinate it would have to be read to tell whether it is the same.
-    arrays["x"] = array("x")
-    found = plan(arrays, {"a": says(X)}, budget=beyond)
-    assert "has no index" in found.findings[0].text
-    assert variables_of(found)["far_x"].rival is None
-    found = plan(arrays, {"a": says(X)})
-    assert found.findings == ()
-    rival = variables_of(found)["far_x"].rival
-    assert rival is not None
-    assert "'x' is something else here" in rival.finding.text
-
-
-def test_a_new_name_of_a_dimension_is_nothing_else() -> None:
-    arrays = {"a": array("x"), "x_p": array("y"), "v": Array([1.0] * 3, ("x_s",))}
-    said = {
-        "a": says(
-            Coordinate("p", stored("far/z")),
-            Coordinate("s", inline(1, 2, 3, 4, 5)),
-        )
-    }
-    found = dims_of(plan(arrays, said))
-    assert {name: found[name] for name in "ps"} == {"p": "x_p_1", "s": "x_s_1"}
+    dataset, told = opened({name: array("yx") for name in said}, said)
+    assert [it.paths for it in told if it.error is not None] == [("/g/b",)]
+    assert dims_of(dataset) == {"a": "y x", "b": "y x_b", "c": "y x", "x": "x", "far_x_b": ""}
 
 
 # Grid mappings.
 
 UTM, GEODETIC = Crs("proj:code", "EPSG:32633"), Crs("proj:code", "EPSG:4326")
-#: CRSs that are not understood: of their names no variable can be called.
-ODD, OTHER = Crs("name", "???"), Crs("name", "!!!")
+#: A CRS that is not understood: of its name no variable can be called.
+ODD = Crs("name", "???")
 NAMING = {"grid_mapping": "crs"}
 WKT = {crs.text: crs.grid_mapping()["crs_wkt"] for crs in (UTM, GEODETIC)}
 
 
-def crs_of(found: GroupPlan) -> dict[str, Any]:
+def crs_of(dataset: xr.Dataset) -> dict[str, Any]:
     """Return which grid mapping the variables name."""
-    return {
-        it.name: name
-        for it in found.variables
-        if (name := it.attributes.get("grid_mapping")) is not None
-    }
-
-
-def made_for_crs(found: GroupPlan) -> dict[str, str]:
-    """Return the WKT of each grid mapping that was made."""
-    made = (it for it in found.variables if not it.is_own and "crs_wkt" in it.attributes)
-    return {it.name: it.attributes["crs_wkt"] for it in made}
+    pairs = (
+        (name, {**it.encoding, **it.attrs}.get("grid_mapping"))
+        for name, it in dataset.variables.items()
+    )
+    return {str(name): it for name, it in pairs if it is not None}
 
 
 def test_arrays_of_one_grid_have_one_grid_mapping() -> None:
@@ -929,169 +532,33 @@ def test_arrays_of_one_grid_have_one_grid_mapping() -> None:
     again = says(X, crs=UTM, geotransform="0 1 0 0 0 1")
     arrays = {name: array("yx") for name in "abcde"} | {"f": array("yx", **NAMING)}
     told = {"a": said, "b": said, "c": again, "d": other, "e": says(crs=GEODETIC), "f": said}
-    found = plan(arrays, told)
-    assert crs_of(found) == {
-        **dict.fromkeys("abc", "spatial_ref"),
-        "d": "EPSG_32633",
-        "e": "EPSG_4326",
-    }
-    assert made_for_crs(found) == {
-        "spatial_ref": WKT[UTM.text],
-        "EPSG_32633": WKT[UTM.text],
-        "EPSG_4326": WKT[GEODETIC.text],
-        "crs": WKT[UTM.text],
-    }
-    made = variables_of(found)
-    transforms = {name: made[name].attributes.get("GeoTransform") for name in made_for_crs(found)}
-    assert transforms == {
-        "spatial_ref": said.geotransform,
-        "EPSG_32633": other.geotransform,
-        "EPSG_4326": None,
-        "crs": said.geotransform,
-    }
-    assert "GeoTransform" not in made["EPSG_4326"].attributes
-    for name in made_for_crs(found):
-        assert made[name].source == Literal(np.array(0, np.int64), ())
-        assert made[name].is_coordinate
+    dataset, _told = opened(arrays, told)
+    named = dict.fromkeys("abc", "spatial_ref") | {"d": "EPSG_32633", "e": "EPSG_4326", "f": "crs"}
+    assert crs_of(dataset) == named
+    for name in set(named.values()):
+        attributes = dataset.coords[name].attrs
+        assert attributes["crs_wkt"] == WKT[(GEODETIC if name == "EPSG_4326" else UTM).text]
+        transforms = {"EPSG_4326": None, "EPSG_32633": other.geotransform}
+        assert attributes.get("GeoTransform") == transforms.get(name, said.geotransform)
 
 
-def test_one_crs_is_the_same_to_other_groups() -> None:
-    identities = [
-        variables_of(plan({"a": array("yx")}, {"a": says(crs=crs)}))["spatial_ref"].identity
-        for crs in (UTM, UTM, GEODETIC)
-    ]
-    assert identities[0] == identities[1] != identities[2]
+IS_GEODETIC = array(crs_wkt=WKT[GEODETIC.text])
+NAMES_IT = array("y", grid_mapping="spatial_ref")
+MAPPINGS: dict[str, tuple[Any, Crs, str]] = {
+    "none there": ({}, UTM, "spatial_ref"),
+    "a group": ({"spatial_ref": Group()}, UTM, "EPSG_32633"),
+    "a dimension": ({"b": Array([1.0], ("spatial_ref",))}, UTM, "EPSG_32633"),
+    "without a name": ({"spatial_ref": Group()}, ODD, "spatial_ref_1"),
+    "another one that nothing names": ({"spatial_ref": IS_GEODETIC}, UTM, "spatial_ref"),
+    "that of others": ({"b": NAMES_IT, "spatial_ref": IS_GEODETIC}, UTM, "EPSG_32633"),
+    "also that of others": ({"b": NAMES_IT, "spatial_ref": IS_GEODETIC}, GEODETIC, "spatial_ref"),
+}
 
 
-@pytest.mark.parametrize(
-    ("arrays", "said", "named"),
-    [
-        pytest.param({}, says(crs=UTM), {"a": "spatial_ref"}, id="none there"),
-        pytest.param({"spatial_ref": Group()}, says(crs=UTM), {"a": "EPSG_32633"}, id="a group"),
-        pytest.param(
-            {"spatial_ref": array("x")}, says(crs=UTM), {"a": "EPSG_32633"}, id="a vector"
-        ),
-        pytest.param(
-            {"spatial_ref": array("x"), "b": Array([1.0], ("EPSG_32633",))},
-            says(crs=UTM),
-            {"a": "EPSG_32633_1"},
-            id="a vector and a dimension",
-        ),
-        pytest.param(
-            {"b": Array([1.0], ("spatial_ref",))},
-            says(crs=UTM),
-            {"a": "EPSG_32633"},
-            id="a dimension",
-        ),
-        pytest.param(
-            {"spatial_ref": Group()}, says(crs=ODD), {"a": "spatial_ref_1"}, id="without a name"
-        ),
-        pytest.param(
-            {"spatial_ref": array(crs_wkt=WKT[GEODETIC.text])},
-            says(crs=UTM),
-            {"a": "spatial_ref"},
-            id="another one that nothing names",
-        ),
-        pytest.param(
-            {
-                "b": array("y", grid_mapping="spatial_ref"),
-                "spatial_ref": array(crs_wkt=WKT[GEODETIC.text]),
-            },
-            says(crs=UTM),
-            {"a": "EPSG_32633"},
-            id="that of others",
-        ),
-        pytest.param(
-            {
-                "b": array("y", grid_mapping="spatial_ref"),
-                "spatial_ref": array(crs_wkt=WKT[UTM.text]),
-            },
-            says(crs=UTM),
-            {"a": "spatial_ref"},
-            id="also that of others",
-        ),
-        pytest.param(
-            {"b": array("yx")},
-            says(Coordinate("b", stored("g/b", "yx"), crs=GEODETIC), crs=UTM),
-            {"a": "spatial_ref", "b": "EPSG_4326"},
-            id="of coordinates",
-        ),
-    ],
-)
-def test_which_grid_mapping_is_named(
-    arrays: dict[str, Any], said: Interpretation, named: dict[str, str]
-) -> None:
-    assert crs_of(plan({"a": array("yx"), **arrays}, {"a": said})) == named
-
-
-@pytest.mark.parametrize(
-    ("text", "made"),
-    [
-        ("crs", {"crs"}),
-        ("crs: x y", {"spatial_ref"}),
-        (7, {"spatial_ref"}),
-        ("x", set()),
-        ("b", set()),
-        ("h", set()),
-    ],
-    ids=str,
-)
-def test_what_an_array_names_that_is_no_grid_mapping(text: Any, made: set[str]) -> None:
-    arrays: dict[str, Array | Group] = {"a": array("yx", grid_mapping=text), "b": array("z")}
-    found = plan({**arrays, "h": Group()}, {"a": says(crs=UTM)})
-    assert {it.name for it in found.variables} == {"a", "b", *made}
-    assert (crs_of(found), found.findings) == ({}, ())
-
-
-def test_coordinates_are_of_the_crs_of_what_they_locate() -> None:
-    arrays = {
-        "a": array("yx", coordinates="b"),
-        "b": array("yx", bounds="c"),
-        "c": array("yxn"),
-        "d": array("yx"),
-        "x": array("x"),
-        "lon": array("yx"),
-    }
-    said = dict.fromkeys("abcdx", says(crs=UTM)) | {
-        "lon": says(crs=UTM),
-        "a": says(Coordinate("lon", stored("g/lon", "yx")), crs=UTM),
-    }
-    assert crs_of(plan(arrays, said)).keys() == {"a", "d"}
-    assert crs_of(plan(arrays, said, first_class="bc")).keys() == set("abcd")
-
-
-@pytest.mark.parametrize(
-    ("own", "key"),
-    [
-        ({"crs_wkt": WKT[UTM.text]}, None),
-        ({"crs_wkt": WKT[GEODETIC.text]}, "crs_wkt"),
-        ({"spatial_ref": WKT[GEODETIC.text]}, "spatial_ref"),
-        ({"crs_wkt": "?", "spatial_ref": WKT[GEODETIC.text]}, "spatial_ref"),
-        ({"grid_mapping_name": "latitude_longitude"}, "grid_mapping_name"),
-        ({"crs_wkt": 7}, None),
-    ],
-)
-def test_a_grid_mapping_of_the_group_itself_stands(own: dict[str, Any], key: str | None) -> None:
-    arrays = {"a": array("yx", **NAMING), "b": array("yx", **NAMING), "crs": array(**own)}
-    grid = says(X, crs=UTM, geotransform="0 1 0")
-    found = plan(arrays, {"a": grid, "b": says(crs=UTM, geotransform="0 1 0")})
-    crs = variables_of(found)["crs"]
-    assert crs.attributes.get("GeoTransform") == (None if key else "0 1 0")
-    told = f"the CRS (proj:code) is another one than that of 'crs' ({key})"
-    assert [told in it.text for it in found.findings] == ([True, True] if key else [])
-
-
-def test_two_crs_of_one_name_are_told_even_if_its_own_is_not_understood() -> None:
-    arrays = {
-        "a": array("yx", **NAMING),
-        "b": array("yx", **NAMING),
-        "crs": array(crs_wkt="?", spatial_ref="?"),
-    }
-    found = plan(arrays, {"a": says(crs=UTM), "b": says(crs=GEODETIC)})
-    assert [it.arrays for it in found.findings] == [("/g/b",)]
-
-
-LOCATED = replace(LON, crs=GEODETIC)
+@pytest.mark.parametrize(("arrays", "crs", "name"), MAPPINGS.values(), ids=MAPPINGS)
+def test_which_grid_mapping_is_named(arrays: dict[str, Any], crs: Crs, name: str) -> None:
+    dataset, _told = opened({"a": array("yx"), **arrays}, {"a": says(crs=crs)})
+    assert crs_of(dataset)["a"] == name
 
 
 @pytest.mark.parametrize(
@@ -1100,7 +567,6 @@ LOCATED = replace(LON, crs=GEODETIC)
         ({}, {}, "EPSG_4326"),
         ({}, NAMING, "crs"),
         ({}, {"grid_mapping": "crs: x y"}, "EPSG_4326"),
-        ({}, {"grid_mapping": 7}, "EPSG_4326"),
         ({}, {"grid_mapping": "x"}, "EPSG_4326"),
         ({"EPSG_4326": array()}, {}, "EPSG_4326_1"),
         ({"EPSG_4326": array("x", crs_wkt=WKT[GEODETIC.text])}, {}, "EPSG_4326_1"),
@@ -1113,21 +579,18 @@ LOCATED = replace(LON, crs=GEODETIC)
 def test_the_crs_of_coordinates(
     arrays: dict[str, Any], attributes: dict[str, Any], name: str
 ) -> None:
-    located = replace(LOCATED, source=stored("g/lon", "yx"))
+    located = replace(LON, source=stored("g/lon", "yx"), crs=GEODETIC)
     arrays = {"a": array("yx"), "lon": array("yx", **attributes), **arrays}
-    found = plan(arrays, {"a": says(located)})
-    assert crs_of(found) == ({} if attributes else {"lon": name})
-    assert variables_of(found)[name].is_coordinate
-    assert not found.findings
+    dataset, told = opened(arrays, {"a": says(located)})
+    assert crs_of(dataset) == {"lon": attributes.get("grid_mapping", name)}
+    assert (name in dataset.coords, told) == (True, [])
 
 
 def test_the_crs_of_coordinates_is_not_that_of_the_grid() -> None:
-    said = {"a": says(LOCATED, crs=GEODETIC, geotransform="0 1 0"), "b": says(crs=GEODETIC)}
-    assert crs_of(plan({"a": array("yx")}, said)) == {"a": "spatial_ref", "lon": "EPSG_4326"}
-    found = plan({"a": array("yx"), "b": array("yx")}, said)
-    assert crs_of(found) == {"a": "spatial_ref", "b": "EPSG_4326", "lon": "EPSG_4326"}
-    found = plan({"a": array("yx")}, {"a": says(replace(LON, crs=ODD))})
-    assert crs_of(found) == {"lon": "crs"}
-    scalar = Coordinate("EPSG_4326", stored("far/crs", ""))
-    found = plan({"a": array("yx")}, {"a": says(scalar, LOCATED)})
-    assert crs_of(found) == {"lon": "EPSG_4326_1"}
+    located = replace(LON, crs=GEODETIC)
+    said = {"a": says(located, crs=GEODETIC, geotransform="0 1 0"), "b": says(crs=GEODETIC)}
+    arrays = {"a": array("yx"), "b": array("yx")}
+    named = {"a": "spatial_ref", "b": "EPSG_4326", "lon": "EPSG_4326"}
+    assert crs_of(opened(arrays, said)[0]) == named
+    odd = {"a": says(replace(LON, crs=ODD))}
+    assert crs_of(opened({"a": array("yx")}, odd)[0]) == {"lon": "crs"}

@@ -3,12 +3,11 @@
 from typing import Any
 
 import numpy as np
-import pytest
 import xarray as xr
 
 from zarr_xgroup import XGroupNoPrincipalWarning
-from zarr_xgroup.datasets.plan import without_principal
 from zarr_xgroup.datasets.planning import planning
+from zarr_xgroup.datasets.undeclared import undeclared
 from zarr_xgroup.tests.builders import (
     UUIDS,
     Array,
@@ -22,7 +21,7 @@ from zarr_xgroup.tests.builders import (
     recorded,
 )
 
-DECLARES_NONE = "declares no principal convention (such as cs or spatial)"
+DECLARES_NONE = "has dimensions without coordinates and declares no principal convention (such as cs or spatial)"
 
 
 def grid(**attributes: Any) -> Array:
@@ -39,10 +38,9 @@ def told(function: Any, root: Group | Contents, **options: Any) -> list[str]:
 def test_an_array_with_a_crs_still_declares_none() -> None:
     axes = {"y": coordinate("y", [1.0, 2.0]), "x": coordinate("x", [1.0, 2.0, 3.0])}
     projected = grid(**declaring("proj"), **{"proj:code": "EPSG:4326"})
-    for members, bare in (({}, True), (axes, False)):
-        (text,) = told(xr.open_dataset, Group({"a": projected, **members}))
-        assert text.startswith(f"1 array {DECLARES_NONE}: /a")
-        assert ("1 of them has a dimension without a coordinate" in text) is bare
+    (text,) = told(xr.open_dataset, Group({"a": projected}))
+    assert text.startswith(f"1 array {DECLARES_NONE}: /a")
+    assert told(xr.open_dataset, Group({"a": projected, **axes})) == []
 
 
 def test_a_group_of_which_nothing_is_known_above() -> None:
@@ -53,9 +51,6 @@ def test_a_group_of_which_nothing_is_known_above() -> None:
 
 # What a finding says: why a declaration does not count, what is bare, what could be assumed.
 
-WRONG = {"zarr_conventions": [{"name": "cs", "uuid": "1"}]}
-PROJECTED = {"proj:code": "EPSG:4326"}
-X = coordinate("x", [1.0, 2.0, 3.0])
 Y = coordinate("y", [1.0, 2.0])
 
 
@@ -67,105 +62,14 @@ def findings(
     with planning(store, {"assume_conventions": assumed}) as planned:
         plans = planned.plan_tree(with_indexes=False)
         snapshot = planned.library.snapshots[0]
-        found = list(without_principal(plans, snapshot, assumed=assumed, is_tree=is_tree))
-    return {it.place.node: (it.text.partition(" in ")[0], it.bare, it.assumable) for it in found}
+        found = list(undeclared(plans, snapshot, assumed=assumed, is_tree=is_tree))
+    return {
+        str(it.array.node): (it.why.partition(" in ")[0], it.bare, it.assumable) for it in found
+    }
 
 
 def why(place: str) -> str:
     return f"{place}: 'cs' is declared with uuid '1', not with {UUIDS['cs']}"
-
-
-@pytest.mark.parametrize(
-    ("members", "attributes", "assumed", "expected"),
-    [
-        pytest.param({"a": grid(), "x": X}, {}, (), {"/a": ("", ("y",), ())}, id="half"),
-        pytest.param(
-            {"a": grid(**WRONG), "b": grid()},
-            WRONG,
-            (),
-            {"/a": (why("/a"), ("y", "x"), ()), "/b": (why("/"), ("y", "x"), ())},
-            id="own before group's",
-        ),
-        pytest.param(
-            {"a": grid(ancillary_variables="b"), "b": grid()},
-            {},
-            (),
-            {"/a": ("", ("y", "x"), ())},
-            id="a reference to no coordinate",
-        ),
-        pytest.param(
-            {"a": grid(coordinates="b"), "b": grid(), "c": Array(np.ones(3), ("x",))},
-            {},
-            (),
-            {"/a": ("", (), ()), "/c": ("", (), ())},
-            id="a reference to a coordinate",
-        ),
-        pytest.param(
-            {"a": Array([1.0], ("v",)), "t": grid(bounds="b"), "b": Array(np.ones((2, 1)), "yv")},
-            {},
-            (),
-            {"/a": ("", (), ()), "/t": ("", ("x",), ())},
-            id="boundaries",
-        ),
-        pytest.param(
-            {"a": grid(**PROJECTED), "b": grid(**{"spatial:shape": [2, 3]})},
-            {},
-            ("proj",),
-            {"/a": ("", ("y", "x"), ()), "/b": ("", ("y", "x"), ("spatial",))},
-            id="a CRS is not all",
-        ),
-        pytest.param(
-            {"a": grid(**PROJECTED), "b": Array(np.ones(4), ("t",)), "x": X, "y": Y},
-            {},
-            ("proj",),
-            {"/b": ("", ("t",), ())},
-            id="a CRS and coordinates",
-        ),
-        pytest.param(
-            {"a": grid(**PROJECTED), "x": X, "y": Y},
-            {},
-            (),
-            {"/a": ("", (), ("proj",))},
-            id="a CRS that is not read",
-        ),
-        pytest.param(
-            {"a": grid(), "x": X, "y": Y}, {}, ("proj",), {"/a": ("", (), ())}, id="no CRS"
-        ),
-        pytest.param(
-            {"a": grid(grid_mapping="crs"), "crs": Array(0, (), {"spatial:shape": [2, 3]})},
-            {},
-            (),
-            {"/a": ("", ("y", "x"), ("spatial",))},
-            id="in the grid mapping",
-        ),
-        pytest.param(
-            {
-                "a": grid(grid_mapping="crs"),
-                "crs": Array(0, (), {"spatial:shape": [2, 3]}),
-                "x": X,
-                "y": Y,
-            },
-            {},
-            (),
-            {"/a": ("", (), ())},
-            id="in the grid mapping, of no use",
-        ),
-        pytest.param(
-            {"a": grid(**declaring("proj"), **PROJECTED), "spatial_ref": Array(0)},
-            {},
-            (),
-            {"/a": ("", ("y", "x"), ())},
-            id="a grid mapping that is not named",
-        ),
-    ],
-)
-def test_what_is_told_of_an_array(
-    members: dict[str, Any],
-    attributes: dict[str, Any],
-    assumed: tuple[str, ...],
-    expected: dict[str, Any],
-) -> None:
-    assert findings(members, attributes, *assumed) == expected
 
 
 def test_what_grids_lack_whose_group_declares_a_convention() -> None:
@@ -173,11 +77,17 @@ def test_what_grids_lack_whose_group_declares_a_convention() -> None:
     told_of = findings({**members, "c": grid(coordinates="d"), "d": grid()}, declaring("spatial"))
     assert told_of == {}
     told_of = findings(members, declaring("spatial"))
-    assert set(told_of) == {"/a", "/c"}
-    text, bare, assumable = told_of["/a"]
-    assert text.startswith("its group declares 'spatial', but ")
+    assert told_of == {"/a": ("", ("x",), ()), "/c": ("", ("x",), ())}
+    (text,) = [
+        str(it)
+        for it in recorded(
+            xr.open_dataset,
+            memory_store(build(Group(members, declaring("spatial")))),
+            engine="xgroup",
+        )[1]
+    ]
+    assert text.startswith("Arrays /a, /c: its group declares 'spatial', but ")
     assert text.endswith("it has no coordinates along 'x'")
-    assert (bare, assumable) == ((), ())
 
 
 def test_what_groups_of_a_tree_have_of_each_other() -> None:
@@ -194,7 +104,6 @@ def test_what_groups_of_a_tree_have_of_each_other() -> None:
     }
     assert findings(root, {}, is_tree=True) == {
         "/x": ("", ("x", "y"), ()),
-        "/located/a": ("", (), ()),
         "/named/b": ("", ("y", "x"), ("cf",)),
         "/pyramid/0/c": ("", ("y", "x"), ("geozarr",)),
     }

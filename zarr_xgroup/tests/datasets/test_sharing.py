@@ -3,7 +3,6 @@
 Handlers that look wherever they like give each array what they give it alone.
 """
 
-import itertools
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
@@ -14,11 +13,12 @@ from hypothesis import strategies as st
 
 from zarr_xgroup import ConventionHandler
 from zarr_xgroup.conventions import ArrayView, Interpretation, registry
+from zarr_xgroup.conventions.array import attributes_above, once, own_dims_of, parsed, shape_of
 from zarr_xgroup.datasets.interpretation import Interpreter
 from zarr_xgroup.datasets.sharing import Answers
 from zarr_xgroup.errors import XGroupError
 from zarr_xgroup.metadata.nodes import Fragment, Node
-from zarr_xgroup.tests.builders import Array, Group, build, declaring, memory_store, quietly
+from zarr_xgroup.tests.builders import Array, Group, build, memory_store, quietly
 
 Question = Callable[[ArrayView], Any]
 
@@ -53,19 +53,18 @@ QUESTIONS: dict[str, Question] = {
     "references": lambda it: it.attributes.referring(),
     "all attributes": lambda it: dict(it.attributes),
     "how many": lambda it: len(it.attributes),
-    "of the group": lambda it: value(it.attribute_of(it.node.group, "k")),
+    "of the group": lambda it: value(it.attribute("k", it.node.group)),
     "all of the group": lambda it: dict(it.attributes_of(it.node.group).value),  # type: ignore[union-attr]
-    "of the group above": lambda it: value(it.attribute_of(it.node.group.group, "k")),
-    "of groups above": lambda it: [value(item) for item in it.above("k")],
-    "groups above": lambda it: [item.node.path for item in it.above("k")],
-    "document": lambda it: it.document.get("fill_value"),
+    "of the group above": lambda it: value(it.attribute("k", it.node.group.group)),
+    "of groups above": lambda it: [value(item) for item in attributes_above(it, "k")],
+    "groups above": lambda it: [item.node.path for item in attributes_above(it, "k")],
     "document of itself": lambda it: it.document_of(it.node)["fill_value"],  # type: ignore[index]
     "document of its group": lambda it: dict(it.document_of(it.node.group).attributes),  # type: ignore[union-attr]
     "a sibling": lambda it: sibling(it, "b"),
     "another sibling": lambda it: sibling(it, "c"),
     "siblings": lambda it: sorted(it.siblings),
-    "child of the group": lambda it: value(it.attribute_of(it.node.group.child("b"), "k")),
-    "another array": lambda it: value(it.attribute_of(at("g/a"), "k")),
+    "child of the group": lambda it: value(it.attribute("k", it.node.group.child("b"))),
+    "another array": lambda it: value(it.attribute("k", at("g/a"))),
     "its name": lambda it: it.name,
     "its path": lambda it: it.node.path,
     "itself as text": lambda it: str(it.node),
@@ -86,11 +85,11 @@ QUESTIONS: dict[str, Question] = {
     "an uncle": lambda it: led_to(it, "../b"),
     "from the root": lambda it: led_to(it, "/g/b"),
     "whether that is it": lambda it: led_to(it, "/g/b") == "g/b" and it.node == at("g/b"),
-    "its shape": lambda it: it.shape_of(it.node),
-    "shape of a sibling": lambda it: it.shape_of(it.node.group.child("b")),
-    "dimensions of a sibling": lambda it: it.own_dims_of(it.node.group.child("a")),
-    "derived": lambda it: it.derived(lambda array: array.node.path),
-    "parsed": lambda it: it.attribute("k") and it.parsed(str, it.attribute("k")),  # type: ignore[arg-type]
+    "its shape": lambda it: shape_of(it, it.node),
+    "shape of a sibling": lambda it: shape_of(it, it.node.group.child("b")),
+    "dimensions of a sibling": lambda it: own_dims_of(it, it.node.group.child("a")),
+    "derived": lambda it: once(lambda array: array.node.path)(it),
+    "parsed": lambda it: it.attribute("k") and parsed(it, str, it.attribute("k")),  # type: ignore[arg-type]
 }
 
 
@@ -196,52 +195,3 @@ ALIKE = Group(
 def test_each_question(question: str) -> None:
     for questions in ((question,), ("an attribute", "a neighbour", question)):
         assert_each_its_own(ALIKE, questions)
-
-
-def asked(root: Group, *questions: str) -> int:
-    """Return how many arrays the handler is asked about."""
-    counter = itertools.count()
-
-    class Counting(Asking):
-        def interpret(self, array: ArrayView) -> Interpretation:
-            next(counter)
-            return super().interpret(array)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(registry, "_REGISTERED", [Counting])
-        patch.setattr(Asking, "questions", questions)
-        quietly(xr.open_groups, memory_store(build(root)), engine="xgroup")
-    return next(counter)
-
-
-TWINS = Group(dict.fromkeys("ab", A))
-
-
-@pytest.mark.parametrize(
-    ("question", "times"),
-    [
-        ("an attribute", 1),
-        ("a missing attribute", 1),
-        ("of the group", 1),
-        ("of groups above", 1),
-        ("from the root", 1),
-        ("whether it is in the root", 2),
-        ("path of the group", 2),
-        ("siblings", 2),
-        ("a neighbour", 2),
-        ("its path", 4),
-    ],
-)
-def test_of_arrays_that_say_the_same_as_few_are_asked_about_as_can_be(
-    question: str, times: int
-) -> None:
-    assert asked(Group({"g": TWINS, "h": TWINS}), question) == times
-
-
-def test_arrays_that_differ_in_what_nobody_asks_for() -> None:
-    arrays: dict[str, Array | Group] = {
-        name: Array([1.0, 2.0], ("x",), declaring({"name": "it"}, long_name=name, k=1))
-        for name in "abc"
-    }
-    assert asked(Group(arrays), "an attribute") == 1
-    assert asked(Group(arrays), "all attributes") == 3

@@ -1,6 +1,5 @@
 """What the data carry themselves stands: a group's own coordinates, whatever metadata declare."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -130,54 +129,6 @@ def test_values_are_compared_in_the_same_round_and_only_if_they_are_read() -> No
     assert [type(warning) for warning in told] == [XGroupNameWarning]
 
 
-def test_a_reference_that_was_left_behind_gives_way_to_the_array_that_is_there() -> None:
-    field = Array(VALUES, ("time", "lat"), FIELD)
-    time = Array([57.0, 58.0, 59.0], ("time",))
-    store = memory_store(build(Group({"g": Group({"sst": field, "time": time})})))
-    dataset, told = opened(store)
-    assert told == []
-    assert dataset["time"].dt.month.values.tolist() == [2, 2, 3]
-
-
-@needs_writing
-@pytest.mark.parametrize("zarr_format", [2, 3])
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda dataset: dataset,
-        lambda dataset: dataset.isel(time=slice(1, 3), lat=[1]),
-        lambda dataset: dataset.drop_vars("lat_bounds").assign_coords(lat=[44.0, 43.75]),
-    ],
-    ids=["unchanged", "isel", "other coordinates"],
-)
-def test_what_was_written_is_what_is_read(change: Any, zarr_format: int, tmp_path: Path) -> None:
-    dataset, _told = opened(store_of())
-    written = change(dataset.load())
-    written.drop_encoding().to_zarr(
-        tmp_path / "s.zarr", zarr_format=zarr_format, consolidated=False
-    )
-    again, told = opened_with_warnings(xr.open_dataset, tmp_path / "s.zarr")
-    assert set(again.variables) == set(written.variables)
-    for name in written.variables:
-        xr.testing.assert_equal(again[name].variable, written[name].variable)
-    # Declared are the latitudes and times of the whole: only that can be told.
-    assert {type(warning) for warning in told} <= {XGroupResolutionWarning}
-    assert all("the latter were used" in str(warning) for warning in told)
-
-
-@needs_writing
-def test_a_tree_that_was_written_is_what_is_read(tmp_path: Path) -> None:
-    tree, _told = opened_with_warnings(xr.open_datatree, store_of())
-    for node in tree.subtree:
-        node.dataset = node.to_dataset(inherit=False).load().drop_encoding()
-    tree.to_zarr(tmp_path / "s.zarr", zarr_format=2, consolidated=False)
-    again, told = opened_with_warnings(xr.open_datatree, tmp_path / "s.zarr")
-    assert told == []
-    assert set(again["g"].variables) == set(tree["g"].variables)
-    for name, variable in tree["g"].variables.items():
-        xr.testing.assert_equal(again["g"].variables[name], variable)
-
-
 @pytest.mark.parametrize(
     ("units", "values", "is_same"),
     [
@@ -266,7 +217,7 @@ def test_a_transform_is_compared_with_the_arrays_that_stand(
     np.testing.assert_array_equal(dataset["y"].values, np.asarray(y))
     assert set(dataset.coords) == {"x", "y", "spatial_ref"}
     text = (
-        f"Array /g/a: /g#/attributes/spatial:transform gives other coordinates than {others}; the "
+        f"Array /g/a: /g#/attributes/spatial:transform: gives other coordinates than {others}; the "
         "latter were used: correct the former, or remove it if they are right"
     )
     assert [str(warning) for warning in told] == ([text] if others else [])

@@ -1,6 +1,5 @@
 """Times in a tree: an array is in its own group what all arrays that refer to it take it for."""
 
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -154,12 +153,6 @@ def test_an_array_that_refers_to_it_and_says_nothing_of_times() -> None:
     assert tree["time"].values.tolist() == DAYS
 
 
-def test_an_array_that_refers_to_it_twice_says_it_once() -> None:
-    root = tree_of(ocean=field(coordinates="time"), ice=field())
-    tree = opened(xr.open_datatree, memory_store(build(root)))
-    assert months(tree, "/", "ocean", "ice") == [[1, 2, 3]] * 3
-
-
 def test_units_of_its_own_stand() -> None:
     own = {**UNITS, "units": "days since 1999-12-01"}
     root = tree_of(time=Array(DAYS, ("time",), own), ocean=field(), ice=field())
@@ -219,17 +212,6 @@ def test_a_referring_array_in_its_own_group_counts_too() -> None:
     )
 
 
-@pytest.mark.parametrize("calendar", ["360_day", "julian", "standard"])
-def test_any_calendar(calendar: str) -> None:
-    one = field(time={**TIME, "calendar": calendar}, dims="x time")
-    tree = opened(xr.open_datatree, memory_store(build(tree_of(ocean=one, ice=one))))
-    xr.testing.assert_identical(tree["time"], tree["ocean/time"])
-    is_cftime = tree["time"].dtype.kind == "O"
-    assert is_cftime == (calendar != "standard")
-    assert months(tree, "/") == [[1, 2, 3]]
-    assert tree["ocean/sst"].dims == ("x", "time")
-
-
 def test_times_under_another_name_and_dimension() -> None:
     one = field("/shared/t")
     shared = Group({"t": Array(DAYS, ("n",)), "w": Array(np.zeros(3), ("n",))})
@@ -281,14 +263,6 @@ def test_what_cannot_be_times_is_told_and_left() -> None:
     assert all("times undecoded" in str(warning) for warning in told)
     assert tree["ocean"].to_dataset()["time"].values.tolist() == DAYS
     assert tree["ocean/sst"].dims == ("time", "x")
-
-
-def test_what_is_handed_out_is_small_and_independent() -> None:
-    tree = opened(xr.open_datatree, memory_store(build(SHARED)))
-    copy = pickle.loads(pickle.dumps(tree))
-    xr.testing.assert_identical(copy, tree)
-    tree["time"].attrs["mine"] = 1
-    assert "mine" not in opened(xr.open_datatree, memory_store(build(SHARED)))["time"].attrs
 
 
 def test_groups_with_the_same_contents_are_told_apart() -> None:

@@ -256,10 +256,3 @@ def test_fields_have_the_same_parts(says_dimensions: bool) -> None:
     ours = by_us(as_zarr(says_dimensions=says_dimensions))
     # What cfdm makes no field of are arrays that others refer to.
     assert {path: ours[path] - MORE.get(path, set()) for path in FIELDS} == FIELDS
-
-
-@pytest.mark.parametrize("says_dimensions", [False, True])
-def test_the_hierarchy_opens(says_dimensions: bool) -> None:
-    ours = by_us(as_zarr(says_dimensions=says_dimensions))
-    assert ours["/ocean/temp"] >= {"/grid/s", "/times/time_bnds", "/ocean/zeta", "/reference"}
-    assert ours["/ocean/derived/volume"] == set()

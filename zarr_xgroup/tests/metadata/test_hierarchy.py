@@ -1,18 +1,16 @@
 """The nodes of a store: found, listed and read, whatever metadata there is."""
 
-import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import xarray as xr
 import zarr
-from hypothesis import given, settings
 from hypothesis import strategies as st
-from zarr.storage import FsspecStore, StorePath
+from zarr.storage import StorePath
 
 from zarr_xgroup import (
     XGroupGroupError,
@@ -21,15 +19,13 @@ from zarr_xgroup import (
     XGroupStoreError,
     XGroupStoreNotFoundError,
 )
-from zarr_xgroup.findings import Place
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.paths import is_node_name, join_path, normalize_path
-from zarr_xgroup.metadata.snapshots import LackingError, Lookup, Needs, Snapshot
+from zarr_xgroup.metadata.paths import is_node_name
+from zarr_xgroup.metadata.snapshots import Needs, Snapshot
 from zarr_xgroup.redaction import redact
 from zarr_xgroup.storage.library import Library
-from zarr_xgroup.storage.opening import describe_store, open_store
-from zarr_xgroup.storage.trust import Network, network_of_store
+from zarr_xgroup.storage.opening import describe_store
 from zarr_xgroup.tests import builders
 from zarr_xgroup.tests.builders import (
     SAMPLE,
@@ -64,7 +60,6 @@ each_kind = pytest.mark.parametrize(
     ids=["v2", "v2-consolidated", "v3", "v3-consolidated"],
 )
 OPEN_FUNCTIONS: tuple[Open, ...] = (xr.open_dataset, xr.open_groups, xr.open_datatree)
-stable = settings(deadline=None, derandomize=True, max_examples=80)
 
 SMALL = Group(
     {
@@ -80,86 +75,9 @@ SMALL = Group(
 names = st.text(
     st.characters(exclude_characters="/", exclude_categories=["Cs"]), min_size=1
 ).filter(is_node_name)
-slashes = st.integers(1, 3).map(lambda number: "/" * number)
-
-
-@given(st.lists(names), st.data())
-@stable
-def test_a_path_is_its_segments_however_many_slashes_are_between(
-    segments: list[str], data: st.DataObject
-) -> None:
-    spelled = data.draw(st.sampled_from(["", "/", "//"]))
-    for segment in segments:
-        spelled += segment + data.draw(slashes)
-    path = normalize_path(spelled)
-    assert path == "/".join(segments)
-    assert normalize_path(path) == path
-    assert normalize_path(f"/{path}/") == path
-
-
-@given(st.lists(names), st.lists(names))
-@stable
-def test_joined_paths_are_paths(parent: list[str], child: list[str]) -> None:
-    joined = join_path("/".join(parent), "/".join(child))
-    assert joined == "/".join([*parent, *child])
-    assert normalize_path(joined) == joined
-
-
-@pytest.mark.parametrize("path", [None, "", "/", "//"])
-def test_the_root_is_the_empty_path(path: str | None) -> None:
-    assert normalize_path(path) == ""
-
-
-@pytest.mark.parametrize("path", ["...", "..a", "a.b", ".hidden", "a/...b"])
-def test_names_with_dots_are_names(path: str) -> None:
-    assert normalize_path(path) == path
 
 
 # Credentials.
-
-REDACTED = {
-    "https://user:secret@host/a": "https://host/a",
-    "https://secret@host:8080/a/b.zarr": "https://host:8080/a/b.zarr",
-    "https://host/a?token=secret": "https://host/a",
-    "https://host/a?a=1&X-Amz-Signature=secret#secret": "https://host/a",
-    "https://host/a#secret": "https://host/a",
-    "https://host?token=secret": "https://host",
-    "HTTPS://user:secret@HOST/a?secret": "HTTPS://HOST/a",
-    "s3://key:secret@bucket/a": "s3://bucket/a",
-    "s3://bucket/a?sig=secret": "s3://bucket/a",
-    "https://user:sec@ret@host/a": "https://host/a",
-    "abfs+ssl://container@account/a?sig=secret": "abfs+ssl://account/a",
-    "simplecache::https://user:secret@host/a?secret": "simplecache::https://host/a",
-    "zip://inner/path::https://u:secret@host/a.zip?sig=secret": (
-        "zip://inner/path::https://host/a.zip"
-    ),
-    "zip://in?secret::simplecache::s3://k:secret@b/a.zip": "zip://in::simplecache::s3://b/a.zip",
-    "GET https://u:secret@h/a?secret failed, then http://h/b?secret too": (
-        "GET https://h/a failed, then http://h/b too"
-    ),
-    "https://u:secret@[::1]:80/a": "https://[::1]:80/a",
-}
-KEPT = [
-    "",
-    "store.zarr",
-    "/data/me@home/what?/a#1.zarr",
-    "C:\\data\\store.zarr",
-    "file:///data/me@home/what?/a#1.zarr",
-    "https://host/a/b.zarr",
-    "zip::file:///data/a.zip",
-    "no URL: a@b?c#d",
-]
-
-
-@pytest.mark.parametrize("text", REDACTED)
-def test_credentials_are_cut_out(text: str) -> None:
-    assert redact(text) == REDACTED[text]
-    assert redact(redact(text)) == redact(text)
-
-
-@pytest.mark.parametrize("text", KEPT)
-def test_what_holds_no_credentials_is_kept(text: str) -> None:
-    assert redact(text) == text
 
 
 def test_how_stores_are_called(tmp_path: Path) -> None:
@@ -170,33 +88,6 @@ def test_how_stores_are_called(tmp_path: Path) -> None:
     assert describe_store(local) == f"file://{tmp_path}"
     assert describe_store(StorePath(local, "a")) == f"file://{tmp_path}"
     assert describe_store(5) == "int"
-
-
-def test_how_a_store_is_called_whose_url_holds_credentials() -> None:
-    store = FsspecStore.from_url("http://user:secret@127.0.0.1/a?token=secret")
-    assert "secret" not in describe_store(store)
-
-
-def test_no_credentials_in_messages_about_a_store_behind_a_url(
-    serve: Callable[[Contents], str],
-) -> None:
-    intact = build(SMALL)
-    contents = consolidate(edit(intact, "v/zarr.json", update(codecs=[])))
-    place = serve(contents)
-    url = place.replace("http://", "http://user:secret@")
-    for options, kind in (
-        ({"group": "nope"}, XGroupGroupError),
-        ({"group": "v"}, XGroupGroupError),
-        ({"zarr_format": 2}, XGroupStoreNotFoundError),
-        ({"consolidated": False}, XGroupStoreError),
-    ):
-        with pytest.raises(kind) as error:
-            xr.open_dataset(url, engine="xgroup", **options)
-        assert "secret" not in str(error.value)
-        assert place in str(error.value)
-    _dataset, told = opened_with_warnings(xr.open_dataset, url)
-    assert len(told) == 1
-    assert "secret" not in str(told[0])
 
 
 def test_no_storage_options_in_messages(tmp_path: Path) -> None:
@@ -282,28 +173,6 @@ def test_finding_nodes_one_by_one(zarr_format: ZarrFormat, consolidated: bool) -
     assert tree_of(library) == SMALL_TREE
 
 
-@each_format
-def test_why_a_node_is_absent_that_is_missing_in_consolidated_metadata(
-    zarr_format: ZarrFormat,
-) -> None:
-    stale = stale_contents(zarr_format)
-    library, _group = Library.open(memory_store(stale), {})
-    assert find(library, "late/v") is None
-    assert why_absent(library, "late/v") == (
-        "no such node in the consolidated metadata, though the store has it: open it with "
-        "consolidated=False"
-    )
-
-
-def test_why_a_node_is_absent_that_cannot_be_read() -> None:
-    store = recording_store(build(SMALL))
-    store.failing["a/w/zarr.json"] = PermissionError("no")
-    library, _group = Library.open(store, {})
-    assert find(library, "a/w") is None
-    text = "/a/w/zarr.json cannot be read: no permission (PermissionError: no)"
-    assert str(snapshot_of(library).problem("a/w")) == text
-
-
 # What an interpretation lacks.
 
 
@@ -314,63 +183,6 @@ class Blind(RecordingStore):
         if not prefix:
             async for name in super().list_dir(prefix):
                 yield name
-
-
-@pytest.fixture
-def others(monkeypatch: pytest.MonkeyPatch) -> dict[str, RecordingStore]:
-    """Give stores in place of those that references lead to, by their local path."""
-    stores: dict[str, RecordingStore] = {}
-
-    async def open_known(location: Any, options: dict[str, Any] | None) -> StorePath:
-        path = f"/{location.strip('/')}" if isinstance(location, str) else ""
-        return await open_store(stores.get(path, location), options)
-
-    monkeypatch.setattr("zarr_xgroup.storage.library.open_store", open_known)
-    return stores
-
-
-@each_format
-def test_all_that_is_lacking_is_read_at_once(
-    zarr_format: ZarrFormat, others: dict[str, RecordingStore]
-) -> None:
-    store = recording_store(build(SMALL, zarr_format))
-    others["/other"] = recording_store(build(SMALL, zarr_format))
-    library, _group = Library.open(store, {})
-    store.delays["*"] = others["/other"].delays["*"] = 0.05
-    foreign = frozenset([(0, "file:///other", "a/w"), (0, "file:///other", "v")])
-    library.read(Needs(nodes("v", "nope"), members=nodes("a", "c"), foreign=foreign))
-    snapshot = snapshot_of(library)
-    assert snapshot.is_known("v")
-    assert snapshot.is_known("nope")
-    assert snapshot.document("nope") is None
-    assert tree_of(library, "a") == {"a": (["w"], ["b"]), "a/b": ([], [])}
-    assert snapshot.is_listed("c")
-    assert not snapshot.is_listed("")
-    assert library.snapshots.link(0, "file:///other") == Node(1, "")
-    assert library.snapshots[1].document("a/w") == snapshot.document("a/w")
-    assert library.snapshots[1].document("v") == snapshot.document("v")
-    assert not library.snapshots[1].is_known("a")
-    for each in (store, others["/other"]):
-        assert max(each.metadata_gets.values()) == 1
-        assert each.most_in_flight > 1
-    assert sorted(store.listed) == [
-        "",
-        "a",
-        "c",
-    ]  # the first in case it is needed, when it was opened
-
-
-@each_kind
-def test_what_is_known_is_not_read_again(zarr_format: ZarrFormat, consolidated: bool) -> None:
-    store = recording_store(build(SMALL, zarr_format, consolidated=consolidated))
-    library, _group = Library.open(store, {})
-    library.read_tree("")
-    before = list(store.gets), list(store.listed)
-    library.read(Needs(nodes("", "v", "a/w", "a/b"), members=nodes("", "a", "c")))
-    library.read_group("a")
-    library.read_tree("")
-    library.read(Needs())
-    assert (store.gets, store.listed) == before
 
 
 def test_to_ask_again_for_what_was_read_is_a_mistake() -> None:
@@ -399,62 +211,6 @@ def test_what_was_interrupted_can_be_asked_for_again(monkeypatch: pytest.MonkeyP
     assert library.snapshots[0].document("v") is not None
 
 
-def test_a_node_that_is_lacking_for_several_reasons_is_read_once(
-    others: dict[str, RecordingStore],
-) -> None:
-    store = recording_store(build(SMALL))
-    others["/other"] = recording_store(build(SMALL))
-    library, _group = Library.open(store, {})
-    store.delays["*"] = others["/other"].delays["*"] = 0.05
-    foreign = frozenset([(0, "file:///other", "v"), (0, "file://///other/", "v")])
-    library.read(Needs(nodes("a/w"), members=nodes("a"), foreign=foreign))
-    assert tree_of(library, "a") == {"a": (["w"], ["b"]), "a/b": ([], [])}
-    assert library.snapshots.link(0, "file://///other/") == Node(1, "")
-    assert max(store.metadata_gets.values()) == 1
-    assert max(others["/other"].metadata_gets.values()) == 1
-
-
-@each_format
-def test_what_consolidated_metadata_lacks_is_asked_for_once(zarr_format: ZarrFormat) -> None:
-    store = recording_store(stale_contents(zarr_format))
-    library, _group = Library.open(store, {})
-    snapshot = snapshot_of(library)
-    store.gets.clear()
-    store.failing["no/permission/zarr.json"] = PermissionError("no")
-    asked = ("late/v", "late/nope", "no/permission")
-    for path in asked:
-        assert snapshot.is_known(path)
-        assert snapshot.why_absent(path) is None
-    assert snapshot.why_absent("v/below") is not None  # an array
-    store.delays["*"] = 0.05
-    library.read(Needs(doubted=nodes(*asked)))
-    assert store.most_in_flight >= len(asked)
-    assert max(store.metadata_gets.values()) == 1
-    assert all(snapshot.why_absent(path) is not None for path in asked)
-    store.gets.clear()
-    assert (
-        why_absent(library, "late/nope")
-        == why_absent(library, "no/permission")
-        == ("not found in store")
-    )
-    assert why_absent(library, "late/v").startswith("no such node in the consolidated metadata")
-    assert snapshot.document("late/v") is None
-    assert store.gets == []
-
-
-@each_format
-def test_no_more_is_asked_for_at_once_than_there_may_be(
-    zarr_format: ZarrFormat, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("zarr_xgroup.storage.limits.MANY_REQUESTS", 4)
-    store = recording_store(build(SMALL, zarr_format, consolidated=True))
-    library, _group = Library.open(store, {})
-    store.most_in_flight, store.delays["*"] = 0, 0.01
-    with zarr.config.set({"async.concurrency": 2}):
-        library.read(Needs(doubted=nodes(*(f"nope{number}" for number in range(9)))))
-    assert store.most_in_flight == 4
-
-
 def test_a_group_whose_listing_shows_nothing_cannot_be_listed() -> None:
     library, _group = Library.open(Blind(memory_store(build(SMALL))), {})
     library.read_tree("")
@@ -471,135 +227,7 @@ def test_a_group_whose_listing_shows_nothing_cannot_be_listed() -> None:
         library.read_group("a")
 
 
-def test_a_group_that_cannot_be_listed_has_no_members() -> None:
-    store = recording_store(build(SMALL))
-    store.unlistable["a"] = PermissionError("no")
-    library, _group = Library.open(store, {})
-    lookup = Lookup(library.snapshots)
-    with pytest.raises(LackingError):
-        lookup.members(Node(0, "a"))
-    assert lookup.needs == Needs(members=nodes("a"))
-    library.read(lookup.needs)
-    assert lookup.members(Node(0, "a")).arrays("a") == {}
-
-
-def test_a_group_whose_attributes_cannot_be_read_has_members() -> None:
-    store = recording_store(build(SMALL, 2))
-    store.failing["a/.zattrs"] = PermissionError("no")
-    library, _group = Library.open(store, {"group": "a/b"})
-    library.read_group("a/b")
-    assert snapshot_of(library).problems.keys() == {"a"}
-    lookup = Lookup(library.snapshots)
-    with pytest.raises(LackingError):
-        lookup.members(Node(0, "a"))
-    library.read(lookup.needs)
-    assert lookup.members(Node(0, "a")).arrays("a").keys() == {"w"}
-
-
-@each_format
-def test_the_groups_that_a_group_is_in_are_read_with_it(zarr_format: ZarrFormat) -> None:
-    for consolidated in ([], ["a/b"]):
-        store = memory_store(build(SMALL, zarr_format, consolidated=consolidated))
-        library, group = Library.open(store, {"group": "a/b"})
-        library.read_group(group)
-        document = snapshot_of(library).document("a")
-        assert document is not None
-        assert document["attributes"] == {"level": 1}
-
-
-def test_members_of_a_group_that_is_none() -> None:
-    library, _group = Library.open(memory_store(build(SMALL)), {})
-    lookup = Lookup(library.snapshots)
-    for path in ("nope", "v"):
-        with pytest.raises(LackingError):
-            lookup.members(Node(0, path))
-        library.read(lookup.needs)
-        assert lookup.members(Node(0, path)).arrays(path) == {}
-
-
-@pytest.mark.parametrize(
-    ("contents", "reason"),
-    [
-        ({}, "not found: it has neither a zarr.json nor a .zgroup"),
-        (build(Group({"v": Array([1.0], ("x",))})), None),
-        (
-            {"zarr.json": build(SMALL)["v/zarr.json"]},
-            "it is an array: the URI must be that of a group",
-        ),
-        ({"zarr.json": b"{"}, "it is not a Zarr store: "),
-    ],
-    ids=["empty", "a group", "an array", "no JSON"],
-)
-def test_a_foreign_store_is_known_if_it_can_be_used(
-    contents: Contents, reason: str | None, others: dict[str, RecordingStore]
-) -> None:
-    library, _group = Library.open(memory_store(build(SMALL)), {})
-    other = others["/other"] = recording_store(contents)
-    library.read(Needs(foreign=frozenset([(0, "file:///other", "v")])))
-    link = library.snapshots.link(0, "file:///other")
-    if reason is None:
-        assert link == Node(1, "")
-        assert library.closer == other.close
-    else:
-        assert isinstance(link, XGroupStoreError)
-        assert link.reason.startswith(f"store file:///other cannot be opened: {reason}")
-        assert [snapshot.name for snapshot in library.snapshots] == [snapshot_of(library).name]
-        assert library.closer is None
-        assert other.closed == 1
-    library.close()
-    assert other.closed == 1
-
-
-def test_findings_are_of_the_store_that_they_were_made_in(
-    others: dict[str, RecordingStore],
-) -> None:
-    library, _group = Library.open(memory_store(build(SMALL)), {})
-    others["/other"] = recording_store(malformed(3, []))
-    library.read(Needs(foreign=frozenset([(0, "file:///other", "v")])))
-    (finding,) = library.findings
-    assert finding.place == Place("/", "", "file:///other")
-    assert finding.text == (
-        "file:///other is read node by node: 'consolidated_metadata' of / must be a JSON object, "
-        "got list"
-    )
-
-
-def test_what_was_released_is_forgotten() -> None:
-    store = recording_store(build(SMALL))
-    library, _group = Library.open(store, {})
-    library.read_tree("")
-    library.release()
-    assert snapshot_of(library).document("v") is None
-    assert tree_of(library) == {"": ([], [])}
-    assert store.closed == 0
-
-
-def test_a_library_around_an_open_store_knows_nothing_yet() -> None:
-    store = recording_store(build(SMALL))
-    library = Library.around(store, 3)
-    assert store.gets == []
-    assert snapshot_of(library).name == "recording store"
-    assert not snapshot_of(library).is_known("")
-    assert find(library, "a/w") is not None
-    assert store.gets == ["a/w/zarr.json"]
-    assert library.closer is None
-
-
 # Stores of all kinds.
-
-
-def test_which_stores_are_local(tmp_path: Path) -> None:
-    contents = build(SMALL)
-    for store, reach in (
-        (memory_store(contents), Network.LOCAL),
-        (recording_store(contents), Network.LOCAL),
-        (zarr.storage.LocalStore(tmp_path), Network.LOCAL),
-        (zarr.storage.ZipStore(tmp_path / "s.zip"), Network.LOCAL),
-        (FsspecStore.from_url("http://127.0.0.1/a"), Network.PRIVATE),
-        (FsspecStore.from_url("http://192.0.2.1/a"), Network.PRIVATE),
-        (FsspecStore.from_url("https://8.8.8.8/a"), Network.PUBLIC),
-    ):
-        assert asyncio.run(network_of_store(store)) == reach
 
 
 def test_names_of_nodes_that_are_unusual() -> None:
@@ -715,16 +343,6 @@ def test_consolidated_at_the_root_goes_first(zarr_format: ZarrFormat) -> None:
     assert tree_of(library, "a") == {"a": (["w"], ["b"]), "a/b": ([], [])}
 
 
-@each_format
-def test_consolidated_metadata_is_not_used_if_it_is_not_to_be(zarr_format: ZarrFormat) -> None:
-    store = recording_store(stale_contents(zarr_format))
-    library, _group = Library.open(store, {"consolidated": False})
-    assert snapshot_of(library).consolidated_at is None
-    library.read_tree("")
-    assert snapshot_of(library).groups("") == ["a", "c", "late"]
-    assert "" in store.listed
-
-
 def stale_contents(zarr_format: ZarrFormat) -> Contents:
     """Return a store to which a group was added after it had been consolidated."""
     late = below(build(Group({"v": Array([1.0], ("z",))}), zarr_format), "late")
@@ -825,26 +443,6 @@ def test_malformed_consolidated_metadata_is_told_of_and_not_used(
             function(store, engine="xgroup", consolidated=True)
         assert str(error.value) == f"recording store: {reason}; {REMEDY}"
         opened(function, store, consolidated=False)
-
-
-def test_consolidated_metadata_of_a_kind_to_come() -> None:
-    store = recording_store(malformed(3, {"kind": "elsewhere", "metadata": {}}))
-    _dataset, told = opened_with_warnings(xr.open_dataset, store)
-    (warning,) = told
-    assert str(warning) == (
-        "recording store is read node by node: 'consolidated_metadata' of / is of the unknown "
-        "kind 'elsewhere'"
-    )
-
-
-def test_v2_consolidated_metadata_that_is_no_json() -> None:
-    store = recording_store({**build(SMALL, 2), ".zmetadata": b"{"})
-    tree, told = opened_with_warnings(xr.open_datatree, store)
-    assert len(told) == 1
-    assert str(told[0]).startswith(
-        "recording store is read node by node: /.zmetadata is not valid JSON: "
-    )
-    assert_same(tree, opened(xr.open_datatree, memory_store(build(SMALL, 2))))
 
 
 @each_format
@@ -971,32 +569,6 @@ def compare_trees_of_names(ours: xr.DataTree, theirs: xr.DataTree) -> None:
 # Reading.
 
 
-@pytest.mark.parametrize(("zarr_format", "consolidated"), [(2, False), (3, True)])
-@pytest.mark.parametrize("error", [PermissionError("no"), OSError("no"), RuntimeError("no")])
-def test_errors_at_keys_of_the_other_format_do_not_matter(
-    zarr_format: ZarrFormat, consolidated: bool, error: Exception
-) -> None:
-    contents = build(SMALL, zarr_format, consolidated=consolidated)
-    others = ("zarr.json",) if zarr_format == 2 else (".zgroup", ".zarray", ".zattrs", ".zmetadata")
-    store = recording_store(contents)
-    store.failing = {f"{group}{key}": error for group in ("", "a/", "a/b/") for key in others}
-    for group in ("", "a"):
-        for function in OPEN_FUNCTIONS:
-            ours = opened(function, store, group=group)
-            assert_same(ours, opened(function, memory_store(contents), group=group))
-
-
-@pytest.mark.parametrize("error", [PermissionError("no"), OSError("no")])
-def test_errors_at_keys_that_a_v2_node_does_not_have(error: Exception) -> None:
-    contents = build(SMALL, 2)
-    store = recording_store(contents)
-    store.failing = {
-        f"{path}/.zarray" if path else ".zarray": error for path in ("", "a", "a/b", "c")
-    } | {f"{path}/.zgroup": error for path in ("v", "a/w")}
-    tree = opened(xr.open_datatree, store)
-    assert_same(tree, opened(xr.open_datatree, memory_store(contents)))
-
-
 @each_format
 def test_a_store_that_forbids_all_it_does_not_have(zarr_format: ZarrFormat) -> None:
     contents = build(SAMPLE, zarr_format, consolidated=True)
@@ -1064,3 +636,13 @@ def test_attributes_of_a_v2_node_that_cannot_be_read() -> None:
     dataset, told = opened_with_warnings(xr.open_dataset, store, group="a")
     assert [str(item) for item in told] == [f"Group /a was opened without attributes: {reason}"]
     assert (dataset.attrs, set(dataset.variables)) == ({}, {"w"})
+
+
+def test_consolidated_metadata_of_a_kind_to_come() -> None:
+    store = recording_store(malformed(3, {"kind": "elsewhere", "metadata": {}}))
+    _dataset, told = opened_with_warnings(xr.open_dataset, store)
+    (warning,) = told
+    assert str(warning) == (
+        "recording store is read node by node: 'consolidated_metadata' of / is of the unknown "
+        "kind 'elsewhere'"
+    )

@@ -1,7 +1,7 @@
 """The page of the rules of `check`: what people write of each rule, and what follows from the code.
 
-People write the headings and what a rule is about. Below that comes, as `rendered` makes it, the
-document that demands it, and what `check` says of a store that breaks this rule only.
+People write what a rule is about. A heading for each rule there is, and below it the document that
+demands it and what `check` says of a store that breaks this rule only, come by `rendered`.
 """
 
 import re
@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import zarr_xgroup
+from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.report.checking import Verdict
 from zarr_xgroup.report.rules import RULES
@@ -36,20 +37,35 @@ def rendered(text: str, folder: Path) -> str:
     """
     examples = examples_of_rules(folder)
     heading, *sections = re.split(r"^(?=##)", text, flags=re.MULTILINE)
-    return "".join([heading, *(_section(section, examples) for section in sections)])
+    known = {rule.name: rule for rule in RULES}
+    for name in known:
+        if not any(it.startswith(f"### {name} ") for it in sections):
+            _put(f"### {name} \n", sections)
+    return "".join([heading, *(_section(section, known, examples) for section in sections)])
 
 
-def _section(text: str, examples: dict[str, str]) -> str:
+def _put(section: str, sections: list[str]) -> None:
+    """Put the section of a rule after the others of its convention, or after all."""
+    of_convention = section.partition("/")[0] + "/"
+    places = [index for index, it in enumerate(sections) if it.startswith(of_convention)]
+    if not places:
+        convention = of_convention.removeprefix("### ").removesuffix("/")
+        places = [len(sections)]
+        sections.append(f"## {convention}\n\n")
+    sections.insert(places[-1] + 1, section)
+
+
+def _section(text: str, known: dict[str, Rule], examples: dict[str, str]) -> str:
     heading, about = text.split("\n", 1)
     match = _RULE.match(heading)
     if match is None:
         return text
-    name = match["name"]
-    written = about.partition(f"\n{_MADE}")[0].strip()
-    (rule,) = (rule for rule in RULES if rule.name == name)
+    rule = known[match["name"]]
+    written = about.partition(_MADE)[0].strip()
     source = f"{_MADE}{rule.document}, *{rule.section}*"
-    example = f"```text\n{examples[name]}\n```"
-    return "\n\n".join([f"### {name} {{: #{name} }}", written, source, example, ""])
+    example = f"```text\n{examples[rule.name]}\n```" if rule.name in examples else ""
+    parts = [f"### {rule.name} {{: #{rule.name} }}", written, source, example]
+    return "\n\n".join([*filter(None, parts), ""])
 
 
 def examples_of_rules(folder: Path) -> dict[str, str]:

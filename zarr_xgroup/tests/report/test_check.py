@@ -28,6 +28,7 @@ from zarr_xgroup.findings import Finding, Place
 from zarr_xgroup.report import explanation
 from zarr_xgroup.report.checking import Verdict, limited, merged
 from zarr_xgroup.report.rules import RULES, mistake
+from zarr_xgroup.tests import products
 from zarr_xgroup.tests.builders import UUIDS, XARRAY, ZARR, Json, ZarrFormat, declaring
 from zarr_xgroup.tests.documents import ALL_FORMS, SAMPLES, STORES, array, group, write
 
@@ -134,6 +135,24 @@ def sound() -> dict[str, Json]:
         ),
         "swath/lon": array((3, 4), ("row", "column")),
         "swath/lat": array((3, 4), ("row", "column")),
+        "forecast": array(
+            (3,),
+            ("step",),
+            {
+                "zarr_conventions": declared("coords"),
+                "coords:coordinates": {
+                    "step": {"type": "interval", "start": 0, "end": 12, "step": 6}
+                },
+            },
+        ),
+        "globe": array(
+            (12,),
+            ("cells",),
+            {
+                "zarr_conventions": declared("dggs"),
+                "dggs": dict(HEALPIX),
+            },
+        ),
         "mass": array(
             (),
             (),
@@ -216,6 +235,15 @@ GRID = "/grid#/attributes"
 LAYOUT = "/pyramid#/attributes/multiscales/layout"
 UOM = "/mass#/attributes/uom"
 PLACED = "/swath/radiance#/attributes/geolocation"
+COORDS = "/forecast#/attributes/coords:coordinates"
+STEPS = {"type": "interval", "start": 0, "end": 12, "step": 6}
+DGGS = "/globe#/attributes/dggs"
+HEALPIX = {
+    "name": "healpix",
+    "refinement_level": 0,
+    "indexing_scheme": "nested",
+    "spatial_dimension": "cells",
+}
 OTHER_UUID = "00000000-0000-0000-0000-000000000000"
 UNNAMED = array((4, 6), None)
 GDAL = [500000.0, 10.0, 0.0, 4600000.0, 0.0, -10.0]
@@ -247,11 +275,17 @@ CASES: list[BrokenRule] = [
         {"name": "uom"},
         UUIDS["uom"],
     ),
+    (
+        "conventions/known",
+        "/mass#/attributes/zarr_conventions/1",
+        {"/mass#/attributes/zarr_conventions/-": {"uuid": OTHER_UUID, "name": "orbits"}},
+        "for other readers",
+    ),
     at_fault(
         "conventions/texts",
         "/mass#/attributes/zarr_conventions/0/description",
         5,
-        "leave 'description' out",
+        '"description"',
     ),
     at_fault(
         "conventions/counts-for-something",
@@ -503,8 +537,21 @@ CASES: list[BrokenRule] = [
     # geolocation.
     at_fault("geolocation/kinds", PLACED, {"geodesic": {}}, '"geodetic": {"x"'),
     at_fault("geolocation/x-and-y", f"{PLACED}/geodetic/y", GONE, '"y": {"node": "latitude"}'),
+    # coords.
+    at_fault("coords/form", COORDS, [5], 'write, for example, "coords:coordinates": {"time": {'),
+    at_fault("coords/descriptor", f"{COORDS}/step/start", GONE, '"type": "interval"'),
+    at_fault("coords/descriptor", f"{COORDS}/step/step", 0, '"step": "P1D"'),
+    at_fault("coords/fitting", f"{COORDS}/step", {**STEPS, "end": 11}, "of 3 values"),
+    at_fault("coords/fitting", f"{COORDS}/step", {**STEPS, "indexed_by": ["y"]}, '"indexed_by"'),
+    # dggs.
+    at_fault("dggs/object", f"{DGGS}/name", GONE, '"name": "healpix"'),
+    at_fault("dggs/object", f"{DGGS}/refinement_level", -1, '"refinement_level": 2'),
+    at_fault("dggs/spatial-dimension", f"{DGGS}/spatial_dimension", "cell", '"cells"'),
+    at_fault("dggs/cells", DGGS, {**HEALPIX, "refinement_level": 1}, '"coordinate": "cell_ids"'),
+    at_fault("dggs/cells", DGGS, {**HEALPIX, "name": "h3"}, '"coordinate": "cell_ids"'),
     # uom.
     at_fault("uom/object", UOM, "meters", '{"ucum": {"unit": "m"}}'),
+    at_fault("uom/object", UOM, "\u00b5g", "write its code in UCUM"),
     at_fault("uom/ucum", f"{UOM}/ucum", GONE, '"ucum": {"unit": "m"}'),
     at_fault("uom/ucum", f"{UOM}/ucum/unit", 1, 'write "unit": "1"'),
     at_fault("uom/unit", f"{UOM}/ucum/unit", "kg m-2", 'write "unit": "kg.m-2"'),
@@ -686,38 +733,13 @@ with_samples = pytest.mark.skipif(
 )
 
 
-@with_samples
 @pytest.mark.parametrize("name", sorted(PRODUCTS))
 def test_products(tmp_path: Path, name: str) -> None:
-    product = json.loads((SAMPLES.parent / "products" / f"{name}.json").read_text("utf-8"))
-    documents = dict(_nodes(product, ""))
-    for path, document in documents.items():
-        _write_node(tmp_path / path, document)
-    verdict = zarr_xgroup.check(tmp_path)
+    verdict = zarr_xgroup.check(products.write(name, tmp_path))
     told = {it.rule.name for it in verdict.mistakes}
     if Version("3.1") > ZARR:
         told.discard("open/metadata")  # strings of fixed length, which it does not know
     assert told == PRODUCTS[name], verdict
-
-
-def _nodes(node: Json, path: str) -> Iterator[tuple[str, Json]]:
-    own = {key: value for key, value in node.items() if key != "members"}
-    yield path, {**own, "node_type": "group" if "members" in node else "array"}
-    for name, member in node.get("members", {}).items():
-        yield from _nodes(member, f"{path}/{name}".strip("/"))
-
-
-def _write_node(folder: Path, document: Json) -> None:
-    """Write the document of a node as a product has it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    if document["zarr_format"] == 3:
-        files = {"zarr.json": document}
-    else:
-        attributes, node_type = document.pop("attributes", {}), document.pop("node_type")
-        key = ".zarray" if node_type == "array" else ".zgroup"
-        files = {key: document if key == ".zarray" else {"zarr_format": 2}, ".zattrs": attributes}
-    for name, content in files.items():
-        (folder / name).write_text(json.dumps(content), encoding="utf-8")
 
 
 def sample(name: str) -> Json:
@@ -934,7 +956,7 @@ def test_of_one_rule_there_are_200_mistakes() -> None:
     ]
     told = list(limited(merged(many)))
     assert len(told) == 200
-    assert told[-1].text == "800 more of this kind. The first: text 199"
+    assert told[-1].text == "text 199 (and 799 more of this kind)"
     assert len(told[-1].places) == 800
 
 
@@ -978,7 +1000,7 @@ def test_a_verdict_prints_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         "  proj/code (proj convention (zarr-conventions/proj), proj:code)",
         "",
         "warning: /grid#/attributes/spatial:shape",
-        "  is [6, 4], but the array has [4, 6] cells",
+        "  is [6, 4], but the array has [4, 6] cells; the latter counts",
         '  Instead: write "spatial:shape": [4, 6]',
         f"  spatial/shape-of-the-array ({spatial_model.DOCUMENT}, spatial:shape)",
         "",
@@ -1358,3 +1380,28 @@ def test_what_a_group_declares_that_none_of_its_arrays_has(tmp_path: Path) -> No
         "/#/attributes/spatial:dimensions",
     )
     assert told.remedy == 'write "spatial:dimensions": ["row", "column"]'
+
+
+def test_a_convention_that_is_not_known_is_told_once_and_one_that_is_recognised_never(
+    tmp_path: Path,
+) -> None:
+    unknown, known = {"uuid": OTHER_UUID, "name": "orbits"}, {"uuid": OTHER_UUID, "name": "license"}
+    key = "#/attributes/zarr_conventions/-"
+    edits = {f"{node}{key}": unknown for node in ("/mass", "/globe", "/grid")}
+    documents = broken(edits)
+    edited(documents, f"/mass{key}", known)
+    (found,) = checked(tmp_path, documents).mistakes
+    assert (found.rule.name, found.severity) == ("conventions/known", "warning")
+    assert "'orbits'" in found.text.replace('"', "'")
+    assert {it.node for it in found.places} == {"/mass", "/globe", "/grid"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        explanation = zarr_xgroup.explain(tmp_path / "store.zarr")
+    arrays = {it.path: it.conventions for group in explanation.groups for it in group.arrays}
+    named = {(it.name, it.tier, it.declared_in) for it in arrays["/mass"]}
+    assert named >= {("orbits", "unknown", "/mass"), ("license", "recognised", "/mass")}
+    assert ("orbits", "unknown", "/grid") in {
+        (it.name, it.tier, it.declared_in) for it in arrays["/grid/band"]
+    }
+    assert "orbits (unknown)" in repr(explanation)
+    assert "license (recognised)" in repr(explanation)

@@ -24,6 +24,7 @@ from zarr_xgroup.report.explanation import (
     FoundGroup,
     FoundReference,
 )
+from zarr_xgroup.tests import products
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
@@ -37,7 +38,6 @@ from zarr_xgroup.tests.documents import SAMPLES, STORES, write
 from zarr_xgroup.tests.documents import array as array_document
 from zarr_xgroup.tests.documents import group as group_document
 from zarr_xgroup.tests.servers import DelayingStore
-from zarr_xgroup.tests.test_products import rebuild_store
 from zarr_xgroup.tests.test_rounds import asked, chunks_read, computed, external
 
 SCHEMA = json.loads(
@@ -45,7 +45,6 @@ SCHEMA = json.loads(
         encoding="utf-8"
     )
 )
-PRODUCTS = sorted((SAMPLES.parent / "products").glob("*.json"))
 OWN_STORES = sorted(STORES.glob("*.zarr"))
 
 each_store = pytest.mark.parametrize("path", OWN_STORES, ids=lambda path: path.stem)
@@ -304,13 +303,6 @@ def test_another_store_is_told_by_its_uri_without_credentials(tmp_path: Path) ->
     assert the_coordinate(explanation, "/", "x").kind == "foreign"
 
 
-def test_no_credentials_are_told() -> None:
-    attributes = external("x", "/x", "https://user:secret@localhost:1/x.zarr?token=secret")
-    explanation = explained(Group({"a": Array([1.0, 2.0], ("x",), attributes)}))
-    assert explanation.references[0].leads_to is None
-    assert "secret" not in json.dumps(explanation.to_dict()) + repr(explanation)
-
-
 # Arrays and coordinates.
 
 
@@ -423,25 +415,10 @@ def test_text_of_many_things_is_short_and_the_value_complete() -> None:
     assert "--all" not in text
     problems = [it for it in explanation.problems if it.kind == "problem"]
     assert len(problems) == 200
-    assert problems[-1].text.startswith("301 more of this kind. The first: ")
+    assert problems[-1].text.endswith(" (and 300 more of this kind)")
     assert len({path for it in problems for path in it.arrays}) == 500
     assert len(explanation.references) == 500
     assert len(explanation.groups) == 302
-
-
-def test_text_steers_no_terminal() -> None:
-    array = Array([1.0], ("x\x1b[31m\u202e",), {"coordinates": "\x1b]0;title\x07"})
-    text = repr(explained(Group({"a": array})))
-    assert all(line.isprintable() for line in text.splitlines())
-    assert "x\\x1b[31m\\u202e" in text
-
-
-def test_groups_nested_deep_are_drawn() -> None:
-    group = Group({"a": Array([1.0], ("x",))})
-    for _n in range(60):
-        group = Group({"g": group, "h": Group()})
-    text = repr(explained(group))
-    assert len(text.splitlines()) <= 200
 
 
 # As JSON.
@@ -487,12 +464,9 @@ def test_own_stores_are_explained_as_the_schema_says(path: Path) -> None:
     assert_valid(explain(path))
 
 
-@pytest.mark.skipif(not PRODUCTS, reason="the documents are not beside the repository")
-@pytest.mark.parametrize("path", PRODUCTS, ids=lambda path: path.stem)
-def test_products_are_explained_as_the_schema_says(path: Path, tmp_path: Path) -> None:
-    document = json.loads(path.read_text(encoding="utf-8"))
-    rebuild_store().write_node(document, tmp_path / "product.zarr", document["zarr_format"])
-    assert_valid(explain(tmp_path / "product.zarr"))
+@pytest.mark.parametrize("name", products.PRODUCTS)
+def test_products_are_explained_as_the_schema_says(name: str, tmp_path: Path) -> None:
+    assert_valid(explain(products.write(name, tmp_path)))
 
 
 @pytest.mark.skipif(not SAMPLES.is_dir(), reason="the documents are not beside the repository")

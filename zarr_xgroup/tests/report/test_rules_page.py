@@ -5,10 +5,37 @@ from pathlib import Path
 
 import pytest
 
+from zarr_xgroup.conventions.layout import Multiscales
+from zarr_xgroup.conventions.registry import BUILT_IN, Handler
+from zarr_xgroup.errors import Rule
 from zarr_xgroup.report.rules import RULES
+from zarr_xgroup.tests.report import rules_page
 from zarr_xgroup.tests.report.rules_page import PAGE, rendered
 
 pytestmark = pytest.mark.skipif(not PAGE.is_file(), reason="installed without the documentation")
+
+
+def test_rules_that_the_page_lacks_are_added_to_their_convention(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    without = re.sub(r"^### uom/unit .*?^(?=##)", "", text, flags=re.MULTILINE | re.DOTALL)
+    new = Rule("moorings/depths", "Moorings for Zarr", "mooring: top")
+    monkeypatch.setattr(rules_page, "RULES", (*RULES, new))
+    headings = re.findall(r"^##+ (\S+)", rendered(without, tmp_path), re.MULTILINE)
+    assert headings[-2:] == ["moorings", "moorings/depths"]
+    before = headings.index("uom/unit") - 1
+    assert headings[before].startswith("uom/")
+    assert sorted(it for it in headings if "/" in it) == sorted(it.name for it in (*RULES, new))
+
+
+def test_rules_of_every_convention_built_in_are_known() -> None:
+    conventions: tuple[Handler, ...] = (*BUILT_IN, Multiscales)
+    found = {rule.name.partition("/")[0] for it in conventions for rule in it.rules}
+    assert found >= {it.name for it in conventions if it.described}
+    assert {rule for it in conventions for rule in it.rules} <= {*RULES}
+    demanded = {it.form for convention in conventions for it in convention.described}
+    assert demanded <= {*RULES}
 
 
 def test_each_rule_is_explained_once() -> None:

@@ -1,6 +1,5 @@
 """Stores that refer to one another over real protocols: what is read, sent, followed and refused."""
 
-import os
 import pickle
 import socket
 import threading
@@ -358,16 +357,6 @@ def test_stores_that_nothing_opened_refers_to_are_not_touched(
     assert http_server.requests
 
 
-def test_values_are_read_when_they_are_needed(http_server: FileServer) -> None:
-    http_server.contents.update(build(grid(1)))
-    dataset = opened(xr.open_dataset, memory_store(product(y=http_server.url, lon=http_server.url)))
-    assert "/y/c/0" in http_server.paths()
-    assert "/lon/c/0/0" not in http_server.paths()
-    for _again in range(2):
-        np.testing.assert_array_equal(dataset["lon"], DATA + 100)
-    assert http_server.paths().count("/lon/c/0/0") == 1
-
-
 # References of the stores referred to.
 
 
@@ -497,29 +486,20 @@ def test_signed_here_and_anonymous_there(s3_server: S3Server) -> None:
     assert None not in credentials(s3_server, "/private/v/")
 
 
-def test_anonymous_here_and_signed_there(s3_server: S3Server) -> None:
+def test_what_is_public_needs_no_credentials(
+    s3_server: S3Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     pytest.importorskip("s3fs")
-    uri = s3_server.upload("private", build(grid(1)))
-    s3_server.upload("public", product(y=uri, lon=uri), public=True)
-    dataset = opened(
-        xr.open_dataset,
-        "s3://public",
-        storage_options=s3_server.anonymous,
-        cross_store_storage_options={uri: s3_server.options},
-    )
-    check(dataset, {"y": 1, "lon": 1})
-    assert credentials(s3_server, "/public/") == {None}
-    assert None not in credentials(s3_server, "/private/")
-
-
-@pytest.mark.skipif(not HAS_OBSTORE, reason="this zarr has no ObjectStore, or needs obstore")
-def test_signed_by_obstore_and_anonymous_there(s3_server: S3Server, put: Put) -> None:
-    uri = s3_server.upload("public", build(grid(1)), public=True)
-    place = put("obstore", product(y=uri, lon=uri), "private")
-    dataset = place.open(xr.open_dataset, cross_store_storage_options={uri: s3_server.anonymous})
-    check(dataset, {"y": 1, "lon": 1})
-    assert credentials(s3_server, "/public/") == {None}
-    assert None not in credentials(s3_server, "/private/v/")
+    uri = s3_server.upload("open", build(grid(1)), public=True)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    options = {"client_kwargs": s3_server.anonymous["client_kwargs"]}
+    with pytest.raises(XGroupStoreError, match=r"opens with storage_options=\{'anon': True\}"):
+        xr.open_dataset(uri, engine="xgroup", storage_options=options)
+    assert opened(xr.open_dataset, uri, storage_options={**options, "anon": True})
 
 
 @contextmanager
@@ -849,15 +829,6 @@ def test_a_prefix_allows_nothing_beside_it(
     assert f"store {prefix}/{way} cannot be opened: there is '..' in its path" in str(only(told))
 
 
-@pytest.mark.parametrize("uri", ["grid", "../grid", "/grid", "//127.0.0.1/grid", "file:grid", ""])
-def test_uris_that_are_not_absolute(http_server: FileServer, uri: str) -> None:
-    http_server.contents.update(product(y=uri))
-    dataset, told = opened_with_warnings(xr.open_dataset, http_server.url)
-    check(dataset, {})
-    assert len(told) == 1
-    assert "uri" in str(told[0]).lower()
-
-
 # How long other stores may take.
 
 #: Seconds, of which what is sound here needs but a small part.
@@ -889,25 +860,6 @@ def test_a_store_that_does_not_answer_costs_only_what_is_there(http_server: File
         dataset, told = opened_with_warnings(xr.open_dataset, store, cross_store_timeout=TIMEOUT)
         check(dataset, {"x": 1})
     assert "timeout" in str(only(told))
-
-
-@each_function
-def test_a_store_that_cannot_be_opened_is_tried_and_told_once(
-    http_server: FileServer, function: Open
-) -> None:
-    http_server.faults["*"] = Fault(500)
-    url = http_server.url
-    root = Group(
-        {
-            "v": field_of(y=url, x=f"{url}/", lon=url),
-            "w": field_of(lon=url),
-            "sub": Group({"u": field_of(x=url)}),
-        }
-    )
-    _result, told = opened_with_warnings(function, memory_store(build(root)))
-    paths = ("/v", "/w") if function is xr.open_dataset else ("/v", "/w", "/sub/u")
-    assert set(only(told).paths) == set(paths)
-    assert http_server.paths().count("/zarr.json") == 1
 
 
 @pytest.mark.parametrize("is_late", [False, True])
@@ -943,28 +895,12 @@ def test_time_limits_that_cannot_be_used_are_told_at_once(timeout: Any) -> None:
         opened(xr.open_dataset, memory_store(product()), cross_store_timeout=timeout)
 
 
-def test_a_coordinate_that_does_not_come(http_server: FileServer) -> None:
-    http_server.contents.update(build(grid(1)))
-    http_server.faults["/y/c/0"] = stall()
-    store = memory_store(product(y=http_server.url, x=http_server.url, lon=http_server.url))
-    dataset, told = opened_with_warnings(xr.open_dataset, store, cross_store_timeout=TIMEOUT)
-    check(dataset, {"x": 1, "lon": 1})
-    assert "timeout" in str(only(told))
-
-
 def test_a_deadline_is_over_after_the_open(http_server: FileServer) -> None:
     http_server.contents.update(build(grid(1)))
     store = memory_store(product(lon=http_server.url))
     dataset = opened(xr.open_dataset, store, cross_store_timeout=TIMEOUT)
     http_server.faults["/lon/c/0/0"] = Fault(delay=TIMEOUT + 0.1)
     check(dataset, {"lon": 1})
-
-
-def test_no_deadline(http_server: FileServer) -> None:
-    http_server.contents.update(build(grid(1)))
-    http_server.faults["*"] = Fault(delay=0.05)
-    store = memory_store(product(y=http_server.url))
-    check(opened(xr.open_dataset, store, cross_store_timeout=None), {"y": 1})
 
 
 # What is never told.
@@ -974,32 +910,6 @@ def everything(told: list[XGroupWarning], dataset: xr.Dataset) -> str:
     """Return all text of warnings, their errors and sources."""
     errors = [f"{item.error} {item.error!r} {vars(item.error)}" for item in told if item.error]
     return f"{[str(item) for item in told]} {errors} {sources(dataset)} {dataset!r}"
-
-
-FAULTS: dict[str, Fault | None] = {
-    "none": None,
-    "404": Fault(404),
-    "403": Fault(403),
-    "500": Fault(500),
-    "reset": Fault(reset=True),
-    "no JSON": Fault(body=b"<html>"),
-    "an endless redirect": redirect("/grid/zarr.json?signature=secret"),
-}
-
-
-@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
-@pytest.mark.parametrize("query", ["", "?signature=secret", "#secret"])
-def test_no_credentials_are_told(http_server: FileServer, fault: Fault | None, query: str) -> None:
-    http_server.contents.update(below(build(grid(1)), "grid"))
-    if fault is not None:
-        http_server.faults["*"] = fault
-    url = f"{http_server.url.replace('://', '://user:secret@')}/grid{query}"
-    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(product(y=url)))
-    assert bool(told) == (fault is not None or query != "")
-    text = everything(told, dataset)
-    assert "secret" not in text
-    assert "user" not in text
-    assert f"{http_server.url}/grid" in text
 
 
 def test_no_credentials_of_options_are_told(s3_server: S3Server) -> None:
@@ -1028,17 +938,6 @@ def test_no_credentials_of_refused_stores_are_told(http_server: FileServer) -> N
 
 
 @pytest.mark.parametrize("chunks", [None, {}])
-def test_what_was_opened_is_portable(http_server: FileServer, chunks: Any) -> None:
-    http_server.contents.update(build(grid(1)))
-    store = memory_store(product(y=http_server.url, lon=http_server.url))
-    dataset = opened(xr.open_dataset, store, chunks=chunks)
-    copy = pickle.loads(pickle.dumps(dataset))
-    check(copy, {"y": 1, "lon": 1})
-    xr.testing.assert_identical(copy, dataset)
-    assert sources(copy) == sources(dataset)
-
-
-@pytest.mark.parametrize("chunks", [None, {}])
 def test_pickles_do_not_grow_with_other_stores(http_server: FileServer, chunks: Any) -> None:
     store = memory_store(product(lon=http_server.url))
     sizes = []
@@ -1060,37 +959,3 @@ def test_stores_are_closed(http_server: FileServer, closed_stores: list[Any]) ->
         closed_stores.clear()
     with pytest.raises(TypeError, match="decode"):
         opened(xr.open_dataset, store, decode_nothing=True)
-
-
-@pytest.mark.parametrize("options", [["s3://"], {"s3://b": None}])
-def test_options_that_cannot_be_used_are_told_at_once(options: Any) -> None:
-    with pytest.raises(TypeError, match="cross_store_storage_options must map"):
-        opened(xr.open_dataset, memory_store(product()), cross_store_storage_options=options)
-
-
-# In other processes.
-
-
-def test_computing_in_two_processes_with_coordinates_elsewhere(
-    s3_server: S3Server, http_server: FileServer, dask_workers: Any
-) -> None:
-    pytest.importorskip("s3fs")
-    row, column = np.indices((20, 30))
-    lat = Array(row * 4.0 + column * 0.125, ("y", "x"), {"units": "degrees_north"}, chunks=(5, 30))
-    zone = Array((row + column) // 25, ("y", "x"), chunks=(5, 30))
-    http_server.contents.update(build(Group({"lat": lat, "zone": zone})))
-    there = {name: {"ref": at(http_server.url, f"/{name}")} for name in ("lat", "zone")}
-    values = row * 30.0 + column
-    data = Array(values, ("y", "x"), declaring("ref", **there), chunks=(5, 30))
-    url = s3_server.upload("product", build(Group({"v": data})))
-    with dask_workers(2) as client:
-        dataset = opened(xr.open_dataset, url, storage_options=s3_server.options, chunks={})
-        assert not any(path.startswith("/lat/c/") for path in http_server.paths())
-        weights = np.cos(np.deg2rad(dataset["lat"]))
-        mean = dataset["v"].weighted(weights).mean()
-        expected = np.average(values, weights=np.cos(np.deg2rad(lat.data)))
-        np.testing.assert_allclose(mean.compute(), expected)
-        zones = dataset["v"].where(dataset["zone"] == 1).mean()
-        np.testing.assert_allclose(zones.compute(), values[zone.data == 1].mean())
-        processes = set(client.run(os.getpid).values())
-        assert len(processes - {os.getpid()}) == 2

@@ -13,7 +13,6 @@ from zarr.abc.store import Store
 from zarr.storage import FsspecStore, LocalStore, MemoryStore
 
 from zarr_xgroup import XGroupPathError
-from zarr_xgroup.redaction import redact
 from zarr_xgroup.storage.trust import (
     Network,
     UnjudgedError,
@@ -225,33 +224,6 @@ def test_dots_that_lead_upwards(uri: str, expected: bool) -> None:
     assert leads_upwards(links_of(uri)) is expected
 
 
-# What is told of them.
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("s3://bucket/a", "s3://bucket/a"),
-        ("https://user:secret@example.org/a", "https://example.org/a"),
-        ("https://user:sec@ret@example.org:8443/a", "https://example.org:8443/a"),
-        ("https://example.org/a?sig=secret", "https://example.org/a"),
-        ("https://example.org?sig=secret", "https://example.org"),
-        ("https://example.org/a#secret", "https://example.org/a"),
-        ("zip://b::https://u:secret@example.org/a?sig=secret", "zip://b::https://example.org/a"),
-        ("simplecache::s3://key:secret@bucket/a", "simplecache::s3://bucket/a"),
-        (
-            "404, url='https://u:secret@example.org/a?sig=secret' and s3://k:secret@b/c",
-            "404, url='https://example.org/a and s3://b/c",
-        ),
-        ("file:///a?b#c@d", "file:///a?b#c@d"),
-        ("no URL: a@b?c", "no URL: a@b?c"),
-        ("", ""),
-    ],
-)
-def test_credentials_are_cut_out(text: str, expected: str) -> None:
-    assert redact(text) == expected
-
-
 # Options by prefix.
 
 S3, BUCKET, DEEP, ALL = ({"n": number} for number in range(4))
@@ -288,19 +260,6 @@ def test_the_longest_prefix_decides(
     }
     ordered = dict(reversed(given.items())) if is_reversed else given
     assert options_of(Link.parse(uri), by_prefix(ordered)) == expected
-
-
-def test_options_are_copies() -> None:
-    given = {"s3://bucket": {"anon": True}}
-    options = options_of(Link.parse("s3://bucket/a"), by_prefix(given))
-    assert options == {"anon": True}
-    options["anon"] = False
-    assert given == {"s3://bucket": {"anon": True}}
-
-
-@pytest.mark.parametrize("options", [None, {}])
-def test_no_options(options: Any) -> None:
-    assert options_of(Link.parse("s3://bucket"), by_prefix(options)) is None
 
 
 @pytest.mark.parametrize(

@@ -129,88 +129,7 @@ def _indexers(draw: st.DrawFn, variable: xr.Variable) -> dict[str, Any]:
     return indexers
 
 
-@st.composite
-def _explicit_keys(draw: st.DrawFn, shape: tuple[int, ...]) -> indexing.ExplicitIndexer:
-    """Return a key as xarray hands it to backends, its slices of any kind."""
-    ends = st.none() | st.integers(-8, 8)
-    steps = st.sampled_from([None, 1, 2, 3, -1, -2, -3])
-    slices = st.builds(slice, ends, ends, steps)
-    kind = draw(st.sampled_from(["basic", "outer", "vectorised"]))
-    points = tuple(draw(st.lists(st.integers(0, 3), min_size=1, max_size=2)))
-    key: list[Any] = []
-    for size in shape:
-        choices: list[st.SearchStrategy[Any]] = [slices]
-        positions = st.integers(-size, size - 1)
-        if size and kind in ("basic", "outer"):
-            choices.append(positions)
-        if size and kind == "outer":
-            choices.append(st.lists(positions, max_size=4).map(lambda it: np.array(it, int)))
-        if size and kind == "vectorised":
-            number = int(np.prod(points))
-            listed = st.lists(positions, min_size=number, max_size=number)
-            choices.append(listed.map(lambda it: np.array(it, int).reshape(points)))
-        key.append(draw(st.one_of(choices)))
-    if kind == "basic":
-        return indexing.BasicIndexer(tuple(key))
-    if kind == "outer":
-        return indexing.OuterIndexer(tuple(key))
-    return indexing.VectorizedIndexer(tuple(key))
-
-
-def _as_numpy_answers(values: npt.NDArray[Any], key: indexing.ExplicitIndexer) -> npt.NDArray[Any]:
-    """Index one axis after the other; for points, one point after the other."""
-    parts = key.tuple
-    if isinstance(key, indexing.VectorizedIndexer):
-        joint = [axis for axis, part in enumerate(parts) if isinstance(part, np.ndarray)]
-        if joint:
-            shape = parts[joint[0]].shape
-            others = tuple(part for part in parts if isinstance(part, slice))
-            rest = np.moveaxis(values, joint, range(len(joint)))
-            found = [
-                rest[tuple(int(parts[axis][point]) for axis in joint)][others]
-                for point in np.ndindex(*shape)
-            ]
-            empty = np.empty(
-                (0, *np.moveaxis(values, joint, range(len(joint))).shape[len(joint) :])
-            )
-            stacked = np.array(found) if found else empty[(slice(None), *others)]
-            return stacked.reshape(shape + stacked.shape[1:]).astype(values.dtype)
-    for axis in reversed(range(values.ndim)):
-        values = values[(slice(None),) * axis + (parts[axis],)]
-    return values
-
-
-def assert_key_is_answered(array: ComputedArray, values: npt.NDArray[Any], key: Any) -> None:
-    found, expected = np.asarray(array[key]), _as_numpy_answers(values, key)
-    assert found.dtype == values.dtype
-    assert found.shape == expected.shape
-    np.testing.assert_array_equal(found, expected)
-
-
 _SHAPES = st.lists(st.integers(0, 5), max_size=3).map(tuple)
-
-
-@thorough
-@given(st.data(), _SHAPES)
-def test_any_explicit_index_of_a_computed_array(
-    data: st.DataObject, shape: tuple[int, ...]
-) -> None:
-    function = Affine(7, (100, 10, 1)[: len(shape)])
-    values = eager(function, shape, INT).values
-    key = data.draw(_explicit_keys(shape))
-    assert_key_is_answered(ComputedArray(function, shape, INT), values, key)
-
-
-@thorough
-@given(st.data(), st.integers(0, 5))
-def test_any_explicit_index_of_bounds(data: st.DataObject, size: int) -> None:
-    values = np.array([[10 * i - 1, 10 * i + 2] for i in range(size)], INT).reshape(size, 2)
-    key = data.draw(_explicit_keys((size, 2)))
-    array = ComputedArray(RegularBounds(Regular(0, 10), -1, 2), (size, 2), INT)
-    assert_key_is_answered(array, values, key)
-    coordinate = computed(Regular(0, 10), (size,))
-    for variable in (coordinate, coordinate.copy().load()):
-        assert_key_is_answered(lazy.offset_bounds(variable, -1, 2), values, key)
 
 
 @thorough
@@ -244,57 +163,6 @@ def test_any_index_of_bounds(data: st.DataObject, size: int) -> None:
         indexers = data.draw(_indexers(theirs))
         ours, theirs = ours.isel(indexers), theirs.isel(indexers)
         assert_same(ours, theirs)
-
-
-@pytest.mark.parametrize(
-    "indexers",
-    [
-        {},
-        {"x": 0},
-        {"x": -1, "y": 2},
-        {"x": slice(None, None, -1)},
-        {"x": slice(3, 0, -2), "y": slice(1, 1)},
-        {"x": [2, 0, 0]},
-        {"x": [2, -1], "y": [0, 1, 2]},
-        {"x": [], "y": 1},
-        {"x": np.array([True, False, True, False])},
-        {"x": xr.Variable("p", [0, 3]), "y": xr.Variable("p", [2, -3])},
-        {"x": xr.Variable("p", [0, 3]), "y": slice(None, None, -1)},
-        {"x": slice(1, None), "y": xr.Variable("p", [0, 2])},
-        {"x": xr.Variable(("p", "q"), [[0, 1], [2, 3]])},
-        {"x": xr.Variable("p", [0, 3]), "y": xr.Variable("q", [1, 2])},
-        {"x": xr.Variable((), 1), "y": xr.Variable("q", [1, 2])},
-        {"x": xr.Variable("p", np.array([], int)), "y": xr.Variable("p", np.array([], int))},
-    ],
-    ids=str,
-)
-def test_each_kind_of_index(indexers: dict[str, Any]) -> None:
-    function = Affine(5, (10, 1, 0))
-    ours, theirs = computed(function, (4, 3, 2)), eager(function, (4, 3, 2), INT)
-    assert_same(ours.isel(indexers), theirs.isel(indexers))
-
-
-def test_mixed_vectorised_indexes_with_slices_on_either_side() -> None:
-    function = Affine(0, (100, 10, 1))
-    ours, theirs = computed(function, (4, 3, 5)), eager(function, (4, 3, 5), INT)
-    points = xr.Variable(("p", "q"), [[0, 2, 1], [1, -1, 0]])
-    for dim, other in product(DIMS, repeat=2):
-        for key in (slice(None), slice(None, None, -1), slice(2, 0, -1), slice(0, 0)):
-            indexers = {other: key, dim: points}
-            assert_same(ours.isel(indexers), theirs.isel(indexers))
-
-
-@pytest.mark.parametrize("size", [0, 1, 5])
-def test_through_a_dataset(size: int) -> None:
-    dataset = xr.Dataset({"a": computed(Regular(0.5, 0.25), (size,), FLOAT)})
-    expected = xr.Dataset({"a": ("x", [0.5 + 0.25 * i for i in range(size)])})
-    expected["a"] = expected["a"].astype(float)
-    xr.testing.assert_identical(dataset, expected)
-    xr.testing.assert_identical(
-        dataset.isel(x=slice(None, None, -2)), expected[{"x": slice(None, None, -2)}]
-    )
-    xr.testing.assert_identical(dataset.copy(deep=True).load(), expected)
-    xr.testing.assert_identical(xr.concat([dataset, dataset], "x"), xr.concat([expected] * 2, "x"))
 
 
 @pytest.mark.parametrize("chunks", [{"x": 3}, {"x": -1, "y": 1}, {"x": 1, "y": 2}], ids=str)
@@ -347,31 +215,6 @@ def test_out_of_bounds_raises_as_numpy_does(indexers: dict[str, Any]) -> None:
         _ = bounds.isel(indexers).values
 
 
-# As given by xarray. (It takes a negative position modulo the size before.)
-@pytest.mark.parametrize("position", [4, -5, 10**12, -(10**12)])
-def test_a_key_out_of_bounds(position: int) -> None:
-    positions = np.array([0, position])
-    for key in (
-        indexing.BasicIndexer((position, 0)),
-        indexing.BasicIndexer((position, slice(None))),
-        indexing.OuterIndexer((positions, slice(None))),
-        indexing.VectorizedIndexer((positions, np.array([0, 1]))),
-        indexing.VectorizedIndexer((positions, slice(None))),
-    ):
-        for array in (
-            ComputedArray(Affine(0, (10, 1)), (4, 2), INT),
-            lazy.offset_bounds(computed(Regular(0, 1), (4,)), -1, 1),
-            lazy.offset_bounds(xr.Variable("x", np.arange(4)), -1, 1),
-        ):
-            with pytest.raises(IndexError):
-                _ = np.asarray(array[key])
-
-
-def test_nothing_of_an_empty_array() -> None:
-    with pytest.raises(IndexError):
-        _ = computed(Regular(0, 1), (0,))[0].values
-
-
 # Numbers.
 
 
@@ -390,13 +233,6 @@ def test_each_float_is_first_plus_step_times_position(
     products = [float(Fraction(step) * position) for position in positions]
     assert found == [float(Fraction(first) + Fraction(number)) for number in products]
     assert found == [variable.isel(x=position).values.item() for position in positions]
-
-
-def test_tenths_are_not_accumulated() -> None:
-    values = computed(Regular(0.0, 0.1), (10_001,), FLOAT).values
-    accumulated = np.concatenate([[0.0], np.cumsum(np.full(10_000, 0.1))])
-    assert values[-1] == 1000.0 != accumulated[-1]
-    assert values[3] == 0.1 * 3
 
 
 @given(st.integers(-(2**62), 2**62 - 10**6), st.integers(-(2**40), 2**40), st.integers(0, 10**6))
@@ -567,10 +403,22 @@ def test_what_was_read_is_the_readers_own() -> None:
         np.testing.assert_array_equal(lazy.values, before)
 
 
-def test_offset_bounds_leave_the_coordinate_as_it_is() -> None:
-    values = xr.Variable("x", np.arange(3.0))
-    _ = offset_bounds(values, -1, 1).values
-    assert values.values.tolist() == [0, 1, 2]
+@pytest.mark.parametrize(
+    "key",
+    [
+        indexing.BasicIndexer((slice(1, None, 2),)),
+        indexing.BasicIndexer((3,)),
+        indexing.OuterIndexer((np.array([2, 0]),)),
+        indexing.VectorizedIndexer((np.array([[1, 0], [3, 3]]),)),
+    ],
+    ids=str,
+)
+def test_what_was_fetched_is_the_readers_own(key: indexing.ExplicitIndexer) -> None:
+    values = np.arange(10.0, 14.0)
+    found = lazy.FetchedArray(values, values.dtype)[key]
+    np.testing.assert_array_equal(found, _as_numpy_answers(values, key))
+    found[...] = -1
+    assert values.tolist() == [10.0, 11.0, 12.0, 13.0]
 
 
 needs_async = pytest.mark.skipif(
@@ -600,14 +448,70 @@ def test_loaded_asynchronously() -> None:
     assert_same(asyncio.run(load(bounds[1:, 0])), expected[1:, 0])
 
 
-@needs_async
-def test_a_dataset_loaded_asynchronously() -> None:
-    dataset = xr.Dataset(
-        {
-            "a": computed(Regular(0, 2), (3,)),
-            "b": offset_bounds(computed(Regular(0, 2), (3,)), -1, 1),
-        }
-    )
-    asyncio.run(dataset.load_async())
-    assert dataset["a"].values.tolist() == [0, 2, 4]
-    assert dataset["b"].values.tolist() == [[-1, 1], [1, 3], [3, 5]]
+@st.composite
+def _explicit_keys(draw: st.DrawFn, shape: tuple[int, ...]) -> indexing.ExplicitIndexer:
+    """Return a key as xarray hands it to backends, its slices of any kind."""
+    ends = st.none() | st.integers(-8, 8)
+    steps = st.sampled_from([None, 1, 2, 3, -1, -2, -3])
+    slices = st.builds(slice, ends, ends, steps)
+    kind = draw(st.sampled_from(["basic", "outer", "vectorised"]))
+    points = tuple(draw(st.lists(st.integers(0, 3), min_size=1, max_size=2)))
+    key: list[Any] = []
+    for size in shape:
+        choices: list[st.SearchStrategy[Any]] = [slices]
+        positions = st.integers(-size, size - 1)
+        if size and kind in ("basic", "outer"):
+            choices.append(positions)
+        if size and kind == "outer":
+            choices.append(st.lists(positions, max_size=4).map(lambda it: np.array(it, int)))
+        if size and kind == "vectorised":
+            number = int(np.prod(points))
+            listed = st.lists(positions, min_size=number, max_size=number)
+            choices.append(listed.map(lambda it: np.array(it, int).reshape(points)))
+        key.append(draw(st.one_of(choices)))
+    if kind == "basic":
+        return indexing.BasicIndexer(tuple(key))
+    if kind == "outer":
+        return indexing.OuterIndexer(tuple(key))
+    return indexing.VectorizedIndexer(tuple(key))
+
+
+def _as_numpy_answers(values: npt.NDArray[Any], key: indexing.ExplicitIndexer) -> npt.NDArray[Any]:
+    """Index one axis after the other; for points, one point after the other."""
+    parts = key.tuple
+    if isinstance(key, indexing.VectorizedIndexer):
+        joint = [axis for axis, part in enumerate(parts) if isinstance(part, np.ndarray)]
+        if joint:
+            shape = parts[joint[0]].shape
+            others = tuple(part for part in parts if isinstance(part, slice))
+            rest = np.moveaxis(values, joint, range(len(joint)))
+            found = [
+                rest[tuple(int(parts[axis][point]) for axis in joint)][others]
+                for point in np.ndindex(*shape)
+            ]
+            empty = np.empty(
+                (0, *np.moveaxis(values, joint, range(len(joint))).shape[len(joint) :])
+            )
+            stacked = np.array(found) if found else empty[(slice(None), *others)]
+            return stacked.reshape(shape + stacked.shape[1:]).astype(values.dtype)
+    for axis in reversed(range(values.ndim)):
+        values = values[(slice(None),) * axis + (parts[axis],)]
+    return values
+
+
+def assert_key_is_answered(array: ComputedArray, values: npt.NDArray[Any], key: Any) -> None:
+    found, expected = np.asarray(array[key]), _as_numpy_answers(values, key)
+    assert found.dtype == values.dtype
+    assert found.shape == expected.shape
+    np.testing.assert_array_equal(found, expected)
+
+
+@thorough
+@given(st.data(), _SHAPES)
+def test_any_explicit_index_of_a_computed_array(
+    data: st.DataObject, shape: tuple[int, ...]
+) -> None:
+    function = Affine(7, (100, 10, 1)[: len(shape)])
+    values = eager(function, shape, INT).values
+    key = data.draw(_explicit_keys(shape))
+    assert_key_is_answered(ComputedArray(function, shape, INT), values, key)

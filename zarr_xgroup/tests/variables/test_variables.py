@@ -2,7 +2,7 @@
 
 import base64
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -13,40 +13,32 @@ import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from zarr.abc.store import Store
-from zarr.storage import MemoryStore, StorePath
+from zarr.storage import MemoryStore
 
 from zarr_xgroup import XGroupMetadataError, XGroupMetadataWarning
-from zarr_xgroup.conventions.lending import Lender
-from zarr_xgroup.metadata.dimensions import declared_dimensions
+from zarr_xgroup.conventions.lending import ZarrMaker
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.snapshots import Needs
 from zarr_xgroup.storage.library import Library
 from zarr_xgroup.tests.builders import (
-    SAMPLE,
     Array,
     Contents,
     Group,
     Open,
     ZarrFormat,
-    assert_equal,
     assert_same,
-    assert_same_variable,
     build,
     compare,
     coordinate,
     declaring,
-    edit,
     encoded_fill_value,
     memory_store,
     opened,
     opened_with_warnings,
-    oracle,
     recording_store,
-    update,
 )
 from zarr_xgroup.variables.fillvalues import can_hold, plain_fill_value
 from zarr_xgroup.variables.sources import Stored
-from zarr_xgroup.variables.stored import open_array, with_dimensions
 
 OPEN_FUNCTIONS: tuple[Open, ...] = (xr.open_dataset, xr.open_groups, xr.open_datatree)
 each_function = pytest.mark.parametrize("function", OPEN_FUNCTIONS, ids=lambda f: f.__name__)
@@ -235,34 +227,10 @@ def test_the_form_of_base64_is_no_plain_value() -> None:
     assert compare(xr.open_dataset, store)["v"].isnull().values.tolist() == [False, True]
 
 
-@pytest.mark.parametrize("written", [-5, 7, 0])
-def test_a_whole_number_of_an_integer_type_is_as_in_engine_zarr(written: int) -> None:
-    store = memory_store(with_fill_value(Array(np.array([1, -5], "i4"), ("x",)), written))
-    compare(xr.open_dataset, store)
-
-
-@pytest.mark.parametrize("written", [{"a": 1}, [1.0], "minus five", True, None], ids=repr)
-@each_function
-def test_what_is_no_value_of_the_type_masks_nothing(function: Open, written: Any) -> None:
-    values = np.array([1.0, -5.0], "f4")
-    contents = with_fill_value(Array(values, ("x",), {"units": "m"}), written)
-    result, told = opened_with_warnings(function, memory_store(contents))
-    dataset = result["/"] if isinstance(result, dict) else result
-    np.testing.assert_array_equal(dataset["v"].values, values)
-    assert dataset["v"].attrs["units"] == "m"
-    assert [str(warning) for warning in told] == [
-        (
-            f"Array /v: /attributes/_FillValue is {written!r}, which is no value of the array's type; "
-            "nothing is masked by it"
-        )
-    ]
-    assert type(told[0]) is XGroupMetadataWarning
-    assert told[0].error is None
-
-
 @pytest.mark.parametrize(
     ("dtype", "written"),
     [
+        *(("f4", written) for written in ({"a": 1}, [1.0], "minus five", True, None)),
         ("i2", -9.5),
         ("i2", 40_000),
         ("i2", True),
@@ -277,7 +245,7 @@ def test_what_is_no_value_of_the_type_masks_nothing(function: Open, written: Any
     ],
 )
 @each_function
-def test_what_an_integer_cannot_hold_masks_nothing(
+def test_what_is_no_value_of_the_type_masks_nothing(
     function: Open, dtype: str, written: Any
 ) -> None:
     values = np.array([1, -9, 44, 0]).astype(dtype)
@@ -286,12 +254,15 @@ def test_what_an_integer_cannot_hold_masks_nothing(
     dataset = result["/"] if isinstance(result, dict) else result
     np.testing.assert_array_equal(dataset["v"].values, values)
     assert dataset["v"].dtype == np.dtype(dtype)
+    assert dataset["v"].attrs["units"] == "m"
     assert [str(warning) for warning in told] == [
         (
             f"Array /v: /attributes/_FillValue is {written!r}, which is no value of the array's type; "
             "nothing is masked by it"
         )
     ]
+    assert type(told[0]) is XGroupMetadataWarning
+    assert told[0].error is None
 
 
 @each_function
@@ -315,17 +286,6 @@ def test_a_whole_number_masks_integers_however_it_is_written(written: float) -> 
 def test_integers_that_may_be_meant_without_sign(written: int, holds: bool) -> None:
     assert can_hold(np.dtype("i1"), written, either_sign=True) == holds
     assert can_hold(np.dtype("u1"), written, either_sign=True) == holds
-
-
-def test_the_rest_of_a_group_is_untouched_by_a_plain_fill_value() -> None:
-    members = {
-        "x": coordinate("x", [1.0, 2.0]),
-        "w": Array([1.0, 2.0], ("x",), {"units": "K"}, missing=2.0),
-    }
-    plain = {"v": Array(np.array([1.0, -5.0], "f4"), ("x",), {"_FillValue": -5.0})}
-    ours = opened(xr.open_dataset, memory_store(build(Group({**members, **plain}))))
-    without = opened(xr.open_dataset, memory_store(build(Group(members))))
-    assert_same(ours.drop_vars("v"), without)
 
 
 def test_each_array_with_an_unusable_fill_value_is_told_of() -> None:
@@ -363,147 +323,26 @@ def test_no_chunk_is_read_for_a_fill_value() -> None:
 # As engine zarr makes them.
 
 
-def reading(store: Store, *paths: str) -> tuple[Library, Lender]:
+def reading(store: Store, *paths: str) -> tuple[Library, ZarrMaker]:
     """Open a store, and read the documents of some nodes to make variables of."""
     library, _group = Library.open(store, {})
     library.read(Needs(documents=frozenset(Node(0, path) for path in paths)))
-    return library, Lender(library.snapshots, library.zarr_store)
-
-
-def undecoded_encoding(variable: xr.Variable) -> dict[Any, Any]:
-    """Return a variable's encoding as it is before xarray decodes."""
-    return {key: value for key, value in variable.encoding.items() if key != "dtype"}
-
-
-@each_format
-def test_each_variable_is_that_of_engine_zarr(zarr_format: ZarrFormat) -> None:
-    store = recording_store(build(SAMPLE, zarr_format))
-    library, maker = reading(store)
-    library.read_group("")
-    arrays = library.snapshots[0].arrays("")
-    theirs = oracle(xr.open_dataset, store, decode_cf=False)
-    assert set(theirs.variables) == set(arrays)
-    for name, document in arrays.items():
-        dims = tuple(str(dim) for dim in declared_dimensions(document))
-        variable = maker.variable(Stored(Node(0, name), dims))
-        assert maker.template(Node(0, name), dims).fill_value is None
-        assert not isinstance(variable._data, np.ndarray)
-        expected = theirs.variables[name].to_base_variable()
-        assert_same_variable(variable, expected, name, encoding=False, values=True)
-        encoding = undecoded_encoding(variable)
-        assert encoding.pop("source") == f"recording store/{name}"
-        assert_equal(encoding, undecoded_encoding(expected), name)
-
-
-@pytest.mark.parametrize("path", ["x", "sub/deep/w"])
-def test_an_array_opened_from_anywhere(path: str) -> None:
-    store = recording_store(build(SAMPLE))
-    _library, maker = reading(store, path)
-    node = Node(0, path)
-    variable = maker.variable(Stored(node, ("other",)))
-    assert variable.dims == ("other",)
-    assert maker.template(node, ("other",)).fill_value is None
-    assert not store.chunk_gets
-    group, _slash, name = path.rpartition("/")
-    theirs = oracle(xr.open_dataset, store, group=group, decode_cf=False)
-    np.testing.assert_array_equal(variable.values, theirs[name].values)
-    assert variable.attrs == theirs[name].attrs
-    assert variable.encoding["source"] == f"recording store/{path}"
-    expected = {
-        "preferred_chunks": {"other": theirs[name].encoding["preferred_chunks"].popitem()[1]}
-    }
-    expected = {**undecoded_encoding(theirs[name].variable), **expected}
-    assert {k: v for k, v in variable.encoding.items() if k != "source"} == expected
-
-
-def test_two_variables_of_one_array_share_nothing() -> None:
-    root = Group({"v": Array([1.0, 2.0], ("x",), {"nested": {"list": [1, {"a": 2}]}})})
-    _library, maker = reading(memory_store(build(root)), "v")
-    source = Stored(Node(0, "v"), ("x",))
-    one, two = maker.variable(source), maker.variable(source)
-    one.attrs["nested"]["list"][1]["a"] = "changed"
-    one.attrs["new"] = 1
-    one.encoding["preferred_chunks"]["x"] = 77
-    one.encoding["new"] = 1
-    three = maker.variable(source)
-    for other in (two, three):
-        assert other.attrs == {"nested": {"list": [1, {"a": 2}]}}
-        assert other.encoding["preferred_chunks"] == {"x": 2}
-        assert "new" not in other.encoding
+    return library, ZarrMaker(library.snapshots, library.zarr_store)
 
 
 @pytest.mark.parametrize("path", ["nope", "v/deeper"])
 def test_no_array_to_open(path: str) -> None:
-    _library, lender = reading(memory_store(build(Group({"v": Array(1.0)}))), "v", path)
+    _library, maker = reading(memory_store(build(Group({"v": Array(1.0)}))), "v", path)
     node = Node(0, path)
     calls: tuple[Callable[[], object], ...] = (
-        lambda: lender.variable(Stored(node, ())),
-        lambda: lender.template(node, ()),
-        lambda: lender.zarr_objects(node),
+        lambda: maker.variable(Stored(node, ())),
+        lambda: maker.template(node, ()),
+        lambda: maker.zarr_objects(node),
     )
     for call in calls:
         with pytest.raises(XGroupMetadataError) as caught:
             call()
         assert str(caught.value) == f"there is no array /{path}"
-
-
-def test_a_document_that_zarr_cannot_use() -> None:
-    contents = edit(build(Group({"v": Array(1.0)})), "v/zarr.json", update(data_type="float1024"))
-    library, maker = reading(memory_store(contents), "v")
-    document = library.snapshots[0].document("v")
-    assert document is not None
-    calls: tuple[Callable[[], object], ...] = (
-        lambda: open_array(StorePath(library.zarr_store(0), "v"), document),
-        lambda: maker.variable(Stored(Node(0, "v"), ())),
-        lambda: maker.variable(Stored(Node(0, "v"), ())),
-    )
-    for call in calls:
-        with pytest.raises(XGroupMetadataError, match=r"^\w*Error: .*float1024"):
-            call()
-
-
-@each_format
-def test_zarr_objects_of_a_node(zarr_format: ZarrFormat) -> None:
-    store = recording_store(build(SAMPLE, zarr_format))
-    library, lender = reading(store, "sub", "sub/value")
-    for path in ("sub", "sub/value"):
-        assert library.snapshots[0].document(path) is not None
-    store.gets.clear()
-    root, group, array = lender.zarr_objects(Node(0, "sub/value"))
-    assert store.gets == []
-    assert (root.path, group.path, array.path) == ("", "sub", "sub/value")
-    assert dict(group.attrs) == {"title": "below"}
-    assert root.attrs["Conventions"] == "CF-1.8"
-    assert array.shape == (2, 4)
-    np.testing.assert_array_equal(np.asarray(array[:]), np.arange(8.0).reshape(2, 4))
-    assert isinstance(group["y"], zarr.Array)
-
-
-@pytest.mark.parametrize("names", [("y", "x"), ("p", "q"), ("", "x")])
-def test_documents_with_dimensions(names: tuple[str, ...]) -> None:
-    kept = list(names)
-    v3 = {"zarr_format": 3, "attributes": {"a": 1}, "dimension_names": ["p", "q"]}
-    assert with_dimensions(v3, names) == {**v3, "dimension_names": kept}
-    v2 = {"zarr_format": 2, "attributes": {"a": 1}}
-    expected = {**v2, "attributes": {"a": 1, "_ARRAY_DIMENSIONS": kept}}
-    assert with_dimensions(v2, names) == expected
-    assert v2 == {"zarr_format": 2, "attributes": {"a": 1}}
-    assert v3["dimension_names"] == ["p", "q"]
-
-
-@each_format
-@pytest.mark.parametrize("names", [("y", None), (None, None), None])
-def test_arrays_that_lack_names_are_opened_as_they_are_and_made_with_names(
-    names: Sequence[str | None] | None, zarr_format: ZarrFormat
-) -> None:
-    array = Array(np.zeros((2, 3)), names, v2={"attributes": {"_ARRAY_DIMENSIONS": names}})
-    _library, lender = reading(memory_store(build(Group({"v": array}), zarr_format)), "v")
-    node = Node(0, "v")
-    assert lender.zarr_objects(node)[2].shape == (2, 3)
-    variable = lender.variable(Stored(node, ("p", "q")))
-    assert variable.dims == ("p", "q")
-    assert variable.attrs == {}
-    assert variable.encoding["preferred_chunks"] == {"p": 2, "q": 3}
 
 
 # Transposed.
@@ -555,13 +394,6 @@ def test_transposed_without_shards() -> None:
         pytest.skip("this xarray does not say how arrays are sharded")
     assert variable.encoding["shards"] is None
     assert result.encoding == {**variable.encoding, "chunks": (4, 2)}
-
-
-@pytest.mark.parametrize("ndim", [0, 1])
-def test_few_dimensions_transposed(ndim: int) -> None:
-    variable, result = stored_and_transposed((3, 2)[:ndim], chunks=(3, 2)[:ndim])
-    xr.testing.assert_identical(result, variable)
-    assert result.encoding == variable.encoding
 
 
 # Shared with nothing.

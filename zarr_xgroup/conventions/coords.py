@@ -1,0 +1,485 @@
+"""The `coords` principal convention, called `dimensions` in newer drafts: coordinates by name and dimension.
+
+An array says of its dimensions which coordinate each has, and what other coordinates lie along them. A group
+says it for its direct child arrays. The older draft has one map of both (``coords:coordinates``), the newer one
+two (``dimensions:axes``, ``dimensions:coordinates``), in which the older descriptors are members.
+
+Source: coords convention (zarr-conventions/coords).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+
+from zarr_xgroup.conventions.array import ArrayView, once, parsed, shape_of
+from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.declaring import is_declared_by_array, is_declared_by_group
+from zarr_xgroup.conventions.descriptions import (
+    Attribute,
+    ByName,
+    Items,
+    Member,
+    Model,
+    Nested,
+    Parsed,
+    Reader,
+    Text,
+    such_as,
+)
+from zarr_xgroup.conventions.model import AxisNames, Coordinate, Interpretation
+from zarr_xgroup.conventions.proj import crs_of
+from zarr_xgroup.conventions.timeunits import cf_units
+from zarr_xgroup.conventions.values import (
+    check_number,
+    explicit_values,
+    is_finite,
+    is_representable,
+)
+from zarr_xgroup.errors import Rule, rules_in
+from zarr_xgroup.findings import coordinate_named
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.nodes import Fragment, Node
+from zarr_xgroup.variables.functions import Months, Regular
+from zarr_xgroup.variables.sources import Computed, Literal, Source, Stored
+
+DOCUMENT = "coords convention (zarr-conventions/coords)"
+
+FORM = Rule("coords/form", DOCUMENT, "Attributes")
+DESCRIPTOR = Rule("coords/descriptor", DOCUMENT, "Coordinate descriptors")
+FITTING = Rule("coords/fitting", DOCUMENT, "Coordinate descriptors")
+
+RULES = rules_in(vars())
+
+_EXAMPLE = '{"type": "interval", "start": 0, "end": 9, "step": 1}'
+#: What to write where dimensions are not those of the array.
+_INDEXED = '"indexed_by": ["y"]'
+#: What a descriptor of each type has to have.
+_NEEDED = {
+    "array": ("path",),
+    "inline": ("values",),
+    "interval": ("start", "end", "step"),
+    "reference": ("convention",),
+    "affine": ("convention",),
+}
+#: A duration of ISO 8601; its sign is an extension of it.
+_DURATION = re.compile(
+    r"(?P<sign>-?)P(?=.)(?:(?P<years>\d{1,6})Y)?(?:(?P<months>\d{1,9})M)?(?:(?P<weeks>\d{1,9})W)?(?:(?P<days>\d{1,9})D)?"
+    r"(?:T(?=.)(?:(?P<hours>\d{1,9})H)?(?:(?P<minutes>\d{1,9})M)?(?:(?P<seconds>\d{1,9}(?:\.\d+)?)S)?)?"
+)
+#: Units of time, the longest first, in seconds.
+_UNITS = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}
+#: What steps may be.
+_STEP = '"step": 1, "step": "P1D"'
+#: By how much of a step a number may be off.
+_SLACK = 1e-6
+
+
+def _bound(value: Fragment) -> float | str:
+    if isinstance(value.value, str) or (is_finite(value.value) and is_representable(value.value)):
+        found: float | str = value.value
+        return found
+    raise value.error(_("must be a finite number or a time"))
+
+
+_BOUND = Parsed(_bound, {"type": ["number", "string"]})
+
+
+class Descriptor(Model, frozen=True, kw_only=True):
+    """Where the values of a coordinate are.
+
+    Attributes
+    ----------
+    type : str
+        How they are given.
+    path : str
+        The array that has them.
+    values : numpy.ndarray or None
+        The values.
+    start, end, step : float or str
+        The first value, what the last one does not go beyond, and what lies between two.
+    convention : str
+        Which other convention says them.
+    indexed_by : tuple of str or None
+        The dimensions of a coordinate that is not that of a dimension.
+    """
+
+    form: ClassVar[Rule] = DESCRIPTOR
+    required: ClassVar[Rule] = DESCRIPTOR
+    spelling: ClassVar[Rule | None] = DESCRIPTOR
+
+    type: Annotated[
+        str, Text(tuple(_NEEDED), rule=DESCRIPTOR), Member(example=_EXAMPLE, required=True)
+    ] = ""
+    path: Annotated[str, Text(), Member(example='"path": "time"')] = ""
+    values: Annotated[
+        np.ndarray[Any, Any] | None,
+        Parsed(explicit_values, {"type": "array", "items": {"type": ["number", "string"]}}),
+        Member(example='"values": [1.5, 2.5]'),
+    ] = None
+    start: Annotated[float | str, _BOUND, Member(example='"start": 0')] = 0
+    end: Annotated[float | str, _BOUND, Member(example='"end": 9')] = 0
+    step: Annotated[float | str, _BOUND, Member(example='"step": 1')] = 0
+    convention: Annotated[str, Text(), Member(example='"convention": "spatial"')] = ""
+    indexed_by: Annotated[
+        tuple[str, ...] | None, Items(Text()), Member(example='"indexed_by": ["y", "x"]')
+    ] = None
+
+    @classmethod
+    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Take down what a descriptor of its type lacks."""
+        for key in _NEEDED.get(found.get("type", ""), ()):
+            if fragment.get(key) is None:
+                place = Fragment(fragment.node, (*fragment.keys, key), None)
+                kind = found["type"]
+                text = _("is missing, which a descriptor of type {kind!r} needs").format(kind=kind)
+                reader.object_to(place, text, such_as(_EXAMPLE))
+
+
+_COORDS = Member(example=f'"coords": {_EXAMPLE}')
+
+
+class Said(Model, frozen=True, kw_only=True):
+    """What the newer draft says of an axis, or of another coordinate.
+
+    Attributes
+    ----------
+    axis, unit, description : str
+        Along which axis it is, its unit, and what it is in words.
+    coords : Descriptor or None
+        Where its values are.
+    indexed_by : tuple of str or None
+        The dimensions of a coordinate that is not that of a dimension.
+    """
+
+    form: ClassVar[Rule] = FORM
+    required: ClassVar[Rule] = FORM
+    spelling: ClassVar[Rule | None] = FORM
+    others: ClassVar[frozenset[str]] = frozenset({"type"})
+
+    axis: Annotated[str, Text(), Member(example='"axis": "x"')] = ""
+    unit: Annotated[str, Text(), Member(example='"unit": "m"')] = ""
+    description: Annotated[str, Text()] = ""
+    coords: Annotated[Descriptor | None, Nested(Descriptor), _COORDS] = None
+    indexed_by: Annotated[
+        tuple[str, ...] | None, Items(Text()), Member(example='"indexed_by": ["y", "x"]')
+    ] = None
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        """What it says, as attributes of CF."""
+        found = {"units": self.unit, "long_name": self.description, "axis": self.axis.upper()}
+        return {key: text for key, text in found.items() if text}
+
+
+COORDINATES = Attribute(
+    "coords:coordinates",
+    ByName(Nested(Descriptor)),
+    FORM,
+    f'"coords:coordinates": {{"time": {_EXAMPLE}}}',
+)
+AXES = Attribute(
+    "dimensions:axes",
+    ByName(Nested(Said)),
+    FORM,
+    f'"dimensions:axes": {{"time": {{"coords": {_EXAMPLE}}}}}',
+)
+OTHERS = Attribute(
+    "dimensions:coordinates",
+    ByName(Nested(Said)),
+    FORM,
+    f'"dimensions:coordinates": {{"lat": {{"indexed_by": ["y", "x"], "coords": {_EXAMPLE}}}}}',
+)
+
+
+class CoordsHandler(ConventionHandler):
+    """Attaches the coordinates that an array or its group describes by name."""
+
+    tier = "principal"
+    name = "coords"
+    aliases = ("dimensions",)
+    uuid: ClassVar[str | None] = "6ca4454a-658a-4348-a667-b39ced0e58cb"
+    repositories = ("zarr-conventions/coords", "zarr-conventions/dimensions")
+    implies = ("proj",)
+    described = (COORDINATES, AXES, OTHERS)
+    rules = RULES
+
+    @classmethod
+    def applies(cls, array: ArrayView) -> bool:
+        """Tell whether the array declares the convention, or its group does and describes its coordinates.
+
+        What the group names as a coordinate is described with others, and follows no convention by that.
+        """
+        if is_declared_by_array(cls, array):
+            return True
+        if not is_declared_by_group(cls, array):
+            return False
+        is_one = any(it.node != array.node and it.name == array.name for it in _described(array))
+        return not is_one and next(iter(_wanted(array)), None) is not None
+
+    @classmethod
+    def why_not(cls) -> str:
+        """Return why it does not apply to an array, where the array's group declares it."""
+        return _("it is a coordinate, or none of its dimensions is described")
+
+    @classmethod
+    def shares_with(cls, array: ArrayView) -> frozenset[str]:
+        """Return the conventions that say the values of coordinates which are described as theirs."""
+        descriptors = (it.descriptor for it in _wanted(array))
+        of_others = (it for it in descriptors if it is not None and it.convention)
+        names = (it.convention for it in of_others if it.type not in _SOURCES)
+        return frozenset(map(_plain, names)).difference((cls.name, *cls.aliases))
+
+    def interpret(self, array: ArrayView) -> Interpretation:
+        """Return the coordinates, the array's own descriptions first, and the CRS."""
+        for attribute in self.described:
+            array.read(attribute)
+        found: dict[str, Coordinate | None] = {}
+        for it in _wanted(array):
+            if it.name not in found:
+                lost = partial(coordinate_named, it.name)
+                it.tell(array)
+                if _stands(array, it):  # whatever does not fit to it is left behind
+                    found[it.name] = array.quietly(_coordinate, array, it)
+                else:
+                    found[it.name] = array.attempt(_coordinate, array, it, lost=lost)
+        return array.found(*filter(None, found.values()), crs=crs_of(array))
+
+    def axis_names(self, array: ArrayView) -> AxisNames:
+        """Return the names of dimensions that are described."""
+        own = (it for it in _described(array) if it.node == array.node and it.is_of_dimension)
+        return AxisNames(tuple((it.name, None) for it in own))
+
+
+def _plain(name: str) -> str:
+    return name.strip().rstrip(":").lower()
+
+
+@dataclass(frozen=True)
+class _Described:
+    """A coordinate as it is described.
+
+    Attributes
+    ----------
+    node : Node
+        The array or the group that describes it.
+    name : str
+        What it is called.
+    dims : tuple of str
+        Along what it lies, as it is written.
+    descriptor : Descriptor or None
+        Where its values are; None where that cannot be read.
+    said : Said or None
+        What else the newer draft says of it.
+    """
+
+    node: Node
+    name: str
+    dims: tuple[str, ...]
+    descriptor: Descriptor | None
+    said: Said | None = None
+
+    @property
+    def is_of_dimension(self) -> bool:
+        """Whether it is the coordinate of a dimension."""
+        return self.dims == (self.name,)
+
+    def tell(self, array: ArrayView) -> None:
+        """Say what of it cannot be used."""
+        array.tell(self.node, self.descriptor, coordinate_named(self.name))
+        for wrong in () if self.said is None else self.said.wrong:
+            key = wrong.place.keys[-1]
+            part = _("{key!r} of {what}").format(key=key, what=coordinate_named(self.name))
+            is_all = self.descriptor is None
+            array.tell(self.node, [wrong], coordinate_named(self.name) if is_all else part)
+
+    def at(self, *keys: str) -> Fragment:
+        """Return the place of its descriptor, or of a part of that."""
+        written = self.descriptor or self.said
+        return Fragment(self.node, () if written is None else (*written.keys, *keys), None)
+
+
+@once
+def _described(array: ArrayView) -> tuple[_Described, ...]:
+    """Return the coordinates that an array describes, then those of its group."""
+    return tuple(it for node in (array.node, array.node.group) for it in _described_at(array, node))
+
+
+def _described_at(array: ArrayView, node: Node) -> Iterator[_Described]:
+    for attribute in CoordsHandler.described:
+        written = array.attribute(attribute.key, node)
+        found = None if written is None else parsed(array, attribute.read, written)[0]
+        for name, item in found or ():
+            it = _of(node, name, item)
+            if it.descriptor is not None or (it.said is not None and it.said.wrong):
+                yield it
+
+
+def _of(node: Node, name: str, item: Said | Descriptor) -> _Described:
+    """Return a coordinate that a node describes in the newer way or the older."""
+    said, descriptor = (item, item.coords) if isinstance(item, Said) else (None, item)
+    along = item.indexed_by
+    if along is None and descriptor is not None:
+        along = descriptor.indexed_by
+    return _Described(node, name, (name,) if along is None else along, descriptor, said)
+
+
+@once
+def _wanted(array: ArrayView) -> tuple[_Described, ...]:
+    """Return the descriptions that are about an array: its own, and those of the group that can be."""
+    known = {*array.dims, *array.names}
+    about = (it for it in _described(array) if it.node == array.node or known.issuperset(it.dims))
+    return tuple(it for it in about if it.name != array.name or it.dims != array.dims)
+
+
+def _stands(array: ArrayView, it: _Described) -> bool:
+    """Tell whether the group has itself what is described, along the dimensions that it is to have."""
+    if array.sibling(it.name) is None:
+        return False
+    dims = tuple(array.names.get(dim, dim) for dim in it.dims)
+    return dict(array.siblings[it.name]) == {dim: array.sizes.get(dim) for dim in dims}
+
+
+def _coordinate(array: ArrayView, it: _Described) -> Coordinate | None:
+    """Return a coordinate; None for one that another convention says."""
+    dims = tuple(array.names.get(dim, dim) for dim in it.dims)
+    if len(set(array.dims).intersection(dims)) < len(dims):
+        text = _("lies along {dims}, but the array has {own}")
+        raise it.at().error(
+            text.format(dims=list(dims), own=list(array.dims)), FITTING, such_as(_INDEXED)
+        )
+    name = dims[0] if it.is_of_dimension else it.name
+    attributes = {} if it.said is None else it.said.attributes
+    if it.descriptor is None or it.descriptor.lost is not None:
+        return None  # which is told
+    if it.descriptor.type not in _SOURCES:
+        if _plain(it.descriptor.convention) in (CoordsHandler.name, *CoordsHandler.aliases):
+            raise it.at("convention").error(_("is this one, which says it nowhere"), DESCRIPTOR)
+        return None  # another convention says it
+    source, found = _SOURCES[it.descriptor.type](array, it, dims, it.descriptor)
+    return Coordinate(name, source, attributes | found)
+
+
+def _of_array(
+    array: ArrayView, it: _Described, dims: tuple[str, ...], written: Descriptor
+) -> tuple[Source, dict[str, str]]:
+    """Return the array that a path leads to."""
+    needed = tuple(array.sizes[dim] for dim in dims)
+
+    def misfit(node: Node) -> str | None:
+        if shape_of(array, node) == needed:
+            return None
+        text = _("its shape is {shape}, the coordinate needs {needed}")
+        return text.format(shape=list(shape_of(array, node)), needed=list(needed))
+
+    place = it.at("path")
+    reference = Fragment(place.node, place.keys, {"node": written.path})
+    node = array.resolver.array(reference, misfit)
+    return array.stored(Stored(node, dims), reference), {}
+
+
+def _of_values(
+    array: ArrayView, it: _Described, dims: tuple[str, ...], written: Descriptor
+) -> tuple[Source, dict[str, str]]:
+    """Return values that are written inline."""
+    values: Any = written.values
+    if len(dims) > 1:
+        raise it.at().error(
+            _("has values of one dimension, but several are meant"), FITTING, such_as(_INDEXED)
+        )
+    check_number(it.at("values"), len(values), array.sizes[dims[0]] if dims else 1)
+    return Literal(values if dims else values[0], dims), {}
+
+
+def _of_interval(
+    array: ArrayView, it: _Described, dims: tuple[str, ...], written: Descriptor
+) -> tuple[Source, dict[str, str]]:
+    """Return values at equal distances: of numbers, or of times."""
+    if len(dims) != 1:
+        raise it.at().error(
+            _("is an interval, but not of one dimension"), FITTING, such_as(_INDEXED)
+        )
+    size = array.sizes[dims[0]]
+    start, end, step = written.start, written.end, written.step
+    attributes = {}
+    if not isinstance(start, str) and not isinstance(end, str) and not isinstance(step, str):
+        function: Callable[[Any], Any] = Regular(start, step)
+        last, towards = end, step
+    else:
+        first, stop = (_time(it.at(key), getattr(written, key)) for key in ("start", "end"))
+        function, unit, towards = _steps(it.at("step"), first, step)
+        last = (stop - first).total_seconds() / _UNITS[unit]
+        attributes["units"] = cf_units(unit, first.isoformat())
+    if towards == 0:
+        raise it.at("step").error(_("must not be 0"), DESCRIPTOR, such_as(_STEP))
+    _check_number(it, function, size, last if towards > 0 else -last, 1 if towards > 0 else -1)
+    dtype = np.asarray(function(np.arange(1))).dtype
+    return Computed(function, (size,), dtype.str, dims), attributes
+
+
+def _check_number(
+    it: _Described, function: Callable[[Any], Any], size: int, end: float, sign: int
+) -> None:
+    """Raise XGroupMetadataError unless an interval has as many values as the dimension."""
+    before, after = (sign * float(function(position)) for position in (size - 1, size))
+    slack = abs(after - before) * _SLACK
+    if size and not before <= end + slack < after:
+        text = _("start, end and step give another number of values than the dimension has: {size}")
+        remedy = _('write the "end" of {size} values').format(size=size)
+        raise it.at().error(text.format(size=size), FITTING, remedy)
+
+
+def _time(place: Fragment, value: float | str) -> datetime:
+    """Return a time of ISO 8601, in UTC and without a zone, or raise XGroupMetadataError."""
+    try:
+        found = datetime.fromisoformat(str(value))
+    except ValueError as error:
+        raise place.error(
+            _("must be a time of ISO 8601, as start, end and step belong together"), DESCRIPTOR
+        ) from error
+    return found if found.tzinfo is None else found.astimezone(UTC).replace(tzinfo=None)
+
+
+def _steps(
+    place: Fragment, first: datetime, step: float | str
+) -> tuple[Callable[[Any], Any], str, float]:
+    """Return what counts times from the first, its unit, and a number with the sign of a step."""
+    months, seconds = _duration(place, step)
+    if months:
+        return Months(first.date().isoformat(), months), "days", months
+    unit = next((it for it, length in _UNITS.items() if seconds % length == 0), "seconds")
+    number = seconds / _UNITS[unit]
+    return Regular(0, int(number) if number.is_integer() else number), unit, seconds
+
+
+def _duration(place: Fragment, step: float | str) -> tuple[int, float]:
+    """Return the months or the seconds of a duration, or raise XGroupMetadataError."""
+    match = _DURATION.fullmatch(str(step))
+    if match is None:
+        text = _("must be a duration of ISO 8601, such as 'P1D'")
+        raise place.error(text, DESCRIPTOR, such_as(_STEP))
+    parts = {key: float(text or 0) for key, text in match.groupdict().items() if key != "sign"}
+    sign = -1 if match["sign"] else 1
+    months = int(12 * parts["years"] + parts["months"])
+    seconds = parts["seconds"] + 60 * parts["minutes"] + 3600 * parts["hours"]
+    seconds += 86400 * (parts["days"] + 7 * parts["weeks"])
+    if months and seconds:
+        text = _("has both months and what has a fixed length")
+        raise place.error(text, DESCRIPTOR, such_as(_STEP))
+    return sign * months, sign * seconds
+
+
+_Sourced = Callable[
+    [ArrayView, _Described, tuple[str, ...], Descriptor], tuple[Source, dict[str, str]]
+]
+_SOURCES: Mapping[str, _Sourced] = {
+    "array": _of_array,
+    "inline": _of_values,
+    "interval": _of_interval,
+}

@@ -1,0 +1,183 @@
+"""The `dggs` convention: the cells of a discrete global grid system."""
+
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from packaging.version import Version
+from zarr.storage import MemoryStore
+
+from zarr_xgroup.tests.builders import (
+    XARRAY,
+    Array,
+    Group,
+    ZarrFormat,
+    build,
+    declaring,
+    memory_store,
+    opened,
+    opened_with_warnings,
+    quietly,
+    recording_store,
+)
+
+LEVEL = 2
+GRID = {
+    "name": "healpix",
+    "refinement_level": LEVEL,
+    "indexing_scheme": "nested",
+    "spatial_dimension": "cells",
+    "ellipsoid": {"name": "sphere", "semimajor_axis": 6370997.0, "semiminor_axis": 6370997.0},
+}
+#: What xdggs reads of it.
+READ = {"grid_name": "healpix", "level": LEVEL, "indexing_scheme": "nested"}
+
+
+def values(size: int, *names: str, **grid: Any) -> Array:
+    return Array(
+        np.arange(float(size)), names or ("cells",), declaring("dggs", dggs={**GRID, **grid})
+    )
+
+
+def store_of(members: Any, zarr_format: ZarrFormat = 3) -> Any:
+    return memory_store(build(Group(members), zarr_format=zarr_format))
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("coordinate", ["cell_ids", "../cell_ids", "/cell_ids"])
+def test_explicit_ids(zarr_format: ZarrFormat, coordinate: str) -> None:
+    ids = Array(np.array([5, 7, 8]), ("cells",))
+    members = {"a": values(3, coordinate=coordinate), "cell_ids": ids}
+    found = opened(xr.open_dataset, store_of(members, zarr_format))
+    assert found["cell_ids"].values.tolist() == [5, 7, 8]
+    assert found["cell_ids"].attrs == READ
+    assert {*found["a"].coords} == {"cell_ids"}
+
+
+def test_ids_of_another_group_are_called_as_xdggs_expects_them() -> None:
+    grids = Group({"ids": Array(np.array([5, 7, 8]), ("n",))})
+    found = opened(
+        xr.open_dataset, store_of({"a": values(3, coordinate="/grids/ids"), "grids": grids})
+    )
+    assert (found["cell_ids"].values.tolist(), found["cell_ids"].dims) == ([5, 7, 8], ("cells",))
+
+
+def test_implied_ids_are_all_cells_of_the_level() -> None:
+    number = 12 * 4**LEVEL
+    found = opened(xr.open_dataset, store_of({"a": values(number)}))
+    assert (found["cell_ids"].values == np.arange(number)).all()
+    assert found["cell_ids"].attrs == READ
+    assert found["cell_ids"].isel(cells=[7, 3]).values.tolist() == [7, 3]
+
+
+@pytest.mark.parametrize(
+    ("ranges", "expected"),
+    [
+        ([[3, 5], [10, 13], [20, 21]], [3, 4, 10, 11, 12, 20]),  # ends are not among them
+        ([[3, 4], [10, 12], [20, 20]], [3, 4, 10, 11, 12, 20]),  # ends are
+    ],
+)
+def test_ids_of_ranges(ranges: Any, expected: list[int]) -> None:
+    packed = Array(np.array(ranges, "u8"), ("range", "end"))
+    members = {"a": values(6, coordinate="ranges", compression="ranges"), "ranges": packed}
+    store: Any = recording_store(build(Group(members)))
+    found = xr.open_dataset(store, engine="xgroup", zarr_format=3)
+    assert not store.chunk_gets
+    assert found["cell_ids"].values.tolist() == expected
+    assert found["cell_ids"].dtype == "u8"
+    assert found["cell_ids"].isel(cells=[4, 0]).values.tolist() == [12, 3]
+    assert found["cell_ids"].isel(cells=3).values == 11
+    again = pickle.loads(pickle.dumps(found["cell_ids"]))
+    assert again.values.tolist() == expected
+
+
+def test_ranges_of_another_number_of_cells_are_no_ids() -> None:
+    packed = Array(np.array([[3, 5]]), ("range", "end"))
+    members = {"a": values(6, coordinate="ranges", compression="ranges"), "ranges": packed}
+    found = opened(xr.open_dataset, store_of(members))
+    with pytest.raises(ValueError, match="do not have the 6 ids"):
+        found["cell_ids"].load()
+
+
+def test_a_group_says_it_for_its_arrays() -> None:
+    number = 12 * 4**LEVEL
+    members = {
+        "a": Array(np.zeros((2, number)), ("time", "cells")),
+        "b": Array(np.zeros(2), ("time",)),
+        "cell_ids": Array(np.arange(number), ("cells",)),
+    }
+    group = Group(members, declaring("dggs", dggs={**GRID, "coordinate": "cell_ids"}))
+    found = opened(xr.open_dataset, store_of({"g": group}), group="g")
+    assert ({*found.data_vars}, {*found["a"].coords}) == ({"a", "b"}, {"cell_ids"})
+    assert found["cell_ids"].attrs == READ
+
+
+@pytest.mark.parametrize(
+    ("size", "grid", "text"),
+    [
+        (5, {}, "all 192 cells of level 2, but there are 5"),
+        (5, {"name": "h3"}, "only known of HEALPix"),
+        (5, {"refinement_level": 10**9}, "only known of HEALPix"),
+        (5, {"refinement_level": "2"}, "an integer that is not negative"),
+        (5, {"spatial_dimension": "nope"}, "is no dimension of the array (cells)"),
+        (5, {"coordinate": "nope"}, "nope"),
+        (5, {"coordinate": "few"}, "the cells need [5]"),
+        (5, {"coordinate": "few", "compression": "ranges"}, "the cells need ['n', 2]"),
+        (5, {"coordinate": 5}, "must be a string"),
+    ],
+)
+def test_what_is_wrong_costs_the_ids(size: int, grid: Any, text: str) -> None:
+    members = {"a": values(size, **grid), "few": Array(np.arange(2), ("few",))}
+    found, told = opened_with_warnings(xr.open_dataset, store_of(members))
+    assert "cell_ids" not in found.coords
+    assert [text in str(it) for it in told] == [True], told
+
+
+@pytest.mark.parametrize("way", ["explicit", "implied", "ranges"])
+def test_xdggs_decodes_it_with_no_further_step(way: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what it imports
+        xdggs = pytest.importorskip("xdggs")
+    number = 12 * 4**LEVEL
+    members = {
+        "explicit": values(number, coordinate="cell_ids"),
+        "implied": values(number),
+        "ranges": values(number, coordinate="ranges", compression="ranges"),
+        "cell_ids": Array(np.arange(number), ("cells",)),
+    }
+    needed = {way, "cell_ids"} if way == "explicit" else {way}
+    stored = {name: it for name, it in members.items() if name in needed}
+    if way == "ranges":
+        stored["ranges"] = Array(np.array([[0, number]]), ("range", "end"))
+        stored["a"] = members["ranges"]
+    decoded = opened(xr.open_dataset, store_of(stored)).pipe(xdggs.decode)
+    assert decoded.dggs.grid_info.level == LEVEL
+    centres = decoded.dggs.cell_centers()
+    assert centres.sizes["cells"] == number
+    assert abs(float(centres["latitude"].mean())) < 1e-6
+
+
+def test_another_principal_convention_says_the_rest() -> None:
+    day = {"type": "inline", "values": [3, 4]}
+    conventions = {**declaring("coords", "dggs")}
+    attributes = {**conventions, "coords:coordinates": {"day": day}, "dggs": GRID}
+    number = 12 * 4**LEVEL
+    member = Array(np.zeros((2, number)), ("day", "cells"), attributes)
+    found, told = opened_with_warnings(xr.open_dataset, store_of({"a": member}))
+    assert ({*found["a"].coords}, told) == ({"day", "cell_ids"}, [])
+
+
+@pytest.mark.skipif(Version("2025.1") > XARRAY, reason="this xarray does not write by this zarr")
+@pytest.mark.parametrize("coordinate", [{}, {"coordinate": "/grids/ids"}])
+def test_what_was_cut_and_written_again_has_its_own_ids(coordinate: Any) -> None:
+    number = 12 * 4**LEVEL
+    grids = Group({"ids": Array(np.arange(number), ("n",))})
+    store = store_of({"a": values(number, **coordinate), "grids": grids})
+    again = MemoryStore()
+    quietly(opened(xr.open_dataset, store).isel(cells=[5, 7]).to_zarr, again, zarr_format=3)
+    found, told = opened_with_warnings(xr.open_dataset, again)
+    assert (found["cell_ids"].values.tolist(), told) == ([5, 7], [])
+    assert found["cell_ids"].attrs == READ

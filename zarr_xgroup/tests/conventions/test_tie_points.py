@@ -1,0 +1,280 @@
+"""Coordinates between tie points: CF's coordinate subsampling, and ground control points of Sentinel-1."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from packaging.version import Version
+from zarr.storage import MemoryStore
+
+from zarr_xgroup.tests.builders import (
+    XARRAY,
+    Array,
+    Group,
+    ZarrFormat,
+    build,
+    declaring,
+    memory_store,
+    opened,
+    opened_with_warnings,
+    quietly,
+    recording_store,
+)
+
+ROWS, COLUMNS = np.array([0, 2, 6]), np.array([0, 4, 5, 9])
+LATITUDES = np.array([[50.0, 51.0, 60.0, 62.5], [48.0, 49.5, 58.0, 60.0], [40.0, 42.0, 50.0, 53.0]])
+LONGITUDES = np.array([[170.0, 178.0, -179.0, -170.0]] * 3)
+CONTAINER = {
+    "interpolation_name": "bi_linear",
+    "computational_precision": "64",
+    "tie_point_mapping": "y: rows tp_y x: columns tp_x",
+}
+DATA = {"coordinate_interpolation": "latitude: longitude: how"}
+
+
+def members(container: Any = CONTAINER, data: Any = DATA, **others: Any) -> dict[str, Any]:
+    points = {
+        "latitude": Array(
+            LATITUDES, ("tp_y", "tp_x"), {"units": "degrees_north", "standard_name": "latitude"}
+        ),
+        "longitude": Array(
+            LONGITUDES, ("tp_y", "tp_x"), {"units": "degrees_east", "standard_name": "longitude"}
+        ),
+        "rows": Array(ROWS, ("tp_y",)),
+        "columns": Array(COLUMNS, ("tp_x",)),
+        "how": Array(np.array(0), (), container),
+    }
+    field = Array(np.zeros((7, 10)), ("y", "x"), {**declaring("CF"), **data})
+    return {**points, **others, "g": Group({"a": field})}
+
+
+def by_hand(values: Any, rows: Any, columns: Any) -> np.ndarray[Any, Any]:
+    """Return values between tie points, area by area, as numpy's own interpolation has them."""
+    along = np.array([np.interp(np.arange(columns[-1] + 1), columns, row) for row in values])
+    every = np.arange(rows[-1] + 1)
+    return np.array([np.interp(every, rows, column) for column in along.T]).T
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_bilinear(zarr_format: ZarrFormat) -> None:
+    store = memory_store(build(Group(members()), zarr_format=zarr_format))
+    found = opened(xr.open_dataset, store, group="g")
+    assert {*found["a"].coords} == {"latitude", "longitude"}
+    latitude = found["latitude"]
+    np.testing.assert_allclose(latitude.values, by_hand(LATITUDES, ROWS, COLUMNS), rtol=1e-14)
+    assert (latitude.values[np.ix_(ROWS, COLUMNS)] == LATITUDES).all()  # exact at tie points
+    assert latitude.attrs == {"units": "degrees_north", "standard_name": "latitude"}
+    assert (
+        latitude.isel(x=[7, 1], y=slice(5, 2, -1)).values.tolist()
+        == latitude.values[5:2:-1, [7, 1]].tolist()
+    )
+    assert float(latitude[6, 9]) == 53.0
+
+
+#: What cfdm 1.13.3 reads from netCDF files of the same contents.
+BY_CFDM = {
+    "bilinear": [
+        [49.0, 49.3125, 49.625, 49.9375, 50.25, 59.0, 59.5625, 60.125, 60.6875, 61.25],
+        [46.0, 46.40625, 46.8125, 47.21875, 47.625, 56.0, 56.5625, 57.125, 57.6875, 58.25],
+    ],
+    "quadratic": [1.0, 2.375, 3.5, 4.375, 5.0, 5.25, 6.0, 7.25, 9.0, 20.0, 24.0, 27.0, 29.0, 30.0],
+}
+
+
+def test_values_are_those_of_cfdm() -> None:
+    found = opened(xr.open_dataset, memory_store(build(Group(members()))), group="g")
+    assert found["latitude"].values[[1, 3]].tolist() == BY_CFDM["bilinear"]
+    bent = one_dimension("quadratic", interpolation_parameters="w: bend")
+    found = opened(xr.open_dataset, memory_store(build(Group(bent))), group="g")
+    assert found["lat"].values.tolist() == BY_CFDM["quadratic"]
+
+
+def test_longitudes_take_the_short_way() -> None:
+    found = opened(xr.open_dataset, memory_store(build(Group(members()))), group="g")
+    expected = [170.0, 172.0, 174.0, 176.0, 178.0, -179.0, -176.75, -174.5, -172.25, -170.0]
+    assert found["longitude"].values[1].tolist() == expected
+    wide = {**CONTAINER, "tie_point_mapping": "y: rows tp_y x: far tp_x"}
+    given = members(wide, far=Array(np.array([0, 4, 8, 9]), ("tp_x",)))
+    found = opened(xr.open_dataset, memory_store(build(Group(given))), group="g")
+    assert found["longitude"].values[0, 4:9].tolist() == [178.0, 178.75, 179.5, -179.75, -179.0]
+
+
+def test_tie_points_beside_the_data_keep_their_names() -> None:
+    given = members()
+    group = given.pop("g")
+    found = opened(xr.open_dataset, memory_store(build(Group({**given, **group.members}))))
+    assert found["latitude"].dims == ("tp_y", "tp_x")
+    assert found["latitude_interpolated"].dims == ("y", "x")
+    assert float(found["latitude_interpolated"][2, 4]) == 49.5
+
+
+def one_dimension(method: str, **container: Any) -> dict[str, Any]:
+    attributes = {"interpolation_name": method, "tie_point_mapping": "x: at tp sub", **container}
+    return {
+        "lat": Array(
+            np.array([1.0, 5.0, 9.0, 20.0, 30.0], "f4"), ("tp",), {"units": "degrees_north"}
+        ),
+        "at": Array(np.array([0, 4, 8, 9, 13]), ("tp",)),
+        "bend": Array(np.array([0.5, -1.0, 2.0]), ("sub",)),
+        "how": Array(np.array(0), (), attributes),
+        "g": Group(
+            {
+                "a": Array(
+                    np.zeros(14),
+                    ("x",),
+                    {**declaring("CF"), "coordinate_interpolation": "lat: how"},
+                )
+            }
+        ),
+    }
+
+
+@pytest.mark.parametrize("bends", [[0.0, 0.0, 0.0], [0.5, -1.0, 2.0]])
+def test_linear_and_quadratic(bends: list[float]) -> None:
+    """Areas end between neighbours (8 and 9), which no subarea has between them."""
+    terms = {"interpolation_parameters": "w: bend"} if any(bends) else {}
+    store = memory_store(
+        build(Group(one_dimension("quadratic" if any(bends) else "linear", **terms)))
+    )
+    found = opened(xr.open_dataset, store, group="g")["lat"]
+    expected = []
+    for first, last, start, end, bend in (
+        (0, 4, 1.0, 5.0, bends[0]),
+        (4, 8, 5.0, 9.0, bends[1]),
+        (9, 13, 20.0, 30.0, bends[2]),
+    ):
+        share = (np.arange(first, last + 1) - first) / (last - first)
+        part = start + share * (end - start + 4 * bend * (1 - share))
+        expected += part.tolist()[1 if first == 4 else 0 :]
+    np.testing.assert_allclose(found.values, expected, rtol=1e-6)
+    assert found.dtype == "f4"
+    assert found.values[[0, 4, 8, 9, 13]].tolist() == [1.0, 5.0, 9.0, 20.0, 30.0]
+
+
+def test_a_missing_tie_point_is_missing_only_between_it_and_others() -> None:
+    given = members()
+    values = LATITUDES.copy()
+    values[0, 0] = np.nan
+    given["latitude"] = Array(values, ("tp_y", "tp_x"))
+    found = opened(xr.open_dataset, memory_store(build(Group(given))), group="g")["latitude"].values
+    assert np.isnan(found[:2, :4]).all()
+    assert not np.isnan(found[2:]).any()
+    assert not np.isnan(found[:, 4:]).any()
+
+
+def test_opening_reads_no_chunk_and_blocks_are_computed_one_by_one() -> None:
+    pytest.importorskip("dask")
+    given = members()
+    given["g"] = Group(
+        {"a": Array(np.zeros((7, 10)), ("y", "x"), {**declaring("CF"), **DATA}, chunks=(3, 5))}
+    )
+    store: Any = recording_store(build(Group(given)))
+    found = xr.open_dataset(store, engine="xgroup", group="g", chunks={}, zarr_format=3)
+    assert not store.chunk_gets
+    assert found["latitude"].chunks == found["a"].chunks == ((3, 3, 1), (5, 5))
+    np.testing.assert_allclose(
+        found["latitude"].values, by_hand(LATITUDES, ROWS, COLUMNS), rtol=1e-14
+    )
+
+
+@pytest.mark.parametrize(
+    ("container", "data", "text"),
+    [
+        ({**CONTAINER, "interpolation_name": "bi_quadratic_latitude_longitude"}, DATA, "is no interpolation that is known"),
+        ({**CONTAINER, "interpolation_name": "linear"}, DATA, "along 1 dimensions, not 2"),
+        ({"interpolation_name": "bi_linear"}, DATA, "must be text such as"),
+        ({**CONTAINER, "tie_point_mapping": "y: nope tp_y x: columns tp_x"}, DATA, "'nope', which is no array"),
+        ({**CONTAINER, "tie_point_mapping": "y: columns tp_y x: columns tp_x"}, DATA, "needs 3 positions"),
+        ({**CONTAINER, "tie_point_mapping": "z: rows tp_y x: columns tp_x"}, DATA, "is none of the array"),
+        (CONTAINER, {"coordinate_interpolation": "latitude: nope"}, "'nope', which is no array"),
+        (CONTAINER, {"coordinate_interpolation": "nope: how"}, "'nope', which is no array"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_costs_what_is_interpolated(container: Any, data: Any, text: str) -> None:
+    store = memory_store(build(Group(members(container, data))))
+    found, told = opened_with_warnings(xr.open_dataset, store, group="g")
+    assert not {*found["a"].coords}
+    assert told
+    assert all(text in str(it) for it in told), told
+
+
+@pytest.mark.skipif(Version("2025.1") > XARRAY, reason="this xarray does not write by this zarr")
+@pytest.mark.parametrize("is_beside", [False, True], ids=["in another group", "beside the data"])
+def test_what_was_cut_and_written_again_is_not_interpolated_anew(is_beside: bool) -> None:
+    given = members()
+    if is_beside:
+        given |= given.pop("g").members
+    store = memory_store(build(Group(given)))
+    group = None if is_beside else "g"
+    first = opened(xr.open_dataset, store, group=group).isel(x=slice(2, 5))
+    again = MemoryStore()
+    quietly(first.to_zarr, again, zarr_format=3)
+    found, told = opened_with_warnings(xr.open_dataset, again)
+    name = "latitude_interpolated" if is_beside else "latitude"
+    np.testing.assert_allclose(
+        found[name].values, by_hand(LATITUDES, ROWS, COLUMNS)[:, 2:5], rtol=1e-14
+    )
+    assert {*found["a"].coords} == {name, name.replace("latitude", "longitude")}
+    assert told == []
+
+
+# Ground control points.
+
+
+def product(shape: tuple[int, int] = (7, 10), *, is_grid: bool = False, **changed: Any) -> Any:
+    lines, pixels = np.meshgrid(ROWS, COLUMNS, indexing="ij")
+    dims = ("azimuth_time", "ground_range") if is_grid else ("azimuth_time",)
+    flat = (lambda it: it) if is_grid else np.ravel
+    points = {
+        "latitude": Array(flat(LATITUDES), dims),
+        "longitude": Array(flat(LONGITUDES), dims),
+        "line": Array(ROWS if is_grid else lines.ravel(), dims[:1]),
+        "pixel": Array(COLUMNS if is_grid else pixels.ravel(), dims[-1:]),
+        **changed,
+    }
+    measured = {"grd": Array(np.zeros(shape), ("azimuth_time", "ground_range"))}
+    conditions = Group({"gcp": Group(points)})
+    return build(Group({"conditions": conditions, "measurements": Group(measured)}))
+
+
+@pytest.mark.parametrize("is_grid", [False, True])
+def test_ground_control_points(is_grid: bool) -> None:
+    store: Any = recording_store(product(is_grid=is_grid))
+    options: Any = {"engine": "xgroup", "group": "measurements", "zarr_format": 3}
+    found = xr.open_dataset(store, assume_conventions="gcp", **options)
+    assert not store.chunk_gets
+    latitude = found["grd"].coords["latitude"]
+    np.testing.assert_allclose(latitude.values, by_hand(LATITUDES, ROWS, COLUMNS), rtol=1e-14)
+    assert found["longitude"].values[3, [0, 5, 9]].tolist() == [170.0, -179.0, -170.0]
+    assert latitude.attrs == {"units": "degrees_north", "standard_name": "latitude"}
+
+
+def test_control_points_are_only_assumed() -> None:
+    found = opened(xr.open_dataset, memory_store(product()), group="measurements")
+    assert not {*found.coords}
+
+
+def test_beyond_control_points_nothing_is_made_up() -> None:
+    store = memory_store(product((9, 12)))
+    found = opened(xr.open_dataset, store, group="measurements", assume_conventions="gcp")
+    latitude = found["latitude"].values
+    assert np.isnan(latitude[7:]).all()
+    assert np.isnan(latitude[:, 10:]).all()
+    assert not np.isnan(latitude[:7, :10]).any()
+
+
+def test_points_that_are_no_grid_are_told() -> None:
+    pixel = Array(np.arange(12), ("azimuth_time",))
+    store = memory_store(product(pixel=pixel))
+    found = opened(xr.open_dataset, store, group="measurements", assume_conventions="gcp")
+    with pytest.raises(ValueError, match="no grid of rows and columns"):
+        found["latitude"].load()
+    store = memory_store(product(pixel=Array(np.arange(5), ("azimuth_time_1",))))
+    found, told = opened_with_warnings(
+        xr.open_dataset, store, group="measurements", assume_conventions="gcp"
+    )
+    assert "latitude" not in found.coords
+    assert ["lines and pixels of the points are" in str(it) for it in told] == [True, True] or len(
+        told
+    ) == 1
