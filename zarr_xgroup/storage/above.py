@@ -19,7 +19,7 @@ from zarr.abc.store import Store
 from zarr.storage import FsspecStore, LocalStore, StorePath
 
 from zarr_xgroup.metadata.paths import is_node_name
-from zarr_xgroup.storage.opening import protocols_of
+from zarr_xgroup.storage.opening import ARCHIVES, protocols_of
 from zarr_xgroup.storage.uris import CACHES, Link
 
 #: How many levels above an address its root may be.
@@ -29,7 +29,6 @@ MOST_LEVELS = 8
 _ROOT = ".zarr"
 
 _SERVER = re.compile(r"(https?://[^/?#]+)(/[^?#]*)?")
-_ARCHIVES = frozenset({"zip", "tar", "libarchive"})
 _GROUP_FILES = ("zarr.json", ".zgroup")
 
 Names: TypeAlias = tuple[str, ...]
@@ -155,7 +154,7 @@ def _of_fsspec(store: FsspecStore) -> Address | None:
         return None
     else:
         first, names = "", _names_in(store.path)
-        if _ARCHIVES.isdisjoint(protocols_of(store)):  # a bucket, or the first folder
+        if ARCHIVES.isdisjoint(protocols_of(store)):  # a bucket, or the first folder
             first, names = "/" * store.path.startswith("/") + "".join(names[:1]), names[1:]
 
     def rooted(below: Names) -> Store:

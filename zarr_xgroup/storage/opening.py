@@ -5,7 +5,9 @@ Nothing here knows what a hierarchy is.
 
 from __future__ import annotations
 
+import asyncio
 import os
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,12 @@ from zarr_xgroup.storage.uris import CACHES, has_plain_hosts, links_of
 
 #: Schemes of fsspec's filesystems that take names as they are.
 _LITERAL = frozenset({"file", "memory", "zip"})
+
+#: Schemes of fsspec's filesystems that are archives.
+ARCHIVES = frozenset({"zip", "tar", "libarchive"})
+
+#: Held while the table of contents of an archive is made, which all stores in it share.
+_indexing = threading.Lock()
 
 #: The options that an asset of STAC may give: none that says which other stores may be opened.
 _OF_ASSETS = ("group", "consolidated", "zarr_format", "storage_options")
@@ -103,7 +111,9 @@ async def open_store(store_like: Any, storage_options: dict[str, Any] | None) ->
         place = _zip_or_cache(store_like, storage_options)
         if place is not None:
             return await StorePath.open(*place)
-        return await make_store_path(store_like, mode="r", storage_options=storage_options)
+        return await _indexed(
+            await make_store_path(store_like, mode="r", storage_options=storage_options)
+        )
     except FileNotFoundError as error:
         message = _("There is no store {store}").format(store=name)
         raise XGroupStoreNotFoundError(message) from error
@@ -147,6 +157,23 @@ def _local_archive(place: Any, storage_options: dict[str, Any] | None) -> tuple[
         if isinstance(whole, Path) and whole.is_file():
             return whole, ""
     return None
+
+
+async def _indexed(place: StorePath) -> StorePath:
+    """Return a place whose store has its table of contents whole, if it is an archive of fsspec.
+
+    Such a filesystem makes the table when first asked, and takes what another thread has made of it by
+    then for the whole.
+    """
+    store = place.store
+    if isinstance(store, FsspecStore) and not ARCHIVES.isdisjoint(protocols_of(store)):
+        await asyncio.to_thread(_index, _waiting_fs(store))
+    return place
+
+
+def _index(filesystem: Any) -> None:
+    with _indexing:
+        filesystem.ls("")
 
 
 def _behind_cache(url: str, storage_options: dict[str, Any] | None) -> FsspecStore:
@@ -223,8 +250,13 @@ def is_served(store: Store) -> bool:
 
 def protocols_of(store: FsspecStore) -> Sequence[str]:
     """Return the names of the filesystem of a store."""
-    named: str | Sequence[str] = getattr(store.fs, "sync_fs", store.fs).protocol
+    named: str | Sequence[str] = _waiting_fs(store).protocol
     return [named] if isinstance(named, str) else named
+
+
+def _waiting_fs(store: FsspecStore) -> Any:
+    """Return the filesystem of a store, that which waits for its answers where it is made of one."""
+    return getattr(store.fs, "sync_fs", store.fs)
 
 
 def splits_at_backslash(store: Store) -> bool:

@@ -1,5 +1,6 @@
 """Opening stores without conventions: the same as engine zarr, from wherever they are."""
 
+import time
 from collections.abc import Callable
 from functools import cache
 from itertools import product
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 import xarray as xr
 import zarr
+from fsspec.implementations.zip import ZipFileSystem
 from packaging.version import Version
 from zarr.storage import LocalStore, MemoryStore, StorePath, ZipStore
 
@@ -479,6 +481,26 @@ if not builders.HAS_SYNC_FSSPEC:
             assert str(error.value) == (
                 f"Store {url} cannot be opened: Filesystem needs to support async operations."
             )
+
+
+@pytest.mark.skipif(not builders.HAS_SYNC_FSSPEC, reason="fsspec is too old")
+def test_archive_whose_table_of_contents_takes_time(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The threads of an open do not take what one of them has made of it for the whole."""
+    make = ZipFileSystem._get_dirs
+
+    def make_slowly(filesystem: Any) -> None:
+        if filesystem.dir_cache is None:
+            make(filesystem)
+            table, filesystem.dir_cache = filesystem.dir_cache, {}
+            time.sleep(0.05)
+            filesystem.dir_cache = table
+
+    monkeypatch.setattr(ZipFileSystem, "_get_dirs", make_slowly)
+    archive = write_zip(below(sample_contents(2, False), "in"), tmp_path / "s.zip")
+    dataset, _told = builders.opened_with_warnings(xr.open_dataset, f"zip://in::file://{archive}")
+    assert dataset.variables
 
 
 @pytest.mark.parametrize("nonsense", [5, object(), ["a.zarr"], None], ids=type)
