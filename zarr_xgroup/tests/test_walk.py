@@ -32,7 +32,7 @@ def on_event(frame, event, _argument):
             entered[path.relative_to(package).as_posix(), code.co_qualname] = None
 
 sys.setprofile(on_event)
-xarray.open_datatree(package / "demo.zarr", engine="xgroup")
+xarray.open_datatree(package / "demo.zarr", engine=zarr_xgroup.XGroupBackendEntrypoint)
 sys.setprofile(None)
 print(json.dumps(list(entered)))
 """
