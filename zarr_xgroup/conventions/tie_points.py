@@ -2,57 +2,210 @@
 
 An array says by ``coordinate_interpolation`` which variables have the tie points, and which one says how to
 interpolate. What is interpolated is computed when it is read, in the chunks of the array.
+
+cfdm 1.13.3 is what values were compared with. It differs from CF's text in two places, where the text is followed:
+it fails on ``quadratic_latitude_longitude`` in degrees (TypeError: it takes the share 0.5 for a dimension),
+and takes a flag with both ``flag_masks`` and ``flag_values`` as set if any bit of both is (3.5 compares).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from zarr_xgroup.conventions.array import ArrayView, chunks_along, own_dims_of, shape_of
 from zarr_xgroup.conventions.cf_paths import array_named
+from zarr_xgroup.conventions.descriptions import Attribute, Parsed, Text, such_as
 from zarr_xgroup.conventions.model import Coordinate
-from zarr_xgroup.findings import coordinate_named
+from zarr_xgroup.conventions.timeunits import CF
+from zarr_xgroup.errors import Rule, XGroupMetadataError, rules_in
+from zarr_xgroup.findings import coordinate_named, referred_to_by
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.cf import LATITUDES, LONGITUDES
 from zarr_xgroup.metadata.nodes import Fragment, Node
-from zarr_xgroup.variables.functions import BetweenTiePoints
 from zarr_xgroup.variables.sources import Computed, Stored
+from zarr_xgroup.variables.tie_points import (
+    FLAGS,
+    PERIOD,
+    BetweenPlaces,
+    BetweenTiePoints,
+    Parameter,
+)
 
-#: The attribute of data.
-KEY = "coordinate_interpolation"
+COORDINATES = Rule("cf/coordinate-interpolation", CF, "8.3.2 Coordinate Interpolation Attribute")
+VARIABLE = Rule("cf/interpolation-variable", CF, "8.3.3 Interpolation Variable")
+MAPPING = Rule("cf/tie-point-mapping", CF, "8.3.5 Tie Point Mapping Attribute")
+PARAMETERS = Rule("cf/interpolation-parameters", CF, "8.3.8 Interpolation Parameters")
 
-#: How is interpolated, by CF's names: along how many dimensions, whether quadratic.
-_METHODS = {"linear": (1, False), "bi_linear": (2, False), "quadratic": (1, True)}
+RULES = rules_in(vars())
+
+
+class _Method(NamedTuple):
+    """A method of interpolation.
+
+    Attributes
+    ----------
+    number : int
+        Along how many dimensions it interpolates.
+    terms : tuple of str
+        The parameters that it may have.
+    is_of_places : bool
+        Whether it interpolates latitudes and longitudes together, by flags of each subarea.
+    """
+
+    number: int
+    terms: tuple[str, ...] = ()
+    is_of_places: bool = False
+
+
+#: The methods of CF's appendix J.
+_METHODS = {
+    "linear": _Method(1),
+    "bi_linear": _Method(2),
+    "quadratic": _Method(1, ("w",)),
+    "quadratic_latitude_longitude": _Method(1, ("ce", "ca"), is_of_places=True),
+    "bi_quadratic_latitude_longitude": _Method(
+        2, ("ce1", "ca1", "ce2", "ca2", "ce3", "ca3"), is_of_places=True
+    ),
+}
+#: The flag of subareas that are interpolated in space.
+_IN_SPACE = "location_use_3d_cartesian"
 
 #: What of the attributes of tie points holds for what is interpolated.
 _KEPT = ("units", "standard_name", "long_name")
 #: How the name of what is interpolated ends where all others are taken.
 _INTERPOLATED = "_interpolated"
-_WORD = re.compile(r"([^\s:]+)(:?)")
+#: By which units, or standard name, an array has latitudes or longitudes.
+_PLACES = {"latitude": LATITUDES, "longitude": LONGITUDES}
+
+#: The words of an attribute by what is before a colon: ``x: x_indices tp_x``.
+_Roles = tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def _roles(form: str, counts: tuple[int, ...], value: Fragment) -> _Roles:
+    """Return the words of an attribute, so many for each role, or raise XGroupMetadataError."""
+    found: list[tuple[str, tuple[str, ...]]] = []
+    for word in value.as_text().replace(":", ": ").split():
+        if word.endswith(":"):
+            found.append((word[:-1], ()))
+        else:
+            role, words = found.pop() if found else ("", ())
+            found.append((role, (*words, word)))
+    if not found or any(not role or len(words) not in counts for role, words in found):
+        raise value.error(_("must have the form {form}").format(form=form))
+    return tuple(found)
+
+
+def _interpolated(value: Fragment) -> _Roles:
+    """Return the interpolation variables, each with the names of tie points, or raise XGroupMetadataError."""
+    form = "'tie_points: ... interpolation_variable ...'"
+    found, names = [], []
+    for name, words in _roles(form, (0, 1), value):
+        names.append(name)
+        if words:
+            found.append((words[0], tuple(names)))
+            names = []
+    if names:
+        raise value.error(_("must have the form {form}").format(form=form))
+    return tuple(found)
+
+
+def _method(value: Fragment) -> _Method:
+    """Return a method by its name, or raise XGroupMetadataError."""
+    if value.as_text() not in _METHODS:
+        text = _("is no interpolation that is known here ({known})")
+        raise value.error(text.format(known=", ".join(_METHODS)))
+    return _METHODS[value.value]
+
+
+_TEXT = {"type": "string"}
+INTERPOLATION = Attribute(
+    "coordinate_interpolation",
+    Parsed(_interpolated, _TEXT),
+    COORDINATES,
+    '"coordinate_interpolation": "lat: lon: interpolation"',
+    is_needed=False,
+)
+_NAME = Attribute(
+    "interpolation_name",
+    Parsed(_method, _TEXT | {"enum": list(_METHODS)}),
+    VARIABLE,
+    '"interpolation_name": "bi_linear"',
+    is_needed=False,
+)
+_PRECISION = Attribute(
+    "computational_precision",
+    Text(("32", "64"), rule=VARIABLE),
+    VARIABLE,
+    '"computational_precision": "64"',
+    severity="warning",
+    is_needed=False,
+)
+_MAPPING = Attribute(
+    "tie_point_mapping",
+    Parsed(
+        partial(
+            _roles,
+            "'dimension: index_variable tie_point_dimension [subarea_dimension] ...'",
+            (2, 3),
+        ),
+        _TEXT,
+    ),
+    MAPPING,
+    '"tie_point_mapping": "x: x_indices tp_x"',
+    is_needed=False,
+)
+_PARAMETERS = Attribute(
+    "interpolation_parameters",
+    Parsed(partial(_roles, "'term: variable ...'", (1,)), _TEXT),
+    PARAMETERS,
+    '"interpolation_parameters": "w: coefficients"',
+    is_needed=False,
+)
+
+#: Attributes of data, and of interpolation variables.
+DESCRIBED = (INTERPOLATION, _NAME, _PRECISION, _MAPPING, _PARAMETERS)
 
 
 def tie_point_coordinates(array: ArrayView) -> Iterator[Coordinate]:
     """Yield the coordinates of an array that are interpolated between tie points."""
-    written = array.attribute(KEY)
-    if written is None or not isinstance(written.value, str):
+    written = array.attribute(INTERPOLATION.key)
+    if written is None:
         return
-    names: list[str] = []
-    for match in _WORD.finditer(written.value):
-        if match[2]:
-            names.append(match[1])
-            continue
+    for container, names in array.read(INTERPOLATION, referred_to_by(INTERPOLATION.key)) or ():
         for name in names:
             if _is_there(array, name.rpartition("/")[2]):
                 continue  # what was interpolated before stands
             lost = partial(coordinate_named, name)
-            found = array.attempt(_coordinate, array, written, name, match[1], lost=lost)
+            found = array.attempt(_coordinate, array, written, name, names, container, lost=lost)
             if found is not None:
                 yield found
-        names = []
+
+
+def _coordinate(
+    array: ArrayView, written: Fragment, name: str, names: tuple[str, ...], container: str
+) -> Coordinate | None:
+    """Return the coordinate that is interpolated of tie points, or raise XGroupError.
+
+    None where the group has it: whoever writes what was interpolated, or a part of it, may leave tie points.
+    """
+    node, how = (_named(array, written, it, COORDINATES) for it in (name, container))
+    if _has_interpolated(array, node):
+        return None
+    return _TiePoints(array, written, node, how, names).coordinate()
+
+
+def _named(array: ArrayView, place: Fragment, name: str, rule: Rule) -> Node:
+    """Return the array that is called so, or raise XGroupMetadataError."""
+    node = array_named(array, Fragment(place.node, place.keys, name))
+    if node is None:
+        text, remedy = _("names {name!r}, which is no array"), _("name an array that is there")
+        raise place.error(text.format(name=name), rule, remedy)
+    array.referred.add(node)
+    return node
 
 
 def _is_there(array: ArrayView, name: str) -> bool:
@@ -63,161 +216,234 @@ def _is_there(array: ArrayView, name: str) -> bool:
     return bool(dims) and tuple(array.sizes.get(dim) for dim in dims) == shape
 
 
-@dataclass(frozen=True)
-class _Mapped:
-    """A dimension that has tie points.
-
-    Attributes
-    ----------
-    dim : str
-        The dimension.
-    points : Node
-        The array of the positions of tie points along it.
-    """
-
-    dim: str
-    points: Node
-
-
-def _named(array: ArrayView, place: Fragment, name: str) -> Node:
-    """Return the array that is called so, or raise XGroupMetadataError."""
-    node = array_named(array, Fragment(place.node, place.keys, name))
-    if node is None:
-        raise place.error(_("names {name!r}, which is no array").format(name=name))
-    array.referred.add(node)
-    return node
-
-
-def _coordinate(
-    array: ArrayView, written: Fragment, name: str, container: str
-) -> Coordinate | None:
-    """Return the coordinate that is interpolated of tie points, or raise XGroupError.
-
-    None where the group has it: whoever writes what was interpolated, or a part of it, may leave tie points.
-    """
-    node, how = _named(array, written, name), _named(array, written, container)
-    if _has_interpolated(array, node):
-        return None
-    number, is_quadratic = _method(array, how)
-    laid = _laid(array, node, _mapped(array, how), written)
-    points = tuple(it.points for it in laid if it.points is not None)
-    if len(points) != number:
-        text = _("interpolates along {count} dimensions, not {number}")
-        place = Fragment(how, ("attributes", "interpolation_name"), None)
-        raise place.error(text.format(count=number, number=len(points)))
-    values = array.stored(Stored(node, own_dims_of(array, node)), written)
-    bends = _coefficients(array, how) if is_quadratic else ()
-    dims = tuple(it.dim for it in laid)
-    source = Computed(
-        BetweenTiePoints(_indexed(laid), _period(array, node), is_quadratic=bool(bends)),
-        tuple(array.sizes[dim] for dim in dims),
-        _precision(array, values, how, written),
-        dims,
-        chunks=chunks_along(array, dims),
-        arrays=(values, *points, *bends),
-    )
-    return Coordinate(_name(array, node), source, _attributes(array, node))
-
-
 def _has_interpolated(array: ArrayView, node: Node) -> bool:
     """Tell whether the group has what is interpolated of tie points, by the names that it may have."""
     known = (_standard_name(array, node), f"{node.name}{_INTERPOLATED}")
     return any(name and _is_there(array, name) for name in known)
 
 
-def _method(array: ArrayView, how: Node) -> tuple[int, bool]:
-    """Return along how many dimensions is interpolated and whether in squares, or raise XGroupMetadataError."""
-    written = array.attribute("interpolation_name", how)
-    if written is None or not isinstance(written.value, str) or written.value not in _METHODS:
-        place = written or Fragment(how, ("attributes", "interpolation_name"), None)
-        text = _("is no interpolation that is known here ({known})")
-        raise place.error(text.format(known=", ".join(_METHODS)))
-    return _METHODS[written.value]
+class _Axis(NamedTuple):
+    """What an axis of tie points is to the array.
 
-
-class _Laid(NamedTuple):
-    """What a dimension of tie points is to the array: which of its own, and the positions of points along it."""
+    Attributes
+    ----------
+    dim : str
+        The dimension of the array that it stands for.
+    points : Stored or None
+        The positions of the points along it; None if all values are there.
+    """
 
     dim: str
     points: Stored | None
 
 
-def _laid(
-    array: ArrayView, node: Node, mapped: Mapping[str, _Mapped], written: Fragment
-) -> list[_Laid]:
-    """Return what the dimensions of tie points are to an array, or raise XGroupMetadataError."""
-    found = []
-    for dim, size in zip(own_dims_of(array, node), shape_of(array, node), strict=True):
-        if dim in mapped:
-            it = _Laid(mapped[dim].dim, _points(array, mapped[dim], written, size))
-            fits = it.dim in array.sizes
-        else:
-            it = _Laid(array.names.get(dim, dim), None)
-            fits = array.sizes.get(it.dim) == size
-        if not fits:
-            text = _("names {node}, whose dimension {dim!r} is none of the array")
-            raise written.error(text.format(node=node, dim=dim))
-        found.append(it)
-    return found
+@dataclass(frozen=True, eq=False)
+class _TiePoints:
+    """The tie points of one coordinate, and the interpolation variable.
+
+    Attributes
+    ----------
+    array : ArrayView
+        The array that has the coordinate.
+    written : Fragment
+        Its attribute ``coordinate_interpolation``.
+    node, how : Node
+        The tie points; the interpolation variable.
+    names : tuple of str
+        The names of all tie points that are interpolated by it, as they are written.
+    """
+
+    array: ArrayView
+    written: Fragment
+    node: Node
+    how: Node
+    names: tuple[str, ...]
+
+    def coordinate(self) -> Coordinate:
+        """Return what is interpolated, or raise XGroupError."""
+        array, axes = self.array, self._axes
+        indexed, points = _numbered(axes)
+        if len(points) != self._method.number:
+            text = _("interpolates along {count} dimensions, not {number}")
+            named = text.format(count=self._method.number, number=len(points))
+            raise self._error(_NAME, named, such_as(_MAPPING.example))
+        known, parameters = self._parameters()
+        values: tuple[Stored, ...] = (self._values(self.node),)
+        function: Any = BetweenTiePoints(indexed, _period(array, self.node), known)
+        dtype = self._precision(values[0])
+        if self._method.is_of_places:
+            is_longitude, values = self._places()
+            function = BetweenPlaces(indexed, is_longitude, *self._flag(), known)
+        dims = tuple(it.dim for it in axes)
+        shape, chunks = tuple(array.sizes[dim] for dim in dims), chunks_along(array, dims)
+        arrays = (*values, *points, *parameters)
+        source = Computed(function, shape, dtype, dims, chunks=chunks, arrays=arrays)
+        return Coordinate(_name(array, self.node), source, _attributes(array, self.node))
+
+    def _needed(self, attribute: Attribute) -> Any:
+        """Return what an attribute of the interpolation variable means."""
+        written = self.array.attribute(attribute.key, self.how)
+        if written is None:
+            raise self._error(attribute, _("is missing"), such_as(attribute.example))
+        return attribute.value(written)
+
+    def _error(self, attribute: Attribute, text: str, remedy: str) -> XGroupMetadataError:
+        """Return the error of an attribute of the interpolation variable."""
+        place = Fragment(self.how, ("attributes", attribute.key), None)
+        return place.error(text, attribute.form, remedy)
+
+    @cached_property
+    def _method(self) -> _Method:
+        found: _Method = self._needed(_NAME)
+        return found
+
+    @cached_property
+    def _mapped(self) -> Mapping[str, tuple[str, str, str | None]]:
+        """Of dimensions of tie points the array's dimension, the array of positions, that of subareas."""
+        found = {}
+        for dim, (points, tie_points, *subareas) in self._needed(_MAPPING):
+            found[tie_points] = self.array.names.get(dim, dim), points, *(subareas or [None])
+        return found
+
+    @cached_property
+    def _axes(self) -> list[_Axis]:
+        """What the axes of tie points are to the array."""
+        array, node = self.array, self.node
+        found = []
+        for dim, size in zip(own_dims_of(array, node), shape_of(array, node), strict=True):
+            here, points, _subareas = self._mapped.get(dim, (array.names.get(dim, dim), None, None))
+            is_there = here in array.sizes
+            if not (is_there if points else array.sizes.get(here) == size):
+                text = _("has no dimension of the array for {dim!r} of the tie points")
+                raise self._error(_MAPPING, text.format(dim=dim), such_as(_MAPPING.example))
+            found.append(_Axis(here, self._points(points, size) if points else None))
+        return found
+
+    def _points(self, name: str, size: int) -> Stored:
+        """Return the array of the positions of so many tie points along a dimension."""
+        place = Fragment(self.how, ("attributes", _MAPPING.key), None)
+        node = _named(self.array, place, name, MAPPING)
+        if shape_of(self.array, node) != (size,):
+            text = _("needs {size} positions of tie points, {node} has the shape {shape}")
+            shape = list(shape_of(self.array, node))
+            remedy = _("give each tie point along the dimension its position")
+            raise place.error(text.format(size=size, node=node, shape=shape), MAPPING, remedy)
+        return self.array.stored(Stored(node, ("tie_point",)), place)
+
+    def _values(self, node: Node) -> Stored:
+        return self.array.stored(Stored(node, own_dims_of(self.array, node)), self.written)
+
+    def _precision(self, values: Stored) -> str:
+        """Return of which type the values are, or raise XGroupMetadataError if tie points are no numbers."""
+        kind = self.array.describer.decoded_dtype(values)
+        if kind.kind not in "iuf":
+            text, remedy = _("names {node}, which has no numbers"), _("name an array of numbers")
+            raise self.written.error(text.format(node=values.node), COORDINATES, remedy)
+        precision = self.array.attribute(_PRECISION.key, self.how)
+        is_double = kind.itemsize > 4 or (precision is not None and str(precision.value) == "64")
+        return "float64" if is_double else "float32"
+
+    def _places(self) -> tuple[bool, tuple[Stored, Stored]]:
+        """Return whether these tie points are longitudes, and the latitudes with the longitudes."""
+        nodes = [_named(self.array, self.written, name, COORDINATES) for name in self.names]
+        found = {kind: [it for it in nodes if _is_of(kind, self.array, it)] for kind in _PLACES}
+        latitudes, longitudes = found["latitude"], found["longitude"]
+        is_pair = len(latitudes) == len(longitudes) == 1 and self.node in (*latitudes, *longitudes)
+        if (
+            not is_pair
+            or len({own_dims_of(self.array, it) for it in (*latitudes, *longitudes)}) > 1
+        ):
+            text = _("needs one array of latitudes and one of longitudes along the same dimensions")
+            raise self.written.error(text, COORDINATES, such_as(INTERPOLATION.example))
+        return self.node == longitudes[0], (self._values(latitudes[0]), self._values(longitudes[0]))
+
+    def _parameters(self) -> tuple[tuple[Parameter, ...], tuple[Stored, ...]]:
+        """Return what is known of subareas, and the arrays that have it."""
+        written = self.array.attribute(_PARAMETERS.key, self.how)
+        terms = () if written is None else _PARAMETERS.value(written)
+        known = (*self._method.terms, FLAGS)
+        if wrong := [term for term, _names in terms if term not in known]:
+            text = _("has the terms {wrong}, the interpolation knows {known}")
+            said = text.format(wrong=", ".join(wrong), known=", ".join(known))
+            raise self._error(_PARAMETERS, said, such_as(_PARAMETERS.example))
+        wanted = [it for it in terms if it[0] != FLAGS or self._method.is_of_places]
+        found = [self._parameter(term, name) for term, (name,) in wanted]
+        return tuple(it for it, _array in found), tuple(it for _parameter, it in found)
+
+    def _parameter(self, term: str, name: str) -> tuple[Parameter, Stored]:
+        """Return a parameter and the array that has it."""
+        place = Fragment(self.how, ("attributes", _PARAMETERS.key), None)
+        node = _named(self.array, place, name, PARAMETERS)
+        axes: dict[str | None, tuple[int, bool]] = {}
+        for axis, dim in enumerate(own_dims_of(self.array, self.node)):
+            axes[dim] = axis, False
+            axes[self._mapped.get(dim, (None, None, None))[2]] = axis, True
+        dims = own_dims_of(self.array, node)
+        if others := [dim for dim in dims if dim not in axes]:
+            text = _(
+                "names {node}, whose dimension {dim!r} is none of tie points or their subareas"
+            )
+            remedy = _("name the dimension of subareas in {key!r}").format(key=_MAPPING.key)
+            raise place.error(text.format(node=node, dim=others[0]), PARAMETERS, remedy)
+        stored = self.array.stored(Stored(node, dims), place)
+        return Parameter(term, tuple(axes[dim] for dim in dims)), stored
+
+    def _flag(self) -> tuple[int | None, int | None]:
+        """Return the mask and the value of flags of subareas that are interpolated in space."""
+        written = self.array.attribute(_PARAMETERS.key, self.how)
+        named = dict(() if written is None else _PARAMETERS.value(written)).get(FLAGS)
+        if named is None:
+            text = _("has no term {term!r}, which the interpolation needs").format(term=FLAGS)
+            raise self._error(_PARAMETERS, text, such_as(f'"{_PARAMETERS.key}": "{FLAGS}: flags"'))
+        place = Fragment(self.how, ("attributes", _PARAMETERS.key), None)
+        node = _named(self.array, place, named[0], PARAMETERS)
+        return _flag_of(self.array, node)
 
 
-def _precision(array: ArrayView, values: Stored, how: Node, written: Fragment) -> str:
-    """Return of which type the values are, or raise XGroupMetadataError if tie points are no numbers."""
-    kind = array.describer.decoded_dtype(values)
-    if kind.kind not in "iuf":
-        raise written.error(_("names {node}, which has no numbers").format(node=values.node))
-    precision = array.attribute("computational_precision", how)
-    is_double = kind.itemsize > 4 or (precision is not None and str(precision.value) == "64")
-    return "float64" if is_double else "float32"
+def _flag_of(array: ArrayView, node: Node) -> tuple[int | None, int | None]:
+    """Return the mask and the value of the flag that an array of flags has, or raise XGroupMetadataError."""
+    meanings, masks, values = (
+        array.attribute(key, node) for key in ("flag_meanings", "flag_masks", "flag_values")
+    )
+    names = str(meanings.value).split() if meanings is not None else []
+    found = (
+        [_nth(it, names.index(_IN_SPACE)) for it in (masks, values)] if _IN_SPACE in names else []
+    )
+    if not any(it is not None for it in found):
+        place = Fragment(node, ("attributes", "flag_meanings"), None)
+        text = _("does not say by which flag or mask {name!r} is meant").format(name=_IN_SPACE)
+        raise place.error(
+            text, PARAMETERS, such_as(f'"flag_meanings": "{_IN_SPACE}", "flag_masks": 1')
+        )
+    return found[0], found[1]
 
 
-def _mapped(array: ArrayView, how: Node) -> dict[str, _Mapped]:
-    """Return the dimensions with tie points, by the dimension of these, or raise XGroupMetadataError."""
-    written = array.attribute("tie_point_mapping", how)
-    if written is None or not isinstance(written.value, str):
-        place = written or Fragment(how, ("attributes", "tie_point_mapping"), None)
-        raise place.error(_("must be text such as {example}").format(example="'x: x_indices tp_x'"))
-    found = {}
-    for match in re.finditer(r"(?<!\S)([^\s:]+):\s+([^\s:]+)\s+([^\s:]+)(?!\S)", written.value):
-        dim = array.names.get(match[1], match[1])
-        found[match[3]] = _Mapped(dim, _named(array, written, match[2]))
-    return found
-
-
-def _points(array: ArrayView, mapped: _Mapped, written: Fragment, size: int) -> Stored:
-    """Return the array of the positions of tie points along a dimension."""
-    if shape_of(array, mapped.points) != (size,):
-        text = _("needs {size} positions of tie points, {node} has the shape {shape}")
-        shape = list(shape_of(array, mapped.points))
-        raise written.error(text.format(size=size, node=mapped.points, shape=shape))
-    return array.stored(Stored(mapped.points, ("tie_point",)), written)
-
-
-def _coefficients(array: ArrayView, how: Node) -> tuple[Stored, ...]:
-    """Return the array of the term ``w`` of a quadratic interpolation, if it has one."""
-    written = array.attribute("interpolation_parameters", how)
+def _nth(written: Fragment | None, number: int) -> int | None:
+    """Return one of the integers of an attribute, which is no list if it is the only one."""
     if written is None:
-        return ()
-    match = re.search(r"(?:^|\s)w:\s+([^\s:]+)", str(written.value))
-    if match is None:
-        return ()
-    node = _named(array, written, match[1])
-    if len(shape_of(array, node)) != 1:
-        raise written.error(_("names {node}, which is not of one dimension").format(node=node))
-    return (array.stored(Stored(node, ("subarea",)), written),)
+        return None
+    given = written.value if isinstance(written.value, list) else [written.value]
+    found = given[number] if number < len(given) else None
+    return found if isinstance(found, int) else None
 
 
-def _indexed(laid: Iterable[_Laid]) -> tuple[int | None, ...]:
-    """Return for each dimension the number of the array of positions along it."""
+def _numbered(axes: list[_Axis]) -> tuple[tuple[int | None, ...], tuple[Stored, ...]]:
+    """Return for each axis the number of the array of positions along it, and these arrays."""
+    points = tuple(it.points for it in axes if it.points is not None)
     numbers = count()
-    return tuple(None if it.points is None else next(numbers) for it in laid)
+    return tuple(None if it.points is None else next(numbers) for it in axes), points
+
+
+def _is_of(kind: str, array: ArrayView, node: Node) -> bool:
+    """Tell whether an array has latitudes, or longitudes."""
+    name, units = (array.attribute(key, node) for key in ("standard_name", "units"))
+    is_named = name is not None and name.value == kind
+    return is_named or (units is not None and str(units.value) in _PLACES[kind])
 
 
 def _period(array: ArrayView, node: Node) -> float | None:
     """Return by how much values may be off and still be the same, which those of longitudes may."""
-    found = (array.attribute(key, node) for key in ("standard_name", "units"))
-    is_longitude = any(it is not None and it.value in ("longitude", "degrees_east") for it in found)
-    return 360.0 if is_longitude else None
+    return PERIOD if _is_of("longitude", array, node) else None
 
 
 def _attributes(array: ArrayView, node: Node) -> dict[str, str]:

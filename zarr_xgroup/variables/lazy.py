@@ -134,6 +134,8 @@ class ComputedArray(LazyArray):
         return np.broadcast_to(self._values(mesh), points + shape).copy()
 
     def _values(self, positions: list[Any]) -> np.ndarray[Any, Any]:
+        if not all(map(np.size, positions)):
+            return np.empty(np.broadcast_shapes(*map(np.shape, positions)), self.dtype)
         return np.asarray(self.function(*positions)).astype(self.dtype, copy=False)
 
 

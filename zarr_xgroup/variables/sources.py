@@ -55,7 +55,7 @@ class Computed:
     Attributes
     ----------
     function : callable
-        One of `zarr_xgroup.variables.functions`.
+        One of `zarr_xgroup.variables.functions` or `zarr_xgroup.variables.tie_points`.
     shape : tuple of int
         The lengths of the axes along which it is computed.
     dtype : str

@@ -17,12 +17,12 @@ from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.findings import coordinate_named
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node
-from zarr_xgroup.variables.functions import BetweenGridPoints
 from zarr_xgroup.variables.sources import Computed, Stored
+from zarr_xgroup.variables.tie_points import PERIOD, BetweenGridPoints
 
 _MEASUREMENTS = "measurements"
 #: What is interpolated: by which units, and over which period.
-_WANTED = {"latitude": ("degrees_north", None), "longitude": ("degrees_east", 360.0)}
+_WANTED = {"latitude": ("degrees_north", None), "longitude": ("degrees_east", PERIOD)}
 #: The arrays of the positions of points.
 _POSITIONS = ("line", "pixel")
 

@@ -158,8 +158,10 @@ def test_the_schema_of_a_convention_takes_what_is_sound(name: str) -> None:
 
 
 def test_there_is_no_schema_of_what_is_not_described() -> None:
-    with pytest.raises(ValueError, match=r"no schema of convention 'cf'; .* cs, .*spatial, geoloc"):
-        zarr_xgroup.schema("cf")
+    with pytest.raises(
+        ValueError, match=r"no schema of convention 'geozarr'; .* cs, .*spatial, geoloc"
+    ):
+        zarr_xgroup.schema("geozarr")
 
 
 STRIPES = Rule("stripes/colour", "The convention of stripes", "colour")

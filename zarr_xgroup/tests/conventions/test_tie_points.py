@@ -152,6 +152,188 @@ def test_linear_and_quadratic(bends: list[float]) -> None:
     assert found.values[[0, 4, 8, 9, 13]].tolist() == [1.0, 5.0, 9.0, 20.0, 30.0]
 
 
+PLACES = np.array([[10.0, 14.0, 20.0, 26.0], [11.0, 15.5, 21.0, 26.5], [12.0, 16.0, 23.0, 28.0]])
+COEFFICIENTS = {
+    "ce1": ("tp_y sub_x", [[0.01, -0.02], [0.015, 0.0], [-0.01, 0.03]]),
+    "ca1": ("tp_y sub_x", [[0.002, 0.01], [-0.01, 0.005], [0.004, -0.003]]),
+    "ce2": ("sub_y tp_x", [[0.01, 0.02, -0.03, 0.01], [-0.02, 0.01, 0.03, 0.02]]),
+    "ca2": ("sub_y tp_x", [[0.02, -0.01, 0.01, 0.03], [0.01, 0.02, -0.02, 0.01]]),
+    "ce3": ("sub_y sub_x", [[0.01, 0.02], [-0.01, 0.015]]),
+    "ca3": ("sub_y sub_x", [[-0.02, 0.01], [0.03, -0.01]]),
+}
+IN_SPACE = {"flag_meanings": "location_use_3d_cartesian", "flag_masks": 1}
+#: One subarea in space, one in degrees, and so the other way round in the second row of them.
+FLAGS = [[1, 0], [0, 1]]
+
+
+def on_sphere(
+    flags: Any = FLAGS, attributes: Any = IN_SPACE, longitudes: Any = PLACES, **changed: Any
+) -> dict[str, Any]:
+    coefficients = {
+        key: Array(np.array(it), dims.split()) for key, (dims, it) in COEFFICIENTS.items()
+    }
+    terms = " ".join(f"{term}: {term}" for term in coefficients)
+    container = {
+        "interpolation_name": "bi_quadratic_latitude_longitude",
+        "computational_precision": "64",
+        "tie_point_mapping": "y: rows tp_y sub_y x: columns tp_x sub_x",
+        "interpolation_parameters": f"interpolation_subarea_flags: flags {terms}",
+    }
+    given = members(container)
+    longitude = Array(longitudes, ("tp_y", "tp_x"), given["longitude"].attrs)
+    flags = Array(np.array(flags), ("sub_y", "sub_x"), attributes)
+    return {**given, "longitude": longitude, "flags": flags, **coefficients, **changed}
+
+
+#: What cfdm 1.13.3 reads of rows 1 and 3, and of longitudes in space, moved by 160 degrees, of row 3.
+ON_SPHERE_BY_CFDM: Any = {
+    "latitude": [
+        [49.034187757174955, 49.31758785654931, 49.61956363132533, 49.938555700280816, 50.27281926260226,
+         58.9460624152286, 59.63404529337335, 60.252755835538736, 60.80219404172476, 61.28235991193143],
+        [45.88616869796742, 46.31481717608965, 46.757750673520405, 47.214969190259694, 47.686472726307514,
+         56.16407455643918, 56.679604586449344, 57.219008240316214, 57.7806355193674, 58.36252348214772],
+    ],
+    "longitude": [
+        [10.561051637802612, 11.496256187223267, 12.497336286244298, 13.567063933503736, 14.708321715105816,
+         20.583246799749364, 21.925861645863623, 23.34470272848778, 24.839770047621826, 26.411063603265774],
+        [11.373132245734142, 12.526634878446828, 13.648101121794165, 14.73753097577615, 15.794924440392785,
+         21.312554141427942, 22.617229820482752, 23.995691509545523, 25.455578668650013, 27.005205547510773],
+    ],
+    "moved": [171.3784902083, 172.5354644844, 173.6580618167, 174.7464576674, 175.8008979071,
+              -178.6874458586, -177.3827701795, -176.0043084905, -174.5444213313, -172.9947944525],
+}  # fmt: skip
+
+
+def test_places_on_the_sphere_are_those_of_cfdm() -> None:
+    found = opened(xr.open_dataset, memory_store(build(Group(on_sphere()))), group="g")
+    for name, known in (("latitude", LATITUDES), ("longitude", PLACES)):
+        np.testing.assert_allclose(found[name].values[[1, 3]], ON_SPHERE_BY_CFDM[name], rtol=1e-14)
+        assert (found[name].values[np.ix_(ROWS, COLUMNS)] == known).all()  # exact at tie points
+        part = found[name].isel(x=[7, 1], y=slice(5, 2, -1)).values
+        np.testing.assert_array_equal(part, found[name].values[5:2:-1, [7, 1]])
+        assert found[name].isel(x=slice(0, 0)).shape == (7, 0)
+
+
+@pytest.mark.parametrize(("low", "in_space"), [(-180, True), (0, True), (-180, False), (0, False)])
+def test_places_at_the_date_line_keep_the_range_of_tie_points(low: int, in_space: bool) -> None:
+    moved = (PLACES + 160 - low) % 360 + low
+    given = on_sphere([[int(in_space)] * 2] * 2, longitudes=moved)
+    found = opened(xr.open_dataset, memory_store(build(Group(given))), group="g")["longitude"]
+    assert (found.values[np.ix_(ROWS, COLUMNS)] == moved).all()
+    expected = (np.array(ON_SPHERE_BY_CFDM["moved"]) - low) % 360 + low
+    np.testing.assert_allclose(found.values[3], expected, atol=1e-9 if in_space else 2e-2)
+
+
+@pytest.mark.parametrize(
+    ("flags", "attributes"),
+    [
+        ([[7, 3], [3, 7]], {"flag_values": 7}),
+        ([[7, 3], [3, 7]], {"flag_meanings": "other location_use_3d_cartesian", "flag_values": [3, 7]}),
+        ([[3, 2], [0, 1]], {"flag_meanings": "other location_use_3d_cartesian", "flag_masks": [2, 1]}),
+        # cfdm takes 3 to be set, too: by CF 3.5 what is masked is compared.
+        ([[2, 3], [3, 6]], {"flag_masks": 3, "flag_values": 2}),
+    ],
+)  # fmt: skip
+def test_flags_of_subareas(flags: Any, attributes: Any) -> None:
+    attributes = {"flag_meanings": "location_use_3d_cartesian", **attributes}
+    store = memory_store(build(Group(on_sphere(flags, attributes))))
+    found = opened(xr.open_dataset, store, group="g")
+    np.testing.assert_allclose(
+        found["latitude"].values[[1, 3]], ON_SPHERE_BY_CFDM["latitude"], rtol=1e-14
+    )
+
+
+#: What cfdm 1.13.3 reads along a row of a bi-quadratic interpolation that has equal rows of tie points: it fails
+#: on what is quadratic along one dimension in degrees.
+ALONG_ONE = {
+    "latitude": [50.0, 50.609026987291976, 51.148632348949114, 51.61396450299985, 52.0, 52.277294761251476,
+                 52.53639301500197, 52.777294761251476, 53.0, 60.0, 60.90512355624814, 61.87402599337125,
+                 62.905999437846695, 64.0],
+    "longitude": [10.0, 11.825620442700718, 13.769675607230763, 15.829377752965195, 18.0, 18.509161889825506,
+                  19.012215853100674, 19.509161889825506, 20.0, 30.0, 30.677547243955665, 31.397081272084822,
+                  32.167590101016216, 33.0],
+}  # fmt: skip
+
+
+def test_places_along_one_dimension() -> None:
+    given = one_dimension(
+        "quadratic_latitude_longitude",
+        computational_precision="64",
+        interpolation_parameters="interpolation_subarea_flags: flags ce: ce ca: ca",
+    )
+    latitudes, longitudes = [50.0, 52, 53, 60, 64], [10.0, 18, 20, 30, 33]
+    given["lat"] = Array(np.array(latitudes), ("tp",), {"units": "degrees_north"})
+    given["lon"] = Array(np.array(longitudes), ("tp",), {"units": "degrees_E"})
+    given["flags"] = Array(np.array([1, 0, 1]), ("sub",), IN_SPACE)
+    given["ce"] = Array(np.array([0.01, -0.02, 0.03]), ("sub",))
+    given["ca"] = Array(np.array([0.02, 0.01, -0.01]), ("sub",))
+    attributes = {**declaring("CF"), "coordinate_interpolation": "lat: lon: how"}
+    given["g"] = Group({"a": Array(np.zeros(14), ("x",), attributes)})
+    found = opened(xr.open_dataset, memory_store(build(Group(given))), group="g")
+    np.testing.assert_allclose(found["lat"].values, ALONG_ONE["latitude"], rtol=1e-14)
+    np.testing.assert_allclose(found["lon"].values, ALONG_ONE["longitude"], rtol=1e-14)
+
+
+def test_a_window_reads_only_the_tie_points_around_it() -> None:
+    chunked = {
+        key: Array(it.values, it.dims, it.attrs, chunks=(1, 1))
+        for key, it in on_sphere().items()
+        if key != "flags" and isinstance(it, Array) and np.ndim(it.values) == 2
+    }
+    store: Any = recording_store(build(Group(on_sphere(**chunked))))
+    found = xr.open_dataset(store, engine="xgroup", group="g", zarr_format=3)
+    assert not store.chunk_gets
+    found["latitude"][5:, 6:].load()
+    read = {key.partition("/c/")[::2] for key in store.chunk_gets}
+    assert {at for name, at in read if name in ("latitude", "longitude")} == {
+        "1/2",
+        "1/3",
+        "2/2",
+        "2/3",
+    }
+    assert {at for name, at in read if name == "ca1"} == {"1/1", "2/1"}
+    assert {at for name, at in read if name == "ca3"} == {"1/1"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        ({"longitude": Array(PLACES, ("tp_y", "tp_x"))}, "one array of latitudes and one of longitudes"),
+        ({"longitude": Array(PLACES[:, :2], ("tp_y", "z"), {"units": "degrees_east"})}, "along the same dimensions"),
+        ({"attributes": {}}, "does not say by which flag"),
+        ({"attributes": {**IN_SPACE, "flag_masks": []}}, "does not say by which flag"),
+        ({"ce1": Array(np.zeros((3, 2)), ("tp_y", "z"))}, "dimension 'z' is none of tie points or their subareas"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_places(changed: Any, text: str) -> None:
+    store = memory_store(build(Group(on_sphere(**changed))))
+    found, told = opened_with_warnings(xr.open_dataset, store, group="g")
+    assert "latitude" not in found["a"].coords
+    assert text in str(told[0])
+
+
+def test_parameters_that_are_too_few_are_told_when_they_are_read() -> None:
+    store = memory_store(build(Group(on_sphere(ce3=Array(np.zeros((1, 2)), ("sub_y", "sub_x"))))))
+    found = opened(xr.open_dataset, store, group="g")
+    assert found["latitude"][:2].shape == (2, 10)
+    with pytest.raises(ValueError, match=r"of shape \[1, 2\] are too few for the tie points"):
+        found["latitude"].load()
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_position_0_is_one_where_it_stands_for_missing_data(zarr_format: ZarrFormat) -> None:
+    """As in Zarr v2, whose writers give arrays the fill value 0 if nobody says another one."""
+    masked = {
+        "rows": Array(ROWS, ("tp_y",), missing=0),
+        "columns": Array(COLUMNS, ("tp_x",), missing=0),
+    }
+    store = memory_store(build(Group(members(**masked)), zarr_format=zarr_format))
+    found = opened(xr.open_dataset, store, group="g")
+    np.testing.assert_allclose(
+        found["latitude"].values, by_hand(LATITUDES, ROWS, COLUMNS), rtol=1e-14
+    )
+
+
 def test_a_missing_tie_point_is_missing_only_between_it_and_others() -> None:
     given = members()
     values = LATITUDES.copy()
@@ -181,12 +363,18 @@ def test_opening_reads_no_chunk_and_blocks_are_computed_one_by_one() -> None:
 @pytest.mark.parametrize(
     ("container", "data", "text"),
     [
-        ({**CONTAINER, "interpolation_name": "bi_quadratic_latitude_longitude"}, DATA, "is no interpolation that is known"),
+        ({**CONTAINER, "interpolation_name": "cubic"}, DATA, "is no interpolation that is known"),
+        ({"tie_point_mapping": CONTAINER["tie_point_mapping"]}, DATA, "interpolation_name: is missing"),
+        ({**CONTAINER, "interpolation_parameters": "w: rows"}, DATA, "has the terms w"),
+        ({**CONTAINER, "tie_point_mapping": "y: rows"}, DATA, "must have the form"),
+        (CONTAINER, {"coordinate_interpolation": "latitude: longitude:"}, "must have the form"),
+        (CONTAINER, {"coordinate_interpolation": "how"}, "must have the form"),
+        (CONTAINER, {"coordinate_interpolation": 5}, "must be a string"),
         ({**CONTAINER, "interpolation_name": "linear"}, DATA, "along 1 dimensions, not 2"),
-        ({"interpolation_name": "bi_linear"}, DATA, "must be text such as"),
+        ({"interpolation_name": "bi_linear"}, DATA, "tie_point_mapping: is missing"),
         ({**CONTAINER, "tie_point_mapping": "y: nope tp_y x: columns tp_x"}, DATA, "'nope', which is no array"),
         ({**CONTAINER, "tie_point_mapping": "y: columns tp_y x: columns tp_x"}, DATA, "needs 3 positions"),
-        ({**CONTAINER, "tie_point_mapping": "z: rows tp_y x: columns tp_x"}, DATA, "is none of the array"),
+        ({**CONTAINER, "tie_point_mapping": "z: rows tp_y x: columns tp_x"}, DATA, "no dimension of the array for 'tp_y'"),
         (CONTAINER, {"coordinate_interpolation": "latitude: nope"}, "'nope', which is no array"),
         (CONTAINER, {"coordinate_interpolation": "nope: how"}, "'nope', which is no array"),
     ],
@@ -195,8 +383,7 @@ def test_what_is_wrong_costs_what_is_interpolated(container: Any, data: Any, tex
     store = memory_store(build(Group(members(container, data))))
     found, told = opened_with_warnings(xr.open_dataset, store, group="g")
     assert not {*found["a"].coords}
-    assert told
-    assert all(text in str(it) for it in told), told
+    assert [text in str(it) for it in told] == [True], told
 
 
 @pytest.mark.skipif(Version("2025.1") > XARRAY, reason="this xarray does not write by this zarr")

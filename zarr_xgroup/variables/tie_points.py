@@ -1,0 +1,444 @@
+"""Functions of positions between points of which values are known: tie points, ground control points.
+
+Frozen and picklable, as those of `functions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from zarr_xgroup.i18n import _
+
+#: By how much longitudes may be off and still be the same.
+PERIOD = 360.0
+
+#: The parameter that says how each interpolation subarea is interpolated.
+FLAGS = "interpolation_subarea_flags"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What an interpolation needs to know besides tie points (CF 1.11, 8.3.8).
+
+    Attributes
+    ----------
+    term : str
+        What the method calls it.
+    axes : tuple of tuple
+        For each axis of its array the number of that axis of the tie points, and whether it has a value of
+        each interpolation subarea there, and not of each tie point.
+    """
+
+    term: str
+    axes: tuple[tuple[int, bool], ...]
+
+
+@dataclass(frozen=True)
+class BetweenTiePoints:
+    """Values between points of which few are known, linear along each axis (CF 1.9 and later, appendix J).
+
+    Attributes
+    ----------
+    indexed : tuple of int or None
+        For each axis the number of the array that says at which positions its points are; None for an axis
+        of which all values are known.
+    period : float or None
+        By how much values may be off and still be the same: 360 of longitudes, which are taken the short way.
+    parameters : tuple of Parameter
+        What is known of subareas: the coefficient ``w`` where they are quadratic along the one axis.
+    """
+
+    indexed: tuple[int | None, ...]
+    period: float | None = None
+    parameters: tuple[Parameter, ...] = ()
+
+    def __call__(self, values: Any, *given: Any) -> Any:
+        """Return the values at positions, given lazy arrays: values, positions of points, parameters."""
+        around, arrays = _Around.of(self.indexed, given)
+        box = tuple(slice(it.first, it.last + 1) for it in around.between)
+        corners = np.asarray(values[box].values)
+        corners = corners.astype(np.result_type(corners.dtype, "float32"))
+        found = _weighted(corners, around.between, self.period)
+        for parameter, array in zip(self.parameters, arrays, strict=True):
+            bend, (share,) = around.known(array, parameter.axes).at(0), around.shares
+            found = found + np.where(share == 0, 0, 4 * bend * share * (1 - share))
+        return found
+
+
+@dataclass(frozen=True)
+class BetweenPlaces:
+    """Latitudes or longitudes between tie points of both, quadratic along one or two axes.
+
+    As the methods ``quadratic_latitude_longitude`` and ``bi_quadratic_latitude_longitude`` have it (CF 1.11,
+    appendix J): on the sphere in three dimensions where a flag of the subarea says so, else in degrees. Besides,
+    tie points stay as they are, and longitudes are taken the short way and stay in the range in which tie
+    points are written; the appendix takes them as they are, and its vectors give -180 to 180 degrees.
+
+    Attributes
+    ----------
+    indexed : tuple of int or None
+        As that of `BetweenTiePoints`; of one or two axes.
+    is_longitude : bool
+        Whether longitudes are wanted.
+    mask, flag : int or None
+        The subarea is interpolated in three dimensions if its flags, masked, are this; if they are not 0
+        where there is no `flag`.
+    parameters : tuple of Parameter
+        What is known of subareas: their flags, and the coefficients that there are.
+    """
+
+    indexed: tuple[int | None, ...]
+    is_longitude: bool
+    mask: int | None
+    flag: int | None
+    parameters: tuple[Parameter, ...]
+
+    def __call__(self, latitudes: Any, longitudes: Any, *given: Any) -> Any:
+        """Return the values at positions, given lazy arrays: tie points, their positions, parameters."""
+        around, arrays = _Around.of(self.indexed, given)
+        known = {
+            it.term: around.known(array, it.axes)
+            for it, array in zip(self.parameters, arrays, strict=True)
+        }
+        places = [around.known(it).in_double_precision() for it in (latitudes, longitudes)]
+        wanted = places[self.is_longitude]
+        curves = _Curves(wanted, places[0].as_vectors(places[1]), known, self.is_longitude)
+        method: Any = _along_one if len(around.shares) == 1 else _along_two
+        in_space, in_degrees = method(curves, *around.shares)
+        flags = np.nan_to_num(known[FLAGS].at(*(0,) * len(around.shares))).astype("int64")
+        found = np.where(self._is_in_space(flags), in_space, in_degrees)
+        are_ends: Any = True
+        for share in around.shares:
+            are_ends = are_ends & ((share == 0) | (share == 1))
+        found = np.where(are_ends, wanted.at_ends(around.shares), found)
+        return _in_range(found, wanted.values, PERIOD) if self.is_longitude else found
+
+    def _is_in_space(self, flags: Any) -> Any:
+        masked = flags if self.mask is None else flags & self.mask
+        return masked != 0 if self.flag is None else masked == self.flag
+
+
+@dataclass(frozen=True)
+class BetweenGridPoints:
+    """Values between the points of a grid that is written as a list, linear along rows and columns.
+
+    Attributes
+    ----------
+    period : float or None
+        As that of `BetweenTiePoints`.
+    """
+
+    period: float | None = None
+
+    def __call__(self, values: Any, rows: Any, columns: Any, row: Any, column: Any) -> Any:
+        """Return the values at positions, given lazy arrays of the values, rows and columns of points."""
+        known, rows, columns = np.asarray(values.values), _positions(rows), _positions(columns)
+        along = rows, columns
+        if known.ndim == 1:
+            along = np.unique(rows), np.unique(columns)
+            shape = tuple(map(len, along))
+            order = np.lexsort((columns, rows))
+            expected = np.repeat(along[0], shape[1]), np.tile(along[1], shape[0])
+            if known.size != len(expected[0]) or any(
+                (it[order] != wanted).any()
+                for it, wanted in zip((rows, columns), expected, strict=True)
+            ):
+                raise ValueError(_("the points that are known are no grid of rows and columns"))
+            known = known[order].reshape(shape)
+        between = [
+            _Between.of(it, position) for it, position in zip(along, (row, column), strict=True)
+        ]
+        box = tuple(slice(it.first, it.last + 1) for it in between)
+        return _weighted(known[box], between, self.period)
+
+
+def _positions(array: Any) -> Any:
+    """Return the positions that a lazy array has: also where they are what stands for missing data there.
+
+    Many stores have 0 for that without meaning it.
+    """
+    values = np.asarray(array.values)
+    if values.dtype.kind == "f":
+        values = np.where(np.isnan(values), array.encoding.get("_FillValue", np.nan), values)
+    found = np.nan_to_num(values, nan=-1, posinf=-1, neginf=-1).astype("int64")
+    if np.any(found != values) or np.any(found < 0):
+        raise ValueError(_("the positions of points that are known are no numbers of cells"))
+    return found
+
+
+class _Between(NamedTuple):
+    """Where positions along an axis are among its points.
+
+    Attributes
+    ----------
+    before : numpy.ndarray
+        The number of the point before each. A point belongs to what ends with it, but for the first one of
+        each continuous area.
+    share : numpy.ndarray
+        Where it is between that and the next one, from 0 to 1; NaN beyond all points.
+    first, last : int
+        The points that are needed.
+    subarea : numpy.ndarray
+        The number of the interpolation subarea of each.
+    """
+
+    before: Any
+    share: Any
+    first: int
+    last: int
+    subarea: Any
+
+    @classmethod
+    def of(cls, points: Any, position: Any) -> Self:
+        """Return where positions are among points in increasing order."""
+        if not points.size or np.any(np.diff(points) <= 0):
+            raise ValueError(_("the positions of points that are known do not increase"))
+        position, most = np.asarray(position), max(points.size - 2, 0)
+        before = np.clip(np.searchsorted(points, position) - 1, 0, most)
+        after = np.minimum(before + 1, points.size - 1)
+        # Nothing lies between neighbours: there an area ends, and the next one begins.
+        is_next = (position == points[after]) & (points[after] - points[before] == 1)
+        before = np.minimum(before + is_next, most)
+        after = np.minimum(before + 1, points.size - 1)
+        width = np.maximum(points[after] - points[before], 1)
+        share = (position - points[before]) / width
+        is_within = (position >= points[0]) & (position <= points[-1])
+        number = np.clip(np.cumsum(np.diff(points, append=0) != 1) - 1, 0, None)
+        return cls.within(before, np.where(is_within, share, np.nan), points.size, number[before])
+
+    @classmethod
+    def exactly(cls, position: Any) -> Self:
+        """Return where positions are on an axis of which all values are known."""
+        position = np.asarray(position)
+        return cls.within(position, np.zeros(position.shape), np.inf, position)
+
+    @classmethod
+    def within(cls, before: Any, share: Any, size: float, subarea: Any) -> Self:
+        """Return where positions are, with the points that are needed for them."""
+        last = int(before.max()) + (1 if np.any(share != 0) else 0)
+        return cls(before, share, int(before.min()), int(min(last, size - 1)), subarea)
+
+    def at(self, end: int) -> Any:
+        """Return the number of the point at an end, 0 or 1, of what each position is in."""
+        return np.minimum(self.before + end, self.last)
+
+
+class _Known(NamedTuple):
+    """The part of an array that is needed around positions.
+
+    Attributes
+    ----------
+    values : numpy.ndarray
+        The part.
+    numbers : tuple of tuple
+        For each axis where in it the values are that are meant at either end.
+    of_ends : tuple of int or None
+        For each axis which of the ends of the axes that have tie points counts, if any.
+    """
+
+    values: Any
+    numbers: tuple[tuple[Any, Any], ...]
+    of_ends: tuple[int | None, ...]
+
+    def at(self, *ends: Any) -> Any:
+        """Return the values at ends, 0 or 1, of the axes that have tie points."""
+        return self.values[
+            tuple(
+                pair[0] if number is None else pair[ends[number]]
+                for pair, number in zip(self.numbers, self.of_ends, strict=True)
+            )
+        ]
+
+    def at_ends(self, shares: Iterable[Any]) -> Any:
+        """Return the values of the tie points at which positions are, any where they are at none."""
+        ends = [it == 1 for it in shares]
+        return self.values[
+            tuple(
+                pair[0] if number is None else np.where(ends[number], pair[1], pair[0])
+                for pair, number in zip(self.numbers, self.of_ends, strict=True)
+            )
+        ]
+
+    def in_double_precision(self) -> Self:
+        """Return it with values of double precision."""
+        return self._replace(values=self.values.astype("float64"))
+
+    def as_vectors(self, longitudes: Self) -> Self:
+        """Return, of latitudes, the vectors from the centre of the unit sphere (``fll2v``)."""
+        latitude, longitude = np.deg2rad(self.values), np.deg2rad(longitudes.values)
+        x, y = np.cos(latitude) * np.cos(longitude), np.cos(latitude) * np.sin(longitude)
+        return self._replace(values=np.stack([x, y, np.sin(latitude)], axis=-1))
+
+
+class _Around(NamedTuple):
+    """Where positions are among tie points.
+
+    Attributes
+    ----------
+    along : tuple of int
+        The axes that have tie points.
+    between : tuple of _Between
+        Where they are along each axis.
+    """
+
+    along: tuple[int, ...]
+    between: tuple[_Between, ...]
+
+    @classmethod
+    def of(
+        cls, indexed: tuple[int | None, ...], given: tuple[Any, ...]
+    ) -> tuple[Self, tuple[Any, ...]]:
+        """Return it, given the arrays of the positions of points, others, and positions; and these others."""
+        along = tuple(axis for axis, number in enumerate(indexed) if number is not None)
+        arrays, positions = given[: -len(indexed)], given[-len(indexed) :]
+        points = [_positions(it) for it in arrays[: len(along)]]
+        between = tuple(
+            _Between.exactly(position) if number is None else _Between.of(points[number], position)
+            for number, position in zip(indexed, positions, strict=True)
+        )
+        return cls(along, between), arrays[len(along) :]
+
+    @property
+    def shares(self) -> tuple[Any, ...]:
+        """Where positions are between two points, along each axis that has such."""
+        return tuple(self.between[axis].share for axis in self.along)
+
+    def known(self, array: Any, axes: tuple[tuple[int, bool], ...] | None = None) -> _Known:
+        """Return the part of a lazy array that is needed, by default of one along the axes of tie points."""
+        axes = tuple((axis, False) for axis in range(len(self.between))) if axes is None else axes
+        numbers = [self._numbers(*it) for it in axes]
+        box = [(int(start.min()), int(end.max()) + 1) for start, end in numbers]
+        if any(stop > size for (_start, stop), size in zip(box, array.shape, strict=True)):
+            message = _("interpolation parameters of shape {shape} are too few for the tie points")
+            raise ValueError(message.format(shape=list(array.shape)))
+        return _Known(
+            np.asarray(array[tuple(slice(*it) for it in box)].values),
+            tuple(
+                (first - start, second - start)
+                for (first, second), (start, _stop) in zip(numbers, box, strict=True)
+            ),
+            tuple(
+                None if is_of_subareas or axis not in self.along else self.along.index(axis)
+                for axis, is_of_subareas in axes
+            ),
+        )
+
+    def _numbers(self, axis: int, is_of_subareas: bool) -> tuple[Any, Any]:
+        """Return which values along an axis are meant at either end."""
+        it = self.between[axis]
+        return (it.subarea, it.subarea) if is_of_subareas else (it.at(0), it.at(1))
+
+
+class _Curves(NamedTuple):
+    """What a quadratic interpolation of places goes by, in the terms of CF's appendix J.
+
+    Attributes
+    ----------
+    degrees : _Known
+        The tie points of what is wanted.
+    vectors : _Known
+        The tie points as vectors.
+    known : dict
+        The coefficients, by term.
+    is_longitude : bool
+        Whether longitudes are wanted.
+    """
+
+    degrees: _Known
+    vectors: _Known
+    known: dict[str, _Known]
+    is_longitude: bool
+
+    def bent(self, start: Any, end: Any, number: str, ends: tuple[int, ...], share: Any) -> Any:
+        """Return vectors between two, bent by the coefficients of a number (``fcea2cv`` and ``fqv``)."""
+        along, across = (
+            self.known[term].at(*ends)[..., None] if term in self.known else 0.0
+            for term in (f"ce{number}", f"ca{number}")
+        )
+        middle = (start + end) / 2
+        length = np.sqrt((middle**2).sum(axis=-1, keepdims=True))
+        radial = np.sqrt(1 - along**2 - across**2) - length
+        bend = along * (start - end) + across * np.cross(start, end) + radial * middle
+        return _bent(start, end, bend, np.asarray(share)[..., None])
+
+    def of(self, vectors: Any) -> Any:
+        """Return the latitudes or longitudes of vectors, in degrees (``fv2ll``)."""
+        x, y, z = np.moveaxis(vectors, -1, 0)
+        angle = np.arctan2(y, x) if self.is_longitude else np.arctan2(z, np.sqrt(x**2 + y**2))
+        return np.rad2deg(angle)
+
+    def through(self, start: Any, middle: Any, end: Any, share: Any) -> Any:
+        """Return degrees of the curve through the values at the start, half way and the end."""
+        if self.is_longitude:
+            middle, end = _near(middle, start, PERIOD), _near(end, start, PERIOD)
+        return _through(start, middle, end, share)
+
+
+def _along_one(it: _Curves, share: Any) -> tuple[Any, Any]:
+    """Return what is interpolated along one axis, in space and in degrees."""
+    a, b = (it.vectors.at(end) for end in (0, 1))
+    in_space = it.of(it.bent(a, b, "", (0,), share))
+    half = it.of(it.bent(a, b, "", (0,), 0.5))
+    return in_space, it.through(it.degrees.at(0), half, it.degrees.at(1), share)
+
+
+def _along_two(it: _Curves, second: Any, first: Any) -> tuple[Any, Any]:
+    """Return what is interpolated along two axes, in space and in degrees.
+
+    CF calls the slower axis the second. The corners are ``a`` and ``b`` at its start, ``c`` and ``d`` at its end.
+    """
+    ends = ((0, 0), (0, 1), (1, 0), (1, 1))
+    a, b, c, d = (it.vectors.at(*pair) for pair in ends)
+    ab, cd = it.bent(a, b, "1", (0, 0), 0.5), it.bent(c, d, "1", (1, 0), 0.5)
+    sides = ((a, c, "2", (0, 0)), (ab, cd, "3", (0, 0)), (b, d, "2", (0, 1)))
+    start, middle, end = (it.bent(*side, second) for side in sides)
+    in_space = it.of(_through(start, middle, end, np.asarray(first)[..., None]))
+    starts = (it.degrees.at(0, 0), it.of(ab), it.degrees.at(0, 1))
+    stops = (it.degrees.at(1, 0), it.of(cd), it.degrees.at(1, 1))
+    halves = (it.of(it.bent(*side, 0.5)) for side in sides)
+    start, middle, end = (
+        it.through(*curve, second) for curve in zip(starts, halves, stops, strict=True)
+    )
+    return in_space, it.through(start, middle, end, first)
+
+
+def _bent(start: Any, end: Any, bend: Any, share: Any) -> Any:
+    """Return values between two, bent half way by so much (``fq``)."""
+    return start * (1 - share) + end * share + 4 * bend * share * (1 - share)
+
+
+def _through(start: Any, middle: Any, end: Any, share: Any) -> Any:
+    """Return values of the curve through the start, half way and the end (``fq`` with ``fw`` of 0.5)."""
+    return _bent(start, end, middle - (start + end) / 2, share)
+
+
+def _near(values: Any, base: Any, period: float) -> Any:
+    """Return values that are as near to others as the period allows."""
+    return values - period * np.round((values - base) / period)
+
+
+def _in_range(values: Any, known: Any, period: float) -> Any:
+    """Return values in the range in which those that are known are written, if they are beyond it."""
+    low = 0.0 if np.any(known > period / 2) else -period / 2
+    values = np.where(values > low + period, values - period, values)
+    return np.where(values < low, values + period, values)
+
+
+def _weighted(corners: Any, between: Sequence[_Between], period: float | None) -> Any:
+    """Return values between those of corners, exact at these; `corners` begin with the first point needed."""
+    base = corners[tuple(it.before - it.first for it in between)]
+    total: Any = 0.0
+    for ends in product((0, 1), repeat=len(between)):
+        weight: Any = 1.0
+        for end, it in zip(ends, between, strict=True):
+            weight = weight * (it.share if end else 1 - it.share)
+        value = corners[tuple(it.at(end) - it.first for end, it in zip(ends, between, strict=True))]
+        if period is not None:
+            value = _near(value, base, period)
+        total = total + np.where(weight == 0, 0, value * weight)
+    return total if period is None else _in_range(total, corners, period)
