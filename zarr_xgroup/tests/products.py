@@ -130,13 +130,16 @@ def _sentinel_1() -> Json:
             name: described("<f8", {"azimuth_time": 210}, name, units="degrees", coordinates="line")
             for name in ("latitude", "longitude", "incidence_angle")
         }
-        line = described("<u4", {"azimuth_time": 210}, "image line")
+        positions = {
+            name: described("<u4", {"azimuth_time": 210}, f"image {name}")
+            for name in ("line", "pixel")
+        }
         orbit = described("<f8", {"azimuth_time": 16, "axis": 3}, "position vector", units="m")
         flag = described("|b1", {"azimuth_time": 15}, "whether the replica is valid")
         image = {"azimuth_time": 16678, "ground_range": 26587}
         gamma = described("<f4", {"azimuth_time": 27, "ground_range": 67}, "gamma")
         conditions = {
-            "gcp": form.group({"azimuth_time": times(210), "line": line, **places}),
+            "gcp": form.group({"azimuth_time": times(210), **positions, **places}),
             "orbit": form.group({"azimuth_time": times(16), "position": orbit}),
             "replica": form.group({"azimuth_time": times(15), "valid_flag": flag}),
         }

@@ -16,6 +16,7 @@ from packaging.version import Version
 
 from zarr_xgroup.tests.addresses import KINDS, Way, icechunk, local
 from zarr_xgroup.tests.builders import (
+    HAS_INDEX_OPTION,
     ZARR,
     Open,
     assert_equal,
@@ -24,6 +25,7 @@ from zarr_xgroup.tests.builders import (
     opened_with_warnings,
     oracle,
     quietly,
+    recording_folder,
     some_pairs,
     write_local,
 )
@@ -250,3 +252,34 @@ def test_measurements_of_sentinel_1_have_latitudes_and_longitudes(
         assert found[name].chunks == found["grd"].chunks
     without = quietly(xr.open_dataset, path, **options)
     assert "latitude" not in without.coords
+
+
+def test_a_window_of_sentinel_1_reads_its_control_points_and_no_others(tmp_path: Path) -> None:
+    path = write_product("sentinel1_grd_eopf_v2", tmp_path / "product.zarr")
+    (group,) = (it for it in group_paths("sentinel1_grd_eopf_v2") if it.endswith("VV/measurements"))
+    store: Any = recording_folder(path)
+    indexes: Any = {"create_default_indexes": False} if HAS_INDEX_OPTION else {}
+    found = quietly(
+        xr.open_dataset, store, engine="xgroup", group=group, assume_conventions="gcp", **indexes
+    )
+    assert not (HAS_INDEX_OPTION and store.chunk_gets)
+    lines, pixels = (
+        np.linspace(0, size - 1, n).astype("u4")
+        for size, n in zip(found["grd"].shape, (10, 21), strict=True)
+    )
+    line, pixel = (it.ravel() for it in np.meshgrid(lines, pixels, indexing="ij"))
+    places = {
+        "latitude": 50 - 1e-4 * line + 1e-5 * pixel,
+        "longitude": (359 + 1e-4 * pixel) % 360 - 180,
+    }
+    gcp = group.replace("measurements", "conditions/gcp")
+    points = zarr.open_group(path, path=gcp, mode="r+", zarr_format=2)
+    for name, values in {"line": line, "pixel": pixel, **places}.items():
+        array: Any = points[name]
+        array[...] = values
+    store.gets.clear()
+    window = found["grd"][5000:5003, 20000:20002]
+    np.testing.assert_allclose(window["longitude"].values[0], [-179, -178.9999], rtol=1e-12)
+    expected = 50 - 1e-4 * np.arange(5000, 5003)[:, None] + 1e-5 * np.arange(20000, 20002)
+    np.testing.assert_allclose(window["latitude"].values, expected, rtol=1e-12)
+    assert {*store.chunk_gets} == {f"{gcp}/{name}/0" for name in ("line", "pixel", *places)}
