@@ -48,19 +48,22 @@ from zarr_xgroup.errors import (
 if TYPE_CHECKING:
     from zarr_xgroup.conventions import ConventionHandler, register, schema
     from zarr_xgroup.datasets.attributes import drop_conventions
-    from zarr_xgroup.findings import Finding, Kind, Place
+    from zarr_xgroup.findings import Change, Finding, Kind, Place
     from zarr_xgroup.report.checking import Verdict, check
     from zarr_xgroup.report.explaining import explain, levels
     from zarr_xgroup.report.explanation import Explanation, Levels
+    from zarr_xgroup.report.mending import Mending, mend
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Change",
     "ConventionHandler",
     "Explanation",
     "Finding",
     "Kind",
     "Levels",
+    "Mending",
     "Place",
     "ResolvedZarrStore",
     "Rule",
@@ -86,6 +89,7 @@ __all__ = [
     "drop_conventions",
     "explain",
     "levels",
+    "mend",
     "register",
     "schema",
 ]
@@ -95,6 +99,7 @@ __all__ = [
 _LATER = {
     "ConventionHandler": "zarr_xgroup.conventions",
     "drop_conventions": "zarr_xgroup.datasets.attributes",
+    "Change": "zarr_xgroup.findings",
     "Finding": "zarr_xgroup.findings",
     "Kind": "zarr_xgroup.findings",
     "Place": "zarr_xgroup.findings",
@@ -106,6 +111,8 @@ _LATER = {
     "Levels": "zarr_xgroup.report.explanation",
     "explain": "zarr_xgroup.report.explaining",
     "levels": "zarr_xgroup.report.explaining",
+    "Mending": "zarr_xgroup.report.mending",
+    "mend": "zarr_xgroup.report.mending",
 }
 
 

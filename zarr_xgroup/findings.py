@@ -6,11 +6,13 @@ it concerns lost by it. Warnings (`as_warnings`), an explanation and a verdict s
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import chain
+from typing import Any
 
 from zarr_xgroup.errors import (
     Rule,
@@ -102,10 +104,43 @@ class Place:
         """The way to it through its document."""
         return keys_of(self.pointer)
 
+    def moved(self, node: str, other: str) -> Place:
+        """Return the same place in another node, if it is in the first."""
+        return replace(self, node=other) if self.node == node else self
+
     def holds(self, other: Place) -> bool:
         """Tell whether another place is this one, or in it."""
         is_same_node = (self.node, self.store) == (other.node, other.store)
         return is_same_node and f"{other.pointer}/".startswith(f"{self.pointer}/")
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of a document by which what was found is mended.
+
+    Attributes
+    ----------
+    place : Place
+        The value that is written, called otherwise or taken away. The last key ``-`` is that of a
+        further item of a list (RFC 6901, section 4).
+    value : str or None
+        The JSON text to write there, None to write nothing.
+    key : str or None
+        What to call the member. If that and the value are None, it is taken away.
+    """
+
+    place: Place
+    value: str | None = None
+    key: str | None = None
+
+    @classmethod
+    def writing(cls, value: Any, place: Fragment, *keys: str) -> Change:
+        """Return the change that writes a JSON value at a place, or at a member that it may have."""
+        return cls(Place.of(place, *keys), json.dumps(value))
+
+    def moved(self, node: str, other: str) -> Change:
+        """Return the same in another node, if it is in the first."""
+        return replace(self, place=self.place.moved(node, other))
 
 
 @dataclass(frozen=True)
@@ -140,6 +175,8 @@ class Finding:
     of_several : str
         The text where several have the same cause, beginning with ``{names}`` of their arrays; equal
         if they have. "" if the text says no array.
+    changes : tuple of Change
+        What mends it, in all of its places; none if what to write is not beyond doubt.
     """
 
     rule: Rule
@@ -154,6 +191,7 @@ class Finding:
     error: XGroupError | None = None
     related: tuple[Place, ...] = ()
     of_several: str = ""
+    changes: tuple[Change, ...] = ()
 
     def __post_init__(self) -> None:
         """Make what is told show no credentials of URLs, and nothing that is not to be seen."""
@@ -169,10 +207,9 @@ class Finding:
         """Return the same in another node, as far as it is in the first."""
         if node == other:
             return self
-        place, *related = (
-            replace(it, node=other) if it.node == node else it for it in (self.place, *self.related)
-        )
-        return replace(self, place=place, related=tuple(related))
+        place, *related = (it.moved(node, other) for it in (self.place, *self.related))
+        changes = tuple(it.moved(node, other) for it in self.changes)
+        return replace(self, place=place, related=tuple(related), changes=changes)
 
     def error_in(self, node: Node) -> XGroupMetadataError:
         """Return it as the error of a value that is written in a node."""
@@ -188,12 +225,14 @@ def mistake(
     severity: Severity = "error",
     *,
     key: str | None = None,
+    changes: tuple[Change, ...] = (),
 ) -> Finding:
     """Return a finding at the place of a value, or of a member that it has or should have.
 
     The text of the same in other nodes should be the same: then it is told once.
     """
-    return Finding(rule, Place.of(place, *([] if key is None else [key])), text, remedy, severity)
+    where = Place.of(place, *([] if key is None else [key]))
+    return Finding(rule, where, text, remedy, severity, changes=changes)
 
 
 def noted(

@@ -20,16 +20,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, get_type_hints
 
 import msgspec
 
 from zarr_xgroup import findings
-from zarr_xgroup.conventions.spelling import alike, misspelt
+from zarr_xgroup.conventions.spelling import alike, is_only_one, misspelt
 from zarr_xgroup.errors import Rule, Severity, XGroupError, XGroupMetadataError
-from zarr_xgroup.findings import Finding, Place
+from zarr_xgroup.findings import Change, Finding, Place
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Keys, Node, kind_of, pointer_to
 from zarr_xgroup.metadata.references import (
@@ -164,12 +164,15 @@ class Reader:
         remedy = remedy or ("" if field is None else field.remedy)
         self._add(rule, place.keys, reason, remedy, severity, is_used=is_used)
 
-    def misspelt(self, place: Fragment, meant: str) -> None:
-        """Take down a key that was probably meant to be another one."""
+    def misspelt(self, place: Fragment, meant: str, *, is_sure: bool = False) -> None:
+        """Take down a key that was probably meant to be another one, and surely if no other can be."""
         reason = _("is not known there; was {meant!r} meant?").format(meant=meant)
         remedy = _('call it "{key}"').format(key=meant)
         meant_place = Place("", pointer_to((*place.keys[:-1], meant)))
-        self._add(self._spelling, place.keys, reason, remedy, related=(meant_place,))
+        changes = (Change(Place("", pointer_to(place.keys)), key=meant),) if is_sure else ()
+        self._add(
+            self._spelling, place.keys, reason, remedy, related=(meant_place,), changes=changes
+        )
 
     def _add(
         self,
@@ -181,10 +184,12 @@ class Reader:
         *,
         is_used: bool = False,
         related: tuple[Place, ...] = (),
+        changes: tuple[Change, ...] = (),
     ) -> None:
         kind = None if is_used else findings.Kind.PROBLEM
         place = Place("", pointer_to(keys))
-        self.wrong.append(Finding(rule, place, text, remedy, severity, kind=kind, related=related))
+        found = Finding(rule, place, text, remedy, severity, kind=kind, related=related)
+        self.wrong.append(replace(found, changes=changes))
 
 
 class _Unusable:
@@ -576,7 +581,9 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
             return ()
         spelt = cls.misspelt(fragment.as_object())
         for key, meant in spelt.items():
-            reader.misspelt(Fragment(fragment.node, (*fragment.keys, key), None), meant)
+            place = Fragment(fragment.node, (*fragment.keys, key), None)
+            is_sure = is_only_one(key, meant, _keys_of(cls), _called_of(cls))
+            reader.misspelt(place, meant, is_sure=is_sure)
         return spelt.values()
 
     @classmethod

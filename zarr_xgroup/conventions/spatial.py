@@ -56,7 +56,7 @@ from zarr_xgroup.conventions.transforms import (
     spans,
 )
 from zarr_xgroup.errors import XGroupMetadataError
-from zarr_xgroup.findings import Finding, Kind, Place, mistake
+from zarr_xgroup.findings import Change, Finding, Kind, Place, mistake
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import referred_names
 from zarr_xgroup.metadata.nodes import Fragment, Node
@@ -310,12 +310,14 @@ def _check_shape(grid: Grid) -> None:
     message = _("is {shape}, but the array has {sizes} cells; the latter counts")
     text = message.format(shape=shape.value, sizes=sizes)
     remedy = write(SHAPE.key, sizes)
+    changes: tuple[Change, ...] = (Change.writing(sizes, shape),)
     grids = {tuple(it.values())[-2:] for it in array.siblings.values() if len(it) > 1}
     if shape.node != array.node and len(grids) > 1:
         remedy = _("take it off the group, whose arrays have several sizes, and {write}").format(
             write=_("write each array's own")
         )
-    found = mistake(SHAPE_OF_ARRAY, shape, text, remedy, "warning")
+        changes = ()
+    found = mistake(SHAPE_OF_ARRAY, shape, text, remedy, "warning", changes=changes)
     _tell(array, found, is_told=bool(grid.missing))
 
 
@@ -343,7 +345,8 @@ def _tell_of_gdal(grid: Grid, written: Fragment, transform: Transform, meant: li
     )
     extent = extent_of(transform, grid.sizes)
     text = message.format(numbers=list(transform.affine)[:6], extent=extent, meant=meant)
-    found = mistake(ORDER, written, text, write(TRANSFORM.key, meant))
+    changes = (Change.writing(meant, written),)
+    found = mistake(ORDER, written, text, write(TRANSFORM.key, meant), changes=changes)
     _tell(grid.array, found, is_told=bool(grid.missing))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
@@ -10,14 +11,14 @@ from zarr_xgroup.datasets.plan import GroupPlan
 from zarr_xgroup.datasets.planning import Planning, planning
 from zarr_xgroup.datasets.undeclared import forgotten, undeclared
 from zarr_xgroup.errors import Rule
-from zarr_xgroup.findings import Finding, Place, at_most
+from zarr_xgroup.findings import Finding, at_most
 from zarr_xgroup.options import OpenOptions, with_options_shown
 from zarr_xgroup.report.explaining import found_references
 from zarr_xgroup.report.explanation import VERSION, JsonValue, as_json, not_drawn
 from zarr_xgroup.report.rules import Checked, consolidated, mistakes_of, opening, references
 
 #: What a verdict has of a finding as JSON; the rest is about what an open does with it.
-_TOLD = ("rule", "place", "text", "remedy", "severity", "places")
+TOLD = ("rule", "place", "text", "remedy", "severity", "places")
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,7 +51,7 @@ class Verdict:
     def to_dict(self) -> dict[str, JsonValue]:
         """Return it as JSON values, as ``verdict.schema.json`` in this package describes them."""
         found = {name: as_json(getattr(self, name)) for name in ("store", "group")}
-        mistakes = [{name: as_json(getattr(it, name)) for name in _TOLD} for it in self.mistakes]
+        mistakes = [{name: as_json(getattr(it, name)) for name in TOLD} for it in self.mistakes]
         return {"version": VERSION, **found, "mistakes": mistakes, "is_declared": self.is_declared}
 
     def __repr__(self) -> str:
@@ -98,25 +99,39 @@ def check(store: Any, **options: Unpack[OpenOptions]) -> Verdict:
     >>> verdict.is_clean  # doctest: +SKIP
     True
     """
+    verdict = judged(store, options)
+    return replace(verdict, mistakes=_in_order(limited(verdict.mistakes)))
+
+
+def judged(store: Any, options: OpenOptions) -> Verdict:
+    """Return a verdict with all that is wrong, however much that is."""
     with planning(store, options) as planned:
         checked = Checked(planned.library.snapshots, planned.group)
-        mistakes = limited(merged(_mistakes(planned, checked)))
         # Without the errors behind them, of which no two are equal: a verdict is a value.
-        found = (replace(it, error=None) for it in mistakes)
-        order = sorted(found, key=lambda it: (it.severity != "error", it.place.node))
+        found = _in_order(replace(it, error=None) for it in merged(_mistakes(planned, checked)))
         name = planned.library.snapshots[0].name
-        verdict = Verdict(name, f"/{planned.group}", tuple(order), checked.declares_something)
+        verdict = Verdict(name, f"/{planned.group}", found, checked.declares_something)
         planned.library.close()
     return verdict
 
 
+def _in_order(mistakes: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(mistakes, key=lambda it: (it.severity != "error", it.place.node)))
+
+
 def merged(mistakes: Iterable[Finding]) -> list[Finding]:
     """Return mistakes, those that say the same in several places as one."""
-    found: dict[tuple[Rule, str, str, str], tuple[Finding, dict[Place, None]]] = {}
+    found: defaultdict[tuple[Rule, str, str, str], list[Finding]] = defaultdict(list)
     for it in mistakes:
-        _first, places = found.setdefault((it.rule, it.text, it.remedy, it.severity), (it, {}))
-        places.update(dict.fromkeys(it.places or (it.place,)))
-    return [replace(first, places=tuple(places)) for first, places in found.values()]
+        found[it.rule, it.text, it.remedy, it.severity].append(it)
+    return [
+        replace(
+            same[0],
+            places=tuple(dict.fromkeys(at for it in same for at in it.places or (it.place,))),
+            changes=tuple(dict.fromkeys(change for it in same for change in it.changes)),
+        )
+        for same in found.values()
+    ]
 
 
 def limited(mistakes: Iterable[Finding]) -> Iterator[Finding]:

@@ -74,7 +74,7 @@ def _signature(function: Any) -> str:
     found = inspect.signature(function)
     if not found.parameters.keys() >= set(OpenOptions.__annotations__):
         return str(found)
-    kept = [it for it in found.parameters.values() if it.kind != it.KEYWORD_ONLY]
+    kept = [it for it in found.parameters.values() if it.name not in OpenOptions.__annotations__]
     options = inspect.Parameter("options", inspect.Parameter.VAR_KEYWORD)
     return str(found.replace(parameters=[*kept, options]))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from operator import methodcaller
@@ -28,7 +29,8 @@ from zarr_xgroup.conventions.layout import Multiscales
 from zarr_xgroup.conventions.proj import ProjHandler
 from zarr_xgroup.conventions.registry import BUILT_IN, Handler, declarable, handlers
 from zarr_xgroup.conventions.spatial import SpatialHandler
-from zarr_xgroup.findings import Finding, mistake
+from zarr_xgroup.conventions.spelling import is_only_one
+from zarr_xgroup.findings import Change, Finding, Place, mistake
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.metadata.references import references_in, unwrapped
@@ -106,7 +108,11 @@ def _spelling(subject: Subject, convention: Handler) -> Iterator[Finding]:
     for key, meant in misspelt_attributes(keys, convention.described, others).items():
         text = _("{key!r} means nothing in {name!r}").format(key=key, name=convention.name)
         remedy = _('call the attribute "{key}"').format(key=meant)
-        yield mistake(SPELLING, subject.all_attributes, text, remedy, key=key)
+        names = {word: it.key for it in convention.described for word in it.called}
+        is_sure = is_only_one(key, meant, [it.key for it in convention.described], names)
+        place = Place.of(subject.all_attributes, key)
+        changes = (Change(place, key=meant),) if is_sure else ()
+        yield mistake(SPELLING, subject.all_attributes, text, remedy, key=key, changes=changes)
 
 
 def _prefix(convention: type[ConventionHandler]) -> str:
@@ -131,7 +137,17 @@ def _undeclared(subject: Subject, convention: Handler) -> Iterator[Finding]:
         item=declaration(convention), key=DECLARATIONS.key
     )
     severity: Severity = "warning" if issubclass(convention, _READ_ALL_THE_SAME) else "error"
-    yield mistake(DECLARED, subject.all_attributes, text, remedy, severity, key=keys[0])
+    place, changes = subject.all_attributes, _declaring(subject, convention)
+    yield mistake(DECLARED, place, text, remedy, severity, key=keys[0], changes=changes)
+
+
+def _declaring(subject: Subject, convention: Handler) -> tuple[Change, ...]:
+    """Return the change that declares a convention at a node."""
+    written = subject.attributes.get(DECLARATIONS.key, [])
+    if convention.uuid is None or not isinstance(written, list):
+        return ()
+    item = json.loads(declaration(convention))
+    return (Change.writing(item, subject.all_attributes, DECLARATIONS.key, "-"),)
 
 
 def _is_covered(subject: Subject, convention: type[ConventionHandler]) -> bool:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 from posixpath import relpath
 
 from zarr_xgroup.conventions.ref import FIRST, OWN, SOMEWHERE
 from zarr_xgroup.errors import Rule
-from zarr_xgroup.findings import Finding, Place
+from zarr_xgroup.findings import Change, Finding, Place
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.references import NODE
+from zarr_xgroup.metadata.nodes import OBJECT
+from zarr_xgroup.metadata.references import NODE, at_pointer, unwrapped
 from zarr_xgroup.report.explanation import FoundReference
 from zarr_xgroup.report.rules.subject import Checked, Severity, write
 
@@ -39,10 +41,10 @@ def check(
                 text = f"{it.target!r}: {it.text}"
                 yield _mistake(SOMEWHERE, it, text, _meant(it, checked), "error")
             elif it.leads_to.store is None:
-                yield from _within(it, it.leads_to)
+                yield from _within(it, it.leads_to, checked)
 
 
-def _within(reference: FoundReference, target: Place) -> Iterator[Finding]:
+def _within(reference: FoundReference, target: Place, checked: Checked) -> Iterator[Finding]:
     """Yield what to write otherwise of a reference that leads to a node of the store."""
     uri, bar, _rest = reference.target.rpartition("|")
     if bar:
@@ -53,11 +55,26 @@ def _within(reference: FoundReference, target: Place) -> Iterator[Finding]:
         text = _(
             "{target!r} leads to nothing that fits from the group of the array; {node} was taken"
         ).format(target=reference.target, node=target.node)
-        remedy = write(NODE, target.node)
+        path, remedy = target.node, write(NODE, target.node)
         if reference.arrays == (reference.source.node,):
-            relative = write(NODE, _relative(reference, target.node))
-            remedy = _("{relative}, or {absolute}").format(relative=relative, absolute=remedy)
-        yield _mistake(FIRST, reference, text, remedy, "warning")
+            path = _relative(reference, target.node)
+            remedy = _("{relative}, or {absolute}").format(
+                relative=write(NODE, path), absolute=remedy
+            )
+        found = _mistake(FIRST, reference, text, remedy, "warning")
+        yield replace(found, changes=_to(path, reference, checked))
+
+
+def _to(path: str, reference: FoundReference, checked: Checked) -> tuple[Change, ...]:
+    """Return the change by which a reference has another path."""
+    source = reference.source
+    subject = checked.subject(source.node.strip("/"))
+    if source.store is not None or subject is None:
+        return ()
+    written = at_pointer(subject.node, subject.document, source.pointer)
+    if isinstance(written.value, OBJECT):
+        return (Change.writing(path, unwrapped(written), NODE),)
+    return ()
 
 
 def _mistake(

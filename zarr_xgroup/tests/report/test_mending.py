@@ -1,0 +1,379 @@
+"""`mend`: what it writes, what it leaves and why, and that it touches nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import xarray as xr
+from zarr.core.buffer import cpu
+from zarr.core.sync import sync
+from zarr.storage import LocalStore, MemoryStore, ZipStore
+
+import zarr_xgroup
+from zarr_xgroup import cli
+from zarr_xgroup.errors import XGroupStoreError
+from zarr_xgroup.report.mending import Mending
+from zarr_xgroup.storage.writing import Drafts
+from zarr_xgroup.tests.builders import UUIDS, ZarrFormat
+from zarr_xgroup.tests.documents import ALL_FORMS, files, write
+from zarr_xgroup.tests.report.test_check import (
+    EXTERNAL,
+    GDAL,
+    GONE,
+    GRID,
+    LAT,
+    OTHER_UUID,
+    SET,
+    TAS,
+    broken,
+    declared,
+    sound,
+)
+
+DATA: Mapping[str, Any] = {
+    "model/days": [0, 1],
+    "grid/band": [[1.0] * 6] * 4,
+    "swath/lon": [[5.0] * 4] * 3,
+}
+#: What a grid has by numbers in the order of GDAL.
+OF_WRONG_NUMBERS = {("/grid", "xc"), ("/grid", "yc")}
+METADATA = {"zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata"}
+
+#: What is broken, by the rule that tells it: all of it is mended, so that the store is sound again.
+MENDED: list[tuple[str, dict[str, Any]]] = [
+    ("conventions/declared", {f"{TAS}/zarr_conventions/0": GONE}),
+    ("conventions/declared", {f"{GRID}/zarr_conventions": GONE}),
+    ("conventions/identified", {"/mass#/attributes/zarr_conventions/0": {"name": "uom"}}),
+    (
+        "conventions/counts-for-something",
+        {f"{TAS}/zarr_conventions/0/uuid": UUIDS["cs"][:-1] + "5"},
+    ),
+    ("conventions/declared-once", {f"{TAS}/zarr_conventions/-": {"uuid": UUIDS["cs"]}}),
+    (
+        "conventions/spelling-of-zarr_conventions",
+        {
+            "/mass#/attributes/zarr_conventions": GONE,
+            "/mass#/attributes/zarr_convention": declared("uom"),
+        },
+    ),
+    (
+        "conventions/spelling-of-attributes",
+        {
+            f"{GRID}/spatial:shape": GONE,
+            f"{GRID}/spatial:shpe": [4, 6],
+        },
+    ),
+    (
+        "cs/spelling",
+        {f"{LAT}/abbreviation": GONE, f"{LAT}/abreviation": "Y"},
+    ),
+    ("spatial/order-of-transform", {f"{GRID}/spatial:transform": GDAL}),
+    ("spatial/shape-of-the-array", {f"{GRID}/spatial:shape": [6, 4]}),
+    ("ref/first-rule", {f"{EXTERNAL}/node": "../days"}),
+]
+
+#: Rules that are broken by other values at the same places.
+NOT_TOGETHER = {
+    "conventions/counts-for-something",
+    "conventions/declared-once",
+    "conventions/identified",
+    "spatial/shape-of-the-array",
+}
+
+#: What is broken, the rule that tells it, and a part of why it is not mended.
+LEFT: list[tuple[str, dict[str, Any], str]] = [
+    ("conventions/used", {f"{TAS}/cs": GONE}, "more than one remedy"),
+    ("conventions/counts-for-something", {f"{TAS}/zarr_conventions/0/uuid": OTHER_UUID}, "one"),
+    ("cs/values", {f"{SET}/values": {}}, "more than one remedy"),
+    ("spatial/transform", {f"{GRID}/spatial:transform": [1.0]}, "more than one remedy"),
+    ("ref/leads-somewhere", {f"{EXTERNAL}/node": "nowhere"}, "more than one remedy"),
+]
+
+
+def opened(store: Any) -> xr.DataTree:
+    """Return all that is in a store, computed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return xr.open_datatree(store, engine="xgroup").load()
+
+
+def held(tree: xr.DataTree) -> set[tuple[str, str]]:
+    """Return the variables of each group."""
+    return {(node.path, str(name)) for node in tree.subtree for name in node.variables}
+
+
+def chunks(folder: Path) -> dict[str, tuple[bytes, int]]:
+    """Return what is no metadata, and when it was written."""
+    return {
+        key: (content, (folder / key).stat().st_mtime_ns)
+        for key, content in files(folder).items()
+        if key.rpartition("/")[2] not in METADATA
+    }
+
+
+def names(mending: Mending) -> list[str]:
+    return [it.rule.name for it in mending.mended]
+
+
+def mended(folder: Path, edits: dict[str, Any], form: tuple[ZarrFormat, bool]) -> Mending:
+    """Mend a store, and check all that mending promises; return what was mended."""
+    store = write(folder / "store.zarr", broken(edits), DATA, form)
+    before, data, there = files(store), chunks(store), held(opened(store))
+    shown = zarr_xgroup.mend(store)
+    assert files(store) == before
+    done = zarr_xgroup.mend(store, dry_run=False)
+    assert (shown.documents, shown.is_written, done.is_written) == (done.documents, False, True)
+    assert not done.left
+    written = {it.key: it.after.encode() for it in done.documents}
+    assert files(store) == {**before, **written}
+    assert chunks(store) == data
+    for consolidated in (None, False):
+        assert zarr_xgroup.check(store, consolidated=consolidated).is_clean
+    whole = write(folder / "sound.zarr", sound(), DATA, form)
+    assert there - OF_WRONG_NUMBERS <= held(opened(store)) == held(opened(whole))
+    assert not zarr_xgroup.mend(store, dry_run=False).documents
+    return done
+
+
+@pytest.mark.parametrize(("rule", "edits"), MENDED, ids=[rule for rule, _edits in MENDED])
+def test_what_has_one_remedy_is_mended(tmp_path: Path, rule: str, edits: dict[str, Any]) -> None:
+    assert rule in names(mended(tmp_path, edits, (3, False)))
+
+
+@ALL_FORMS
+def test_all_of_it_is_mended_at_once(tmp_path: Path, form: tuple[ZarrFormat, bool]) -> None:
+    together = {rule: edits for rule, edits in MENDED if rule not in NOT_TOGETHER}
+    edits = {place: value for found in together.values() for place, value in found.items()}
+    assert set(names(mended(tmp_path, edits, form))) == together.keys()
+
+
+@pytest.mark.parametrize(("rule", "edits", "why"), LEFT, ids=[rule for rule, *_rest in LEFT])
+def test_what_has_no_single_remedy_is_left_and_it_says_why(
+    tmp_path: Path, rule: str, edits: dict[str, Any], why: str
+) -> None:
+    store = write(tmp_path / "store.zarr", broken(edits), DATA)
+    before = files(store)
+    found = zarr_xgroup.mend(store, dry_run=False)
+    assert not found.documents
+    assert files(store) == before
+    assert why in next(it.why_not for it in found.left if it.finding.rule.name == rule)
+    assert f"not mended: {found.left[0].finding.place}" in repr(found)
+
+
+@ALL_FORMS
+def test_a_sound_store_stays_as_it_is(tmp_path: Path, form: tuple[ZarrFormat, bool]) -> None:
+    store = write(tmp_path / "store.zarr", sound(), DATA, form)
+    found = zarr_xgroup.mend(store, dry_run=False)
+    assert (found.documents, found.mended, found.left) == ((), (), ())
+    assert repr(found) == f"{store}: 0 documents written, 0 mended, 0 left"
+
+
+# Consolidated metadata.
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("path", ["", "grid", "grid/band"])
+def test_consolidated_metadata_that_say_something_else_are_made_anew(
+    tmp_path: Path, zarr_format: ZarrFormat, path: str
+) -> None:
+    store = write(tmp_path / "store.zarr", sound(), DATA, (zarr_format, True))
+    file = store / path / ("zarr.json" if zarr_format == 3 else ".zattrs")
+    document = json.loads(file.read_bytes())
+    attributes = document.get("attributes", {}) if zarr_format == 3 else document
+    attributes["title"] = "other"
+    attributes.pop("spatial:shape", None)
+    file.write_text(json.dumps(document))
+    zarr_xgroup.mend(store, dry_run=False)
+    assert zarr_xgroup.check(store).is_clean
+    if path:
+        assert engine_zarr(store, path).attrs == engine_zarr(store, path, consolidated=False).attrs
+
+
+def engine_zarr(store: Path, path: str, *, consolidated: bool = True) -> xr.Dataset:
+    group = path.partition("/")[0]
+    found: xr.Dataset = xr.open_zarr(store, group=group, consolidated=consolidated)
+    return found
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_a_new_node_gets_into_consolidated_metadata(
+    tmp_path: Path, zarr_format: ZarrFormat
+) -> None:
+    store = write(tmp_path / "store.zarr", sound(), DATA, (zarr_format, True))
+    twin = {"new": sound()["grid"], "new/band": sound()["grid/band"]}
+    write(store, twin, form=(zarr_format, False))
+    found = zarr_xgroup.mend(store, dry_run=False)
+    assert names(found) == ["consolidated/complete"]
+    assert zarr_xgroup.check(store).is_clean
+    assert "band" in xr.open_zarr(store, group="new", consolidated=True)
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_nodes_that_are_only_consolidated_are_not_lost(
+    tmp_path: Path, zarr_format: ZarrFormat
+) -> None:
+    edits = {f"{GRID}/spatial:shape": [6, 4], f"{EXTERNAL}/node": "../days"}
+    store = write(tmp_path / "store.zarr", broken(edits), DATA, (zarr_format, True))
+    for key in ("zarr.json", ".zattrs", ".zgroup"):
+        (store / "grid" / key).unlink(missing_ok=True)
+    before = held(opened(store))
+    found = zarr_xgroup.mend(store, dry_run=False)
+    assert names(found) == ["ref/first-rule"]
+    left = {it.finding.rule.name: it.why_not for it in found.left}
+    assert left.keys() == {"consolidated/nodes-are-there", "spatial/shape-of-the-array"}
+    assert "is not in the store" in left["spatial/shape-of-the-array"]
+    assert held(opened(store)) >= before
+
+
+# What stands in the way.
+
+
+def test_a_document_that_was_changed_meanwhile_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edits = {f"{GRID}/spatial:shape": [6, 4], f"{EXTERNAL}/node": "../days"}
+    store = write(tmp_path / "store.zarr", broken(edits), DATA)
+    file = store / "grid" / "zarr.json"
+    written = Drafts.write
+
+    def late(self: Drafts, target: Any) -> None:
+        file.write_bytes(file.read_bytes() + b"\n")
+        written(self, target)
+
+    monkeypatch.setattr(Drafts, "write", late)
+    before = files(store)
+    with pytest.raises(XGroupStoreError, match=r"grid/zarr.json was changed meanwhile"):
+        zarr_xgroup.mend(store, dry_run=False)
+    assert files(store) == {**before, "grid/zarr.json": before["grid/zarr.json"] + b"\n"}
+
+
+def test_a_link_out_of_the_store_is_not_followed(tmp_path: Path) -> None:
+    edits = {f"{GRID}/spatial:shape": [6, 4], f"{EXTERNAL}/node": "../days"}
+    store = write(tmp_path / "store.zarr", broken(edits), DATA)
+    outside = tmp_path / "outside"
+    (store / "grid").rename(outside)
+    (store / "grid").symlink_to(outside)
+    before = files(tmp_path)
+    with pytest.raises(XGroupStoreError, match=r"grid/zarr.json is a link to .*outside"):
+        zarr_xgroup.mend(store, dry_run=False)
+    assert files(tmp_path) == before
+
+
+def test_a_store_that_is_named_by_a_link_is_mended(tmp_path: Path) -> None:
+    write(tmp_path / "store.zarr", broken({f"{GRID}/spatial:shape": [6, 4]}), DATA)
+    (tmp_path / "link.zarr").symlink_to(tmp_path / "store.zarr")
+    zarr_xgroup.mend(tmp_path / "link.zarr", dry_run=False)
+    assert zarr_xgroup.check(tmp_path / "store.zarr").is_clean
+
+
+def test_what_is_read_only_stays(tmp_path: Path) -> None:
+    store = write(tmp_path / "store.zarr", broken({f"{GRID}/spatial:shape": [6, 4]}), DATA)
+    before = files(store)
+    with pytest.raises(XGroupStoreError, match="is open for reading only"):
+        zarr_xgroup.mend(LocalStore(store, read_only=True), dry_run=False)
+    with ZipStore(tmp_path / "store.zip", mode="w"):
+        pass
+    with pytest.raises(XGroupStoreError):
+        zarr_xgroup.mend(tmp_path / "store.zip", dry_run=False)
+    assert files(store) == before
+
+
+def test_an_archive_is_not_written(tmp_path: Path) -> None:
+    store = write(tmp_path / "store.zarr", broken({f"{GRID}/spatial:shape": [6, 4]}), DATA)
+    archive = Path(shutil.make_archive(str(tmp_path / "packed"), "zip", store))
+    before = archive.read_bytes()
+    for named in (archive, f"zip://::{archive}"):
+        assert names(zarr_xgroup.mend(named)) == ["spatial/shape-of-the-array"]
+        with pytest.raises(XGroupStoreError, match="is an archive: unpack it"):
+            zarr_xgroup.mend(named, dry_run=False)
+    assert archive.read_bytes() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may do anything")
+def test_a_file_without_permission_is_told(tmp_path: Path) -> None:
+    store = write(tmp_path / "store.zarr", broken({f"{GRID}/spatial:shape": [6, 4]}), DATA)
+    (store / "grid" / "zarr.json").chmod(0o444)
+    with pytest.raises(XGroupStoreError, match=r"grid/zarr.json cannot be written: no permission"):
+        zarr_xgroup.mend(store, dry_run=False)
+
+
+def test_the_permissions_of_a_file_stay(tmp_path: Path) -> None:
+    store = write(tmp_path / "store.zarr", broken({f"{GRID}/spatial:shape": [6, 4]}), DATA)
+    file = store / "grid" / "zarr.json"
+    file.chmod(0o640)
+    zarr_xgroup.mend(store, dry_run=False)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    assert [it.name for it in file.parent.iterdir() if it.name.startswith(".")] == []
+
+
+def test_a_store_in_memory_is_mended() -> None:
+    documents = broken({f"{GRID}/spatial:shape": [6, 4]})
+    store = MemoryStore()
+    for path, document in documents.items():
+        key = f"{path}/zarr.json".lstrip("/")
+        sync(store.set(key, cpu.Buffer.from_bytes(json.dumps(document).encode())))
+    zarr_xgroup.mend(store, dry_run=False)
+    assert zarr_xgroup.check(store).is_clean
+
+
+def test_only_the_group_that_is_asked_for_is_mended(tmp_path: Path) -> None:
+    edits = {f"{GRID}/spatial:shape": [6, 4], f"{EXTERNAL}/node": "../days"}
+    store = write(tmp_path / "store.zarr", broken(edits), DATA, (3, True))
+    for found in (zarr_xgroup.mend(store / "grid"), zarr_xgroup.mend(store, group="grid")):
+        assert [it.key for it in found.documents] == ["grid/zarr.json", "zarr.json"]
+
+
+def test_a_document_keeps_what_is_not_mended_byte_for_byte(tmp_path: Path) -> None:
+    store = write(tmp_path / "store.zarr", broken({f"{GRID}/spatial:shape": [6, 4]}), DATA)
+    file = store / "grid" / "zarr.json"
+    text = json.dumps({**json.loads(file.read_bytes()), "unknown": 1}, indent=3)
+    text = (
+        text.replace("4600000.0", "46.0e5", 1).replace('"unknown": 1', '"unknown"  :0.10e1') + " "
+    )
+    file.write_text(text)
+    zarr_xgroup.mend(store, dry_run=False)
+    old, new = "6,\n         4\n", "4,\n         6\n"
+    assert text.count(old) == 1
+    assert file.read_text() == text.replace(old, new)
+
+
+# The command line.
+
+
+def test_the_command_shows_a_diff_and_writes_only_if_told_to(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = write(tmp_path / "store.zarr", broken({f"{GRID}/spatial:shape": [6, 4]}), DATA)
+    before = files(store)
+    for arguments in (["--fix"], ["--fix", "--diff"]):
+        assert cli.main(["check", str(store), *arguments]) == 1
+        out = capsys.readouterr().out
+        assert "--- a/grid/zarr.json\n+++ b/grid/zarr.json\n" in out
+        assert f"{store}: 1 document to write, 1 mended, 0 left\n" in out
+        assert files(store) == before
+    assert cli.main(["check", str(store), "--write"]) == 2
+    assert capsys.readouterr().err == "xgroup: --write goes with --fix\n"
+    assert cli.main(["check", str(store), "--fix", "--write"]) == 0
+    assert f"{store}: 1 document written, 1 mended, 0 left\n" in capsys.readouterr().out
+    assert cli.main(["check", str(store)]) == 0
+    assert cli.main(["check", str(store), "--fix"]) == 0
+
+
+def test_the_command_gives_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    edits = {f"{GRID}/spatial:shape": [6, 4], f"{SET}/values": {}}
+    store = write(tmp_path / "store.zarr", broken(edits), DATA)
+    assert cli.main(["check", str(store), "--fix", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found == zarr_xgroup.mend(store).to_dict()
+    assert [it["key"] for it in found["documents"]] == ["grid/zarr.json"]
+    assert [it["rule"]["name"] for it in found["mended"]] == ["spatial/shape-of-the-array"]
+    assert found["left"][0]["rule"]["name"] == "cs/values"
+    assert found["left"][0]["why_not"]
