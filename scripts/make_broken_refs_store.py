@@ -211,7 +211,7 @@ def _parts() -> Nodes:
         "name_number": {"name": 7},
         "unit_number": {"unit": 7},
         "unit_without_ucum": {"unit": {"unit": "m"}},
-        "unit_without_unit": {"unit": {"ucum": {"version": "2.2"}}},
+        "ucum_unit_number": {"unit": {"ucum": {"unit": 7}}},
         "unit_of_list": {"unit": {"uom": {"ucum": ["m"]}}},
         "direction_number": {"direction": 7},
         "attributes_list": {"attributes": ["long_name"]},

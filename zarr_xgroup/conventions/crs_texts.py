@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 _WKT = re.compile(r"\s*[A-Z][A-Z0-9_]*\s*[\[(].*", re.DOTALL | re.IGNORECASE)
-#: Codes of an authority, also as URN or URL of OGC, and names.
-_NAME = re.compile(r"[\w\ .:()/-]+")
+#: Codes of an authority, of a horizontal system with a vertical one, also as URN or URL of OGC, and names.
+_NAME = re.compile(r"[\w\ .:()/-]+|\w+:\w+\+\w+")
 
 #: Where WKT names a file. Also ``null`` is looked for, on a server too.
 _FILE_IN_WKT = re.compile("PARAMETERFILE|PROJ4_GRIDS", re.IGNORECASE)

@@ -22,9 +22,7 @@ from zarr_xgroup.conventions.descriptions import (
     Model,
     Nested,
     Reader,
-    Schema,
     Text,
-    choice,
     got,
 )
 from zarr_xgroup.errors import Rule, rules_in
@@ -114,6 +112,7 @@ class Declaration(Model, frozen=True, kw_only=True):
     form: ClassVar[Rule] = TEXTS
     required: ClassVar[Rule] = IDENTIFIED
     spelling: ClassVar[Rule | None] = None  # what it lacks says it
+    at_least_one: ClassVar[tuple[str, ...]] = IDENTIFIERS
 
     uuid: Annotated[str | None, Text()] = None
     schema_url: Annotated[str | None, Text()] = None
@@ -126,11 +125,6 @@ class Declaration(Model, frozen=True, kw_only=True):
         """By which member it is identified, and what that is."""
         given = ((key, getattr(self, key)) for key in IDENTIFIERS)
         return next(((key, it) for key, it in given if it is not None), None)
-
-    @classmethod
-    def schema(cls, definitions: dict[str, Schema]) -> Schema:
-        """Return the JSON Schema of such objects."""
-        return super().schema(definitions) | choice("anyOf", IDENTIFIERS)
 
 
 @dataclass(frozen=True)

@@ -88,6 +88,10 @@ class Member:
         Whether an object without it is wrong.
     unless : tuple of str
         Keys of which any one makes it dispensable.
+    excludes : tuple of str
+        Keys beside which it says nothing.
+    or_null : bool
+        Whether null means something.
     rule : Rule or None
         What it breaks if it is not of its kind; None for the rule of the object.
     severity : {"error", "warning"}
@@ -99,6 +103,8 @@ class Member:
     called: tuple[str, ...] = ()
     required: bool = False
     unless: tuple[str, ...] = ()
+    excludes: tuple[str, ...] = ()
+    or_null: bool = False
     rule: Rule | None = None
     severity: Severity = "error"
 
@@ -268,8 +274,15 @@ class Text(Kind):
 
     def schema(self, definitions: dict[str, Schema]) -> Schema:
         """Return the JSON Schema."""
-        exact = self.one_of and not self.any_case
-        return {"type": "string"} | ({"enum": list(self.one_of)} if exact else {})
+        names: Schema = {"enum": list(self.one_of)} if self.one_of else {}
+        if self.any_case:
+            names = {"anyOf": [names, {"pattern": f"^({'|'.join(map(_any_case, self.one_of))})$"}]}
+        return {"type": "string"} | names
+
+
+def _any_case(name: str) -> str:
+    """Return a pattern of a name in small and capital letters."""
+    return "".join(f"[{it.lower()}{it.upper()}]" if it.isalpha() else it for it in name)
 
 
 #: How many of the values that are allowed messages name.
@@ -474,10 +487,13 @@ class ByName(Kind):
         What each must be.
     or_list : bool
         Whether it may be a list of objects with a ``name`` (an older spelling).
+    least : int
+        How many there have to be.
     """
 
     kind: Kind
     or_list: bool = False
+    least: int = 0
 
     def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
         """Return the pairs."""
@@ -489,6 +505,8 @@ class ByName(Kind):
         if len(named) != len(value.value):
             reader.object_to(value, _("must give each item a 'name'"), field=field)
             return UNUSABLE
+        if len(named) < self.least:
+            reader.object_to(value, _("must not be empty"), field=field, is_used=True)
         found = ((name, self.kind.read(item, field, reader)) for name, item in named)
         return tuple((name, item) for name, item in found if item is not UNUSABLE)
 
@@ -508,10 +526,12 @@ class ByName(Kind):
         """Return the JSON Schema."""
         each = self.kind.schema(definitions)
         found: Schema = {"type": "object", "additionalProperties": each}
+        found |= {"minProperties": self.least} if self.least else {}
         if not self.or_list:
             return found
         named = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
-        return {"anyOf": [found, {"type": "array", "items": {"allOf": [named, each]}}]}
+        listed = Items(self.kind, self.least).schema(definitions)
+        return {"anyOf": [found, listed | {"items": {"allOf": [named, each]}}]}
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):
@@ -537,6 +557,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     others: ClassVar[frozenset[str]] = frozenset()
     #: Keys that real stores write elsewhere, too: `member` finds them.
     elsewhere: ClassVar[tuple[str, ...]] = ()
+    #: Keys of which at least one has to be there.
+    at_least_one: ClassVar[tuple[str, ...]] = ()
     #: Fields of which exactly one has to be there, and what may be written.
     exactly_one: ClassVar[tuple[str, ...]] = ()
     example: ClassVar[str] = ""
@@ -560,6 +582,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
                     found[name] = result
         spelt = cls._told_of_spelling(fragment, reader)
         cls._told_of_missing(fragment, reader, spelt)
+        cls._told_of_excluded(fragment, reader)
         if not cls._has_exactly_one(fragment, reader, spelt):
             found = {name: value for name, value in found.items() if name not in cls.exactly_one}
         cls.look_further(fragment, found, reader)
@@ -597,9 +620,22 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
             if field.is_lacking(fragment):
                 if field.key not in spelt:
                     reader.object_to(place, _("is missing"), field=field, rule=cls.required)
-            elif is_null:
+            elif is_null and not field.member.or_null:
                 reason, remedy = _("is null, which means nothing"), _("leave it out")
-                reader.object_to(place, reason, remedy, severity="warning", is_used=True)
+                reader.object_to(
+                    place, reason, remedy, field=field, severity="warning", is_used=True
+                )
+
+    @classmethod
+    def _told_of_excluded(cls, fragment: Fragment, reader: Reader) -> None:
+        """Take down members that say nothing beside others."""
+        for field in fields_of(cls).values():
+            member = fragment.get(field.key) if field.member.excludes else None
+            others = [key for key in field.member.excludes if fragment.get(key) is not None]
+            if member is not None and others:
+                reason = _("says nothing beside {key!r}").format(key=others[0])
+                remedy = _("leave one of {keys} out").format(keys=f"{field.key}, {others[0]}")
+                reader.object_to(member, reason, remedy, severity="warning", is_used=True)
 
     @classmethod
     def _has_exactly_one(cls, fragment: Fragment, reader: Reader, spelt: Collection[str]) -> bool:
@@ -655,8 +691,15 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
         choices = [
             choice("anyOf", (it.key, *it.member.unless)) for it in required if it.member.unless
         ]
+        if cls.at_least_one:
+            choices.append(choice("anyOf", cls.at_least_one))
         if cls.exactly_one:
             choices.append(choice("oneOf", cls.exactly_one))
+        choices += [
+            {"not": {"required": [it.key, other]}}
+            for it in fields_of(cls).values()
+            for other in it.member.excludes
+        ]
         found: Schema = {"required": needed, "allOf": choices}
         return {key: value for key, value in found.items() if value}
 

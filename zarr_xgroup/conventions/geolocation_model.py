@@ -60,7 +60,8 @@ class Geolocation(Model, frozen=True, kw_only=True):
 
     form: ClassVar[Rule] = KINDS
     required: ClassVar[Rule] = KINDS
-    spelling: ClassVar[Rule | None] = None  # what it lacks says it
+    spelling: ClassVar[Rule | None] = KINDS
+    at_least_one: ClassVar[tuple[str, ...]] = KINDS_OF_ARRAYS
 
     geodetic: Annotated[Arrays | None, Nested(Arrays), _PAIR] = None
     planar: Annotated[Arrays | None, Nested(Arrays), _PAIR] = None
@@ -68,7 +69,7 @@ class Geolocation(Model, frozen=True, kw_only=True):
     @classmethod
     def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
         """Take down that there are no arrays at all."""
-        if all(fragment.get(kind) is None for kind in KINDS_OF_ARRAYS):
+        if not (any(it.kind for it in reader.wrong) or any(map(fragment.get, KINDS_OF_ARRAYS))):
             reason = _("has neither 'geodetic' nor 'planar'")
             reader.object_to(fragment, reason, such_as(_EXAMPLE))
 

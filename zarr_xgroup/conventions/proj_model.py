@@ -27,8 +27,8 @@ from zarr_xgroup.conventions.descriptions import (
     Kind,
     Member,
     Model,
+    Nested,
     Reader,
-    ReferenceTo,
     Schema,
     fields_of,
     got,
@@ -150,7 +150,7 @@ _WKT2 = _System(
     lambda: _("WKT 2"),
     lambda it: isinstance(it, str) and bool(it.strip()) and _WKT1.match(it) is None,
     _write_wkt,
-    {"type": "string"},
+    {"type": "string", "pattern": r"\S"},
 )
 _CODE = _System(
     lambda: _("an authority and a code, such as 'EPSG:32633'"),
@@ -174,6 +174,8 @@ class ProjMembers(Model, frozen=True, kw_only=True):
     required: ClassVar[Rule] = OBJECT_OF_PROJ
     spelling: ClassVar[Rule | None] = None  # of these members, which are all that is read
     others: ClassVar[frozenset[str]] = frozenset({"name", "type", "description"})
+    #: Of a proj object, if not of attributes.
+    at_least_one: ClassVar[tuple[str, ...]] = CRS_KEYS
 
     projjson: Annotated[Crs | None, _PROJJSON, Member(key=PROJJSON, rule=OF_PROJJSON)] = None
     wkt2: Annotated[Crs | None, _WKT2, Member(key=WKT, rule=OF_WKT, called=("wkt", "wkt2"))] = None
@@ -182,8 +184,8 @@ class ProjMembers(Model, frozen=True, kw_only=True):
 
     @classmethod
     def read(cls, fragment: Fragment) -> Self:
-        """Read an object, of which other members and null are passed over."""
-        members = {key: it for key in CRS_KEYS if (it := fragment.value.get(key)) is not None}
+        """Read an object, of which other members are passed over."""
+        members = {key: fragment.value[key] for key in CRS_KEYS if key in fragment.value}
         return super().read(Fragment(fragment.node, fragment.keys, members))
 
     @classmethod
@@ -194,7 +196,7 @@ class ProjMembers(Model, frozen=True, kw_only=True):
             [found[it] for it in ("projjson", "wkt2", "code", "epsg") if it in found],
             reader,
         )
-        if list(fragment.value) == [EPSG]:
+        if [key for key in fragment.value if fragment.get(key)] == [EPSG]:
             place = Fragment(fragment.node, (*fragment.keys, EPSG), None)
             text = _("{key!r} is not known in the convention").format(key=EPSG)
             remedy = write(CODE, code_of(fragment.value[EPSG]) or "EPSG:<code>")
@@ -263,9 +265,7 @@ class ProjObject(Kind):
 
     def schema(self, definitions: dict[str, Schema]) -> Schema:
         """Return the JSON Schema."""
-        proj = ProjMembers.schema(definitions)
-        proj["anyOf"] = [{"required": [key]} for key in CRS_KEYS]
-        return {"anyOf": [proj, ReferenceTo().schema(definitions)]}
+        return Nested(ProjMembers, or_reference=True).schema(definitions)
 
 
 #: What only the projection extension of STAC writes: beside these, ``proj:*`` is not the convention.

@@ -102,7 +102,7 @@ class _UomModel(Model, frozen=True, kw_only=True):
 class Ucum(_UomModel, frozen=True, kw_only=True):
     """A unit of UCUM."""
 
-    unit: Annotated[str, _UcumUnit(), Member(required=True, example='"unit": "m"')] = ""
+    unit: Annotated[str, _UcumUnit(), Member(example='"unit": "m"')] = ""
     version: Annotated[str, Text(), Member(example='"version": "2.2"')] = ""
 
 
@@ -136,8 +136,9 @@ class UnitOfMeasure(Kind):
 
     def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
         """Return the unit, as a text or as the model."""
+        value = value.get(ATTRIBUTE.key) or value
         if isinstance(value.value, OBJECT):
-            return Uom.read(value.get(ATTRIBUTE.key) or value)
+            return Uom.read(value)
         is_used = isinstance(value.value, str)
         if not (is_used and self.or_text):
             expected = _("a string or an object") if self.or_text else _("an object")
@@ -154,7 +155,10 @@ class UnitOfMeasure(Kind):
     def schema(self, definitions: dict[str, Schema]) -> Schema:
         """Return the JSON Schema."""
         uom = Nested(Uom).schema(definitions)
-        return {"anyOf": [{"type": "string"}, uom]} if self.or_text else uom
+        key = ATTRIBUTE.key
+        wrapped = {"type": "object", "properties": {key: uom}, "required": [key]}
+        texts: list[Schema] = [{"type": "string"}] if self.or_text else []
+        return {"anyOf": [*texts, uom, wrapped]}
 
 
 #: The attribute of an array.

@@ -74,8 +74,20 @@ def of_convention(convention: Handler, subject: Subject) -> Iterator[Finding]:
         yield from mistakes_at(subject.node, whole.read(subject.all_attributes).wrong)
     for attribute in convention.described:
         written = subject.attribute(attribute.key)
-        if written is not None and attribute.whole is None:
+        if attribute.whole is not None:
+            continue
+        if written is not None:
             yield from _found(attribute, written, is_array=subject.is_array)
+        elif attribute.key in subject.attributes:
+            yield null(subject, attribute)
+
+
+def null(subject: Subject, attribute: Attribute) -> Finding:
+    """Return that an attribute is null."""
+    text, remedy = _("is null, which means nothing"), _("leave it out")
+    return mistake(
+        attribute.form, subject.all_attributes, text, remedy, "warning", key=attribute.key
+    )
 
 
 def _found(attribute: Attribute, written: Fragment, *, is_array: bool) -> Iterator[Finding]:
