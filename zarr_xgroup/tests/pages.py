@@ -67,6 +67,8 @@ class Block:
         What is in it.
     start : int
         The number of its first line in the page, from 0.
+    span : tuple of int
+        Where it begins in the page, and where it ends with what the page shows after it, in characters.
     shown : str or None
         What the page shows as its output.
     image : str or None
@@ -76,6 +78,7 @@ class Block:
     language: str
     text: str
     start: int
+    span: tuple[int, int]
     shown: str | None = None
     image: str | None = None
 
@@ -110,7 +113,8 @@ def blocks_of(text: str) -> list[Block]:
             code = "".join(f"{line}\n" for line in _RUN_IN_SHELL.findall(code))
         if match["language"] in ("python", "sh") and code:
             start = text.count("\n", 0, match.start("text"))
-            found.append(Block(match["language"], code, start, match["shown"], match["image"]))
+            shown = match["shown"], match["image"]
+            found.append(Block(match["language"], code, start, match.span(), *shown))
     return found
 
 

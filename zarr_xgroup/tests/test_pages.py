@@ -1,8 +1,11 @@
 """The pages of the documentation are true: their blocks run and print what the pages show."""
 
+import json
 import re
+import shutil
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -11,16 +14,30 @@ import zarr_xgroup
 from zarr_xgroup import __version__
 from zarr_xgroup.conventions import registry
 from zarr_xgroup.tests.builders import XARRAY
+from zarr_xgroup.tests.documents import script
 from zarr_xgroup.tests.pages import DOCS, REPOSITORY, Block, page_paths, run_page
 
 #: The first xarray whose Datasets look like those in the pages.
 LOOKS_ALIKE = (2025, 9)
 #: Pages about what an older xarray has not.
-NEEDED = {"how-do-i.md": (2025, 6), "large-trees.md": (2025, 6), "writing.md": (2025, 1)}
+NEEDED = {
+    "clouds.md": (2025, 6),
+    "how-do-i.md": (2025, 6),
+    "large-trees.md": (2025, 6),
+    "writing.md": (2025, 1),
+}
 
 PAGES = pytest.mark.parametrize(
     "path", page_paths(), ids=lambda path: str(path.relative_to(REPOSITORY))
 )
+
+
+def notebook_names() -> list[str]:
+    """Return the pages that the site has as notebooks; none if there is no repository."""
+    site = REPOSITORY / "mkdocs.yml"
+    text = site.read_text(encoding="utf-8") if site.is_file() else ""
+    listed = re.search(r"notebooks: \[(.*)\]", text)
+    return listed[1].split(", ") if listed else []
 
 
 @pytest.fixture(autouse=True)
@@ -135,3 +152,93 @@ def test_each_class_of_warnings_has_an_anchor() -> None:
     names = [name for name in zarr_xgroup.__all__ if re.fullmatch(r"XGroup\w+Warning", name)]
     assert len(names) > 5
     assert [name for name in names if f"{{: #{name} }}" not in page] == []
+
+
+NOTEBOOK_PAGE = """# A page
+
+Read [this](#a-part), [that](page.md) and [those](https://example.org).
+
+```sh
+pip install something
+python scripts/make_something.py a.zarr
+xgroup explain a.zarr
+```
+
+```text
+what it prints
+```
+
+## A part
+
+```python
+print(1)
+```
+
+```text
+1
+```
+
+```py
+not run
+```
+"""
+
+
+def test_the_site_has_a_notebook_of_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = pytest.importorskip("mkdocs.config")
+    build = pytest.importorskip("mkdocs.commands.build")
+    monkeypatch.setenv("NO_MKDOCS_2_WARNING", "1")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "page.md").write_text(NOTEBOOK_PAGE, encoding="utf-8")
+    site = {
+        "site_name": "A site",
+        "theme": {"name": "mkdocs"},
+        "use_directory_urls": False,
+        "hooks": [str(REPOSITORY / "scripts" / "make_notebooks.py")],
+        "extra": {"notebooks": ["page.md"]},
+        "markdown_extensions": ["attr_list"],
+        "plugins": [],
+        "strict": True,
+    }
+    (tmp_path / "mkdocs.yml").write_text(json.dumps(site), encoding="utf-8")
+    with warnings.catch_warnings(action="ignore"):  # what mkdocs imports has its own
+        build.build(config.load_config(str(tmp_path / "mkdocs.yml")))
+    place = tmp_path / "site"
+    assert 'href="page.ipynb"' in (place / "page.html").read_text(encoding="utf-8")
+    notebook = json.loads((place / "page.ipynb").read_text(encoding="utf-8"))
+    beginning = (
+        "# A page\n\nRead this, that and [those](https://example.org).\n\n```sh\npip install something\n"
+        "python scripts/make_something.py a.zarr\nxgroup explain a.zarr\n```\n\n"
+        "```text\nwhat it prints\n```"
+    )
+    assert [(cell["cell_type"], cell["source"]) for cell in notebook["cells"]] == [
+        ("markdown", beginning),
+        ("code", "%run scripts/make_something.py a.zarr\n%run -m zarr_xgroup explain a.zarr"),
+        ("markdown", "## A part"),
+        ("code", "print(1)"),
+        ("markdown", "```py\nnot run\n```"),
+    ]
+
+
+def test_a_notebook_leads_to_the_site_where_that_is_known() -> None:
+    pytest.importorskip("mkdocs")
+    url = "https://docs.example.org/v1/tasks/page.html"
+    text = "[a](#part), [b](../index.md#install), [c](https://example.org/page.md)"
+    (cell,) = script("make_notebooks").notebook_of(text, url)["cells"]
+    assert cell["source"] == (
+        "[a](https://docs.example.org/v1/tasks/page.html#part), "
+        "[b](https://docs.example.org/v1/index.html#install), [c](https://example.org/page.md)"
+    )
+
+
+@pytest.mark.parametrize("name", notebook_names())
+def test_the_notebook_of_a_page_runs(name: str, tmp_path: Path) -> None:
+    nbformat = pytest.importorskip("nbformat")
+    for package in ("mkdocs", "IPython", "matplotlib", "rioxarray", "cf_xarray"):
+        pytest.importorskip(package)
+    notebook = script("make_notebooks").notebook_of((DOCS / name).read_text(encoding="utf-8"))
+    nbformat.validate(notebook)
+    (tmp_path / "page.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+    shutil.copytree(REPOSITORY / "scripts", tmp_path / "scripts")
+    run = [sys.executable, "-m", "IPython", "page.ipynb"]
+    subprocess.run(run, cwd=tmp_path, check=True, capture_output=True)
