@@ -22,7 +22,6 @@ from zarr_xgroup.tests.builders import Json, ZarrFormat, to_json, write_local
 TESTS = Path(__file__).parent
 REPOSITORY = TESTS.parents[1]
 STORES = TESTS / "stores"
-SAMPLES = REPOSITORY.parent / "shared" / "samples" / "documents"
 
 #: All forms that a store of the same contents can have: format, consolidated or not.
 FORMS: tuple[tuple[ZarrFormat, bool], ...] = ((3, False), (3, True), (2, False), (2, True))

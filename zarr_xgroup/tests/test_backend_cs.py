@@ -2,7 +2,6 @@
 
 import copy
 import inspect
-import json
 import pickle
 from collections.abc import Mapping
 from functools import cache
@@ -37,7 +36,6 @@ from zarr_xgroup.tests.builders import (
 from zarr_xgroup.tests.documents import (
     ALL_FORMS,
     FORMS,
-    SAMPLES,
     STORES,
     array,
     committed,
@@ -48,6 +46,7 @@ from zarr_xgroup.tests.documents import (
     without_crs,
     write,
 )
+from zarr_xgroup.tests.samples import sample
 
 STORE = STORES / "cs_test.zarr"
 #: What scripts write, and is committed.
@@ -1125,20 +1124,11 @@ def test_references_are_those_of_the_node_that_declares_them(tmp_path: Path) -> 
         xr.testing.assert_identical(dataset, groups[f"/{name}"])
 
 
-# Documents that others published.
-
-
-def published(name: str) -> Json:
-    """Return a document of the samples, or skip the test without them."""
-    path = SAMPLES / f"{name}.json"
-    if not path.is_file():
-        pytest.skip(f"there are no sample documents at {SAMPLES}")
-    document: Json = json.loads(path.read_text(encoding="utf-8"))
-    return document
+# Documents as the texts of conventions have them.
 
 
 def store_of(folder: Path, document: Json, others: Mapping[str, Json], data: Json) -> Path:
-    """Write a store of a published document of an array, its shape made small."""
+    """Write a store of a sample of an array, its shape made small."""
     shape = [12, 6, 8]
     small = array(shape, document["dimension_names"], document["attributes"], "float32")
     root = {"": group()} | ({"": others[""]} if "" in others else {})
@@ -1158,7 +1148,7 @@ CELLS = np.array([[-0.5, 0.5]])
 
 
 def test_cmip6_monthly(tmp_path: Path) -> None:
-    document = published("cs_cmip6_monthly_axes_keyed")
+    document = sample("cs_cmip6_monthly_axes_keyed")
     middles = np.arange(12) * 30.0 + 15
     others = {
         "time": array([12], ["time_coord"]),
@@ -1185,7 +1175,7 @@ def test_cmip6_monthly(tmp_path: Path) -> None:
 
 
 def test_cmip6_daily(tmp_path: Path) -> None:
-    document = published("cs_cmip6_daily_axes_list")
+    document = sample("cs_cmip6_daily_axes_list")
     dataset = opened_sample(store_of(tmp_path, document, {}, {}))
     check(dataset, "lon", regular(0.625, 1.25, 8), attrs=LON)
     check(dataset, "lat", regular(-89.5, 1, 6), attrs={**LAT, "bounds": "lat_bounds"})
@@ -1199,7 +1189,7 @@ def test_cmip6_daily(tmp_path: Path) -> None:
 
 
 def test_cordex(tmp_path: Path) -> None:
-    document = published("cs_cordex_geolocation")
+    document = sample("cs_cordex_geolocation")
     others = {"lon": array([6, 8], ["rlat", "rlon"]), "lat": array([6, 8], ["rlat", "rlon"])}
     plane = np.arange(48.0).reshape(6, 8)
     data = {"lon": plane, "lat": -plane}
@@ -1215,7 +1205,7 @@ def test_cordex(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["cs_array_refers_to_group", "cs_array_refers_to_parent_by_node"])
 def test_shared_systems(tmp_path: Path, name: str) -> None:
-    document, shared = published(name), published("cs_group_shared_crs")
+    document, shared = sample(name), sample("cs_group_shared_crs")
     others = {"": shared, "time": array([12], ["time_coord"], dtype="int64")}
     data = {"time": np.arange(12) * 30}
     dataset = opened_sample(store_of(tmp_path, document, others, data))
@@ -1228,7 +1218,7 @@ def test_shared_systems(tmp_path: Path, name: str) -> None:
 
 
 def test_geodetic_and_planar_arrays(tmp_path: Path) -> None:
-    document = published("geolocation_geodetic_and_planar")
+    document = sample("geolocation_geodetic_and_planar")
     names = {
         "geodetic/longitude": "longitude",
         "geodetic/latitude": "latitude",
@@ -1255,8 +1245,8 @@ def test_geodetic_and_planar_arrays(tmp_path: Path) -> None:
     assert set(dataset["data"].coords) == {"longitude", "latitude", "easting", "northing"}
 
 
-def test_attributes_of_published_documents_pass_through(tmp_path: Path) -> None:
-    scene, levels = published("proj_wkt2"), published("spatial_multiscales_group")
+def test_attributes_of_samples_pass_through(tmp_path: Path) -> None:
+    scene, levels = sample("proj_wkt2"), sample("spatial_multiscales_group")
     documents = {
         "": group(),
         "scene": array([3, 4], ["Y", "X"], scene["attributes"]),

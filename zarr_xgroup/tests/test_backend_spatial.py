@@ -29,6 +29,7 @@ from zarr_xgroup.tests.builders import (
     without_principal,
 )
 from zarr_xgroup.tests.documents import ALL_FORMS, array, committed, group, write
+from zarr_xgroup.tests.samples import sample
 
 Form: TypeAlias = tuple[ZarrFormat, bool]
 
@@ -444,12 +445,7 @@ def test_open_does_not_compare_real_coordinates_with_the_transform(tmp_path: Pat
 
 def test_layout_of_the_document_of_the_convention(tmp_path: Path) -> None:
     sizes = {"r10m": 1200, "r20m": 600, "r60m": 200}
-    document = (
-        Path(__file__).parents[3] / "shared" / "samples" / "documents"
-    ) / "spatial_multiscales_group.json"
-    if not document.is_file():
-        pytest.skip("without the samples")
-    documents = {"": json.loads(document.read_text(encoding="utf-8"))}
+    documents = {"": sample("spatial_multiscales_group")}
     for asset, size in sizes.items():
         documents |= {asset: group(), f"{asset}/b02": array((size, size), ("y", "x"))}
     datasets = opened(xr.open_groups, write(tmp_path / "store.zarr", documents))

@@ -30,7 +30,8 @@ from zarr_xgroup.report.checking import Verdict, limited, merged
 from zarr_xgroup.report.rules import RULES, mistake
 from zarr_xgroup.tests import products
 from zarr_xgroup.tests.builders import UUIDS, XARRAY, ZARR, Json, ZarrFormat, declaring
-from zarr_xgroup.tests.documents import ALL_FORMS, SAMPLES, STORES, array, group, write
+from zarr_xgroup.tests.documents import ALL_FORMS, STORES, array, group, write
+from zarr_xgroup.tests.samples import sample
 
 WKT1 = (
     'GEOGCS["WGS 84",DATUM["WGS_1984",SPHEROID["WGS 84",6378137,298.257223563]],'
@@ -767,9 +768,6 @@ PRODUCTS = {
     "sentinel2_l1c_eopf_v2": set[str](),
     "sentinel2_l1c_geozarr_v3": {"spatial/bbox", "proj/wkt2"},
 }
-with_samples = pytest.mark.skipif(
-    not SAMPLES.is_dir(), reason="the documents are not beside the repository"
-)
 
 
 @pytest.mark.parametrize("name", sorted(PRODUCTS))
@@ -781,9 +779,9 @@ def test_products(tmp_path: Path, name: str) -> None:
     assert told == PRODUCTS[name], verdict
 
 
-def sample(name: str) -> Json:
-    """Return a published document; what it leaves out of an array is added."""
-    found: Json = json.loads((SAMPLES / f"{name}.json").read_text(encoding="utf-8"))
+def completed(name: str) -> Json:
+    """Return a sample; what it leaves out of an array is added."""
+    found = sample(name)
     if found["node_type"] == "group":
         return found
     shape = found.get("shape", [4, 6])
@@ -791,8 +789,8 @@ def sample(name: str) -> Json:
     return array(shape, dims, found["attributes"])
 
 
-#: Stores around the published documents: what they refer to, and what they are told.
-PUBLISHED: dict[str, tuple[dict[str, Any], set[str]]] = {
+#: Stores around the samples: what they refer to, and what they are told.
+AROUND: dict[str, tuple[dict[str, Any], set[str]]] = {
     "cs_array_refers_to_group": (
         {"": "cs_group_shared_crs", "a": "", "time": array((1464,), ("time",))},
         set(),
@@ -855,13 +853,12 @@ PUBLISHED: dict[str, tuple[dict[str, Any], set[str]]] = {
 }
 
 
-@with_samples
-@pytest.mark.parametrize("name", sorted(PUBLISHED))
-def test_published_documents(tmp_path: Path, name: str) -> None:
-    members, told = PUBLISHED[name]
+@pytest.mark.parametrize("name", sorted(AROUND))
+def test_samples(tmp_path: Path, name: str) -> None:
+    members, told = AROUND[name]
     documents = {"": group()}
     for path, it in members.items():
-        documents[path] = sample(it or name) if isinstance(it, str) else it
+        documents[path] = completed(it or name) if isinstance(it, str) else it
     verdict = checked(tmp_path, documents)
     assert {it.rule.name for it in verdict.mistakes} == told, verdict
 

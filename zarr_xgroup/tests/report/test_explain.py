@@ -34,9 +34,10 @@ from zarr_xgroup.tests.builders import (
     memory_store,
     write_local,
 )
-from zarr_xgroup.tests.documents import SAMPLES, STORES, write
+from zarr_xgroup.tests.documents import STORES, write
 from zarr_xgroup.tests.documents import array as array_document
 from zarr_xgroup.tests.documents import group as group_document
+from zarr_xgroup.tests.samples import SAMPLES, sample
 from zarr_xgroup.tests.servers import DelayingStore
 from zarr_xgroup.tests.test_rounds import asked, chunks_read, computed, external
 
@@ -469,10 +470,9 @@ def test_products_are_explained_as_the_schema_says(name: str, tmp_path: Path) ->
     assert_valid(explain(products.write(name, tmp_path)))
 
 
-@pytest.mark.skipif(not SAMPLES.is_dir(), reason="the documents are not beside the repository")
-@pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.json")), ids=lambda path: path.stem)
-def test_documents_are_explained_as_the_schema_says(path: Path, tmp_path: Path) -> None:
-    document = json.loads(path.read_text(encoding="utf-8"))
+@pytest.mark.parametrize("name", SAMPLES)
+def test_samples_are_explained_as_the_schema_says(name: str, tmp_path: Path) -> None:
+    document = sample(name)
     documents = {"": document}
     if document["node_type"] == "array":
         shape = document.get("shape", [2, 2])
