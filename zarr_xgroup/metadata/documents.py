@@ -331,7 +331,7 @@ def _v3_document(
         )
         return None, XGroupMetadataError(message)
     attributes, problem = _object_at(value, "attributes", place)
-    value.pop("consolidated_metadata", None)
+    value.pop(_CONSOLIDATED["zarr.json"], None)
     document = Document(value, JsonObject(attributes or {}, place, pool), place, pool)
     _check(document, 3, place)
     return document, problem
@@ -345,6 +345,7 @@ def _v2_document(
         value, problem_here = _object_at(found, key, place)
         problem = problem_here if key in found else problem
         if value is not None:
+            value.pop(_CONSOLIDATED["zarr.json"], None)  # which zarr 3 writes into .zmetadata
             attributes, problem = _object_at(found, ".zattrs", place)
             members = {**value, "node_type": node_type}
             document = Document(members, JsonObject(attributes or {}, place, pool), place, pool)

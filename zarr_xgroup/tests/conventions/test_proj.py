@@ -7,6 +7,7 @@ import pyproj
 import pytest
 import xarray as xr
 
+import zarr_xgroup
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
@@ -227,6 +228,15 @@ def test_the_grid_mapping_that_an_array_names_counts_where_others_name_the_usual
     }
     dataset, _told = opened_with_warnings(xr.open_dataset, memory_store(build(Group(members))))
     assert dataset["x"].attrs["standard_name"] == "longitude"
+
+
+def test_a_code_of_a_compound_crs() -> None:
+    members = {"a": grid("proj", **{"proj:code": "EPSG:32633+5773"})}
+    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(Group(members))))
+    assert told == []
+    crs = pyproj.CRS.from_wkt(dataset["spatial_ref"].attrs["crs_wkt"])
+    assert [it.to_epsg() for it in crs.sub_crs_list] == [32633, 5773]
+    assert zarr_xgroup.check(memory_store(build(Group(members)))).is_clean
 
 
 def test_what_is_no_crs_is_told_with_its_place() -> None:

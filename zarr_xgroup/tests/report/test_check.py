@@ -908,6 +908,23 @@ def test_consolidated_metadata_that_are_stale(tmp_path: Path, zarr_format: ZarrF
     assert zarr_xgroup.check(store, consolidated=False).is_clean
 
 
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_consolidated_metadata_as_zarr_writes_them(zarr_format: ZarrFormat) -> None:
+    """zarr writes into those of v2 that groups have some, which their own documents do not say."""
+    store = MemoryStore()
+    root = zarr.create_group(store, zarr_format=zarr_format, attributes={"title": "root"})
+    inner = root.create_group("outer").create_group("inner", attributes={"title": "inner"})
+    inner.create_array("a", shape=(2,), dtype="float64")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that v3 has no specification of these
+        zarr.consolidate_metadata(store)
+    assert zarr_xgroup.check(store).is_clean
+    inner.attrs["title"] = "newer"
+    assert places(zarr_xgroup.check(store)) == {
+        ("consolidated/same", "/outer/inner#/attributes/title")
+    }
+
+
 class Counting(MemoryStore):
     """A store that counts what is asked of it, and may refuse to list."""
 
