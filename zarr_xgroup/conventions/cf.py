@@ -16,11 +16,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
+from zarr_xgroup.conventions import cf_model, tie_points
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.cf_paths import Follower
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
-from zarr_xgroup.conventions.tie_points import DESCRIBED, RULES, tie_point_coordinates
+from zarr_xgroup.conventions.tie_points import tie_point_coordinates
 from zarr_xgroup.findings import coordinate_named
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import referred_names
@@ -48,8 +49,8 @@ class CfHandler(ConventionHandler):
     named_by_root = _VERSION
     follows_names = True
     implies = ("proj",)
-    described = DESCRIBED
-    rules = RULES
+    described = (*cf_model.ATTRIBUTES, *tie_points.DESCRIBED)
+    rules = (*cf_model.RULES, *tie_points.RULES)
 
     @classmethod
     def seems_meant(cls, attributes: Mapping[str, Any], siblings: Collection[str]) -> bool:

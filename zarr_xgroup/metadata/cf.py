@@ -72,13 +72,18 @@ def names_in(attributes: Mapping[str, Any], key: str) -> list[str]:
     return [word for word in words if not word.endswith(":")] if key in _PAIRS else words
 
 
-def only_mapping(attributes: Mapping[str, Any]) -> str | None:
-    """Return the CRS variable that ``grid_mapping`` names in either form, None if none or several.
+def mappings_in(attributes: Mapping[str, Any]) -> list[str]:
+    """Return the CRS variables that ``grid_mapping`` names in either form.
 
     ``crs``, or ``crs: x y`` with the coordinates that it is about (CF 1.12, 5.6).
     """
     words = words_of(attributes, _GRID_MAPPING)
-    mappings = [word.removesuffix(":") for word in words if word.endswith(":")] or words
+    return [word.removesuffix(":") for word in words if word.endswith(":")] or words
+
+
+def only_mapping(attributes: Mapping[str, Any]) -> str | None:
+    """Return the CRS variable that ``grid_mapping`` names, None if none or several."""
+    mappings = mappings_in(attributes)
     return mappings[0] if len(mappings) == 1 else None
 
 

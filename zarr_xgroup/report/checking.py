@@ -34,8 +34,8 @@ class Verdict:
     mistakes : tuple of Finding
         What to mend, errors first.
     is_declared : bool
-        Whether any node that was checked, or a group above, has ``zarr_conventions``: most rules
-        are about what is declared.
+        Whether any node that was checked, or a group above, has ``zarr_conventions``, the root names
+        NZ-1.0, or a convention is assumed: most rules are about what is declared.
     """
 
     store: str
@@ -106,9 +106,12 @@ def check(store: Any, **options: Unpack[OpenOptions]) -> Verdict:
 def judged(store: Any, options: OpenOptions) -> Verdict:
     """Return a verdict with all that is wrong, however much that is."""
     with planning(store, options) as planned:
-        checked = Checked(planned.library.snapshots, planned.group)
+        plans = planned.plan_tree(with_indexes=True)
+        checked = Checked(planned.library.snapshots, planned.group, planned.assumed)
         # Without the errors behind them, of which no two are equal: a verdict is a value.
-        found = _in_order(replace(it, error=None) for it in merged(_mistakes(planned, checked)))
+        found = _in_order(
+            replace(it, error=None) for it in merged(_mistakes(planned, plans, checked))
+        )
         name = planned.library.snapshots[0].name
         verdict = Verdict(name, f"/{planned.group}", found, checked.declares_something)
         planned.library.close()
@@ -139,10 +142,9 @@ def limited(mistakes: Iterable[Finding]) -> Iterator[Finding]:
     return at_most(mistakes, lambda it: it.rule.name)
 
 
-def _mistakes(planned: Planning, checked: Checked) -> Iterator[Finding]:
+def _mistakes(planned: Planning, plans: list[GroupPlan], checked: Checked) -> Iterator[Finding]:
     """Yield all that is wrong, maybe the same in several places."""
     library = planned.library
-    plans = planned.plan_tree(with_indexes=True)
     found = merged(it for subject in checked.subjects() for it in mistakes_of(subject))
     followed = found_references(plans, library.snapshots)
     found = merged([*found, *references.check(followed, found, checked)])

@@ -8,10 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from zarr_xgroup.errors import XGroupMetadataError, containing
+from zarr_xgroup.errors import Rule, XGroupMetadataError, containing
 from zarr_xgroup.findings import Finding, Kind, noted
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
+
+OF_ITS_TYPE = Rule(
+    "arrays/fill-value", "NZ-1.0 convention (zarr-conventions/nz)", "The _FillValue Attribute"
+)
 
 #: The attribute that says which value means missing data.
 FILL = "_FillValue"
@@ -25,7 +29,8 @@ def unusable_fill_value(array: Node, written: str) -> Finding:
     )
     text = message.format(path=array, written=written)
     remedy = _("write a value of the array's type, or leave {key} out").format(key=FILL)
-    return replace(noted(Kind.METADATA, text, array, f"/attributes/{FILL}"), remedy=remedy)
+    found = noted(Kind.METADATA, text, array, f"/attributes/{FILL}")
+    return replace(found, rule=OF_ITS_TYPE, remedy=remedy)
 
 
 def can_hold(dtype: np.dtype[Any], written: Any, *, either_sign: bool = False) -> bool:

@@ -18,6 +18,7 @@ from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.report.rules import (
     arrays,
+    cf,
     consolidated,
     declarations,
     described,
@@ -46,6 +47,7 @@ _OF_NODES = (
     arrays,
     groups,
     times,
+    cf,
 )
 
 #: Attributes that these look at, besides described ones, declarations and references.

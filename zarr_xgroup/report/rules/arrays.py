@@ -16,13 +16,14 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import DIMENSION_KEY, dimension_pointer
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.report.rules.subject import Subject, mistake, write
+from zarr_xgroup.variables.fillvalues import OF_ITS_TYPE
 
 NZ = "NZ-1.0 convention (zarr-conventions/nz)"
 
 NAMES = Rule("arrays/dimension-names", NZ, "Array: dimension_names")
 SIZES = Rule("arrays/one-size-for-a-dimension", NZ, "Dimension: shared dimension constraint")
 
-RULES = (NAMES, SIZES)
+RULES = (NAMES, SIZES, OF_ITS_TYPE)
 
 
 def check(subject: Subject) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from itertools import chain
-from typing import Any, ClassVar
+from typing import Any
 
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.declaring import (
@@ -23,6 +23,7 @@ from zarr_xgroup.conventions.declaring import (
     matches,
     self_called,
 )
+from zarr_xgroup.conventions.nz import Nz
 from zarr_xgroup.conventions.registry import declarable
 from zarr_xgroup.conventions.spelling import misspelt
 from zarr_xgroup.findings import Change, Finding, Place
@@ -34,18 +35,9 @@ from zarr_xgroup.report.rules.subject import Severity, Subject, mistake, shown
 _ALIKE = 0.9
 
 
-class _Nz(ConventionHandler):
-    """The structure convention NZ-1.0."""
-
-    tier = "service"
-    name = "NZ-1.0"
-    uuid: ClassVar[str | None] = "d0a980b5-c644-4dcc-85a1-283799a58f40"
-    repositories = ("zarr-conventions/nz",)
-
-
 def _conventions() -> list[type[ConventionHandler]]:
     """Return all conventions that are known by an identity."""
-    known: list[type[ConventionHandler]] = [*declarable(), _Nz]
+    known: list[type[ConventionHandler]] = [*declarable(), Nz]
     return [it for it in known if it.uuid is not None or it.repositories]
 
 

@@ -58,9 +58,10 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def is_meant(subject: Subject, convention: type[ConventionHandler]) -> bool:
-    """Tell whether attributes of a node are to be read by a convention: declared, or beyond doubt."""
-    is_beyond_doubt = any(it.is_unmistakable(subject.attributes) for it in convention.described)
-    return is_beyond_doubt or subject.is_declared(convention)
+    """Tell whether attributes of a node are to be read by a convention: declared, assumed, or beyond doubt."""
+    if convention.name in subject.store.assumed or subject.is_declared(convention):
+        return True
+    return any(it.is_unmistakable(subject.attributes) for it in convention.described)
 
 
 # What descriptions say.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -11,10 +11,11 @@ from typing import Any
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.base import ConventionHandler
-from zarr_xgroup.conventions.declaring import is_declared
+from zarr_xgroup.conventions.declaring import is_declared, is_declared_of_store
 from zarr_xgroup.conventions.descriptions import got, shown, write
 from zarr_xgroup.conventions.layout import ATTRIBUTE as LAYOUT
 from zarr_xgroup.conventions.layout import Layout, Level, Places, level_in
+from zarr_xgroup.conventions.nz import Nz
 from zarr_xgroup.conventions.registry import declarable
 from zarr_xgroup.errors import Severity
 from zarr_xgroup.findings import Finding, mistake
@@ -35,6 +36,8 @@ class Checked:
         What is known; number 0 is the store.
     group : str
         The path of the group that is checked, with all below it.
+    assumed : collection of str
+        The conventions that are assumed of all arrays.
 
     Attributes
     ----------
@@ -46,8 +49,9 @@ class Checked:
         Whether conventions are declared by nodes or groups that these are in, as far as was asked.
     """
 
-    def __init__(self, snapshots: Snapshots, group: str) -> None:
+    def __init__(self, snapshots: Snapshots, group: str, assumed: Collection[str] = ()) -> None:
         self.snapshots = snapshots
+        self.assumed = assumed
         self.snapshot = snapshots[0]
         self._group = group
         self.failed: set[type[ConventionHandler]] = set()
@@ -87,10 +91,20 @@ class Checked:
 
     @cached_property
     def declares_something(self) -> bool:
-        """Whether any node of what is checked, or a group above it, declares a convention."""
-        root = self.subject(self._group)
-        above = [] if root is None else root.ancestors()
+        """Whether any node of what is checked, or a group above it, declares a convention.
+
+        So does a root that names NZ-1.0, and whoever assumes one.
+        """
+        if self.assumed or self.is_declared_by_root(Nz):
+            return True
+        top = self.subject(self._group)
+        above = [] if top is None else top.ancestors()
         return any(CONVENTIONS_KEY in it.attributes for it in (*above, *self.subjects()))
+
+    def is_declared_by_root(self, convention: type[ConventionHandler]) -> bool:
+        """Tell whether the root declares a convention for the whole store."""
+        root = self.subject("")
+        return root is not None and is_declared_of_store(convention, root.attributes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,6 +215,7 @@ class Subject:
             if is_it or key in known:
                 break
             passed.append(key)
+        is_it = is_it or self.store.is_declared_by_root(convention)
         known.update(dict.fromkeys(passed, is_it))
         return is_it
 

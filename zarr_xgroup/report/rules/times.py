@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from zarr_xgroup.conventions.descriptions import Attribute, Text
+from zarr_xgroup.conventions.cf_model import OF_CALENDAR
 from zarr_xgroup.conventions.timeunits import (
     CALENDAR,
-    CALENDARS,
     EPOCH,
     UNIT_OF_TIME,
     is_epoch,
@@ -16,17 +15,14 @@ from zarr_xgroup.conventions.timeunits import (
 )
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
-from zarr_xgroup.report.rules.subject import Subject, got, mistake, shown
+from zarr_xgroup.metadata.nodes import Fragment
+from zarr_xgroup.report.rules.subject import Subject, got, mistake, shown, write
 
 RULES = (CALENDAR, UNIT_OF_TIME, EPOCH)
 
+#: Standard names of points of time.
+TIMES = ("time", "forecast_reference_time")
 _SINCE = re.compile(r"(\S+)\s+since\s+(\S.*)", re.IGNORECASE)
-_CALENDAR = Attribute(
-    "calendar",
-    Text(CALENDARS, any_case=True, rule=CALENDAR, severity="error"),
-    CALENDAR,
-    '"calendar": "standard"',
-)
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -38,9 +34,20 @@ def check(subject: Subject) -> Iterator[Finding]:
     if not subject.is_array or units is None or not subject.store.declares_something:
         return
     match = _SINCE.fullmatch(units.value.strip()) if isinstance(units.value, str) else None
-    if match is None:
-        return
-    unit, epoch = match.groups()
+    if match is not None:
+        yield from _judged(subject, units, *match.groups())
+    elif isinstance(units.value, str) and _is_time(subject):
+        text = got(_("a unit of time since a date"), units.value)
+        yield mistake(UNIT_OF_TIME, units, text, write("units", "days since 1970-01-01"))
+
+
+def _is_time(subject: Subject) -> bool:
+    """Tell whether attributes say that an array has points of time, whatever its units."""
+    return subject.attributes.get("standard_name") in TIMES
+
+
+def _judged(subject: Subject, units: Fragment, unit: str, epoch: str) -> Iterator[Finding]:
+    """Yield what is wrong with units of time, with the date, and with the calendar beside them."""
     if not is_unit(unit):
         text = _("{value} is no unit of time").format(value=shown(unit))
         yield mistake(UNIT_OF_TIME, units, text, _("write seconds, minutes, hours or days"))
@@ -51,4 +58,4 @@ def check(subject: Subject) -> Iterator[Finding]:
         )
         yield mistake(EPOCH, units, text, remedy)
     if (calendar := subject.attribute("calendar")) is not None:
-        yield from (it.at(subject.node) for it in _CALENDAR.all_wrong(calendar))
+        yield from (it.at(subject.node) for it in OF_CALENDAR.all_wrong(calendar))

@@ -160,6 +160,57 @@ def sound() -> dict[str, Json]:
         "orbit/at": array((2,), ("tp_x",), dtype="int64"),
         "orbit/bend": array((1,), ("areas",)),
         "orbit/how": array((), (), dict(QUADRATIC)),
+        "ocean": group({"zarr_conventions": declared("CF"), "Conventions": "CF-1.12"}),
+        "ocean/so": array(
+            (3, 4),
+            ("lev", "cell"),
+            {
+                "standard_name": "sea_water_salinity",
+                "units": "1e-3",
+                "coordinates": "lat",
+                "grid_mapping": "crs",
+                "cell_measures": "area: cell_area",
+                "cell_methods": "area: mean where sea (interval: 1 km) lev: point",
+                "missing_value": -999.0,
+                "valid_range": [0, 400],
+                "scale_factor": 0.01,
+            },
+        ),
+        "ocean/lev": array(
+            (3,),
+            ("lev",),
+            {
+                "standard_name": "ocean_sigma_coordinate",
+                "units": "1",
+                "axis": "Z",
+                "positive": "up",
+                "formula_terms": "sigma: lev eta: eta depth: depth",
+                "bounds": "lev_bnds",
+            },
+        ),
+        "ocean/lev_bnds": array((3, 2), ("lev", "bnds")),
+        "ocean/eta": array((4,), ("cell",)),
+        "ocean/depth": array((4,), ("cell",)),
+        "ocean/cell_area": array((4,), ("cell",)),
+        "ocean/lat": array(
+            (4,), ("cell",), {"standard_name": "latitude", "units": "degrees_north"}
+        ),
+        "ocean/time": array((), (), {"standard_name": "time", "units": "days since 2000-01-01"}),
+        "ocean/crs": array(
+            (),
+            (),
+            {
+                "grid_mapping_name": "rotated_latitude_longitude",
+                "grid_north_pole_latitude": 32.5,
+                "grid_north_pole_longitude": 170.0,
+            },
+        ),
+        "ocean/quality": array(
+            (4,),
+            ("cell",),
+            {"flag_values": [0, 1, 2], "flag_meanings": "good bad unknown"},
+            "uint8",
+        ),
         "mass": array(
             (),
             (),
@@ -241,6 +292,10 @@ EXTERNAL = f"{CS}/crs/1/axes/time/coordinates/0/values/external"
 GRID = "/grid#/attributes"
 LAYOUT = "/pyramid#/attributes/multiscales/layout"
 UOM = "/mass#/attributes/uom"
+SO = "/ocean/so#/attributes"
+LEV = "/ocean/lev#/attributes"
+QUALITY = "/ocean/quality#/attributes"
+MAPPING = "/ocean/crs#/attributes"
 PLACED = "/swath/radiance#/attributes/geolocation"
 COORDS = "/forecast#/attributes/coords:coordinates"
 STEPS = {"type": "interval", "start": 0, "end": 12, "step": 6}
@@ -633,6 +688,66 @@ CASES: list[BrokenRule] = [
         'write "node": "days", or write "node": "/model/days"',
     ),
     at_fault("ref/own-store", EXTERNAL, {"node": "/model/days", "uri": HERE}, "/model/days"),
+    at_fault("arrays/fill-value", f"{SO}/_FillValue", "none", "of the array's type"),
+    # CF.
+    at_fault("cf/conventions", "/ocean#/attributes/Conventions", "CF 1.12", '"CF-1.12"'),
+    at_fault("cf/kinds", f"{SO}/long_name", ["salt"], '"long_name": "..."'),
+    at_fault("cf/valid-range", f"{SO}/valid_range", [400, 0], '"valid_range": [0, 100]'),
+    at_fault("cf/valid-range", f"{SO}/missing_value", "none", "of the array's type"),
+    (
+        "cf/valid-range",
+        f"{SO}/valid_range",
+        {f"{SO}/valid_min": 0},
+        "leave one of valid_range, valid_min out",
+    ),
+    at_fault("cf/units", f"{SO}/units", 1, '"units": "m s-1"'),
+    at_fault("cf/units", "/ocean/lat#/attributes/units", "degrees", '"degrees_north"'),
+    at_fault("cf/units", "/ocean/lat#/attributes/units", GONE, '"degrees_north"'),
+    at_fault("cf/units", "/ocean/time#/attributes/units", GONE, '"days since 1970-01-01"'),
+    at_fault("times/unit", "/ocean/time#/attributes/units", "days", '"days since 1970-01-01"'),
+    at_fault("cf/standard-name", f"{SO}/standard_name", "salt of sea", '"standard_name": "'),
+    at_fault("cf/flags", f"{QUALITY}/flag_meanings", "good bad", "a word for each"),
+    at_fault("cf/flags", f"{QUALITY}/flag_meanings", ["good", "not good", "?"], "good not_good ?"),
+    at_fault("cf/flags", f"{QUALITY}/flag_meanings", GONE, '"meaning_1 meaning_2 meaning_3"'),
+    at_fault("cf/flags", f"{QUALITY}/flag_values", [0, 1, 256], "of the array's type"),
+    at_fault("cf/flags", f"{QUALITY}/flag_values", [0, 1, 1], "a value of its own"),
+    (
+        "cf/flags",
+        f"{QUALITY}/flag_meanings",
+        {f"{QUALITY}/flag_values": GONE},
+        '"flag_values": [0, 1, 2]',
+    ),
+    at_fault("cf/axis", f"{LEV}/axis", "z", 'write "axis": "Z"'),
+    at_fault("cf/positive", f"{LEV}/positive", "upwards", "write one of up, down"),
+    at_fault("cf/positive", f"{LEV}/positive", GONE, 'write "positive": "up"'),
+    at_fault("cf/formula-terms", f"{LEV}/formula_terms", "sigma: lev eta: eta", "depth: depth"),
+    at_fault(
+        "cf/formula-terms",
+        f"{LEV}/formula_terms",
+        "sigma: lev eta: eta depth: depth depht: depth",
+        "depth: depth",
+    ),
+    at_fault("cf/formula-terms", f"{LEV}/formula_terms", GONE, '"formula_terms": "sigma: '),
+    (
+        "cf/formula-terms",
+        f"{LEV}/formula_terms",
+        {f"{LEV}/standard_name": GONE},
+        "ocean_sigma_coordinate",
+    ),
+    (
+        "cf/bounds",
+        f"{LEV}/bounds",
+        {"/ocean/lev_bnds": array((2, 3), ("bnds", "lev"))},
+        'along ["lev", "bnds"]',
+    ),
+    at_fault("cf/cell-measures", f"{SO}/cell_measures", "size: cell_area", "area, volume"),
+    at_fault("cf/cell-methods", f"{SO}/cell_methods", "averaged", '"cell_methods": "time: mean"'),
+    at_fault("cf/grid-mapping", f"{MAPPING}/grid_mapping_name", "WGS84", "latitude_longitude"),
+    at_fault("cf/grid-mapping", f"{MAPPING}/grid_mapping_name", GONE, "latitude_longitude"),
+    at_fault("cf/grid-mapping", f"{MAPPING}/grid_north_pole_latitude", "32N", "0.0"),
+    at_fault("cf/grid-mapping", f"{MAPPING}/grid_north_pole_latitude", GONE, "grid_north"),
+    at_fault("cf/packed", f"{SO}/scale_factor", "0.01", '"scale_factor": 0.01'),
+    at_fault("cf/feature-type", "/ocean#/attributes/featureType", "swath", "timeSeries"),
     # What an open finds.
     at_fault(
         "open/nothing-lost", f"{SET}/values/regular", [2**62, 2**62], "as the convention has it"
@@ -1262,6 +1377,26 @@ def test_where_nothing_is_declared_little_is_checked(tmp_path: Path) -> None:
     assert not part.is_declared
     assert 'no node has "zarr_conventions": little was checked' in " ".join(repr(part).split())
     assert part.to_dict()["is_declared"] is False
+
+
+def test_what_is_assumed_is_checked(tmp_path: Path) -> None:
+    documents = {"": group(), "a": array((4,), ("x",), {"axis": "north"})}
+    assert checked(tmp_path, documents).is_clean
+    assumed = checked(tmp_path, documents, assume_conventions="cf")
+    assert places(assumed) == {("cf/axis", "/a#/attributes/axis")}
+    documents["a"]["attributes"]["axis"] = "X"
+    assumed = checked(tmp_path, documents, assume_conventions="cf")
+    assert repr(assumed).endswith(": nothing to mend")
+
+
+@pytest.mark.parametrize("names", ["NZ-1.0 CF-1.12", "nz-1.0, cf-1.12"])
+def test_what_the_root_names_beside_nz_is_checked(tmp_path: Path, names: str) -> None:
+    documents = {
+        "": group({"conventions": names}),
+        "a": group(),
+        "a/b": array((4,), ("x",), {"axis": "north"}),
+    }
+    assert places(checked(tmp_path, documents)) == {("cf/axis", "/a/b#/attributes/axis")}
 
 
 #: Of another CRS than the code beside it.
