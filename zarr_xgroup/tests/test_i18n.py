@@ -3,6 +3,7 @@
 import ast
 import gettext
 import io
+import re
 import string
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from zarr_xgroup import (
     i18n,
 )
 from zarr_xgroup.tests.builders import Array, Group, build, memory_store, recorded
+from zarr_xgroup.tests.pages import DOCS
 
 catalogs = pytest.importorskip("babel.messages.catalog")
 extract = pytest.importorskip("babel.messages.extract")
@@ -284,3 +286,18 @@ def test_singular_and_plural(monkeypatch: pytest.MonkeyPatch, language: str) -> 
     assert one.removeprefix("1 ").removesuffix("/a") != two.removeprefix("2 ").removesuffix(
         "/a, /b"
     )
+
+
+def test_the_page_about_warnings_has_their_texts() -> None:
+    """Its first column is what users search for."""
+    page = DOCS / "a-warning.md"
+    if not page.is_file():
+        pytest.skip("installed without the documentation")
+    messages = [text for it in extracted() for text in (it if isinstance(it, tuple) else (it,))]
+    told = re.findall(r"^\| `(.+?)`", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(told) >= 12
+    for text in told:
+        # What a message fills in stands as `...`, or as the name of an error.
+        parts = [re.escape(part.strip(" '")) for part in re.split(r"\.\.\.|\w+Error", text)]
+        pattern = re.compile(".*".join(part for part in parts if part))
+        assert any(pattern.search(message) for message in messages), text
