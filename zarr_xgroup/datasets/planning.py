@@ -37,9 +37,8 @@ from zarr_xgroup.findings import Finding, Kind, noted
 from zarr_xgroup.i18n import _, listed
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.snapshots import Needs
-from zarr_xgroup.options import DecodingOptions, OpenOptions, StoreOptions
+from zarr_xgroup.options import DecodingOptions, OpenOptions, StoreOptions, without_engine_zarr
 from zarr_xgroup.redaction import redact_causes
-from zarr_xgroup.storage.drop_in import without_engine_zarr
 from zarr_xgroup.storage.library import Library
 from zarr_xgroup.variables.making import Maker
 from zarr_xgroup.variables.sources import Computed, Literal, Stored

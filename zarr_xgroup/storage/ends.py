@@ -19,13 +19,26 @@ from zarr_xgroup.metadata.documents import (
 from zarr_xgroup.metadata.paths import ancestor_paths, is_node_name, join_path
 from zarr_xgroup.options import StoreOptions
 from zarr_xgroup.storage.checks import nothing_found, other_format, unreadable_ends
-from zarr_xgroup.storage.formats import LOOKED_AT, format_told
 from zarr_xgroup.storage.reading import StoreReader, gather
 
 #: How many child folders are probed for groups when a path is no Zarr store.
 _MOST_PROBED = 100
 #: How long a server may take to send the beginning of what is no Zarr store.
 _SECONDS = 10.0
+#: How many bytes are looked at of a file that is no Zarr store.
+_LOOKED_AT = 512
+
+_NETCDF = "engine='netcdf4'"
+_RASTERIO = "engine='rasterio' of rioxarray"
+#: How files begin, what they are, and the option of `xarray.open_dataset` that reads them.
+_BEGINNINGS: tuple[tuple[bytes, str, str], ...] = (
+    (b"\x89HDF\r\n\x1a\n", "HDF5 (netCDF-4)", "engine='h5netcdf'"),
+    *((b"CDF" + version, "netCDF-3", _NETCDF) for version in (b"\x01", b"\x02", b"\x05")),
+    (b"\x0e\x03\x13\x01", "HDF4", _NETCDF),
+    *((order, "TIFF (GeoTIFF)", _RASTERIO) for order in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")),
+    (b"\0\0\0\x0cjP  ", "JPEG 2000", _RASTERIO),
+    (b"GRIB", "GRIB", "engine='cfgrib'"),
+)
 
 
 async def read_ends(
@@ -60,8 +73,8 @@ async def why_nothing(
         if other in (format_of(ends[group]), format_of(ends[""])):
             return other_format(group, name, other)
     inside = [] if problem is not None else await _groups_in(reader, "")
-    first = b"" if inside else await StoreReader(store, _SECONDS).beginning(LOOKED_AT)
-    told = format_told(first, can_be_text=problem is None)
+    first = b"" if inside else await StoreReader(store, _SECONDS).beginning(_LOOKED_AT)
+    told = _format_told(first, can_be_text=problem is None)
     if told:
         message = _("There is no Zarr group at {store}: {reason}").format(store=name, reason=told)
         return XGroupStoreNotFoundError(message)
@@ -93,3 +106,35 @@ def _is_group(found: Found, place: str) -> bool:
     zarr_format = format_of(found)
     document = node_document(found, zarr_format, place)[0] if zarr_format else None
     return document is not None and not document.is_array
+
+
+def _format_told(first: bytes, *, can_be_text: bool) -> str:
+    """Return, in words, of what format a file is by its first bytes, "" if it is none that is known."""
+    is_text = can_be_text and _is_text(first)
+    return _told(first) or (_("it is a file of text") if is_text else "")
+
+
+def _told(first: bytes) -> str:
+    for beginning, name, option in _BEGINNINGS:
+        if first.startswith(beginning):
+            return _("it is a file of {name}, which xarray opens with {option}").format(
+                name=name, option=option
+            )
+    if first.startswith(b"PK\x03\x04"):
+        return _("it is a ZIP archive: if a store is in it, name it zip::... or rename it to .zip")
+    if first.lstrip().startswith(b"{") and b'"refs"' in first:
+        return _("it is a file of references of kerchunk: name it reference::...")
+    if first.lstrip().startswith(b"{") and b'"stac_version"' in first:
+        return _("it is a STAC document: open the href of one of its assets")
+    return ""
+
+
+def _is_text(first: bytes) -> bool:
+    """Tell whether bytes are text in UTF-8, of which the last letter may be cut off, and no page of a server."""
+    if not first or first.lstrip().startswith(b"<"):
+        return False
+    try:
+        text = first.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.start > len(first) - 4 and len(first) == _LOOKED_AT
+    return all(letter.isprintable() or letter.isspace() for letter in text)

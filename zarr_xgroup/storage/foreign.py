@@ -20,9 +20,8 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.options import ForeignOptions
 from zarr_xgroup.redaction import redact_uri
-from zarr_xgroup.storage.clients import bounded_client, plain_client
 from zarr_xgroup.storage.failures import reason_of
-from zarr_xgroup.storage.limits import ForeignLimits
+from zarr_xgroup.storage.limits import ForeignLimits, bounded_client, plain_client
 from zarr_xgroup.storage.trust import (
     Network,
     UnjudgedError,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import zarr
@@ -16,6 +17,9 @@ from zarr.abc.store import Store
 from zarr_xgroup.i18n import _
 from zarr_xgroup.options import DEFAULTS
 from zarr_xgroup.storage.opening import innermost
+
+if TYPE_CHECKING:
+    import aiohttp  # at run time where it is needed: it takes longer than all of this package
 
 #: As many as aiohttp makes connections.
 MANY_REQUESTS = 100
@@ -64,16 +68,60 @@ def at_most(size: int | None) -> Iterator[None]:
         _MOST_BYTES.reset(token)
 
 
-def most_bytes() -> int | None:
-    """Return the size in bytes that may be read at once in this context, None for any."""
-    return _MOST_BYTES.get()
-
-
 def check_size(size: int) -> None:
     """Raise TooLargeError if what is being read is larger than it may be."""
-    most = most_bytes()
+    most = _MOST_BYTES.get()
     if most is not None and size > most:
         raise TooLargeError(_("it has more than {count} bytes").format(count=most))
+
+
+async def plain_client(**options: Any) -> aiohttp.ClientSession:
+    """Return an HTTP client as fsspec makes it."""
+    import aiohttp
+
+    return aiohttp.ClientSession(**options)
+
+
+async def bounded_client(
+    make: Callable[..., Awaitable[aiohttp.ClientSession]], **options: Any
+) -> aiohttp.ClientSession:
+    """Return an HTTP client that reads no more of an answer than `at_most` allows.
+
+    For the option ``get_client`` of fsspec's `HTTPFileSystem`. To ask for a range is not enough:
+    a server may ignore that.
+    """
+    return await make(**{"response_class": _bounded_response(), **options})
+
+
+def is_bounded(store: Store) -> bool:
+    """Tell whether the HTTP client of a store stops by itself when an answer is too large."""
+    made_by = getattr(getattr(store, "fs", None), "get_client", None)
+    return isinstance(made_by, partial) and made_by.func is bounded_client
+
+
+@cache
+def _bounded_response() -> type[aiohttp.ClientResponse]:
+    import aiohttp
+
+    class BoundedResponse(aiohttp.ClientResponse):
+        """An HTTP response of which no more bytes are read than `at_most` allows."""
+
+        async def read(self) -> bytes:
+            """Return the body, or raise TooLargeError and close the connection."""
+            if _MOST_BYTES.get() is None:
+                return await super().read()
+            body = bytearray()
+            try:
+                check_size(self.content_length or 0)
+                async for part in self.content.iter_any():
+                    body += part
+                    check_size(len(body))
+            except BaseException:
+                self.close()
+                raise
+            return bytes(body)
+
+    return BoundedResponse
 
 
 def request_limit(store: Store) -> asyncio.Semaphore:

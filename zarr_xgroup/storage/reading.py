@@ -14,9 +14,8 @@ from zarr_xgroup.errors import XGroupStoreError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import Found
 from zarr_xgroup.metadata.paths import join_path
-from zarr_xgroup.storage.clients import is_bounded
 from zarr_xgroup.storage.failures import late, reason_of
-from zarr_xgroup.storage.limits import TooLargeError, at_most, check_size, request_limit
+from zarr_xgroup.storage.limits import TooLargeError, at_most, check_size, is_bounded, request_limit
 from zarr_xgroup.storage.tally import one_document
 
 T = TypeVar("T")
