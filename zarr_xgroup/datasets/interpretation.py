@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from zarr_xgroup.conventions.array import ArrayView, Models, reach_of
 from zarr_xgroup.conventions.asked import Reach
@@ -31,8 +31,6 @@ from zarr_xgroup.variables.fillvalues import unusable_fill_value
 if TYPE_CHECKING:
     from zarr_xgroup.variables.making import Maker
     from zarr_xgroup.variables.stored import Template
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from zarr_xgroup.i18n import _
-from zarr_xgroup.storage.tally import Tally, tallied
+from zarr_xgroup.storage.reading import Tally, tallied
 
 #: How many seconds nothing is shown.
 _PATIENCE = 1.0

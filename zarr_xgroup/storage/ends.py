@@ -18,7 +18,7 @@ from zarr_xgroup.metadata.documents import (
 )
 from zarr_xgroup.metadata.paths import ancestor_paths, is_node_name, join_path
 from zarr_xgroup.options import StoreOptions
-from zarr_xgroup.storage.checks import nothing_found, other_format, unreadable_ends
+from zarr_xgroup.storage.failures import nothing_found, other_format, unreadable_ends
 from zarr_xgroup.storage.reading import StoreReader, gather
 
 #: How many child folders are probed for groups when a path is no Zarr store.

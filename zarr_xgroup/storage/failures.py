@@ -1,12 +1,22 @@
-"""Why a store or a part of it cannot be read, in words that say what kind of failure it is."""
+"""What makes an open, or the use of another store or of a part of one, impossible: said with what would help."""
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from zarr_xgroup._requirements import missing_package
+from zarr_xgroup.errors import (
+    XGroupError,
+    XGroupGroupError,
+    XGroupMetadataError,
+    XGroupStoreError,
+    XGroupStoreNotFoundError,
+)
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.documents import Found, ZarrFormat, node_document
+from zarr_xgroup.metadata.paths import is_below
+from zarr_xgroup.metadata.snapshots import Snapshot
 from zarr_xgroup.redaction import chain_of, redact
 
 #: Names of error classes of storage libraries, which need not be installed.
@@ -15,6 +25,8 @@ _NO_PERMISSION = frozenset({"PermissionError", "PermissionDeniedError", "Unauthe
 _UNREACHABLE = frozenset(
     {"gaierror", "ClientConnectorError", "EndpointConnectionError", "TransportError"}
 )
+
+_NAMED_GROUPS = 10
 
 
 def late() -> str:
@@ -52,3 +64,183 @@ def _is_refusal(error: BaseException) -> bool:
     """Tell whether a server denied access: by the HTTP status of aiohttp or gcsfs, else by the text."""
     status = error.status if hasattr(error, "status") else getattr(error, "code", None)
     return status in (401, 403) or str(error).startswith("Forbidden:")  # gcsfs
+
+
+# What is there, and what is not.
+
+
+def check_group(snapshot: Snapshot, group: str, near: Sequence[str]) -> None:
+    """Raise an error, which names groups near it, unless the group asked for is there and a group.
+
+    Raises
+    ------
+    XGroupGroupError
+        If it is not there, or an array.
+    XGroupError
+        Whatever is wrong with its document.
+    """
+    document = snapshot.document(group)
+    if document is None:
+        problem = snapshot.problems.get(group)
+        if problem is not None:
+            raise _of_store(problem, snapshot.name)
+        raise XGroupGroupError(_no_group(snapshot, group, near))
+    if document.is_array and not group:
+        message = _("{store} is an array, not a group of arrays").format(store=snapshot.name)
+        raise XGroupGroupError(message)
+    if document.is_array:
+        parent, _slash, name = group.rpartition("/")
+        message = _(
+            "{path!r} in {store} is an array, not a group: open the group {parent!r} and "
+            "take its variable {name!r}"
+        ).format(path=f"/{group}", store=snapshot.name, parent=f"/{parent}", name=name)
+        raise XGroupGroupError(message)
+
+
+def _no_group(snapshot: Snapshot, group: str, near: Sequence[str]) -> str:
+    message = _("There is no group {group!r} in {store}").format(
+        group=f"/{group}", store=snapshot.name
+    )
+    groups = list(snapshot.subtree("")) if snapshot.consolidated_at == "" else near
+    names = ", ".join(f"/{path}" for path in groups[:_NAMED_GROUPS])
+    return message + _("; groups there are: {names}").format(names=names) if names else message
+
+
+def check_not_stale(snapshot: Snapshot, read: Iterable[str]) -> None:
+    """Raise XGroupGroupError if a node that was read is not in the consolidated metadata."""
+    for path in read:
+        parent, _slash, name = path.rpartition("/")
+        is_below = path != snapshot.consolidated_at and snapshot.is_consolidated(path)
+        if snapshot.document(path) is None or not is_below:
+            continue
+        if name not in snapshot.listings.names(parent):
+            message = _(
+                "The consolidated metadata of {store} has no group {group!r}, though the "
+                "store itself does: open it with consolidated=False, and consolidate it anew"
+            ).format(store=snapshot.name, group=f"/{path}")
+            raise XGroupGroupError(message)
+
+
+def check_not_contradicted(
+    snapshot: Snapshot, at: str, nodes: Mapping[str, Found], read: Iterable[str]
+) -> None:
+    """Raise XGroupMetadataError if consolidated metadata makes an array of a group that was read."""
+    for path in read:
+        document = snapshot.document(path)
+        if document is None or document.is_array or path == at or not is_below(path, at):
+            continue
+        stated = nodes.get(path.removeprefix(at).strip("/"), {})
+        consolidated, _problem = node_document(stated, snapshot.zarr_format, f"/{path}")
+        if consolidated is not None and consolidated.is_array:
+            message = _("its consolidated metadata make an array of the group {group!r}").format(
+                group=f"/{path}"
+            )
+            raise XGroupMetadataError(message)
+
+
+def check_has(nodes: Iterable[str], at: str, group: str) -> None:
+    """Raise XGroupMetadataError if consolidated metadata lack a group that is there."""
+    path = group.removeprefix(at).strip("/")
+    if not any(is_below(it.strip("/"), path) for it in nodes):
+        message = _("its consolidated metadata have no group {group!r}")
+        raise XGroupMetadataError(message.format(group=f"/{group}"))
+
+
+def unusable_consolidated(problem: XGroupError, store: str) -> XGroupError:
+    """Return the error of consolidated metadata that are asked for and cannot be used."""
+    if isinstance(problem, XGroupMetadataError):
+        message = _("{store}: {reason}; open it with consolidated=False, and consolidate it anew")
+    else:
+        message = _("{store}: {reason}; open it with consolidated=False")
+    return type(problem)(message.format(store=store, reason=problem))
+
+
+def check_foreign_root(snapshot: Snapshot, found: Found) -> None:
+    """Raise XGroupStoreError unless the root of a foreign store is a group."""
+    document = snapshot.document("")
+    problem = snapshot.problems.get("")
+    if problem is None and document is None:
+        errors = (value for value in found.values() if isinstance(value, XGroupError))
+        problem = next(errors, None)
+    if isinstance(problem, XGroupStoreError):
+        raise problem
+    if problem is not None:
+        message = _("it is not a Zarr store: {reason}").format(reason=problem)
+        raise XGroupStoreError(message) from problem
+    if document is None:
+        raise XGroupStoreError(_("not found: it has neither a zarr.json nor a .zgroup"))
+    if document.get("zarr_format") not in (2, 3):
+        message = _("wrong format: its 'zarr_format' is {number!r}, neither 2 nor 3")
+        raise XGroupStoreError(message.format(number=document.get("zarr_format")))
+    if document.is_array:
+        raise XGroupStoreError(_("it is an array: the URI must be that of a group"))
+
+
+def unreadable_ends(found: Mapping[str, Found], store: str) -> XGroupError | None:
+    """Return why the root or the group asked for cannot be read, or None if both can be."""
+    for values in found.values():
+        for value in values.values():
+            if isinstance(value, XGroupError):
+                return _of_store(value, store)
+    return None
+
+
+def other_format(group: str, store: str, there: ZarrFormat) -> XGroupError:
+    """Return the error of a store that is not of the format asked for."""
+    message = _(
+        "There is no Zarr v{asked} group {group!r} in {store}, but what is there is Zarr v{there}: "
+        "open it with zarr_format={there}, or leave that out"
+    ).format(asked=2 if there == 3 else 3, group=f"/{group}", store=store, there=there)
+    return XGroupStoreNotFoundError(message)
+
+
+def nothing_found(group: str, store: str, inside: Sequence[str]) -> XGroupError:
+    """Return the error of a path that is no Zarr store, with the groups that are found below it."""
+    if group:
+        message = _(
+            "There is no Zarr group {group!r} in {store}: neither there nor at the root of the "
+            "store is a zarr.json or a .zgroup"
+        ).format(group=f"/{group}", store=store)
+    else:
+        message = _(
+            "There is no Zarr group at {store}: it has neither a zarr.json nor a .zgroup"
+        ).format(store=store)
+    if inside:
+        names = ", ".join(repr(name) for name in inside[:_NAMED_GROUPS])
+        message += _("; there are groups in it, to be asked for by group=...: {names}").format(
+            names=names
+        )
+    return XGroupStoreNotFoundError(message)
+
+
+def unlisted(snapshot: Snapshot, group: str, *, ignores: bool) -> XGroupStoreError:
+    """Return the error of a group whose members cannot be found.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+        The store.
+    group : str
+        The path of the group.
+    ignores : bool
+        Whether consolidated metadata was not to be used.
+    """
+    if ignores:
+        message = _(
+            "The members of group {group!r} cannot be found: {store} cannot be listed, and its "
+            "consolidated metadata was not to be used. Leave consolidated=False out."
+        )
+    else:
+        message = _(
+            "The members of group {group!r} cannot be found: {store} cannot be listed and has "
+            "no consolidated metadata. Who writes the store can add it by "
+            "zarr.consolidate_metadata(store)."
+        )
+    return XGroupStoreError(message.format(group=f"/{group}", store=snapshot.name))
+
+
+def _of_store(error: XGroupError, store: str) -> XGroupError:
+    """Return the same error with the name of the store in its text."""
+    named = type(error)(_("{store}: {reason}").format(store=store, reason=error))
+    named.__cause__ = error.__cause__
+    return named

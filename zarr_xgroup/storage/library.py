@@ -21,9 +21,8 @@ from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import join_path, normalize_path
 from zarr_xgroup.metadata.snapshots import Needs, Snapshot, Snapshots, nodes_below
 from zarr_xgroup.options import ForeignOptions, StoreOptions
-from zarr_xgroup.storage.checks import check_foreign_root, check_group, check_not_stale
 from zarr_xgroup.storage.ends import groups_near, read_ends
-from zarr_xgroup.storage.failures import reason_of
+from zarr_xgroup.storage.failures import check_foreign_root, check_group, check_not_stale, reason_of
 from zarr_xgroup.storage.foreign import ForeignStores
 from zarr_xgroup.storage.limits import ForeignLimits
 from zarr_xgroup.storage.opening import (

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from zarr.abc.store import RangeByteRequest, Store
@@ -16,7 +18,6 @@ from zarr_xgroup.metadata.documents import Found
 from zarr_xgroup.metadata.paths import join_path
 from zarr_xgroup.storage.failures import late, reason_of
 from zarr_xgroup.storage.limits import TooLargeError, at_most, check_size, is_bounded, request_limit
-from zarr_xgroup.storage.tally import one_document
 
 T = TypeVar("T")
 
@@ -58,7 +59,7 @@ class StoreReader:
     async def node(self, path: str, keys: Iterable[str]) -> Found:
         """Return the content of each metadata key of the node at `path` that has content."""
         keys = tuple(keys)
-        with one_document():
+        with _one_document():
             values = await gather(lambda key: self._value(join_path(path, key)), keys)
         return {key: value for key, value in zip(keys, values, strict=True) if value is not None}
 
@@ -169,3 +170,49 @@ class StoreReader:
 async def gather(function: Callable[[str], Awaitable[T]], arguments: Iterable[str]) -> list[T]:
     """Return what a function gives for each argument, all awaited together."""
     return await asyncio.gather(*(function(argument) for argument in arguments))
+
+
+# How much is read, for whoever watches.
+
+
+class Tally:
+    """How many documents were asked for, and how many of these answered.
+
+    Attributes
+    ----------
+    asked : int
+        Grows while it shows what else is needed.
+    answered : int
+        Those that are read, or found absent.
+    """
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.answered = 0
+
+
+#: Of the thread that opens a store: what it has zarr's thread run begins with its context.
+_TALLY: ContextVar[Tally | None] = ContextVar("_TALLY", default=None)
+
+
+@contextmanager
+def tallied() -> Iterator[Tally]:
+    """Yield a tally of documents read in this context; another thread may read its counts."""
+    tally = Tally()
+    token = _TALLY.set(tally)
+    try:
+        yield tally
+    finally:
+        _TALLY.reset(token)
+
+
+@contextmanager
+def _one_document() -> Iterator[None]:
+    """Count a document, first as asked for and then as answered, if anybody watches."""
+    tally = _TALLY.get()
+    if tally is None:
+        yield
+        return
+    tally.asked += 1
+    yield
+    tally.answered += 1

@@ -24,7 +24,7 @@ from zarr_xgroup.metadata.documents import (
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import ancestor_paths, is_below, is_node_path, join_path
 from zarr_xgroup.metadata.snapshots import Snapshot
-from zarr_xgroup.storage.checks import (
+from zarr_xgroup.storage.failures import (
     check_has,
     check_not_contradicted,
     unlisted,

@@ -27,7 +27,7 @@ from zarr_xgroup.report.checking import Verdict
 from zarr_xgroup.report.explanation import Explanation
 from zarr_xgroup.report.github import workflow_commands
 from zarr_xgroup.report.page import page as made
-from zarr_xgroup.storage.tally import tallied
+from zarr_xgroup.storage.reading import tallied
 from zarr_xgroup.tests.builders import Array, Group, build, write_local, write_zip
 from zarr_xgroup.tests.report.test_terminal import Stream
 
