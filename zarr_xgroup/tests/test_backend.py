@@ -13,7 +13,6 @@ import pytest
 import xarray as xr
 import zarr
 from fsspec.implementations.zip import ZipFileSystem
-from packaging.version import Version
 from zarr.storage import LocalStore, MemoryStore, StorePath, ZipStore
 
 from zarr_xgroup import (
@@ -30,7 +29,6 @@ from zarr_xgroup.tests import builders
 from zarr_xgroup.tests.builders import (
     SAMPLE,
     SAMPLE_GROUPS,
-    ZARR,
     Array,
     Contents,
     Group,
@@ -43,7 +41,6 @@ from zarr_xgroup.tests.builders import (
     edit,
     memory_store,
     opened,
-    oracle,
     recording_store,
     some_pairs,
     without,
@@ -144,56 +141,6 @@ def test_consolidated_as_in_engine_zarr(
     function: Open, zarr_format: ZarrFormat, consolidated: bool, wanted: bool | None
 ) -> None:
     compare(function, sample_store(zarr_format, consolidated), consolidated=wanted)
-
-
-@each_kind
-def test_lazy_indexing_as_in_engine_zarr(zarr_format: ZarrFormat, consolidated: bool) -> None:
-    store = sample_store(zarr_format, consolidated)
-    # zarr 3.0.0 cannot read single points of shards.
-    left_out = "temperature" if Version("3.0.1") > ZARR else None
-    ours = opened(xr.open_dataset, store, drop_variables=left_out)
-    theirs = oracle(xr.open_dataset, store, drop_variables=left_out)
-    for indexers in (
-        {"x": 1},
-        {"x": slice(1, 3), "time": 0},
-        {"x": slice(None, None, -1)},
-        {"x": [3, 0]},
-        {"x": xr.DataArray([0, 1], dims="p"), "time": xr.DataArray([2, 0], dims="p")},
-    ):
-        xr.testing.assert_identical(ours.isel(indexers).load(), theirs.isel(indexers).load())
-
-
-@each_kind
-def test_each_group_of_a_tree_is_the_dataset_of_that_group(
-    zarr_format: ZarrFormat, consolidated: bool
-) -> None:
-    store = sample_store(zarr_format, consolidated)
-    tree = opened(xr.open_datatree, store)
-    groups = opened(xr.open_groups, store)
-    assert list(groups) == [f"/{path}" for path in ("", "nothing", "sub", "sub/deep")]
-    for path in SAMPLE_GROUPS:
-        dataset = opened(xr.open_dataset, store, group=path)
-        assert_same(tree[f"/{path}"].to_dataset(inherit=False), dataset)
-        assert_same(groups[f"/{path}"], dataset)
-
-
-if Version("2025.1") <= builders.XARRAY:  # which cannot write by zarr 3 before
-
-    @each_kind
-    @each_function
-    def test_written_by_xarray(function: Open, zarr_format: ZarrFormat, consolidated: bool) -> None:
-        dataset = xr.Dataset(
-            {
-                "a": (("t", "x"), np.array([[1.0, np.nan], [3.0, 4.0]]), {"units": "m"}),
-                "b": ("t", np.array(["2000-01-01", "2001-02-03"], "M8[ns]")),
-                "c": ("x", ["one", "two"]),
-            },
-            {"t": [1, 2], "x": [10.0, 20.0]},
-            {"title": "as xarray writes it"},
-        )
-        store = MemoryStore()
-        builders.quietly(dataset.to_zarr, store, zarr_format=zarr_format, consolidated=consolidated)
-        compare(function, store)
 
 
 # The same from everywhere.

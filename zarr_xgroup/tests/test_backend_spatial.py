@@ -1,7 +1,6 @@
 """The `spatial` convention: coordinates of gridded imagery that follow from a transform."""
 
 import json
-import math
 import tempfile
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -270,7 +269,6 @@ def test_names_of_dimensions_come_from_the_convention(store: Path) -> None:
 # Exact values, on axes.
 
 magnitude = st.floats(1e-6, 1e6)
-step = st.builds(math.copysign, magnitude, st.sampled_from([1.0, -1.0]))
 origin = st.floats(-1e7, 1e7)
 registration = st.sampled_from(["pixel", "node"])
 
@@ -302,23 +300,6 @@ def test_integers_in_the_document_give_floats(tmp_path: Path) -> None:
 def test_grids_of_hardly_any_cells(tmp_path: Path, shape: tuple[int, int]) -> None:
     dataset = open_one(tmp_path, one_array(spatial(TRANSFORM), shape))
     assert_grid(dataset["a"], TRANSFORM)
-
-
-# Rotated grids, for any kind of index.
-
-
-@st.composite
-def slices(draw: st.DrawFn, size: int) -> slice:
-    stride = draw(st.none() | st.integers(-3, 3).filter(bool))
-    # xarray itself composes backward slices wrongly whose bounds are out of range, for the lazy
-    # arrays of any engine.
-    bound = st.integers(-size - 1, size + 1)
-    if stride is not None and stride < 0:
-        bound = st.integers(-size, size - 1) if size else st.nothing()
-    return slice(draw(st.none() | bound), draw(st.none() | bound), stride)
-
-
-orders = st.sampled_from([("y", "x"), ("x", "y"), ("t", "y", "x"), ("x", "t", "y")])
 
 
 # Huge grids.

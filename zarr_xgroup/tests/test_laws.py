@@ -246,15 +246,6 @@ def test_documents_are_asked_for_together_but_not_all_of_them(
     assert store.most_in_flight == expected
 
 
-def test_all_groups_of_a_level_are_asked_for_together() -> None:
-    root = Group({f"g{n}": Group({"v": Array([float(n)], ("x",))}) for n in range(8)})
-    store = recording_store(build(root))
-    store.delays = {f"g{n}/v/zarr.json": 0.02 for n in range(8)}
-    with zarr.config.set({"async.concurrency": 64}):
-        opened(xr.open_datatree, store)
-    assert store.most_in_flight == 8
-
-
 # Portable.
 
 ONE_GROUP = Group(

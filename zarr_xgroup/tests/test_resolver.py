@@ -759,17 +759,6 @@ def test_work_does_not_double_with_each_reference(end: str) -> None:
 # What is lacking.
 
 
-def nodes(*paths: str) -> frozenset[Node]:
-    return frozenset(Node(0, path) for path in paths)
-
-
-def consolidated(documents: Mapping[str, Any]) -> Snapshots:
-    """Return what is known of a store that has these documents consolidated."""
-    snapshots = Snapshots()
-    snapshots.learn_store(Plain(documents, late={}).snapshot())
-    return snapshots
-
-
 def test_nothing_is_needed_to_tell_an_error() -> None:
     documents = Plain(PLACES.documents, late={"g/lost": array(1)})
     following = Following(documents, "g/a")

@@ -1,58 +1,16 @@
 """The servers and the delaying store that other tests put stores behind."""
 
 import asyncio
-import http.client
 import time
-from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 import pytest
 from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
 
-from zarr_xgroup.tests.builders import Contents, memory_store
-from zarr_xgroup.tests.servers import DelayingStore, FileServer, Server, serve_http
+from zarr_xgroup.tests.builders import memory_store
+from zarr_xgroup.tests.servers import DelayingStore
 
 pytestmark = pytest.mark.server
-
-FILES: Contents = {"a/zarr.json": b'{"a": 1}', "a/c/0": b"0123456789", "a/\u00e9 &?": b"odd"}
-
-
-@pytest.fixture
-def files() -> Iterator[FileServer]:
-    with serve_http(dict(FILES)) as server:
-        yield server
-
-
-def ask(
-    server: Server, path: str, method: str = "GET", body: bytes | None = None, **headers: str
-) -> tuple[int, bytes]:
-    """Return the status and the body of a response."""
-    connection = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=5)
-    try:
-        connection.request(method, path, body, headers)
-        with connection.getresponse() as response:
-            return response.status, response.read()
-    finally:
-        connection.close()
-
-
-# Files, and what all servers have in common.
-
-
-def test_requests_are_recorded(files: FileServer) -> None:
-    before = time.monotonic()
-    ask(files, "/a/c/0?b=1", Range="bytes=0-1")
-    ask(files, "/a", "HEAD")
-    first, second = files.requests
-    assert (first.method, first.path, first.query) == ("GET", "/a/c/0", "b=1")
-    assert first.headers["range"] == "bytes=0-1"
-    assert before < first.start < second.start < time.monotonic()
-    assert files.paths() == ["/a/c/0", "/a"]
-    assert files.paths("HEAD") == ["/a"]
-    files.reset()
-    assert files.requests == []
-
 
 # A store that delays.
 

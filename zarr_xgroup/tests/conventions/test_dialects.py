@@ -326,12 +326,6 @@ DECLARED = declaring(
 )
 
 
-def field() -> xr.Dataset:
-    """Return two arrays with coordinates of every kind that metadata can hold inline."""
-    ice = Array(np.arange(12.0).reshape(4, 3), ("time", "lat"), DECLARED)
-    return dataset_of({"ice": ice, "sst": ice}, {})
-
-
 def written_again(dataset: xr.Dataset, path: Path, zarr_format: ZarrFormat) -> Any:
     """Return what is read of a Dataset that was written, and the warnings."""
     dataset.load().drop_encoding().to_zarr(path, zarr_format=zarr_format, consolidated=False)

@@ -273,15 +273,6 @@ def test_what_is_wrong_is_raised(
 # uom, proj.
 
 
-@pytest.mark.parametrize("handler", [UomHandler, ProjHandler])
-def test_services_that_bring_no_variables(handler: type[ConventionHandler]) -> None:
-    convention, _attributes = DECLARED[handler]
-    attributes = declaring(convention, uom={"ucum": {"unit": "kg"}}, **{"proj:code": "EPSG:4326"})
-    found = Opened({"": {}, "a": stored([1], "x", **attributes)}, "a")
-    assert found.detects(handler)
-    assert found.variables(handler) == {}
-
-
 # What mutants of the handlers showed to be untested.
 
 
@@ -367,49 +358,8 @@ def test_geolocation_that_is_lost_is_named() -> None:
     assert "lat" in dataset.coords
 
 
-@pytest.mark.parametrize("on_group", [False, True])
-@pytest.mark.parametrize(
-    ("lon", "lat"),
-    [
-        ({"node": "lon"}, {"node": "lat"}),
-        ({"ref": {"node": "../lon"}}, {"ref": {"node": "/g/lat"}}),
-    ],
-)
-def test_geolocation(lon: Json, lat: Json, on_group: bool) -> None:
-    geolocation = {
-        "geodetic": {"x": lon, "y": lat, "crs": {"proj:code": "EPSG:4326"}},
-        "planar": {"x": {"node": "/c/easting"}, "y": {"node": "/c/easting"}},
-    }
-    found = Opened(geolocated(geolocation, on_group), "g/a").variables(GeolocationHandler)
-    assert list(found) == ["lon", "lat", "easting"]
-    assert_variable(
-        found["lon"],
-        "y x",
-        [[1, 2, 3], [4, 5, 6]],
-        units="degrees_east",
-        standard_name="longitude",
-    )
-    # Other names for the same extent.
-    assert_variable(found["lat"], "y x", [[7, 8, 9], [7, 8, 9]], standard_name="latitude")
-    assert "standard_name" not in found["easting"].attrs
-
-
 def test_cs_a_term_along_the_axis_whatever_its_dimension_is_called() -> None:
     terms = {"sigma": {"external": {"node": "sigma"}}}
     axes = x_of({"parametric": {"formula": "atmosphere_sigma_coordinate", "terms": terms}})
     found = cs_variables(axes, more={"g/sigma": stored([0.0, 0.5, 1.0], "n")})
     assert_variable(found["sigma"], "x", [0.0, 0.5, 1.0])
-
-
-def geolocated(geolocation: Json, on_group: bool = False) -> Nodes:
-    attributes = declaring("geolocation", geolocation=geolocation)
-    return {
-        "": {},
-        "g": attributes if on_group else {},
-        "g/a": stored(np.zeros((4, 2, 3)), "t y x", **({} if on_group else attributes)),
-        "g/lon": stored([[1, 2, 3], [4, 5, 6]], "y x", units="degrees_east"),
-        "g/lat": stored([[7, 8, 9], [7, 8, 9]], "rows columns"),
-        "c": {},
-        "c/easting": stored([[0, 1, 2], [0, 1, 2]], "y x"),
-        "c/ties": stored([[0, 1]], "ty tx"),
-    }

@@ -16,11 +16,11 @@ from xarray.backends.zarr import ZarrArrayWrapper
 from xarray.core import indexing
 from zarr.storage import MemoryStore, WrapperStore
 
-from zarr_xgroup.conventions import BoundResolver, ConventionHandler, register, registry
+from zarr_xgroup.conventions import ConventionHandler, register, registry
 from zarr_xgroup.conventions.geolocation import GeolocationHandler
 from zarr_xgroup.conventions.proj import ProjHandler
 from zarr_xgroup.conventions.spatial import SpatialHandler
-from zarr_xgroup.errors import XGroupMetadataError, XGroupReferenceError
+from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.tests.builders import (
     Nodes,
     ZarrFormat,
@@ -330,12 +330,3 @@ def test_what_is_wrong_with_an_answer_is_told(given: Any, text: str) -> None:
     store = memory_store(build({"": {}, "a": stored([1.0], "x", **IT)}))
     _dataset, (warning,) = opened_with_warnings(xr.open_dataset, store)
     assert f"failed: TypeError: {text}." in str(warning)
-
-
-@pytest.mark.parametrize("method", ["variable", "value"])
-def test_what_is_no_reference_is_told_with_its_place(method: str) -> None:
-    alone = Alone(memory_store(build(GRID)), "g/a")
-    resolver: Any = BoundResolver.of(alone.array, alone.root)
-    with pytest.raises(XGroupReferenceError) as raised:
-        getattr(resolver, method)(5)
-    assert (raised.value.place, raised.value.target) == ("/g/a", "5")

@@ -464,37 +464,6 @@ def test_a_handler_that_raises_costs_one_warning(place: str, error: Exception, t
 
 
 @pytest.mark.usefixtures("registering")
-@pytest.mark.parametrize(
-    "nonsense",
-    [
-        None,
-        5,
-        "text",
-        [1],
-        ["x"],
-        {"q": None},
-        {"q": 5},
-        {"q": np.arange(3)},
-        {"q": (("x",), [1, 2, 3])},
-        {"q": xr.DataArray([1, 2, 3], dims="x")},
-        {"q": xr.Dataset()},
-        {5: xr.Variable("x", [1, 2, 3])},
-        {None: xr.Variable("x", [1, 2, 3])},
-        {("q",): xr.Variable("x", [1, 2, 3])},
-        {"good": xr.Variable("x", [1, 2, 3]), "q": 5},
-    ],
-    ids=lambda it: repr(it)[:40],
-)
-def test_nonsense_costs_one_warning(nonsense: Any) -> None:
-    dataset, told = opened_with(lambda *_arguments: nonsense)
-    assert_nothing_lost(dataset)
-    (warning,) = told
-    assert type(warning) is XGroupResolutionWarning
-    assert str(warning).startswith("the handler of convention 'it' (third_party) failed: ")
-    assert warning.paths == ("/a", "/b")
-
-
-@pytest.mark.usefixtures("registering")
 @pytest.mark.parametrize("name", ["x", "y", "a", "b", "", "a/b", "band"])
 def test_whatever_the_name_nothing_is_lost(name: str) -> None:
     dataset, told = opened_with(

@@ -85,19 +85,6 @@ def test_an_unknown_unit_is_not_decoded(unit: str, calendar: str | None) -> None
         decoded([1], cf_units(unit, "2000-01-01"), calendar)
 
 
-@pytest.mark.parametrize(
-    ("unit_as", "calendar"),
-    some_pairs([it for it in ALL_UNITS if it[1] in LENGTHS], [None, "standard", "360_day"], step=3),
-    ids=str,
-)
-def test_every_unit_is_decoded(unit_as: tuple[str, str], calendar: str | None) -> None:
-    spelled, unit = unit_as
-    units = cf_units(spelled, "2001-02-03T04:05:06")
-    (time,) = decoded([2], units, calendar)
-    epoch = cftime.datetime(2001, 2, 3, 4, 5, 6, calendar=calendar or "standard")
-    assert fields(time) == fields(epoch + 2 * LENGTHS[unit])
-
-
 @pytest.mark.parametrize("spelled", UNITS["nanoseconds"])
 def test_nanoseconds_are_decoded(spelled: str) -> None:
     (time,) = decoded([2_000_003_000], cf_units(spelled, "2001-02-03"), None)

@@ -3,11 +3,9 @@
 import json
 import pickle
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import hypothesis.strategies as st
 import numpy as np
 import pytest
 import xarray as xr
@@ -686,53 +684,6 @@ def test_a_reference_to_a_store_behind_a_cache(tmp_path: Path) -> None:
 
 
 # Anything else.
-
-JSON = [
-    *(None, True, False, 0, 1, -1, 2.5, 1e308, float("inf"), float("nan"), 2**63, 10**400),
-    *("", " ", "two", "m", "days", "days since 2000-01-01", "days since", "true", "NaN", "utf-8"),
-    *("AAAAAAAA+H8=", "noleap", "timedelta64[ns]", "bool", "S1", "x", "nowhere", "crs: x"),
-    *([], [1], [1, 2], ["a"], {}, {"a": 1}, [None]),
-]
-KEYS = [
-    *("scale_factor", "add_offset", "units", "calendar", "_FillValue", "missing_value"),
-    *(
-        "_Unsigned",
-        "_Encoding",
-        "valid_range",
-        "valid_min",
-        "dtype",
-        "flag_values",
-        "flag_meanings",
-    ),
-    *("coordinates", "grid_mapping", "bounds", "cell_measures", "formula_terms", "climatology"),
-    *("ancillary_variables", "standard_name", "axis", "positive", "_ARRAY_DIMENSIONS"),
-]
-DTYPES = ["bool", "i1", "i2", "i4", "i8", "u1", "u8", "f2", "f4", "f8", "c8", "O"]
-
-
-@dataclass(frozen=True)
-class Odd:
-    """An array with odd attributes."""
-
-    name: str
-    dtype: str
-    size: int
-    attrs: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def array(self) -> Array:
-        values = np.arange(self.size)
-        data = values.astype(str).astype(object) if self.dtype == "O" else values.astype(self.dtype)
-        return Array(data, ("x",), self.attrs)
-
-
-odd = st.builds(
-    Odd,
-    st.sampled_from(["x", "y"]),
-    st.sampled_from(DTYPES),
-    st.integers(0, 3),
-    st.dictionaries(st.sampled_from(KEYS), st.sampled_from(JSON), max_size=4),
-)
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])

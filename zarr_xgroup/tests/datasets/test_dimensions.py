@@ -214,13 +214,6 @@ def test_names_of_dimensions_fit_together(
     assert all(type(warning) is XGroupDimensionWarning for warning in told)
 
 
-#: Names of which each has one size: nothing conflicts.
-SIZES = {"x": 3, "y": 4, "phony_dim_0": 2, "phony_dim_1": 3, "phony_dim_4": 2}
-axes = st.tuples(st.integers(0, 4), st.none()) | st.sampled_from(
-    [(size, name) for name, size in SIZES.items()]
-)
-
-
 @settings(derandomize=True, deadline=None)
 @given(
     st.dictionaries(

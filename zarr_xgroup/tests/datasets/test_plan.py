@@ -9,7 +9,6 @@ from zarr_xgroup import XGroupNoPrincipalWarning
 from zarr_xgroup.datasets.planning import planning
 from zarr_xgroup.datasets.undeclared import undeclared
 from zarr_xgroup.tests.builders import (
-    UUIDS,
     Array,
     Contents,
     Group,
@@ -66,10 +65,6 @@ def findings(
     return {
         str(it.array.node): (it.why.partition(" in ")[0], it.bare, it.assumable) for it in found
     }
-
-
-def why(place: str) -> str:
-    return f"{place}: 'cs' is declared with uuid '1', not with {UUIDS['cs']}"
 
 
 def test_what_grids_lack_whose_group_declares_a_convention() -> None:

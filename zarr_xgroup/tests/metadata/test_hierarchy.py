@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import xarray as xr
 import zarr
-from hypothesis import strategies as st
 from zarr.storage import StorePath
 
 from zarr_xgroup import (
@@ -19,9 +18,7 @@ from zarr_xgroup import (
     XGroupStoreError,
     XGroupStoreNotFoundError,
 )
-from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.paths import is_node_name
 from zarr_xgroup.metadata.snapshots import Needs, Snapshot
 from zarr_xgroup.redaction import redact
 from zarr_xgroup.storage.library import Library
@@ -54,11 +51,6 @@ from zarr_xgroup.tests.builders import (
 )
 
 each_format = pytest.mark.parametrize("zarr_format", [2, 3])
-each_kind = pytest.mark.parametrize(
-    ("zarr_format", "consolidated"),
-    [(2, False), (2, True), (3, False), (3, True)],
-    ids=["v2", "v2-consolidated", "v3", "v3-consolidated"],
-)
 OPEN_FUNCTIONS: tuple[Open, ...] = (xr.open_dataset, xr.open_groups, xr.open_datatree)
 
 SMALL = Group(
@@ -69,13 +61,6 @@ SMALL = Group(
     },
     {"level": 0},
 )
-
-# Paths.
-
-names = st.text(
-    st.characters(exclude_characters="/", exclude_categories=["Cs"]), min_size=1
-).filter(is_node_name)
-
 
 # Credentials.
 
@@ -134,43 +119,6 @@ SMALL_TREE = {"": (["v"], ["a", "c"]), "a": (["w"], ["b"]), "c": ([], []), "a/b"
 
 def nodes(*paths: str) -> frozenset[Node]:
     return frozenset(Node(0, path) for path in paths)
-
-
-def load(library: Library, *paths: str) -> None:
-    """Read the documents of nodes as far as they are not known yet."""
-    unknown = [path for path in paths if not snapshot_of(library).is_known(path)]
-    if unknown:
-        library.read(Needs(documents=nodes(*unknown)))
-
-
-def find(library: Library, path: str) -> Document | None:
-    """Return the document of a node, read now if it was not yet."""
-    load(library, path)
-    return snapshot_of(library).document(path)
-
-
-def why_absent(library: Library, path: str) -> str:
-    """Return why there is no node at a path; the store is asked if that is not known."""
-    if snapshot_of(library).why_absent(path) is None:
-        library.read(Needs(doubted=nodes(path)))
-    return str(snapshot_of(library).why_absent(path))
-
-
-@each_kind
-def test_finding_nodes_one_by_one(zarr_format: ZarrFormat, consolidated: bool) -> None:
-    store = recording_store(build(SMALL, zarr_format, consolidated=consolidated))
-    library, _group = Library.open(store, {})
-    for _time in range(2):
-        document = find(library, "a/w")
-        assert document is not None
-        assert document["shape"] == [1]
-        assert find(library, "a/nope") is None
-        load(library, "a/w", "a/b", "a/nope", "a/b")
-    assert max(store.metadata_gets.values()) == 1
-    assert why_absent(library, "a/nope") == "not found in store"
-    library.read_tree("")
-    assert max(count for key, count in store.metadata_gets.items() if "nope" not in key) == 1
-    assert tree_of(library) == SMALL_TREE
 
 
 # What an interpretation lacks.
@@ -538,15 +486,6 @@ def test_a_group_whose_listing_fails_opens_without_members(zarr_format: ZarrForm
     assert tree["a"].attrs == {"level": 1}
     assert {node.path for node in tree.subtree} == {"/", "/a", "/c"}
     assert set(tree.variables) == {"v"}
-
-
-@each_kind
-def test_empty_groups(zarr_format: ZarrFormat, consolidated: bool) -> None:
-    for root in (Group(), Group({"a": Group({"b": Group()})}), Group(attrs={"a": 1})):
-        store = memory_store(build(root, zarr_format, consolidated=consolidated))
-        compare(xr.open_dataset, store)
-        compare(xr.open_datatree, store)
-        compare(xr.open_groups, store)
 
 
 @each_format

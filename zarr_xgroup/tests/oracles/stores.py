@@ -1,20 +1,8 @@
 """What an oracle is given: the nodes of a store by path."""
 
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
-
-
-class Stored(Protocol):
-    """An array: all its values, the names of its dimensions, and its attributes."""
-
-    @property
-    def values(self) -> Any: ...
-    @property
-    def dims(self) -> Sequence[str | None] | None: ...
-    @property
-    def attrs(self) -> Mapping[str, Any]: ...
-
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
 
 #: Paths have no leading slash; of a group there are its attributes alone.
 Nodes: TypeAlias = Mapping[str, Any]
