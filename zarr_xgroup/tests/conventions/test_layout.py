@@ -48,16 +48,6 @@ def test_equal_levels_are_told_apart_by_their_names(written: str) -> None:
     assert firsts(root) == {"/X0": 0.5, "/X1": 1.0, "/X2": 2.0}
 
 
-def test_an_item_about_the_array_goes_before_that_of_its_group() -> None:
-    levels: dict[str, Group | Array] = {
-        "0": Group({"v": field()}),
-        "1": Group({"v": field()}),
-        "v": field(),
-    }
-    root = Group(levels, layout(item("0", 2.0), item("0/v", 4.0), item("1", 6.0), item("v", 8.0)))
-    assert firsts(root) == {"/": 4.0, "/0": 2.0, "/1": 3.0}
-
-
 def test_the_nearest_layout_that_has_it_counts() -> None:
     inner = Group({"0": Group({"v": field()}), "1": Group({"v": field()})}, layout(item("1", 2.0)))
     items = [item("a/0", 4.0), item("a/1", 6.0), item("0", 8.0), item(None, 1.0), item(1, 1.0)]
@@ -180,17 +170,6 @@ BOXED = {"spatial:bbox": [100.0, 140.0, 220.0, 200.0]}
 
 
 @pytest.mark.parametrize("kind", [ON_GROUP, BOXED], ids=["transform", "box"])
-@pytest.mark.parametrize("place", SOURCES)
-def test_a_level_follows_its_source(place: str, kind: dict[str, Any]) -> None:
-    group, item, whole = SOURCES[place](kind)
-    # 6 x 12 cells of 10 m in steps of 4 are 2 x 3 of 40 m: the rows reach below the box.
-    members = {"full": group, "half": Group({"v": of_shape(2, 3)})}
-    root = pyramid(members, level("full", **item), level("half", "full", [4, 4]), **whole)
-    assert grid_of(root, "half/v") == (40.0, 40.0, 100.0, 200.0)
-    assert grid_of(root, "full/v") == TENS
-
-
-@pytest.mark.parametrize("kind", [ON_GROUP, BOXED], ids=["transform", "box"])
 @pytest.mark.parametrize("asset", [".", "", "./"])
 def test_the_layouts_group_may_be_a_level(asset: str, kind: dict[str, Any]) -> None:
     members: dict[str, Group | Array] = {"v": of_shape(6, 12), "half": Group({"v": of_shape(3, 6)})}
@@ -224,13 +203,6 @@ def test_arrays_of_a_level_follow_each_its_own() -> None:
         if str(dim).startswith("x")
     }
     assert steps == {2.0, 6.0}
-
-
-def test_a_crop() -> None:
-    members: dict[str, Group | Array] = {"full": of_shape(6, 12), "part": of_shape(2, 4)}
-    cut = level("part", "full", {"scale": [1, 1], "translation": [4, 4]})
-    root = pyramid(members, level("full"), cut, **BOXED)
-    assert grid_of(root, "part") == (10.0, 10.0, 140.0, 160.0)
 
 
 def test_a_derived_level_outside_of_the_box_is_told() -> None:
@@ -277,29 +249,6 @@ def test_registration_follows_the_same_way(place: str, own: str | None) -> None:
     root = pyramid(members, level("full", **item), level("half", "full", [2, 2]), **whole)
     corner = (90.0, 210.0) if own is None else (100.0, 200.0)
     assert grid_of(root, "half/v") == (20.0, 20.0, *corner)
-
-
-@pytest.mark.parametrize(
-    ("shape", "dims", "scale", "shift", "expected"),
-    [
-        ((3, 6), "y x", [2, 4], [1, 3], (40.0, 20.0, 130.0, 190.0)),
-        ((6, 3), "x y", [2, 4], [1, 3], (20.0, 40.0, 110.0, 170.0)),
-        ((6, 3), "x y", [2], [1], None),
-        ((1, 3, 6), "t y x", [1, 2, 4], [7, 1, 3], (40.0, 20.0, 130.0, 190.0)),
-        ((1, 3, 6), "t y x", [2, 4], [1, 3], (40.0, 20.0, 130.0, 190.0)),
-        ((6, 1, 3), "x t y", [2, 4], [1, 3], (20.0, 40.0, 110.0, 170.0)),
-        ((6, 1, 3), "x t y", [2, 1, 4], [1, 7, 3], (20.0, 40.0, 110.0, 170.0)),
-    ],
-)
-def test_numbers_stand_in_the_order_of_the_axes(
-    shape: tuple[int, ...], dims: str, scale: list[int], shift: list[int], expected: Any
-) -> None:
-    members = {"full": Group({}, ON_GROUP), "half": Group({"v": stored(np.ones(shape), dims)})}
-    relation = {"scale": scale, "translation": shift}
-    root = pyramid(members, level("full"), level("half", "full", relation))
-    found, told = grid_told(root, "half/v")
-    assert found == expected
-    assert len(told) == (expected is None)
 
 
 def test_both_items_of_an_array_count_before_and_after_its_group() -> None:

@@ -236,16 +236,6 @@ def test_groups_are_decoded_apart(function: Open) -> None:
     assert group["time"].dtype == object
 
 
-def test_a_coordinate_that_was_brought_from_elsewhere() -> None:
-    declared = {"zarr_conventions": [{"name": "ref"}], "when": {"node": "g/bad"}}
-    store = store_with(w=ints(declared), g=Group({"bad": ints(BAD_UNITS)}))
-    ours, told = opened_with_warnings(xr.open_dataset, store)
-    assert [str(warning).partition(" was")[0] for warning in told] == [
-        "Array /w: its coordinate 'bad'"
-    ]
-    assert ours["w"].coords["bad"].values.tolist() == [1, 2]
-
-
 def test_an_undecodable_dimension_coordinate() -> None:
     root = Group({"t": coordinate("t", [1, 2], **BAD_UNITS), "v": Array([1.0, 2.0], ("t",))})
     ours, told = opened_with_warnings(xr.open_dataset, memory_store(build(root)))
@@ -311,13 +301,6 @@ def test_texts_that_are_declared_to_be_numbers(attributes: Mapping[str, Any]) ->
     assert len(told) == 1
     assert "Array /a: its coordinate 'label' was " in str(told[0])
     assert "undecoded" in str(told[0])
-
-
-def test_no_times_that_are_declared_of_booleans() -> None:
-    attributes = declaring("uom", uom="days since 2000-01-01")
-    store = memory_store(build(Group({"a": Array(np.zeros(0, bool), ("y",), attributes)})))
-    ours, _told = opened_with_warnings(xr.open_dataset, store)
-    assert ours["a"].values.shape == (0,)
 
 
 # Groups that are alike.
