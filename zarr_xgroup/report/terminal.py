@@ -39,6 +39,9 @@ from zarr_xgroup.report.folding import ArrayRow, Folding
 #: The narrowest terminal that has room for two columns.
 TWO_COLUMNS = 80
 _NARROWEST = 20
+#: How wide labels of a tree are at least: guides before them are cut to what is left, in whole steps.
+_LEAST_LABEL = 16
+_STEP = 4
 
 #: How wide a text is that no terminal asks for, and how many lines its tree takes at most.
 _WIDTH_OF_TEXT = 100
@@ -204,7 +207,7 @@ def _left_width(console: Console, rows: Sequence[_Row]) -> int:
     left = max(row.label.cell_len + len(row.first) for row in rows)
     right = sorted(text.cell_len for row in rows for text in row.beside)
     most = right[len(right) * 9 // 10] if right else 0  # a few may take several lines
-    room = console.width - most - 2
+    room = max(console.width - most - 2, max(len(row.rest) for row in rows) + _LEAST_LABEL)
     return min(left, max(console.width * 45 // 100, min(room, console.width * 60 // 100)))
 
 
@@ -218,7 +221,7 @@ def _labelled(console: Console, row: _Row, width: int) -> Iterator[Text]:
 
 def _cut(guides: str, width: int) -> str:
     """Return the last of the guides, where a tree is deeper than it has room for."""
-    return guides[-(width // 2) :]
+    return guides[-((width - _LEAST_LABEL) // _STEP * _STEP) :]
 
 
 # Explanations.

@@ -236,6 +236,36 @@ def test_a_tree_can_be_deeper_than_python_calls_functions(monkeypatch: pytest.Mo
     assert max(map(len, lines)) <= 120
 
 
+def nested(levels: int) -> Explanation:
+    """Return groups in one another, each with an array of which much is to be said."""
+    paths = ["".join(f"/level{n}" for n in range(level)) for level in range(levels)]
+    missing = ("time", "a_dimension_with_a_long_name", "lon")
+    arrays = [array(f"{path}/t", 3, 2, missing=missing) for path in paths]
+    groups = tuple(map(FoundGroup, [path or "/" for path in paths], [(it,) for it in arrays]))
+    return Explanation("deep.zarr", "/", 3, False, groups)
+
+
+@pytest.mark.parametrize("width", [20, 60, 80, 84, 100, 131])
+@pytest.mark.parametrize("levels", [6, 30])
+def test_guides_are_cut_at_whole_steps(
+    monkeypatch: pytest.MonkeyPatch, width: int, levels: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    shown = drawn(nested(levels))
+    columns = {at for line in shown.splitlines() for at, it in enumerate(line) if it in "│├└"}
+    assert columns == set(range(0, max(columns) + 1, 4))
+
+
+@pytest.mark.parametrize("width", [80, 84])
+def test_six_levels_show_how_deep_they_are(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    shown = drawn(nested(6))
+    assert [shown.split(f"level{n}")[0].rpartition("\n")[2] for n in range(5)] == [
+        "    " * n + "└── " for n in range(5)
+    ]
+    assert "                    └── t (time" in shown
+
+
 class CountedArray(FoundArray):
     """An array that counts how often a member of one is asked for."""
 
