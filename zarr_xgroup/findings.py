@@ -162,6 +162,8 @@ class Finding:
         Whether an open loses something by it, or can live with it.
     places : tuple of Place
         All places with the same, if they are several.
+    count : int
+        How many findings it stands for: several where it is the last of many of its kind.
     kind : Kind or None
         What an open warns of; None if it costs the reader nothing, and only a check tells it.
     arrays : tuple of str
@@ -185,6 +187,7 @@ class Finding:
     remedy: str = ""
     severity: Severity = "error"
     places: tuple[Place, ...] = ()
+    count: int = 1
     kind: Kind | None = None
     arrays: tuple[str, ...] = ()
     lost: str = ""
@@ -337,6 +340,27 @@ def summed_up(findings: Iterable[Finding]) -> list[Finding]:
     return list(at_most(found, lambda it: it.kind))
 
 
+def alike(findings: Iterable[Finding]) -> dict[Hashable, list[Finding]]:
+    """Return findings, those by one rule whose texts differ only by the paths of their nodes together."""
+    found: defaultdict[Hashable, list[Finding]] = defaultdict(list)
+    for it in findings:
+        found[but_for_paths(it)].append(it)
+    return found
+
+
+def but_for_paths(finding: Finding) -> Hashable:
+    """Return what findings have in common that are the same in like places of several groups."""
+    text, path, steps = f"{finding.text}\n{finding.remedy}", finding.place.node, 0
+    while path and path != "/":
+        text, path, steps = text.replace(path, f"\0{steps}"), path.rpartition("/")[0], steps + 1
+    return finding.rule, finding.severity, text
+
+
+def folded(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings, of those that are alike the first, with the places of all."""
+    return [replace(same[0], places=_places_of(same)) for same in alike(findings).values()]
+
+
 def at_most(findings: Iterable[Finding], kind: Callable[[Finding], Hashable]) -> Iterator[Finding]:
     """Yield findings kind by kind, at most 200 of each, the last of which stands for all others."""
     kinds: defaultdict[Hashable, list[Finding]] = defaultdict(list)
@@ -349,15 +373,19 @@ def at_most(findings: Iterable[Finding], kind: Callable[[Finding], Hashable]) ->
 
 
 def _with_others(findings: Sequence[Finding]) -> Finding:
-    first, more = findings[0], len(findings) - 1
-    if not more:
+    first, count = findings[0], sum(it.count for it in findings)
+    if not (more := count - 1):
         return first
     text = ngettext(
         "{text} (and {count} more of this kind)", "{text} (and {count} more of this kind)", more
     ).format(text=first.text, count=more)
-    places = dict.fromkeys(place for it in findings for place in (it.places or (it.place,)))
     lost = first.lost and _("what depends on it")
-    return replace(first, text=text, places=tuple(places), arrays=_arrays_of(findings), lost=lost)
+    places, arrays = _places_of(findings), _arrays_of(findings)
+    return replace(first, text=text, places=places, arrays=arrays, lost=lost, count=count)
+
+
+def _places_of(findings: Iterable[Finding]) -> tuple[Place, ...]:
+    return tuple(dict.fromkeys(place for it in findings for place in (it.places or (it.place,))))
 
 
 def _arrays_of(findings: Iterable[Finding]) -> tuple[str, ...]:

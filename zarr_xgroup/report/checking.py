@@ -11,14 +11,14 @@ from zarr_xgroup.datasets.plan import GroupPlan
 from zarr_xgroup.datasets.planning import Planning, planning
 from zarr_xgroup.datasets.undeclared import forgotten, undeclared
 from zarr_xgroup.errors import Rule
-from zarr_xgroup.findings import Finding, at_most
+from zarr_xgroup.findings import Finding, alike, at_most, but_for_paths, folded
 from zarr_xgroup.options import OpenOptions, with_options_shown
 from zarr_xgroup.report.explaining import found_references
 from zarr_xgroup.report.explanation import VERSION, JsonValue, as_json, not_drawn
 from zarr_xgroup.report.rules import Checked, consolidated, mistakes_of, opening, references
 
 #: What a verdict has of a finding as JSON; the rest is about what an open does with it.
-TOLD = ("rule", "place", "text", "remedy", "severity", "places")
+TOLD = ("rule", "place", "text", "remedy", "severity", "places", "count")
 
 
 @dataclass(frozen=True, repr=False)
@@ -138,8 +138,10 @@ def merged(mistakes: Iterable[Finding]) -> list[Finding]:
 
 
 def limited(mistakes: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield mistakes, of those by one rule at most 200: the last counts what it stands for."""
-    return at_most(mistakes, lambda it: it.rule.name)
+    """Yield mistakes, by one rule at most 200 that are not alike: the last counts what it stands for."""
+    same = alike(mistakes)
+    for it in at_most((folded(each)[0] for each in same.values()), lambda it: it.rule.name):
+        yield from same.get(but_for_paths(it), [it])
 
 
 def _mistakes(planned: Planning, plans: list[GroupPlan], checked: Checked) -> Iterator[Finding]:

@@ -273,7 +273,8 @@ class _Explaining:
 
     def _problem(self, finding: Finding) -> FoundProblem:
         kind = "" if finding.kind is None else finding.kind.value
-        return FoundProblem(kind, finding.text, finding.place, finding.arrays, finding.lost)
+        told = (finding.text, finding.place, finding.arrays, finding.lost, finding.count)
+        return FoundProblem(kind, *told)
 
     def _place(self, node: Node, pointer: str = "") -> Place:
         return _place(self._snapshots, node, pointer)

@@ -138,6 +138,8 @@ class FoundProblem:
         The arrays that it concerns.
     lost : str
         What these are opened without, if anything.
+    count : int
+        How many problems it stands for: several where it is the last of many of its kind.
     """
 
     kind: str
@@ -145,6 +147,7 @@ class FoundProblem:
     place: Place | None = None
     arrays: tuple[str, ...] = ()
     lost: str = ""
+    count: int = 1
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from zarr_xgroup.findings import Finding, Place
+from zarr_xgroup.findings import Finding, Place, folded
 from zarr_xgroup.i18n import _, and_more
 from zarr_xgroup.redaction import printable
 
@@ -23,7 +23,7 @@ _ATTRIBUTES = ("zarr.json", ".zattrs")
 
 def workflow_commands(store: str, mistakes: Iterable[Finding]) -> Iterator[str]:
     """Yield a line for each mistake in a store: GitHub shows ten errors and ten warnings of a step."""
-    for mistake in mistakes:
+    for mistake in folded(mistakes):
         title = f"{mistake.rule.name} ({mistake.rule.document}, {mistake.rule.section})"
         properties = f"file={_property(_file(store, mistake.place))},title={_property(title)}"
         yield f"::{mistake.severity} {properties}::{_message(_text(mistake))}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import os
 import shutil
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.text import Text
 
 from zarr_xgroup.errors import after_place
-from zarr_xgroup.findings import Finding, Place, shortened
+from zarr_xgroup.findings import Finding, Place, folded, shortened
 from zarr_xgroup.i18n import _, and_more, listed, ngettext
 from zarr_xgroup.redaction import printable
 from zarr_xgroup.report.explanation import (
@@ -254,7 +254,7 @@ def explanation_lines(
     problems = found.problems if is_whole else found.problems[:_MOST_TOLD]
     for number, problem in enumerate(problems, 1):
         yield from wrapped(console, _problem(number, problem, is_whole=is_whole), console.width, 4)
-    if more := len(found.problems) - len(problems):
+    if more := _number(found.problems[len(problems) :]):
         yield drawing.more(ngettext("{count} more problem", "{count} more problems", more), more)
     if problems:
         yield Text()
@@ -289,9 +289,14 @@ def _summary(found: Explanation) -> Text:
         "groups": len(found.groups),
         "arrays": sum(len(group.arrays) for group in found.groups),
         "references": len(found.references),
-        "problems": len(found.problems),
+        "problems": _number(found.problems),
     }
     return literal(text.format(**counts), "dim")
+
+
+def _number(problems: Iterable[FoundProblem | Finding]) -> int:
+    """Return how many there are, those that others stand for among them."""
+    return sum(it.count for it in problems)
 
 
 @dataclass(frozen=True)
@@ -587,20 +592,19 @@ def verdict_lines(
     is_text: bool = False,
 ) -> Iterator[Text]:
     """Yield the lines that tell of what is to be mended in a store, as `explanation_lines` does."""
-    shown = mistakes if is_whole else mistakes[:_MOST_TOLD]
+    once = folded(mistakes)
+    shown = mistakes if is_whole else once[:_MOST_TOLD]
     for mistake in shown:
         # In one piece, however long: places are there to be copied.
         yield from _places(mistake, is_whole=is_whole)
         for text in _mistake(mistake):
             yield from wrapped(console, text, console.width, 4)
         yield Text()
-    if more := len(mistakes) - len(shown):
+    if not is_whole and (more := _number(once[_MOST_TOLD:])):
         others = ngettext("{count} more problem", "{count} more problems", more)
         yield literal(f"... {others.format(count=more)}{'' if is_text else ' (--all)'}", "dim")
         yield Text()
-    judgement = (
-        literal(store, "bold") + literal(": ") + _judgement(mistakes, is_declared=is_declared)
-    )
+    judgement = literal(store, "bold") + literal(": ") + _judgement(once, is_declared=is_declared)
     yield from wrapped(console, judgement, console.width)
 
 
@@ -629,9 +633,9 @@ def _mistake(mistake: Finding) -> Iterator[Text]:
 
 def _judgement(mistakes: Sequence[Finding], *, is_declared: bool) -> Text:
     if mistakes:
-        counts = Counter(mistake.severity for mistake in mistakes)
+        errors = _number(it for it in mistakes if it.severity == "error")
         text = _("errors: {errors}, warnings: {warnings}")
-        return literal(text.format(errors=counts["error"], warnings=counts["warning"]))
+        return literal(text.format(errors=errors, warnings=_number(mistakes) - errors))
     if is_declared:
         return literal(_("nothing to mend"), "green")
     return literal(_('nothing to mend, but no node has "zarr_conventions": little was checked'))

@@ -27,6 +27,7 @@ from zarr_xgroup.errors import Rule, XGroupPluginWarning, XGroupStoreNotFoundErr
 from zarr_xgroup.findings import Finding, Place
 from zarr_xgroup.report import explanation
 from zarr_xgroup.report.checking import Verdict, limited, merged
+from zarr_xgroup.report.github import workflow_commands
 from zarr_xgroup.report.rules import RULES, mistake
 from zarr_xgroup.tests import products
 from zarr_xgroup.tests.builders import UUIDS, XARRAY, ZARR, Json, ZarrFormat, declaring
@@ -1126,6 +1127,32 @@ def test_of_one_rule_there_are_200_mistakes() -> None:
     assert len(told) == 200
     assert told[-1].text == "text 199 (and 799 more of this kind)"
     assert len(told[-1].places) == 800
+    assert sum(it.count for it in told) == 999
+    assert "... 979 more problems" in repr(Verdict("a.zarr", "/", tuple(told)))
+    assert repr(Verdict("a.zarr", "/", tuple(told))).endswith("errors: 999, warnings: 0")
+
+
+def test_the_same_in_like_groups_is_printed_once(tmp_path: Path) -> None:
+    axis = {"coordinates": [{"values": {"external": {"node": "../axes/x"}}}]}
+    gone = declaring("cs", cs={"crs": [{"axes": {"x": axis}}]})
+    tiles = [f"tile{n:03}" for n in range(250)]
+    nodes = {"": group()}
+    for tile in tiles:
+        nodes |= {
+            tile: group(),
+            f"{tile}/data": group(),
+            f"{tile}/data/a": array((2,), ("x",), gone),
+        }
+    verdict = checked(tmp_path, nodes)
+    told = [it for it in verdict.mistakes if it.rule.name == "ref/leads-somewhere"]
+    assert [it.place.node for it in told] == [f"/{tile}/data/a" for tile in tiles]
+    assert len({it.text for it in told}) == 250
+    text = repr(verdict)
+    assert text.count("leads nowhere") == 1
+    assert "       /tile001/data/a#/attributes/cs" in text
+    assert "and 247 more" in text
+    assert text.endswith("errors: 1, warnings: 0")
+    assert len(list(workflow_commands("a.zarr", verdict.mistakes))) == 1
 
 
 @pytest.mark.parametrize("value", [None, True, 5, -0.5, "text", [], [[]], {}, {"node": 5}, [None]])

@@ -417,6 +417,8 @@ def test_text_of_many_things_is_short_and_the_value_complete() -> None:
     problems = [it for it in explanation.problems if it.kind == "problem"]
     assert len(problems) == 200
     assert problems[-1].text.endswith(" (and 300 more of this kind)")
+    assert sum(it.count for it in explanation.problems) == 501
+    assert text.endswith("Groups: 302. Arrays: 800. References: 500. Problems: 501.")
     assert len({path for it in problems for path in it.arrays}) == 500
     assert len(explanation.references) == 500
     assert len(explanation.groups) == 302
