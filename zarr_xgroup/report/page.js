@@ -47,6 +47,11 @@
     return number.toLocaleString(language);
   }
 
+  /** Return how many problems, or other things, there are, with those that some stand for. */
+  function numberOf(items) {
+    return [...items].reduce((sum, { count: number = 1 }) => sum + number, 0);
+  }
+
   /** Return a counting text in the form that its number asks for. */
   function count(key, number) {
     const { forms, which } = counts[key];
@@ -192,7 +197,7 @@
   // What is asked for.
 
   const flags = {
-    problems: (item) => item.problems.length > 0,
+    problems: (item) => item.problems.some(({ kind }) => kind !== UNDECLARED),
     broken: (item) => item.outgoing.some(({ to }) => to === null),
     missing: (item) => item.kind === "array" && item.found.missing.length > 0,
   };
@@ -200,6 +205,8 @@
   let opened = new Set();
   let openedBefore = opened; // what was unfolded without filters
   let matching = null; // the nodes that are shown, or null for all
+  let hits = new Set(); // those of them that are what was asked for
+  let hitsBelow = new Map(); // how many arrays of those a group has, with all below it
   let rows = [];
   let arrows = [];
   let selected = null;
@@ -225,25 +232,46 @@
       (convention === "" || declared(item).some(({ name }) => name === convention)) &&
       words.every((word) => (item.searched ??= searchedText(item)).includes(word));
     const isAsked = words.length + asked.length > 0 || convention !== "";
-    const hits = isAsked ? [...allGroups, ...allArrays, ...elsewhere.groups].filter(isHit) : [];
+    const all = { groups: allGroups, arrays: allArrays, places: elsewhere.groups };
+    hits = new Set(isAsked ? Object.values(all).flat().filter(isHit) : []);
+    // What nodes refer to is shown, too: without it arrows would lead nowhere.
+    const targets = [...hits].flatMap(({ outgoing }) => outgoing.map(({ to }) => groupOf(to)));
+    hitsBelow = new Map();
+    for (const hit of allArrays.filter((item) => hits.has(item))) {
+      for (let { parent } = hit; parent !== null; { parent } = parent) {
+        hitsBelow.set(parent, (hitsBelow.get(parent) ?? 0) + 1);
+      }
+    }
     if (matching === null) openedBefore = opened;
-    matching = isAsked ? withParents([...hits, ...targetsOf(hits)]) : null;
+    matching = isAsked ? withParents([...hits, ...targets]) : null;
     fold();
-    opened = isAsked || openedBefore.size === 0 ? unfolded() : openedBefore;
+    if (isAsked) opened = around([...hits, ...new Set(targets)].filter(Boolean));
+    else opened = openedBefore.size === 0 ? unfolded() : openedBefore;
+    [active] = isAsked ? [...hits, root] : [active];
     show();
-    const number = inWords(hits.filter((item) => item.kind === "array").length);
-    const found = say("found", { number, all: count("arrays", allArrays.length) });
-    byId("found").textContent = isAsked ? found : "";
+    const told = Object.entries(all)
+      .map(([key, items]) => [key, items.length, items.filter((item) => hits.has(item)).length])
+      .filter(([key, , number]) => number > 0 || key === "arrays")
+      .map(([key, of, number]) => say("found", { number: inWords(number), all: count(key, of) }));
+    byId("found").textContent = isAsked ? told.join(", ") : "";
   }
 
-  /** Return the groups that nodes refer to: without them arrows would lead nowhere. */
-  function targetsOf(items) {
-    const targets = items.flatMap((item) => item.outgoing.map((reference) => reference.to));
-    return targets.filter((item) => item !== null).map(groupOf);
+  /** Unfold what is around the first of nodes, as long as there is room. */
+  function around(items) {
+    const paths = new Set([root.path]);
+    let room = 2 * BATCH;
+    for (let { holder } of items) {
+      for (; holder !== null && !paths.has(holder.path); holder = holder.holder) {
+        paths.add(holder.path);
+        room -= Math.min(holder.members.length, BATCH);
+      }
+      if (room < 0) break;
+    }
+    return paths;
   }
 
   function groupOf(item) {
-    return item.kind === "array" ? item.parent : item;
+    return item?.kind === "array" ? item.parent : item;
   }
 
   function withParents(items) {
@@ -304,7 +332,7 @@
     const pending = topRows();
     for (const item of pending) {
       const { members } = item;
-      if (isPseudo(item) && matching === null) continue;
+      if (isPseudo(item)) continue;
       if (item !== root && members.every((member) => member.kind === "array")) {
         last.push(item);
       } else if (item === root || members.length <= room) {
@@ -335,8 +363,9 @@
       found.push(row);
       if (!isOpen(row.item)) continue;
       const { members, limit } = row.item;
-      const more = members.length > limit ? [moreOf(row.item, members.length - limit)] : [];
-      addRows([...members.slice(0, limit), ...more], row.level + 1);
+      row.item.more = members.length > limit ? moreOf(row.item, members.length - limit) : null;
+      const shown = [...members.slice(0, limit), row.item.more].filter(Boolean);
+      addRows(shown, row.level + 1);
     }
     return found;
   }
@@ -366,11 +395,14 @@
     drawPicture();
   }
 
-  /** Return the row of a node, or of what it is folded into. */
+  /** Return the row of a node, or of what it is folded into, or that of how many more there are. */
   function nearestRow(item) {
+    const isSeen = (one) => rows[one.row?.number]?.item === one;
     let shown = item;
-    while (shown !== null && rows[shown.row?.number]?.item !== shown) {
-      shown = shown.holder ?? shown.parent;
+    while (shown !== null && !isSeen(shown)) {
+      const { holder, parent } = shown;
+      const isLater = holder !== null && isOpen(holder) && isSeen(holder);
+      shown = (isLater && holder.more) || (holder ?? parent);
     }
     return (shown ?? root).row;
   }
@@ -393,7 +425,7 @@
       "div",
       { class: "card" },
       make("span", { class: isFoldable ? "twisty" : "twisty none", "aria-hidden": "true" }),
-      make("span", { class: "name" }, make("bdi", {}, rowName(item))),
+      make(hits.has(item) ? "mark" : "span", { class: "name" }, make("bdi", {}, rowName(item))),
       ...remarks(item).map((text) => make("span", { class: "remark" }, shortened(text))),
       ...conventionsOf(item).slice(0, 3).map(chip),
       badge(item),
@@ -413,8 +445,13 @@
   }
 
   /** Return what a row says beside its name. */
-  function remarks({ kind, found, members, total }) {
-    const arrays = total.arrays > 0 ? [count("arrays", total.arrays)] : [];
+  function remarks(item) {
+    const { kind, found, members, total } = item;
+    const all = count("arrays", total.arrays);
+    const below = kind === "alike" ? members : [item];
+    const number = below.reduce((sum, one) => sum + (hitsBelow.get(one) ?? 0), 0);
+    const named = number > 0 ? say("found", { number: inWords(number), all }) : all;
+    const arrays = total.arrays > 0 ? [named] : [];
     if (kind === "group") return arrays;
     if (kind === "alike") return [count("alike", members.length), ...arrays];
     if (kind === "elsewhere") return [count("places", members.length)];
@@ -444,7 +481,7 @@
   /** Return how many problems there are, or else which coordinates an array lacks. */
   function badge({ kind, found, total: { problems } }) {
     const missing = kind === "array" ? found.missing : [];
-    const number = count("problems", problems.size);
+    const number = count("problems", numberOf(problems));
     if (problems.size > 0) return marked([...problems].some(isLoss), number);
     if (missing.length === 0) return null;
     const names = shortened(missing.join(", "));
@@ -571,7 +608,7 @@
     const holder = byId("hierarchy");
     holder.querySelector("svg")?.remove();
     const hasArrows = arrows.some((arrow) => arrow.to !== arrow.from);
-    byId("legend").hidden = !hasArrows;
+    for (const sign of byId("legend").querySelectorAll("svg")) sign.parentNode.hidden = !hasArrows;
     const lanes = lanesOf();
     // Numbers stand before the first lane, and what leads nowhere ends there.
     const longest = Math.max(...arrows.map((arrow) => inWords(arrow.references).length));
@@ -678,29 +715,18 @@
 
   /** Make a table of the levels of a pyramid, in batches; nothing of none. */
   function aboutLevels(levels) {
-    if (levels.length === 0) return null;
     const heads = [texts.level, texts.resolution, texts.cells, texts.chunk, texts.factor];
     const head = make("tr", {}, ...heads.map((name) => make("th", { scope: "col" }, name)));
     const body = make("tbody");
-    const title = make("h3", {}, `${texts.levelsTitle} `, make("span", {}, inWords(levels.length)));
     const table = make("table", {}, make("thead", {}, head), body);
-    const shown = make("section", { class: "levels" }, title, table);
-    const left = [...levels];
-    const addBatch = (pressed) => {
-      pressed?.remove();
-      body.append(...left.splice(0, BATCH).map(levelRow));
-      if (left.length === 0) return;
-      shown.append(button({ class: "more" }, addBatch, count("more", left.length)));
-    };
-    addBatch();
-    return shown;
+    return section("levels", levels, levelCells, { list: table, body, tag: "tr" });
   }
 
-  function levelRow({ path, resolution, unit, shape, chunk, factor }) {
+  function levelCells({ path, resolution, unit, shape, chunk, factor }) {
     const size = resolution === null ? "?" : `${lengths(resolution)} ${unit}`;
     const cells = [size, pair(shape), pair(chunk), lengths(factor)];
     const name = nodes.has(path) ? link(nodes.get(path)) : text(path);
-    return make("tr", {}, make("td", {}, name), ...cells.map((it) => make("td", {}, text(it))));
+    return [name, ...cells.map(text)].map((cell) => make("td", {}, cell));
   }
 
   function pair(numbers) {
@@ -724,7 +750,9 @@
   function aboutProblem(problem) {
     const { kind, text: told, place, lost, arrays } = problem;
     const isSaid = place === null || (place.pointer === "" && arrays.includes(place.node));
-    const others = known(arrays).filter((array) => array !== selected);
+    const others = known(arrays).filter(
+      (array) => array !== selected && (isSaid || array.path !== place.node),
+    );
     const named = others.slice(0, NAMED).flatMap((array) => [" ", link(array)]);
     const left = others.length > NAMED ? ` ${count("more", others.length - NAMED)}` : "";
     return [
@@ -807,16 +835,15 @@
   }
 
   /** Make a list under a heading that counts it, in batches; nothing of an empty one. */
-  function section(key, items, about) {
+  function section(key, items, about, { list = make("ul"), body = list, tag = "li" } = {}) {
     if (items.length === 0) return null;
-    const list = make("ul");
-    const number = make("span", {}, inWords(items.length));
+    const number = make("span", {}, inWords(numberOf(items)));
     const heading = make("h3", {}, `${texts[`${key}Title`]} `, number);
     const shown = make("section", { class: key }, heading, list);
     const left = [...items];
     const addBatch = (pressed) => {
       pressed?.remove();
-      list.append(...left.splice(0, BATCH).map((item) => make("li", {}, ...about(item))));
+      body.append(...left.splice(0, BATCH).map((item) => make(tag, {}, ...about(item))));
       if (left.length === 0) return;
       shown.append(button({ class: "more" }, addBatch, count("more", left.length)));
     };
@@ -870,17 +897,25 @@
   }
 
   function focusActive() {
-    const { element } = nearestRow(active);
+    moveTo(nearestRow(active).number);
+  }
+
+  function moveTo(number) {
+    const { element } = rows[Math.max(0, Math.min(number, rows.length - 1))];
     element.focus({ preventScroll: true });
     element.scrollIntoView({ block: "nearest" });
   }
 
-  function moveTo(number) {
-    const row = rows[Math.max(0, Math.min(number, rows.length - 1))];
+  function rowAt(target) {
+    const element = target.closest("[role=treeitem]");
+    return element && rows[Number(element.id.slice("row-".length))];
+  }
+
+  /** Whatever moves the focus, keys are for the row that has it. */
+  function onFocus({ target }) {
     nearestRow(active).element.tabIndex = -1;
-    active = row.item;
-    row.element.tabIndex = 0;
-    focusActive();
+    active = rowAt(target).item;
+    target.tabIndex = 0;
   }
 
   function onKey(event) {
@@ -915,9 +950,8 @@
   }
 
   function onClick({ target }) {
-    const element = target.closest("[role=treeitem]");
-    if (element === null) return;
-    const { item } = rows[Number(element.id.slice("row-".length))];
+    const item = rowAt(target)?.item;
+    if (item === undefined) return;
     if (target.closest(".twisty:not(.none)") !== null) toggle(item);
     else activate(item);
   }
@@ -966,7 +1000,7 @@
       count("arrays", allArrays.length),
       count("references", references.length),
       ...(broken > 0 ? [count("broken", broken)] : []),
-      count("problems", problems.length),
+      count("problems", numberOf(problems)),
     ];
     byId("summary").append(...parts.map((part) => make("span", {}, part)));
   }
@@ -985,6 +1019,14 @@
       const sign = draw("svg", { width: 32, height: 14, "aria-hidden": "true" }, ...drawn);
       byId("legend").append(make("span", {}, sign, texts[key]));
     }
+    const tiers = new Set(allArrays.flatMap(declared).map(({ tier }) => tier));
+    const chips = ["principal", "service"].filter((tier) => tiers.has(tier));
+    const losses = new Set(explanation.problems.map(isLoss));
+    byId("legend").append(
+      ...chips.map((tier) => chip({ name: texts[tier], tier })),
+      losses.has(true) ? marked(true, texts.legendLoss) : "",
+      losses.has(false) ? marked(false, texts.legendHint) : "",
+    );
   }
 
   /** Tell a notebook how high the page is. */
@@ -1006,11 +1048,15 @@
     makeFlags();
     makeConventions();
     makeLegend();
+    byId("tree").addEventListener("focusin", onFocus);
     byId("tree").addEventListener("keydown", onKey);
     byId("tree").addEventListener("click", onClick);
     byId("search").addEventListener("input", applyFilters);
     byId("convention").addEventListener("change", applyFilters);
-    byId("filters").addEventListener("submit", (event) => event.preventDefault());
+    byId("filters").addEventListener("submit", (event) => {
+      event.preventDefault();
+      focusActive();
+    });
     document.addEventListener("keydown", onEscape);
     const isFramed = window.parent !== window;
     document.body.classList.toggle("framed", isFramed);

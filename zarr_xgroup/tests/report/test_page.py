@@ -268,7 +268,7 @@ SMALL = """\
 - main:
   - region "Groups and arrays":
     - heading "Groups and arrays" [level=2]
-    - paragraph: refers to leads nowhere
+    - paragraph: refers to leads nowhere something is lost
     - tree "Groups and arrays":
       - treeitem "/ 3 arrays 1 problem" [expanded] [level=1]
       - treeitem "axes 2 arrays ; 1 reference from /ocean" [expanded] [level=2]
@@ -452,6 +452,66 @@ def test_searching(opened: Callable[..., "Page"]) -> None:
     assert rows(shown) == before
     shown.get_by_role("searchbox").fill("there is no such thing")
     assert shown.get_by_role("status").inner_text() == "0 of 1,000 arrays"
+
+
+def test_a_search_shows_the_rows_that_it_finds(opened: Callable[..., "Page"]) -> None:
+    shown = opened("large")
+    search = shown.get_by_role("searchbox")
+    search.fill("b03")
+    assert shown.get_by_role("status").inner_text() == "197 of 1,000 arrays"
+    assert rows(shown).count("B03") >= 20
+    assert set(shown.locator("mark").all_inner_texts()) == {"B03"}
+    assert "1 of 5 arrays" in row(shown, "scene_000").inner_text()
+    assert "196 of 980 arrays" in row(shown, ALIKE).inner_text()
+    assert "x" not in rows(shown)  # only where what was found refers to
+    search.press("Enter")
+    assert focused(shown) == "B03"
+    assert size(shown) < 3000
+
+
+def test_a_search_says_what_it_finds(opened: Callable[..., "Page"]) -> None:
+    shown = opened("large")
+    shown.get_by_role("searchbox").fill("masks.zarr")
+    assert shown.get_by_role("status").inner_text() == "0 of 1,000 arrays, 1 of 1 place"
+    shown.get_by_role("searchbox").fill("utm")
+    assert shown.get_by_role("status").inner_text() == "1 of 201 groups, 987 of 1,000 arrays"
+
+
+def test_arrows_of_what_is_not_shown_yet_begin_where_it_will_be(
+    opened: Callable[..., "Page"],
+) -> None:
+    shown = opened("large")
+    row(shown, ALIKE).click()
+    assert "1,460 references to /grids/utm" in row(shown, "146 more").text_content()
+    assert "references to" not in row(shown, ALIKE).text_content()
+    row(shown, "146 more").focus()
+    shown.keyboard.press("Enter")
+    assert "960 references to /grids/utm" in row(shown, "96 more").text_content()
+
+
+def test_counts_are_of_all_that_there_is(opened: Callable[..., "Page"]) -> None:
+    small = EACH["small"]
+    many = replace(small.problems[0], text="there is no node (and 97 more of this kind)", count=98)
+    problems = (many, FoundProblem("choice", "two nodes are called 'x'"))
+    shown = opened("many", text=page(replace(small, problems=problems)))
+    assert "99 problems" in shown.locator("#summary").inner_text()
+    assert row(shown, "/").locator(".badge").inner_text() == "99 problems"
+    assert row(shown, "ocean").locator(".badge").inner_text() == "98 problems"
+    assert "Problems 99" in shown.locator("#details").inner_text()
+
+
+def test_the_legend_has_each_colour_that_there_is(opened: Callable[..., "Page"]) -> None:
+    signs = ".chip, .badge"
+    shown = opened("small")
+    legend = shown.locator("#legend").locator(signs)
+    assert legend.all_inner_texts() == ["principal", "service", "something is lost"]
+    colours = "all => [...new Set(all.map((one) => getComputedStyle(one).color))].sort()"
+    in_rows = shown.locator("#tree").locator(signs)
+    assert legend.evaluate_all(colours) == in_rows.evaluate_all(colours)
+    shown = opened("large")
+    told = shown.locator("#legend").locator(signs).all_inner_texts()
+    assert told == ["principal", "service", "something is lost", "a choice or a hint"]
+    assert opened("empty").locator("#legend").inner_text() == ""
 
 
 def test_filtering(opened: Callable[..., "Page"]) -> None:
