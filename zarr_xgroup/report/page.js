@@ -99,10 +99,6 @@
     return made;
   }
 
-  function lastSegment(path) {
-    return path.slice(path.lastIndexOf("/") + 1);
-  }
-
   function parentPath(path) {
     return path.slice(0, path.lastIndexOf("/")) || "/";
   }
@@ -141,7 +137,8 @@
   }
 
   function add(found, kind, parent, all) {
-    const added = node(kind, found.path, lastSegment(found.path), parent, found);
+    const name = found.path.slice(found.path.lastIndexOf("/") + 1);
+    const added = node(kind, found.path, name, parent, found);
     parent[`${kind}s`].push(added);
     nodes.set(added.path, added);
     all.push(added);
@@ -204,9 +201,8 @@
   /** What is unfolded, by path. */
   let opened = new Set();
   let openedBefore = opened; // what was unfolded without filters
-  let matching = null; // the nodes that are shown, or null for all
-  let hits = new Set(); // those of them that are what was asked for
-  let hitsBelow = new Map(); // how many arrays of those a group has, with all below it
+  let hits = new Set(); // the nodes that are what was asked for
+  let matching = null; // those that are shown, and how many arrays of hits they hold, or null for all
   let rows = [];
   let arrows = [];
   let selected = null;
@@ -236,16 +232,11 @@
     hits = new Set(isAsked ? Object.values(all).flat().filter(isHit) : []);
     // What nodes refer to is shown, too: without it arrows would lead nowhere.
     const targets = [...hits].flatMap(({ outgoing }) => outgoing.map(({ to }) => groupOf(to)));
-    hitsBelow = new Map();
-    for (const hit of allArrays.filter((item) => hits.has(item))) {
-      for (let { parent } = hit; parent !== null; { parent } = parent) {
-        hitsBelow.set(parent, (hitsBelow.get(parent) ?? 0) + 1);
-      }
-    }
+    const items = [...hits, ...new Set(targets)].filter(Boolean);
     if (matching === null) openedBefore = opened;
-    matching = isAsked ? withParents([...hits, ...targets]) : null;
+    matching = isAsked ? withParents(items) : null;
     fold();
-    if (isAsked) opened = around([...hits, ...new Set(targets)].filter(Boolean));
+    if (isAsked) opened = around(items);
     else opened = openedBefore.size === 0 ? unfolded() : openedBefore;
     [active] = isAsked ? [...hits, root] : [active];
     show();
@@ -275,9 +266,10 @@
   }
 
   function withParents(items) {
-    const all = new Set();
-    for (let item of items) {
-      for (; item !== null && !all.has(item); item = item.parent) all.add(item);
+    const all = new Map();
+    for (const item of items) {
+      const number = item.kind === "array" ? 1 : 0;
+      for (let up = item; up !== null; up = up.parent) all.set(up, (all.get(up) ?? 0) + number);
     }
     return all;
   }
@@ -449,7 +441,7 @@
     const { kind, found, members, total } = item;
     const all = count("arrays", total.arrays);
     const below = kind === "alike" ? members : [item];
-    const number = below.reduce((sum, one) => sum + (hitsBelow.get(one) ?? 0), 0);
+    const number = below.reduce((sum, one) => sum + (matching?.get(one) ?? 0), 0);
     const named = number > 0 ? say("found", { number: inWords(number), all }) : all;
     const arrays = total.arrays > 0 ? [named] : [];
     if (kind === "group") return arrays;
@@ -682,6 +674,8 @@
   }
 
   function aboutArray({ found, parent, problems, hints }) {
+    const { name = "", code, variable } = found.crs ?? {};
+    const crs = [name, code, variable].filter(Boolean).join(" \u00b7 ");
     const given = parent.found.coordinates.filter(
       ({ name, arrays }) => found.coordinates.includes(name) || arrays.includes(found.path),
     );
@@ -690,7 +684,7 @@
       facts([
         [texts.dimensions, text(sizes(found))],
         [texts.type, text([found.dtype, found.times].filter(Boolean).join("; "))],
-        [texts.crs, found.crs === null ? null : aboutCrs(found.crs)],
+        [texts.crs, crs === "" ? null : text(crs)],
         [texts.missing, found.missing.length === 0 ? null : text(found.missing.join(", "))],
         [texts.group, link(parent)],
       ]),
@@ -776,11 +770,6 @@
     ];
   }
 
-  function aboutCrs({ name, code, variable }) {
-    const also = [code, variable].filter((one) => one !== null).join(" \u00b7 ");
-    return make("span", {}, text(name), also === "" ? null : line(also));
-  }
-
   function aboutCoordinate({ name, dims, kind, origin, text: told, is_index: isIndex, bounds }) {
     return [
       make("b", {}, text(name)),
@@ -788,7 +777,7 @@
       text(`(${dims.join(", ")})`),
       " ",
       make("span", { class: "chip kind" }, texts[kind] ?? visible(kind)),
-      isIndex ? make("span", { class: "remark" }, texts.index) : null,
+      isIndex ? make("span", { class: "remark" }, ` ${texts.index}`) : null,
       told === "" ? null : line(text(told)),
       origin === null ? null : line(texts.storedIn, " ", placed(origin, nodeAt(origin))),
       bounds === null ? null : line(say("bounds", { name: bounds })),
@@ -1029,12 +1018,6 @@
     );
   }
 
-  /** Tell a notebook how high the page is. */
-  function tellHeight() {
-    const { offsetHeight: zarrXgroupHeight } = document.body;
-    window.parent.postMessage({ zarrXgroupHeight }, "*");
-  }
-
   function start() {
     explanation.groups.forEach(addGroup);
     explanation.references.forEach(addReference);
@@ -1070,7 +1053,9 @@
       width = byId("hierarchy").clientWidth;
       drawPicture();
     }).observe(byId("hierarchy"));
-    if (isFramed) new ResizeObserver(tellHeight).observe(document.body);
+    // A notebook is told how high the page is.
+    const tell = () => parent.postMessage({ zarrXgroupHeight: document.body.offsetHeight }, "*");
+    if (isFramed) new ResizeObserver(tell).observe(document.body);
   }
 
   start();
