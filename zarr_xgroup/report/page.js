@@ -945,10 +945,11 @@
     else activate(item);
   }
 
-  function onEscape({ key }) {
+  function onEscape({ key, target }) {
     if (key !== "Escape") return;
-    if (byId("search").value !== "") resetFilters();
+    if (matching !== null) resetFilters();
     else if (selected !== null) select(null);
+    if (!target.isConnected) focusActive(); // the row that had the focus is drawn anew
   }
 
   function resetFilters() {

@@ -467,6 +467,9 @@ def test_a_search_shows_the_rows_that_it_finds(opened: Callable[..., "Page"]) ->
     search.press("Enter")
     assert focused(shown) == "B03"
     assert size(shown) < 3000
+    shown.keyboard.press("Escape")
+    assert shown.get_by_role("status").inner_text() == ""
+    assert focused(shown) == ALIKE
 
 
 def test_a_search_says_what_it_finds(opened: Callable[..., "Page"]) -> None:
