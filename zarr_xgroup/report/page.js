@@ -7,7 +7,6 @@
   const { explanation, alike, texts, counts } = await unpacked(byId("data").textContent);
 
   const language = document.documentElement.lang;
-
   /** How many rows are unfolded without being asked for. */
   const ROWS_AT_FIRST = 40;
   /** How many members of a group, or lines of details, are shown at once. */
@@ -834,7 +833,7 @@
       pressed?.remove();
       body.append(...left.splice(0, BATCH).map((item) => make(tag, {}, ...about(item))));
       if (left.length === 0) return;
-      shown.append(button({ class: "more" }, addBatch, count("more", left.length)));
+      shown.append(button({ class: "link more" }, addBatch, count("more", left.length)));
     };
     addBatch();
     return shown;
@@ -933,9 +932,8 @@
   function moveToName(letter) {
     const { number } = nearestRow(active);
     const after = [...rows.slice(number + 1), ...rows.slice(0, number)];
-    const isNamed = (row) => rowName(row.item).toLowerCase().startsWith(letter.toLowerCase());
-    const next = after.find(isNamed);
-    if (next !== undefined) moveTo(next.number);
+    const isNamed = ({ item }) => rowName(item).toLowerCase().startsWith(letter.toLowerCase());
+    moveTo((after.find(isNamed) ?? rows[number]).number);
   }
 
   function onClick({ target }) {
@@ -995,7 +993,7 @@
     byId("summary").append(...parts.map((part) => make("span", {}, part)));
   }
 
-  /** Say what the lines of the picture mean. */
+  /** Say what the lines and the colours of the picture mean. */
   function makeLegend() {
     const isAny = (holds) => explanation.references.some(holds);
     const head = ["head tone-0", "M31 7l-8 -4.5v9z"];
@@ -1012,10 +1010,11 @@
     const tiers = new Set(allArrays.flatMap(declared).map(({ tier }) => tier));
     const chips = ["principal", "service"].filter((tier) => tiers.has(tier));
     const losses = new Set(explanation.problems.map(isLoss));
+    if (allArrays.some((it) => flags.missing(it) && !flags.problems(it))) losses.add(false);
     byId("legend").append(
       ...chips.map((tier) => chip({ name: texts[tier], tier })),
       losses.has(true) ? marked(true, texts.legendLoss) : "",
-      losses.has(false) ? marked(false, texts.legendHint) : "",
+      losses.has(false) ? marked(false, texts.legendNoLoss) : "",
     );
   }
 

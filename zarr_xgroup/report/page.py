@@ -169,7 +169,7 @@ def _of_picture() -> dict[str, str]:
         "legendFallback": _("refers to, by another rule than the first"),
         "legendNowhere": _("leads nowhere"),
         "legendLoss": _("something is lost"),
-        "legendHint": _("a choice or a hint"),
+        "legendNoLoss": _("nothing is lost"),
         "picture": _("References between groups."),
         "arrow": _("{references} of {from} to {name}."),
         "arrowNowhere": _("{references} of {from} to nowhere."),

@@ -505,15 +505,20 @@ def test_counts_are_of_all_that_there_is(opened: Callable[..., "Page"]) -> None:
 
 def test_the_legend_has_each_colour_that_there_is(opened: Callable[..., "Page"]) -> None:
     signs = ".chip, .badge"
-    shown = opened("small")
-    legend = shown.locator("#legend").locator(signs)
+    legend = opened("small").locator("#legend").locator(signs)
     assert legend.all_inner_texts() == ["principal", "service", "something is lost"]
+    shown = opened("large")
+    legend = shown.locator("#legend").locator(signs)
+    assert legend.all_inner_texts() == [
+        "principal",
+        "service",
+        "something is lost",
+        "nothing is lost",
+    ]
+    row(shown, "11 arrays").click()
     colours = "all => [...new Set(all.map((one) => getComputedStyle(one).color))].sort()"
     in_rows = shown.locator("#tree").locator(signs)
     assert legend.evaluate_all(colours) == in_rows.evaluate_all(colours)
-    shown = opened("large")
-    told = shown.locator("#legend").locator(signs).all_inner_texts()
-    assert told == ["principal", "service", "something is lost", "a choice or a hint"]
     assert opened("empty").locator("#legend").inner_text() == ""
 
 
