@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any, ClassVar
 
-from zarr_xgroup.conventions.array import ArrayView, once, parsed, shape_of
+from zarr_xgroup.conventions.array import ArrayView, chunks_along, once, parsed, shape_of
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.descriptions import (
     Attribute,
@@ -46,6 +46,8 @@ _EXAMPLE = (
 CELL_IDS = "cell_ids"
 #: How ids may be packed.
 _COMPRESSIONS = ("none", "compacted", "ranges")
+#: How HEALPix counts the cells of a level from 0, nested where it is not said.
+_IN_ORDER = ("", "nested", "ring")
 #: The finest level of HEALPix whose ids 64 bits hold.
 _FINEST = 29
 
@@ -193,7 +195,7 @@ def _cells(array: ArrayView, model: Dggs, written: Fragment) -> Coordinate:
         source = array.stored(Stored(array.node.group.child(own), (dimension,)))
         return Coordinate(own, source, model.attributes)
     if not model.coordinate:
-        return Coordinate(CELL_IDS, _all_cells(model, written, dimension, size), model.attributes)
+        return Coordinate(CELL_IDS, _all_cells(array, model, written, dimension), model.attributes)
     needed = None if model.compression == "ranges" else [size]
     reference = _reference(model, written.node)
     node = array.resolver.array(reference, partial(_misfit, array, needed))
@@ -218,16 +220,24 @@ def _unpacked(array: ArrayView, model: Dggs, node: Node, reference: Fragment) ->
     array.referred.add(node)
     dimension = _dimension(array, model)
     size = array.sizes[dimension]
-    ranges = array.stored(Stored(node, ("range", "end")), reference)
-    dtype = array.describer.decoded_dtype(ranges).str
-    cells = Computed(IdsOfRanges(size), (size,), dtype, (dimension,), arrays=(ranges,))
+    ranges = array.stored(Stored(node, ("range", "end"), decoded=False), reference)
+    kind = array.describer.decoded_dtype(ranges)
+    if kind.kind not in "iu":
+        text, remedy = _("names {node}, which has no integers"), _("name an array of integers")
+        raise reference.error(text.format(node=node), CELLS, remedy)
+    chunks = chunks_along(array, (dimension,))
+    cells = Computed(
+        IdsOfRanges(size), (size,), kind.str, (dimension,), chunks=chunks, arrays=(ranges,)
+    )
     return Coordinate(CELL_IDS, cells, model.attributes)
 
 
-def _all_cells(model: Dggs, written: Fragment, dimension: str, size: int) -> Source:
+def _all_cells(array: ArrayView, model: Dggs, written: Fragment, dimension: str) -> Source:
     """Return the ids of all cells of a level in order, which is known of HEALPix."""
+    size = array.sizes[dimension]
     place, level = model.place(written.node), model.refinement_level
-    if model.name.lower() != "healpix" or level is None or level > _FINEST:
+    is_known = model.name.lower() == "healpix" and model.indexing_scheme in _IN_ORDER
+    if not is_known or level is None or level > _FINEST:
         text = _("has no 'coordinate', without which the ids of cells are only known of HEALPix")
         raise place.error(text, CELLS, write("coordinate", CELL_IDS))
     number = 12 * 4**level
@@ -235,4 +245,5 @@ def _all_cells(model: Dggs, written: Fragment, dimension: str, size: int) -> Sou
         text = _("has no 'coordinate': all {number} cells of level {level}, but there are {size}")
         said = text.format(number=number, level=level, size=size)
         raise place.error(said, CELLS, write("coordinate", CELL_IDS))
-    return Computed(Regular(0, 1), (size,), "int64", (dimension,))
+    chunks = chunks_along(array, (dimension,))
+    return Computed(Regular(0, 1), (size,), "int64", (dimension,), chunks=chunks)

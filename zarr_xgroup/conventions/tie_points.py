@@ -261,17 +261,17 @@ class _TiePoints:
 
     def coordinate(self) -> Coordinate:
         """Return what is interpolated, or raise XGroupError."""
-        array, axes = self.array, self._axes
+        array, method, axes = self.array, self._method, self._axes
         indexed, points = _numbered(axes)
-        if len(points) != self._method.number:
+        if len(points) != method.number:
             text = _("interpolates along {count} dimensions, not {number}")
-            named = text.format(count=self._method.number, number=len(points))
+            named = text.format(count=method.number, number=len(points))
             raise self._error(_NAME, named, such_as(_MAPPING.example))
         known, parameters = self._parameters()
         values: tuple[Stored, ...] = (self._values(self.node),)
         function: Any = BetweenTiePoints(indexed, _period(array, self.node), known)
         dtype = self._precision(values[0])
-        if self._method.is_of_places:
+        if method.is_of_places:
             is_longitude, values = self._places()
             function = BetweenPlaces(indexed, is_longitude, *self._flag(), known)
         dims = tuple(it.dim for it in axes)
@@ -283,9 +283,12 @@ class _TiePoints:
     def _needed(self, attribute: Attribute) -> Any:
         """Return what an attribute of the interpolation variable means."""
         written = self.array.attribute(attribute.key, self.how)
-        if written is None:
-            raise self._error(attribute, _("is missing"), such_as(attribute.example))
-        return attribute.value(written)
+        if written is not None:
+            return attribute.value(written)
+        text = _("is missing")
+        if attribute is _NAME and self.array.attribute("interpolation_description", self.how):
+            text = _("is missing: what 'interpolation_description' says is not known here")
+        raise self._error(attribute, text, such_as(attribute.example))
 
     def _error(self, attribute: Attribute, text: str, remedy: str) -> XGroupMetadataError:
         """Return the error of an attribute of the interpolation variable."""
@@ -309,11 +312,11 @@ class _TiePoints:
     def _axes(self) -> list[_Axis]:
         """What the axes of tie points are to the array."""
         array, node = self.array, self.node
-        found = []
+        found: list[_Axis] = []
         for dim, size in zip(own_dims_of(array, node), shape_of(array, node), strict=True):
             here, points, _subareas = self._mapped.get(dim, (array.names.get(dim, dim), None, None))
-            is_there = here in array.sizes
-            if not (is_there if points else array.sizes.get(here) == size):
+            is_there = here in array.sizes and here not in (it.dim for it in found)
+            if not is_there or not (points or array.sizes[here] == size):
                 text = _("has no dimension of the array for {dim!r} of the tie points")
                 raise self._error(_MAPPING, text.format(dim=dim), such_as(_MAPPING.example))
             found.append(_Axis(here, self._points(points, size) if points else None))
@@ -328,7 +331,7 @@ class _TiePoints:
             shape = list(shape_of(self.array, node))
             remedy = _("give each tie point along the dimension its position")
             raise place.error(text.format(size=size, node=node, shape=shape), MAPPING, remedy)
-        return self.array.stored(Stored(node, ("tie_point",)), place)
+        return positions(self.array, node, ("tie_point",), place, MAPPING)
 
     def _values(self, node: Node) -> Stored:
         return self.array.stored(Stored(node, own_dims_of(self.array, node)), self.written)
@@ -398,6 +401,33 @@ class _TiePoints:
         place = Fragment(self.how, ("attributes", _PARAMETERS.key), None)
         node = _named(self.array, place, named[0], PARAMETERS)
         return _flag_of(self.array, node)
+
+
+def positions(
+    array: ArrayView, node: Node, dims: tuple[str, ...], place: Fragment, rule: Rule | None = None
+) -> Stored:
+    """Return an array as the positions of points that are known, or raise XGroupMetadataError.
+
+    Parameters
+    ----------
+    array : ArrayView
+        The array between whose cells they are.
+    node : Node
+        The positions.
+    dims : tuple of str
+        Names for the dimensions of these.
+    place : Fragment
+        What refers to them.
+    rule : Rule, optional
+        What it breaks that they are no numbers, or none.
+    """
+    is_packed = any(array.attribute(key, node) for key in ("scale_factor", "add_offset"))
+    stored = array.stored(Stored(node, dims, decoded=is_packed), place)
+    is_number = array.describer.decoded_dtype(stored).kind in "iuf"
+    if not is_number or 0 in shape_of(array, node):
+        text, remedy = _("names {node}, which has no numbers"), _("name an array of numbers")
+        raise place.error(text.format(node=node), rule, remedy)
+    return stored
 
 
 def _flag_of(array: ArrayView, node: Node) -> tuple[int | None, int | None]:

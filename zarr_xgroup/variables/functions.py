@@ -110,7 +110,7 @@ class IdsOfRanges:
         """Return the integers at positions, given a lazy array of pairs of start and end."""
         pairs = np.asarray(ranges.values)
         starts = pairs[:, 0]
-        for inclusive in (0, 1):
+        for inclusive in (0, 1) if np.all(pairs[:, 1] >= starts) else ():
             after = np.cumsum(pairs[:, 1] - starts + inclusive)
             if (int(after[-1]) if after.size else 0) == self.size:
                 index = np.searchsorted(after, position, side="right")

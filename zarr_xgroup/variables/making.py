@@ -164,6 +164,8 @@ class Maker:
 
 def _decoded(source: Stored | Literal, variable: xr.Variable) -> xr.Variable:
     """Return a variable decoded, called as its array: so does xarray if it warns of attributes."""
+    if isinstance(source, Stored) and not source.decoded:
+        return variable
     name = source.node.name if isinstance(source, Stored) else "coordinate"
     decoded: xr.Variable = decode_cf_variable(name, variable, decode_times=False)
     return decoded

@@ -29,12 +29,16 @@ class Stored:
         Whether only the first element along the first axis is meant.
     transposed : bool
         Whether its axes are meant the other way round.
+    decoded : bool
+        Whether its values are decoded before others are computed of them. Positions and ids count as they are
+        stored: none is missing, though many stores have 0 for what is.
     """
 
     node: Node
     along: tuple[str, ...]
     first: bool = False
     transposed: bool = False
+    decoded: bool = True
 
     @property
     def dims(self) -> tuple[str, ...]:

@@ -137,7 +137,7 @@ class BetweenGridPoints:
 
     def __call__(self, values: Any, rows: Any, columns: Any, row: Any, column: Any) -> Any:
         """Return the values at positions, given lazy arrays of the values, rows and columns of points."""
-        known, rows, columns = np.asarray(values.values), _positions(rows), _positions(columns)
+        known, rows, columns = (np.asarray(it.values) for it in (values, rows, columns))
         along = rows, columns
         if known.ndim == 1:
             along = np.unique(rows), np.unique(columns)
@@ -155,20 +155,6 @@ class BetweenGridPoints:
         ]
         box = tuple(slice(it.first, it.last + 1) for it in between)
         return _weighted(known[box], between, self.period)
-
-
-def _positions(array: Any) -> Any:
-    """Return the positions that a lazy array has: also where they are what stands for missing data there.
-
-    Many stores have 0 for that without meaning it.
-    """
-    values = np.asarray(array.values)
-    if values.dtype.kind == "f":
-        values = np.where(np.isnan(values), array.encoding.get("_FillValue", np.nan), values)
-    found = np.nan_to_num(values, nan=-1, posinf=-1, neginf=-1).astype("int64")
-    if np.any(found != values) or np.any(found < 0):
-        raise ValueError(_("the positions of points that are known are no numbers of cells"))
-    return found
 
 
 class _Between(NamedTuple):
@@ -196,7 +182,8 @@ class _Between(NamedTuple):
     @classmethod
     def of(cls, points: Any, position: Any) -> Self:
         """Return where positions are among points in increasing order."""
-        if not points.size or np.any(np.diff(points) <= 0):
+        points = points.astype("float64")
+        if not np.all(np.diff(points) > 0):
             raise ValueError(_("the positions of points that are known do not increase"))
         position, most = np.asarray(position), max(points.size - 2, 0)
         before = np.clip(np.searchsorted(points, position) - 1, 0, most)
@@ -296,7 +283,7 @@ class _Around(NamedTuple):
         """Return it, given the arrays of the positions of points, others, and positions; and these others."""
         along = tuple(axis for axis, number in enumerate(indexed) if number is not None)
         arrays, positions = given[: -len(indexed)], given[-len(indexed) :]
-        points = [_positions(it) for it in arrays[: len(along)]]
+        points = [np.asarray(it.values) for it in arrays[: len(along)]]
         between = tuple(
             _Between.exactly(position) if number is None else _Between.of(points[number], position)
             for number, position in zip(indexed, positions, strict=True)

@@ -14,6 +14,7 @@ from functools import partial
 from zarr_xgroup.conventions.array import ArrayView, chunks_along, shape_of
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
+from zarr_xgroup.conventions.tie_points import positions
 from zarr_xgroup.findings import coordinate_named
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node
@@ -67,15 +68,15 @@ def _coordinates(array: ArrayView) -> Iterator[Coordinate]:
 def _coordinate(array: ArrayView, group: Node, name: str) -> Coordinate:
     """Return a coordinate that is interpolated, or raise XGroupMetadataError."""
     nodes = [group.child(it) for it in (name, *_POSITIONS)]
-    shape, *positions = (shape_of(array, node) for node in nodes)
-    if positions != ([shape, shape] if len(shape) == 1 else [shape[:1], shape[1:]]):
+    shape, *shapes = (shape_of(array, node) for node in nodes)
+    if shapes != ([shape, shape] if len(shape) == 1 else [shape[:1], shape[1:]]):
         place = Fragment(nodes[0], ("shape",), None)
         text = _("is {shape}, but lines and pixels of the points are {positions}")
-        raise place.error(text.format(shape=list(shape), positions=list(map(list, positions))))
-    arrays = tuple(
-        array.stored(Stored(node, tuple(f"axis_{n}" for n in range(len(shape_of(array, node))))))
-        for node in nodes
-    )
+        raise place.error(text.format(shape=list(shape), positions=list(map(list, shapes))))
+    place = Fragment(group, (), None)
+    known, *along = (tuple(f"axis_{n}" for n in range(len(shape_of(array, it)))) for it in nodes)
+    values = array.stored(Stored(nodes[0], known))
+    points = (positions(array, *it, place) for it in zip(nodes[1:], along, strict=True))
     array.referred.update(nodes)
     units, period = _WANTED[name]
     source = Computed(
@@ -84,6 +85,6 @@ def _coordinate(array: ArrayView, group: Node, name: str) -> Coordinate:
         "float64",
         array.dims,
         chunks=chunks_along(array, array.dims),
-        arrays=arrays,
+        arrays=(values, *points),
     )
     return Coordinate(name, source, {"units": units, "standard_name": name})

@@ -94,8 +94,35 @@ def test_ids_of_ranges(ranges: Any, expected: list[int]) -> None:
     assert again.values.tolist() == expected
 
 
-def test_ranges_of_another_number_of_cells_are_no_ids() -> None:
-    packed = Array(np.array([[3, 5]]), ("range", "end"))
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_cell_0_is_one_where_it_stands_for_missing_data(zarr_format: ZarrFormat) -> None:
+    last = 2**63  # which no float can tell from the next one
+    ranges = np.array([[0, 2], [last, last + 2]], "u8")
+    packed = Array(ranges, ("range", "end"), missing=0)
+    members = {"a": values(4, coordinate="ranges", compression="ranges"), "ranges": packed}
+    found = opened(xr.open_dataset, store_of(members, zarr_format))["cell_ids"]
+    assert found.values.tolist() == [0, 1, last, last + 1]
+
+
+@pytest.mark.parametrize("grid", [{}, {"coordinate": "ranges", "compression": "ranges"}])
+def test_ids_are_computed_in_the_chunks_of_the_data(grid: Any) -> None:
+    pytest.importorskip("dask")
+    number = 12 * 4**LEVEL
+    attributes = declaring("dggs", dggs={**GRID, **grid})
+    members = {
+        "a": Array(np.zeros(number), ("cells",), attributes, chunks=(50,)),
+        "ranges": Array(np.array([[0, number]]), ("range", "end")),
+    }
+    store: Any = recording_store(build(Group(members)))
+    found = quietly(xr.open_dataset, store, engine="xgroup", zarr_format=3, chunks={})
+    assert not store.chunk_gets
+    assert found["cell_ids"].chunks == found["a"].chunks == ((50, 50, 50, 42),)
+    assert found["cell_ids"][150:].values.tolist() == [*range(150, number)]
+
+
+@pytest.mark.parametrize("ranges", [[[3, 5]], [[4, 1], [0, 9]]])
+def test_ranges_of_another_number_of_cells_are_no_ids(ranges: Any) -> None:
+    packed = Array(np.array(ranges), ("range", "end"))
     members = {"a": values(6, coordinate="ranges", compression="ranges"), "ranges": packed}
     found = opened(xr.open_dataset, store_of(members))
     with pytest.raises(ValueError, match="do not have the 6 ids"):
@@ -127,10 +154,26 @@ def test_a_group_says_it_for_its_arrays() -> None:
         (5, {"coordinate": "few"}, "the cells need [5]"),
         (5, {"coordinate": "few", "compression": "ranges"}, "the cells need ['n', 2]"),
         (5, {"coordinate": 5}, "must be a string"),
+        (
+            5,
+            {"coordinate": "texts", "compression": "ranges"},
+            "names /texts, which has no integers",
+        ),
+        (
+            5,
+            {"coordinate": "floats", "compression": "ranges"},
+            "names /floats, which has no integers",
+        ),
+        (192, {"indexing_scheme": "nuniq"}, "only known of HEALPix"),  # its ids do not begin with 0
     ],
 )
 def test_what_is_wrong_costs_the_ids(size: int, grid: Any, text: str) -> None:
-    members = {"a": values(size, **grid), "few": Array(np.arange(2), ("few",))}
+    members = {
+        "a": values(size, **grid),
+        "few": Array(np.arange(2), ("few",)),
+        "texts": Array(np.array([["0", "5"]]), ("range", "end")),
+        "floats": Array(np.array([[0.0, 5.0]]), ("range", "end")),
+    }
     found, told = opened_with_warnings(xr.open_dataset, store_of(members))
     assert "cell_ids" not in found.coords
     assert [text in str(it) for it in told] == [True], told

@@ -375,15 +375,65 @@ def test_opening_reads_no_chunk_and_blocks_are_computed_one_by_one() -> None:
         ({**CONTAINER, "tie_point_mapping": "y: nope tp_y x: columns tp_x"}, DATA, "'nope', which is no array"),
         ({**CONTAINER, "tie_point_mapping": "y: columns tp_y x: columns tp_x"}, DATA, "needs 3 positions"),
         ({**CONTAINER, "tie_point_mapping": "z: rows tp_y x: columns tp_x"}, DATA, "no dimension of the array for 'tp_y'"),
+        ({**CONTAINER, "tie_point_mapping": "y: rows tp_y y: columns tp_x"}, DATA, "no dimension of the array for 'tp_x'"),
+        ({**CONTAINER, "tie_point_mapping": "y: texts tp_y x: columns tp_x"}, DATA, "names /texts, which has no numbers"),
+        ({"interpolation_description": "splines"}, DATA, "what 'interpolation_description' says is not known here"),
         (CONTAINER, {"coordinate_interpolation": "latitude: nope"}, "'nope', which is no array"),
         (CONTAINER, {"coordinate_interpolation": "nope: how"}, "'nope', which is no array"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_costs_what_is_interpolated(container: Any, data: Any, text: str) -> None:
-    store = memory_store(build(Group(members(container, data))))
+    texts = Array(np.array(["0", "2", "6"]), ("tp_y",))
+    store = memory_store(build(Group(members(container, data, texts=texts))))
     found, told = opened_with_warnings(xr.open_dataset, store, group="g")
     assert not {*found["a"].coords}
     assert [text in str(it) for it in told] == [True], told
+
+
+@pytest.mark.parametrize(
+    ("at", "expected"),
+    [
+        ([5], [np.nan, np.nan, np.nan, np.nan, np.nan, 0, np.nan]),
+        ([0, 1, 2, 3, 4, 5, 6], [0, 1, 2, 3, 4, 5, 6]),  # all are neighbours
+        ([0, 1, 6], [0, 1, 1.2, 1.4, 1.6, 1.8, 2]),
+        ([0, 5, 6], [0, 0.2, 0.4, 0.6, 0.8, 1, 2]),
+        ([2, 4], [np.nan, np.nan, 0, 0.5, 1, np.nan, np.nan]),
+        ([0, 12], [0, 1 / 12, 2 / 12, 3 / 12, 4 / 12, 5 / 12, 6 / 12]),  # beyond the array
+    ],
+)
+def test_tie_points_anywhere(at: list[int], expected: list[float]) -> None:
+    given = one_dimension("linear")
+    given |= {"lat": Array(np.arange(float(len(at))), ("tp",)), "at": Array(np.array(at), ("tp",))}
+    given["g"] = Group({"a": Array(np.zeros(7), ("x",), given["g"].members["a"].attrs)})
+    found = opened(xr.open_dataset, memory_store(build(Group(given))), group="g")["lat"]
+    np.testing.assert_allclose(found.values, expected, rtol=1e-14)
+    for n, value in enumerate(expected):
+        np.testing.assert_allclose(found[n].values, value, rtol=1e-14)
+
+
+@pytest.mark.parametrize("at", [[0, 8, 4, 9, 13], [0, 4, 4, 9, 13], [0, 4, 8, 9, np.nan]])
+def test_positions_that_do_not_increase_are_told_when_they_are_read(at: list[float]) -> None:
+    store = memory_store(
+        build(Group({**one_dimension("linear"), "at": Array(np.array(at), ("tp",))}))
+    )
+    found = opened(xr.open_dataset, store, group="g")
+    with pytest.raises(ValueError, match="do not increase"):
+        found["lat"].load()
+
+
+def test_no_tie_points_are_told() -> None:
+    none = {"lat": Array(np.zeros(0), ("tp",)), "at": Array(np.zeros(0, "i8"), ("tp",))}
+    store = memory_store(build(Group({**one_dimension("linear"), **none})))
+    found, told = opened_with_warnings(xr.open_dataset, store, group="g")
+    assert not {*found["a"].coords}
+    assert ["names /at, which has no numbers" in str(it) for it in told] == [True]
+
+
+def test_packed_positions_are_unpacked() -> None:
+    at = Array(np.array([0, 2, 4]), ("tp",), {"scale_factor": 0.5, "add_offset": 0.5})
+    given = {**one_dimension("linear"), "lat": Array(np.array([0.0, 1, 2]), ("tp",)), "at": at}
+    found = opened(xr.open_dataset, memory_store(build(Group(given))), group="g")["lat"]
+    np.testing.assert_allclose(found.values[:4], [np.nan, 0.5, 1.5, np.nan])
 
 
 @pytest.mark.skipif(Version("2025.1") > XARRAY, reason="this xarray does not write by this zarr")
@@ -449,6 +499,50 @@ def test_beyond_control_points_nothing_is_made_up() -> None:
     assert np.isnan(latitude[7:]).all()
     assert np.isnan(latitude[:, 10:]).all()
     assert not np.isnan(latitude[:7, :10]).any()
+
+
+def control_points(lines: Any, pixels: Any) -> Any:
+    """Return a product with control points at some lines and pixels, which have these as their places."""
+    line, pixel = (np.ravel(it) for it in np.meshgrid(lines, pixels, indexing="ij"))
+    places = {"line": line, "pixel": pixel, "latitude": line * 1.0, "longitude": pixel * 1.0}
+    points: Any = {name: Array(it, ("azimuth_time",)) for name, it in places.items()}
+    return product(**points)
+
+
+def test_control_points_of_one_line_say_nothing_of_others() -> None:
+    store = memory_store(control_points([3], [0, 9]))
+    found = opened(xr.open_dataset, store, group="measurements", assume_conventions="gcp")
+    assert found["longitude"].values[3].tolist() == [*range(10)]
+    assert np.isnan(found["longitude"].values[[0, 1, 2, 4, 5, 6]]).all()
+
+
+def test_control_points_may_be_between_cells() -> None:
+    store = memory_store(control_points([-0.5, 6.5], [-0.5, 9.5]))
+    found = opened(xr.open_dataset, store, group="measurements", assume_conventions="gcp")
+    np.testing.assert_allclose(found["latitude"].values[:, 4], np.arange(7), atol=1e-14)
+
+
+def test_no_control_points_are_told() -> None:
+    store = memory_store(control_points([], []))
+    found, told = opened_with_warnings(
+        xr.open_dataset, store, group="measurements", assume_conventions="gcp"
+    )
+    assert not {*found.coords}
+    assert ["names /conditions/gcp/line, which has no numbers" in str(it) for it in told] == [True]
+
+
+@pytest.mark.skipif(Version("2025.1") > XARRAY, reason="this xarray does not write by this zarr")
+def test_what_was_cut_of_a_product_and_written_again_keeps_its_places() -> None:
+    tree = opened(xr.open_datatree, memory_store(product()), assume_conventions="gcp")
+    tree["measurements"] = tree["measurements"].isel(ground_range=slice(2, 5))
+    again = MemoryStore()
+    quietly(tree.to_zarr, again, zarr_format=3)
+    found, told = opened_with_warnings(
+        xr.open_dataset, again, group="measurements", assume_conventions="gcp"
+    )
+    expected = by_hand(LATITUDES, ROWS, COLUMNS)[:, 2:5]
+    np.testing.assert_allclose(found["latitude"].values, expected, rtol=1e-14)
+    assert ({*found["grd"].coords}, told) == ({"latitude", "longitude"}, [])
 
 
 def test_points_that_are_no_grid_are_told() -> None:
