@@ -51,6 +51,94 @@ def assuming_with_warnings(root: Group, group: str) -> Any:
 # References.
 
 
+def swath(dims: tuple[str, ...]) -> dict[str, Array]:
+    """Return the latitudes and longitudes of a satellite product."""
+    shape = (1, 3, 4)[-len(dims) :]
+    cells = np.arange(12.0).reshape(shape)
+    return {
+        "latitude": Array(50 + cells, dims, {"units": "degrees_north"}, chunks=shape),
+        "longitude": Array(9 + cells, dims, {"units": "degrees_east"}, chunks=shape),
+    }
+
+
+LINES = ("number_of_lines", "pixels_per_line")
+SCANLINES = ("time", "scanline", "ground_pixel")
+NASA = {"GEODATA": Group(swath(LINES))}
+SENTINEL_5P = {"time": coordinate("time", [0], **TIMES), **swath(SCANLINES)}
+
+
+def of_product(dims: tuple[str, ...], written: str) -> Array:
+    shape = (1, 3, 4)[-len(dims) :]
+    return Array(np.zeros(shape), dims, {"coordinates": written}, chunks=(*shape[:-2], 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("group", "members"),
+    [
+        (
+            "SCIENCE_DATA",
+            {**NASA, "SCIENCE_DATA": Group({"a": of_product(LINES, "/GEODATA/latitude /GEODATA/longitude")})},
+        ),
+        (
+            "SCIENCE_DATA/DETAILS",
+            {
+                **NASA,
+                "SCIENCE_DATA": Group(
+                    {"DETAILS": Group({"a": of_product(LINES, "../../GEODATA/longitude /GEODATA/latitude")})}
+                ),
+            },
+        ),
+        (
+            "PRODUCT/SUPPORT_DATA/GEOLOCATIONS",
+            {
+                "PRODUCT": Group(
+                    {
+                        **SENTINEL_5P,
+                        "SUPPORT_DATA": Group(
+                            {"GEOLOCATIONS": Group({"a": of_product(SCANLINES, "longitude latitude")})}
+                        ),
+                    }
+                )
+            },
+        ),
+        (
+            "PRODUCT/SUPPORT_DATA/INPUT_DATA",
+            {
+                "PRODUCT": Group(
+                    {
+                        **SENTINEL_5P,
+                        "SUPPORT_DATA": Group(
+                            {"INPUT_DATA": Group({"a": of_product(SCANLINES, "/PRODUCT/longitude /PRODUCT/latitude")})}
+                        ),
+                    }
+                )
+            },
+        ),
+    ],
+    ids=["NASA", "NASA, a path up", "Sentinel-5P, names", "Sentinel-5P, paths"],
+)  # fmt: skip
+def test_latitudes_and_longitudes_of_satellite_products(group: str, members: Any) -> None:
+    pytest.importorskip("dask")
+    store: Any = recording_store(build(Group(members, DECLARED if group[0] == "P" else {})))
+    options: Any = {"zarr_format": 3, "assume_conventions": "cf", "chunks": {}, "group": group}
+    found = xr.open_dataset(store, engine="xgroup", **options)
+    assert not {key for key in store.chunk_gets if "/time/" not in key}  # that one has an index
+    assert {"latitude", "longitude"} == {*found["a"].coords} - {"time"}
+    for name, first in (("latitude", 50), ("longitude", 9)):
+        assert found[name].dims == found["a"].dims
+        assert found[name].values.ravel().tolist() == [*range(first, first + 12)]
+    assert "time" not in found["a"].dims or found["time"].values[0] == np.datetime64("2000-01-01")
+
+
+def test_a_name_does_not_lead_to_a_sibling_group() -> None:
+    """CF searches there for the coordinate variables of dimensions only (2.7)."""
+    data = {"SCIENCE_DATA": Group({"a": of_product(LINES, "latitude longitude")})}
+    found, told = assuming_with_warnings(Group({**NASA, **data}), "SCIENCE_DATA")
+    assert not {*found["a"].coords}
+    assert all("leads to no array" in str(it) for it in told)
+    assert told
+
+
 @pytest.mark.parametrize("written", ["b", "../b", "/a/b", "./b"])
 def test_a_name_is_searched_upwards_and_a_path_is_not(written: str) -> None:
     near, far = Array(1.0, ()), Array(2.0, ())
