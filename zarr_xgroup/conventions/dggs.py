@@ -87,7 +87,7 @@ class Dggs(Model, frozen=True, kw_only=True):
     refinement_level: Annotated[
         int | None,
         Parsed(_level, {"type": ["integer", "null"], "minimum": 0}),
-        Member(example='"refinement_level": 2'),
+        Member(example='"refinement_level": 2', or_null=True),
     ] = None
     indexing_scheme: Annotated[str, Text(), Member(example='"indexing_scheme": "nested"')] = ""
     spatial_dimension: Annotated[

@@ -18,6 +18,7 @@ from zarr_xgroup.conventions.declaring import (
     self_called,
 )
 from zarr_xgroup.conventions.lending import ZarrMaker
+from zarr_xgroup.conventions.nz import Nz
 from zarr_xgroup.conventions.registry import declarable
 from zarr_xgroup.datasets.interpretation import ArrayReading
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
@@ -243,7 +244,7 @@ class _Explaining:
         for item in declarations(self._attributes(node)):
             if not any(matches(it, item) for it in declarable()):
                 name = presentable(redact(self_called(item)))
-                is_known = is_of_other_things(item)
+                is_known = is_of_other_things(item) or matches(Nz, item)
                 yield FoundConvention(name, "recognised" if is_known else "unknown", str(node))
 
     def _declaring(self, handler: type[ConventionHandler], array: Node) -> Node | None:

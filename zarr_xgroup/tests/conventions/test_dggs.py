@@ -10,6 +10,7 @@ import xarray as xr
 from packaging.version import Version
 from zarr.storage import MemoryStore
 
+import zarr_xgroup
 from zarr_xgroup.tests.builders import (
     XARRAY,
     Array,
@@ -177,6 +178,36 @@ def test_what_is_wrong_costs_the_ids(size: int, grid: Any, text: str) -> None:
     found, told = opened_with_warnings(xr.open_dataset, store_of(members))
     assert "cell_ids" not in found.coords
     assert [text in str(it) for it in told] == [True], told
+
+
+@pytest.mark.parametrize(
+    ("grid", "read"),
+    [
+        ({"name": "h3", "refinement_level": 3}, {"grid_name": "h3", "level": 3}),
+        # Cells of several levels.
+        (
+            {"name": "healpix", "refinement_level": None, "indexing_scheme": "zuniq"},
+            {"grid_name": "healpix", "indexing_scheme": "zuniq"},
+        ),
+        (
+            {
+                **GRID,
+                "ellipsoid": {"semimajor_axis": 6378137.0, "inverse_flattening": 298.257223563},
+            },
+            READ,
+        ),
+    ],
+)
+def test_grids_of_a_group_that_follow_the_convention(grid: Any, read: Any) -> None:
+    written = {"spatial_dimension": "cells", "coordinate": "ids", "compression": "none", **grid}
+    members = {
+        "a": Array(np.zeros(3), ("cells",)),
+        "ids": Array(np.array([5, 7, 8], "u8"), ("cells",)),
+    }
+    store = memory_store(build(Group(members, declaring("dggs", dggs=written))))
+    found = opened(xr.open_dataset, store)
+    assert (found["ids"].attrs, found["ids"].values.tolist()) == (read, [5, 7, 8])
+    assert zarr_xgroup.check(store).is_clean
 
 
 @pytest.mark.parametrize("way", ["explicit", "implied", "ranges"])

@@ -1599,6 +1599,30 @@ def test_what_a_group_declares_that_none_of_its_arrays_has(tmp_path: Path) -> No
     assert told.remedy == 'write "spatial:dimensions": ["row", "column"]'
 
 
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"uuid": "d0a980b5-c644-4dcc-85a1-283799a58f40"},
+        *({"uuid": OTHER_UUID, "name": it} for it in ("missing_value", "stac:", "Table")),
+        {
+            "schema_url": "https://raw.githubusercontent.com/somebody/geoemb/refs/tags/v1/schema.json"
+        },
+        {"spec_url": "https://github.com/somebody/statistics/blob/main/README.md"},
+    ],
+)
+def test_what_says_nothing_of_coordinates_is_recognised(tmp_path: Path, item: Json) -> None:
+    """By the uuid where its document has one, else by a name."""
+    root = group({"zarr_conventions": [item]})
+    store = write(tmp_path / "store.zarr", {"": root, "a": array((3,), ("x",))})
+    names = {it.rule.name for it in zarr_xgroup.check(store).mistakes}
+    assert names <= {"open/principal-convention"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", zarr_xgroup.XGroupResolutionWarning)
+        explanation = zarr_xgroup.explain(store)
+    (found,) = explanation.groups[0].arrays[0].conventions
+    assert found.tier == "recognised"
+
+
 def test_a_convention_that_is_not_known_is_told_once_and_one_that_is_recognised_never(
     tmp_path: Path,
 ) -> None:
