@@ -69,7 +69,7 @@ _OF_OTHER_THINGS = frozenset(
 )
 
 #: Attributes of the root that name the conventions of a store, and the name beside which they count.
-_NAMING = ("conventions", "Conventions")
+NAMING = ("conventions", "Conventions")
 _NZ = "nz-1.0"
 
 
@@ -219,7 +219,7 @@ def is_declared_of_store(convention: type[Convention], attributes: Mapping[str, 
     """
     if convention.named_by_root is None:
         return False
-    texts = [text for key in _NAMING if isinstance(text := attributes.get(key), str)]
+    texts = [text for key in NAMING if isinstance(text := attributes.get(key), str)]
     names = re.split(r"[\s,]+", " ".join(texts).lower())  # CF allows commas, NZ-1.0 spaces
     return _NZ in names and any(map(convention.named_by_root.fullmatch, names))
 

@@ -6,16 +6,108 @@ Source: NZ-1.0 convention (zarr-conventions/nz).
 from __future__ import annotations
 
 import re
-from typing import ClassVar
+from collections.abc import Iterator
+from typing import Any, ClassVar
 
-from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.base import Checkable, ConventionHandler
+from zarr_xgroup.conventions.declaring import NAMING, is_declared, is_declared_of_store
+from zarr_xgroup.conventions.descriptions import Attribute, Parsed, got, shown, write
+from zarr_xgroup.errors import Rule, rules_in
+from zarr_xgroup.findings import Finding, mistake
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.dimensions import NZ
+from zarr_xgroup.metadata.nodes import Fragment
+
+NAMED = Rule("nz/conventions", NZ, "Convention Declaration")
+VALUES = Rule("nz/attribute-values", NZ, "Attribute Value Types")
+NAMES = Rule("nz/names", NZ, "Naming Rules")
+
+RULES = rules_in(vars())
+
+_NAME = "NZ-1.0"
+
+
+def _names(written: Fragment) -> str:
+    if not is_declared_of_store(Nz, {NAMING[0]: written.as_text()}):
+        raise written.error(got(_("text with {name} in it").format(name=_NAME), written.value))
+    return written.as_text()
+
+
+def _with_name(written: Fragment) -> str:
+    """Return the remedy to name it before what is named."""
+    others = written.value if isinstance(written.value, str) else ""
+    return write(written.keys[-1], f"{_NAME} {others}".strip())
+
+
+ATTRIBUTES = tuple(
+    Attribute(
+        key,
+        Parsed(_names, {"type": "string", "pattern": "[Nn][Zz]-1[.]0"}, _with_name),
+        NAMED,
+        f'"{key}": "{_NAME}"',
+        on="group",
+        unless=NAMING[:index],
+        is_needed=False,
+    )
+    for index, key in enumerate(NAMING)
+)
 
 
 class Nz(ConventionHandler):
     """NZ-1.0, as stores declare it; it says nothing of coordinates."""
 
     tier = "service"
-    name = "NZ-1.0"
+    name = _NAME
     uuid: ClassVar[str | None] = "d0a980b5-c644-4dcc-85a1-283799a58f40"
     repositories = ("zarr-conventions/nz",)
     named_by_root = re.compile("nz-1.0")
+    described = ATTRIBUTES[:1]
+    rules = RULES
+
+    @classmethod
+    def check(cls, subject: Checkable) -> Iterator[Finding]:
+        """Yield that the root does not name the convention, and attributes that it does not allow."""
+        if is_declared(cls, subject.attributes):
+            yield from _unnamed(_root_of(subject))
+        if subject.is_declared(cls):
+            for key, value in subject.attributes.items():
+                yield from _attribute(Fragment(subject.node, ("attributes", key), value))
+
+
+def _root_of(subject: Checkable) -> Checkable:
+    while subject.group is not None:
+        subject = subject.group
+    return subject
+
+
+def _unnamed(root: Checkable) -> Iterator[Finding]:
+    """Yield that the root names no conventions, or others in the attribute of netCDF."""
+    given = root.attribute(NAMING[0])
+    netcdf = root.attribute(NAMING[1])
+    if given is None and netcdf is not None and is_declared_of_store(Nz, root.attributes):
+        return
+    if given is None:
+        text = _("does not name {name}, which is declared").format(name=_NAME)
+        names = _NAME if netcdf is None else f"{_NAME} {netcdf.value}"
+        place = Fragment(root.node, ("attributes", NAMING[0]), None)
+        yield mistake(NAMED, place, text, write(NAMING[0], names))
+
+
+def _attribute(written: Fragment) -> Iterator[Finding]:
+    """Yield what is wrong with an attribute whatever it means."""
+    key, value = written.keys[-1], written.value
+    if "/" in key:
+        text = _("the name {name} has a slash, which separates the segments of paths")
+        remedy = _('call the attribute "{key}"').format(key=key.replace("/", "_"))
+        yield mistake(NAMES, written, text.format(name=shown(key)), remedy, "warning")
+    if isinstance(value, list) and len({_kind(it) for it in value} - {None}) > 1:
+        text = _("has texts beside numbers: {value}").format(value=shown(value))
+        remedy = _("write a list of values of one type")
+        yield mistake(VALUES, written, text, remedy, "warning")
+
+
+def _kind(value: Any) -> str | None:
+    """Return whether a value is text or a number, None for another one."""
+    if isinstance(value, str):
+        return "text"
+    return "number" if isinstance(value, int | float) and not isinstance(value, bool) else None

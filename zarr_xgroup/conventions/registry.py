@@ -22,6 +22,7 @@ from zarr_xgroup.conventions.dialects.geozarr import GeoZarrHandler
 from zarr_xgroup.conventions.dialects.stac import StacProjHandler
 from zarr_xgroup.conventions.geolocation import GeolocationHandler
 from zarr_xgroup.conventions.layout import Multiscales
+from zarr_xgroup.conventions.nz import Nz
 from zarr_xgroup.conventions.ref import RefHandler
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.conventions.uom import UomHandler
@@ -52,6 +53,9 @@ BUILT_IN: Handlers = (
     DggsHandler,
     GcpHandler,
 )
+
+#: Those that no array is asked about: of layouts, and of the structure of a store.
+OTHERS: Handlers = (Multiscales, Nz)
 
 _REGISTERED: list[Handler] = []
 
@@ -133,8 +137,8 @@ def _texts(names: object) -> list[str]:
 
 
 def declarable() -> Handlers:
-    """Return all conventions that stores can declare: those of handlers, and that of layouts."""
-    return (*handlers(), Multiscales)
+    """Return all conventions that stores can declare: those of handlers, and those that give no coordinates."""
+    return (*handlers(), *OTHERS)
 
 
 def schema(name: str) -> dict[str, Any]:

@@ -12,11 +12,15 @@ from typing import Any, NamedTuple
 from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.i18n import _
 
+NZ = "NZ-1.0 convention (zarr-conventions/nz)"
+NCZARR = "NCZarr specification (Unidata/netcdf-c, docs/nczarr.md)"
+XARRAY = "Zarr encoding specification of xarray"
+
 #: xarray's Zarr encoding: the attribute that names a v2 array's dimensions.
 DIMENSION_KEY = "_ARRAY_DIMENSIONS"
 #: Where NCZarr says more of an array than Zarr does.
 NCZARR_KEYS = ("_NCZARR_ARRAY", "_nczarr_array")
-_NCZARR_REFERENCES = ("dimrefs", "dimension_references")
+NCZARR_REFERENCES = ("dimrefs", "dimension_references")
 
 
 class Declared(NamedTuple):
@@ -109,7 +113,7 @@ def _nczarr_references(document: Mapping[str, Any]) -> Iterator[list[Any]]:
         for key in NCZARR_KEYS:
             nczarr = place.get(key)
             if isinstance(nczarr, Mapping):
-                for reference in _NCZARR_REFERENCES:
+                for reference in NCZARR_REFERENCES:
                     if isinstance(paths := nczarr.get(reference), list):
                         yield paths
 

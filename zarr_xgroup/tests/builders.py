@@ -76,6 +76,7 @@ UUIDS = {
     "coords": "6ca4454a-658a-4348-a667-b39ced0e58cb",
     "dggs": "7b255807-140c-42ca-97f6-7a1cfecdbc38",
     "CF": "77c308c7-4db2-4774-8b2d-aa37e9997db6",
+    "NZ-1.0": "d0a980b5-c644-4dcc-85a1-283799a58f40",
 }
 
 

@@ -30,6 +30,7 @@ WORDS_OF_OTHERS = {
     "crs": "of a tile matrix set, and what tools call the variable of a CRS",
     "reference": "a storage of fsspec's",
     "axis": "CF's attribute, and of a CRS in PROJJSON",
+    "conventions": "a module of the package",
     "convention": "a word of messages and of the command line",
     "coordinate": "a word of messages and of reports",
     "coords": "what some write in an axis of cs",

@@ -11,11 +11,10 @@ import numpy as np
 from zarr_xgroup.errors import Rule, XGroupMetadataError, containing
 from zarr_xgroup.findings import Finding, Kind, noted
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.dimensions import NZ
 from zarr_xgroup.metadata.nodes import Node
 
-OF_ITS_TYPE = Rule(
-    "arrays/fill-value", "NZ-1.0 convention (zarr-conventions/nz)", "The _FillValue Attribute"
-)
+OF_ITS_TYPE = Rule("arrays/fill-value", NZ, "The _FillValue Attribute")
 
 #: The attribute that says which value means missing data.
 FILL = "_FillValue"

@@ -11,11 +11,11 @@ from itertools import chain
 
 from zarr_xgroup.conventions import declaring
 from zarr_xgroup.conventions.asked import may_refer
-from zarr_xgroup.conventions.layout import Multiscales
-from zarr_xgroup.conventions.registry import BUILT_IN, Handler, handlers
+from zarr_xgroup.conventions.registry import BUILT_IN, OTHERS, Handler, handlers
 from zarr_xgroup.errors import Rule, XGroupError, XGroupPluginWarning, containing, warn_user
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.dimensions import DIMENSION_KEY, NCZARR_KEYS
 from zarr_xgroup.report.rules import (
     arrays,
     cf,
@@ -50,10 +50,10 @@ _OF_NODES = (
     cf,
 )
 
-#: Attributes that these look at, besides described ones, declarations and references.
-_TIMES = ("units", "calendar")
+#: Attributes that these look at, besides described ones, declarations, references and lists.
+_READ = (DIMENSION_KEY, *NCZARR_KEYS)
 
-_BUILT_IN: tuple[Handler, ...] = (*BUILT_IN, Multiscales)
+_BUILT_IN: tuple[Handler, ...] = (*BUILT_IN, *OTHERS)
 _MODULES = (declaring, arrays, times, consolidated, opening)
 
 #: All rules that are built in.
@@ -92,11 +92,11 @@ def _of_alike(array: Subject) -> Iterator[Finding]:
 
 def _significant(array: Subject) -> Iterator[tuple[str, bytes]]:
     """Yield the attributes of an array that rules look at, as text."""
-    read = (*_TIMES, *array.store.described)
+    read = (*_READ, *array.store.described)
     for key in array.attributes:
         text = array.attributes.text(key) or b""
-        is_read = key.startswith(read) or "convention" in key.lower()
-        if is_read or may_refer(text):
+        is_read = key.startswith(read) or "convention" in key.lower() or "/" in key
+        if is_read or text.startswith(b"[") or may_refer(text):
             yield key, text
 
 

@@ -4,50 +4,66 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.cs_model import ATTRIBUTE as CS
+from zarr_xgroup.conventions.nz import Nz
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.conventions.spatial_model import DIMENSIONS
 from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.dimensions import DIMENSION_KEY, dimension_pointer
-from zarr_xgroup.metadata.nodes import Fragment, Node
-from zarr_xgroup.report.rules.subject import Subject, mistake, write
+from zarr_xgroup.metadata.dimensions import (
+    DIMENSION_KEY,
+    NCZARR,
+    NCZARR_KEYS,
+    NCZARR_REFERENCES,
+    NZ,
+    XARRAY,
+    dimension_pointer,
+)
+from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Keys, Node
+from zarr_xgroup.report.rules.subject import Subject, got, mistake, shown, write
 from zarr_xgroup.variables.fillvalues import OF_ITS_TYPE
-
-NZ = "NZ-1.0 convention (zarr-conventions/nz)"
 
 NAMES = Rule("arrays/dimension-names", NZ, "Array: dimension_names")
 SIZES = Rule("arrays/one-size-for-a-dimension", NZ, "Dimension: shared dimension constraint")
+WRITTEN = Rule("arrays/array-dimensions", XARRAY, DIMENSION_KEY)
+REFERENCES = Rule("arrays/nczarr-dimensions", NCZARR, "Dimension references")
 
-RULES = (NAMES, SIZES, OF_ITS_TYPE)
+RULES = (NAMES, SIZES, WRITTEN, REFERENCES, OF_ITS_TYPE)
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Yield arrays without names of dimensions, and dimensions of two sizes."""
+    """Yield arrays without names of dimensions, or with several, and dimensions of two sizes."""
     if subject.is_array:
         yield from _names(subject)
+        if subject.store.declares_something:
+            yield from _written(subject)
     else:
         yield from _sizes(subject)
 
 
 def _names(subject: Subject) -> Iterator[Finding]:
     """Yield that an array whose convention goes by the names of its dimensions has none for some."""
-    if None not in subject.dims or not _goes_by_names(subject):
+    nameless = sum(not name for name in subject.dims)
+    if not nameless or not _goes_by_names(subject):
         return
     key = "dimension_names" if subject.document["zarr_format"] == 3 else DIMENSION_KEY
     keys = tuple(dimension_pointer(subject.document).split("/")[1:])
     text = _("{count} of {ndim} dimensions have no name").format(
-        count=subject.dims.count(None), ndim=len(subject.dims)
+        count=nameless, ndim=len(subject.dims)
     )
     place = Fragment(subject.node, keys, None)
     yield mistake(NAMES, place, text, write(key, _likely_names(subject)))
 
 
 def _goes_by_names(subject: Subject) -> bool:
+    if subject.is_declared(Nz):
+        return True
     has_cs = subject.attribute(CS.key) is not None and subject.is_declared(CsHandler)
     has_grid = len(subject.dims) > 1 and subject.places.get(DIMENSIONS.key) is not None
     return has_cs or (has_grid and subject.is_declared(SpatialHandler))
@@ -68,6 +84,52 @@ def _names_of_grid(subject: Subject) -> list[str]:
     grid = list((declared and DIMENSIONS.read(declared)[0]) or ())
     names = [name or f"dim_{axis}" for axis, name in enumerate(subject.dims)]
     return [*names[: -len(grid)], *grid] if grid and len(names) > 1 else names
+
+
+def _written(subject: Subject) -> Iterator[Finding]:
+    """Yield names of dimensions beside those that count which are others, or none."""
+    for keys, names, rule in _others(subject):
+        ndim, value = len(subject.dims), Fragment(subject.node, keys, names)
+        remedy = write(keys[-1], _likely(subject, keys))
+        if not (isinstance(names, list) and all(isinstance(it, str) for it in names)):
+            yield mistake(rule, value, got(_("a list of names"), names), remedy)
+        elif len(names) != ndim:
+            text = _("names {count} dimensions, the array has {ndim}")
+            yield mistake(rule, value, text.format(count=len(names), ndim=ndim), remedy)
+        elif _are_others(names, subject.dims):
+            text = _("has other names than the array, which count: {dims}")
+            text = text.format(dims=shown(list(subject.dims)))
+            yield mistake(rule, value, text, remedy, "warning")
+
+
+def _others(subject: Subject) -> Iterator[tuple[Keys, Any, Rule]]:
+    """Yield where xarray and NCZarr name dimensions, and what is written there."""
+    if subject.attribute(DIMENSION_KEY) is not None:
+        yield ("attributes", DIMENSION_KEY), subject.attributes[DIMENSION_KEY], WRITTEN
+    for place, key in product(((), ("attributes",)), NCZARR_KEYS):
+        nczarr = (subject.attributes if place else subject.document).get(key)
+        if isinstance(nczarr, OBJECT):
+            for name in NCZARR_REFERENCES:
+                if name in nczarr:
+                    yield (*place, key, name), nczarr[name], REFERENCES
+        elif nczarr is not None:
+            yield (*place, key), nczarr, REFERENCES
+
+
+def _are_others(names: Sequence[str], dims: Sequence[str | None]) -> bool:
+    """Tell whether names, or paths, of dimensions are others than those that count."""
+    pairs = zip(names, dims, strict=True)
+    return any(dim is not None and name != dim != name.rpartition("/")[2] for name, dim in pairs)
+
+
+def _likely(subject: Subject, keys: Keys) -> Any:
+    """Return what may be written: the names, or for NCZarr paths in an object."""
+    names = _likely_names(subject)
+    if keys[-1] == DIMENSION_KEY:
+        return names
+    group = str(subject.node.group).rstrip("/")
+    paths = [f"{group}/{name}" for name in names]
+    return paths if keys[-1] in NCZARR_REFERENCES else {NCZARR_REFERENCES[-1]: paths}
 
 
 def _sizes(group: Subject) -> Iterator[Finding]:

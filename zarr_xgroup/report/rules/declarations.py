@@ -15,6 +15,7 @@ from zarr_xgroup.conventions.declaring import (
     IDENTIFIERS,
     KEY,
     KNOWN,
+    NAMING,
     ONCE,
     SOME_OTHER,
     Declaration,
@@ -23,7 +24,6 @@ from zarr_xgroup.conventions.declaring import (
     matches,
     self_called,
 )
-from zarr_xgroup.conventions.nz import Nz
 from zarr_xgroup.conventions.registry import declarable
 from zarr_xgroup.conventions.spelling import misspelt
 from zarr_xgroup.findings import Change, Finding, Place
@@ -37,8 +37,7 @@ _ALIKE = 0.9
 
 def _conventions() -> list[type[ConventionHandler]]:
     """Return all conventions that are known by an identity."""
-    known: list[type[ConventionHandler]] = [*declarable(), Nz]
-    return [it for it in known if it.uuid is not None or it.repositories]
+    return [it for it in declarable() if it.uuid is not None or it.repositories]
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -71,8 +70,7 @@ def _write(convention: type[ConventionHandler]) -> str:
 
 def _spelling_of_key(subject: Subject) -> Iterator[Finding]:
     keys = [key for key in subject.attributes if "convention" in key.lower()]
-    others = frozenset({"conventions", "Conventions"})
-    for key in misspelt(keys, [ATTRIBUTE.key], others):
+    for key in misspelt(keys, [ATTRIBUTE.key], NAMING):
         text = _("{key!r} means nothing: no convention is declared by it").format(key=key)
         remedy = _('call the attribute "{key}"').format(key=ATTRIBUTE.key)
         changes = (Change(Place.of(subject.all_attributes, key), key=ATTRIBUTE.key),)

@@ -614,6 +614,90 @@ CASES: list[BrokenRule] = [
     at_fault("coords/descriptor", f"{COORDS}/step/step", 0, '"step": "P1D"'),
     at_fault("coords/fitting", f"{COORDS}/step", {**STEPS, "end": 11}, "of 3 values"),
     at_fault("coords/fitting", f"{COORDS}/step", {**STEPS, "indexed_by": ["y"]}, '"indexed_by"'),
+    # NZ-1.0, and what xarray and NCZarr write of dimensions.
+    (
+        "nz/conventions",
+        "/#/attributes/conventions",
+        {"/#/attributes/zarr_conventions": declared("NZ-1.0")},
+        'write "conventions": "NZ-1.0"',
+    ),
+    (
+        "nz/conventions",
+        "/#/attributes/conventions",
+        {
+            "/#/attributes/zarr_conventions": declared("NZ-1.0"),
+            "/#/attributes/conventions": "CF-1.12",
+        },
+        'write "conventions": "NZ-1.0 CF-1.12"',
+    ),
+    (
+        "nz/conventions",
+        "/#/attributes/conventions",
+        {"/mass#/attributes/zarr_conventions/-": declared("NZ-1.0")[0]},
+        'write "conventions": "NZ-1.0"',
+    ),
+    (
+        "nz/attribute-values",
+        "/mass#/attributes/levels",
+        {"/#/attributes/conventions": "NZ-1.0", "/mass#/attributes/levels": [1, "2"]},
+        "of one type",
+    ),
+    (
+        "nz/names",
+        "/mass#/attributes/m~1s",
+        {"/#/attributes/conventions": "NZ-1.0", "/mass": array((), (), {"m/s": 1})},
+        '"m_s"',
+    ),
+    (
+        "arrays/dimension-names",
+        "/extra#/dimension_names",
+        {"/#/attributes/conventions": "NZ-1.0", "/extra": array((4, 2), ("a", ""))},
+        "dimension_names",
+    ),
+    (
+        "arrays/one-size-for-a-dimension",
+        "/extra#/dimension_names",
+        {
+            "/#/attributes/conventions": "NZ-1.0",
+            "/extra": array((4,), ("a",)),
+            "/another": array((2,), ("a",)),
+        },
+        '["a_4"]',
+    ),
+    (
+        "arrays/array-dimensions",
+        "/swath/lon#/attributes/_ARRAY_DIMENSIONS",
+        {"/swath/lon#/attributes/_ARRAY_DIMENSIONS": ["column", "row"]},
+        '"_ARRAY_DIMENSIONS": ["row", "column"]',
+    ),
+    (
+        "arrays/array-dimensions",
+        "/swath/lon#/attributes/_ARRAY_DIMENSIONS",
+        {"/swath/lon#/attributes/_ARRAY_DIMENSIONS": ["row"]},
+        '"_ARRAY_DIMENSIONS": ["row", "column"]',
+    ),
+    (
+        "arrays/array-dimensions",
+        "/swath/lon#/attributes/_ARRAY_DIMENSIONS",
+        {"/swath/lon#/attributes/_ARRAY_DIMENSIONS": "row column"},
+        '"_ARRAY_DIMENSIONS": ["row", "column"]',
+    ),
+    (
+        "arrays/nczarr-dimensions",
+        "/swath/lon#/attributes/_nczarr_array/dimension_references",
+        {
+            "/swath/lon#/attributes/_nczarr_array": {
+                "dimension_references": ["/swath/row", "/swath/line"]
+            }
+        },
+        '["/swath/row", "/swath/column"]',
+    ),
+    (
+        "arrays/nczarr-dimensions",
+        "/swath/lon#/attributes/_nczarr_array",
+        {"/swath/lon#/attributes/_nczarr_array": ["/swath/row"]},
+        '{"dimension_references": ["/swath/row", "/swath/column"]}',
+    ),
     # CF.
     at_fault("cf/coordinate-interpolation", RADIANCE, "lat:", '"lat: lon: interpolation"'),
     at_fault("cf/coordinate-interpolation", RADIANCE, ["lat"], '"lat: lon: interpolation"'),
