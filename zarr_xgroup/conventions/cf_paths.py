@@ -12,14 +12,33 @@ from collections.abc import Callable, Collection, Iterator
 from functools import partial
 
 from zarr_xgroup.conventions.array import ArrayView, own_dims_of, shape_of
+from zarr_xgroup.conventions.descriptions import got, such_as, write
 from zarr_xgroup.conventions.geolocation import fitting_dims
 from zarr_xgroup.conventions.model import Coordinate, Link
-from zarr_xgroup.errors import XGroupReferenceError
-from zarr_xgroup.findings import referred_to_by
+from zarr_xgroup.errors import Rule, XGroupMetadataError, XGroupReferenceError, rules_in
+from zarr_xgroup.findings import Finding, mistake, referred_to_by
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import REFERRING, candidate_paths, references_in
+from zarr_xgroup.metadata.cf import (
+    ALONG,
+    REFERRING,
+    candidate_paths,
+    is_spelt,
+    references_in,
+    respelt,
+)
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.variables.sources import Stored
+
+NAMES = Rule("cf/names", "CF conventions 1.12", "Appendix A Attributes")
+SOMEWHERE = Rule("cf/leads-somewhere", "CF conventions 1.12", "2.7 Groups")
+
+RULES = rules_in(vars())
+
+#: How the attributes are written that have roles.
+_EXAMPLES = {
+    "cell_measures": '"cell_measures": "area: cell_area"',
+    "formula_terms": '"formula_terms": "sigma: lev ps: ps ptop: ptop"',
+}
 
 #: How many references may follow one another: that to a coordinate, from there to its boundaries,
 #: from these to the terms of their formula.
@@ -33,9 +52,6 @@ _CELLS = ("bounds", "climatology")
 
 #: The attribute that names the terms of a formula, of which the coordinate itself may be one.
 _TERMS = "formula_terms"
-
-#: Attributes that name arrays along dimensions of the array: others of the name are not meant.
-_ALONG = ("coordinates", "ancillary_variables", "cell_measures")
 
 #: The attribute that lists what ``cell_measures`` may name though it is in another file.
 _EXTERNAL = "external_variables"
@@ -64,6 +80,28 @@ def array_named(array: ArrayView, place: Fragment) -> Node | None:
     """Return the array that a name or path in a CF attribute leads to, or None."""
     found, _tried = _followed(array, place)
     return found
+
+
+def _misspelt(array: ArrayView) -> Iterator[Finding]:
+    """Yield what is wrong with attributes whose roles do not stand where CF has them."""
+    for key in REFERRING:
+        attribute = array.attribute(key)
+        text = None if attribute is None else attribute.value
+        if attribute is not None and not (isinstance(text, str) and is_spelt(key, text)):
+            error = _not_names(attribute)
+            yield mistake(NAMES, attribute, error.text, error.remedy)
+
+
+def _not_names(attribute: Fragment) -> XGroupMetadataError:
+    """Return the error of an attribute that is not written as CF has it."""
+    key, text = attribute.keys[-1], attribute.value
+    are = _("names with blanks between them")
+    if key in _EXAMPLES:
+        are = _("pairs of a role with a colon and a name, with blanks between them")
+    names = " ".join(map(str, text)) if isinstance(text, list) else str(text)
+    spelt = respelt(key, names)
+    remedy = write(key, spelt) if is_spelt(key, spelt) else such_as(_EXAMPLES[key])
+    return attribute.error(got(are, text), NAMES, remedy)
 
 
 def _is_any(_node: Node) -> bool:
@@ -106,12 +144,14 @@ class Follower:
         """Return the references of the array itself."""
         array = self._array
         found = []
+        if self._by_name:
+            array.findings.extend(_misspelt(array))
         for key, name in dict.fromkeys(references_in(array.attributes)):
             if key not in keys:
                 continue
             if "/" not in name and not (self._by_name and array.sibling(name) is None):
                 continue
-            lost = partial(referred_to_by, key, name)
+            lost = partial(referred_to_by, key, name.strip(",;:"))
             coordinate = array.attempt(self._referred, key, name, lost=lost)
             if coordinate is not None:
                 found.append(Link(key, name, coordinate))
@@ -192,20 +232,43 @@ class Follower:
     def _node(self, place: Fragment) -> Node | None:
         """Return the array that a name or path leads to, None for one that may be missing."""
         is_own_name = place.node == self._array.node and "/" not in place.value
-        is_along = is_own_name and place.keys[-1] in _ALONG
+        is_along = is_own_name and place.keys[-1] in ALONG
         meant = self._is_along if is_along else _is_any
         node, nodes = _followed(self._array, place, meant)
         if node is not None:
             self._array.resolver.take_down(place, place.value, node)
         if node is not None or self._may_be_missing(place):
             return node
-        tried = ", ".join(map(str, nodes)) or _("nothing: it leads above the root of the store")
-        reason = _("leads to no array, tried {tried}").format(tried=tried)
-        if is_along and _followed(self._array, place)[0] is not None:
-            reason = _("leads to no array along its dimensions, tried {tried}").format(tried=tried)
-        self._array.resolver.take_down(place, place.value, text=reason)
+        self._check_spelling(place)
+        raise self._error(place, nodes, is_along=is_along)
+
+    def _check_spelling(self, place: Fragment) -> None:
+        """Raise XGroupMetadataError if an attribute is not written as CF has it."""
+        document, key = self._array.document_of(place.node), place.keys[-1]
+        text = str(self._array.attributes[key] if document is None else document.attributes[key])
+        if not is_spelt(key, text) or respelt(key, text) != " ".join(text.split()):
+            raise _not_names(Fragment(place.node, place.keys, text))
+
+    def _error(self, place: Fragment, nodes: list[Node], *, is_along: bool) -> XGroupReferenceError:
+        """Return the error of a name or path that leads to no array that is meant."""
+        array = self._array
+        reason = _("leads to no array")
+        if not nodes:
+            reason = _("leads above the root of the store")
+        elif is_along and _followed(array, place)[0] is not None:
+            reason = _("leads to no array along its dimensions")
+        array.resolver.take_down(place, place.value, text=reason)
+        there = [
+            _("{node} (a group)").format(node=it) if self._is_group(it) else str(it) for it in nodes
+        ]
+        if there:
+            reason = _("{reason}, tried {tried}").format(reason=reason, tried=", ".join(there))
         message = f"{place.value!r} {reason}"
-        raise XGroupReferenceError(message, place=str(place), target=place.value, reason=reason)
+        return XGroupReferenceError(message, place=str(place), target=place.value, reason=reason)
+
+    def _is_group(self, node: Node) -> bool:
+        document = self._array.document_of(node)
+        return document is not None and not document.is_array
 
     def _is_along(self, node: Node) -> bool:
         """Tell whether an array lies along dimensions of the array; letters of texts do not count."""

@@ -13,9 +13,13 @@ _ALIKE = 0.75
 
 def alike(name: str, others: Iterable[str]) -> str | None:
     """Return which of other names is nearly the same, or one short for the other, if any is."""
+    return next(iter(all_alike(name, others)), None)
+
+
+def all_alike(name: str, others: Iterable[str]) -> list[str]:
+    """Return which of other names are nearly the same, the most alike first; then short ones."""
     others = list(others)
-    short = [it for it in others if it[:3] == name[:3]]
-    return next(iter(get_close_matches(name, others, 1) or short), None)
+    return [*get_close_matches(name, others), *(it for it in others if it[:3] == name[:3])]
 
 
 def misspelt(

@@ -4,7 +4,7 @@ Source of the rules: CF conventions 1.12, section 2.7 "Groups", and the sections
 the attributes (3.4, 4.3.3, 5, 5.6, 7.1, 7.2, 7.4, appendix A).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from zarr_xgroup.metadata.paths import relative_path
@@ -32,6 +32,9 @@ LONGITUDES, LATITUDES = (
     for ends in (("_east", "_E", "E"), ("_north", "_N", "N"))
 )
 
+#: Attributes that name arrays along dimensions of the array: others of the name are not meant.
+ALONG = ("coordinates", "ancillary_variables", "cell_measures")
+
 #: Attributes that refer to other variables.
 REFERRING = (*_LISTS, *_PAIRS, _GRID_MAPPING)
 
@@ -46,6 +49,11 @@ def with_names(key: str, text: str, names: Mapping[str, str]) -> str:
         return f"{names.get(path, path)}{word.removeprefix(path)}"
 
     return " ".join(map(renamed, text.split()))
+
+
+def without_names(key: str, text: str, names: Collection[str]) -> str:
+    """Return the text of a list of names without some; "" if none is left, or if it is no list."""
+    return " ".join(it for it in text.split() if it not in names) if key in _LISTS else ""
 
 
 def referred_names(attributes: Mapping[str, Any]) -> Iterator[str]:
@@ -70,6 +78,24 @@ def names_in(attributes: Mapping[str, Any], key: str) -> list[str]:
     """Return the names and paths in one attribute that is a list of names, or of roles and names."""
     words = words_of(attributes, key)
     return [word for word in words if not word.endswith(":")] if key in _PAIRS else words
+
+
+def respelt(key: str, text: str) -> str:
+    """Return the text of an attribute with what CF has between names: blanks, and colons after roles."""
+    spaced = " ".join(text.replace(",", " ").replace(";", " ").split())
+    if key in _PAIRS:
+        return " ".join(spaced.replace(":", " : ").split()).replace(" :", ":")
+    if key in _LISTS:
+        return " ".join(word.rstrip(":") for word in spaced.split())
+    return spaced.rstrip(": ")
+
+
+def is_spelt(key: str, text: str) -> bool:
+    """Tell whether roles, which end with a colon, stand in an attribute where CF has them."""
+    are_roles = [word.endswith(":") for word in text.split()]
+    if key in _PAIRS:
+        return are_roles == [True, False] * (len(are_roles) // 2)
+    return not any(are_roles if key in _LISTS else are_roles[-1:])
 
 
 def mappings_in(attributes: Mapping[str, Any]) -> list[str]:

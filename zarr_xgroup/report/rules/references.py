@@ -14,6 +14,7 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT
 from zarr_xgroup.metadata.references import NODE, at_pointer, unwrapped
 from zarr_xgroup.report.explanation import FoundReference
+from zarr_xgroup.report.rules import cf_names
 from zarr_xgroup.report.rules.subject import Checked, Severity, write
 
 #: How many places that may be meant a remedy names.
@@ -35,13 +36,17 @@ def check(
         The store.
     """
     places = {place for it in told for place in (it.place, *it.places)}
+    of_cf = []
     for it in references:
         if it.source.store is None and it.source not in places:
-            if it.leads_to is None:
+            if it.leads_to is None and cf_names.is_of_cf(it, checked):
+                of_cf.append(it)
+            elif it.leads_to is None:
                 text = f"{it.target!r}: {it.text}"
                 yield _mistake(SOMEWHERE, it, text, _meant(it, checked), "error")
             elif it.leads_to.store is None:
                 yield from _within(it, it.leads_to, checked)
+    yield from cf_names.check(of_cf, checked)
 
 
 def _within(reference: FoundReference, target: Place, checked: Checked) -> Iterator[Finding]:

@@ -833,6 +833,31 @@ CASES: list[BrokenRule] = [
     at_fault("cf/grid-mapping", f"{MAPPING}/grid_north_pole_latitude", GONE, "grid_north"),
     at_fault("cf/packed", f"{SO}/scale_factor", "0.01", '"scale_factor": 0.01'),
     at_fault("cf/feature-type", "/ocean#/attributes/featureType", "swath", "timeSeries"),
+    # Names in CF attributes.
+    (
+        "cf/names",
+        "/model/pr#/attributes/coordinates",
+        {
+            "/model/pr": array(
+                (3, 4),
+                ("lat", "lon"),
+                {"zarr_conventions": declared("CF"), "coordinates": "tas_height, days"},
+            )
+        },
+        'write "coordinates": "tas_height days"',
+    ),
+    (
+        "cf/leads-somewhere",
+        "/model/pr#/attributes/coordinates",
+        {
+            "/model/pr": array(
+                (3, 4),
+                ("row", "column"),
+                {"zarr_conventions": declared("CF"), "coordinates": "lat lon"},
+            )
+        },
+        'write "coordinates": "../swath/lat ../swath/lon"',
+    ),
     # What an open finds.
     at_fault(
         "open/nothing-lost", f"{SET}/values/regular", [2**62, 2**62], "as the convention has it"
