@@ -39,10 +39,9 @@ from zarr_xgroup.redaction import chain_of, presentable, redact, redact_causes
 
 #: What stands between those who open a store and the place where they are warned; contextlib, too:
 #: its frames are between those of functions that a context manager decorates.
-_PASSED_OVER = (
-    *("zarr_xgroup.backend", "zarr_xgroup.opening", "zarr_xgroup.conventions.registry"),
-    *("xarray", "contextlib"),
-)
+_PASSED_OVER = ("zarr_xgroup", "xarray", "contextlib")
+#: What is in this package and opens stores as its users do.
+_USERS = ("zarr_xgroup.tests",)
 
 
 Severity: TypeAlias = Literal["error", "warning"]
@@ -298,5 +297,4 @@ def _user_stacklevel() -> int:
 
 def _is_ours(frame: FrameType) -> bool:
     module = str(frame.f_globals.get("__name__", ""))
-    names = (module, module.partition(".")[0])
-    return module == __name__ or any(name in _PASSED_OVER for name in names)
+    return module.partition(".")[0] in _PASSED_OVER and not module.startswith(_USERS)

@@ -207,6 +207,7 @@ def test_broken_plugins_cost_one_warning_each(tmp_path: Path) -> None:
     }
     assert found["data"] == {"a": [1, 2, 3], "b": [4, 5, 6], "c": [1]}
     assert found["tree"] == ["a", "b", "c", "good", "x"]
+    assert {file for told in found["told"] for _kind, _text, file in told} == {"<string>"}
     first, second = ([(kind, text) for kind, text, _file in told] for told in found["told"])
     taken = "handles the same convention already"
     unused = {
