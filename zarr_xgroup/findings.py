@@ -7,11 +7,12 @@ it concerns lost by it. Warnings (`as_warnings`), an explanation and a verdict s
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Any
 
 from zarr_xgroup.errors import (
@@ -39,6 +40,9 @@ _LONGEST_LOST = 80
 
 #: How many findings of one kind are told.
 _MOST = 200
+
+#: A path from the root, as texts have it.
+_PATH = re.compile(r"(?<![^\s'\"(\[])/[^\s'\"()\[\],;]+")
 
 
 class Kind(Enum):
@@ -435,12 +439,37 @@ def _cause_of(finding: Finding) -> Hashable:
     """Return what findings of one kind have in common if they have the same cause."""
     error, place = finding.error, finding.place
     if finding.kind not in (Kind.PROBLEM, Kind.CHOICE):
-        return finding.of_several or finding.text
+        return relative(finding.of_several or finding.text, finding)
     if isinstance(error, XGroupStoreError) and error.store:
         return error.store
     is_reference = isinstance(error, XGroupReferenceError) and error.target and place.pointer
-    text = error.target if error and is_reference else finding.text
+    text = error.target if error and is_reference else relative(finding.text, finding)
     return (finding.rule, place.pointer or _place_before(finding), text)
+
+
+def relative(text: str, finding: Finding) -> str:
+    """Return a text with the paths in it as they lead from the group of a finding's array.
+
+    What is in the root or in no group that the array is in keeps its path.
+    """
+    array = next(iter(finding.arrays), finding.place.node)
+    groups = [it for it in accumulate(array.split("/")[:-1], "{}/{}".format) if it][::-1]
+    return _PATH.sub(lambda found: _path_from(groups, found[0]), text) if groups else text
+
+
+def _path_from(groups: Iterable[str], path: str) -> str:
+    for levels, group in enumerate(groups):
+        if path.startswith(f"{group}/"):
+            return "../" * levels + path.removeprefix(f"{group}/")
+    return path
+
+
+def in_one_text(findings: Iterable[Finding], texts: Sequence[str]) -> str:
+    """Return the text of findings of one cause, with relative paths if they differ by these alone."""
+    if len(set(texts)) == 1:
+        return texts[0]
+    one, *others = {relative(text, it) for text, it in zip(texts, findings, strict=True)}
+    return texts[0] if others else one
 
 
 def _in_one(same: Sequence[Finding]) -> Finding:
@@ -448,7 +477,12 @@ def _in_one(same: Sequence[Finding]) -> Finding:
     places = tuple(dict.fromkeys(it.place for it in same))
     found = replace(same[0], arrays=_arrays_of(same), places=places)
     if len(same) > 1 and found.of_several:
-        found = replace(found, text=found.of_several.replace("{names}", listed(found.arrays), 1))
+        several = in_one_text(same, [it.of_several for it in same])
+        found = replace(found, text=several.replace("{names}", listed(found.arrays), 1))
+    elif found.kind in (Kind.PROBLEM, Kind.CHOICE):
+        found = replace(found, text=in_one_text(same, [it.text for it in same]))
+    elif len({it.text for it in same}) > 1:  # they begin with the path of their array
+        found = replace(found, text=_with_others(same).text)
     if found.kind is not Kind.PROBLEM:
         return found
     if isinstance(found.error, XGroupStoreError) and (store := found.error.store):
