@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from zarr_xgroup.conventions.layout import ATTRIBUTE as LAYOUT
 from zarr_xgroup.conventions.registry import (
+    AUTO,
     Handler,
     declared_principal,
     seemingly_meant,
@@ -19,6 +20,7 @@ from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.findings import Finding, Kind, noted, shortened
 from zarr_xgroup.i18n import _, listed, ngettext
 from zarr_xgroup.metadata.cf import candidate_paths, referred_names
+from zarr_xgroup.metadata.dimensions import dimension_references
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.snapshots import Snapshot
 from zarr_xgroup.redaction import printable
@@ -59,6 +61,8 @@ class Undeclared:
         The conventions that its attributes look like.
     principal : handler or None
         What its group declares, though it does not apply to the array.
+    is_elsewhere : bool
+        Whether some of these dimensions are, as NCZarr has it, those of groups that were not read.
     """
 
     plan: GroupPlan
@@ -67,6 +71,7 @@ class Undeclared:
     why: str = ""
     assumable: tuple[str, ...] = ()
     principal: Handler | None = None
+    is_elsewhere: bool = False
 
 
 def without_principal(
@@ -92,7 +97,8 @@ def without_principal(
         else:
             yield _lacking(it, it.principal)
     if others:
-        yield _in_one(others, () if taken else helpful(others, plans_if), taken)
+        elsewhere = (AUTO,) if any(it.is_elsewhere for it in others) else ()
+        yield _in_one(others, () if taken else helpful(others, plans_if) or elsewhere, taken)
     elif taken:
         told = noted(Kind.NO_PRINCIPAL, _taken(taken), "/")
         yield replace(told, arrays=())
@@ -181,10 +187,13 @@ def _help(why: str, assumable: tuple[str, ...]) -> str:
             "'zarr_conventions' of an array or of its group can declare one, which says where "
             "coordinates are"
         )
+    message = _("To read what their attributes say, open with {option}")
+    if assumable == (AUTO,):
+        message = _(
+            "Their dimensions are those of other groups, which may have coordinates: open with {option}"
+        )
     names = repr(assumable[0] if len(assumable) == 1 else list(assumable))
-    option = _("To read what their attributes say, open with {option}").format(
-        option=f"assume_conventions={names}"
-    )
+    option = message.format(option=f"assume_conventions={names}")
     return f"{why}. {option}" if why else option
 
 
@@ -258,7 +267,22 @@ def _of_undeclaring_group(
             [attributes, group, *_of_grid(plan, attributes, snapshot)], siblings
         )
         assumable = tuple(name for name in meant if name not in assumed)
-        yield Undeclared(plan, array, dims, _why_not(node, attributes) or of_group, assumable)
+        yield Undeclared(
+            plan,
+            array,
+            dims,
+            _why_not(node, attributes) or of_group,
+            assumable,
+            is_elsewhere=_is_elsewhere(array, dims, snapshot),
+        )
+
+
+def _is_elsewhere(array: ArrayReading, dims: tuple[str, ...], snapshot: Snapshot) -> bool:
+    """Tell whether dimensions of an array are those of groups that were not read."""
+    paths = zip(array.dims, dimension_references(array.document), strict=True)
+    return any(
+        dim in dims and path and not snapshot.is_known(path.strip("/")) for dim, path in paths
+    )
 
 
 def _why_not(node: Node, attributes: Mapping[str, Any]) -> str:

@@ -522,6 +522,26 @@ def test_what_is_advised_helps_and_nothing_else_is_advised() -> None:
     assert "assume_conventions" not in told_without_principal(useless)
 
 
+@pytest.mark.parametrize("is_consolidated", [True, False])
+def test_groups_that_nczarr_names_are_advised_to_be_read(is_consolidated: bool) -> None:
+    def array(dim: str, *paths: str) -> Array:
+        return Array([1.0, 2.0], (dim,), v2={"_NCZARR_ARRAY": {"dimrefs": list(paths)}})
+
+    members = {"a": array("time", "/time"), "b": array("n", "/g/n")}
+    root = Group({"time": array("time", "/time"), "g": Group(members)})
+    store = memory_store(build(root, 2, consolidated=is_consolidated))
+
+    def told_and_coords(**options: Any) -> tuple[str, list[str]]:
+        dataset, (warning,) = recorded(
+            xr.open_dataset, store, engine="xgroup", group="g", **options
+        )
+        return str(warning).rpartition("assume_conventions=")[2], list(dataset.coords)
+
+    # Where nothing has to be read to know what helps, that is named.
+    assert told_and_coords() == ("'cf'" if is_consolidated else "'auto'", [])
+    assert told_and_coords(assume_conventions="auto") == ("'auto' took cf", ["time"])
+
+
 @each_function
 def test_auto_takes_what_helps_and_says_so(function: Open) -> None:
     axis = coordinate("x", [1.0, 2.0])
