@@ -569,7 +569,7 @@ def _finding(group: BuiltGroup, planned: PlannedVariable, remedy: _Remedy) -> Fi
     elif pointers and not remedy.switched_off:
         message = _("{subject} was opened without {pointers}: {reason}")
         if not any(isinstance(value, str) for value in remedy.set_aside.values()):
-            message = _("{subject} was opened without {pointers}, no string: {reason}")
+            message = _("{subject} was opened without {pointers}: it must be a string")
     elif "mask_and_scale" in remedy.switched_off:
         message = _("{subject} was left undecoded, xarray cannot decode it: {reason}")
     else:

@@ -231,8 +231,24 @@ def undeclared(
     for plan, arrays in found.items():
         parents = [known[node] for node in plan.node.ancestors() if node in known]
         bare = without_coordinate(plan, snapshot, parents)
-        others = [(it, bare.get(it.node, ())) for it in arrays if it.node not in referred]
+        lost = set(_dims_told(plan))
+        others = [
+            (it, bare.get(it.node, ()))
+            for it in arrays
+            if it.node not in referred and not (len(it.dims) == 1 and it.dims[0] in lost)
+        ]
         yield from _of_group(plan, [it for it in others if it[1]], snapshot, assumed)
+
+
+def _dims_told(plan: GroupPlan) -> Iterator[str]:
+    """Yield the dimensions of arrays that are told to be opened without something.
+
+    Their coordinates may be other arrays along these, to which nothing refers for that.
+    """
+    told = {path for it in plan.findings if it.kind is Kind.PROBLEM for path in it.arrays}
+    for array in plan.reading.arrays:
+        if array.has_principal and str(array.node) in told:
+            yield from array.dims
 
 
 def _of_group(

@@ -137,8 +137,10 @@ def test_what_is_packed_by_no_number_above_and_below_a_referring_array() -> None
     root = Group({"a": Group({"lat": packed}), "b": Group({"v": v}), "c": Group({"v": v})})
     tree, told = opened_with_warnings(xr.open_datatree, memory_store(build(root)))
     undecoded = "was left undecoded, xarray cannot decode it: /attributes/scale_factor is no number"
-    arrays = ("Array /a/lat", *(f"Array /{it}/v: its coordinate 'lat'" for it in "bc"))
-    assert [str(warning) for warning in told] == [f"{it} {undecoded}" for it in arrays]
+    assert [str(warning) for warning in told] == [
+        f"Array /a/lat {undecoded}",
+        f"Array /b/v: its coordinate 'lat' {undecoded} (and 1 more of this kind)",
+    ]
     for path in ("/a/lat", "/b/lat", "/c/lat"):
         assert tree[path].values.tolist() == [[1, 1], [1, 1]]
 
@@ -175,9 +177,8 @@ def test_attributes_that_cf_wants_as_strings(
 ) -> None:
     store = store_with(bad=ints(attrs))
     ours, told = opened_with_warnings(xr.open_dataset, store, **options)
-    why = reason(store, "bad", **options)
     assert [str(warning) for warning in told] == [
-        f"Array /bad was opened without /attributes/{key}, no string: {why}"
+        f"Array /bad was opened without /attributes/{key}: it must be a string"
     ]
     assert ours["bad"].attrs == attrs
     assert ours["bad"].values.tolist() == [1, 2]
@@ -216,7 +217,7 @@ def test_each_variable_that_cannot_be_decoded_is_told_of() -> None:
     assert [str(warning).partition(":")[0] for warning in told] == [
         "Array /bad was opened with its times undecoded",
         "Array /worse was left undecoded, xarray cannot decode it",
-        "Array /zbad was opened without /attributes/coordinates, no string",
+        "Array /zbad was opened without /attributes/coordinates",
     ]
     rest = opened(xr.open_dataset, store_with())
     assert_same(ours.drop_vars(["bad", "worse", "zbad"]), rest)

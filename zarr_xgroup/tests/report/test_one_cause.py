@@ -6,15 +6,25 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
+from packaging.version import Version
 
 import zarr_xgroup
-from zarr_xgroup import XGroupWarning
-from zarr_xgroup.tests.builders import UUIDS, Json
+from zarr_xgroup import XGroupMetadataWarning, XGroupNoPrincipalWarning, XGroupWarning
+from zarr_xgroup.tests import products
+from zarr_xgroup.tests.builders import UUIDS, ZARR, Json
 from zarr_xgroup.tests.documents import array, group, write
-
-
-def declared(*names: str) -> list[Json]:
-    return [{"name": name, "uuid": UUIDS[name]} for name in names]
+from zarr_xgroup.tests.report.test_check import (
+    EXTERNAL,
+    GRID,
+    LAT,
+    PUBLISHED,
+    TAS,
+    UOM,
+    broken,
+    declared,
+    sample,
+    with_samples,
+)
 
 
 def warnings_of(
@@ -89,3 +99,100 @@ def test_coordinates_beside_transforms_in_like_groups_are_one(
     (told,) = warnings_of(store, recwarn, assume_conventions="proj")
     assert told.paths == ("/all/r0/b0", "/all/r1/b1", "/all/r2/b2")
     assert "gives other coordinates than x, y; the latter were used" in str(told)
+
+
+# Published documents, products, and stores with one mistake.
+
+
+def around(name: str) -> dict[str, Json]:
+    """Return a published document with all that it refers to."""
+    members, _told = PUBLISHED[name]
+    written = {
+        path: sample(it or name) if isinstance(it, str) else it for path, it in members.items()
+    }
+    return {"": group(), **written}
+
+
+def alone(name: str) -> dict[str, Json]:
+    """Return a published document, and the groups that it is in."""
+    path = next(path for path, it in PUBLISHED[name][0].items() if it == "")
+    above = path.rpartition("/")[0]
+    return {"": group(), **({above: group()} if above else {}), path: sample(name)}
+
+
+@with_samples
+@pytest.mark.parametrize("name", sorted(PUBLISHED))
+def test_published_documents_are_told_little(
+    tmp_path: Path, recwarn: pytest.WarningsRecorder, name: str
+) -> None:
+    told = warnings_of(write(tmp_path / "around", around(name)), recwarn)
+    # By the specification, services alone are no principal convention.
+    expected = [XGroupNoPrincipalWarning] if name == "geolocation_geodetic_and_planar" else []
+    assert [type(it) for it in told] == expected
+    assert len(warnings_of(write(tmp_path / "alone", alone(name)), recwarn)) <= 5
+
+
+@pytest.mark.parametrize("assumed", [None, "proj", "cf", "auto"])
+@pytest.mark.parametrize("name", products.PRODUCTS)
+def test_products_are_told_little(
+    tmp_path: Path, recwarn: pytest.WarningsRecorder, name: str, assumed: str | None
+) -> None:
+    store = products.write(name, tmp_path / "product")
+    told = warnings_of(store, recwarn, assume_conventions=assumed)
+    if Version("3.1") > ZARR:  # it does not know strings of fixed length
+        told = [it for it in told if type(it) is not XGroupMetadataWarning]
+    assert len(told) <= 3
+    if assumed is None:
+        declares_nothing = name == "sentinel1_grd_eopf_v2"
+        assert [type(it) for it in told] == [XGroupNoPrincipalWarning] * declares_nothing
+
+
+NO_CODEC = [{"name": "lost_codec", "configuration": {}}]
+SCANS = "/swath/radiance#/attributes"
+
+
+@pytest.mark.parametrize(
+    ("edits", "text"),
+    [
+        ({}, None),
+        ({f"{LAT}/coordinates/0": {"value": {"regular": [1.0, 2.0]}}}, "was 'values' meant?"),
+        ({EXTERNAL: {"node": "dates"}}, "'dates' leads nowhere"),
+        ({EXTERNAL: {"node": "/a", "uri": "file:///nowhere.zarr"}}, "cannot be opened: not found"),
+        (
+            {
+                f"/grid/{name}": {**array((4, 6), ("y", "x")), "codecs": NO_CODEC}
+                for name in ("a", "b", "c")
+            },
+            "/grid/a, /grid/b, /grid/c: left out: ",
+        ),
+        ({"/grid/band#/data_type": "quaternion"}, "/grid/band was left out"),
+        ({f"{GRID}/proj:code": "EPSG:999999"}, "is no CRS that pyproj understands"),
+        ({f"{GRID}/spatial:transform": [1, 2, 3]}, "must be 6 finite numbers, got [1, 2, 3]"),
+        (
+            {
+                "/grid/band#/attributes/zarr_conventions": declared("CF"),
+                "/grid/band#/attributes/grid_mapping": "crs",
+            },
+            "'crs' leads to no array",
+        ),
+        (
+            {
+                f"{SCANS}/zarr_conventions/-": declared("CF")[0],
+                f"{SCANS}/coordinates": "lat, lon, height",
+            },
+            "names with blanks between them",
+        ),
+        ({f"{SCANS}/coordinates": ["lat", "lon"]}, "/attributes/coordinates: it must be a string"),
+        ({"/grid/band#/attributes/_FillValue": "missing"}, "nothing is masked by it"),
+        ({f"{UOM}/ucum": 5}, "must be an object, got number 5"),
+        ({f"{TAS}/zarr_conventions/0/uuid": UUIDS["uom"]}, "'cs' is declared with uuid"),
+        ({f"{LAT}/coordinates/0": {"values": {"explicit": [1.0, 2.0]}}}, "has 2 values"),
+    ],
+    ids=str,
+)
+def test_one_mistake_is_one_warning(
+    tmp_path: Path, recwarn: pytest.WarningsRecorder, edits: Json, text: str | None
+) -> None:
+    told = [str(it) for it in warnings_of(write(tmp_path / "store", broken(edits)), recwarn)]
+    assert len(told) == (text is not None), told
+    assert all(str(text) in it for it in told), told
