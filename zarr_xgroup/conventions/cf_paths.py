@@ -206,7 +206,9 @@ class Follower:
         """Count a reference of an attached array, and tell when there are too many."""
         self._left -= 1
         if self._left == -1:
-            message = _("what it refers to refers to {most} arrays or more; others were left")
+            message = _(
+                "the arrays that it refers to refer to more than {most} others, of which the rest were left out"
+            )
             self._array.note(message.format(most=_MOST))
         return self._left >= 0
 

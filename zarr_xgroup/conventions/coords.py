@@ -360,7 +360,9 @@ def _coordinate(array: ArrayView, it: _Described) -> Coordinate | None:
         return None  # which is told
     if it.descriptor.type not in _SOURCES:
         if _plain(it.descriptor.convention) in (CoordsHandler.name, *CoordsHandler.aliases):
-            raise it.at("convention").error(_("is this one, which says it nowhere"), DESCRIPTOR)
+            raise it.at("convention").error(
+                _("is the convention itself, which has no such type"), DESCRIPTOR
+            )
         return None  # another convention says it
     source, found = _SOURCES[it.descriptor.type](array, it, dims, it.descriptor)
     return Coordinate(name, source, attributes | found)
@@ -430,7 +432,7 @@ def _check_number(
     before, after = (sign * float(function(position)) for position in (size - 1, size))
     slack = abs(after - before) * _SLACK
     if size and not before <= end + slack < after:
-        text = _("start, end and step give another number of values than the dimension has: {size}")
+        text = _("start, end and step do not give as many values as the dimension has: {size}")
         remedy = _('write the "end" of {size} values').format(size=size)
         raise it.at().error(text.format(size=size), FITTING, remedy)
 

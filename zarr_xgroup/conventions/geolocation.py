@@ -177,7 +177,7 @@ class _Located:
         reason = array.quietly(self._what_swaps)
         if reason:
             place = self.arrays.place(self.node)
-            message = _("{reason}, x is along Y, and y along X; they were swapped")
+            message = _("{reason}, its x are along Y and its y along X; they were swapped")
             array.note(message.format(reason=reason), place)
         for axis, other in (("x", "y"), ("y", "x")):
             wrong = self.arrays.wrong_with(axis)

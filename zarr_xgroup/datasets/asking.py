@@ -104,7 +104,9 @@ class Panel:
 
     def _tell_of_unknown(self, view: ArrayView, names: Collection[str]) -> None:
         for name in sorted(set(names).difference(cls.name for cls in self._handlers)):
-            message = _("it leaves coordinates to the convention {name!r}, which is not known")
+            message = _(
+                "it refers to convention {name!r} for its coordinates, of which no handler is installed"
+            )
             view.note(message.format(name=name))
 
 

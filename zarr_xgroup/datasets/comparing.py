@@ -115,15 +115,15 @@ def _findings_of(contradictions: Iterable[_Contradiction]) -> Iterator[Finding]:
         )
         if own.bounds_of:
             message = _(
-                "its metadata declare other values of dimension {dim!r} than {own} are boundaries "
-                "of; the latter were used, and no values"
+                "its metadata declare values of dimension {dim!r} to which the boundaries {own} do "
+                "not belong; the boundaries were used, and no values"
             )
         message = message.format(dim=own.bounds_of or own.name, own=own.stored)
         yield noted(Kind.CHOICE, message, referrer)
     for (referrer, place), arrays in declared.items():
         message = _(
-            "gives other coordinates than {arrays}; the latter were used: correct the former, or "
-            "remove it if they are right"
+            "gives other coordinates than {arrays}, which were used: correct it, or remove it if they "
+            "are right"
         ).format(arrays=", ".join(arrays))
         yield noted(Kind.CHOICE, message, referrer, place=place)
 

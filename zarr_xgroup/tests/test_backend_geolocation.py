@@ -345,7 +345,7 @@ def test_x_and_y_that_are_swapped(
     dataset, told = opened_with_warnings(xr.open_dataset, store)
     (text,) = [str(it) for it in told if isinstance(it, XGroupResolutionWarning)]
     assert f"geodetic: {reason}" in text
-    assert text.endswith("x is along Y, and y along X; they were swapped")
+    assert text.endswith("its x are along Y and its y along X; they were swapped")
     names = [dataset[name].attrs["standard_name"] for name in (x, y)]
     assert names == ["latitude", "longitude"]
     np.testing.assert_array_equal(dataset[x], LATITUDE)

@@ -172,8 +172,8 @@ UNNAMED_TOLD = [
 
 #: What is told of a transform that is not that of the real coordinates beside it.
 OTHERWISE = (
-    "Array {array}: {group}#/attributes/spatial:transform: gives other coordinates than {others}; the "
-    "latter were used: correct the former, or remove it if they are right"
+    "Array {array}: {group}#/attributes/spatial:transform: gives other coordinates than {others}, "
+    "which were used: correct it, or remove it if they are right"
 )
 
 

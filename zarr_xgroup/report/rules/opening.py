@@ -116,6 +116,8 @@ def _remedy(finding: Finding) -> str:
         return _("give each dimension of a group one name and one size")
     if finding.kind is Kind.NAME:
         return _("give what is referred to a name that nothing else in the group has")
+    if finding.kind is Kind.METADATA and "UnknownCodecError" in finding.text:
+        return _("use codecs that zarr has itself, or tell readers which package has them")
     if finding.kind is Kind.METADATA:
         return _("write the document anew, as zarr writes it")
     if isinstance(finding.error, XGroupStoreError):

@@ -70,7 +70,8 @@ def test_references_beyond_the_hundredth_are_left(number: int) -> None:
     root = Group({"there": there, "v": field(coordinates="/there/hub")})
     dataset, told = assuming(root)
     assert set(dataset.coords) == {"hub", *names.split()[:100]}
-    left = "Array /v: what it refers to refers to 100 arrays or more; others were left"
+    left = "Array /v: the arrays that it refers to refer to more than 100 others"
+    left += ", of which the rest were left out"
     assert [str(warning) for warning in told] == [left] * (number > 100)
 
 

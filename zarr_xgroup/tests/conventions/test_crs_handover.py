@@ -284,7 +284,7 @@ def test_a_transform_that_was_left_behind_is_told_once(
     dataset, told = opened_with_warnings(xr.open_dataset, store)
     assert dataset["crs"].attrs["GeoTransform"] == written
     assert dataset["x"].values.tolist() == x
-    text = f"/crs#/attributes/GeoTransform: gives other coordinates than {others}; the latter were used"
+    text = f"/crs#/attributes/GeoTransform: gives other coordinates than {others}, which were used"
     assert [text in str(it) for it in told] == ([] if others is None else [True])
 
 

@@ -160,7 +160,7 @@ def test_another_dimension_in_the_place_of_x_is_not_along_x(
     assert dataset["k"].values.tolist() == [0.0, 1.0, 2.0, 3.0]
     assert [dataset[name].attrs["axis"] for name in "xy"] == ["X", "Y"]
     (text,) = [str(it) for it in told if isinstance(it, XGroupResolutionWarning)]
-    assert "gives other coordinates than /k; the latter were used" in text
+    assert "gives other coordinates than /k, which were used" in text
 
 
 def test_coordinates_that_say_themselves_along_which_axis_they_are() -> None:

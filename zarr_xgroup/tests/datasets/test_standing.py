@@ -217,8 +217,8 @@ def test_a_transform_is_compared_with_the_arrays_that_stand(
     np.testing.assert_array_equal(dataset["y"].values, np.asarray(y))
     assert set(dataset.coords) == {"x", "y", "spatial_ref"}
     text = (
-        f"Array /g/a: /g#/attributes/spatial:transform: gives other coordinates than {others}; the "
-        "latter were used: correct the former, or remove it if they are right"
+        f"Array /g/a: /g#/attributes/spatial:transform: gives other coordinates than {others}, "
+        "which were used: correct it, or remove it if they are right"
     )
     assert [str(warning) for warning in told] == ([text] if others else [])
 
@@ -306,8 +306,8 @@ def test_boundaries_of_other_values_stand_alone(
         assert set(found.coords) == {"u_bounds"}
         np.testing.assert_array_equal(found["u_bounds"].values, theirs["u_bounds"].values)
         assert str(told) == (
-            "Array /a: its metadata declare other values of dimension 'u' than /u_bounds are "
-            "boundaries of; the latter were used, and no values"
+            "Array /a: its metadata declare values of dimension 'u' to which the boundaries /u_bounds "
+            "do not belong; the boundaries were used, and no values"
         )
 
 

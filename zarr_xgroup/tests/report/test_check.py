@@ -890,6 +890,12 @@ CASES: list[BrokenRule] = [
     ),
     ("open/metadata", "/grid/band#", {"/grid/band#/data_type": "quaternion"}, "as zarr writes it"),
     (
+        "open/metadata",
+        "/grid/band#",
+        {"/grid/band#/codecs": [{"name": "lost_codec", "configuration": {}}]},
+        "codecs that zarr has itself",
+    ),
+    (
         "open/principal-convention",
         "/model/pr#",
         {"/model/pr": array((5, 6), ("row", "column"))},

@@ -98,7 +98,7 @@ def test_coordinates_beside_transforms_in_like_groups_are_one(
     store = write(tmp_path / "store.zarr", documents, values)
     (told,) = warnings_of(store, recwarn, assume_conventions="proj")
     assert told.paths == ("/all/r0/b0", "/all/r1/b1", "/all/r2/b2")
-    assert "gives other coordinates than x, y; the latter were used" in str(told)
+    assert "gives other coordinates than x, y, which were used" in str(told)
 
 
 # Published documents, products, and stores with one mistake.
