@@ -16,10 +16,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
-from zarr_xgroup.conventions import cf_model, tie_points
+from zarr_xgroup.conventions import cf_model, cf_paths, tie_points
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.base import ConventionHandler
-from zarr_xgroup.conventions.cf_paths import RULES, Follower
+from zarr_xgroup.conventions.cf_paths import Follower
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
 from zarr_xgroup.conventions.tie_points import tie_point_coordinates
 from zarr_xgroup.findings import coordinate_named
@@ -48,10 +48,9 @@ class CfHandler(ConventionHandler):
     repositories = ("zarr-conventions/CF",)
     named_by_root = _VERSION
     follows_names = True
-    rules = RULES
     implies = ("proj",)
     described = (*cf_model.ATTRIBUTES, *tie_points.DESCRIBED)
-    rules = (*cf_model.RULES, *tie_points.RULES)
+    rules = (*cf_model.RULES, *cf_paths.RULES, *tie_points.RULES)
 
     @classmethod
     def seems_meant(cls, attributes: Mapping[str, Any], siblings: Collection[str]) -> bool:

@@ -31,18 +31,26 @@ MENDED = [
     ({"grid_mapping": "/grid/crs:"}, {"grid_mapping": "/grid/crs"}),
     ({"cell_measures": "area: areas"}, {"cell_measures": "area: ../grid/area"}),
     ({"cell_measures": "area:/grid/area"}, {"cell_measures": "area: /grid/area"}),
-    ({"formula_terms": "a : /grid/a"}, {"formula_terms": "a: /grid/a"}),
-    ({"formula_terms": "a: a ps: lat"}, {"formula_terms": "a: ../grid/a ps: lat"}),
+    (
+        {"formula_terms": "a: /grid/a, b: /grid/a, orog: lat"},
+        {"formula_terms": "a: /grid/a b: /grid/a orog: lat"},
+    ),
+    (
+        {"formula_terms": "a: a b: /grid/a orog: lat"},
+        {"formula_terms": "a: ../grid/a b: /grid/a orog: lat"},
+    ),
 ]
 
 
 def store(folder: Path, attributes: Json) -> Path:
-    declared = [{"name": "CF", "uuid": UUIDS["CF"]}]
+    described: Json = {"zarr_conventions": [{"name": "CF", "uuid": UUIDS["CF"]}], **attributes}
+    if "formula_terms" in attributes:
+        described |= {"standard_name": "atmosphere_hybrid_height_coordinate", "positive": "up"}
     documents = {
         "": group(),
         "lat": array((4, 3), ("y", "x"), {"units": "degrees_north"}),
         "data": group(),
-        "data/t": array((4, 3), ("y", "x"), {"zarr_conventions": declared, **attributes}),
+        "data/t": array((4, 3), ("y", "x"), described),
         "data/height": array((), ()),
         "grid": group(),
         "grid/lon": array((4, 3), ("y", "x"), {"units": "degrees_east"}),
@@ -86,7 +94,7 @@ def test_a_remedy_is_right_when_it_is_pasted(
         # An array along other dimensions is not what is meant.
         ({"bounds": "lat_bnds"}, 'name an array that is there, or leave "bounds" out'),
         ({"grid_mapping": "lat lon: x y"}, 'leave "grid_mapping" out'),
-        ({"formula_terms": "a: zzz"}, 'leave "formula_terms" out'),
+        ({"formula_terms": "a: zzz b: /grid/a orog: lat"}, 'leave "formula_terms" out'),
         ({"cell_measures": "area: zzz"}, 'or write "external_variables": "zzz" on the root if'),
         ({"cell_measures": "lat"}, 'write, for example, "cell_measures": "area: cell_area"'),
     ],

@@ -14,16 +14,15 @@ from zarr_xgroup.tests import products
 from zarr_xgroup.tests.builders import UUIDS, ZARR, Json
 from zarr_xgroup.tests.documents import array, group, write
 from zarr_xgroup.tests.report.test_check import (
+    AROUND,
     EXTERNAL,
     GRID,
     LAT,
-    PUBLISHED,
     TAS,
     UOM,
     broken,
+    completed,
     declared,
-    sample,
-    with_samples,
 )
 
 
@@ -101,28 +100,27 @@ def test_coordinates_beside_transforms_in_like_groups_are_one(
     assert "gives other coordinates than x, y, which were used" in str(told)
 
 
-# Published documents, products, and stores with one mistake.
+# Documents, products, and stores with one mistake.
 
 
 def around(name: str) -> dict[str, Json]:
-    """Return a published document with all that it refers to."""
-    members, _told = PUBLISHED[name]
+    """Return a sample with all that it refers to."""
+    members, _told = AROUND[name]
     written = {
-        path: sample(it or name) if isinstance(it, str) else it for path, it in members.items()
+        path: completed(it or name) if isinstance(it, str) else it for path, it in members.items()
     }
     return {"": group(), **written}
 
 
 def alone(name: str) -> dict[str, Json]:
-    """Return a published document, and the groups that it is in."""
-    path = next(path for path, it in PUBLISHED[name][0].items() if it == "")
+    """Return a sample, and the groups that it is in."""
+    path = next(path for path, it in AROUND[name][0].items() if it == "")
     above = path.rpartition("/")[0]
-    return {"": group(), **({above: group()} if above else {}), path: sample(name)}
+    return {"": group(), **({above: group()} if above else {}), path: completed(name)}
 
 
-@with_samples
-@pytest.mark.parametrize("name", sorted(PUBLISHED))
-def test_published_documents_are_told_little(
+@pytest.mark.parametrize("name", sorted(AROUND))
+def test_samples_are_told_little(
     tmp_path: Path, recwarn: pytest.WarningsRecorder, name: str
 ) -> None:
     told = warnings_of(write(tmp_path / "around", around(name)), recwarn)
