@@ -827,16 +827,16 @@
     if (items.length === 0) return null;
     const number = make("span", {}, inWords(numberOf(items)));
     const heading = make("h3", {}, `${texts[`${key}Title`]} `, number);
-    const shown = make("section", { class: key }, heading, list);
     const left = [...items];
     const addBatch = (pressed) => {
-      pressed?.remove();
       body.append(...left.splice(0, BATCH).map((item) => make(tag, {}, ...about(item))));
-      if (left.length === 0) return;
-      shown.append(button({ class: "link more" }, addBatch, count("more", left.length)));
+      more.textContent = count("more", left.length);
+      more.hidden = left.length === 0;
+      if (pressed && more.hidden) byId("details").focus(); // what is hidden has no focus
     };
+    const more = button({ class: "link more" }, addBatch);
     addBatch();
-    return shown;
+    return make("section", { class: key }, heading, list, more);
   }
 
   // What users do.

@@ -344,6 +344,7 @@ def test_the_levels_of_a_group_are_a_table(opened: Callable[..., "Page"]) -> Non
     assert len(told) == 51
     shown.locator("#details .levels .more").click()
     assert shown.locator("#details tbody tr").count() == 63
+    assert shown.evaluate("document.activeElement.id") == "details"
     shown.locator("#details table").get_by_role("button", name="/images/0").first.click()
     assert focused(shown) == "0"
 
