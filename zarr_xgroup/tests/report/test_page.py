@@ -246,7 +246,8 @@ def opened(browser: "Browser", tmp_path: Path) -> Iterator[Callable[..., "Page"]
 
 def rows(shown: "Page") -> list[str]:
     """Return the names of the rows, from top to bottom."""
-    return shown.locator("[role=treeitem] .name").all_inner_texts()
+    names: list[str] = shown.locator("[role=treeitem] .name").all_inner_texts()
+    return names
 
 
 def row(shown: "Page | FrameLocator", name: str) -> Any:
