@@ -5,10 +5,12 @@ Frozen and picklable, as those of `functions`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -16,6 +18,11 @@ from zarr_xgroup.i18n import _
 
 #: By how much longitudes may be off and still be the same.
 PERIOD = 360.0
+
+#: For how many positions at once values are computed.
+_CELLS = 2**18
+#: Returns a part of what is known of positions.
+_Cut: TypeAlias = Callable[[Any], Any]
 
 #: The parameter that says how each interpolation subarea is interpolated.
 FLAGS = "interpolation_subarea_flags"
@@ -106,17 +113,28 @@ class BetweenPlaces:
             for it, array in zip(self.parameters, arrays, strict=True)
         }
         places = [around.known(it).in_double_precision() for it in (latitudes, longitudes)]
-        wanted = places[self.is_longitude]
-        curves = _Curves(wanted, places[0].as_vectors(places[1]), known, self.is_longitude)
-        method: Any = _along_one if len(around.shares) == 1 else _along_two
-        in_space, in_degrees = method(curves, *around.shares)
-        flags = np.nan_to_num(known[FLAGS].at(*(0,) * len(around.shares))).astype("int64")
-        found = np.where(self._is_in_space(flags), in_space, in_degrees)
-        are_ends: Any = True
-        for share in around.shares:
+        vectors = places[0].as_vectors(places[1])
+        curves = _Curves(places[self.is_longitude], vectors, known, self.is_longitude)
+        return _by_parts(partial(self._found, curves, around.shares), around.shares)
+
+    def _found(self, curves: _Curves, shares: tuple[Any, ...], cut: _Cut) -> Any:
+        """Return the values at a part of the positions."""
+        curves, shares = curves.part(cut), tuple(map(cut, shares))
+        flags = np.nan_to_num(curves.known[FLAGS].at(*(0,) * len(shares))).astype("int64")
+        is_in_space, are_ends = self._is_in_space(flags), True
+        method: Any = _along_one if len(shares) == 1 else _along_two
+        found = np.where(
+            is_in_space,
+            *(
+                method(curves, *shares, in_space=it) if np.any(is_in_space == it) else 0.0
+                for it in (True, False)
+            ),
+        )
+        for share in shares:
             are_ends = are_ends & ((share == 0) | (share == 1))
-        found = np.where(are_ends, wanted.at_ends(around.shares), found)
-        return _in_range(found, wanted.values, PERIOD) if self.is_longitude else found
+        known = curves.degrees
+        found = np.where(are_ends, known.at_ends(shares), found)
+        return _in_range(found, known.values, PERIOD) if self.is_longitude else found
 
     def _is_in_space(self, flags: Any) -> Any:
         masked = flags if self.mask is None else flags & self.mask
@@ -251,6 +269,10 @@ class _Known(NamedTuple):
             )
         ]
 
+    def part(self, cut: _Cut) -> Self:
+        """Return what is needed of it for a part of the positions."""
+        return self._replace(numbers=tuple((cut(it), cut(other)) for it, other in self.numbers))
+
     def in_double_precision(self) -> Self:
         """Return it with values of double precision."""
         return self._replace(values=self.values.astype("float64"))
@@ -341,6 +363,13 @@ class _Curves(NamedTuple):
     known: dict[str, _Known]
     is_longitude: bool
 
+    def part(self, cut: _Cut) -> Self:
+        """Return what is needed of it for a part of the positions."""
+        known = {term: it.part(cut) for term, it in self.known.items()}
+        return self._replace(
+            degrees=self.degrees.part(cut), vectors=self.vectors.part(cut), known=known
+        )
+
     def bent(self, start: Any, end: Any, number: str, ends: tuple[int, ...], share: Any) -> Any:
         """Return vectors between two, bent by the coefficients of a number (``fcea2cv`` and ``fqv``)."""
         along, across = (
@@ -366,16 +395,17 @@ class _Curves(NamedTuple):
         return _through(start, middle, end, share)
 
 
-def _along_one(it: _Curves, share: Any) -> tuple[Any, Any]:
-    """Return what is interpolated along one axis, in space and in degrees."""
+def _along_one(it: _Curves, share: Any, *, in_space: bool) -> Any:
+    """Return what is interpolated along one axis, in space or in degrees."""
     a, b = (it.vectors.at(end) for end in (0, 1))
-    in_space = it.of(it.bent(a, b, "", (0,), share))
+    if in_space:
+        return it.of(it.bent(a, b, "", (0,), share))
     half = it.of(it.bent(a, b, "", (0,), 0.5))
-    return in_space, it.through(it.degrees.at(0), half, it.degrees.at(1), share)
+    return it.through(it.degrees.at(0), half, it.degrees.at(1), share)
 
 
-def _along_two(it: _Curves, second: Any, first: Any) -> tuple[Any, Any]:
-    """Return what is interpolated along two axes, in space and in degrees.
+def _along_two(it: _Curves, second: Any, first: Any, *, in_space: bool) -> Any:
+    """Return what is interpolated along two axes, in space or in degrees.
 
     CF calls the slower axis the second. The corners are ``a`` and ``b`` at its start, ``c`` and ``d`` at its end.
     """
@@ -383,15 +413,16 @@ def _along_two(it: _Curves, second: Any, first: Any) -> tuple[Any, Any]:
     a, b, c, d = (it.vectors.at(*pair) for pair in ends)
     ab, cd = it.bent(a, b, "1", (0, 0), 0.5), it.bent(c, d, "1", (1, 0), 0.5)
     sides = ((a, c, "2", (0, 0)), (ab, cd, "3", (0, 0)), (b, d, "2", (0, 1)))
-    start, middle, end = (it.bent(*side, second) for side in sides)
-    in_space = it.of(_through(start, middle, end, np.asarray(first)[..., None]))
+    if in_space:
+        start, middle, end = (it.bent(*side, second) for side in sides)
+        return it.of(_through(start, middle, end, np.asarray(first)[..., None]))
     starts = (it.degrees.at(0, 0), it.of(ab), it.degrees.at(0, 1))
     stops = (it.degrees.at(1, 0), it.of(cd), it.degrees.at(1, 1))
     halves = (it.of(it.bent(*side, 0.5)) for side in sides)
     start, middle, end = (
         it.through(*curve, second) for curve in zip(starts, halves, stops, strict=True)
     )
-    return in_space, it.through(start, middle, end, first)
+    return it.through(start, middle, end, first)
 
 
 def _bent(start: Any, end: Any, bend: Any, share: Any) -> Any:
@@ -416,8 +447,41 @@ def _in_range(values: Any, known: Any, period: float) -> Any:
     return np.where(values < low, values + period, values)
 
 
+def _by_parts(compute: Callable[[_Cut], Any], shares: Iterable[Any]) -> Any:
+    """Return values that are computed for one part of positions after the other.
+
+    What is computed on the way takes many times as much memory as the values do.
+    """
+    shape = np.broadcast_shapes(*map(np.shape, shares))
+    step = max(1, _CELLS // max(1, math.prod(shape[1:])))
+    if not shape or shape[0] <= step:
+        return compute(lambda it: it)
+    found: Any = None
+    for start in range(0, shape[0], step):
+        part = slice(start, start + step)
+        values = compute(partial(_cut, part=part, axes=len(shape)))
+        found = np.empty(shape, values.dtype) if found is None else found
+        found[part] = values
+    return found
+
+
+def _cut(array: Any, part: slice, axes: int) -> Any:
+    """Return the part along the first of so many axes of an array, whole if it is equal along that."""
+    is_along = np.ndim(array) == axes and np.shape(array)[0] > 1
+    return array[part] if is_along else array
+
+
 def _weighted(corners: Any, between: Sequence[_Between], period: float | None) -> Any:
     """Return values between those of corners, exact at these; `corners` begin with the first point needed."""
+    return _by_parts(
+        partial(_weighted_part, corners, between, period), (it.share for it in between)
+    )
+
+
+def _weighted_part(
+    corners: Any, between: Sequence[_Between], period: float | None, cut: _Cut
+) -> Any:
+    between = [it._replace(before=cut(it.before), share=cut(it.share)) for it in between]
     base = corners[tuple(it.before - it.first for it in between)]
     total: Any = 0.0
     for ends in product((0, 1), repeat=len(between)):

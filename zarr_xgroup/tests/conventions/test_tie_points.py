@@ -1,5 +1,7 @@
 """Coordinates between tie points: CF's coordinate subsampling, and ground control points of Sentinel-1."""
 
+import pickle
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from zarr_xgroup.tests.builders import (
     quietly,
     recording_store,
 )
+from zarr_xgroup.variables import tie_points
 
 ROWS, COLUMNS = np.array([0, 2, 6]), np.array([0, 4, 5, 9])
 LATITUDES = np.array([[50.0, 51.0, 60.0, 62.5], [48.0, 49.5, 58.0, 60.0], [40.0, 42.0, 50.0, 53.0]])
@@ -185,19 +188,23 @@ def on_sphere(
     return {**given, "longitude": longitude, "flags": flags, **coefficients, **changed}
 
 
-#: What cfdm 1.13.3 reads of rows 1 and 3, and of longitudes in space, moved by 160 degrees, of row 3.
+#: What cfdm 1.13.3 reads of rows 1, 3 and 2, where subareas meet, and of longitudes in space, moved by 160 degrees, of row 3.
 ON_SPHERE_BY_CFDM: Any = {
     "latitude": [
         [49.034187757174955, 49.31758785654931, 49.61956363132533, 49.938555700280816, 50.27281926260226,
          58.9460624152286, 59.63404529337335, 60.252755835538736, 60.80219404172476, 61.28235991193143],
         [45.88616869796742, 46.31481717608965, 46.757750673520405, 47.214969190259694, 47.686472726307514,
          56.16407455643918, 56.679604586449344, 57.219008240316214, 57.7806355193674, 58.36252348214772],
+        [48.0, 48.35182573660262, 48.71973240193436, 49.10279825643258, 49.5,
+         58.0, 58.532437590769774, 59.04325012102636, 59.532437590769774, 60.0],
     ],
     "longitude": [
         [10.561051637802612, 11.496256187223267, 12.497336286244298, 13.567063933503736, 14.708321715105816,
          20.583246799749364, 21.925861645863623, 23.34470272848778, 24.839770047621826, 26.411063603265774],
         [11.373132245734142, 12.526634878446828, 13.648101121794165, 14.73753097577615, 15.794924440392785,
          21.312554141427942, 22.617229820482752, 23.995691509545523, 25.455578668650013, 27.005205547510773],
+        [11.0, 12.067368686833266, 13.171704107557815, 14.315171769041214, 15.5,
+         21.0, 22.30045267874317, 23.65060357165756, 25.05045267874317, 26.5],
     ],
     "moved": [171.3784902083, 172.5354644844, 173.6580618167, 174.7464576674, 175.8008979071,
               -178.6874458586, -177.3827701795, -176.0043084905, -174.5444213313, -172.9947944525],
@@ -207,11 +214,42 @@ ON_SPHERE_BY_CFDM: Any = {
 def test_places_on_the_sphere_are_those_of_cfdm() -> None:
     found = opened(xr.open_dataset, memory_store(build(Group(on_sphere()))), group="g")
     for name, known in (("latitude", LATITUDES), ("longitude", PLACES)):
-        np.testing.assert_allclose(found[name].values[[1, 3]], ON_SPHERE_BY_CFDM[name], rtol=1e-14)
+        np.testing.assert_allclose(
+            found[name].values[[1, 3, 2]], ON_SPHERE_BY_CFDM[name], rtol=1e-14
+        )
         assert (found[name].values[np.ix_(ROWS, COLUMNS)] == known).all()  # exact at tie points
         part = found[name].isel(x=[7, 1], y=slice(5, 2, -1)).values
         np.testing.assert_array_equal(part, found[name].values[5:2:-1, [7, 1]])
         assert found[name].isel(x=slice(0, 0)).shape == (7, 0)
+        again = pickle.loads(pickle.dumps(found[name]))
+        np.testing.assert_array_equal(again.values, found[name].values)
+
+
+@pytest.mark.parametrize("is_pointwise", [False, True])
+def test_values_are_computed_part_by_part(is_pointwise: bool, monkeypatch: Any) -> None:
+    found = opened(xr.open_dataset, memory_store(build(Group(on_sphere()))), group="g")
+    flat = opened(xr.open_dataset, memory_store(build(Group(members()))), group="g")
+    y, x = xr.DataArray(np.arange(7), dims="n"), xr.DataArray(np.arange(7)[::-1], dims="n")
+    places = {"y": y, "x": x} if is_pointwise else {"y": slice(None, None, -1), "x": [7, 1]}
+    parts = (found["longitude"].isel(places), flat["longitude"].isel(places))
+    whole = [it.copy().values for it in parts]
+    monkeypatch.setattr(tie_points, "_CELLS", 3)
+    for it, values in zip(parts, whole, strict=True):
+        np.testing.assert_array_equal(it.copy().values, values)
+
+
+def test_what_is_computed_on_the_way_is_small() -> None:
+    """Blocks follow the chunks of the data, which may be as large as memory allows."""
+    rows, columns = (xr.Variable("tp", np.array([0, 1999])) for _ in range(2))
+    corners = xr.Variable(("tp_y", "tp_x"), np.array([[0.0, 1.0], [2.0, 3.0]]))
+    function = tie_points.BetweenTiePoints((0, 1), 360.0)
+    positions = np.ix_(np.arange(2000), np.arange(2000))
+    tracemalloc.start()
+    found = function(corners, rows, columns, *positions)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.shape == (2000, 2000)
+    assert most < 2 * found.nbytes
 
 
 @pytest.mark.parametrize(("low", "in_space"), [(-180, True), (0, True), (-180, False), (0, False)])
@@ -239,7 +277,7 @@ def test_flags_of_subareas(flags: Any, attributes: Any) -> None:
     store = memory_store(build(Group(on_sphere(flags, attributes))))
     found = opened(xr.open_dataset, store, group="g")
     np.testing.assert_allclose(
-        found["latitude"].values[[1, 3]], ON_SPHERE_BY_CFDM["latitude"], rtol=1e-14
+        found["latitude"].values[[1, 3, 2]], ON_SPHERE_BY_CFDM["latitude"], rtol=1e-14
     )
 
 
