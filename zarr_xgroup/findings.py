@@ -345,7 +345,7 @@ def summed_up(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def alike(findings: Iterable[Finding]) -> dict[Hashable, list[Finding]]:
-    """Return findings, those by one rule whose texts differ only by the paths of their nodes together."""
+    """Return findings, those by one rule together whose texts differ only by paths in like groups."""
     found: defaultdict[Hashable, list[Finding]] = defaultdict(list)
     for it in findings:
         found[but_for_paths(it)].append(it)
@@ -354,15 +354,21 @@ def alike(findings: Iterable[Finding]) -> dict[Hashable, list[Finding]]:
 
 def but_for_paths(finding: Finding) -> Hashable:
     """Return what findings have in common that are the same in like places of several groups."""
-    text, path, steps = f"{finding.text}\n{finding.remedy}", finding.place.node, 0
-    while path and path != "/":
-        text, path, steps = text.replace(path, f"\0{steps}"), path.rpartition("/")[0], steps + 1
-    return finding.rule, finding.severity, text
+    texts = (relative(text, finding) for text in (finding.text, finding.remedy))
+    return finding.rule, finding.severity, *texts
 
 
 def folded(findings: Iterable[Finding]) -> list[Finding]:
-    """Return findings, of those that are alike the first, with the places of all."""
-    return [replace(same[0], places=_places_of(same)) for same in alike(findings).values()]
+    """Return findings, those that are alike as one: in one text, with the places of all."""
+    return [
+        replace(
+            same[0],
+            text=in_one_text(same, [it.text for it in same]),
+            remedy=in_one_text(same, [it.remedy for it in same]),
+            places=_places_of(same),
+        )
+        for same in alike(findings).values()
+    ]
 
 
 def at_most(findings: Iterable[Finding], kind: Callable[[Finding], Hashable]) -> Iterator[Finding]:
