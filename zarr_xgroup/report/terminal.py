@@ -516,7 +516,7 @@ def _problem(number: int, problem: FoundProblem, *, is_whole: bool) -> Text:
         text += literal(": ") + literal(told, longest=longest)
     if problem.lost:
         lost = _("Opened without {what}").format(what=problem.lost)
-        text += literal(f". {lost}")
+        text += literal(f" {lost}" if problem.text.endswith("?") else f". {lost}")
     others = [path for path in problem.arrays if place is None or path != place.node]
     if others and (names_none or not problem.text):
         text += literal(" (") + _names(others, "dim") + literal(")")

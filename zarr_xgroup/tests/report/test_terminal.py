@@ -226,6 +226,12 @@ def test_of_many_problems_and_their_arrays_the_first_are_told() -> None:
     assert "… 11 more problems (--all)" in shown
 
 
+def test_a_question_ends_as_one() -> None:
+    problem = FoundProblem("problem", "was 'values' meant?", AXIS, ("/sea/sst",), "coordinate 'x'")
+    shown = drawn(replace(ocean(), problems=(problem,)))
+    assert "was 'values' meant? Opened without coordinate 'x'" in " ".join(shown.split())
+
+
 def test_a_tree_can_be_deeper_than_python_calls_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     paths = ["/"]
     for _level in range(3000):
