@@ -3,11 +3,10 @@
 from typing import Any
 
 import numpy as np
-import pyproj
 import pytest
 import xarray as xr
 
-from zarr_xgroup import XGroupDimensionWarning, XGroupNameWarning
+from zarr_xgroup import XGroupDimensionWarning
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
@@ -22,15 +21,6 @@ def along_x(*values: float) -> Array:
     """Return an array whose ``cs`` says values of `x`."""
     axes = {"x": {"coordinates": [{"values": {"explicit": list(values)}}]}}
     return Array(np.ones(2), ("x",), declaring("cs", cs={"crs": [{"axes": axes}]}))
-
-
-def test_arrays_with_the_same_other_coordinates_share_the_other_dimension() -> None:
-    members = {"a": along_x(1, 2), "b": along_x(3, 4), "c": along_x(3, 4), "d": along_x(1, 2)}
-    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(Group(members))))
-    dims = {name: array.dims for name, array in dataset.data_vars.items()}
-    assert dims == {"a": ("x",), "b": ("x_b",), "c": ("x_b",), "d": ("x",)}
-    assert dataset["x_b"].values.tolist() == [3, 4]
-    assert all("renamed 'x' -> 'x_b'" in str(warning) for warning in told)
 
 
 def array(dims: str, *conventions: str, **attributes: Any) -> Array:
@@ -55,61 +45,17 @@ def names_of(dataset: xr.Dataset) -> dict[str, Any]:
 
 PROJECTED = {"proj:code": "EPSG:32633"}
 ROTATED = {"spatial:dimensions": ["y", "x"], "spatial:transform": [1, 0.5, 0, 0, 1, 0]}
-SCALAR_TIME = {
-    "cs": {"crs": [{"axes": {"time": {"coordinates": [{"values": {"external": {"node": "t"}}}]}}}]}
-}
-IS_ELSE = "Array /a: its coordinate {0!r} is called '{0}_1', because {0!r} is something else"
 
 
 @pytest.mark.parametrize(
     ("members", "coordinates", "named", "text"),
     [
         pytest.param(
-            {"a": array("x", "ref", other={"node": "b"}), "b": Array(np.ones(3), ("z",))},
-            {"b"},
-            {},
-            "",
-            id="a coordinate along another dimension",
-        ),
-        pytest.param(
-            {"a": array("xy", "ref", other={"node": "b"}), "b": array("x")},
-            {"b"},
-            {"a": "b"},
-            "",
-            id="a coordinate along one of two dimensions",
-        ),
-        pytest.param(
-            {"a": array("x", "cs", **SCALAR_TIME), "t": Array([7.0], ("n",))},
-            {"t", "time"},
-            {"a": "time"},
-            "",
-            id="the only value of an array of the group",
-        ),
-        pytest.param(
-            {"a": array("yx", "spatial", **ROTATED), "xc": array("yx", "uom")},
-            {"xc_1", "yc"},
-            {"a": "xc_1 yc"},
-            IS_ELSE.format("xc"),
-            id="data called as a coordinate",
-        ),
-        pytest.param(
             {"a": array("yx", "spatial", **ROTATED), "xc": array("yx")},
             {"xc", "yc"},
             {"a": "xc yc"},
             "",
             id="an own coordinate",
-        ),
-        pytest.param(
-            {
-                "a": array("yx", "proj", **PROJECTED),
-                "x": array("x", "proj", **PROJECTED),
-                "lon": array("yx", "proj", **PROJECTED),
-                "b": array("yx", coordinates="lon"),
-            },
-            {"x", "lon", "spatial_ref"},
-            {"a": "spatial_ref", "b": "lon"},
-            "",
-            id="coordinates name no CRS",
         ),
         pytest.param(
             {
@@ -138,24 +84,6 @@ IS_ELSE = "Array /a: its coordinate {0!r} is called '{0}_1', because {0!r} is so
             "",
             id="a dimension instead of a grid mapping",
         ),
-        pytest.param(
-            {"a": array("yx", "proj", **PROJECTED), "spatial_ref": Group()},
-            {"EPSG_32633"},
-            {"a": "EPSG_32633"},
-            "",
-            id="a group called as grid mappings are",
-        ),
-        pytest.param(
-            {
-                "a": array("yx", "proj", **PROJECTED),
-                "spatial_ref": Group(),
-                "EPSG_32633": array("q"),
-            },
-            {"EPSG_32633_1"},
-            {"a": "EPSG_32633_1"},
-            "",
-            id="both names are taken",
-        ),
     ],
 )
 def test_what_is_attached_has_which_name(
@@ -173,47 +101,6 @@ def test_an_array_that_is_not_wanted_is_no_coordinate() -> None:
     store = memory_store(build(Group({"a": located, "lon": array("yx"), "lat": array("yx")})))
     dataset, told = opened_with_warnings(xr.open_dataset, store, drop_variables="lon")
     assert (set(dataset.variables), told) == ({"a", "lat"}, [])
-
-
-def test_coordinates_of_parents_with_other_values_are_others() -> None:
-    members: dict[str, Group | Array] = {
-        "a": along_x(1, 2),
-        "g": Group({"b": along_x(3, 4)}),
-        "h": Group({"c": along_x(1, 2)}),
-    }
-    tree, told = opened_with_warnings(xr.open_datatree, memory_store(build(Group(members))))
-    assert tree["g/b"].dims == ("x_g",)
-    assert tree["h/c"].dims == ("x",)
-    assert len(told) == 1
-
-
-def test_a_coordinate_of_another_dimension_does_not_split_it() -> None:
-    members = {
-        "a": along_x(1, 2),
-        "b": Array(np.ones(3), ("t",), declaring("ref", other={"node": "/c/x"})),
-    }
-    root = Group({"g": Group(members), "c": Group({"x": Array([5.0, 6.0], ("x",))})})
-    store = memory_store(build(root))
-    dataset, told = opened_with_warnings(xr.open_dataset, store, group="g")
-    assert {name: it.dims for name, it in dataset.variables.items()} == {
-        "a": ("x",),
-        "b": ("t",),
-        "x": ("x",),
-        "c_x": ("x",),
-    }
-    assert [type(warning) for warning in told] == [XGroupNameWarning]
-
-
-@pytest.mark.parametrize("key", ["grid_mapping_name", "crs_wkt", "spatial_ref"])
-def test_geolocation_arrays_name_the_grid_mapping_that_is_there(key: str) -> None:
-    crs = pyproj.CRS("EPSG:4326")
-    says = "latitude_longitude" if key == "grid_mapping_name" else crs.to_wkt()
-    places = {"x": {"node": "lon"}, "y": {"node": "lat"}, "crs": {"proj:code": "EPSG:4326"}}
-    located = array("yx", "geolocation", geolocation={"geodetic": places})
-    members = {"a": located, "lon": array("yx"), "lat": array("yx")}
-    store = memory_store(build(Group({**members, "EPSG_4326": Array(0, (), {key: says})})))
-    dataset, _told = opened_with_warnings(xr.open_dataset, store)
-    assert names_of(dataset) == {"a": "lon lat", "lon": "EPSG_4326", "lat": "EPSG_4326"}
 
 
 def test_an_array_does_not_lie_along_the_coordinate_that_another_one_brought() -> None:
