@@ -1,7 +1,5 @@
 """What the attributes of CF are, each described once: of which kind, and what they may be.
 
-Names that refer to other variables are `zarr_xgroup.metadata.cf`'s.
-
 Source: CF conventions 1.12, appendix A "Attributes" and appendix F "Grid Mappings", and the sections that
 define each.
 """
@@ -26,6 +24,7 @@ from zarr_xgroup.conventions.timeunits import CALENDAR, CALENDARS, CF
 from zarr_xgroup.conventions.values import is_finite
 from zarr_xgroup.errors import Rule, Severity, rules_in
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.cf import REFERRING
 from zarr_xgroup.metadata.nodes import Fragment
 
 NAMED = Rule("cf/conventions", CF, "2.6.1 Identification of Conventions")
@@ -325,6 +324,8 @@ ATTRIBUTES = (
         *("instance_dimension", "interior_ring", "node_coordinates", "node_count", "nodes"),
         *("part_node_count", "sample_dimension", "units_metadata", "external_variables"),
     ),
+    # What they name is looked for where references are followed.
+    *(_attribute(key, Text(), KINDS, "...", "error") for key in REFERRING),
     _attribute("units", Text(), UNITS, "m s-1", "error"),
     OF_CALENDAR,
     _attribute("standard_name", Parsed(_standard_name, _TEXT), STANDARD_NAME, "air_temperature"),

@@ -21,6 +21,7 @@ from zarr_xgroup.conventions.cf_model import (
     UP_OR_DOWN,
     VALID,
 )
+from zarr_xgroup.conventions.descriptions import such_as
 from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _, ngettext
@@ -193,7 +194,7 @@ def _units(subject: Subject) -> Iterator[Finding]:
     usual, known = _UNITS.get(name, ("", frozenset[str]()))
     if name in TIMES and units is None and not _is_datetime(subject):
         usual = "days since 1970-01-01"
-    if not usual or (units is not None and units.value in known):
+    if not usual or _text(subject, "units") in known:
         return
     if units is None:
         text = _("is missing, which each {name} has").format(name=name)
@@ -219,20 +220,17 @@ def _positive(subject: Subject) -> Iterator[Finding]:
 
 
 def _measures(subject: Subject) -> Iterator[Finding]:
-    """Yield measures of cells that CF does not know."""
+    """Yield measures of cells that CF does not know, and text without any."""
     key = "cell_measures"
-    for role in _roles(subject, key):
+    written, roles = subject.attribute(key), _roles(subject, key)
+    if written is None or not isinstance(written.value, str):
+        return
+    for role in roles or [written.value]:
         if role not in _MEASURES:
-            text = _("{role!r} is no measure of cells: {known}")
-            text = text.format(role=role, known=", ".join(_MEASURES))
-            written = Fragment(subject.node, ("attributes", key), None)
-            yield mistake(
-                MEASURES,
-                written,
-                text,
-                _("write one of {names}").format(names=", ".join(_MEASURES)),
-                "warning",
-            )
+            known = ", ".join(_MEASURES)
+            text = _("{role} is no measure of cells: {known}").format(role=shown(role), known=known)
+            remedy = such_as(f'"{key}": "area: cell_area"')
+            yield mistake(MEASURES, written, text, remedy, "warning")
 
 
 def _roles(subject: Subject, key: str) -> list[str]:
