@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from posixpath import relpath
 
 from zarr_xgroup.conventions.cf_paths import SOMEWHERE
@@ -11,6 +12,7 @@ from zarr_xgroup.conventions.spelling import all_alike
 from zarr_xgroup.findings import Finding, Place
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import ALONG, REFERRING, candidate_paths, with_names, without_names
+from zarr_xgroup.metadata.paths import ancestor_paths, is_below
 from zarr_xgroup.report.explanation import FoundReference
 from zarr_xgroup.report.rules.subject import Checked, Subject, mistake, write
 
@@ -88,18 +90,18 @@ class _Names:
         return self._alike[name]
 
     def _nearest(self, subject: Subject, key: str, called: str) -> str | None:
-        """Return the nearest array of a name that fits."""
+        """Return the nearest array of a name that fits: below the group of the referring one, or above."""
         group = subject.node.group.path
-        fitting = [
-            path
-            for it in self._checked.by_name[called][:_MOST_ARRAYS]
-            if _fits(subject, key, path := it.strip("/"))
-        ]
-        if not fitting:
-            return None
-        path = min(fitting, key=lambda it: (len(relpath(f"/{it}", f"/{group}")), it))
-        is_first = next(filter(self._is_array, candidate_paths(called, group)), None) == path
-        return called if is_first else relpath(f"/{path}", f"/{group}")
+        paths = [it.strip("/") for it in self._checked.by_name[called]]
+        for above in (group, *reversed([*ancestor_paths(group)]), ""):
+            near = islice((it for it in paths if is_below(it, above)), _MOST_ARRAYS)
+            if fitting := [it for it in near if _fits(subject, key, it)]:
+                path = min(fitting, key=lambda it: (it.count("/"), it))
+                is_first = path == next(
+                    filter(self._is_array, candidate_paths(called, group)), None
+                )
+                return called if is_first else relpath(f"/{path}", f"/{group}")
+        return None
 
     def _is_array(self, path: str) -> bool:
         subject = self._checked.subject(path)

@@ -107,6 +107,17 @@ def test_what_may_be_written_where_nothing_is_alike(
     assert remedy in mistake.remedy
 
 
+def test_the_nearest_of_many_arrays_is_meant(tmp_path: Path) -> None:
+    described = {"zarr_conventions": [{"name": "CF", "uuid": UUIDS["CF"]}], "coordinates": "lat"}
+    documents = {"": group()}
+    for index in range(210):
+        documents |= {f"g{index}": group(), f"g{index}/grid": group()}
+        documents[f"g{index}/grid/lat"] = array((4, 3), ("y", "x"))
+    documents["g209/t"] = array((4, 3), ("y", "x"), described)
+    (mistake,) = zarr_xgroup.check(write(tmp_path / "many", documents)).mistakes
+    assert mistake.remedy == 'write "coordinates": "grid/lat"'
+
+
 def test_an_open_says_what_is_there_in_one_warning(
     tmp_path: Path, recwarn: pytest.WarningsRecorder
 ) -> None:
