@@ -196,7 +196,7 @@ def test_what_the_group_has_itself_stands() -> None:
 @pytest.mark.parametrize(
     ("descriptor", "text"),
     [
-        ({"type": "interval", "start": 0, "end": 10, "step": 1}, "another number of values"),
+        ({"type": "interval", "start": 0, "end": 10, "step": 1}, "do not give as many values"),
         ({"type": "interval", "start": 0, "end": 3, "step": 0}, "must not be 0"),
         ({"type": "interval", "start": 0, "end": 3}, "is missing, which"),
         ({"type": "interval", "start": "2024", "end": 3, "step": "P1D"}, "a time of ISO 8601"),
@@ -212,8 +212,8 @@ def test_what_the_group_has_itself_stands() -> None:
         ({"type": "inline", "values": [1, 2, 3, 4], "indexed_by": ["nope"]}, "lies along ['nope']"),
         ({"values": [1, 2, 3, 4]}, "is missing"),
         ("inline", "must be an object"),
-        ({"type": "reference", "convention": "dimensions"}, "is this one"),
-        ({"type": "reference", "convention": "nothing"}, "'nothing', which is not known"),
+        ({"type": "reference", "convention": "dimensions"}, "is the convention itself"),
+        ({"type": "reference", "convention": "nothing"}, "convention 'nothing' for its coordinates"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_costs_that_coordinate(descriptor: Any, text: str) -> None:
