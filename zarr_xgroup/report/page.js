@@ -235,7 +235,9 @@
     if (matching === null) openedBefore = opened;
     matching = isAsked ? withParents(items) : null;
     fold();
-    if (isAsked) opened = around(items);
+    // Of groups that are alike, only hits are unfolded.
+    const isHidden = (item) => !hits.has(item) && item.holder?.kind === "alike";
+    if (isAsked) opened = around(items.map((item) => (isHidden(item) ? item.holder : item)));
     else opened = openedBefore.size === 0 ? unfolded() : openedBefore;
     [active] = isAsked ? [...hits, root] : [active];
     show();

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from zarr_xgroup import explain
+from zarr_xgroup.findings import Place
 from zarr_xgroup.report import page as pages
 from zarr_xgroup.report.explanation import (
     Explanation,
@@ -24,6 +25,7 @@ from zarr_xgroup.report.explanation import (
     FoundGroup,
     FoundLevel,
     FoundProblem,
+    FoundReference,
 )
 from zarr_xgroup.report.page import page
 from zarr_xgroup.tests import explanations
@@ -472,6 +474,26 @@ def test_a_search_shows_the_rows_that_it_finds(opened: Callable[..., "Page"]) ->
     shown.keyboard.press("Escape")
     assert shown.get_by_role("status").inner_text() == ""
     assert focused(shown) == ALIKE
+
+
+def test_groups_alike_stay_one_row_where_they_are_only_referred_to(
+    opened: Callable[..., "Page"],
+) -> None:
+    zones = [f"/zones/z{number}" for number in range(5)]
+    bands = tuple(FoundArray(f"/band{number}", ("x",), (3,), "int8") for number in range(5))
+    groups = [FoundGroup("/", bands), FoundGroup("/zones")]
+    groups += [FoundGroup(it, (FoundArray(f"{it}/x", ("x",), (3,), "int8"),)) for it in zones]
+    references = tuple(
+        FoundReference(Place(band.path, "/attributes/cs"), f"{zone}/x", Place(f"{zone}/x"))
+        for band, zone in zip(bands, zones, strict=True)
+    )
+    explanation = Explanation("s.zarr", "/", 3, False, tuple(groups), references)
+    shown = opened("zones", text=page(explanation))
+    shown.get_by_role("searchbox").fill("band")
+    folded = ["/", "5 arrays", *(it.name for it in bands), "zones", "z0 \u2026 z4"]
+    assert rows(shown) == folded
+    shown.get_by_role("searchbox").fill("z3")
+    assert rows(shown) == ["/", "zones", "z3", "x"]
 
 
 def test_a_search_says_what_it_finds(opened: Callable[..., "Page"]) -> None:
