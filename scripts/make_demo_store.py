@@ -37,8 +37,8 @@ def _ocean() -> Group:
         "lon": _regular_axis("X", "degrees_east", -19.0, 2.0),
     }
     systems = [
-        {"name": "WGS 84", "axes": surface},
-        {"axes": {"time": {"abbreviation": "T", "coordinates": [times]}}},
+        {"type": "planar", "name": "WGS 84", "axes": surface},
+        {"type": "temporal", "axes": {"time": {"abbreviation": "T", "coordinates": [times]}}},
     ]
     steps = np.arange(24.0).reshape(3, 2, 4) / 10
     return Group(
@@ -86,7 +86,11 @@ def _swath() -> Group:
         "x": {"node": "../geolocation/longitude"},
         "y": {"node": "../geolocation/latitude"},
     }
-    system = {"axes": {"row": {}, "column": {}}, "geolocation": {"geodetic": geodetic}}
+    system = {
+        "type": "undefined",
+        "axes": {"row": {}, "column": {}},
+        "geolocation": {"geodetic": geodetic},
+    }
     attributes = {"units": "K", **declaring("cs", cs={"crs": [system]})}
     brightness = Array(250.0 + rows + columns, dims, attributes)
     return Group({"geolocation": Group(places), "data": Group({"brightness": brightness})})

@@ -30,6 +30,7 @@ from zarr_xgroup.conventions.descriptions import (
     Nested,
     Parsed,
     Reader,
+    Schema,
     Text,
     such_as,
 )
@@ -141,6 +142,18 @@ class Descriptor(Model, frozen=True, kw_only=True):
                 text = _("is missing, which a descriptor of type {kind!r} needs").format(kind=kind)
                 reader.object_to(place, text, such_as(_EXAMPLE))
 
+    @classmethod
+    def schema(cls, definitions: dict[str, Schema]) -> Schema:
+        """Return the JSON Schema, with what each type needs."""
+        needs: list[Schema] = [
+            {
+                "if": {"properties": {"type": {"const": kind}}, "required": ["type"]},
+                "then": {"required": list(keys)},
+            }
+            for kind, keys in _NEEDED.items()
+        ]
+        return super().schema(definitions) | {"allOf": needs}
+
 
 _COORDS = Member(example=f'"coords": {_EXAMPLE}')
 
@@ -161,11 +174,13 @@ class Said(Model, frozen=True, kw_only=True):
     form: ClassVar[Rule] = FORM
     required: ClassVar[Rule] = FORM
     spelling: ClassVar[Rule | None] = FORM
-    others: ClassVar[frozenset[str]] = frozenset({"type"})
 
-    axis: Annotated[str, Text(), Member(example='"axis": "x"')] = ""
+    type: Annotated[str, Text(for_people=True), Member(example='"type": "space"')] = ""
+    axis: Annotated[
+        str, Text(("x", "y", "z"), any_case=True, rule=FORM), Member(example='"axis": "x"')
+    ] = ""
     unit: Annotated[str, Text(), Member(example='"unit": "m"')] = ""
-    description: Annotated[str, Text()] = ""
+    description: Annotated[str, Text(), Member(example='"description": "..."')] = ""
     coords: Annotated[Descriptor | None, Nested(Descriptor), _COORDS] = None
     indexed_by: Annotated[
         tuple[str, ...] | None, Items(Text()), Member(example='"indexed_by": ["y", "x"]')

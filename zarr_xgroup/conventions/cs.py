@@ -146,7 +146,7 @@ def _system(array: ArrayView, item: System | Part, identity: Part | None) -> Ite
     node, system = found
     array.tell(node, system)
     own = identity or system.id
-    geographic = is_geographic(own and own.value, system.name and system.name.value)
+    geographic = is_geographic(own and own.value, system.name)
     for name, axis in system.axes:
         yield from _axis(array, node, array.names.get(name, name), axis, geographic)
     if system.geolocation is not None:

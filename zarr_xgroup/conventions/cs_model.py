@@ -14,7 +14,6 @@ from typing import Annotated, Any, ClassVar
 from zarr_xgroup.conventions.crs import CRS_KEYS, cf_length
 from zarr_xgroup.conventions.descriptions import (
     UNUSABLE,
-    Anything,
     Attribute,
     ByName,
     Field,
@@ -30,8 +29,10 @@ from zarr_xgroup.conventions.descriptions import (
     Schema,
     Text,
     fields_of,
+    got,
     list_of,
     shown,
+    write,
 )
 from zarr_xgroup.conventions.geolocation_model import ATTRIBUTE as GEOLOCATION
 from zarr_xgroup.conventions.geolocation_model import Geolocation
@@ -62,6 +63,7 @@ SPELLING = Rule("cs/spelling", DOCUMENT, "cs; CRS; axis; coordinate set")
 ABBREVIATION = Rule("cs/abbreviation", DOCUMENT, "axis: abbreviation")
 DIRECTION = Rule("cs/direction", TABLE, "Table 48: axis direction")
 UNIQUE = Rule("cs/unique-abbreviations", TABLE, "Coordinate system axis")
+DISTINCT = Rule("cs/distinct-names", DOCUMENT, "coordinate set: name")
 TYPE = Rule("cs/type", DOCUMENT, "CRS: type")
 VALUES = Rule("cs/values", DOCUMENT, "coordinate set: values")
 INCREMENT = Rule("cs/increment", DOCUMENT, "values: regular")
@@ -92,6 +94,11 @@ _DIRECTIONS = (
 )
 
 _TWO_NUMBERS = Parsed(two_numbers, list_of("number", 2))
+
+
+_WORDS = Text(for_people=True)
+_NAME = Member(example='"name": "height"')
+_ATTRIBUTES = Member(example='"attributes": {"long_name": "..."}')
 
 
 class _CsModel(Model, frozen=True, kw_only=True):
@@ -145,6 +152,25 @@ class _ValuesModel(_CsModel, frozen=True, kw_only=True):
         inner = fragment.get(WRAPPED) if key == "external" else None
         return fragment.get(key) or (None if inner is None else inner.get(key))
 
+    @classmethod
+    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Take down the spelling that has the reference around the member."""
+        external = fragment.get("external") or cls.member(fragment, "external")
+        if external is not None and fragment.get(WRAPPED) is not None:
+            text = _("is read as {key!r}, which belongs around it").format(key="external")
+            remedy = write("external", {WRAPPED: external.value})
+            place = Fragment(fragment.node, (*fragment.keys, WRAPPED), None)
+            reader.object_to(place, text, remedy, rule=SPELLING, severity="warning", is_used=True)
+
+    @classmethod
+    def schema(cls, definitions: dict[str, Schema]) -> Schema:
+        """Return the JSON Schema, of both spellings of ``external``."""
+        own = super().schema(definitions)
+        external = {key: own["properties"][key] for key in cls.elsewhere}
+        inner = {"type": "object", "properties": external, "required": list(external)}
+        other = {"type": "object", "properties": {WRAPPED: inner}, "required": [WRAPPED]}
+        return {"anyOf": [own, other]}
+
     def given(self, node: Node) -> Fragment:
         """Return the place of what gives the values, as it is written in a node."""
         keys = (it for it in self.exactly_one if getattr(self, it) is not None)
@@ -192,8 +218,8 @@ class Boundaries(_ValuesModel, frozen=True, kw_only=True):
         tuple[float, float] | None, Judged(_TWO_NUMBERS, _width), Member(example=example)
     ] = None
     external: Annotated[Part | None, ReferenceTo()] = None
-    name: Annotated[str, Text()] = ""
-    attributes: Annotated[Mapping[str, Any], Object()] = {}
+    name: Annotated[str, Text(), _NAME] = ""
+    attributes: Annotated[Mapping[str, Any], Object(), _ATTRIBUTES] = {}
 
 
 class Parametric(_CsModel, frozen=True, kw_only=True):
@@ -204,7 +230,7 @@ class Parametric(_CsModel, frozen=True, kw_only=True):
     ] = ""
     terms: Annotated[
         tuple[tuple[str, Values], ...],
-        ByName(Nested(Values)),
+        ByName(Nested(Values), least=1),
         Member(required=True, example='"terms": {"sigma": {"external": {"node": "sigma"}}}'),
     ] = ()
 
@@ -287,16 +313,16 @@ class Described(_CsModel, frozen=True, kw_only=True):
         str, Text(_DIRECTIONS, any_case=True, rule=DIRECTION), Member(example='"direction": "east"')
     ] = ""
     unit: Annotated[
-        str | Uom | None, UnitOfMeasure(or_text=True), Member(example='"unit": "m"')
+        str | Uom | None,
+        UnitOfMeasure(or_text=True),
+        Member(example='"unit": "m"', excludes=("time",)),
     ] = None
     time: Annotated[
         Time | None,
         Nested(Time),
         Member(example='"time": {"unit": "days", "epoch": "2000-01-01", "calendar": "standard"}'),
     ] = None
-    attributes: Annotated[
-        Mapping[str, Any], Object(), Member(example='"attributes": {"long_name": "..."}')
-    ] = {}
+    attributes: Annotated[Mapping[str, Any], Object(), _ATTRIBUTES] = {}
 
     @property
     def units(self) -> Mapping[str, str]:
@@ -326,7 +352,7 @@ def _part_of(axis: str, key: str) -> str:
 class CoordinateSet(Described, frozen=True, kw_only=True):
     """One set of coordinates along an axis."""
 
-    name: Annotated[str, Text()] = ""
+    name: Annotated[str, Text(), _NAME] = ""
     values: Annotated[
         Values | None,
         Nested(Values),
@@ -352,6 +378,7 @@ class CoordinateSet(Described, frozen=True, kw_only=True):
 class Axis(Described, frozen=True, kw_only=True):
     """An axis of a CRS."""
 
+    name: Annotated[str, _WORDS, _NAME] = ""
     abbreviation: Annotated[
         str, Text(ABBREVIATIONS, rule=ABBREVIATION), Member(example='"abbreviation": "X"')
     ] = ""
@@ -363,6 +390,24 @@ class Axis(Described, frozen=True, kw_only=True):
         ),
     ] = ()
 
+    @classmethod
+    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Take down names that an earlier set of the axis has."""
+        known: set[str] = set()
+        for item in found.get("coordinates", ()):
+            name = item.name if isinstance(item, CoordinateSet) else ""
+            if name in known:
+                text = _("{value} is the name of another set of the axis, too")
+                reader.object_to(
+                    item.place(fragment.node, "name"),
+                    text.format(value=shown(name)),
+                    _('write another "name", or leave it out'),
+                    rule=DISTINCT,
+                    severity="warning",
+                    is_used=True,
+                )
+            known |= {name} - {""}
+
 
 _IDENTITY = Member(key="id", example='"id": {"proj:code": "EPSG:4326"}')
 
@@ -371,10 +416,11 @@ class System(_CsModel, frozen=True, kw_only=True):
     """A coordinate reference system."""
 
     type: Annotated[str, Text(_TYPES, rule=TYPE)] = ""
-    name: Annotated[Part | None, Anything()] = None
+    name: Annotated[str, _WORDS, Member(example='"name": "WGS 84"')] = ""
+    description: Annotated[str, _WORDS, Member(example='"description": "..."')] = ""
     axes: Annotated[
         tuple[tuple[str, Axis | Part], ...],
-        ByName(Nested(Axis, or_reference=True), or_list=True),
+        ByName(Nested(Axis, or_reference=True), or_list=True, least=1),
         Member(
             required=True,
             example='"axes": {"lat": {"abbreviation": "Y", "coordinates": [...]}}',
@@ -389,22 +435,40 @@ class System(_CsModel, frozen=True, kw_only=True):
 
     @classmethod
     def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Take down abbreviations that two axes have.
+        """Take down abbreviations that two axes have, and that its type is missing.
 
         The members of a proj object that stand in it count as its ``id``, if it has none.
         """
         reader.wrong += _doubled_abbreviations(found.get("axes", ()))
+        written = fragment.get("axes")
+        if written is not None and isinstance(written.value, OBJECT):
+            _require_type(fragment, reader)
         is_lacking = "id" not in found or not any(map(found["id"].value.get, CRS_KEYS))
         if is_lacking and any(fragment.get(key) is not None for key in CRS_KEYS):
             found["id"] = ProjObject().read(fragment, fields_of(cls)["id"], reader)
 
+    @classmethod
+    def schema(cls, definitions: dict[str, Schema]) -> Schema:
+        """Return the JSON Schema: where axes are a list, which is older, there was no type."""
+        typed = {"anyOf": [{"required": ["type"]}, {"properties": {"axes": {"type": "array"}}}]}
+        return super().schema(definitions) | typed
+
+
+def _require_type(fragment: Fragment, reader: Reader) -> None:
+    """Take down that a CRS says no type."""
+    if "type" in fragment.value or "type" in System.misspelt(fragment.value).values():
+        return
+    place = Fragment(fragment.node, (*fragment.keys, "type"), None)
+    remedy = _("write one of {names}").format(names=", ".join(_TYPES))
+    reader.object_to(place, _("is missing"), remedy, rule=TYPE, severity="warning", is_used=True)
+
 
 def _doubled_abbreviations(axes: Iterable[tuple[str, Axis | Part]]) -> Iterator[Finding]:
-    """Yield abbreviations of axes that an earlier axis of the CRS has."""
+    """Yield abbreviations of axes that an earlier axis has, which is called otherwise."""
     known: dict[str, str] = {}
     for name, axis in axes:
         value = axis.abbreviation if isinstance(axis, Axis) else ""
-        if value in known:
+        if known.get(value, name) != name:
             text = _("{value} is the abbreviation of axis {other!r}, too").format(
                 value=shown(value), other=known[value]
             )
@@ -413,7 +477,7 @@ def _doubled_abbreviations(axes: Iterable[tuple[str, Axis | Part]]) -> Iterator[
             place = Place("", pointer_to((*axis.keys, "abbreviation")))
             yield Finding(UNIQUE, place, text, remedy.format(others=others), "warning")
         elif value in ABBREVIATIONS:
-            known[value] = name
+            known.setdefault(value, name)
 
 
 class Cs(_CsModel, frozen=True, kw_only=True):
@@ -421,35 +485,44 @@ class Cs(_CsModel, frozen=True, kw_only=True):
 
     crs: Annotated[
         tuple[System | Part, ...],
-        Items(Nested(System, or_reference=True)),
+        Items(Nested(System, or_reference=True), least=1),
         Member(required=True, example='"crs": [{"axes": {...}}]'),
     ] = ()
+    name: Annotated[str, _WORDS, Member(example='"name": "grid"')] = ""
     id: Annotated[Part | None, ProjObject(), _IDENTITY] = None
-    attributes: Annotated[Mapping[str, Any], Object()] = {}
+    attributes: Annotated[Mapping[str, Any], Object(), _ATTRIBUTES] = {}
+
+    @classmethod
+    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Take down abbreviations that axes of several CRSs have, if they are others."""
+        systems = [it for it in found.get("crs", ()) if isinstance(it, System)]
+        told = {it.place for system in systems for it in system.wrong}
+        every = chain.from_iterable(it.axes for it in systems)
+        reader.wrong += (it for it in _doubled_abbreviations(every) if it.place not in told)
 
 
-#: The attribute of an array.
 @dataclass(frozen=True)
 class _Shared(ByName):
-    """Systems by name, among whatever else other conventions have in an attribute that is called so."""
+    """Systems by name, unless an attribute that is called so is that of others: it has none at all."""
 
     def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
         """Return the systems."""
-        if not isinstance(value.value, OBJECT):
+        items = value.value.values() if isinstance(value.value, OBJECT) else ()
+        if not any(isinstance(it, OBJECT) and "axes" in it for it in items):
+            expected = _("CRSs by name, with their axes")
+            reader.object_to(value, got(expected, value.value), field=field, severity="warning")
             return UNUSABLE
-        systems = {
-            key: it for key, it in value.value.items() if isinstance(it, OBJECT) and "axes" in it
-        }
-        return super().read(Fragment(value.node, value.keys, systems), field, reader)
+        return super().read(value, field, reader)
 
 
+#: The attribute of an array.
 ATTRIBUTE = Attribute(
     "cs", Nested(Cs), FORM, '"cs": {"crs": [{"axes": {...}}]}', on="array", marks=("crs",)
 )
 #: The attribute of a group whose CRSs arrays refer to.
 SHARED = Attribute(
     "crs",
-    _Shared(Nested(System)),
+    _Shared(Nested(System, or_reference=True), least=1),
     FORM,
     '"crs": {"WGS84": {"axes": {...}}}',
     on="group",

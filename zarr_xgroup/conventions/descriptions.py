@@ -170,6 +170,11 @@ class Reader:
         remedy = remedy or ("" if field is None else field.remedy)
         self._add(rule, place.keys, reason, remedy, severity, is_used=is_used)
 
+    def null(self, place: Fragment, rule: Rule | None = None) -> None:
+        """Take down that a member is null."""
+        reason, remedy = _("is null, which means nothing"), _("leave it out")
+        self.object_to(place, reason, remedy, rule=rule, severity="warning", is_used=True)
+
     def misspelt(self, place: Fragment, meant: str, *, is_sure: bool = False) -> None:
         """Take down a key that was probably meant to be another one, and surely if no other can be."""
         reason = _("is not known there; was {meant!r} meant?").format(meant=meant)
@@ -231,18 +236,22 @@ class Text(Kind):
         What a string breaks that is none of these. It is used all the same.
     severity : {"error", "warning"}
         How bad that is.
+    for_people : bool
+        Whether nothing is read of it: only a check tells that it is none.
     """
 
     one_of: tuple[str, ...] = ()
     any_case: bool = False
     rule: Rule | None = None
     severity: Severity = "warning"
+    for_people: bool = False
 
     def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
         """Return the string."""
         if not isinstance(value.value, str):
             remedy = self._choice() if self.one_of else ""
-            reader.object_to(value, got(_("a string"), value.value), remedy, field=field)
+            reason = got(_("a string"), value.value)
+            reader.object_to(value, reason, remedy, field=field, is_used=self.for_people)
             return UNUSABLE
         if self.one_of and not self._is_known(value.value):
             reason = got(_("one of {names}").format(names=self._names()), value.value)
@@ -621,10 +630,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
                 if field.key not in spelt:
                     reader.object_to(place, _("is missing"), field=field, rule=cls.required)
             elif is_null and not field.member.or_null:
-                reason, remedy = _("is null, which means nothing"), _("leave it out")
-                reader.object_to(
-                    place, reason, remedy, field=field, severity="warning", is_used=True
-                )
+                reader.null(place, field.member.rule)
 
     @classmethod
     def _told_of_excluded(cls, fragment: Fragment, reader: Reader) -> None:
@@ -865,16 +871,16 @@ class WrittenReference(Model, frozen=True, kw_only=True):
 
     form: ClassVar[Rule] = REFERENCE
     required: ClassVar[Rule] = REFERENCE
-    spelling: ClassVar[Rule | None] = None
+    spelling: ClassVar[Rule | None] = REFERENCE
 
     path: Annotated[
         str,
-        Parsed(path_of, {"type": "string"}, _right_path),
+        Parsed(path_of, {"type": "string", "pattern": "^(?!.*//).+$"}, _right_path),
         Member(key=NODE, required=True, example='"node": "time"'),
     ] = ""
     store: Annotated[str, Text(), Member(key=URI, example='"uri": "s3://bucket/store.zarr"')] = ""
     pointer: Annotated[
         str,
-        Parsed(pointer_of, {"type": "string"}, _right_pointer),
+        Parsed(pointer_of, {"type": "string", "pattern": "^(/(~[01]|[^~])*)?$"}, _right_pointer),
         Member(key=POINTER, example='"attribute": "/attributes/crs"'),
     ] = ""

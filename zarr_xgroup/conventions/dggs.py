@@ -7,7 +7,6 @@ Source: dggs convention (zarr-conventions/dggs).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any, ClassVar
 
@@ -18,12 +17,15 @@ from zarr_xgroup.conventions.descriptions import (
     Member,
     Model,
     Nested,
-    Object,
     Parsed,
+    Reader,
+    Schema,
     Text,
+    fields_of,
     write,
 )
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
+from zarr_xgroup.conventions.values import is_finite
 from zarr_xgroup.errors import Rule, rules_in
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node
@@ -58,6 +60,48 @@ def _level(value: Fragment) -> int:
     raise value.error(_("must be an integer that is not negative"))
 
 
+def _positive(value: Fragment) -> float:
+    if is_finite(value.value) and value.value > 0:
+        return float(value.value)
+    raise value.error(_("must be a positive number"))
+
+
+_POSITIVE = Parsed(_positive, {"type": "number", "exclusiveMinimum": 0})
+
+
+class Ellipsoid(Model, frozen=True, kw_only=True):
+    """The shape of the Earth.
+
+    Attributes
+    ----------
+    name : str
+        What it is called.
+    semimajor_axis, semiminor_axis : float
+        Its radii at the equator and at the poles, in metres.
+    inverse_flattening : float
+        The former by the difference of both.
+    """
+
+    form: ClassVar[Rule] = FORM
+    required: ClassVar[Rule] = FORM
+    spelling: ClassVar[Rule | None] = FORM
+
+    name: Annotated[str, Text(for_people=True), Member(example='"name": "WGS84"')] = ""
+    semimajor_axis: Annotated[
+        float | None, _POSITIVE, Member(required=True, example='"semimajor_axis": 6378137.0')
+    ] = None
+    semiminor_axis: Annotated[
+        float | None,
+        _POSITIVE,
+        Member(
+            required=True, unless=("inverse_flattening",), example='"semiminor_axis": 6356752.3142'
+        ),
+    ] = None
+    inverse_flattening: Annotated[
+        float | None, _POSITIVE, Member(example='"inverse_flattening": 298.257223563')
+    ] = None
+
+
 class Dggs(Model, frozen=True, kw_only=True):
     """A discrete global grid system, and which of its cells there are.
 
@@ -75,7 +119,7 @@ class Dggs(Model, frozen=True, kw_only=True):
         The array of their ids; all cells in order where there is none.
     compression : str
         How the ids are packed.
-    ellipsoid : mapping
+    ellipsoid : Ellipsoid or None
         The shape of the Earth.
     """
 
@@ -95,7 +139,28 @@ class Dggs(Model, frozen=True, kw_only=True):
     ] = ""
     coordinate: Annotated[str, Text(), Member(example=f'"coordinate": "{CELL_IDS}"')] = ""
     compression: Annotated[str, Text(_COMPRESSIONS, rule=CELLS)] = "none"
-    ellipsoid: Annotated[Mapping[str, Any], Object()] = {}
+    ellipsoid: Annotated[
+        Ellipsoid | None,
+        Nested(Ellipsoid),
+        Member(
+            example='"ellipsoid": {"name": "WGS84", "semimajor_axis": 6378137.0, '
+            '"inverse_flattening": 298.257223563}'
+        ),
+    ] = None
+
+    @classmethod
+    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Take down that it does not say how fine the cells are, which ids may say."""
+        field = fields_of(cls)["refinement_level"]
+        if field.key not in (*fragment.value, *cls.misspelt(fragment.value).values()):
+            place = Fragment(fragment.node, (*fragment.keys, field.key), None)
+            reader.object_to(place, _("is missing"), field=field, severity="warning", is_used=True)
+
+    @classmethod
+    def schema(cls, definitions: dict[str, Schema]) -> Schema:
+        """Return the JSON Schema."""
+        found = super().schema(definitions)
+        return found | {"required": [*found["required"], "refinement_level"]}
 
     @property
     def attributes(self) -> dict[str, Any]:

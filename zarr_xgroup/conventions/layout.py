@@ -177,6 +177,9 @@ class Item(_LayoutModel, frozen=True, kw_only=True):
             written = fragment.get(attribute.key)
             wrong = () if written is None else attribute.all_wrong(written)
             reader.wrong += (replace(it, kind=None) for it in wrong)
+            if written is None and attribute.key in fragment.value:
+                place = Fragment(fragment.node, (*fragment.keys, attribute.key), None)
+                reader.null(place, attribute.form)
         field = fields_of(cls)["transform"]
         if "derived_from" in found and field.key not in fragment.value:
             reader.object_to(
@@ -186,6 +189,13 @@ class Item(_LayoutModel, frozen=True, kw_only=True):
                 severity="warning",
                 is_used=True,
             )
+
+    @classmethod
+    def schema(cls, definitions: dict[str, Schema]) -> Schema:
+        """Return the JSON Schema, with the attributes of `spatial` that an item may have."""
+        found = super().schema(definitions) | {"dependentRequired": {"derived_from": ["transform"]}}
+        found["properties"] |= {it.key: it.kind.schema(definitions) for it in SPATIAL}
+        return found
 
     def place_of_asset(self, node: Node) -> Fragment:
         """Return where its asset is written, given the node with the layout."""

@@ -29,7 +29,7 @@ from zarr_xgroup.conventions.spelling import misspelt
 from zarr_xgroup.findings import Change, Finding, Place
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
-from zarr_xgroup.report.rules.subject import Severity, Subject, mistake, shown
+from zarr_xgroup.report.rules.subject import Severity, Subject, mistake, null, shown
 
 #: How much alike two uuids are of which one is a slip of the other.
 _ALIKE = 0.9
@@ -45,6 +45,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     yield from _spelling_of_key(subject)
     written = subject.attribute(ATTRIBUTE.key)
     if written is None:
+        yield from null(subject, ATTRIBUTE)
         return
     items = items_in(written)
     texts = {it.keys: it.value for it in items}

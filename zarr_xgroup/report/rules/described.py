@@ -35,7 +35,7 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.metadata.references import references_in, unwrapped
 from zarr_xgroup.report.rules.declarations import declaration, stands_for
-from zarr_xgroup.report.rules.subject import Severity, Subject, mistakes_at
+from zarr_xgroup.report.rules.subject import Severity, Subject, mistakes_at, null
 
 #: Without a declaration of these nothing is lost: they are read all the same.
 _READ_ALL_THE_SAME = (ProjHandler, Multiscales)
@@ -79,16 +79,8 @@ def of_convention(convention: Handler, subject: Subject) -> Iterator[Finding]:
             continue
         if written is not None:
             yield from _found(attribute, written, is_array=subject.is_array)
-        elif attribute.key in subject.attributes:
-            yield null(subject, attribute)
-
-
-def null(subject: Subject, attribute: Attribute) -> Finding:
-    """Return that an attribute is null."""
-    text, remedy = _("is null, which means nothing"), _("leave it out")
-    return mistake(
-        attribute.form, subject.all_attributes, text, remedy, "warning", key=attribute.key
-    )
+        else:
+            yield from null(subject, attribute)
 
 
 def _found(attribute: Attribute, written: Fragment, *, is_array: bool) -> Iterator[Finding]:

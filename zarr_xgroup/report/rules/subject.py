@@ -12,7 +12,7 @@ from typing import Any
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.declaring import is_declared, is_declared_of_store
-from zarr_xgroup.conventions.descriptions import got, shown, write
+from zarr_xgroup.conventions.descriptions import Attribute, Reader, got, shown, write
 from zarr_xgroup.conventions.layout import ATTRIBUTE as LAYOUT
 from zarr_xgroup.conventions.layout import Layout, Level, Places, level_in
 from zarr_xgroup.conventions.nz import Nz
@@ -24,7 +24,17 @@ from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
 from zarr_xgroup.metadata.snapshots import Snapshots
 
-__all__ = ["Checked", "Severity", "Subject", "got", "mistake", "mistakes_at", "shown", "write"]
+__all__ = [
+    "Checked",
+    "Severity",
+    "Subject",
+    "got",
+    "mistake",
+    "mistakes_at",
+    "null",
+    "shown",
+    "write",
+]
 
 
 class Checked:
@@ -223,3 +233,11 @@ class Subject:
 def mistakes_at(node: Node, wrong: Iterable[Finding]) -> Iterator[Finding]:
     """Yield what is wrong with values that are written in a node."""
     return (it.at(node) for it in wrong)
+
+
+def null(subject: Subject, attribute: Attribute) -> Iterator[Finding]:
+    """Yield that an attribute is null."""
+    reader = Reader(attribute.form, attribute.form)
+    if attribute.key in subject.attributes:
+        reader.null(Fragment(subject.node, ("attributes", attribute.key), None))
+    return mistakes_at(subject.node, reader.wrong)

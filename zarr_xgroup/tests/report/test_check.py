@@ -289,7 +289,8 @@ CRS = f"{CS}/crs/0"
 LAT = f"{CRS}/axes/lat"
 SET = f"{LAT}/coordinates/0"
 TIME = f"{CS}/crs/1/axes/time/coordinates/0/time"
-EXTERNAL = f"{CS}/crs/1/axes/time/coordinates/0/values/external"
+OF_TIME = f"{CS}/crs/1/axes/time/coordinates/0/values"
+EXTERNAL = f"{OF_TIME}/external"
 GRID = "/grid#/attributes"
 LAYOUT = "/pyramid#/attributes/multiscales/layout"
 UOM = "/mass#/attributes/uom"
@@ -447,6 +448,37 @@ CASES: list[BrokenRule] = [
     at_fault("cs/unique-abbreviations", f"{CRS}/axes/lon/abbreviation", "Y", "X, Z, T"),
     at_fault("cs/direction", f"{LAT}/direction", "nroth", 'write "direction": "north"'),
     at_fault("cs/type", f"{CRS}/type", "planer", 'write "type": "planar"'),
+    at_fault("cs/type", f"{CRS}/type", GONE, "one of compound, planar"),
+    (
+        "cs/distinct-names",
+        f"{LAT}/coordinates/1/name",
+        {
+            f"{SET}/name": "lat",
+            f"{LAT}/coordinates/-": {"name": "lat", "values": {"regular": [0, 1]}},
+        },
+        'another "name"',
+    ),
+    (
+        "cs/form",
+        f"{SET}/unit",
+        {f"{SET}/time": {"unit": "days", "epoch": "2000-01-01"}},
+        "leave one of unit, time out",
+    ),
+    (
+        "cs/form",
+        f"{SET}/parametric/terms",
+        {f"{SET}/parametric": {"formula": "ocean_sigma_coordinate", "terms": {}}},
+        '"terms": {"sigma"',
+    ),
+    at_fault(
+        "cs/unique-abbreviations", f"{CS}/crs/1/axes/time/abbreviation", "Y", 'write another "abb'
+    ),
+    (
+        "cs/spelling",
+        f"{OF_TIME}/ref",
+        {OF_TIME: {"ref": {"external": {"node": "days"}}}},
+        '"external": {"ref": {"node": "days"}}',
+    ),
     at_fault(
         "cs/values",
         f"{SET}/values",
@@ -901,6 +933,18 @@ CASES: list[BrokenRule] = [
         {"/model/pr": array((5, 6), ("row", "column"))},
         "as the others have it",
     ),
+    (
+        "ref/form",
+        f"{EXTERNAL}/attibute",
+        {EXTERNAL: {"node": "days", "attibute": ""}},
+        'call it "attribute"',
+    ),
+    (
+        "dggs/object",
+        f"{DGGS}/ellipsoid/semimajor_axis",
+        {f"{DGGS}/ellipsoid": {"semiminor_axis": 1.0}},
+        '"semimajor_axis": 6378137.0',
+    ),
 ]
 
 
@@ -955,11 +999,15 @@ def test_a_misspelt_attribute_is_told_once(tmp_path: Path) -> None:
 #: What our own stores and real products are told, by rule, though they open as they are meant to.
 #: - arrays/dimension-names: arrays without names, as some products have, below spatial:dimensions;
 #: - spatial/bbox: the box of zeros that products write;
+#: - cs/*: CRSs without a type, abbreviations and references as older documents have them;
 #: - proj/wkt2: WKT 1 in proj:wkt2, as products have it, and null;
 #: - ref/first-rule, open/*: both readings of a path, and names and dimensions that collide.
 KNOWN = {
-    "cs_test": {"proj/wkt2", "ref/first-rule", "open/one-meaning", "open/dimensions", "open/names"},
-    "geolocation_test": {"ref/first-rule", "open/one-meaning", "open/dimensions"},
+    "cs_test": {
+        *("cs/type", "cs/spelling", "cs/unique-abbreviations", "proj/wkt2", "ref/first-rule"),
+        *("open/one-meaning", "open/dimensions", "open/names"),
+    },
+    "geolocation_test": {"cs/type", "ref/first-rule", "open/one-meaning", "open/dimensions"},
     "roms_test": set[str](),
     "spatial_test": {
         "arrays/dimension-names",

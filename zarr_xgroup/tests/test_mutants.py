@@ -1,0 +1,172 @@
+"""What the JSON Schema of a convention calls invalid, `check` tells: of mutants of examples of each."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+
+import zarr_xgroup
+from zarr_xgroup.tests.builders import Json, declaring
+from zarr_xgroup.tests.documents import array, group
+from zarr_xgroup.tests.mutants import Judge, Mutant, checked, mutants_of
+from zarr_xgroup.tests.report.test_check import sound
+from zarr_xgroup.tests.report.test_check_oracle import PROJJSON, WKT2
+
+#: How many of a hundred mutants may pass unseen.
+ALLOWED = {
+    "zarr_conventions": 1,
+    "ref": 0,
+    "cs": 1,
+    "geolocation": 1,
+    "multiscales": 0,
+    "spatial": 0,
+    "proj": 1,
+    "uom": 1,
+    "coords": 1,
+    "dggs": 1,
+}
+
+
+def others() -> dict[str, Json]:
+    """Return a store that follows all conventions in the ways in which `sound` does not."""
+    places = {"x": {"node": "lon"}, "y": {"node": "lat"}}
+    levels = {
+        "name": "depths",
+        "direction": "up",
+        "unit": {"uom": {"ucum": {"unit": "m"}, "description": "depth"}},
+        "values": {"external": {"ref": {"node": "depth"}}},
+        "parametric": {
+            "formula": "ocean_sigma_coordinate",
+            "terms": {"sigma": {"external": {"node": "depth"}}, "eta": {"explicit": [0.5]}},
+        },
+        "boundaries": {
+            "external": {"node": "edges"},
+            "name": "depth_edges",
+            "attributes": {"long_name": "edges"},
+        },
+        "attributes": {"positive": "up"},
+    }
+    cs = {
+        "name": "model",
+        "id": {"proj:wkt2": WKT2},
+        "attributes": {"title": "model"},
+        "crs": [
+            {
+                "name": "WGS 84",
+                "description": "horizontal",
+                "axes": [
+                    {"name": "y", "coordinates": [{"values": {"regular": [0, 1]}}]},
+                    {"name": "x", "coordinates": [{"values": {"regular": [0, 1]}}]},
+                ],
+                "geolocation": {"geodetic": places},
+            },
+            {
+                "type": "vertical",
+                "axes": {
+                    "z": {
+                        "abbreviation": "Z",
+                        "coordinates": [levels],
+                        "attributes": {"standard_name": "depth"},
+                    }
+                },
+            },
+            {"ref": {"node": "/", "attribute": "/attributes/crs/years"}},
+        ],
+    }
+    times = {"reference": "days since 2000-01-01", "calendar": "noleap"}
+    years = {"coordinates": [{"time": times, "values": {"explicit": [1, 2]}}]}
+    refs = [
+        {"node": "depth", "attribute": "/attributes"},
+        {"ref": {"node": "lat", "uri": "file:///nowhere.zarr"}},
+    ]
+    coordinates = {
+        "lat": {"indexed_by": ["y"], "type": "space", "coords": {"type": "array", "path": "y"}}
+    }
+    axes = {
+        "t": {
+            "axis": "x",
+            "unit": "m",
+            "description": "positions",
+            "coords": {"type": "inline", "values": [1.0, 2.0]},
+        },
+        "y": {"coords": {"type": "reference", "convention": "spatial"}},
+    }
+    cells = {
+        "name": "healpix",
+        "refinement_level": 1,
+        "spatial_dimension": "cells",
+        "coordinate": "ids",
+        "compression": "none",
+        "ellipsoid": {"name": "unit", "semimajor_axis": 1.0, "inverse_flattening": 298.25},
+    }
+    both = {"geodetic": places, "planar": {**places, "id": {"proj:projjson": PROJJSON}}}
+    crs = {"years": {"type": "temporal", "axes": {"year": years}}}
+    return {
+        "": group(declaring("cs", "ref", "proj", crs=crs)),
+        "a": array((2, 3, 4, 5), ("year", "z", "y", "x"), declaring("cs", "ref", cs=cs)),
+        "r": array((3,), ("z",), declaring("ref", ref=refs)),
+        "c": array(
+            (2, 4),
+            ("t", "y"),
+            {
+                **declaring("coords", "spatial"),
+                "dimensions:axes": axes,
+                "dimensions:coordinates": coordinates,
+            },
+        ),
+        "d": array((3,), ("cells",), declaring("dggs", dggs=cells)),
+        "g": array((4, 5), ("y", "x"), declaring("geolocation", geolocation=both)),
+        "p": array((4, 5), ("y", "x"), {**declaring("proj"), "proj:projjson": PROJJSON}),
+        "w": array((4, 5), ("y", "x"), {**declaring("proj"), "proj:wkt2": WKT2}),
+        "depth": array((3,), ("z",)),
+        "edges": array((2, 3), ("bounds", "z")),
+        "ids": array((3,), ("cells",), {}, "int64"),
+        "y": array((4,), ("y",)),
+        **{name: array((4, 5), ("y", "x")) for name in ("lon", "lat")},
+    }
+
+
+STORES = {"sound": sound(), "others": others()}
+
+
+@cache
+def validator(name: str) -> Any:
+    jsonschema = pytest.importorskip("jsonschema")
+    return jsonschema.Draft202012Validator(zarr_xgroup.schema(name))
+
+
+def invalid(name: str) -> Iterator[tuple[str, Mutant]]:
+    """Yield the mutants that the schema of a convention calls invalid, and of which store they are."""
+    for store, documents in STORES.items():
+        for mutant in mutants_of(documents, name):
+            if not validator(name).is_valid(mutant.attributes):
+                yield store, mutant
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_examples_are_valid(name: str) -> None:
+    keys = set(validator(name).schema["properties"])
+    nodes = [it["attributes"] for documents in STORES.values() for it in documents.values()]
+    given = [attributes for attributes in nodes if keys & set(attributes)]
+    assert [error.message for it in given for error in validator(name).iter_errors(it)] == []
+    assert given
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_what_is_invalid_is_told(name: str) -> None:
+    judges = {store: Judge(documents) for store, documents in STORES.items()}
+    found = list(invalid(name))
+    unseen = [mutant for store, mutant in found if not judges[store].told(mutant)]
+    missed = [str(mutant) for mutant in unseen if not checked(mutant)]
+    assert len(found) > 30
+    assert len(missed) <= len(found) * ALLOWED[name] // 100, missed
+
+
+def test_a_whole_check_tells_what_is_invalid() -> None:
+    every = [mutant for name in ALLOWED for _store, mutant in invalid(name)]
+    missed = [str(it) for it in random.Random(27).sample(every, 30) if not checked(it)]
+    assert missed == []
