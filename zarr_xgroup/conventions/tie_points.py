@@ -334,14 +334,12 @@ class _TiePoints:
         return positions(self.array, node, ("tie_point",), place, MAPPING)
 
     def _values(self, node: Node) -> Stored:
-        return self.array.stored(Stored(node, own_dims_of(self.array, node)), self.written)
+        source = Stored(node, own_dims_of(self.array, node))
+        return _numbers(self.array, source, self.written, COORDINATES)
 
     def _precision(self, values: Stored) -> str:
-        """Return of which type the values are, or raise XGroupMetadataError if tie points are no numbers."""
+        """Return of which type the values are."""
         kind = self.array.describer.decoded_dtype(values)
-        if kind.kind not in "iuf":
-            text, remedy = _("names {node}, which has no numbers"), _("name an array of numbers")
-            raise self.written.error(text.format(node=values.node), COORDINATES, remedy)
         precision = self.array.attribute(_PRECISION.key, self.how)
         is_double = kind.itemsize > 4 or (precision is not None and str(precision.value) == "64")
         return "float64" if is_double else "float32"
@@ -388,7 +386,7 @@ class _TiePoints:
             )
             remedy = _("name the dimension of subareas in {key!r}").format(key=_MAPPING.key)
             raise place.error(text.format(node=node, dim=others[0]), PARAMETERS, remedy)
-        stored = self.array.stored(Stored(node, dims), place)
+        stored = _numbers(self.array, Stored(node, dims), place, PARAMETERS)
         return Parameter(term, tuple(axes[dim] for dim in dims)), stored
 
     def _flag(self) -> tuple[int | None, int | None]:
@@ -422,11 +420,16 @@ def positions(
         What it breaks that they are no numbers, or none.
     """
     is_packed = any(array.attribute(key, node) for key in ("scale_factor", "add_offset"))
-    stored = array.stored(Stored(node, dims, decoded=is_packed), place)
+    return _numbers(array, Stored(node, dims, decoded=is_packed), place, rule)
+
+
+def _numbers(array: ArrayView, source: Stored, place: Fragment, rule: Rule | None) -> Stored:
+    """Return an array of numbers as a source, or raise XGroupMetadataError."""
+    stored = array.stored(source, place)
     is_number = array.describer.decoded_dtype(stored).kind in "iuf"
-    if not is_number or 0 in shape_of(array, node):
+    if not is_number or 0 in shape_of(array, stored.node):
         text, remedy = _("names {node}, which has no numbers"), _("name an array of numbers")
-        raise place.error(text.format(node=node), rule, remedy)
+        raise place.error(text.format(node=stored.node), rule, remedy)
     return stored
 
 
@@ -454,7 +457,7 @@ def _nth(written: Fragment | None, number: int) -> int | None:
         return None
     given = written.value if isinstance(written.value, list) else [written.value]
     found = given[number] if number < len(given) else None
-    return found if isinstance(found, int) else None
+    return found if isinstance(found, int) and abs(found) < 2**63 else None
 
 
 def _numbered(axes: list[_Axis]) -> tuple[tuple[int | None, ...], tuple[Stored, ...]]:

@@ -338,6 +338,9 @@ def test_a_window_reads_only_the_tie_points_around_it() -> None:
     [
         ({"longitude": Array(PLACES, ("tp_y", "tp_x"))}, "one array of latitudes and one of longitudes"),
         ({"longitude": Array(PLACES[:, :2], ("tp_y", "z"), {"units": "degrees_east"})}, "along the same dimensions"),
+        ({"ce1": Array(np.array([["a", "b"]] * 3), ("tp_y", "sub_x"))}, "names /ce1, which has no numbers"),
+        ({"flags": [["a", "b"], ["c", "d"]]}, "names /flags, which has no numbers"),
+        ({"attributes": {**IN_SPACE, "flag_masks": 2**70}}, "does not say by which flag"),
         ({"attributes": {}}, "does not say by which flag"),
         ({"attributes": {**IN_SPACE, "flag_masks": []}}, "does not say by which flag"),
         ({"ce1": Array(np.zeros((3, 2)), ("tp_y", "z"))}, "dimension 'z' is none of tie points or their subareas"),
@@ -472,6 +475,17 @@ def test_packed_positions_are_unpacked() -> None:
     given = {**one_dimension("linear"), "lat": Array(np.array([0.0, 1, 2]), ("tp",)), "at": at}
     found = opened(xr.open_dataset, memory_store(build(Group(given))), group="g")["lat"]
     np.testing.assert_allclose(found.values[:4], [np.nan, 0.5, 1.5, np.nan])
+
+
+@pytest.mark.skipif(Version("2025.1") > XARRAY, reason="this xarray does not write by this zarr")
+def test_places_that_were_cut_and_written_again_stand() -> None:
+    store = memory_store(build(Group(on_sphere())))
+    first = opened(xr.open_dataset, store, group="g")
+    again = MemoryStore()
+    quietly(first.isel(x=slice(2, 5)).to_zarr, again, zarr_format=3)
+    found, told = opened_with_warnings(xr.open_dataset, again)
+    np.testing.assert_array_equal(found["latitude"].values, first["latitude"].values[:, 2:5])
+    assert ({*found["a"].coords}, told) == ({"latitude", "longitude"}, [])
 
 
 @pytest.mark.skipif(Version("2025.1") > XARRAY, reason="this xarray does not write by this zarr")
