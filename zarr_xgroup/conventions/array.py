@@ -20,7 +20,7 @@ from zarr_xgroup.conventions.model import (
     Link,
 )
 from zarr_xgroup.errors import Rule, XGroupError, XGroupMetadataError, XGroupStoreError
-from zarr_xgroup.findings import Finding, Kind, Place, noted, problem_of
+from zarr_xgroup.findings import Change, Finding, Kind, Place, noted, problem_of
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import Declared, declared_dimensions
 from zarr_xgroup.metadata.documents import Document
@@ -248,6 +248,7 @@ class ArrayView:
         place: Fragment | None = None,
         rule: Rule | None = None,
         remedy: str = "",
+        changes: tuple[Change, ...] = (),
     ) -> None:
         """Say which choice was made where the array's metadata left one.
 
@@ -261,8 +262,11 @@ class ArrayView:
             The rule that it breaks. By default that metadata should have one meaning.
         remedy : str, optional
             What to write instead.
+        changes : tuple of Change, optional
+            What mends it.
         """
         _note(self.findings, self._node, text, place)
+        self.findings[-1] = replace(self.findings[-1], changes=changes)
         if rule is not None:
             self.findings[-1] = replace(self.findings[-1], rule=rule, remedy=remedy)
 

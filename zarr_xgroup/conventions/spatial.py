@@ -39,6 +39,7 @@ from zarr_xgroup.conventions.spatial_model import (
     DIMENSIONS,
     OF_ARRAY,
     ORDER,
+    REGISTRATION,
     REQUIRED,
     RULES,
     SHAPE,
@@ -388,7 +389,20 @@ def _tell_of_nothing(grid: Grid) -> None:
         reason = _("{reason}; was {meant!r} meant by {written!r}?").format(
             reason=reason, meant=meant, written=written
         )
-    array.note(reason)
+    array.note(reason, changes=_by_grid_mapping(array))
+
+
+def _by_grid_mapping(array: ArrayView) -> tuple[Change, ...]:
+    """Return the change by which an array declares the transform of its grid mapping variable.
+
+    Those of GDAL begin at the corner of a cell (GDAL, "Raster data model").
+    """
+    registration = places_of(array).get(REGISTRATION.key)
+    own = own_geotransform(array)
+    if own is None or (registration is not None and registration.value != "pixel"):
+        return ()
+    place = Fragment(array.node, ("attributes",), None)
+    return (Change.writing(list(own[0].affine)[:6], place, TRANSFORM.key),)
 
 
 def _has_others(grid: Grid) -> bool:

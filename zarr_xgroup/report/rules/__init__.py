@@ -51,7 +51,7 @@ _OF_NODES = (
 )
 
 #: Attributes that these look at, besides described ones, declarations, references and lists.
-_READ = (DIMENSION_KEY, *NCZARR_KEYS)
+_READ = ("grid_mapping", DIMENSION_KEY, *NCZARR_KEYS)
 
 _BUILT_IN: tuple[Handler, ...] = (*BUILT_IN, *OTHERS)
 _MODULES = (declaring, arrays, times, consolidated, opening)

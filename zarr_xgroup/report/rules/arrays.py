@@ -14,7 +14,7 @@ from zarr_xgroup.conventions.nz import Nz
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.conventions.spatial_model import DIMENSIONS
 from zarr_xgroup.errors import Rule
-from zarr_xgroup.findings import Finding
+from zarr_xgroup.findings import Change, Finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import (
     DIMENSION_KEY,
@@ -42,6 +42,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     if subject.is_array:
         yield from _names(subject)
         if subject.store.declares_something:
+            yield from _only_as_v2(subject)
             yield from _written(subject)
     else:
         yield from _sizes(subject)
@@ -59,6 +60,19 @@ def _names(subject: Subject) -> Iterator[Finding]:
     )
     place = Fragment(subject.node, keys, None)
     yield mistake(NAMES, place, text, write(key, _likely_names(subject)))
+
+
+def _only_as_v2(subject: Subject) -> Iterator[Finding]:
+    """Yield that an array of Zarr v3 names its dimensions where only one of v2 does."""
+    names, document = subject.attribute(DIMENSION_KEY), subject.document
+    is_lacking = document["zarr_format"] == 3 and document.get("dimension_names") is None
+    if not is_lacking or names is None or names.value != list(subject.dims):
+        return
+    place = Fragment(subject.node, ("dimension_names",), None)
+    text = _("is missing; {key} names the dimensions of arrays of Zarr v2 only")
+    remedy = _('write as "dimension_names" what {key} has').format(key=DIMENSION_KEY)
+    changes = (Change.writing(names.value, place),)
+    yield mistake(NAMES, place, text.format(key=DIMENSION_KEY), remedy, "warning", changes=changes)
 
 
 def _goes_by_names(subject: Subject) -> bool:

@@ -9,7 +9,7 @@ from posixpath import relpath
 
 from zarr_xgroup.conventions.cf_paths import SOMEWHERE
 from zarr_xgroup.conventions.spelling import all_alike
-from zarr_xgroup.findings import Finding, Place
+from zarr_xgroup.findings import Change, Finding, Place
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import ALONG, REFERRING, candidate_paths, with_names, without_names
 from zarr_xgroup.metadata.paths import ancestor_paths, is_below
@@ -42,7 +42,13 @@ def check(references: Iterable[FoundReference], checked: Checked) -> Iterator[Fi
         if subject is not None and attribute is not None:
             text = "; ".join(f"{it.target!r} {it.text}" for it in wrong)
             meant = {it.target: names.meant(subject, _key(place), it.target) for it in wrong}
-            yield mistake(SOMEWHERE, attribute, text, _remedy(_key(place), attribute.value, meant))
+            remedy = _remedy(_key(place), attribute.value, meant)
+            changes: tuple[Change, ...] = ()
+            if all(names.is_only_one(subject, _key(place), it) for it in meant):
+                right = {name: path for name, path in meant.items() if path is not None}
+                written = with_names(_key(place), attribute.value, right)
+                changes = (Change.writing(written, attribute),)
+            yield mistake(SOMEWHERE, attribute, text, remedy, changes=changes)
 
 
 def _key(place: Place) -> str:
@@ -81,6 +87,13 @@ class _Names:
             if (path := self._nearest(subject, key, called)) is not None:
                 return path
         return None
+
+    def is_only_one(self, subject: Subject, key: str, name: str) -> bool:
+        """Tell whether one array fits that is called so, by a path that differs in the first levels."""
+        tail = name.strip("/").lstrip("./")
+        named = self._checked.by_name.get(tail.rpartition("/")[2], ())[:_MOST_ARRAYS]
+        fitting = [it for it in named if _fits(subject, key, it.strip("/"))]
+        return len(fitting) == 1 and fitting[0].endswith(f"/{tail}")
 
     def _called_like(self, name: str) -> list[str]:
         if name not in self._alike:

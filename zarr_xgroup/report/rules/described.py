@@ -27,6 +27,7 @@ from zarr_xgroup.conventions.descriptions import (
 )
 from zarr_xgroup.conventions.layout import Multiscales
 from zarr_xgroup.conventions.proj import ProjHandler
+from zarr_xgroup.conventions.proj_model import member_of
 from zarr_xgroup.conventions.registry import BUILT_IN, Handler, declarable, handlers
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.conventions.spelling import is_only_one
@@ -177,7 +178,34 @@ def _unused(subject: Subject) -> Iterator[Finding]:
                 name=convention.name, needed=names
             )
             remedy = _("add {needed}, or leave this item out").format(needed=names)
-            yield mistake(USED, item, text, remedy)
+            changes = _by_grid_mappings(subject) if issubclass(convention, ProjHandler) else ()
+            yield mistake(USED, item, text, remedy, changes=changes)
+
+
+def _by_grid_mappings(subject: Subject) -> tuple[Change, ...]:
+    """Return the change by which a node declares the CRS that grid mapping variables have (CF 1.12, 5.6).
+
+    Not if there are several of different CRSs.
+    """
+    arrays = [subject] if subject.is_array else [it for it in subject.below() if it.is_array]
+    found = {text for it in arrays if (text := _wkt_of_grid_mapping(it)) is not None}
+    member = member_of(found.pop()) if len(found) == 1 else None
+    if member is None:
+        return ()
+    key, value = member
+    return (Change.writing(value, subject.all_attributes, key),)
+
+
+def _wkt_of_grid_mapping(array: Subject) -> str | None:
+    """Return the WKT of the variable of its group that an array names by ``grid_mapping``."""
+    named = array.attributes.get("grid_mapping")
+    group = array.group
+    if not isinstance(named, str) or group is None:
+        return None
+    variable = array.store.subject(group.node.child(named).path)
+    texts = variable.attributes if variable is not None else {}
+    found = (texts.get(key) for key in ("crs_wkt", "spatial_ref"))
+    return next((it for it in found if isinstance(it, str)), None)
 
 
 def _declares(item: object, convention: Handler) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from posixpath import relpath
@@ -43,7 +43,7 @@ def check(
                 of_cf.append(it)
             elif it.leads_to is None:
                 text = f"{it.target!r}: {it.text}"
-                yield _mistake(SOMEWHERE, it, text, _meant(it, checked), "error")
+                yield _nowhere(it, text, checked)
             elif it.leads_to.store is None:
                 yield from _within(it, it.leads_to, checked)
     yield from cf_names.check(of_cf, checked)
@@ -95,16 +95,35 @@ def _relative(reference: FoundReference, node: str) -> str:
     return relpath(node, group)
 
 
-def _meant(reference: FoundReference, checked: Checked) -> str:
-    """Return what may be meant by a reference that leads nowhere: nodes that are called so."""
+def _nowhere(reference: FoundReference, text: str, checked: Checked) -> Finding:
+    """Return what to write instead of a reference that leads nowhere.
+
+    It is beyond doubt if all of its path but for the first levels is that of one node, and of no other.
+    """
     uri, _bar, target = reference.target.rpartition("|")
     if uri:
-        return _("correct the URI or the path, or make the store readable where it is")
+        remedy = _("correct the URI or the path, or make the store readable where it is")
+        return _mistake(SOMEWHERE, reference, text, remedy, "error")
+    named = _named_so(reference, target, checked)
+    found = _mistake(SOMEWHERE, reference, text, _meant(reference, named), "error")
+    path = target.partition("#")[0].strip("/")
+    tail = "/" + path.lstrip("./")
+    if len(named) != 1 or tail == "/" or not named[0].endswith(tail):
+        return found
+    return replace(found, changes=_to(_relative(reference, named[0]), reference, checked))
+
+
+def _named_so(reference: FoundReference, target: str, checked: Checked) -> list[str]:
+    """Return the nodes that are called as the last of a path, and were not tried."""
     name = target.partition("#")[0].rstrip("/").rpartition("/")[2]
     tried = reference.text
     named = checked.by_name.get(name, ()) if name else ()
     others = (it for it in named if f"{it} (" not in tried and it != reference.source.node)
-    found = list(islice(others, _NAMED + 1))
+    return list(islice(others, _NAMED + 1))
+
+
+def _meant(reference: FoundReference, found: Sequence[str]) -> str:
+    """Return what may be meant by a reference that leads nowhere: nodes that are called so."""
     if not found:
         return _("refer to a node that is there and fits, or leave the reference out")
     remedy = write(NODE, _relative(reference, found[0]))

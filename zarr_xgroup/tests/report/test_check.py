@@ -419,6 +419,15 @@ CASES: list[BrokenRule] = [
         'write "dimension_names": ["y", "x"]',
     ),
     (
+        "arrays/dimension-names",
+        "/grid/band#/dimension_names",
+        {
+            "/grid/band#/dimension_names": GONE,
+            "/grid/band#/attributes/_ARRAY_DIMENSIONS": ["y", "x"],
+        },
+        "what _ARRAY_DIMENSIONS has",
+    ),
+    (
         "arrays/one-size-for-a-dimension",
         "/grid/other#/dimension_names",
         {"/grid/other": array((4, 3), ("y", "x"))},
