@@ -18,13 +18,14 @@ from zarr_xgroup.conventions.descriptions import (
     Text,
     got,
     shown,
+    such_as,
     write,
 )
 from zarr_xgroup.conventions.timeunits import CALENDAR, CALENDARS, CF
 from zarr_xgroup.conventions.values import is_finite
 from zarr_xgroup.errors import Rule, Severity, rules_in
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import REFERRING
+from zarr_xgroup.metadata.cf import REFERRING, is_spelt, respelt
 from zarr_xgroup.metadata.nodes import Fragment
 
 NAMED = Rule("cf/conventions", CF, "2.6.1 Identification of Conventions")
@@ -44,6 +45,12 @@ PACKED = Rule("cf/packed", CF, "8.1 Packed Data")
 FEATURES = Rule("cf/feature-type", CF, "9.4 The featureType attribute")
 
 RULES = rules_in(vars())
+
+#: Attributes with roles, and how they are written.
+WITH_ROLES = {
+    "cell_measures": "area: cell_area",
+    "formula_terms": "sigma: lev ps: ps ptop: ptop",
+}
 
 #: What identifies CF among the conventions that a store names, and what is meant to.
 _VERSION = re.compile(r"cf-\d+\.\d+(?![\w.])", re.IGNORECASE)
@@ -225,6 +232,16 @@ def _words(written: Fragment) -> str:
     return written.value
 
 
+def as_names(written: Fragment) -> str:
+    """Return the remedy to write names as CF has them: with blanks between them, and roles with a colon."""
+    key, value = written.keys[-1], written.value
+    names = value if isinstance(value, list) else [value]
+    spelt = respelt(key, " ".join(map(str, names)))
+    if is_spelt(key, spelt) and all(isinstance(it, str) for it in names):
+        return write(key, spelt)
+    return such_as(f'"{key}": "{WITH_ROLES.get(key, "name")}"')
+
+
 def _joined(written: Fragment) -> str:
     """Return the remedy to write words as CF has them: in one text, with blanks between them."""
     words = written.value if isinstance(written.value, list) else [written.value]
@@ -325,7 +342,7 @@ ATTRIBUTES = (
         *("part_node_count", "sample_dimension", "units_metadata", "external_variables"),
     ),
     # What they name is looked for where references are followed.
-    *(_attribute(key, Text(), KINDS, "...", "error") for key in REFERRING),
+    *(_attribute(key, Parsed(_words, _TEXT, as_names), KINDS, "...", "error") for key in REFERRING),
     _attribute("units", Text(), UNITS, "m s-1", "error"),
     OF_CALENDAR,
     _attribute("standard_name", Parsed(_standard_name, _TEXT), STANDARD_NAME, "air_temperature"),

@@ -12,7 +12,8 @@ from collections.abc import Callable, Collection, Iterator
 from functools import partial
 
 from zarr_xgroup.conventions.array import ArrayView, own_dims_of, shape_of
-from zarr_xgroup.conventions.descriptions import got, such_as, write
+from zarr_xgroup.conventions.cf_model import WITH_ROLES, as_names
+from zarr_xgroup.conventions.descriptions import got
 from zarr_xgroup.conventions.geolocation import fitting_dims
 from zarr_xgroup.conventions.model import Coordinate, Link
 from zarr_xgroup.errors import Rule, XGroupMetadataError, XGroupReferenceError, rules_in
@@ -33,12 +34,6 @@ NAMES = Rule("cf/names", "CF conventions 1.12", "Appendix A Attributes")
 SOMEWHERE = Rule("cf/leads-somewhere", "CF conventions 1.12", "2.7 Groups")
 
 RULES = rules_in(vars())
-
-#: How the attributes are written that have roles.
-_EXAMPLES = {
-    "cell_measures": '"cell_measures": "area: cell_area"',
-    "formula_terms": '"formula_terms": "sigma: lev ps: ps ptop: ptop"',
-}
 
 #: How many references may follow one another: that to a coordinate, from there to its boundaries,
 #: from these to the terms of their formula.
@@ -96,12 +91,9 @@ def _not_names(attribute: Fragment) -> XGroupMetadataError:
     """Return the error of an attribute that is not written as CF has it."""
     key, text = attribute.keys[-1], attribute.value
     are = _("names with blanks between them")
-    if key in _EXAMPLES:
+    if key in WITH_ROLES:
         are = _("pairs of a role with a colon and a name, with blanks between them")
-    names = " ".join(map(str, text)) if isinstance(text, list) else str(text)
-    spelt = respelt(key, names)
-    remedy = write(key, spelt) if is_spelt(key, spelt) else such_as(_EXAMPLES[key])
-    return attribute.error(got(are, text), NAMES, remedy)
+    return attribute.error(got(are, text), NAMES, as_names(attribute))
 
 
 def _is_any(_node: Node) -> bool:

@@ -20,6 +20,8 @@ from zarr_xgroup.conventions.cf_model import (
     UNITS,
     UP_OR_DOWN,
     VALID,
+    WITH_ROLES,
+    as_names,
 )
 from zarr_xgroup.conventions.descriptions import such_as
 from zarr_xgroup.errors import Rule
@@ -229,7 +231,7 @@ def _measures(subject: Subject) -> Iterator[Finding]:
         if role not in _MEASURES:
             known = ", ".join(_MEASURES)
             text = _("{role} is no measure of cells: {known}").format(role=shown(role), known=known)
-            remedy = such_as(f'"{key}": "area: cell_area"')
+            remedy = such_as(f'"{key}": "{WITH_ROLES[key]}"') if roles else as_names(written)
             yield mistake(MEASURES, written, text, remedy, "warning")
 
 
