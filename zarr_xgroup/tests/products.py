@@ -169,12 +169,13 @@ def _sentinel_2(zarr_format: int) -> Json:
 
     def bands(cell: float, names: tuple[str, ...], dtype: str, **attributes: Any) -> Json:
         size = scaled(cell)
-        side = _LENGTH / size  # the last level has no whole cells
+        said = scaled(min(cell, 60.0))  # overviews keep what is true of their source
+        side = _LENGTH / said
         box = [_LEFT, _TOP - _LENGTH, _LEFT + _LENGTH, _TOP]
         georeference = {
             "proj:bbox": box,
             "proj:epsg": _UTM,
-            "proj:shape": [size, size],
+            "proj:shape": [said, said],
             "proj:transform": [side, 0.0, _LEFT, 0.0, -side, _TOP, 0.0, 0.0, 1.0],
             "proj:wkt2": wkt1,  # as they have it
         }

@@ -22,6 +22,7 @@ from zarr_xgroup.report.rules import (
     consolidated,
     declarations,
     described,
+    grids,
     groups,
     opening,
     references,
@@ -45,6 +46,7 @@ _OF_NODES = (
     declarations,
     described,
     arrays,
+    grids,
     groups,
     times,
     cf,
@@ -54,7 +56,7 @@ _OF_NODES = (
 _READ = ("grid_mapping", DIMENSION_KEY, *NCZARR_KEYS)
 
 _BUILT_IN: tuple[Handler, ...] = (*BUILT_IN, *OTHERS)
-_MODULES = (declaring, arrays, times, consolidated, opening)
+_MODULES = (declaring, arrays, grids, times, consolidated, opening)
 
 #: All rules that are built in.
 RULES: tuple[Rule, ...] = tuple(

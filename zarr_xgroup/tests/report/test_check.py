@@ -292,6 +292,7 @@ TIME = f"{CS}/crs/1/axes/time/coordinates/0/time"
 OF_TIME = f"{CS}/crs/1/axes/time/coordinates/0/values"
 EXTERNAL = f"{OF_TIME}/external"
 GRID = "/grid#/attributes"
+BAND = "/grid/band#/attributes"
 LAYOUT = "/pyramid#/attributes/multiscales/layout"
 UOM = "/mass#/attributes/uom"
 SO = "/ocean/so#/attributes"
@@ -954,6 +955,24 @@ CASES: list[BrokenRule] = [
         {f"{DGGS}/ellipsoid": {"semiminor_axis": 1.0}},
         '"semimajor_axis": 6378137.0',
     ),
+    (
+        "proj/of-the-array",
+        f"{BAND}/proj:shape",
+        {BAND: {"proj:shape": [2, 2]}},
+        'write "proj:shape": [4, 6]',
+    ),
+    (
+        "proj/of-the-array",
+        f"{BAND}/proj:transform",
+        {
+            BAND: {
+                "proj:shape": [4, 6],
+                "proj:transform": [5.0, 0.0, 0.0, 0.0, -5.0, 0.0, 0.0, 0.0, 1.0],
+                "proj:bbox": [0.0, -40.0, 60.0, 0.0],
+            }
+        },
+        "the array's own proj:transform, proj:bbox",
+    ),
 ]
 
 
@@ -1054,7 +1073,7 @@ def test_the_store_of_broken_references_is_broken_everywhere() -> None:
 PRODUCTS = {
     "sentinel1_grd_eopf_v2": set[str](),
     "sentinel2_l1c_eopf_v2": set[str](),
-    "sentinel2_l1c_geozarr_v3": {"spatial/bbox", "proj/wkt2"},
+    "sentinel2_l1c_geozarr_v3": {"spatial/bbox", "proj/wkt2", "proj/of-the-array"},
 }
 
 
