@@ -143,7 +143,8 @@ def _write_sea(group: zarr.Group, height: Values) -> None:
     kelvin = 294.2 + (latitude - 28.7) * -1.6 + wake + 0.25 * np.sin(x / 9_000 + y / 14_000)
     sst = np.where(height[row, column] > 0, np.nan, kelvin).astype("float32")
     geodetic = {"x": {"node": "places/longitude"}, "y": {"node": "places/latitude"}}
-    system = {"axes": {"line": {}, "pixel": {}}, "geolocation": {"geodetic": geodetic}}
+    axes: dict[str, Any] = {"line": {}, "pixel": {}}
+    system = {"type": "undefined", "axes": axes, "geolocation": {"geodetic": geodetic}}
     attributes = declaring("cs", cs={"crs": [system]}, units="K")
     attributes["standard_name"] = "sea_surface_temperature"
     _write_array(group, "sst", sst, ("line", "pixel"), attributes)
