@@ -49,7 +49,7 @@ class CfHandler(ConventionHandler):
     named_by_root = _VERSION
     follows_names = True
     implies = ("proj",)
-    described = (*cf_model.ATTRIBUTES, *tie_points.DESCRIBED)
+    described = (*cf_model.ATTRIBUTES, *cf_paths.ATTRIBUTES, *tie_points.DESCRIBED)
     rules = (*cf_model.RULES, *cf_paths.RULES, *tie_points.RULES)
 
     @classmethod

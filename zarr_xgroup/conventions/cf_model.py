@@ -25,7 +25,7 @@ from zarr_xgroup.conventions.timeunits import CALENDAR, CALENDARS, CF
 from zarr_xgroup.conventions.values import is_finite
 from zarr_xgroup.errors import Rule, Severity, rules_in
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import REFERRING, is_spelt, respelt
+from zarr_xgroup.metadata.cf import is_spelt, respelt
 from zarr_xgroup.metadata.nodes import Fragment
 
 NAMED = Rule("cf/conventions", CF, "2.6.1 Identification of Conventions")
@@ -341,8 +341,6 @@ ATTRIBUTES = (
         *("instance_dimension", "interior_ring", "node_coordinates", "node_count", "nodes"),
         *("part_node_count", "sample_dimension", "units_metadata", "external_variables"),
     ),
-    # What they name is looked for where references are followed.
-    *(_attribute(key, Parsed(_words, _TEXT, as_names), KINDS, "...", "error") for key in REFERRING),
     _attribute("units", Text(), UNITS, "m s-1", "error"),
     OF_CALENDAR,
     _attribute("standard_name", Parsed(_standard_name, _TEXT), STANDARD_NAME, "air_temperature"),

@@ -13,11 +13,11 @@ from functools import partial
 
 from zarr_xgroup.conventions.array import ArrayView, own_dims_of, shape_of
 from zarr_xgroup.conventions.cf_model import WITH_ROLES, as_names
-from zarr_xgroup.conventions.descriptions import got
+from zarr_xgroup.conventions.descriptions import Attribute, Parsed, got
 from zarr_xgroup.conventions.geolocation import fitting_dims
 from zarr_xgroup.conventions.model import Coordinate, Link
 from zarr_xgroup.errors import Rule, XGroupMetadataError, XGroupReferenceError, rules_in
-from zarr_xgroup.findings import Finding, mistake, referred_to_by
+from zarr_xgroup.findings import referred_to_by
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import (
     ALONG,
@@ -77,14 +77,11 @@ def array_named(array: ArrayView, place: Fragment) -> Node | None:
     return found
 
 
-def _misspelt(array: ArrayView) -> Iterator[Finding]:
-    """Yield what is wrong with attributes whose roles do not stand where CF has them."""
-    for key in REFERRING:
-        attribute = array.attribute(key)
-        text = None if attribute is None else attribute.value
-        if attribute is not None and not (isinstance(text, str) and is_spelt(key, text)):
-            error = _not_names(attribute)
-            yield mistake(NAMES, attribute, error.text, error.remedy)
+def _as_written(attribute: Fragment) -> str:
+    key, text = attribute.keys[-1], attribute.value
+    if isinstance(text, str) and is_spelt(key, text):
+        return text
+    raise _not_names(attribute)
 
 
 def _not_names(attribute: Fragment) -> XGroupMetadataError:
@@ -94,6 +91,20 @@ def _not_names(attribute: Fragment) -> XGroupMetadataError:
     if key in WITH_ROLES:
         are = _("pairs of a role with a colon and a name, with blanks between them")
     return attribute.error(got(are, text), NAMES, as_names(attribute))
+
+
+#: The attributes, and how they are written. What they name is looked for where references are followed.
+ATTRIBUTES = tuple(
+    Attribute(
+        key,
+        Parsed(_as_written, {"type": "string"}, as_names),
+        NAMES,
+        f'"{key}": "{WITH_ROLES.get(key, "name")}"',
+        on="array",
+        is_needed=False,
+    )
+    for key in REFERRING
+)
 
 
 def _is_any(_node: Node) -> bool:
@@ -136,8 +147,6 @@ class Follower:
         """Return the references of the array itself."""
         array = self._array
         found = []
-        if self._by_name:
-            array.findings.extend(_misspelt(array))
         for key, name in dict.fromkeys(references_in(array.attributes)):
             if key not in keys:
                 continue

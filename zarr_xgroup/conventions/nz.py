@@ -39,17 +39,14 @@ def _with_name(written: Fragment) -> str:
     return write(written.keys[-1], f"{_NAME} {others}".strip())
 
 
-ATTRIBUTES = tuple(
-    Attribute(
-        key,
-        Parsed(_names, {"type": "string", "pattern": "[Nn][Zz]-1[.]0"}, _with_name),
-        NAMED,
-        f'"{key}": "{_NAME}"',
-        on="group",
-        unless=NAMING[:index],
-        is_needed=False,
-    )
-    for index, key in enumerate(NAMING)
+#: The attribute of the root. In the one of netCDF the convention may be named, too.
+ATTRIBUTE = Attribute(
+    NAMING[0],
+    Parsed(_names, {"type": "string", "pattern": "[Nn][Zz]-1[.]0"}, _with_name),
+    NAMED,
+    f'"{NAMING[0]}": "{_NAME}"',
+    on="group",
+    is_needed=False,
 )
 
 
@@ -60,8 +57,8 @@ class Nz(ConventionHandler):
     name = _NAME
     uuid: ClassVar[str | None] = "d0a980b5-c644-4dcc-85a1-283799a58f40"
     repositories = ("zarr-conventions/nz",)
-    named_by_root = re.compile("nz-1.0")
-    described = ATTRIBUTES[:1]
+    named_by_root = re.compile(r"nz-1\.0")
+    described = (ATTRIBUTE,)
     rules = RULES
 
     @classmethod

@@ -10,10 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
 import pytest
+import xarray as xr
 
+import zarr_xgroup
 from zarr_xgroup.report import checking
-from zarr_xgroup.tests.builders import Json
+from zarr_xgroup.tests.builders import Json, ZarrFormat
 from zarr_xgroup.tests.documents import array, group, write
 from zarr_xgroup.tests.report.test_check import declared, sound
 
@@ -172,6 +175,75 @@ def test_what_cf_does_not_allow_is_told_and_nothing_else(tmp_path: Path) -> None
     missed = [what for node, what, _is_allowed in invalid if node not in told]
     assert missed == []
     assert [what for node, what, is_allowed in mutants if is_allowed and node in told] == []
+
+
+def edges(middle: Any, half: float) -> Any:
+    return np.stack([middle - half, middle + half], -1)
+
+
+def output_of_a_model() -> xr.Dataset:
+    """Return what models of the climate write: hybrid levels, boundaries, a measure in another file."""
+    time, lev, lat = np.arange(12) * 30.0 + 15, np.linspace(0.9, 0.1, 4), np.array([-45.0, 45.0])
+    hybrid = {"standard_name": "atmosphere_hybrid_sigma_pressure_coordinate", "units": "1"}
+    tas = {"standard_name": "air_temperature", "units": "K", "cell_measures": "area: areacella"}
+    methods = "area: mean where land time: maximum within days time: mean over days"
+    days = {"standard_name": "time", "units": "days since 1850-01-01", "calendar": "noleap"}
+    return xr.Dataset(
+        {
+            "ta": (("time", "lev", "lat"), np.ones((12, 4, 2), "float32"), {"missing_value": 1e20}),
+            "tas": (("time", "lat"), np.ones((12, 2)), {**tas, "cell_methods": methods}),
+            "ps": (("time", "lat"), np.ones((12, 2)), {"units": "Pa", "coordinates": "height"}),
+            "ap": ("lev", lev),
+            "b": ("lev", lev),
+            "ap_bnds": (("lev", "bnds"), edges(lev, 0.1)),
+            "b_bnds": (("lev", "bnds"), edges(lev, 0.1)),
+            "time_bnds": (("time", "bnds"), edges(time, 15)),
+            "lat_bnds": (("lat", "bnds"), edges(lat, 45)),
+            "lev_bnds": (
+                ("lev", "bnds"),
+                edges(lev, 0.1),
+                {**hybrid, "formula_terms": "ap: ap_bnds b: b_bnds ps: ps"},
+            ),
+            "mask": (
+                "lat",
+                np.ones(2, "int8"),
+                {"flag_values": [0, 1], "flag_meanings": "sea land"},
+            ),
+        },
+        coords={
+            "time": ("time", time, {**days, "axis": "T", "bounds": "time_bnds"}),
+            "lev": (
+                "lev",
+                lev,
+                {
+                    **hybrid,
+                    "axis": "Z",
+                    "positive": "down",
+                    "bounds": "lev_bnds",
+                    "formula_terms": "ap: ap b: b ps: ps",
+                },
+            ),
+            "lat": (
+                "lat",
+                lat,
+                {"standard_name": "latitude", "units": "degrees_north", "bounds": "lat_bnds"},
+            ),
+            "height": ((), 2.0, {"axis": "Z", "positive": "up", "units": "m"}),
+        },
+        attrs={"Conventions": "CF-1.7 CMIP-6.2", "external_variables": "areacella"},
+    )
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("is_decoded", [False, True])
+def test_what_xarray_writes_of_the_output_of_a_model_is_clean(
+    tmp_path: Path, zarr_format: ZarrFormat, is_decoded: bool
+) -> None:
+    written = output_of_a_model()
+    dataset = xr.decode_cf(written) if is_decoded else written
+    dataset.to_zarr(tmp_path / "store.zarr", zarr_format=zarr_format, consolidated=False)
+    verdict = zarr_xgroup.check(tmp_path / "store.zarr", assume_conventions="cf")
+    assert verdict.is_clean, verdict
 
 
 # NZ-1.0.
