@@ -131,9 +131,13 @@ def _others(subject: Subject) -> Iterator[tuple[Keys, Any, Rule]]:
 
 
 def _are_others(names: Sequence[str], dims: Sequence[str | None]) -> bool:
-    """Tell whether names, or paths, of dimensions are others than those that count."""
+    """Tell whether names, or paths, of dimensions end otherwise than those that count."""
     pairs = zip(names, dims, strict=True)
-    return any(dim is not None and name != dim != name.rpartition("/")[2] for name, dim in pairs)
+    return any(dim is not None and _basename(name) != _basename(dim) for name, dim in pairs)
+
+
+def _basename(path: str) -> str:
+    return path.rpartition("/")[2]
 
 
 def _likely(subject: Subject, keys: Keys) -> Any:

@@ -114,7 +114,7 @@ def _types(subject: Subject) -> Iterator[Finding]:
 def _dtype(subject: Subject) -> np.dtype[Any] | None:
     """Return the type of an array's values, None where numpy has none of its name."""
     written = subject.document.get("data_type", subject.document.get("dtype"))
-    with suppress(TypeError):
+    with suppress(TypeError, ValueError):
         return np.dtype(written) if isinstance(written, str) else None
     return None
 

@@ -1609,6 +1609,17 @@ def test_what_is_assumed_is_checked(tmp_path: Path) -> None:
     assert repr(assumed).endswith(": nothing to mend")
 
 
+def test_names_of_dimensions_that_are_said_twice_alike(tmp_path: Path) -> None:
+    nczarr = {"dimension_references": ["/time", "/swath/column"]}
+    attributes = {"_ARRAY_DIMENSIONS": ["time", "column"], "_nczarr_array": nczarr}
+    edits = {
+        "/time": array((2,), ("time",)),
+        "/swath/more": array((2, 4), ("/time", "column"), attributes),
+    }
+    told = places(checked(tmp_path, broken(edits)))
+    assert not any(rule.startswith("arrays/") for rule, _place in told)
+
+
 @pytest.mark.parametrize("names", ["NZ-1.0 CF-1.12", "nz-1.0, cf-1.12"])
 def test_what_the_root_names_beside_nz_is_checked(tmp_path: Path, names: str) -> None:
     documents = {
@@ -1803,7 +1814,7 @@ def test_what_a_group_declares_that_none_of_its_arrays_has(tmp_path: Path) -> No
 )
 def test_what_says_nothing_of_coordinates_is_recognised(tmp_path: Path, item: Json) -> None:
     """By the uuid where its document has one, else by a name."""
-    root = group({"zarr_conventions": [item]})
+    root = group({"zarr_conventions": [item], "conventions": "NZ-1.0"})
     store = write(tmp_path / "store.zarr", {"": root, "a": array((3,), ("x",))})
     names = {it.rule.name for it in zarr_xgroup.check(store).mistakes}
     assert names <= {"open/principal-convention"}
