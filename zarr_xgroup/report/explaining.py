@@ -242,9 +242,10 @@ class _Explaining:
     def _others(self, node: Node) -> Iterator[FoundConvention]:
         """Yield the conventions that a node declares and of which nothing is read."""
         for item in declarations(self._attributes(node)):
-            if not any(matches(it, item) for it in declarable()):
+            is_nz = matches(Nz, item)
+            if is_nz or not any(matches(it, item) for it in declarable()):
                 name = presentable(redact(self_called(item)))
-                is_known = is_of_other_things(item) or matches(Nz, item)
+                is_known = is_nz or is_of_other_things(item)
                 yield FoundConvention(name, "recognised" if is_known else "unknown", str(node))
 
     def _declaring(self, handler: type[ConventionHandler], array: Node) -> Node | None:
