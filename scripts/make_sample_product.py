@@ -168,7 +168,8 @@ def _write_weather(group: zarr.Group) -> None:
     }
     hour, row, column = np.mgrid[0:3, 0:6.5:0.5, 0:8.5:0.5]
     celsius = 17.0 + 1.5 * hour + 0.5 * row - 0.7 * column + 0.09 * column**2 + 0.06 * row**2
-    cs = {"crs": [{"axes": axes, "id": {"proj:code": "EPSG:4326"}}]}
+    system = {"type": "compound", "axes": axes, "id": {"proj:code": "EPSG:4326"}}
+    cs = {"crs": [system]}
     attributes = declaring("cs", cs=cs, units="degC", standard_name="air_temperature")
     _write_array(group, "air_temperature", celsius.round(2), ("time", "lat", "lon"), attributes)
 
