@@ -78,6 +78,7 @@ OF_SET = "values"
 
 ABBREVIATIONS = ("X", "Y", "Z", "T")
 _TYPES = ("compound", "planar", "vertical", "temporal", "undefined")
+_TYPE_OF = {"X": "planar", "Y": "planar", "Z": "vertical", "T": "temporal"}
 _POINTS = ("north", "south", "east", "west")
 _DIRECTIONS = (
     *_POINTS,
@@ -442,7 +443,7 @@ class System(_CsModel, frozen=True, kw_only=True):
         reader.wrong += _doubled_abbreviations(found.get("axes", ()))
         written = fragment.get("axes")
         if written is not None and isinstance(written.value, OBJECT):
-            _require_type(fragment, reader)
+            _require_type(fragment, found.get("axes", ()), reader)
         is_lacking = "id" not in found or not any(map(found["id"].value.get, CRS_KEYS))
         if is_lacking and any(fragment.get(key) is not None for key in CRS_KEYS):
             found["id"] = ProjObject().read(fragment, fields_of(cls)["id"], reader)
@@ -454,12 +455,16 @@ class System(_CsModel, frozen=True, kw_only=True):
         return super().schema(definitions) | typed
 
 
-def _require_type(fragment: Fragment, reader: Reader) -> None:
+def _require_type(
+    fragment: Fragment, axes: Iterable[tuple[str, Axis | Part]], reader: Reader
+) -> None:
     """Take down that a CRS says no type."""
     if "type" in fragment.value or "type" in System.misspelt(fragment.value).values():
         return
     place = Fragment(fragment.node, (*fragment.keys, "type"), None)
-    remedy = _("write one of {names}").format(names=", ".join(_TYPES))
+    letters = (it.abbreviation if isinstance(it, Axis) else "" for _name, it in axes)
+    kinds = {_TYPE_OF.get(it, "undefined") for it in letters}
+    remedy = write("type", kinds.pop() if len(kinds) == 1 else "compound")
     reader.object_to(place, _("is missing"), remedy, rule=TYPE, severity="warning", is_used=True)
 
 
