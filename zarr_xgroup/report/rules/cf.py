@@ -21,7 +21,6 @@ from zarr_xgroup.conventions.cf_model import (
     UP_OR_DOWN,
     VALID,
     WITH_ROLES,
-    as_names,
 )
 from zarr_xgroup.conventions.descriptions import such_as
 from zarr_xgroup.errors import Rule
@@ -222,16 +221,16 @@ def _positive(subject: Subject) -> Iterator[Finding]:
 
 
 def _measures(subject: Subject) -> Iterator[Finding]:
-    """Yield measures of cells that CF does not know, and text without any."""
+    """Yield measures of cells that CF does not know."""
     key = "cell_measures"
-    written, roles = subject.attribute(key), _roles(subject, key)
-    if written is None or not isinstance(written.value, str):
+    written = subject.attribute(key)
+    if written is None:
         return
-    for role in roles or [written.value]:
+    for role in _roles(subject, key):
         if role not in _MEASURES:
             known = ", ".join(_MEASURES)
             text = _("{role} is no measure of cells: {known}").format(role=shown(role), known=known)
-            remedy = such_as(f'"{key}": "{WITH_ROLES[key]}"') if roles else as_names(written)
+            remedy = such_as(f'"{key}": "{WITH_ROLES[key]}"')
             yield mistake(MEASURES, written, text, remedy, "warning")
 
 
