@@ -105,7 +105,9 @@ class CsHandler(ConventionHandler):
     def check(cls, subject: Checkable) -> Iterable[Finding]:
         """Return what is wrong with the CRSs that a group shares, whatever it declares."""
         written = None if subject.is_array else subject.attribute(SHARED.key)
-        return () if written is None else (it.at(subject.node) for it in SHARED.all_wrong(written))
+        if written is None or SHARED.read(written)[0] is None:
+            return ()  # that of others, unless the convention is declared
+        return (it.at(subject.node) for it in SHARED.all_wrong(written))
 
     def axis_names(self, array: ArrayView) -> AxisNames:
         """Return the names of the axes of ``cs``, and their lengths where these are told.

@@ -226,7 +226,7 @@ def _measures(subject: Subject) -> Iterator[Finding]:
     written = subject.attribute(key)
     if written is None:
         return
-    for role in _roles(subject, key):
+    for role in [""] if written.value == "" else _roles(subject, key):
         if role not in _MEASURES:
             known = ", ".join(_MEASURES)
             text = _("{role} is no measure of cells: {known}").format(role=shown(role), known=known)
