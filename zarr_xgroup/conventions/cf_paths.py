@@ -25,7 +25,6 @@ from zarr_xgroup.metadata.cf import (
     candidate_paths,
     is_spelt,
     references_in,
-    respelt,
 )
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.variables.sources import Stored
@@ -249,7 +248,7 @@ class Follower:
         """Raise XGroupMetadataError if an attribute is not written as CF has it."""
         document, key = self._array.document_of(place.node), place.keys[-1]
         text = str(self._array.attributes[key] if document is None else document.attributes[key])
-        if not is_spelt(key, text) or respelt(key, text) != " ".join(text.split()):
+        if not is_spelt(key, text):
             raise _not_names(Fragment(place.node, place.keys, text))
 
     def _error(self, place: Fragment, nodes: list[Node], *, is_along: bool) -> XGroupReferenceError:

@@ -173,9 +173,10 @@ def _coordinates(axis: ArrayAxis) -> Iterator[Coordinate]:
     if error is not None:
         array.problem(error, coordinate_named(axis.name))
         return
+    if sets or axis.is_dimension:
+        _tell_of_parts(axis, axis.axis, axis.node)
     if not sets and axis.is_dimension:
-        attributes = _attributes(axis, axis.axis, axis.node)
-        yield Coordinate(axis.name, axis.regular(Regular(0, 1)), attributes)
+        yield Coordinate(axis.name, axis.regular(Regular(0, 1)), _attributes(axis, axis.axis))
     for index, item in enumerate(sets):
         lost = partial(_lost, axis, index, item)
         coordinate = array.attempt(_coordinate, axis, index, item, lost=lost)
@@ -198,7 +199,8 @@ def _lost(axis: ArrayAxis, index: int, item: CoordinateSet | Part) -> str:
 def _coordinate(axis: ArrayAxis, index: int, item: CoordinateSet | Part) -> Coordinate:
     """Return the coordinate of a set, or raise XGroupError if it has no values."""
     node, written = followed(axis.array, axis.node, item, CoordinateSet)
-    attributes = _attributes(axis, written, node)
+    _tell_of_parts(axis, written, node)
+    attributes = _attributes(axis, written)
     name = _name_of(axis, index, written)
     source = _valued(axis, written, node, name)
     terms: Mapping[str, Coordinate] = {}
@@ -243,11 +245,8 @@ def _bounded(
 # What a coordinate is told to be.
 
 
-def _attributes(axis: ArrayAxis, item: Described, node: Node) -> dict[str, Any]:
+def _attributes(axis: ArrayAxis, item: Described) -> dict[str, Any]:
     """Return the attributes that an axis and one of its sets give a coordinate."""
-    _tell_of_parts(axis, item, node)
-    if item is not axis.axis:
-        _tell_of_parts(axis, axis.axis, axis.node)
     written = {**item.units, **axis.axis.attributes, **item.attributes}
     direction = (item.direction or axis.axis.direction).lower()
     derived = _derived(axis, direction, str(written.get("units", "")))

@@ -5,6 +5,7 @@ the attributes (3.4, 4.3.3, 5, 5.6, 7.1, 7.2, 7.4, appendix A).
 """
 
 from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from zarr_xgroup.metadata.paths import relative_path
@@ -90,8 +91,14 @@ def respelt(key: str, text: str) -> str:
     return spaced.rstrip(": ")
 
 
+@lru_cache(maxsize=1)
 def is_spelt(key: str, text: str) -> bool:
-    """Tell whether roles, which end with a colon, stand in an attribute where CF has them."""
+    """Tell whether an attribute has between names, and roles of names, what CF has there.
+
+    The last answer is kept: it is asked for each name of an attribute that leads nowhere.
+    """
+    if respelt(key, text) != " ".join(text.split()):
+        return False
     are_roles = [word.endswith(":") for word in text.split()]
     if key in _PAIRS:
         return are_roles == [True, False] * (len(are_roles) // 2)

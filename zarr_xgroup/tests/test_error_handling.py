@@ -457,7 +457,11 @@ def given_for(root: Group, zarr_format: ZarrFormat = 3, **options: Any) -> list[
     return [it for it in given if type(it) is not XGroupNoPrincipalWarning]
 
 
-def test_a_codec_that_is_missing_is_told_once_with_the_package_that_brings_it() -> None:
+def test_a_codec_that_is_missing_is_told_once_with_the_package_that_brings_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for known in (registry.entries, registry.codec_registry):
+        monkeypatch.delitem(known, "grib", raising=False)
     contents = build(Group({f"v{n}": values("x") for n in range(9)}), zarr_format=2)
     for n in range(9):
         contents = edit(contents, f"v{n}/.zarray", update(filters=[{"id": "grib"}]))
