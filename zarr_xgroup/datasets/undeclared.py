@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, TypeAlias
 
+from zarr_xgroup.conventions.dialects.gcp import MEASUREMENTS, GcpHandler
 from zarr_xgroup.conventions.layout import ATTRIBUTE as LAYOUT
 from zarr_xgroup.conventions.registry import (
     AUTO,
@@ -36,8 +37,9 @@ _LONGEST = 400
 #: In how many groups conventions are tried.
 _MOST_TRIED = 8
 
-#: What may give coordinates by what arrays are called, and so by no attribute that looks like it.
-_CF = "cf"
+#: What may give coordinates by what arrays and groups are called, and so by no attribute that looks like it.
+#: By convention, the group that it is about, "" for any.
+_BY_NAMES = {"cf": "", GcpHandler.name: MEASUREMENTS}
 
 #: Returns the plans of groups if a convention is assumed.
 PlansIf: TypeAlias = Callable[[list[Node], str], list[GroupPlan]]
@@ -114,9 +116,9 @@ def helpful(found: Iterable[Undeclared], plans_if: PlansIf) -> tuple[str, ...]:
         if it.plan.node in lacking or len(lacking) < _MOST_TRIED:
             lacking.setdefault(it.plan.node, []).append(it)
     arrays = list(chain.from_iterable(lacking.values()))
-    names = dict.fromkeys(
-        [*(name for it in arrays for name in it.assumable), _CF] if arrays else []
-    )
+    groups = {"", *(node.name for node in lacking)} if lacking else set()
+    by_names = (name for name, group in _BY_NAMES.items() if group in groups)
+    names = dict.fromkeys([*(name for it in arrays for name in it.assumable), *by_names])
     return tuple(name for name in names if _help_along(arrays, plans_if(list(lacking), name)))
 
 
@@ -187,7 +189,7 @@ def _help(why: str, assumable: tuple[str, ...]) -> str:
             "'zarr_conventions' of an array or of its group can declare one, which says where "
             "coordinates are"
         )
-    message = _("To read what their attributes say, open with {option}")
+    message = _("For coordinates, open with {option}")
     if assumable == (AUTO,):
         message = _(
             "Their dimensions are those of other groups, which may have coordinates: open with {option}"

@@ -21,7 +21,8 @@ from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.variables.sources import Computed, Stored
 from zarr_xgroup.variables.tie_points import PERIOD, BetweenGridPoints
 
-_MEASUREMENTS = "measurements"
+#: The group of the arrays that have control points.
+MEASUREMENTS = "measurements"
 #: What is interpolated: by which units, and over which period.
 _WANTED = {"latitude": ("degrees_north", None), "longitude": ("degrees_east", PERIOD)}
 #: The arrays of the positions of points.
@@ -40,7 +41,7 @@ class GcpHandler(ConventionHandler):
     def applies(cls, array: ArrayView) -> bool:
         """Tell whether it is assumed, and the array is one of measurements beside control points."""
         is_one = cls.name in array.assumed and len(array.dims) == 2
-        return is_one and array.node.group.name == _MEASUREMENTS and _points(array) is not None
+        return is_one and array.node.group.name == MEASUREMENTS and _points(array) is not None
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the latitudes and longitudes."""

@@ -10,12 +10,14 @@ import xarray as xr
 from packaging.version import Version
 from zarr.storage import MemoryStore
 
+from zarr_xgroup import XGroupNoPrincipalWarning
 from zarr_xgroup.tests.builders import (
     XARRAY,
     Array,
     Group,
     ZarrFormat,
     build,
+    consolidate,
     declaring,
     memory_store,
     opened,
@@ -539,9 +541,15 @@ def test_ground_control_points(is_grid: bool) -> None:
     assert latitude.attrs == {"units": "degrees_north", "standard_name": "latitude"}
 
 
-def test_control_points_are_only_assumed() -> None:
-    found = opened(xr.open_dataset, memory_store(product()), group="measurements")
+def test_control_points_are_only_assumed_and_advised() -> None:
+    store = memory_store(consolidate(product()))
+    options: Any = {"engine": "xgroup", "group": "measurements"}
+    with pytest.warns(XGroupNoPrincipalWarning, match="open with assume_conventions='gcp'"):
+        found = xr.open_dataset(store, **options)
     assert not {*found.coords}
+    with pytest.warns(XGroupNoPrincipalWarning, match="'auto' took gcp"):
+        found = xr.open_dataset(store, assume_conventions="auto", **options)
+    assert {*found.coords} == {"latitude", "longitude"}
 
 
 def test_beyond_control_points_nothing_is_made_up() -> None:
