@@ -319,7 +319,11 @@ class _Mender:
             return _("it is written in another store")
         if finding.changes:
             return _("the document that it is written in is not in the store, or cannot be edited")
-        return _("there is more than one remedy: only who writes the store knows which is meant")
+        if finding.remedy:
+            return _("only who writes the store knows whether this is right: {remedy}").format(
+                remedy=finding.remedy
+            )
+        return _("only who writes the store knows what is meant")
 
 
 def _in_vain(tried: Iterable[Finding], left: Iterable[Finding]) -> Iterator[Change]:

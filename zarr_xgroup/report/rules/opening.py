@@ -11,6 +11,7 @@ from zarr_xgroup.errors import XGroupReferenceError, XGroupStoreError
 from zarr_xgroup.findings import OPEN_RULES, Finding, Kind, Place
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import DIMENSION_KEY
+from zarr_xgroup.redaction import chain_of
 from zarr_xgroup.report.rules.subject import Checked
 
 RULES = tuple(OPEN_RULES.values())
@@ -116,7 +117,8 @@ def _remedy(finding: Finding) -> str:
         return _("give each dimension of a group one name and one size")
     if finding.kind is Kind.NAME:
         return _("give what is referred to a name that nothing else in the group has")
-    if finding.kind is Kind.METADATA and "UnknownCodecError" in finding.text:
+    causes = () if finding.error is None else chain_of(finding.error)
+    if any(type(it).__name__ == "UnknownCodecError" for it in causes):  # numcodecs' or zarr's
         return _("use codecs that zarr has itself, or tell readers which package has them")
     if finding.kind is Kind.METADATA:
         return _("write the document anew, as zarr writes it")

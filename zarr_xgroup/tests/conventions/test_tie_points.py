@@ -542,7 +542,7 @@ def test_ground_control_points(is_grid: bool) -> None:
 
 
 def test_control_points_are_only_assumed_and_advised() -> None:
-    store = memory_store(consolidate(product()))
+    store: Any = memory_store(consolidate(product()))
     options: Any = {"engine": "xgroup", "group": "measurements"}
     with pytest.warns(XGroupNoPrincipalWarning, match="open with assume_conventions='gcp'"):
         found = xr.open_dataset(store, **options)

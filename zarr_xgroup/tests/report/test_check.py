@@ -935,7 +935,7 @@ CASES: list[BrokenRule] = [
         "open/metadata",
         "/grid/band#",
         {"/grid/band#/codecs": [{"name": "lost_codec", "configuration": {}}]},
-        "codecs that zarr has itself",
+        "codecs that zarr has itself" if Version("3.1") <= ZARR else "",  # which names no codec
     ),
     (
         "open/principal-convention",
@@ -1218,6 +1218,8 @@ def test_consolidated_metadata_that_are_stale(tmp_path: Path, zarr_format: ZarrF
 @pytest.mark.parametrize("zarr_format", [2, 3])
 def test_consolidated_metadata_as_zarr_writes_them(zarr_format: ZarrFormat) -> None:
     """zarr writes into those of v2 that groups have some, which their own documents do not say."""
+    if zarr_format == 2 and Version("3.1") > ZARR:
+        pytest.skip("this zarr writes what a compressor does by default into one of the two")
     store = MemoryStore()
     root = zarr.create_group(store, zarr_format=zarr_format, attributes={"title": "root"})
     inner = root.create_group("outer").create_group("inner", attributes={"title": "inner"})

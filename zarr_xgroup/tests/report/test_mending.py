@@ -14,6 +14,7 @@ from typing import Any
 import pyproj
 import pytest
 import xarray as xr
+from packaging.version import Version
 from zarr.core.buffer import cpu
 from zarr.core.sync import sync
 from zarr.storage import LocalStore, MemoryStore
@@ -28,6 +29,7 @@ from zarr_xgroup.tests.builders import (
     HAS_ICECHUNK,
     HAS_OBSTORE,
     UUIDS,
+    ZARR,
     Json,
     ZarrFormat,
     copy_to,
@@ -55,7 +57,10 @@ from zarr_xgroup.tests.report.test_check import (
 )
 from zarr_xgroup.tests.servers import Fault, S3Server
 
-MORE_THAN_ONE = "there is more than one remedy: only who writes the store knows which is meant"
+#: Whether engine zarr opens a group by the consolidated metadata of the root.
+OPENS_CONSOLIDATED_GROUPS = Version("3.1") <= ZARR
+
+ONLY_WHO_WRITES = "only who writes the store knows whether this is right: "
 WKT = pyproj.CRS(32633).to_wkt()
 DATA: Mapping[str, Any] = {
     "model/days": [0, 1],
@@ -121,11 +126,15 @@ NOT_TOGETHER = {
 
 #: What is broken, the rule that tells it, and a part of why it is not mended.
 LEFT: list[tuple[str, dict[str, Any], str]] = [
-    ("conventions/used", {f"{TAS}/cs": GONE}, "more than one remedy"),
-    ("conventions/counts-for-something", {f"{TAS}/zarr_conventions/0/uuid": OTHER_UUID}, "one"),
-    ("cs/values", {f"{SET}/values": {}}, "more than one remedy"),
-    ("spatial/transform", {f"{GRID}/spatial:transform": [1.0]}, "more than one remedy"),
-    ("ref/leads-somewhere", {f"{EXTERNAL}/node": "nowhere"}, "more than one remedy"),
+    ("conventions/used", {f"{TAS}/cs": GONE}, "whether this is right: "),
+    (
+        "conventions/counts-for-something",
+        {f"{TAS}/zarr_conventions/0/uuid": OTHER_UUID},
+        "whether this is right: ",
+    ),
+    ("cs/values", {f"{SET}/values": {}}, "whether this is right: "),
+    ("spatial/transform", {f"{GRID}/spatial:transform": [1.0]}, "whether this is right: "),
+    ("ref/leads-somewhere", {f"{EXTERNAL}/node": "nowhere"}, "whether this is right: "),
 ]
 
 
@@ -318,7 +327,7 @@ PLANTED: dict[str, Any] = {
     f"{COORDS}": GONE,
     "/forecast#/attributes/coords:cordinates": {"step": STEPS},
     "/globe#/attributes/zarr_conventions": GONE,
-    # What has more than one remedy.
+    # What only who writes the store can mend.
     f"{CRS}/id/proj:code": "EPSG:999999",
     f"{LAT}/direction": "inwards",
     f"{CRS}/axes/lon/coordinates/0/values/explicit": [1.0, 2.0],
@@ -349,7 +358,9 @@ def test_of_twenty_mistakes_those_are_mended_that_may_be(tmp_path: Path) -> None
         "spatial/shape-of-the-array",
     ]
     assert len(found.left) == 9
-    assert {it.why_not for it in found.left} == {MORE_THAN_ONE}
+    assert {it.why_not for it in found.left} == {
+        ONLY_WHO_WRITES + it.finding.remedy for it in found.left
+    }
     left = {it.finding for it in found.left}
     assert left == set(zarr_xgroup.check(store).mistakes)
     assert chunks(store) == data
@@ -431,7 +442,7 @@ def test_consolidated_metadata_that_say_something_else_are_made_anew(
     file.write_text(json.dumps(document))
     zarr_xgroup.mend(store, dry_run=False)
     assert zarr_xgroup.check(store).is_clean
-    if path:
+    if path and OPENS_CONSOLIDATED_GROUPS:
         assert engine_zarr(store, path).attrs == engine_zarr(store, path, consolidated=False).attrs
 
 
@@ -461,7 +472,8 @@ def test_a_new_node_gets_into_consolidated_metadata(
     found = zarr_xgroup.mend(store, dry_run=False)
     assert names(found) == ["consolidated/complete"]
     assert zarr_xgroup.check(store).is_clean
-    assert "band" in xr.open_zarr(store, group="new", consolidated=True)
+    if OPENS_CONSOLIDATED_GROUPS:
+        assert "band" in xr.open_zarr(store, group="new", consolidated=True)
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
