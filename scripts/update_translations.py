@@ -7,6 +7,7 @@ which is part of the extra ``test``.
 
 import argparse
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 from babel.messages.catalog import Catalog
 from babel.messages.extract import extract_from_dir
@@ -28,7 +29,7 @@ def template() -> Catalog:
 
 
 def update(language: Path, messages: Catalog) -> tuple[int, int]:
-    """Merge messages into the catalogue of a language, and compile it.
+    """Merge messages into the catalogue of a language.
 
     Returns
     -------
@@ -42,10 +43,22 @@ def update(language: Path, messages: Catalog) -> tuple[int, int]:
     catalogue.obsolete.clear()
     with path.open("wb") as file:
         write_po(file, catalogue, no_location=True, omit_header=False, width=100)
-    with path.with_suffix(".mo").open("wb") as file:
-        write_mo(file, catalogue)
     items = [message for message in catalogue if message.id]
     return sum(all(_texts(message.string)) for message in items), len(items)
+
+
+def compiled() -> list[Path]:
+    """Compile all catalogues, and return the files, which appear at once."""
+    files = []
+    for path in sorted(LOCALE.glob(f"*/LC_MESSAGES/{DOMAIN}.po")):
+        with path.open("rb") as file:
+            catalogue = read_po(file, locale=path.parts[-3])
+        files.append(path.with_suffix(".mo"))
+        with NamedTemporaryFile(dir=path.parent, delete=False) as made:
+            write_mo(made, catalogue)
+        Path(made.name).chmod(0o644)
+        Path(made.name).replace(files[-1])
+    return files
 
 
 def _texts(string: object) -> tuple[str, ...]:
@@ -61,6 +74,7 @@ def main() -> None:
     for language in sorted(path for path in LOCALE.iterdir() if path.is_dir()):
         translated, number = update(language, messages)
         print(f"{language.name}: {translated} of {number} messages translated")
+    compiled()
 
 
 if __name__ == "__main__":

@@ -251,7 +251,7 @@ def test_compiled_catalogues_are_those_of_their_sources(language: str) -> None:
     # All but the header, which names Babel's version.
     for catalogue in (expected, found):
         del catalogue._catalog[""]
-    assert found._catalog == expected._catalog
+    assert found._catalog == expected._catalog, "compile it: scripts/update_translations.py"
     assert [found.plural(n) for n in range(200)] == [expected.plural(n) for n in range(200)]
 
 
