@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, TypeAlias
 
-from zarr_xgroup.conventions.dialects.gcp import MEASUREMENTS, GcpHandler
+from zarr_xgroup.conventions.dialects.gcp import MEASUREMENTS
 from zarr_xgroup.conventions.layout import ATTRIBUTE as LAYOUT
 from zarr_xgroup.conventions.registry import (
     AUTO,
@@ -39,7 +39,7 @@ _MOST_TRIED = 8
 
 #: What may give coordinates by what arrays and groups are called, and so by no attribute that looks like it.
 #: By convention, the group that it is about, "" for any.
-_BY_NAMES = {"cf": "", GcpHandler.name: MEASUREMENTS}
+_BY_NAMES = {"cf": "", "gcp": MEASUREMENTS}
 
 #: Returns the plans of groups if a convention is assumed.
 PlansIf: TypeAlias = Callable[[list[Node], str], list[GroupPlan]]
