@@ -18,5 +18,5 @@ class Catalogues(BuildHookInterface[Any]):
     """Compiles each catalogue beside its source."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile them, for a wheel, a source distribution, or a clone that is installed in place."""
+        """Compile them, for a wheel, or a clone that is installed in place."""
         build_data["artifacts"] += [f"/{path.relative_to(self.root)}" for path in compiled()]
