@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -77,6 +77,26 @@ def on_grid(attributes: Json) -> Array:
     return Array(GRID, ("y", "x"), attributes)
 
 
+#: Gives the attributes of the array of a number.
+Said: TypeAlias = Callable[[int], Json]
+
+
+def nothing(_i: int) -> Json:
+    return {}
+
+
+def rows(n: int, said: Said = nothing, name: str = "a") -> dict[str, Any]:
+    return named(n, lambda i: on_x(said(i)), name)
+
+
+def grids(n: int, said: Said = nothing, name: str = "a") -> dict[str, Any]:
+    return named(n, lambda i: on_grid(said(i)), name)
+
+
+def words(n: int, name: str) -> str:
+    return " ".join(f"{name}{i}" for i in range(n))
+
+
 def spatial(transform: Any = TRANSFORM, **more: Any) -> Json:
     return {
         "spatial:dimensions": ["y", "x"],
@@ -102,12 +122,17 @@ def deep(n: int) -> str:
     return "/".join(f"g{i}" for i in range(n))
 
 
+def in_groups(n: int, name: str = "g") -> dict[str, Any]:
+    """Return groups with one array each."""
+    return named(n, lambda _i: Group({"v": on_grid({})}), name)
+
+
 def levels(n: int, item: Callable[[int], Json]) -> Group:
     """Return a pyramid of groups with one array each."""
     attributes = declaring(
         "multiscales", "spatial", multiscales={"layout": [item(i) for i in range(n)]}
     )
-    return Group(named(n, lambda _i: Group({"v": on_grid({})}), "l"), {**attributes, **spatial()})
+    return Group(in_groups(n, "l"), {**attributes, **spatial()})
 
 
 def wkt(i: int) -> str:
@@ -121,20 +146,23 @@ def utm(i: int) -> str:
     return f"EPSG:{32601 + i % 60 + 100 * (i // 60 % 2)}"
 
 
+def shared(i: int) -> Json:
+    """Return attributes of an array that refers to a CRS of its group."""
+    return declaring("cs", cs={"crs": [{"node": "", "attribute": f"/attributes/crs/c{i}"}]})
+
+
 def chain_of_references(n: int) -> Group:
     """Return a group whose shared CRSs refer to one another, and arrays that refer to each."""
-    last = {"axes": along({"values": {"regular": [0, 1]}})}
-    systems = {
-        f"c{i}": {"ref": {"node": "", "attribute": f"/attributes/crs/c{i + 1}"}}
-        for i in range(n - 1)
+    crs: Json = {
+        f"c{i}": {"ref": {"node": "", "attribute": f"/attributes/crs/c{i + 1}"}} for i in range(n)
     }
-    arrays = named(
-        n,
-        lambda i: on_x(
-            declaring("cs", cs={"crs": [{"node": "", "attribute": f"/attributes/crs/c{i}"}]})
-        ),
-    )
-    return Group(arrays, declaring("cs", crs={**systems, f"c{n - 1}": last}))
+    crs[f"c{n - 1}"] = {"axes": along({"values": {"regular": [0, 1]}})}
+    return Group(rows(n, shared), declaring("cs", crs=crs))
+
+
+def gridded(key: str, crs: Callable[[int], str]) -> Said:
+    """Return what says of each array its grid and its CRS."""
+    return lambda i: declaring("spatial", "proj", **spatial(), **{key: crs(i)})
 
 
 def geolocation(x: str, y: str) -> Json:
@@ -155,19 +183,15 @@ def nested(n: int) -> Any:
 # Kinds of stores.
 
 
-def _many_arrays(n: int, attributes: Json | None = None) -> Group:
-    return Group(named(n, lambda _i: on_grid(attributes or {})))
-
-
 def _own_dimensions(n: int) -> Group:
     arrays = named(n, lambda i: Array(ROWS, (f"x{i}",), cf()))
     return Group({**arrays, **{f"x{i}": coordinate(f"x{i}", [0.0, 1.0]) for i in range(n)}})
 
 
 def _formula(n: int) -> Group:
-    words = " ".join(f"t{i}: b{i}" for i in range(n))
-    level = coordinate("x", [0.0, 1.0], formula_terms=words, standard_name="ocean_s_coordinate")
-    return Group({"a": on_x(cf()), "x": level, **named(n, lambda _i: on_x({}), "b")})
+    terms = " ".join(f"t{i}: b{i}" for i in range(n))
+    level = coordinate("x", [0.0, 1.0], formula_terms=terms, standard_name="ocean_s_coordinate")
+    return Group({"a": on_x(cf()), "x": level, **rows(n, name="b")})
 
 
 def _parametric(n: int) -> Group:
@@ -176,13 +200,13 @@ def _parametric(n: int) -> Group:
         "values": {"regular": [0, 1]},
         "parametric": {"formula": "ocean_s_coordinate", "terms": terms},
     }
-    return Group({"a": on_x(cs(along(of_set))), **named(n, lambda _i: on_x({}), "b")})
+    return Group({"a": on_x(cs(along(of_set))), **rows(n, name="b")})
 
 
 def _lateral(n: int) -> Group:
     """Coordinates that are found by going down from the apex of their dimension."""
     groups = named(n, lambda i: Group({f"c{i}": on_x({})}), "g")
-    attributes = cf(coordinates=" ".join(f"c{i}" for i in range(n)))
+    attributes = cf(coordinates=words(n, "c"))
     return Group({"x": coordinate("x", [0.0, 1.0]), "d": Group({"a": on_x(attributes)}), **groups})
 
 
@@ -215,6 +239,12 @@ def _inherited(n: int) -> Group:
     return Group({**axes, **named(n, lambda _i: Group({"a": array}), "g")})
 
 
+def _derived(i: int, source: int, scale: float) -> Json:
+    """Return an item of a layout: the first one absolute, the others relative to another one."""
+    relative = {"derived_from": f"l{source}", "transform": {"scale": [scale, scale]}}
+    return {"asset": f"l{i}", **(relative if i else spatial())}
+
+
 def _tiles(n: int) -> Group:
     matrices = [
         {
@@ -230,8 +260,7 @@ def _tiles(n: int) -> Group:
         for i in range(n)
     ]
     tile_set = {"id": "mine", "crs": "EPSG:3857", "tileMatrices": matrices}
-    groups = named(n, lambda _i: Group({"v": on_grid({})}), "l")
-    return Group(groups, {"multiscales": {"tile_matrix_set": tile_set}})
+    return Group(in_groups(n, "l"), {"multiscales": {"tile_matrix_set": tile_set}})
 
 
 def _stac(i: int) -> Array:
@@ -239,11 +268,17 @@ def _stac(i: int) -> Array:
     return on_grid({**attributes, "proj:shape": [2, 3]})
 
 
+def _broken(_i: int) -> Array:
+    """Return an array that zarr cannot open."""
+    unknown = {"storage_transformers": [{"name": "unknown"}]}
+    return Array(ROWS, ("x",), v2={"fill_value": {"a": 1}}, v3=unknown)
+
+
 def _uncomparable(n: int) -> Group:
     """Return arrays that each give another CRS than the one grid mapping that they name."""
     mapping = Array(np.int32(0), (), {"crs_wkt": wkt(0)})
-    arrays = named(n, lambda i: on_grid(declaring("spatial", **spatial(), **{"proj:wkt2": wkt(i)})))
-    return Group({"spatial_ref": mapping, **arrays})
+    crss = grids(n, lambda i: declaring("spatial", **spatial(), **{"proj:wkt2": wkt(i)}))
+    return Group({"spatial_ref": mapping, **crss})
 
 
 def _axes_of_one(n: int, values: Json) -> Group:
@@ -251,35 +286,54 @@ def _axes_of_one(n: int, values: Json) -> Group:
     return Group({"a": on_x(cs({"x": {}, **axes}))})
 
 
+def _located(n: int, said: Said) -> Group:
+    """Return arrays, each with geolocation arrays of its own."""
+    places = {**grids(n, name="lon"), **grids(n, name="lat")}
+    return Group({**places, **grids(n, lambda i: declaring("geolocation", geolocation=said(i)))})
+
+
+def _planar(i: int) -> Json:
+    arrays = {"x": {"node": f"lon{i}"}, "y": {"node": f"lat{i}"}}
+    return {"planar": {**arrays, "crs": {"proj:code": utm(i)}}}
+
+
+def _days(i: int) -> Json:
+    time = {"unit": "days", "epoch": f"{1900 + i}-01-01"}
+    return cs(along({"time": time, "values": {"regular": [0, 1]}}))
+
+
+def _regular(i: int) -> Json:
+    return {"values": {"regular": [i, 1]}}
+
+
+def _scalar(i: int, name: str) -> Json:
+    return cs({"x": {}, name: {"coordinates": [{"values": {"explicit": [i]}}]}})
+
+
 KINDS: dict[str, Callable[[int], Group | Nodes]] = {
-    "arrays": _many_arrays,
+    "arrays": lambda n: Group(grids(n)),
     "arrays of own dimensions": _own_dimensions,
     "arrays without dimension names": lambda n: Group(
         named(n, lambda i: Array(np.zeros(i + 1), None))
     ),
-    "groups": lambda n: Group(named(n, lambda _i: Group({"v": on_grid({})}), "g")),
+    "groups": lambda n: Group(in_groups(n)),
     "nested groups": lambda n: below(deep(n), {"v": on_grid({})}),
     "coordinates above": lambda n: Group(
-        {
-            "t": on_x({}),
-            **named(n, lambda i: Group({"a": on_x(cf(coordinates="t", i=i))}), "g"),
-        }
+        {"t": on_x({}), **named(n, lambda i: Group({"a": on_x(cf(coordinates="t", i=i))}), "g")}
     ),
     "references to one array": lambda n: Group(
-        {"t": on_x({}), **named(n, lambda i: on_x(cs(along(external("t", unit=f"m{i}")))))}
+        {"t": on_x({}), **rows(n, lambda i: cs(along(external("t", unit=f"m{i}"))))}
     ),
     "references to as many arrays": lambda n: Group(
         {
-            "o": Group(named(n, lambda _i: on_x({}), "t")),
-            **named(n, lambda i: on_x(cs(along(external(f"o/t{i}", name=f"t{i}"))))),
+            "o": Group(rows(n, name="t")),
+            **rows(n, lambda i: cs(along(external(f"o/t{i}", name=f"t{i}")))),
         }
     ),
-    "references to nothing": lambda n: Group(
-        named(n, lambda i: on_x(cs(along(external(f"nothing{i}")))))
-    ),
+    "references to nothing": lambda n: Group(rows(n, lambda i: cs(along(external(f"nothing{i}"))))),
     "references to nothing of one name": lambda n: Group(
         {
-            **named(n, lambda i: on_x(cs(along(external(f"no{i}/t"))))),
+            **rows(n, lambda i: cs(along(external(f"no{i}/t")))),
             "o": Group(named(n, lambda _i: Group({"t": on_x({})}))),
         }
     ),
@@ -288,38 +342,19 @@ KINDS: dict[str, Callable[[int], Group | Nodes]] = {
     ),
     "references to references": chain_of_references,
     "CRSs of the group": lambda n: Group(
-        named(
-            n,
-            lambda i: on_x(
-                declaring("cs", cs={"crs": [{"node": "", "attribute": f"/attributes/crs/c{i}"}]})
-            ),
-        ),
-        declaring(
-            "cs",
-            crs={f"c{i}": {"axes": along({"values": {"regular": [i, 1]}})} for i in range(n)},
-        ),
+        rows(n, shared),
+        declaring("cs", crs={f"c{i}": {"axes": along(_regular(i))} for i in range(n)}),
     ),
     "coordinates of each array": lambda n: Group(
-        {
-            **named(n, lambda _i: on_x({}), "t"),
-            "a": on_x(cf(coordinates=" ".join(f"t{i}" for i in range(n)))),
-        }
+        {**rows(n, name="t"), "a": on_x(cf(coordinates=words(n, "t")))}
     ),
-    "coordinates that are not there": lambda n: Group(
-        {"a": on_x(cf(coordinates=" ".join(f"t{i}" for i in range(n))))}
-    ),
+    "coordinates that are not there": lambda n: Group({"a": on_x(cf(coordinates=words(n, "t")))}),
     "coordinates of an own name for each array": lambda n: Group(
-        {
-            **named(n, lambda _i: on_x({}), "t"),
-            **named(n, lambda i: on_x(cf(coordinates=f"t{i}"))),
-        }
+        {**rows(n, name="t"), **rows(n, lambda i: cf(coordinates=f"t{i}"))}
     ),
     "coordinates beside the apex": _lateral,
     "ancillary variables": lambda n: Group(
-        {
-            "a": on_x(cf(ancillary_variables=" ".join(f"b{i}" for i in range(n)))),
-            **named(n, lambda _i: on_x({}), "b"),
-        }
+        {"a": on_x(cf(ancillary_variables=words(n, "b"))), **rows(n, name="b")}
     ),
     "bounds": lambda n: Group(
         {
@@ -329,36 +364,15 @@ KINDS: dict[str, Callable[[int], Group | Nodes]] = {
         }
     ),
     "boundaries": lambda n: Group(
-        named(
-            n,
-            lambda i: on_x(
-                cs(along({"values": {"regular": [i, 1]}, "boundaries": {"regular": [-0.5, 0.5]}}))
-            ),
-        )
+        rows(n, lambda i: cs(along({**_regular(i), "boundaries": {"regular": [-0.5, 0.5]}})))
     ),
     "formula terms": _formula,
     "parametric terms": _parametric,
     "sets of an axis": lambda n: Group(
-        {
-            "a": on_x(
-                cs(along(*({"name": f"s{i}", "values": {"regular": [i, 1]}} for i in range(n))))
-            )
-        }
+        {"a": on_x(cs(along(*({"name": f"s{i}", **_regular(i)} for i in range(n)))))}
     ),
-    "scalar axes": lambda n: Group(
-        named(
-            n,
-            lambda i: on_x(cs({"x": {}, "s": {"coordinates": [{"values": {"explicit": [i]}}]}})),
-        )
-    ),
-    "scalar axes of own names": lambda n: Group(
-        named(
-            n,
-            lambda i: on_x(
-                cs({"x": {}, f"s{i}": {"coordinates": [{"values": {"explicit": [i]}}]}})
-            ),
-        )
-    ),
+    "scalar axes": lambda n: Group(rows(n, lambda i: _scalar(i, "s"))),
+    "scalar axes of own names": lambda n: Group(rows(n, lambda i: _scalar(i, f"s{i}"))),
     "scalar axes of one array": lambda n: _axes_of_one(n, {"explicit": [1]}),
     "inline values": lambda n: Group(
         {"a": Array(np.zeros(n), ("x",), cs(along({"values": {"explicit": list(range(n))}})))}
@@ -369,137 +383,58 @@ KINDS: dict[str, Callable[[int], Group | Nodes]] = {
     "values beside an own coordinate": lambda n: Group(
         {
             "x": coordinate("x", [0.0, 1.0]),
-            **named(n, lambda i: on_x(cs(along({"values": {"explicit": [i, i + 1]}})))),
+            **rows(n, lambda i: cs(along({"values": {"explicit": [i, i + 1]}}))),
         }
     ),
     "values of one dimension that differ": lambda n: Group(
-        named(n, lambda i: on_x(cs(along({"values": {"regular": [i, 1]}}))))
+        rows(n, lambda i: cs(along(_regular(i))))
     ),
     "sizes of one dimension": lambda n: Group(
         named(n, lambda i: Array(np.zeros(i + 1), ("x",), cf()))
     ),
-    "codes of CRSs": lambda n: Group(
-        named(
-            n, lambda i: on_grid(declaring("spatial", "proj", **spatial(), **{"proj:code": utm(i)}))
-        )
-    ),
-    "CRSs without a code": lambda n: Group(
-        named(
-            n, lambda i: on_grid(declaring("spatial", "proj", **spatial(), **{"proj:wkt2": wkt(i)}))
-        )
-    ),
+    "codes of CRSs": lambda n: Group(grids(n, gridded("proj:code", utm))),
+    "CRSs without a code": lambda n: Group(grids(n, gridded("proj:wkt2", wkt))),
     "CRSs that are not understood": lambda n: Group(
-        named(
-            n,
-            lambda i: on_grid(
-                declaring("spatial", "proj", **spatial(), **{"proj:code": f"mine:{i}"})
-            ),
-        )
+        grids(n, gridded("proj:code", lambda i: f"mine:{i}"))
     ),
     "CRSs beside spatial_ref": _uncomparable,
-    "CRSs of geolocation arrays": lambda n: Group(
-        {
-            **named(n, lambda _i: on_grid({}), "lon"),
-            **named(n, lambda _i: on_grid({}), "lat"),
-            **named(
-                n,
-                lambda i: on_grid(
-                    declaring(
-                        "geolocation",
-                        geolocation={
-                            "planar": {
-                                "x": {"node": f"lon{i}"},
-                                "y": {"node": f"lat{i}"},
-                                "crs": {"proj:code": utm(i)},
-                            }
-                        },
-                    )
-                ),
-            ),
-        }
-    ),
+    "CRSs of geolocation arrays": lambda n: _located(n, _planar),
     "grid mappings": lambda n: Group(
         {
-            **named(n, lambda i: on_grid(cf(grid_mapping=f"crs{i}"))),
+            **grids(n, lambda i: cf(grid_mapping=f"crs{i}")),
             **named(n, lambda i: stored(np.int32(0), "", crs_wkt=wkt(i)), "crs"),
         }
     ),
-    "geolocation arrays of each": lambda n: Group(
-        {
-            **named(n, lambda _i: on_grid({}), "lon"),
-            **named(n, lambda _i: on_grid({}), "lat"),
-            **named(
-                n,
-                lambda i: on_grid(
-                    declaring("geolocation", geolocation=geolocation(f"lon{i}", f"lat{i}"))
-                ),
-            ),
-        }
+    "geolocation arrays of each": lambda n: _located(
+        n, lambda i: geolocation(f"lon{i}", f"lat{i}")
     ),
     "geolocation arrays of all": lambda n: Group(
-        {"lon": on_grid({}), "lat": on_grid({}), **named(n, lambda _i: on_grid({}))},
+        {"lon": on_grid({}), "lat": on_grid({}), **grids(n)},
         declaring("geolocation", geolocation=geolocation("lon", "lat")),
     ),
     "transforms": lambda n: Group(
-        named(
-            n,
-            lambda i: on_grid(
-                declaring("spatial", **spatial([10.0 + i, 0.0, 0.0, 0.0, -10.0, 0.0]))
-            ),
-        )
+        grids(n, lambda i: declaring("spatial", **spatial([10.0 + i, *TRANSFORM[1:]])))
     ),
     "a transform of all": lambda n: Group(
-        named(n, lambda _i: on_grid({})), declaring("spatial", "proj", **spatial(), **WGS84)
+        grids(n), declaring("spatial", "proj", **spatial(), **WGS84)
     ),
     "items of a layout": lambda n: levels(n, lambda i: {"asset": f"l{i}", **spatial()}),
     "items of a layout that lead nowhere": lambda n: levels(n, lambda i: {"asset": f"no{i}"}),
-    "levels of one": lambda n: levels(
-        n,
-        lambda i: {
-            "asset": f"l{i}",
-            **({"derived_from": "l0", "transform": {"scale": [2.0, 2.0]}} if i else spatial()),
-        },
-    ),
-    "levels of one another": lambda n: levels(
-        n,
-        lambda i: {
-            "asset": f"l{i}",
-            **(
-                {"derived_from": f"l{i - 1}", "transform": {"scale": [1.0, 1.0]}}
-                if i
-                else spatial()
-            ),
-        },
-    ),
+    "levels of one": lambda n: levels(n, lambda i: _derived(i, 0, 2.0)),
+    "levels of one another": lambda n: levels(n, lambda i: _derived(i, i - 1, 1.0)),
     "tile matrices": _tiles,
     "STAC": lambda n: Group(named(n, _stac)),
     "names that collide": lambda n: Group(
         {
             **named(n, lambda _i: Group({"t": on_x({})}), "g"),
-            "o": Group(named(n, lambda i: on_x(cs(along(external(f"../g{i}/t", name="t")))))),
+            "o": Group(rows(n, lambda i: cs(along(external(f"../g{i}/t", name="t"))))),
         }
     ),
     "names that collide at once": lambda n: Group(
-        {"a": on_x(cs(along(*({"name": "t", "values": {"regular": [i, 1]}} for i in range(n)))))}
+        {"a": on_x(cs(along(*({"name": "t", **_regular(i)} for i in range(n)))))}
     ),
-    "units": lambda n: Group(
-        named(n, lambda i: on_x(declaring("uom", uom={"ucum": {"unit": f"m{i}"}})))
-    ),
-    "times": lambda n: Group(
-        named(
-            n,
-            lambda i: on_x(
-                cs(
-                    along(
-                        {
-                            "time": {"unit": "days", "epoch": f"{1900 + i}-01-01"},
-                            "values": {"regular": [0, 1]},
-                        }
-                    )
-                )
-            ),
-        )
-    ),
+    "units": lambda n: Group(rows(n, lambda i: declaring("uom", uom={"ucum": {"unit": f"m{i}"}}))),
+    "times": lambda n: Group(rows(n, _days)),
     "dimensions of groups above": _inherited,
     "dimensions that NCZarr names": _nczarr,
     "groups that do not fit below another": _conflicting_with_parent,
@@ -512,15 +447,13 @@ KINDS: dict[str, Callable[[int], Group | Nodes]] = {
     "conventions that are wrong": lambda n: Group(
         {"a": on_x({"zarr_conventions": [{"name": i} for i in range(n)]})}
     ),
-    "one mistake": lambda n: Group(named(n, lambda _i: on_x(declaring("cs", cs=7)))),
+    "one mistake": lambda n: Group(rows(n, lambda _i: declaring("cs", cs=7))),
     "as many mistakes": lambda n: Group(
-        named(n, lambda i: on_x(cs({f"z{i}": {"coordinates": f"none {i}"}})))
+        rows(n, lambda i: cs({f"z{i}": {"coordinates": f"none {i}"}}))
     ),
-    "documents that are wrong": lambda n: Group(
-        named(n, lambda _i: Array(ROWS, ("x",), v3={"shape": "none"}))
-    ),
-    "hints": lambda n: Group(named(n, lambda i: on_grid({**spatial(), "i": i}))),
-    "strings": lambda n: Group(named(n, lambda i: on_x({"long_name": "x" * (1000 + i)}))),
+    "documents that are wrong": lambda n: Group(named(n, _broken)),
+    "hints": lambda n: Group(grids(n, lambda i: {**spatial(), "i": i})),
+    "strings": lambda n: Group(rows(n, lambda i: {"long_name": "x" * (1000 + i)})),
 }
 
 
