@@ -17,7 +17,7 @@ import xarray as xr
 import zarr
 
 from zarr_xgroup.tests import builders
-from zarr_xgroup.tests.builders import Json, ZarrFormat, to_json, write_local
+from zarr_xgroup.tests.builders import Contents, Json, ZarrFormat, to_json, write_local
 
 TESTS = Path(__file__).parent
 REPOSITORY = TESTS.parents[1]
@@ -88,6 +88,11 @@ def write(
     if consolidated:
         consolidate(folder)
     return folder
+
+
+def contents_of(documents: Mapping[str, Json]) -> Contents:
+    """Return what is stored of documents that are given by path."""
+    return {f"{path}/zarr.json".lstrip("/"): to_json(it) for path, it in documents.items()}
 
 
 def v2_files(document: Json) -> dict[str, Json]:

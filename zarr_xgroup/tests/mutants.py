@@ -15,7 +15,8 @@ from zarr_xgroup.findings import Finding
 from zarr_xgroup.metadata.nodes import Keys, pointer_to
 from zarr_xgroup.metadata.snapshots import Snapshot, Snapshots
 from zarr_xgroup.report.rules import Checked, mistakes_of
-from zarr_xgroup.tests.builders import Json, memory_store, to_json
+from zarr_xgroup.tests.builders import Json, memory_store
+from zarr_xgroup.tests.documents import contents_of
 
 #: What stands in place of a value: of no kind, of any other, of too few and too many, of none that is known.
 VALUES: tuple[Any, ...] = (None, True, 5, -1, 0.5, "text", "", [], ["a"], [[1]], {}, {"a": 1})
@@ -58,9 +59,9 @@ class Mutant:
         return f"/{self.path}#{pointer_to(self.keys)} {self.how}"
 
 
-def mutations(value: Any) -> Iterator[tuple[Keys, str, Any]]:
+def mutations(value: Any, values: tuple[Any, ...] = VALUES) -> Iterator[tuple[Keys, str, Any]]:
     """Yield a JSON value with one part changed: the way to it, what was done, the whole."""
-    for other in VALUES:
+    for other in values:
         if type(other) is not type(value) or other != value:
             yield (), f"is {json.dumps(other)}", other
     members = value.items() if isinstance(value, dict) else ()
@@ -68,7 +69,7 @@ def mutations(value: Any) -> Iterator[tuple[Keys, str, Any]]:
         yield (str(key),), "is missing", _without(value, key)
         if isinstance(key, str):
             yield (key,), "is misspelt", {_misspelt(it, key): value[it] for it in value}
-        for keys, how, changed in mutations(item):
+        for keys, how, changed in mutations(item, values):
             whole = value.copy()
             whole[key] = changed
             yield (str(key), *keys), how, whole
@@ -150,6 +151,5 @@ def is_about(found: Finding, mutant: Mutant) -> bool:
 
 def checked(mutant: Mutant) -> list[Finding]:
     """Return what a whole check tells at the place of a mutant."""
-    nodes = {f"{path}/zarr.json".strip("/"): to_json(it) for path, it in mutant.changed.items()}
-    store = memory_store(nodes)
+    store = memory_store(contents_of(mutant.changed))
     return [it for it in zarr_xgroup.check(store).mistakes if is_about(it, mutant)]

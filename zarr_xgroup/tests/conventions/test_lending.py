@@ -17,7 +17,7 @@ from xarray.backends.zarr import ZarrArrayWrapper
 from xarray.core import indexing
 from zarr.storage import MemoryStore, WrapperStore
 
-from zarr_xgroup import XGroupResolutionWarning
+from zarr_xgroup import XGroupResolutionWarning, XGroupWarning
 from zarr_xgroup.conventions import BoundResolver, ConventionHandler, register, registry
 from zarr_xgroup.conventions.geolocation import GeolocationHandler
 from zarr_xgroup.conventions.proj import ProjHandler
@@ -48,16 +48,15 @@ def _forgetting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_REGISTERED", [])
 
 
-class It(ConventionHandler):
-    """A third party's, of which tests say what else it has."""
-
-    tier = "principal"
-    name = "it"
+def handler(**members: Any) -> type[ConventionHandler]:
+    """Return a handler class of the convention ``it``, registered."""
+    defaults = {"tier": "principal", "name": "it", "__module__": "third_party"}
+    return register(type("Handler", (ConventionHandler,), {**defaults, **members}))
 
 
 def giving(get_variables: Callable[..., Any]) -> None:
     """Register a handler with this `get_variables(array, group, root)`."""
-    register(type("Giving", (It,), {"get_variables": staticmethod(get_variables)}))
+    handler(get_variables=staticmethod(get_variables))
 
 
 class Alone:
@@ -192,7 +191,7 @@ def test_what_a_handler_refers_to_lacks_no_convention() -> None:
     def get_variables(self: ConventionHandler, *_arguments: Any) -> Any:
         return {"s": self.resolver.variable({"node": "/h/shared"})}
 
-    register(type("Referring", (It,), {"get_variables": get_variables}))
+    handler(get_variables=get_variables)
     nodes: Nodes = {
         "": {},
         "g": {},
@@ -330,9 +329,7 @@ def test_data_of_another_kind_are_one_variable_if_they_are_one_object(kind: str)
 )
 def test_what_is_wrong_with_an_answer_is_told(given: Any, text: str) -> None:
     giving(lambda *_arguments: given)
-    store = memory_store(build({"": {}, "a": stored([1.0], "x", **IT)}))
-    _dataset, (warning,) = opened_with_warnings(xr.open_dataset, store)
-    assert f"failed: TypeError: {text}." in str(warning)
+    assert f"failed: TypeError: {text}." in str(opened_array())
 
 
 # Within an open: several arrays.
@@ -349,10 +346,16 @@ NODES: Nodes = {
 }
 
 
-def handler(**members: Any) -> type[ConventionHandler]:
-    """Return a handler class of the convention ``it``, registered."""
-    defaults = {"tier": "principal", "name": "it", "__module__": "third_party"}
-    return register(type("Handler", (ConventionHandler,), {**defaults, **members}))
+def opened_group() -> tuple[xr.Dataset, list[Any]]:
+    """Return the group of the three arrays, and what is told of it."""
+    return opened_with_warnings(xr.open_dataset, memory_store(build(NODES)), group="g")
+
+
+def opened_array() -> XGroupWarning:
+    """Open one array alone, and return the one warning of it."""
+    store = memory_store(build({"": {}, "b": NODES["g/b"]}))
+    _dataset, (warning,) = opened_with_warnings(xr.open_dataset, store)
+    return warning
 
 
 def first_three(array: zarr.Array[Any], start: int = 0) -> xr.Variable:
@@ -376,7 +379,7 @@ def of_group(_root: zarr.Group, group: zarr.Group) -> Any:
 def test_one_array_in_new_wrappers_is_one_variable(
     find: Any, in_memory: bool, tmp_path: Path
 ) -> None:
-    handler(get_variables=lambda _self, _array, group, root: {"s": first_three(find(root, group))})
+    giving(lambda _array, group, root: {"s": first_three(find(root, group))})
     store = memory_store(build(NODES)) if in_memory else write_store(tmp_path / "store", NODES)
     dataset, told = opened_with_warnings(xr.open_dataset, store, group="g")
     assert told == []
@@ -388,14 +391,14 @@ def test_one_array_in_new_wrappers_is_one_variable(
 
 @pytest.mark.parametrize("transposed", [False, True])
 def test_one_array_of_a_dataset_is_one_variable(transposed: bool) -> None:
-    def get_variables(_self: Any, array: zarr.Array[Any], _group: Any, root: zarr.Group) -> Any:
+    def get_variables(_array: Any, _group: Any, root: zarr.Group) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             dataset = xr.open_zarr(root.store, group="g", chunks=None, consolidated=False)
         variable = dataset.variables["c"]
         return {"q": variable.transpose() if transposed else variable}
 
-    handler(get_variables=get_variables)
+    giving(get_variables)
     nodes = {key: value for key, value in NODES.items() if key != "g/b"}
     dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(nodes)), group="g")
     assert told == []
@@ -413,12 +416,12 @@ def names_of(dataset: xr.Dataset) -> dict[str, list[float]]:
 def test_parts_of_one_array_and_parts_of_others_are_different_things() -> None:
     parts = {"g/a": ("shared", 0), "g/b": ("shared", 1), "g/c": ("other", 0)}
 
-    def get_variables(_self: Any, array: zarr.Array[Any], _group: Any, root: Any) -> Any:
+    def get_variables(array: zarr.Array[Any], _group: Any, root: Any) -> Any:
         name, start = parts[array.path]
         return {"s": first_three(root[name], start)}
 
-    handler(get_variables=get_variables)
-    dataset, _told = opened_with_warnings(xr.open_dataset, memory_store(build(NODES)), group="g")
+    giving(get_variables)
+    dataset, _told = opened_group()
     assert names_of(dataset) == {"s": [7, 8, 9], "g_s": [8, 9, 10], "g_s_1": [1, 2, 3]}
 
 
@@ -433,10 +436,7 @@ def test_of_coordinates_from_one_file_none_vanishes(cache: bool) -> None:
     for variable in dataset.variables.values():
         variable.encoding["source"] = "one_file.nc"  # as xarray says of a file's variables
 
-    def get_variables(_self: Any, array: zarr.Array[Any], *_groups: Any) -> Any:
-        return {"aux": dataset.variables[f"v{array.path[-1]}"]}
-
-    handler(get_variables=get_variables)
+    giving(lambda array, *_groups: {"aux": dataset.variables[f"v{array.path[-1]}"]})
     nodes: Nodes = {"": {}, **{f"a{n}": stored([1.0, 2.0], "x", **IT) for n in range(8)}}
     found, _told = opened_with_warnings(xr.open_dataset, memory_store(build(nodes)))
     assert len(found.coords) == 8
@@ -461,8 +461,8 @@ NO_MAPPING = [(None, "NoneType"), (5, "int"), ("text", "str"), ([1], "list")]
 
 @pytest.mark.parametrize(("given", "kind"), NO_MAPPING)
 def test_variables_that_are_no_mapping(given: Any, kind: str) -> None:
-    handler(get_variables=lambda *_arguments: given)
-    _dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(NODES)), group="g")
+    giving(lambda *_arguments: given)
+    _dataset, told = opened_group()
     assert one_problem(told) == (
         f"TypeError: 'get_variables' must return a dict of xarray.Variable by name, got {kind}"
     )
@@ -471,7 +471,7 @@ def test_variables_that_are_no_mapping(given: Any, kind: str) -> None:
 @pytest.mark.parametrize(("given", "kind"), [*NO_MAPPING, ({}, "dict")])
 def test_an_interpretation_that_is_none(given: Any, kind: str) -> None:
     it = handler(interpret=lambda *_arguments: given)
-    _dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(NODES)), group="g")
+    _dataset, told = opened_group()
     text = f"'interpret' must return an Interpretation (see array.found), got {kind}"
     assert one_problem(told) == f"TypeError: {text}"
     root = zarr.open_group(memory_store(build(NODES)), mode="r")
@@ -487,11 +487,7 @@ def test_an_interpretation_that_is_none(given: Any, kind: str) -> None:
 def test_a_reference_that_is_no_mapping(given: Any, method: str) -> None:
     text = f'a reference must be a mapping such as {{"node": "../time"}}, got {given!r}'
     handler(get_variables=lambda self, *_arguments: getattr(self.resolver, method)(given))
-    _dataset, told = opened_with_warnings(
-        xr.open_dataset, memory_store(build({"": {}, "b": NODES["g/b"]}))
-    )
-    (warning,) = told
-    assert str(warning) == (
+    assert str(opened_array()) == (
         f"the handler of convention 'it' (third_party) failed: XGroupReferenceError: {text}. "
         "Array /b was opened without what convention 'it' gives"
     )
@@ -526,10 +522,8 @@ def test_an_error_of_a_handler_keeps_its_reason(
     def fail(*_arguments: Any) -> Any:
         raise error
 
-    handler(get_variables=fail)
-    _dataset, (warning,) = opened_with_warnings(
-        xr.open_dataset, memory_store(build({"": {}, "b": NODES["g/b"]}))
-    )
+    giving(fail)
+    warning = opened_array()
     assert isinstance(warning.error, kind)
     assert warning.error.reason == reason
     assert warning.error.target == getattr(error, "target", "")

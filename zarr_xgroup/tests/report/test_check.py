@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import pyproj
 import pytest
@@ -30,8 +30,17 @@ from zarr_xgroup.report.checking import Verdict, limited, merged
 from zarr_xgroup.report.github import workflow_commands
 from zarr_xgroup.report.rules import RULES, mistake
 from zarr_xgroup.tests import products
-from zarr_xgroup.tests.builders import UUIDS, XARRAY, ZARR, Json, ZarrFormat, declaring
-from zarr_xgroup.tests.documents import ALL_FORMS, STORES, array, group, write
+from zarr_xgroup.tests.builders import (
+    UUIDS,
+    XARRAY,
+    ZARR,
+    Json,
+    ZarrFormat,
+    declaring,
+    memory_store,
+    recording_folder,
+)
+from zarr_xgroup.tests.documents import ALL_FORMS, STORES, array, contents_of, group, write
 from zarr_xgroup.tests.samples import sample
 
 WKT1 = (
@@ -1234,54 +1243,21 @@ def test_consolidated_metadata_as_zarr_writes_them(zarr_format: ZarrFormat) -> N
     }
 
 
-class Counting(MemoryStore):
-    """A store that counts what is asked of it, and may refuse to list."""
-
-    supports_listing: ClassVar[bool] = True  # type: ignore[misc]
-    asked: ClassVar[list[str]] = []
-
-    async def get(self, key: str, *arguments: Any, **options: Any) -> Any:
-        self.asked.append(key)
-        return await super().get(key, *arguments, **options)
-
-
-def in_memory(documents: Mapping[str, Json], folder: Path, *, consolidated: bool) -> Counting:
-    """Return a store in memory with documents."""
-    path = write(folder, documents, form=(3, consolidated))
-    files = {
-        it.relative_to(path).as_posix(): it.read_bytes() for it in path.rglob("*") if it.is_file()
-    }
-    prototype = zarr.core.buffer.default_buffer_prototype()
-    return Counting({key: prototype.buffer.from_bytes(it) for key, it in files.items()})
-
-
 def test_each_document_is_read_once_and_no_chunk(tmp_path: Path) -> None:
-    store = in_memory(sound(), tmp_path / "a", consolidated=True)
-    Counting.asked.clear()
+    store = recording_folder(write(tmp_path, sound(), form=(3, True)))
     assert zarr_xgroup.check(store).is_clean
-    asked = [key for key in Counting.asked if key.endswith("zarr.json")]
+    asked = [key for key in store.gets if key.endswith("zarr.json")]
     assert len(asked) == len(set(asked)) == len(sound())
-    assert not [key for key in Counting.asked if "/c/" in key]
-
-
-class Unlistable(MemoryStore):
-    """A store that cannot be listed, as plain HTTP."""
-
-    supports_listing: ClassVar[bool] = False  # type: ignore[misc]
-
-    def list_dir(self, prefix: str) -> Any:
-        raise NotImplementedError
+    assert not [key for key in store.gets if "/c/" in key]
 
 
 def test_a_store_that_cannot_be_listed(tmp_path: Path) -> None:
     """What is consolidated is compared; what is not is not known."""
-    documents = sound()
-    contents = dict(in_memory(documents, tmp_path / "a", consolidated=True)._store_dict)
-    prototype = zarr.core.buffer.default_buffer_prototype()
-    changed = json.dumps(group({"title": "other"})).encode()
-    contents["swath/zarr.json"] = prototype.buffer.from_bytes(changed)
-    del contents["mass/zarr.json"]
-    assert places(zarr_xgroup.check(Unlistable(contents))) == {
+    store = recording_folder(write(tmp_path, sound(), form=(3, True)))
+    write(tmp_path, {"swath": group({"title": "other"})})
+    (tmp_path / "mass" / "zarr.json").unlink()
+    store.unlistable["*"] = NotImplementedError()  # as plain HTTP
+    assert places(zarr_xgroup.check(store)) == {
         ("consolidated/same", "/swath#/attributes/title"),
         ("consolidated/nodes-are-there", "/mass#"),
     }
@@ -1351,14 +1327,11 @@ def test_the_same_in_like_groups_is_printed_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [None, True, 5, -0.5, "text", [], [[]], {}, {"node": 5}, [None]])
-def test_anything_may_be_written_anywhere(tmp_path: Path, value: Any) -> None:
+def test_anything_may_be_written_anywhere(value: Any) -> None:
     """Nothing is raised, whatever stands in the place of a value: each in another twentieth of all."""
     first = len(repr(value)) * 3 % 20
-    for number, place in enumerate(list(_all_places(sound()))[first::20]):
-        documents = sound()
-        edited(documents, place, value)
-        store = in_memory(documents, tmp_path / str(number), consolidated=False)
-        told = zarr_xgroup.check(store)
+    for place in list(_all_places(sound()))[first::20]:
+        told = zarr_xgroup.check(memory_store(contents_of(broken({place: value}))))
         assert json.dumps(told.to_dict())
         assert repr(told)
 
