@@ -59,19 +59,6 @@ class EngineZarrOptions(TypedDict, total=False):
     stacklevel: int
 
 
-class InterpretationOptions(TypedDict, total=False):
-    """The options that say how metadata are understood."""
-
-    assume_conventions: str | Iterable[str] | None
-
-
-class SelectionOptions(TypedDict, total=False):
-    """The options that say which level of a pyramid is opened, and which part of a grid."""
-
-    resolution: float | tuple[float, float] | None
-    bbox: tuple[float, float, float, float] | None
-
-
 class DecodingOptions(TypedDict, total=False):
     """The decoding options of `xarray.open_dataset`, passed on to xarray unchanged."""
 
@@ -84,16 +71,12 @@ class DecodingOptions(TypedDict, total=False):
     decode_timedelta: Any
 
 
-class OpenOptions(
-    StoreOptions,
-    EngineZarrOptions,
-    InterpretationOptions,
-    SelectionOptions,
-    DecodingOptions,
-    total=False,
-):
+class OpenOptions(StoreOptions, EngineZarrOptions, DecodingOptions, total=False):
     """All options of an open: what xarray passes to a backend, and what concerns the store."""
 
+    assume_conventions: str | Iterable[str] | None
+    resolution: float | tuple[float, float] | None
+    bbox: tuple[float, float, float, float] | None
     use_zarr_fill_value_as_mask: bool | None
     convention_attrs: ConventionAttrs | None
 

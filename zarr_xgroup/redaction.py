@@ -34,6 +34,7 @@ _PORT = re.compile(r"[^:]*(?::[0-9]+)?|\[[^\[\]]*\](?::[0-9]*)?", re.DOTALL)
 _BARE_USER = re.compile(r"(?<![^/\\:@])[^/\\:@]{2,}+:(?!:)")
 #: What a URI without a scheme may have in it, also where it is percent-encoded as a whole.
 _AT = re.compile(r"@|%40")
+_AFTER_AT = re.compile(r"(?<=@)|(?<=%40)")
 _BARE_QUERY = re.compile(r"(?:[?#]|%3F|%23).*", re.DOTALL | re.IGNORECASE)
 
 #: Behind what user information may stand within a text.
@@ -138,53 +139,37 @@ def redact(text: str) -> str:
 
 
 def _without_users(text: str) -> str:
-    """Return a text without the user information of URLs in it."""
-    users = _UsersInText(text)
+    """Return a text without the user information of URLs in it.
+
+    What stands behind a colon and is no port is taken for a password that was not percent-encoded: it
+    ends at the last ``@`` before the next URL. All letters that matter are looked up once.
+    """
+    authority_ends, user_ends, urls, ats = (
+        [it.start() for it in pattern.finditer(text)]
+        for pattern in (_AUTHORITY_END_IN_TEXT, _USER_END, _NEXT_URL, _AFTER_AT)
+    )
+
+    def first(places: list[int], begin: int) -> int:
+        index = bisect_left(places, begin)
+        return places[index] if index < len(places) else len(text)
+
+    def after_last_at(begin: int, end: int) -> int:
+        return max(begin, ats[index - 1] if (index := bisect_right(ats, end)) else begin)
+
+    def end_of_user(begin: int) -> int:
+        end = after_last_at(begin, first(authority_ends, begin))
+        colon = first(user_ends, begin)
+        if end > begin or not text.startswith(":", colon) or _PORT_IN_TEXT.match(text, colon + 1):
+            return end
+        end = after_last_at(colon, first(urls, colon))
+        return begin if end == colon else end
+
     kept, end = [], 0
     for slashes in _SLASHES.finditer(text):
         if slashes.start() >= end:
             kept.append(text[end : slashes.end()])
-            end = users.end(slashes.end())
+            end = end_of_user(slashes.end())
     return "".join([*kept, text[end:]])
-
-
-class _UsersInText:
-    """Where user information ends within a text: all letters that matter are looked up once."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._authority_ends = _places(_AUTHORITY_END_IN_TEXT, text)
-        self._user_ends = _places(_USER_END, text)
-        self._urls = _places(_NEXT_URL, text)
-        self._ats = [it.end() for it in _AT.finditer(text)]
-
-    def end(self, begin: int) -> int:
-        """Return where user information ends that may begin at a place: there, if there is none.
-
-        What stands behind a colon and is no port is taken for a password that was not
-        percent-encoded: it ends at the last ``@`` before the next URL.
-        """
-        end = self._last_at(begin, _next(self._authority_ends, begin, self._text))
-        colon = _next(self._user_ends, begin, self._text)
-        if end is not None or not self._text.startswith(":", colon):
-            return end or begin
-        if _PORT_IN_TEXT.match(self._text, colon + 1):
-            return begin
-        return self._last_at(colon, _next(self._urls, colon, self._text)) or begin
-
-    def _last_at(self, begin: int, end: int) -> int | None:
-        """Return where the last ``@`` between two places ends."""
-        index = bisect_right(self._ats, end) - 1
-        return self._ats[index] if index >= 0 and self._ats[index] > begin else None
-
-
-def _places(pattern: re.Pattern[str], text: str) -> list[int]:
-    return [it.start() for it in pattern.finditer(text)]
-
-
-def _next(places: list[int], begin: int, text: str) -> int:
-    index = bisect_left(places, begin)
-    return places[index] if index < len(places) else len(text)
 
 
 def _without_query(url: re.Match[str]) -> str:

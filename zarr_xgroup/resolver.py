@@ -181,16 +181,8 @@ class Resolver:
         text: str = "",
     ) -> None:
         """Take down a reference that is followed for the array, in place of what was known of it."""
-        found = Followed(
-            self.referrer,
-            plain(place.node),
-            place.keys,
-            target,
-            leads_to,
-            by_fallback=by_fallback,
-            text=text,
-        )
-        self._add([found])
+        written = plain(place.node), place.keys, target, leads_to
+        self._add([Followed(self.referrer, *written, by_fallback=by_fallback, text=text)])
 
     def _add(self, references: Iterable[Followed]) -> None:
         for it in references:
@@ -250,7 +242,7 @@ class Resolver:
         return self._resolve(fragment, lambda found: found)
 
     def _resolve(self, fragment: Fragment, accept: Callable[[Fragment], T]) -> T:
-        fragment = fragment.at_plain_node()
+        fragment = fragment.part.at(plain(fragment.node))
         search = _Search(self.lookup, self.referrer, accept)
         found = search.follow(fragment, ())
         self.depends_on_place |= search.depends_on_place
@@ -259,8 +251,10 @@ class Resolver:
             self.take_down(fragment, _written(fragment, error), text=error.reason or str(error))
             raise error
         self._add(found.links)
-        for note in found.notes:
-            self._note(*note)
+        for link in found.links:
+            if link.text:
+                place = Fragment(link.written, link.keys, None)
+                self._note(f"{link.target!r} {link.text}", place)
         return found.result
 
 
@@ -272,17 +266,14 @@ class _Found(Generic[T]):
     ----------
     result : object or XGroupError
         What was accepted, or the error.
-    notes : tuple of str and Fragment
-        The choices made on the way, and where.
-    end : tuple of Node and keys, or None
+    end : tuple of Node and keys
         Where what was accepted stands.
     links : tuple of Followed
         The references on the way.
     """
 
     result: T | XGroupError
-    notes: tuple[tuple[str, Fragment], ...] = ()
-    end: tuple[Node, Keys] | None = None
+    end: tuple[Node | None, Keys] = (None, ())
     links: tuple[Followed, ...] = ()
 
     @property
@@ -334,25 +325,14 @@ class _Search(Generic[T]):
         if first is None:
             raise self._failure(fragment, reference, outcomes, is_nested=len(chain) > 2)
         node, chosen = outcomes[first]
-        others = self._not_fitting(outcomes[:first]) + _fitting_too(outcomes[first + 1 :], chosen)
         text = ""
-        notes = chosen.notes
-        if others:
+        if others := self._passed_over(outcomes, first):
             text = _("was taken to be {node}, not {others}").format(
                 node=node, others=", ".join(others)
             )
-            notes = ((f"{str(reference)!r} {text}", fragment), *notes)
-        end = chosen.end or (node, ())
-        link = Followed(
-            self._referrer,
-            fragment.node,
-            fragment.keys,
-            str(reference),
-            *end,
-            by_fallback=first > 0,
-            text=text,
-        )
-        return _Found(chosen.result, notes, end, (link, *chosen.links))
+        ends = fragment.node, fragment.keys, str(reference), *chosen.end
+        link = Followed(self._referrer, *ends, by_fallback=first > 0, text=text)
+        return replace(chosen, links=(link, *chosen.links))
 
     def _outcomes(
         self, fragment: Fragment, reference: Reference, chain: tuple[Fragment, ...]
@@ -361,9 +341,8 @@ class _Search(Generic[T]):
         nodes = self._candidates(fragment, reference)
         possible = [node for node in nodes if not self._is_in_array(node, fragment.node)]
         self._lookup.know(possible)
-        absent: _Found[T] = _Found(_AbsentError(_("not found in store")))
         return [
-            (node, self._at(node, reference, chain) if node in possible else absent)
+            (node, self._at(node, reference, chain) if node in possible else _absent())
             for node in nodes
         ]
 
@@ -395,7 +374,7 @@ class _Search(Generic[T]):
             document = self._lookup.document(node)
             if document is None:
                 problem = self._lookup.store_of(node).problem(node.path)
-                return _Found(problem or _AbsentError(_("not found in store")))
+                return _absent() if problem is None else _Found(problem)
             if reference.attribute is None:
                 return _Found(self._accept(Fragment(node, (), document)), end=(node, ()))
             found = at_pointer(node, document, reference.attribute)
@@ -405,12 +384,17 @@ class _Search(Generic[T]):
             return _Found(error)
         return self.follow(found, chain)
 
-    def _not_fitting(self, outcomes: Sequence[tuple[Node, _Found[T]]]) -> list[str]:
-        """Return what is told of candidates that are there and do not fit."""
+    def _passed_over(self, outcomes: Sequence[tuple[Node, _Found[T]]], first: int) -> list[str]:
+        """Return what is told of others than the first that fits: they do not, or are something else."""
+        chosen = outcomes[first][1].result
         return [
             f"{node} ({found.result})"
-            for node, found in outcomes
+            for node, found in outcomes[:first]
             if self._lookup.store_of(node).document(node.path) is not None
+        ] + [
+            _("{node} (which fits too)").format(node=node)
+            for node, found in outcomes[first + 1 :]
+            if found.fits and found.result != chosen
         ]
 
     def _failure(
@@ -433,38 +417,30 @@ class _Search(Generic[T]):
         if not is_nested:  # reasons of reasons of reasons would grow without bound
             reasons = self._reasons(outcomes)
             tried = [f"{node} ({why})" for node, why in zip(tried, reasons, strict=True)]
-        if reference.uri is None and self._leads_above(reference.node):
+        # Perhaps a group of a store was opened as a store.
+        is_above = relative_path(self._referrer.group.path, reference.node) is None
+        if reference.uri is None and is_above:
             tried.insert(0, _("above the root of the store"))
         place, target = str(fragment), str(reference)
         reason = _("leads nowhere, tried {tried}").format(tried=", ".join(tried))
         message = f"{target!r} {reason}"
         return XGroupReferenceError(message, place=place, target=target, reason=reason)
 
-    def _leads_above(self, path: str) -> bool:
-        """Tell whether a path leads out of the store: perhaps a group of one was opened as a store."""
-        return relative_path(self._referrer.group.path, path) is None
-
     def _reasons(self, outcomes: Sequence[tuple[Node, _Found[Any]]]) -> list[str]:
         """Return why candidates do not fit; where a store has to be asked, of all at once."""
-        absent = {node for node, found in outcomes if isinstance(found.result, _AbsentError)}
-        doubted = frozenset(
-            node for node in absent if self._lookup.store_of(node).why_absent(node.path) is None
-        )
-        if doubted:
-            raise self._lookup.ask_for(Needs(doubted=doubted))
-        return [
-            self._lookup.why_absent(node) if node in absent else str(found.result)
+        reasons = {
+            node: self._lookup.store_of(node).why_absent(node.path)
+            if isinstance(found.result, _AbsentError)
+            else str(found.result)
             for node, found in outcomes
-        ]
+        }
+        if doubted := frozenset(node for node, reason in reasons.items() if reason is None):
+            raise self._lookup.ask_for(Needs(doubted=doubted))
+        return [reason for reason in reasons.values() if reason is not None]
 
 
-def _fitting_too(outcomes: Sequence[tuple[Node, _Found[T]]], chosen: _Found[T]) -> list[str]:
-    """Return what is told of further candidates that fit and are something else."""
-    return [
-        _("{node} (which fits too)").format(node=node)
-        for node, found in outcomes
-        if found.fits and found.result != chosen.result
-    ]
+def _absent() -> _Found[Any]:
+    return _Found(_AbsentError(_("not found in store")))
 
 
 def _written(fragment: Fragment, error: XGroupError) -> str:

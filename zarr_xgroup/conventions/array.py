@@ -22,7 +22,11 @@ from zarr_xgroup.conventions.model import (
 from zarr_xgroup.errors import Rule, XGroupError, XGroupMetadataError, XGroupStoreError
 from zarr_xgroup.findings import Change, Finding, Kind, Place, noted, problem_of
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.dimensions import Declared, declared_dimensions
+from zarr_xgroup.metadata.dimensions import (
+    declared_dimensions,
+    dimension_keys,
+    dimension_references,
+)
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Node, plain
 from zarr_xgroup.metadata.snapshots import LackingError, Lookup
@@ -162,7 +166,9 @@ class ArrayView:
         self.attributes = AskedAttributes(document.attributes, self.asked.own)
         self.shape: tuple[int, ...] = tuple(document["shape"])
         self.sizes = dict(zip(dims, self.shape, strict=bool(dims)))
-        self.declared = Declared.of(document)
+        self.declared = declared_dimensions(document)
+        self.dimension_references = dimension_references(document)
+        self.dimension_keys = dimension_keys(document)
 
     @property
     def name(self) -> str:
@@ -395,7 +401,7 @@ def own_dims_of(array: ArrayView, node: Node) -> tuple[str, ...]:
     coordinate has a dimension twice.
     """
     document = None if node is array.node else array.document_of(node)
-    own = array.declared.names if node is array.node else ()
+    own = array.declared if node is array.node else ()
     names = own if document is None else declared_dimensions(document)
     return tuple(
         f"{node.name}_dim_{axis}" if name is None or name in names[:axis] else name

@@ -128,8 +128,8 @@ def _named_axes(array: ArrayView) -> Iterator[_Axis]:
     Such names were made up, or lead with a slash to an ancestor, whose coordinate comes with them.
     """
     names = {here: name for name, here in array.names.items()}
-    names_there, references = array.declared.names, array.declared.references
-    for dim, name, size, ref in zip(array.dims, names_there, array.shape, references, strict=True):
+    named = zip(array.dims, array.declared, array.shape, array.dimension_references, strict=True)
+    for dim, name, size, ref in named:
         if name is not None and name == names.get(dim, dim):
             yield _Axis(dim, name, size, ref)
 
@@ -142,8 +142,7 @@ def _attempted(array: ArrayView, axis: _Axis, follower: Follower) -> Coordinate 
 def _coordinate(array: ArrayView, axis: _Axis, follower: Follower) -> Coordinate | None:
     """Return the coordinate of a dimension, or None if no array can be, or several may be."""
     nodes = _coordinate_variables(array, axis)
-    keys = tuple(array.declared.pointer.split("/")[1:])
-    place = Fragment(array.node, keys, axis.name)
+    place = Fragment(array.node, array.dimension_keys, axis.name)
     if len(nodes) > 1:
         message = _(
             "dimension {dim!r} has no coordinate in its group or above it, and {nodes} are equally "

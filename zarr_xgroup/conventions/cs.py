@@ -124,7 +124,7 @@ def _tell_of_bare_dims(array: ArrayView, cs: Cs) -> None:
     axes = _dims_of_axes(array)
     if axes.issuperset(array.dims) or cs.wrong_with("crs") or len(systems_of(array)) < len(cs.crs):
         return
-    for name in array.declared.names:
+    for name in array.declared:
         if name is not None and array.names.get(name, name) not in axes:
             is_there = array.sibling(name) is not None
             values = f'{{"external": {{"node": "{name}"}}}}' if is_there else _ANY_VALUES

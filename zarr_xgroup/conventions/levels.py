@@ -116,7 +116,7 @@ class _Sites:
 
     def of_any(self, asset: str) -> Site | None:
         """Return the same for the first array of a level that lies along the same dimensions."""
-        own, group = self.array.declared.names, self.level.group
+        own, group = self.array.declared, self.level.group
         along = {own[self.array.dims.index(name)] for name in self.dims}
         within = group.child(asset)
         for name, document in self.array.lookup.members(within).arrays(within.path).items():
@@ -140,7 +140,7 @@ class _Sites:
         if document is None:
             return None
         shape, names = document["shape"], declared_dimensions(document)
-        own = self.array.declared.names
+        own = self.array.declared
         axes = [self.array.dims.index(name) for name in self.dims]
         if all(own[axis] is not None and own[axis] in names for axis in axes):
             axes = [names.index(own[axis]) for axis in axes]

@@ -171,7 +171,7 @@ def _declared_dims(array: ArrayView) -> tuple[str, str]:
 
 def _named(array: ArrayView) -> list[str]:
     """Return the names that the array's document gives its dimensions."""
-    return [name for name in array.declared.names if name is not None]
+    return [name for name in array.declared if name is not None]
 
 
 def _missing(array: ArrayView) -> XGroupMetadataError:

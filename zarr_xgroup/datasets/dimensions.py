@@ -13,8 +13,8 @@ from typing import Any
 from zarr_xgroup.conventions.model import AxisNames
 from zarr_xgroup.findings import Finding, Kind, noted
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.dimensions import declared_dimensions, dimension_pointer
-from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.metadata.dimensions import declared_dimensions, dimension_keys
+from zarr_xgroup.metadata.nodes import Node, pointer_to
 
 #: How names of dimensions begin that nothing names, as h5netcdf has it.
 _PHONY = "phony_dim_"
@@ -173,7 +173,7 @@ def _unnamed(
         "dimensions are called {dimensions}"
     ).format(
         path=node,
-        pointer=dimension_pointer(document),
+        pointer=pointer_to(dimension_keys(document)),
         axes=axes,
         shape=list(document["shape"]),
         dimensions=list(assigned),
@@ -199,7 +199,7 @@ def _conflict(
         "arrays of the group have another size; renamed {renamed}"
     ).format(
         path=node,
-        pointer=dimension_pointer(document),
+        pointer=pointer_to(dimension_keys(document)),
         shape=list(document["shape"]),
         named=list(named),
         renamed=renamed,
@@ -208,4 +208,4 @@ def _conflict(
 
 
 def _finding(node: Node, document: Mapping[str, Any], text: str) -> Finding:
-    return noted(Kind.DIMENSION, text, node, dimension_pointer(document))
+    return noted(Kind.DIMENSION, text, node, pointer_to(dimension_keys(document)))

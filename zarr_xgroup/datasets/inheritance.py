@@ -12,7 +12,7 @@ from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.findings import Finding, Kind, noted
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import candidate_paths, names_in
-from zarr_xgroup.metadata.dimensions import declared_dimensions, dimension_pointer
+from zarr_xgroup.metadata.dimensions import declared_dimensions, dimension_keys
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.snapshots import Lookup, Snapshot
@@ -99,7 +99,7 @@ def _of_axis(
 def _followed(
     array: Node, document: Document, written: str | None, leads_to: Node | None, text: str = ""
 ) -> Followed:
-    keys = tuple(dimension_pointer(document).split("/")[1:])
+    keys = dimension_keys(document)
     return Followed(array, array, keys, str(written), leads_to, text=text)
 
 

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
 
+import zarr
+
 from zarr_xgroup.datasets.budget import MOST_OWN_BYTES, Cost, beyond_budget
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.snapshots import read_problem
 from zarr_xgroup.storage.library import Library
-from zarr_xgroup.storage.values import ValueRequest, read_values
 from zarr_xgroup.variables.making import Maker
 from zarr_xgroup.variables.sources import Stored
 from zarr_xgroup.variables.stored import Template
@@ -53,23 +54,22 @@ def prefetch(plans: Collection[GroupPlan], reads: Reads, maker: Maker, library: 
     """
     wanted = [item for plan in plans for item in _wanted(plan, reads, maker)]
     beyond, refused = _beyond((planned for planned, whole in wanted if not whole), maker)
-    requests = dict(_requests(wanted, beyond, maker, library))
-    read = read_values(requests.values()) if requests else ()
+    arrays = dict(_arrays(wanted, beyond, maker, library))
     text = _("{node} was not read, its chunks are too long to be read for one value")
     problems = {
         (it, False): read_problem(library.snapshots[it.store], text.format(node=it))
         for it in refused
     }
-    return {**problems, **dict(zip(requests, read, strict=True))}
+    return {**problems, **library.read_values(arrays)}
 
 
-def _requests(
+def _arrays(
     wanted: Iterable[tuple[PlannedVariable, bool]],
     beyond: Collection[Node],
     maker: Maker,
     library: Library,
-) -> Iterator[tuple[tuple[Node, bool], ValueRequest]]:
-    """Yield the requests of arrays' values, or of their ends, each once."""
+) -> Iterator[tuple[tuple[Node, bool], zarr.Array[Any]]]:
+    """Yield the arrays of which all values are to be read, or the ends, each once."""
     known = set()
     for planned, whole in wanted:
         node = planned.stored
@@ -77,7 +77,7 @@ def _requests(
             continue
         known.add((node, whole))
         array = _template(planned, maker).zarr_array(library.zarr_store(node.store), node.path)
-        yield (node, whole), ValueRequest(node, array, whole, library.stores[node.store])
+        yield (node, whole), array
 
 
 def _beyond(

@@ -107,6 +107,7 @@ class Answers:
             tuple(view.chunks.items()),
             self.surroundings_of(subject.node.group, view.lookup),
             view.declared,
+            view.dimension_references,
             subject.detected,
         )
 

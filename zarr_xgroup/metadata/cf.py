@@ -65,9 +65,8 @@ def referred_names(attributes: Mapping[str, Any]) -> Iterator[str]:
 def references_in(attributes: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the names and paths in a variable's attributes, each with the attribute."""
     for key in REFERRING:
-        for word in words_of(attributes, key):
-            if not _is_role(key, word):
-                yield key, word.rstrip(":")
+        for name in names_in(attributes, key):
+            yield key, name.rstrip(":")
 
 
 def _is_role(key: str, word: str) -> bool:
@@ -77,8 +76,7 @@ def _is_role(key: str, word: str) -> bool:
 
 def names_in(attributes: Mapping[str, Any], key: str) -> list[str]:
     """Return the names and paths in one attribute that is a list of names, or of roles and names."""
-    words = words_of(attributes, key)
-    return [word for word in words if not word.endswith(":")] if key in _PAIRS else words
+    return [word for word in words_of(attributes, key) if not _is_role(key, word)]
 
 
 def respelt(key: str, text: str) -> str:

@@ -7,10 +7,11 @@ encoding), ``dimrefs`` (NCZarr).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.nodes import Keys
 
 NZ = "NZ-1.0 convention (zarr-conventions/nz)"
 NCZARR = "NCZarr specification (Unidata/netcdf-c, docs/nczarr.md)"
@@ -21,30 +22,6 @@ DIMENSION_KEY = "_ARRAY_DIMENSIONS"
 #: Where NCZarr says more of an array than Zarr does.
 NCZARR_KEYS = ("_NCZARR_ARRAY", "_nczarr_array")
 NCZARR_REFERENCES = ("dimrefs", "dimension_references")
-
-
-class Declared(NamedTuple):
-    """What an array's document says of its dimensions.
-
-    Attributes
-    ----------
-    names : tuple of str or None
-        As `declared_dimensions` has them.
-    references : tuple of str or None
-        Their paths, as `dimension_references` has them.
-    pointer : str
-        Where a document of its format names dimensions.
-    """
-
-    names: tuple[str | None, ...]
-    references: tuple[str | None, ...]
-    pointer: str
-
-    @classmethod
-    def of(cls, document: Mapping[str, Any]) -> Declared:
-        """Return what a document says."""
-        references = dimension_references(document)
-        return cls(declared_dimensions(document), references, dimension_pointer(document))
 
 
 def declared_dimensions(document: Mapping[str, Any]) -> tuple[str | None, ...]:
@@ -80,11 +57,9 @@ def shape_of(document: Mapping[str, Any]) -> Sequence[int]:
     raise XGroupMetadataError(message)
 
 
-def dimension_pointer(document: Mapping[str, Any]) -> str:
-    """Return the JSON pointer to where a document of its format names dimensions."""
-    if document["zarr_format"] == 3:
-        return "/dimension_names"
-    return f"/attributes/{DIMENSION_KEY}"
+def dimension_keys(document: Mapping[str, Any]) -> Keys:
+    """Return the way to where a document of its format names dimensions."""
+    return ("dimension_names",) if document["zarr_format"] == 3 else ("attributes", DIMENSION_KEY)
 
 
 def _spellings(document: Mapping[str, Any]) -> Iterator[Any]:

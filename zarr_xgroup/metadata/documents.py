@@ -143,12 +143,13 @@ class JsonObject(Mapping[str, Any]):
 
     def text(self, key: str) -> bytes | None:
         """Return a member as JSON text: equal for what is written alike; None without one."""
-        value = self._members.get(key)
-        if value is None or isinstance(value, bytes):
-            return value
-        if key not in self._texts:
-            self._texts[key] = self._pool.text(_nested_deep(json.dumps, value).encode())
-        return self._texts[key]
+        if key not in self._members or key in self._texts:
+            return self._texts.get(key)
+        value = self._members[key]
+        if not isinstance(value, bytes):
+            value = self._pool.text(_nested_deep(json.dumps, value).encode())
+            self._texts[key] = value
+        return value
 
     def fresh(self) -> dict[str, Any]:
         """Return all members as a dict that shares no object and no list with anything.
@@ -158,19 +159,14 @@ class JsonObject(Mapping[str, Any]):
         XGroupMetadataError
             If one of them is nested too deep to be decoded.
         """
-        texts = self._texts
         result = {}
         for key, value in self._members.items():
-            if isinstance(value, bytes):
-                is_nested = value[:1] in (b"{", b"[")
-                decode = _decoded if is_nested else self._pool.value
-                result[key] = decode(value, self._place)
-            elif type(value) in _SCALARS:
-                result[key] = value
-            elif key in texts:
-                result[key] = _decoded(texts[key], self._place)
-            else:
+            text = value if isinstance(value, bytes) else self._texts.get(key)
+            if text is None:
                 result[key] = copy_of(value)
+            else:
+                decode = _decoded if text[:1] in (b"{", b"[") else self._pool.value
+                result[key] = decode(text, self._place)
         return result
 
 
@@ -213,7 +209,7 @@ class Document(JsonObject):
         """Return all but the attributes as text: equal for nodes that are described alike."""
         if self._description is None:
             names = "\0".join(self._members).encode("utf-8", "surrogatepass")
-            texts = (self.text(key) or b"null" for key in self._members if key != "attributes")
+            texts = (self.text(key) or b"" for key in self._members if key != "attributes")
             self._description = self._pool.text(b"\0".join((names, *texts)))
         return self._description
 

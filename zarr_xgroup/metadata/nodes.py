@@ -99,11 +99,6 @@ class Fragment(msgspec.Struct, frozen=True, gc=False):
         """Return the place: the node's path, ``#``, and the JSON pointer."""
         return f"{self.node}#{self.pointer}"
 
-    def at_plain_node(self) -> Fragment:
-        """Return it as written in a node that is no more than a place."""
-        node = plain(self.node)
-        return self if node is self.node else Fragment(node, self.keys, self.value)
-
     @property
     def part(self) -> Part:
         """The value and the way to it, without the node."""

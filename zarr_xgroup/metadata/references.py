@@ -12,7 +12,7 @@ from typing import Any
 
 from zarr_xgroup.errors import XGroupPathError, XGroupReferenceError
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
+from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node, keys_of, pointer_to
 from zarr_xgroup.metadata.paths import is_node_name
 from zarr_xgroup.redaction import redact_location, redact_uri
 
@@ -125,7 +125,7 @@ def at_pointer(node: Node, document: Mapping[str, Any], pointer: str) -> Fragmen
         If nothing stands there.
     """
     check_pointer(pointer)
-    keys = tuple(key.replace("~1", "/").replace("~0", "~") for key in pointer.split("/")[1:])
+    keys = keys_of(pointer)
     value: Any = document
     for depth, key in enumerate(keys):
         if isinstance(value, Mapping) and key in value:
@@ -133,7 +133,7 @@ def at_pointer(node: Node, document: Mapping[str, Any], pointer: str) -> Fragmen
         elif isinstance(value, list) and _INDEX.fullmatch(key) and int(key) < len(value):
             value = value[int(key)]
         else:
-            there = Fragment(node, keys[: depth + 1], None).pointer
+            there = pointer_to(keys[: depth + 1])
             message = _("nothing stands at {pointer}").format(pointer=there)
             raise XGroupReferenceError(message, target=pointer, reason=message)
     return Fragment(node, keys, value)

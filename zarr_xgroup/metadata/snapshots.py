@@ -330,39 +330,24 @@ class LackingError(Exception):
     """Raised where an interpretation needs what was not read yet; the need is noted in `Lookup.needs`."""
 
 
-class Snapshots:
-    """The snapshots of all stores of an open, by number; 0 is the one that is opened."""
+class Snapshots(list[Snapshot]):
+    """The snapshots of all stores of an open, by number; 0 is the one that is opened.
+
+    Attributes
+    ----------
+    links : dict
+        Where a URI that is written in a store leads, or why it leads nowhere, by both.
+    """
 
     def __init__(self) -> None:
-        self._stores: list[Snapshot] = []
-        self._links: dict[tuple[int, str], Node | XGroupStoreError] = {}
-
-    def __getitem__(self, store: int) -> Snapshot:
-        """Return what is known of a store, by its number."""
-        return self._stores[store]
-
-    def __iter__(self) -> Iterator[Snapshot]:
-        """Iterate over the stores, the one that is opened first."""
-        return iter(self._stores)
-
-    def link(self, store: int, uri: str) -> Node | XGroupStoreError | None:
-        """Return where a URI in a store leads, why it leads nowhere, or None if not known."""
-        return self._links.get((store, uri))
-
-    def learn_store(self, snapshot: Snapshot) -> int:
-        """Add a store, and return its number."""
-        self._stores.append(snapshot)
-        return len(self._stores) - 1
-
-    def learn_link(self, store: int, uri: str, target: Node | XGroupStoreError) -> None:
-        """Note to which store a URI that is written in a store leads."""
-        self._links[store, uri] = target
+        super().__init__()
+        self.links: dict[tuple[int, str], Node | XGroupStoreError] = {}
 
     def forget(self) -> None:
         """Drop all that is known."""
-        for snapshot in self._stores:
+        for snapshot in self:
             snapshot.forget()
-        self._links.clear()
+        self.links.clear()
 
 
 class Lookup:
@@ -391,10 +376,9 @@ class Lookup:
         LackingError
             If it is not known.
         """
-        snapshot = self.snapshots[node.store]
-        document = snapshot.document(node.path)
-        if document is None and not snapshot.is_known(node.path):
-            raise self.ask_for(Needs(documents=frozenset([node])))
+        document = self.snapshots[node.store].document(node.path)
+        if document is None and not self.knows(node):
+            raise LackingError
         return document
 
     def ask_for(self, needs: Needs) -> LackingError:
@@ -402,12 +386,12 @@ class Lookup:
         self.needs |= needs
         return LackingError(needs)
 
-    def knows(self, node: Node) -> bool:
-        """Tell whether the document of a node was read; if not, note that it is needed."""
-        known = self.snapshots[node.store].is_known(node.path)
-        if not known:
-            self.ask_for(Needs(documents=frozenset([node])))
-        return known
+    def knows(self, *nodes: Node) -> bool:
+        """Tell whether the documents of nodes were read; if not, note which are needed."""
+        unknown = [it for it in nodes if not self.snapshots[it.store].is_known(it.path)]
+        if unknown:
+            self.ask_for(Needs(documents=frozenset(unknown)))
+        return not unknown
 
     def know(self, nodes: Iterable[Node]) -> None:
         """Raise LackingError, after noting all that are needed, unless the documents of nodes were read.
@@ -417,8 +401,8 @@ class Lookup:
         LackingError
             If one is not known.
         """
-        if unknown := [node for node in nodes if not self.knows(node)]:
-            raise self.ask_for(Needs(documents=frozenset(unknown)))
+        if not self.knows(*nodes):
+            raise LackingError
 
     def members(self, group: Node) -> Snapshot:
         """Return the store of a group whose members are known, or raise LackingError.
@@ -449,16 +433,9 @@ class Lookup:
         LackingError
             If that is not known.
         """
-        target = self.snapshots.link(store, uri)
+        target = self.snapshots.links.get((store, uri))
         if target is None:
             raise self.ask_for(Needs(foreign=frozenset([(store, uri, path)])))
         if isinstance(target, XGroupStoreError):
             raise target
         return target
-
-    def why_absent(self, node: Node) -> str:
-        """Return why there is no such node, or raise LackingError if the store has to be asked."""
-        reason = self.snapshots[node.store].why_absent(node.path)
-        if reason is None:
-            raise self.ask_for(Needs(doubted=frozenset([node])))
-        return reason

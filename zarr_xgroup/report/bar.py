@@ -45,8 +45,9 @@ def reading_bar(console: Console) -> Iterator[None]:
 
 def _bar(tally: Tally) -> Table:
     """Return the bar as it stands: one that only moves as long as it is not known how much there is."""
-    counts = _("{read} of {asked} documents").format(read=tally.answered, asked=tally.asked)
-    bar = ProgressBar(tally.asked, tally.answered, width=_WIDTH, pulse=not tally.answered)
+    read, asked = tally["answered"], tally["asked"]
+    counts = _("{read} of {asked} documents").format(read=read, asked=asked)
+    bar = ProgressBar(asked, read, width=_WIDTH, pulse=not read)
     table = Table.grid(padding=(0, 1))
     table.add_row(Text(_("Reading metadata")), bar, Text(counts))
     return table

@@ -86,17 +86,7 @@ class Address:
 
 
 def location_above(store_like: Any, store: Store, level: int) -> Any:
-    """Return what a user might have named to open the store that is rooted above an address.
-
-    Parameters
-    ----------
-    store_like : str, os.PathLike, ...
-        What was named.
-    store : zarr.abc.store.Store
-        The store rooted so many levels above.
-    level : int
-        How many.
-    """
+    """Return what a user might have named to open a store that is rooted so many levels above what was."""
     if isinstance(store, LocalStore):
         given = Path(store_like) if isinstance(store_like, str | os.PathLike) else store.root
         is_spelt = level < len(given.parts) and {"..", "file:"}.isdisjoint(given.parts)

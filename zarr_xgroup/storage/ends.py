@@ -74,8 +74,8 @@ async def why_nothing(
             return other_format(group, name, other)
     inside = [] if problem is not None else await _groups_in(reader, "")
     first = b"" if inside else await StoreReader(store, _SECONDS).beginning(_LOOKED_AT)
-    told = _format_told(first, can_be_text=problem is None)
-    if told:
+    is_text = problem is None and _is_text(first)
+    if told := _told(first) or (_("it is a file of text") if is_text else ""):
         message = _("There is no Zarr group at {store}: {reason}").format(store=name, reason=told)
         return XGroupStoreNotFoundError(message)
     return problem if problem is not None else nothing_found(group, name, inside)
@@ -108,13 +108,8 @@ def _is_group(found: Found, place: str) -> bool:
     return document is not None and not document.is_array
 
 
-def _format_told(first: bytes, *, can_be_text: bool) -> str:
-    """Return, in words, of what format a file is by its first bytes, "" if it is none that is known."""
-    is_text = can_be_text and _is_text(first)
-    return _told(first) or (_("it is a file of text") if is_text else "")
-
-
 def _told(first: bytes) -> str:
+    """Return, in words, of what format a file is by its first bytes, "" if it is none that is known."""
     for beginning, name, option in _BEGINNINGS:
         if first.startswith(beginning):
             return _("it is a file of {name}, which xarray opens with {option}").format(

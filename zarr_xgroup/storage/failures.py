@@ -110,10 +110,9 @@ def check_not_stale(snapshot: Snapshot, read: Iterable[str]) -> None:
     """Raise XGroupGroupError if a node that was read is not in the consolidated metadata."""
     for path in read:
         parent, _slash, name = path.rpartition("/")
-        is_below = path != snapshot.consolidated_at and snapshot.is_consolidated(path)
-        if snapshot.document(path) is None or not is_below:
-            continue
-        if name not in snapshot.listings.names(parent):
+        can_be_stale = path != snapshot.consolidated_at and snapshot.is_consolidated(path)
+        is_there = snapshot.document(path) is not None
+        if is_there and can_be_stale and name not in snapshot.listings.names(parent):
             message = _(
                 "The consolidated metadata of {store} has no group {group!r}, though the "
                 "store itself does: open it with consolidated=False, and consolidate it anew"
@@ -160,8 +159,7 @@ def check_foreign_root(snapshot: Snapshot, found: Found) -> None:
     document = snapshot.document("")
     problem = snapshot.problems.get("")
     if problem is None and document is None:
-        errors = (value for value in found.values() if isinstance(value, XGroupError))
-        problem = next(errors, None)
+        problem = _first_error([found])
     if isinstance(problem, XGroupStoreError):
         raise problem
     if problem is not None:
@@ -178,11 +176,13 @@ def check_foreign_root(snapshot: Snapshot, found: Found) -> None:
 
 def unreadable_ends(found: Mapping[str, Found], store: str) -> XGroupError | None:
     """Return why the root or the group asked for cannot be read, or None if both can be."""
-    for values in found.values():
-        for value in values.values():
-            if isinstance(value, XGroupError):
-                return _of_store(value, store)
-    return None
+    problem = _first_error(found.values())
+    return None if problem is None else _of_store(problem, store)
+
+
+def _first_error(found: Iterable[Found]) -> XGroupError | None:
+    errors = (it for values in found for it in values.values() if isinstance(it, XGroupError))
+    return next(errors, None)
 
 
 def other_format(group: str, store: str, there: ZarrFormat) -> XGroupError:
@@ -214,17 +214,7 @@ def nothing_found(group: str, store: str, inside: Sequence[str]) -> XGroupError:
 
 
 def unlisted(snapshot: Snapshot, group: str, *, ignores: bool) -> XGroupStoreError:
-    """Return the error of a group whose members cannot be found.
-
-    Parameters
-    ----------
-    snapshot : Snapshot
-        The store.
-    group : str
-        The path of the group.
-    ignores : bool
-        Whether consolidated metadata was not to be used.
-    """
+    """Return the error of a group whose members cannot be found, be it as consolidated metadata is ignored."""
     if ignores:
         message = _(
             "The members of group {group!r} cannot be found: {store} cannot be listed, and its "

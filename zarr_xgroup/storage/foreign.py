@@ -24,7 +24,6 @@ from zarr_xgroup.storage.failures import reason_of
 from zarr_xgroup.storage.limits import ForeignLimits, bounded_client, plain_client
 from zarr_xgroup.storage.trust import (
     Network,
-    UnjudgedError,
     network_of_link,
     network_of_store,
     places_of,
@@ -93,15 +92,7 @@ class ForeignStores:
         self._place = place_of(uri)
 
     async def root(self, uri: str, referring: int) -> Node | XGroupStoreError:
-        """Return the root of the store at a URI, opened now if it was not yet, or why not.
-
-        Parameters
-        ----------
-        uri : str
-            As a reference has it.
-        referring : int
-            The store in which the reference is written.
-        """
+        """Return the root of the store at a URI that another one has, opened now if it was not, or why not."""
         try:
             return await self._found(uri, referring)
         except XGroupStoreError as error:
@@ -178,16 +169,15 @@ class ForeignStores:
         """Return the network of a link, or raise if it is not known and the user has not named it."""
         try:
             async with asyncio.timeout(self._limits.timeout):
-                return await network_of_link(link)
-        except UnjudgedError as error:
-            if is_named:
-                return Network.LOCAL  # nobody but the user vouches for it
-            reason = _("a store that is not local must not lead to places of unknown kind")
-            raise _refused(uri, reason) from error
+                network = await network_of_link(link)
         except OSError as error:  # also a timeout
             if is_named:
                 return Network.PUBLIC  # a proxy may know it
             raise _not_opened(uri, reason_of(error)) from error
+        if network is None and not is_named:
+            reason = _("a store that is not local must not lead to places of unknown kind")
+            raise _refused(uri, reason)
+        return Network.LOCAL if network is None else network  # nobody but the user vouches for it
 
     async def _network_of_store(self, referring: int) -> Network:
         if referring not in self._networks:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import islice
 from typing import Any, Self, TypeVar
 
+import zarr
 from zarr.abc.store import Store
 
 from zarr_xgroup.errors import XGroupStoreError
@@ -170,6 +171,32 @@ class Library:
         wait(beside.read_below([group]))
         return own
 
+    def read_values(
+        self, arrays: Mapping[tuple[Node, bool], zarr.Array[Any]]
+    ) -> dict[tuple[Node, bool], Any]:
+        """Return values of arrays that xarray is about to read, read all at once.
+
+        Parameters
+        ----------
+        arrays : mapping
+            By node, and whether all values are wanted, or else the first and the last one.
+
+        Returns
+        -------
+        dict
+            The values, the first and the last one, or the XGroupStoreError of reading them.
+        """
+
+        async def read() -> list[Any]:
+            return await asyncio.gather(
+                *(
+                    self.stores[node.store].read_values(array, node.path, whole=whole)
+                    for (node, whole), array in arrays.items()
+                )
+            )
+
+        return dict(zip(arrays, wait(read()), strict=True)) if arrays else {}
+
     def zarr_store(self, number: int) -> Store:
         """Return an open store."""
         return self.stores[number].store
@@ -201,8 +228,9 @@ class Library:
         """Add an open store with its snapshot, the one that is opened with its URI; see `OpenStore`."""
         if uri is not None:
             self._foreign.begin_at(uri)
-        opened = OpenStore(self.snapshots.learn_store(snapshot), store, snapshot, **how)
+        opened = OpenStore(len(self.stores), store, snapshot, **how)
         self.stores.append(opened)
+        self.snapshots.append(snapshot)
         return opened
 
     async def _open_foreign(
@@ -236,7 +264,7 @@ class Library:
     async def _read(self, needs: Needs) -> None:
         async def read_foreign(number: int, uri: str, paths: Iterable[str]) -> None:
             root = await self._foreign.root(uri, number)
-            self.snapshots.learn_link(number, uri, root)
+            self.snapshots.links[number, uri] = root
             if isinstance(root, Node):
                 below = [join_path(root.path, path) for path in paths]
                 await self.stores[root.store].read_documents(below)

@@ -1,13 +1,16 @@
-"""Metadata documents and listings of groups, read concurrently."""
+"""Metadata documents, listings of groups and values of arrays, read concurrently."""
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
+import numpy as np
+import zarr
 from zarr.abc.store import RangeByteRequest, Store
 from zarr.core.buffer import default_buffer_prototype
 from zarr.storage import FsspecStore
@@ -59,15 +62,18 @@ class StoreReader:
     async def node(self, path: str, keys: Iterable[str]) -> Found:
         """Return the content of each metadata key of the node at `path` that has content."""
         keys = tuple(keys)
-        with _one_document():
-            values = await gather(lambda key: self._value(join_path(path, key)), keys)
+        tally = _TALLY.get(Counter())
+        tally["asked"] += 1
+        values = await gather(lambda key: self._value(join_path(path, key)), keys)
+        tally["answered"] += 1
         return {key: value for key, value in zip(keys, values, strict=True) if value is not None}
 
     async def beginning(self, size: int) -> bytes:
         """Return the first bytes of the file that stands where the store should be; none if it cannot be read."""
 
         async def first() -> bytes:
-            found = await self._store.get("", self._prototype, RangeByteRequest(0, size))
+            async with self._limit:
+                found = await self._store.get("", self._prototype, RangeByteRequest(0, size))
             return b"" if found is None else found.to_bytes()[:size]
 
         found = await self._attempt(first, "/")
@@ -130,34 +136,54 @@ class StoreReader:
         """Return the content of a key, None if there is none, or the error of reading it."""
 
         async def content() -> bytes | None:
-            with at_most(self._most):
-                buffer = await self._store.get(key, self._prototype, self._range)
-                if buffer is None:
-                    return None
-                check_size(len(buffer))
-                return buffer.to_bytes()
+            async with self._limit:
+                with at_most(self._most):
+                    buffer = await self._store.get(key, self._prototype, self._range)
+                    if buffer is None:
+                        return None
+                    check_size(len(buffer))
+                    return buffer.to_bytes()
 
-        return await self._attempt(content, f"/{key}")
+        return await self._attempt(content, f"/{key}", is_document=True)
+
+    async def values(self, array: zarr.Array[Any], place: str, *, whole: bool) -> Any:
+        """Return all values of an array, or the first and the last one, or the error of reading them."""
+
+        async def part(selection: Any) -> Any:
+            async with self._limit:  # of an array in several chunks zarr limits how many it reads
+                with at_most(self._most):
+                    return await array._async_array.getitem(selection)
+
+        async def values() -> Any:
+            if whole:
+                return np.asarray(await part(slice(None)))
+            ends = [(0,) * len(array.shape), tuple(size - 1 for size in array.shape)]
+            if array.nchunks == 1:
+                found = np.asarray(await part(Ellipsis))
+                return [found[end] for end in ends]
+            return await asyncio.gather(*map(part, ends))
+
+        return await self._attempt(values, place)
 
     def _is_late(self) -> bool:
         return self._deadline is not None and asyncio.get_running_loop().time() >= self._deadline
 
     async def _attempt(
-        self, request: Callable[[], Awaitable[T]], place: str
+        self, request: Callable[[], Awaitable[T]], place: str, *, is_document: bool = False
     ) -> T | XGroupStoreError:
         """Return the result of a request, or the reason why it failed.
 
-        Every storage library raises errors of its own, with no common root. None is lost:
+        Every storage library and codec raises errors of its own, with no common root. None is lost:
         each ends as the cause of an error raised or of a warning given.
         """
         try:
-            async with asyncio.timeout_at(self._deadline), self._limit:
+            async with asyncio.timeout_at(self._deadline):
                 return await request()
         except Exception as error:  # noqa: BLE001
             reason = reason_of(error)
             if isinstance(error, TimeoutError) and self._is_late():
                 reason = late()
-            if isinstance(error, TooLargeError):
+            if is_document and isinstance(error, TooLargeError):
                 reason = _("{reason}, the most that cross_store_max_bytes allows").format(
                     reason=error
                 )
@@ -175,44 +201,20 @@ async def gather(function: Callable[[str], Awaitable[T]], arguments: Iterable[st
 # How much is read, for whoever watches.
 
 
-class Tally:
-    """How many documents were asked for, and how many of these answered.
-
-    Attributes
-    ----------
-    asked : int
-        Grows while it shows what else is needed.
-    answered : int
-        Those that are read, or found absent.
-    """
-
-    def __init__(self) -> None:
-        self.asked = 0
-        self.answered = 0
-
+#: How many documents are "asked" for, which grows while it shows what else is needed, and how many
+#: of them are "answered": read, or found absent.
+Tally: TypeAlias = Counter[str]
 
 #: Of the thread that opens a store: what it has zarr's thread run begins with its context.
-_TALLY: ContextVar[Tally | None] = ContextVar("_TALLY", default=None)
+_TALLY: ContextVar[Tally] = ContextVar("_TALLY")
 
 
 @contextmanager
 def tallied() -> Iterator[Tally]:
     """Yield a tally of documents read in this context; another thread may read its counts."""
-    tally = Tally()
+    tally: Tally = Counter()
     token = _TALLY.set(tally)
     try:
         yield tally
     finally:
         _TALLY.reset(token)
-
-
-@contextmanager
-def _one_document() -> Iterator[None]:
-    """Count a document, first as asked for and then as answered, if anybody watches."""
-    tally = _TALLY.get()
-    if tally is None:
-        yield
-        return
-    tally.asked += 1
-    yield
-    tally.answered += 1

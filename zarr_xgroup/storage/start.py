@@ -64,18 +64,7 @@ class Start:
 
 
 async def find_start(store_like: Any, place: StorePath, asked: str, options: StoreOptions) -> Start:
-    """Read the first documents, and return where the store begins.
-
-    Parameters
-    ----------
-    store_like : str, os.PathLike, ...
-        What the user named.
-    place : StorePath
-        The same, opened.
-    asked : str
-        The path of the group asked for, below that.
-    options : StoreOptions
-        The options.
+    """Read the first documents of what the user named, which is open at a place, and return where it begins.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""One store of an open: reads nodes into its snapshot, each once."""
+"""One store of an open: reads nodes into its snapshot, each once, and values of arrays."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import asyncio
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property, partial
 from reprlib import Repr
+from typing import Any
 
+import zarr
 from zarr.abc.store import Store
 
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupStoreError
@@ -23,7 +25,7 @@ from zarr_xgroup.metadata.documents import (
 )
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import ancestor_paths, is_below, is_node_path, join_path
-from zarr_xgroup.metadata.snapshots import Snapshot
+from zarr_xgroup.metadata.snapshots import Snapshot, read_problem
 from zarr_xgroup.storage.failures import (
     check_has,
     check_not_contradicted,
@@ -33,6 +35,9 @@ from zarr_xgroup.storage.failures import (
 from zarr_xgroup.storage.limits import NO_LIMITS, ForeignLimits, request_limit
 from zarr_xgroup.storage.opening import is_served, splits_at_backslash
 from zarr_xgroup.storage.reading import StoreReader, gather
+
+#: How many bytes a chunk of another store may have that is read while a store is opened.
+MOST_STORED_BYTES = 2**28
 
 #: How many keys a message names, which can be of any length.
 _NAMED = 3
@@ -106,6 +111,17 @@ class OpenStore:
     def _reader(self) -> StoreReader:
         """Return what reads documents, the time for which begins now."""
         return StoreReader(self.store, self.limits.timeout, self.limit, self.limits.document)
+
+    async def read_values(self, array: zarr.Array[Any], path: str, *, whole: bool) -> Any:
+        """Return all values of an array, or the first and the last one, or XGroupStoreError."""
+        most = MOST_STORED_BYTES if self.snapshot.is_foreign else None
+        reader = StoreReader(self.store, self.limits.timeout, self.limit, most)
+        found = await reader.values(array, f"/{path}", whole=whole)
+        if not isinstance(found, XGroupStoreError):
+            return found
+        problem = read_problem(self.snapshot, str(found))
+        problem.__cause__ = found.__cause__
+        return problem
 
     async def read_documents(self, paths: Iterable[str], listed: Collection[str] = ()) -> None:
         """Read documents that are not known yet; groups among those `listed` will be listed next."""

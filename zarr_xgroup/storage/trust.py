@@ -20,7 +20,7 @@ from zarr.storage import FsspecStore, LocalStore, MemoryStore, ZipStore
 from zarr_xgroup._requirements import check_requirements
 from zarr_xgroup.i18n import _
 from zarr_xgroup.redaction import HOSTED
-from zarr_xgroup.storage.opening import innermost
+from zarr_xgroup.storage.opening import ARCHIVES, innermost
 from zarr_xgroup.storage.uris import CACHES, CLOUD, Link
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _LOCAL = frozenset({"file", "memory"})
 #: fsspec's filesystems that show what is inside of the next link of a chain.
-_ARCHIVES = frozenset({"zip", "tar", "dir", "libarchive"})
+_ARCHIVES = ARCHIVES | {"dir"}
 #: What IANA has allocated of IPv6 for the internet. All else is of one network, or means something
 #: else: addresses of IPv4 in one of its spellings, site-local ones, ...
 _ALLOCATED = ipaddress.ip_network("2000::/3")
@@ -56,10 +56,6 @@ class Network(IntEnum):
     PUBLIC = 2
 
 
-class UnjudgedError(Exception):
-    """It cannot be told which servers opening a URI would connect to."""
-
-
 def places_of(links: Sequence[Link]) -> Iterator[Link]:
     """Yield the links of a chained URI that are read from: no caches, no archives."""
     for link in links[:-1]:
@@ -68,13 +64,13 @@ def places_of(links: Sequence[Link]) -> Iterator[Link]:
     yield links[-1]
 
 
-async def network_of_link(link: Link) -> Network:
-    """Return the network of a place; of an archive or cache in nothing else it is local.
+async def network_of_link(link: Link) -> Network | None:
+    """Return the network of a place, None if nothing is known of its scheme.
+
+    That of an archive or cache in nothing else is local.
 
     Raises
     ------
-    UnjudgedError
-        If nothing is known of its scheme.
     OSError
         If its host has no address.
     """
@@ -84,7 +80,7 @@ async def network_of_link(link: Link) -> Network:
         return Network.PUBLIC
     if link.scheme in HOSTED:
         return await network_of_host(link.host)
-    raise UnjudgedError(link.scheme)
+    return None
 
 
 async def network_of_host(host: str) -> Network:
@@ -136,8 +132,9 @@ async def _network_of_filesystem(filesystem: Any, path: str) -> Network:
             return await _network_of_filesystem(inner, path)
     protocol = filesystem.protocol
     scheme = protocol if isinstance(protocol, str) else protocol[0]
-    options = getattr(filesystem, "storage_options", {})
-    return await _network_of_remote(Link.parse(f"{scheme}://"), options, path)
+    if Link.parse(f"{scheme}://").scheme in _LOCAL:
+        return Network.LOCAL
+    return await _network_of_remote(getattr(filesystem, "storage_options", {}), path)
 
 
 async def _network_of_obstore(store: Any) -> Network:
@@ -146,13 +143,11 @@ async def _network_of_obstore(store: Any) -> Network:
         return Network.LOCAL
     config = getattr(store, "config", None)
     options = config if isinstance(config, Mapping) else {}
-    return await _network_of_remote(Link("", "", ()), options, getattr(store, "url", ""))
+    return await _network_of_remote(options, getattr(store, "url", ""))
 
 
-async def _network_of_remote(kind: Link, options: Mapping[str, Any], location: Any) -> Network:
+async def _network_of_remote(options: Mapping[str, Any], location: Any) -> Network:
     """Return the network of a store from the server that its options or its URL name."""
-    if kind.scheme in _LOCAL:
-        return Network.LOCAL
     nested = options.get("client_kwargs")
     places = [options, nested] if isinstance(nested, Mapping) else [options]
     named = [place[key] for place in places for key in _ENDPOINTS if place.get(key)]

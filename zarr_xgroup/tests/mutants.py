@@ -114,7 +114,7 @@ class Judge:
     def __init__(self, documents: Documents) -> None:
         self._snapshots = Snapshots()
         self._snapshot = Snapshot("mutants", 3)
-        self._snapshots.learn_store(self._snapshot)
+        self._snapshots.append(self._snapshot)
         nodes = {path: {"zarr.json": document} for path, document in documents.items()}
         self._snapshot.learn_consolidated("", nodes)
         self._documents = documents

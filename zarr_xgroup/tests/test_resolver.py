@@ -120,15 +120,15 @@ class Known:
             snapshots[node.store].learn_staleness(node.path, is_there=node.path in late)
         assert not needs.members
         for store, uri, _path in needs.foreign:
-            assert snapshots.link(store, uri) is None
+            assert (store, uri) not in snapshots.links
             other = self._stores[store].opened_from(uri)
             root = Node(self._number_of(other), "") if isinstance(other, Plain) else other
-            snapshots.learn_link(store, uri, root)
+            snapshots.links[store, uri] = root
 
     def _number_of(self, documents: Plain) -> int:
         if documents not in self._stores:
             self._stores.append(documents)
-            self.snapshots.learn_store(documents.snapshot())
+            self.snapshots.append(documents.snapshot())
         return self._stores.index(documents)
 
 

@@ -23,7 +23,7 @@ from zarr_xgroup.metadata.dimensions import (
     NCZARR_REFERENCES,
     NZ,
     XARRAY,
-    dimension_pointer,
+    dimension_keys,
 )
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Keys, Node
 from zarr_xgroup.report.rules.subject import Subject, got, mistake, shown, write
@@ -53,13 +53,12 @@ def _names(subject: Subject) -> Iterator[Finding]:
     nameless = sum(not name for name in subject.dims)
     if not nameless or not _goes_by_names(subject):
         return
-    key = "dimension_names" if subject.document["zarr_format"] == 3 else DIMENSION_KEY
-    keys = tuple(dimension_pointer(subject.document).split("/")[1:])
+    keys = dimension_keys(subject.document)
     text = _("{count} of {ndim} dimensions have no name").format(
         count=nameless, ndim=len(subject.dims)
     )
     place = Fragment(subject.node, keys, None)
-    yield mistake(NAMES, place, text, write(key, _likely_names(subject)))
+    yield mistake(NAMES, place, text, write(keys[-1], _likely_names(subject)))
 
 
 def _only_as_v2(subject: Subject) -> Iterator[Finding]:
@@ -194,12 +193,11 @@ def _other_sizes(
         first, other = sizes[name]
         size = array.sizes[name]
         told.append(message.format(name=name, size=size, first=first, other=other))
-    key = "dimension_names" if array.document["zarr_format"] == 3 else DIMENSION_KEY
+    keys = dimension_keys(array.document)
     renamed = [
         f"{it}_{array.sizes[it]}" if it is not None and it in names else it for it in array.dims
     ]
     remedy = _("{write}, or put the arrays of each size into a group of their own").format(
-        write=write(key, renamed)
+        write=write(keys[-1], renamed)
     )
-    keys = tuple(dimension_pointer(array.document).split("/")[1:])
     return mistake(SIZES, Fragment(array.node, keys, None), "; ".join(told), remedy, "warning")

@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 
 from zarr_xgroup import XGroupResolutionWarning, XGroupStoreError
-from zarr_xgroup.storage import values
+from zarr_xgroup.storage import stores
 from zarr_xgroup.storage.limits import ForeignLimits
 from zarr_xgroup.tests.builders import (
     Array,
@@ -76,7 +76,7 @@ def test_documents_have_a_limit_that_is_large() -> None:
 
 
 def test_a_chunk_without_an_end(http_server: FileServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(values, "MOST_STORED_BYTES", 10**6)
+    monkeypatch.setattr(stores, "MOST_STORED_BYTES", 10**6)
     http_server.contents.update(grid())
     http_server.faults["/x/c/0"] = Fault(body=PART, endless=True)
     assert "it has more than 1000000 bytes" in str(lost(memory_store(referring(http_server.url))))
