@@ -112,8 +112,6 @@ class Descriptor(Model, frozen=True, kw_only=True):
     """
 
     form: ClassVar[Rule] = DESCRIPTOR
-    required: ClassVar[Rule] = DESCRIPTOR
-    spelling: ClassVar[Rule | None] = DESCRIPTOR
 
     type: Annotated[
         str, Text(tuple(_NEEDED), rule=DESCRIPTOR), Member(example=_EXAMPLE, required=True)
@@ -172,8 +170,6 @@ class Said(Model, frozen=True, kw_only=True):
     """
 
     form: ClassVar[Rule] = FORM
-    required: ClassVar[Rule] = FORM
-    spelling: ClassVar[Rule | None] = FORM
 
     type: Annotated[str, Text(for_people=True), Member(example='"type": "space"')] = ""
     axis: Annotated[

@@ -16,7 +16,6 @@ from zarr_xgroup.conventions.descriptions import (
     UNUSABLE,
     Attribute,
     ByName,
-    Field,
     Items,
     Judged,
     Member,
@@ -112,7 +111,7 @@ class _CsModel(Model, frozen=True, kw_only=True):
 
 
 def _step(
-    numbers: tuple[float, float], value: Fragment, _field: Field, reader: Reader
+    numbers: tuple[float, float], value: Fragment, _member: Member, reader: Reader
 ) -> tuple[float, float] | object:
     """Take down that the first value and what each next one is more give one value only."""
     if numbers[1] != 0:
@@ -125,12 +124,12 @@ def _step(
 
 
 def _width(
-    numbers: tuple[float, float], value: Fragment, field: Field, reader: Reader
+    numbers: tuple[float, float], value: Fragment, member: Member, reader: Reader
 ) -> tuple[float, float]:
     """Take down that both sides of a cell are the same offset from its value."""
     if numbers[0] == numbers[1]:
         reason = _("{value}: cells have no width").format(value=shown(value.value))
-        reader.object_to(value, reason, field=field, severity="warning", is_used=True)
+        reader.object_to(value, reason, member=member, severity="warning", is_used=True)
     return numbers
 
 
@@ -261,7 +260,7 @@ def _checked_epoch(place: Fragment, epoch: str) -> str:
     )
 
 
-def _unit_of_time(unit: str, value: Fragment, _field: Field, reader: Reader) -> str:
+def _unit_of_time(unit: str, value: Fragment, _member: Member, reader: Reader) -> str:
     """Take down a unit that is none of time."""
     if not is_unit(unit):
         reason = _("{value} is no unit of time").format(value=shown(unit))
@@ -446,7 +445,7 @@ class System(_CsModel, frozen=True, kw_only=True):
             _require_type(fragment, found.get("axes", ()), reader)
         is_lacking = "id" not in found or not any(map(found["id"].value.get, CRS_KEYS))
         if is_lacking and any(fragment.get(key) is not None for key in CRS_KEYS):
-            found["id"] = ProjObject().read(fragment, fields_of(cls)["id"], reader)
+            found["id"] = ProjObject().read(fragment, fields_of(cls)["id"][1], reader)
 
     @classmethod
     def schema(cls, definitions: dict[str, Schema]) -> Schema:
@@ -510,14 +509,14 @@ class Cs(_CsModel, frozen=True, kw_only=True):
 class _Shared(ByName):
     """Systems by name, unless an attribute that is called so is that of others: it has none at all."""
 
-    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
         """Return the systems."""
         items = value.value.values() if isinstance(value.value, OBJECT) else ()
         if not any(isinstance(it, OBJECT) and "axes" in it for it in items):
             expected = _("CRSs by name, with their axes")
-            reader.object_to(value, got(expected, value.value), field=field, severity="warning")
+            reader.object_to(value, got(expected, value.value), member=member, severity="warning")
             return UNUSABLE
-        return super().read(value, field, reader)
+        return super().read(value, member, reader)
 
 
 #: The attribute of an array.

@@ -16,7 +16,6 @@ from zarr_xgroup.conventions.asked import starting
 from zarr_xgroup.conventions.descriptions import (
     UNUSABLE,
     Attribute,
-    Field,
     Items,
     Member,
     Model,
@@ -110,8 +109,8 @@ class Declaration(Model, frozen=True, kw_only=True):
     """What declares that an array or a group follows a convention."""
 
     form: ClassVar[Rule] = TEXTS
-    required: ClassVar[Rule] = IDENTIFIED
-    spelling: ClassVar[Rule | None] = None  # what it lacks says it
+    required: ClassVar[Rule | None] = IDENTIFIED
+    is_spelt: ClassVar[bool] = False  # what it lacks says it
     at_least_one: ClassVar[tuple[str, ...]] = IDENTIFIERS
 
     uuid: Annotated[str | None, Text()] = None
@@ -131,12 +130,12 @@ class Declaration(Model, frozen=True, kw_only=True):
 class _Declarations(Items):
     """A list, or the members of an object by their uuid (framework 0.1.0)."""
 
-    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
         """Return the declarations."""
         items = items_in(value)
         if not isinstance(value.value, list) and not 0 < len(items) == len(value.value):
-            reader.object_to(value, got(_("a list of objects"), value.value), field=field)
-        found = (self.kind.read(item, field, reader) for item in items)
+            reader.object_to(value, got(_("a list of objects"), value.value), member=member)
+        found = (self.kind.read(item, member, reader) for item in items)
         return tuple(item for item in found if item is not UNUSABLE)
 
 

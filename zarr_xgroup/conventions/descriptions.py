@@ -108,34 +108,14 @@ class Member:
     rule: Rule | None = None
     severity: Severity = "error"
 
-
-@dataclass(frozen=True)
-class Field:
-    """A field of a model: a member with its kind.
-
-    Attributes
-    ----------
-    key : str
-        The key of the member.
-    kind : Kind
-        What JSON value it is.
-    member : Member
-        What else is said of it.
-    """
-
-    key: str
-    kind: Kind
-    member: Member
-
     def is_lacking(self, fragment: Fragment) -> bool:
         """Tell whether an object that has no such member should have it."""
-        given = (fragment.get(key) for key in self.member.unless)
-        return self.member.required and all(member is None for member in given)
+        return self.required and all(fragment.get(key) is None for key in self.unless)
 
     @property
     def remedy(self) -> str:
-        """What to write where the member is missing or wrong."""
-        return such_as(self.member.example or f'"{self.key}"')
+        """What to write where it is missing or wrong."""
+        return such_as(self.example or f'"{self.key}"') if self.key else ""
 
 
 class Reader:
@@ -159,16 +139,26 @@ class Reader:
         reason: str,
         remedy: str = "",
         *,
-        field: Field | None = None,
+        member: Member | None = None,
         rule: Rule | None = None,
         severity: Severity | None = None,
         is_used: bool = False,
+        related: tuple[Place, ...] = (),
+        changes: tuple[Change, ...] = (),
     ) -> None:
         """Take down what is wrong with a value."""
-        severity = severity or ("error" if field is None else field.member.severity)
-        rule = rule or (field and field.member.rule) or self._form
-        remedy = remedy or ("" if field is None else field.remedy)
-        self._add(rule, place.keys, reason, remedy, severity, is_used=is_used)
+        member = member or Member()
+        found = Finding(
+            rule or member.rule or self._form,
+            Place("", pointer_to(place.keys)),
+            reason,
+            remedy or member.remedy,
+            severity or member.severity,
+            kind=None if is_used else findings.Kind.PROBLEM,
+            related=related,
+            changes=changes,
+        )
+        self.wrong.append(found)
 
     def null(self, place: Fragment, rule: Rule | None = None) -> None:
         """Take down that a member is null."""
@@ -179,41 +169,20 @@ class Reader:
         """Take down a key that was probably meant to be another one, and surely if no other can be."""
         reason = _("is not known there; was {meant!r} meant?").format(meant=meant)
         remedy = _('call it "{key}"').format(key=meant)
-        meant_place = Place("", pointer_to((*place.keys[:-1], meant)))
+        related = (Place("", pointer_to((*place.keys[:-1], meant))),)
         changes = (Change(Place("", pointer_to(place.keys)), key=meant),) if is_sure else ()
-        self._add(
-            self._spelling, place.keys, reason, remedy, related=(meant_place,), changes=changes
-        )
-
-    def _add(
-        self,
-        rule: Rule,
-        keys: Keys,
-        text: str,
-        remedy: str,
-        severity: Severity = "error",
-        *,
-        is_used: bool = False,
-        related: tuple[Place, ...] = (),
-        changes: tuple[Change, ...] = (),
-    ) -> None:
-        kind = None if is_used else findings.Kind.PROBLEM
-        place = Place("", pointer_to(keys))
-        found = Finding(rule, place, text, remedy, severity, kind=kind, related=related)
-        self.wrong.append(replace(found, changes=changes))
+        rule = self._spelling
+        self.object_to(place, reason, remedy, rule=rule, related=related, changes=changes)
 
 
-class _Unusable:
-    """Stands for a value that is not what it must be; that has been taken down."""
-
-
-UNUSABLE = _Unusable()
+#: Stands for a value that is not what it must be; that has been taken down.
+UNUSABLE = object()
 
 
 class Kind:
     """What a JSON value must be."""
 
-    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
         """Return what the value means, or `UNUSABLE` after taking down why."""
         raise NotImplementedError
 
@@ -246,26 +215,26 @@ class Text(Kind):
     severity: Severity = "warning"
     for_people: bool = False
 
-    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
         """Return the string."""
         if not isinstance(value.value, str):
             remedy = self._choice() if self.one_of else ""
             reason = got(_("a string"), value.value)
-            reader.object_to(value, reason, remedy, field=field, is_used=self.for_people)
+            reader.object_to(value, reason, remedy, member=member, is_used=self.for_people)
             return UNUSABLE
-        if self.one_of and not self._is_known(value.value):
+        if self.one_of and self._cased(value.value) not in self._known:
             reason = got(_("one of {names}").format(names=self._names()), value.value)
-            remedy = self._remedy(field.key, value.value)
+            remedy = self._remedy(member.key, value.value)
             severity = self.severity
             reader.object_to(value, reason, remedy, rule=self.rule, severity=severity, is_used=True)
         return value.value
 
     @cached_property
     def _known(self) -> frozenset[str]:
-        return frozenset(it.lower() if self.any_case else it for it in self.one_of)
+        return frozenset(map(self._cased, self.one_of))
 
-    def _is_known(self, text: str) -> bool:
-        return (text.lower() if self.any_case else text) in self._known
+    def _cased(self, text: str) -> str:
+        return text.lower() if self.any_case else text
 
     def _names(self) -> str:
         few = self.one_of[:_NAMED]
@@ -302,7 +271,7 @@ _NAMED = 12
 class Anything(Kind):
     """A value that only who interprets it can judge; it stays a `Part`."""
 
-    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
         """Return the value with the way to it."""
         return value.part
 
@@ -315,11 +284,11 @@ class Anything(Kind):
 class Object(Kind):
     """An object with any members."""
 
-    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
         """Return the members."""
         if isinstance(value.value, OBJECT):
             return value.value
-        reader.object_to(value, got(_("an object"), value.value), field=field)
+        reader.object_to(value, got(_("an object"), value.value), member=member)
         return UNUSABLE
 
     def schema(self, definitions: dict[str, Schema]) -> Schema:
@@ -331,13 +300,15 @@ class Object(Kind):
 class ReferenceTo(Kind):
     """A reference to a node, bare or in ``{"ref": ...}``; it stays a `Part`."""
 
-    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
         """Return the reference with the way to it."""
         if is_reference(value.value):
             return value.part
         node = value.value if isinstance(value.value, str) else "time"
-        remedy = write(field.key, {NODE: node})
-        reader.object_to(value, got(_("a reference to an array"), value.value), remedy, field=field)
+        remedy = write(member.key, {NODE: node})
+        reader.object_to(
+            value, got(_("a reference to an array"), value.value), remedy, member=member
+        )
         return UNUSABLE
 
     def schema(self, definitions: dict[str, Schema]) -> Schema:
@@ -365,7 +336,7 @@ class Parsed(Kind):
     json_schema: Schema
     remedy: Callable[[Fragment], str] | None = None
 
-    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
         """Return what the function makes of the value."""
         try:
             return self.parse(value)
@@ -373,7 +344,7 @@ class Parsed(Kind):
             keys = error.keys if isinstance(error, XGroupMetadataError) else value.keys
             place = Fragment(value.node, keys, None)
             remedy = "" if self.remedy is None else self.remedy(value)
-            reader.object_to(place, error.reason, remedy, field=field)
+            reader.object_to(place, error.reason, remedy, member=member)
             return UNUSABLE
 
     def schema(self, definitions: dict[str, Schema]) -> Schema:
@@ -390,17 +361,17 @@ class Judged(Kind):
     kind : Kind
         The kind.
     judge : callable
-        Given what the value means, the value, its field and the reader, takes down what is wrong, and
+        Given what the value means, the value, its member and the reader, takes down what is wrong, and
         returns what it means, or `UNUSABLE`.
     """
 
     kind: Kind
-    judge: Callable[[Any, Fragment, Field, Reader], Any]
+    judge: Callable[[Any, Fragment, Member, Reader], Any]
 
-    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
         """Return what the value means."""
-        found = self.kind.read(value, field, reader)
-        return found if found is UNUSABLE else self.judge(found, value, field, reader)
+        found = self.kind.read(value, member, reader)
+        return found if found is UNUSABLE else self.judge(found, value, member, reader)
 
     def schema(self, definitions: dict[str, Schema]) -> Schema:
         """Return the JSON Schema."""
@@ -425,7 +396,7 @@ class Nested(Kind):
     or_reference: bool = False
     example: str = ""
 
-    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
         """Return the model."""
         if self.or_reference and is_reference(value.value):
             return value.part
@@ -435,7 +406,7 @@ class Nested(Kind):
         # What stands for a reference is followed, and told, by who interprets it.
         is_used = self.or_reference
         remedy = self.example and _("write {example}").format(example=self.example)
-        reader.object_to(value, got(expected, value.value), remedy, field=field, is_used=is_used)
+        reader.object_to(value, got(expected, value.value), remedy, member=member, is_used=is_used)
         return value.part if is_used else UNUSABLE
 
     def schema(self, definitions: dict[str, Schema]) -> Schema:
@@ -470,14 +441,14 @@ class Items(Kind):
     kind: Kind
     least: int = 0
 
-    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
         """Return the items."""
         if not isinstance(value.value, list):
-            reader.object_to(value, got(_("a list"), value.value), field=field)
+            reader.object_to(value, got(_("a list"), value.value), member=member)
             return UNUSABLE
         if len(value.value) < self.least:
-            reader.object_to(value, _("must not be empty"), field=field, is_used=True)
-        items = (self.kind.read(item, field, reader) for item in value.items())
+            reader.object_to(value, _("must not be empty"), member=member, is_used=True)
+        items = (self.kind.read(item, member, reader) for item in value.items())
         return tuple(item for item in items if item is not UNUSABLE)
 
     def schema(self, definitions: dict[str, Schema]) -> Schema:
@@ -504,19 +475,19 @@ class ByName(Kind):
     or_list: bool = False
     least: int = 0
 
-    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
         """Return the pairs."""
         named = self._named(value)
         if named is None:
             expected = _("an object or a list") if self.or_list else _("an object")
-            reader.object_to(value, got(expected, value.value), field=field)
+            reader.object_to(value, got(expected, value.value), member=member)
             return UNUSABLE
         if len(named) != len(value.value):
-            reader.object_to(value, _("must give each item a 'name'"), field=field)
+            reader.object_to(value, _("must give each item a 'name'"), member=member)
             return UNUSABLE
         if len(named) < self.least:
-            reader.object_to(value, _("must not be empty"), field=field, is_used=True)
-        found = ((name, self.kind.read(item, field, reader)) for name, item in named)
+            reader.object_to(value, _("must not be empty"), member=member, is_used=True)
+        found = ((name, self.kind.read(item, member, reader)) for name, item in named)
         return tuple((name, item) for name, item in found if item is not UNUSABLE)
 
     def _named(self, value: Fragment) -> Sequence[tuple[str, Fragment]] | None:
@@ -557,11 +528,13 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     keys: Keys
     wrong: tuple[Finding, ...] = ()
 
-    #: What an object breaks that has a member of another kind, lacks one, or has one misspelt (None:
-    #: that is not looked for).
+    #: What an object breaks that has a member of another kind, lacks one, or has one misspelt; the first
+    #: where no other rule is named.
     form: ClassVar[Rule]
-    required: ClassVar[Rule]
-    spelling: ClassVar[Rule | None]
+    required: ClassVar[Rule | None] = None
+    spelling: ClassVar[Rule | None] = None
+    #: Whether members that are misspelt are looked for.
+    is_spelt: ClassVar[bool] = True
     #: Keys that may stand there besides and say nothing about coordinates.
     others: ClassVar[frozenset[str]] = frozenset()
     #: Keys that real stores write elsewhere, too: `member` finds them.
@@ -583,10 +556,10 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
         reader = Reader(cls.form, cls.spelling or cls.form)
         found = {}
         members = fragment.as_object()
-        for name, field in fields_of(cls).items():
-            if field.key in members or field.key in cls.elsewhere:
-                value = cls.member(fragment, field.key)
-                result = UNUSABLE if value is None else field.kind.read(value, field, reader)
+        for name, (kind, member) in fields_of(cls).items():
+            if member.key in members or member.key in cls.elsewhere:
+                value = cls.member(fragment, member.key)
+                result = UNUSABLE if value is None else kind.read(value, member, reader)
                 if result is not UNUSABLE:
                     found[name] = result
         spelt = cls._told_of_spelling(fragment, reader)
@@ -609,7 +582,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def _told_of_spelling(cls, fragment: Fragment, reader: Reader) -> Collection[str]:
         """Take down keys that were probably meant to be others; return these."""
-        if cls.spelling is None:
+        if not cls.is_spelt:
             return ()
         spelt = cls.misspelt(fragment.as_object())
         for key, meant in spelt.items():
@@ -621,27 +594,28 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def _told_of_missing(cls, fragment: Fragment, reader: Reader, spelt: Collection[str]) -> None:
         """Take down members that have to be there, and null, which reads as if there were none."""
-        for field in fields_of(cls).values():
-            is_null = field.key in fragment.value and fragment.value[field.key] is None
-            if not (is_null or field.member.required) or cls.member(fragment, field.key):
+        for _kind, member in fields_of(cls).values():
+            is_null = member.key in fragment.value and fragment.value[member.key] is None
+            if not (is_null or member.required) or cls.member(fragment, member.key):
                 continue
-            place = Fragment(fragment.node, (*fragment.keys, field.key), None)
-            if field.is_lacking(fragment):
-                if field.key not in spelt:
-                    reader.object_to(place, _("is missing"), field=field, rule=cls.required)
-            elif is_null and not field.member.or_null:
-                reader.null(place, field.member.rule)
+            place = Fragment(fragment.node, (*fragment.keys, member.key), None)
+            if member.is_lacking(fragment):
+                if member.key not in spelt:
+                    rule = cls.required or cls.form
+                    reader.object_to(place, _("is missing"), member=member, rule=rule)
+            elif is_null and not member.or_null:
+                reader.null(place, member.rule)
 
     @classmethod
     def _told_of_excluded(cls, fragment: Fragment, reader: Reader) -> None:
         """Take down members that say nothing beside others."""
-        for field in fields_of(cls).values():
-            member = fragment.get(field.key) if field.member.excludes else None
-            others = [key for key in field.member.excludes if fragment.get(key) is not None]
-            if member is not None and others:
+        for _kind, member in fields_of(cls).values():
+            value = fragment.get(member.key) if member.excludes else None
+            others = [key for key in member.excludes if fragment.get(key) is not None]
+            if value is not None and others:
                 reason = _("says nothing beside {key!r}").format(key=others[0])
-                remedy = _("leave one of {keys} out").format(keys=f"{field.key}, {others[0]}")
-                reader.object_to(member, reason, remedy, severity="warning", is_used=True)
+                remedy = _("leave one of {keys} out").format(keys=f"{member.key}, {others[0]}")
+                reader.object_to(value, reason, remedy, severity="warning", is_used=True)
 
     @classmethod
     def _has_exactly_one(cls, fragment: Fragment, reader: Reader, spelt: Collection[str]) -> bool:
@@ -685,26 +659,23 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
         found: Schema = {
             "type": "object",
             "description": (cls.__doc__ or "").partition("\n")[0],
-            "properties": {it.key: it.kind.schema(definitions) for it in fields},
+            "properties": {it.key: kind.schema(definitions) for kind, it in fields},
         }
         return found | cls._required_in_schema()
 
     @classmethod
     def _required_in_schema(cls) -> Schema:
         """Return what the JSON Schema says of the members that have to be there."""
-        required = [it for it in fields_of(cls).values() if it.member.required]
-        needed = [it.key for it in required if not it.member.unless]
-        choices = [
-            choice("anyOf", (it.key, *it.member.unless)) for it in required if it.member.unless
-        ]
+        members = [member for _kind, member in fields_of(cls).values()]
+        required = [it for it in members if it.required]
+        needed = [it.key for it in required if not it.unless]
+        choices = [choice("anyOf", (it.key, *it.unless)) for it in required if it.unless]
         if cls.at_least_one:
             choices.append(choice("anyOf", cls.at_least_one))
         if cls.exactly_one:
             choices.append(choice("oneOf", cls.exactly_one))
         choices += [
-            {"not": {"required": [it.key, other]}}
-            for it in fields_of(cls).values()
-            for other in it.member.excludes
+            {"not": {"required": [it.key, other]}} for it in members for other in it.excludes
         ]
         found: Schema = {"required": needed, "allOf": choices}
         return {key: value for key, value in found.items() if value}
@@ -777,12 +748,9 @@ class Attribute:
     def read(self, written: Fragment) -> tuple[Any, tuple[Finding, ...]]:
         """Return what an attribute means, None if it cannot be used, and what is wrong with it itself."""
         reader = Reader(self.form, self.form)
-        found = self.kind.read(written, self._field, reader)
+        member = Member(self.key, self.example, severity=self.severity)
+        found = self.kind.read(written, member, reader)
         return (None if found is UNUSABLE else found), tuple(reader.wrong)
-
-    @cached_property
-    def _field(self) -> Field:
-        return Field(self.key, self.kind, Member(example=self.example, severity=self.severity))
 
     def value(self, written: Fragment) -> Any:
         """Return what an attribute means, or raise XGroupMetadataError."""
@@ -825,26 +793,25 @@ def _models_in(value: Any) -> Iterator[Model]:
 
 
 @cache
-def fields_of(model: type[Model]) -> Mapping[str, Field]:
+def fields_of(model: type[Model]) -> Mapping[str, tuple[Kind, Member]]:
     """Return the fields of a model that are read from JSON, by name."""
     found = {}
     for name, hint in get_type_hints(model, include_extras=True).items():
         said = getattr(hint, "__metadata__", ())
-        kinds = [it for it in said if isinstance(it, Kind)]
-        if kinds:
-            member = next((it for it in said if isinstance(it, Member)), Member())
-            found[name] = Field(member.key or name, kinds[0], member)
+        member = next((it for it in said if isinstance(it, Member)), Member())
+        for kind in (it for it in said if isinstance(it, Kind)):
+            found[name] = kind, replace(member, key=member.key or name)
     return found
 
 
 @cache
 def _keys_of(model: type[Model]) -> frozenset[str]:
-    return frozenset(field.key for field in fields_of(model).values())
+    return frozenset(member.key for _kind, member in fields_of(model).values())
 
 
 @cache
 def _called_of(model: type[Model]) -> Mapping[str, str]:
-    return {word: it.key for it in fields_of(model).values() for word in it.member.called}
+    return {word: it.key for _kind, it in fields_of(model).values() for word in it.called}
 
 
 # What others hold of the convention `ref`.
@@ -870,8 +837,6 @@ class WrittenReference(Model, frozen=True, kw_only=True):
     """What refers to a node, or to a value in its document."""
 
     form: ClassVar[Rule] = REFERENCE
-    required: ClassVar[Rule] = REFERENCE
-    spelling: ClassVar[Rule | None] = REFERENCE
 
     path: Annotated[
         str,

@@ -83,8 +83,6 @@ class Ellipsoid(Model, frozen=True, kw_only=True):
     """
 
     form: ClassVar[Rule] = FORM
-    required: ClassVar[Rule] = FORM
-    spelling: ClassVar[Rule | None] = FORM
 
     name: Annotated[str, Text(for_people=True), Member(example='"name": "WGS84"')] = ""
     semimajor_axis: Annotated[
@@ -124,8 +122,6 @@ class Dggs(Model, frozen=True, kw_only=True):
     """
 
     form: ClassVar[Rule] = FORM
-    required: ClassVar[Rule] = FORM
-    spelling: ClassVar[Rule | None] = FORM
 
     name: Annotated[str, Text(), Member(required=True, example='"name": "healpix"')] = ""
     refinement_level: Annotated[
@@ -151,10 +147,12 @@ class Dggs(Model, frozen=True, kw_only=True):
     @classmethod
     def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
         """Take down that it does not say how fine the cells are, which ids may say."""
-        field = fields_of(cls)["refinement_level"]
-        if field.key not in (*fragment.value, *cls.misspelt(fragment.value).values()):
-            place = Fragment(fragment.node, (*fragment.keys, field.key), None)
-            reader.object_to(place, _("is missing"), field=field, severity="warning", is_used=True)
+        _kind, member = fields_of(cls)["refinement_level"]
+        if member.key not in (*fragment.value, *cls.misspelt(fragment.value).values()):
+            place = Fragment(fragment.node, (*fragment.keys, member.key), None)
+            reader.object_to(
+                place, _("is missing"), member=member, severity="warning", is_used=True
+            )
 
     @classmethod
     def schema(cls, definitions: dict[str, Schema]) -> Schema:

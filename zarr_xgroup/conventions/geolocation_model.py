@@ -37,8 +37,6 @@ class Arrays(Model, frozen=True, kw_only=True):
     """Two arrays of positions."""
 
     form: ClassVar[Rule] = PAIR
-    required: ClassVar[Rule] = PAIR
-    spelling: ClassVar[Rule | None] = PAIR
 
     x: Annotated[
         Part | None, ReferenceTo(), Member(required=True, example='"x": {"node": "longitude"}')
@@ -59,8 +57,6 @@ class Geolocation(Model, frozen=True, kw_only=True):
     """The arrays that say where the cells of a grid are."""
 
     form: ClassVar[Rule] = KINDS
-    required: ClassVar[Rule] = KINDS
-    spelling: ClassVar[Rule | None] = KINDS
     at_least_one: ClassVar[tuple[str, ...]] = KINDS_OF_ARRAYS
 
     geodetic: Annotated[Arrays | None, Nested(Arrays), _PAIR] = None

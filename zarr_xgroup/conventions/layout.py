@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import Annotated, Any, ClassVar
 
 from zarr_xgroup.conventions.array import ArrayView, attributes_above, once, parsed
@@ -19,7 +20,6 @@ from zarr_xgroup.conventions.declaring import Convention, is_declared_at, is_dec
 from zarr_xgroup.conventions.descriptions import (
     UNUSABLE,
     Attribute,
-    Field,
     Items,
     Kind,
     Member,
@@ -61,6 +61,9 @@ TILES = "tile_matrix_set"
 #: Attributes that a layout's group has for one grid, not for all levels, without their prefix.
 _OF_ONE_GRID = ("transform", "shape")
 
+#: Among how many levels the one is looked for that a wrong source probably means.
+_MOST_MEANT = 100
+
 _PATTERN_OF_PATHS = r"(?!/)(?!.*\.\.)[^/]+(/[^/]+)*"
 _PATH = re.compile(_PATTERN_OF_PATHS)
 
@@ -69,14 +72,14 @@ _PATH = re.compile(_PATTERN_OF_PATHS)
 class _Asset(Kind):
     """A string, which should be the path of a level."""
 
-    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
         """Return the path, as `asset_path` has it."""
         is_text = isinstance(value.value, str)
         if not (is_text and _PATH.fullmatch(value.value)):
             reason = got(_("the path of a level, relative to the group"), value.value)
             meant = value.value.strip("/") if is_text else ""
-            remedy = write(field.key, meant if _PATH.fullmatch(meant) else "r10m")
-            reader.object_to(value, reason, remedy, field=field, is_used=is_text)
+            remedy = write(member.key, meant if _PATH.fullmatch(meant) else "r10m")
+            reader.object_to(value, reason, remedy, member=member, is_used=is_text)
         return asset_path(value.value) if is_text else UNUSABLE
 
     def schema(self, definitions: dict[str, Schema]) -> Schema:
@@ -105,18 +108,12 @@ _Method = Annotated[
 ]
 
 
-class _LayoutModel(Model, frozen=True, kw_only=True):
-    """An object of `multiscales`."""
-
-    form: ClassVar[Rule] = LAYOUT
-    required: ClassVar[Rule] = LAYOUT
-    spelling: ClassVar[Rule] = LAYOUT
-
-
-class Relation(_LayoutModel, frozen=True, kw_only=True):
+class Relation(Model, frozen=True, kw_only=True):
     """How positions of a level are positions of the one that it is derived from."""
 
     form: ClassVar[Rule] = TRANSFORM
+    required: ClassVar[Rule | None] = LAYOUT
+    spelling: ClassVar[Rule | None] = LAYOUT
 
     scale: Annotated[Part | None, _NUMBERS, Member(example='"scale": [2.0, 2.0]')] = None
     translation: Annotated[Part | None, _NUMBERS, Member(example='"translation": [0.0, 0.0]')] = (
@@ -131,7 +128,7 @@ class Relation(_LayoutModel, frozen=True, kw_only=True):
         return self.lost is None and is_same
 
 
-class Item(_LayoutModel, frozen=True, kw_only=True):
+class Item(Model, frozen=True, kw_only=True):
     """A level of a layout.
 
     Attributes
@@ -148,7 +145,8 @@ class Item(_LayoutModel, frozen=True, kw_only=True):
         The object itself, which may have attributes of other conventions.
     """
 
-    required: ClassVar[Rule] = ASSET
+    form: ClassVar[Rule] = LAYOUT
+    required: ClassVar[Rule | None] = ASSET
 
     asset: Annotated[
         str | None, _Asset(), Member(rule=ASSET, required=True, example='"asset": "r10m"')
@@ -180,12 +178,12 @@ class Item(_LayoutModel, frozen=True, kw_only=True):
             if written is None and attribute.key in fragment.value:
                 place = Fragment(fragment.node, (*fragment.keys, attribute.key), None)
                 reader.null(place, attribute.form)
-        field = fields_of(cls)["transform"]
-        if "derived_from" in found and field.key not in fragment.value:
+        _kind, member = fields_of(cls)["transform"]
+        if "derived_from" in found and member.key not in fragment.value:
             reader.object_to(
-                Fragment(fragment.node, (*fragment.keys, field.key), None),
+                Fragment(fragment.node, (*fragment.keys, member.key), None),
                 _("is missing, though the level is derived from another one"),
-                field=field,
+                member=member,
                 severity="warning",
                 is_used=True,
             )
@@ -239,8 +237,10 @@ class Item(_LayoutModel, frozen=True, kw_only=True):
         return not self.is_scaled or (self.transform is not None and self.transform.changes_nothing)
 
 
-class Layout(_LayoutModel, frozen=True, kw_only=True, dict=True):
+class Layout(Model, frozen=True, kw_only=True, dict=True):
     """The attribute ``multiscales``."""
+
+    form: ClassVar[Rule] = LAYOUT
 
     layout: Annotated[
         tuple[Item, ...],
@@ -263,9 +263,10 @@ class Layout(_LayoutModel, frozen=True, kw_only=True, dict=True):
         assets = {item.asset: None for item in items if item.asset is not None}
         for item in items:
             source = item.derived_from
-            others = [asset for asset in assets if asset != item.asset]
-            if source is None or asset_path(source) in others:
+            if source is None or ((path := asset_path(source)) in assets and path != item.asset):
                 continue
+            some = islice((asset for asset in assets if asset != item.asset), _MOST_MEANT)
+            others = list(some)
             text = _("{source} is no other level of the layout").format(source=shown(source))
             meant = alike(source, others)
             remedy = _('name the "asset" of one of the others: {assets}').format(
@@ -318,10 +319,10 @@ class Layout(_LayoutModel, frozen=True, kw_only=True, dict=True):
 class _LevelsOrTiles(Nested):
     """A layout, unless the levels are those of tiles."""
 
-    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
         """Return the layout."""
         is_of_tiles = isinstance(value.value, OBJECT) and TILES in value.value
-        return UNUSABLE if is_of_tiles else super().read(value, field, reader)
+        return UNUSABLE if is_of_tiles else super().read(value, member, reader)
 
 
 #: The attribute of a group.

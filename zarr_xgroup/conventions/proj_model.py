@@ -23,7 +23,6 @@ from zarr_xgroup.conventions.crs import (
 from zarr_xgroup.conventions.descriptions import (
     UNUSABLE,
     Attribute,
-    Field,
     Kind,
     Member,
     Model,
@@ -111,16 +110,16 @@ class _System(Kind):
     remedy: Callable[[object], str]
     json_schema: Schema
 
-    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
         """Return the CRS."""
-        crs = next(crs_in({field.key: value.value}, (field.key,)), None)
+        crs = next(crs_in({member.key: value.value}, (member.key,)), None)
         is_understood = crs is not None and crs.is_understood
         if not self.is_right(value.value):
             reader.object_to(
                 value,
                 got(self.expected(), value.value),
                 self.remedy(value.value),
-                field=field,
+                member=member,
                 severity="warning" if is_understood else "error",
                 is_used=crs is None or is_understood,
             )
@@ -181,8 +180,7 @@ class ProjMembers(Model, frozen=True, kw_only=True):
     """
 
     form: ClassVar[Rule] = OBJECT_OF_PROJ
-    required: ClassVar[Rule] = OBJECT_OF_PROJ
-    spelling: ClassVar[Rule | None] = None  # of these members, which are all that is read
+    is_spelt: ClassVar[bool] = False  # of these members, which are all that is read
     others: ClassVar[frozenset[str]] = frozenset({"name", "type", "description"})
     #: Of a proj object, if not of attributes.
     at_least_one: ClassVar[tuple[str, ...]] = CRS_KEYS
@@ -252,7 +250,7 @@ def _read(place: Fragment, keys: Iterable[str]) -> tuple[list[Crs], Iterable[Fin
 class ProjObject(Kind):
     """A proj object, or a reference to one; it stays a `Part`."""
 
-    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
         """Return the object with the way to it."""
         if is_reference(value.value):
             return value.part
@@ -283,9 +281,7 @@ OF_STAC = (EPSG, *(f"proj:{key}" for key in ("transform", "shape", "bbox", "cent
 
 #: The attributes of arrays and groups.
 ATTRIBUTES = tuple(
-    Attribute(
-        it.key, it.kind, it.member.rule or OBJECT_OF_PROJ, "", unless=OF_STAC, whole=ProjMembers
-    )
-    for it in fields_of(ProjMembers).values()
+    Attribute(it.key, kind, it.rule or OBJECT_OF_PROJ, "", unless=OF_STAC, whole=ProjMembers)
+    for kind, it in fields_of(ProjMembers).values()
     if it.key != EPSG
 )

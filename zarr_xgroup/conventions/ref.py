@@ -17,7 +17,7 @@ from zarr_xgroup.conventions.declaring import is_declared_by_array, is_only_assu
 from zarr_xgroup.conventions.descriptions import (
     REFERENCE,
     Attribute,
-    Field,
+    Member,
     Reader,
     ReferenceTo,
     Schema,
@@ -52,10 +52,10 @@ RULES = rules_in(vars())
 class _References(ReferenceTo):
     """References, one or several; what holds none was meant as one."""
 
-    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
         """Return the value: who interprets it finds the references."""
         for item in _without_references(value):
-            reader.object_to(item, got(_("a reference"), item.value), field=field, is_used=True)
+            reader.object_to(item, got(_("a reference"), item.value), member=member, is_used=True)
         return value.part
 
     def schema(self, definitions: dict[str, Schema]) -> Schema:

@@ -12,8 +12,8 @@ from affine import Affine
 
 from zarr_xgroup.conventions.descriptions import (
     Attribute,
-    Field,
     Judged,
+    Member,
     Parsed,
     Reader,
     list_of,
@@ -74,7 +74,7 @@ def _centre(written: Fragment) -> float:
     return CENTRES[name]
 
 
-def _area(box: list[float], value: Fragment, field: Field, reader: Reader) -> list[float]:
+def _area(box: list[float], value: Fragment, member: Member, reader: Reader) -> list[float]:
     """Take down that a box has no area; zeros stand for none."""
     # A box across the antimeridian ends west of where it begins.
     if box[0] == box[2] or box[1] >= box[3]:
@@ -82,7 +82,7 @@ def _area(box: list[float], value: Fragment, field: Field, reader: Reader) -> li
             value,
             _("{value} spans no area").format(value=shown(value.value)),
             _("write {example} of the grid, or leave it out").format(example=BOX.example),
-            field=field,
+            member=member,
             severity="warning",
             is_used=True,
         )

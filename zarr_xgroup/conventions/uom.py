@@ -13,7 +13,6 @@ from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.descriptions import (
     UNUSABLE,
     Attribute,
-    Field,
     Kind,
     Member,
     Model,
@@ -75,16 +74,16 @@ _EXPONENT = re.compile(r"\*\*|(?<!10)\^")
 class _UcumUnit(Text):
     """A string, which should be a unit of UCUM."""
 
-    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
         """Return the unit."""
         if isinstance(value.value, int) and value.value == 1:
-            reader.object_to(value, got(_("a string"), 1), write(field.key, "1"))
+            reader.object_to(value, got(_("a string"), 1), write(member.key, "1"))
             return UNUSABLE
-        unit = super().read(value, field, reader)
+        unit = super().read(value, member, reader)
         if unit is not UNUSABLE and (not unit or code_of(unit) != unit):
             code = code_of(unit)
             remedy = (
-                write(field.key, code) if code else _("write its code in UCUM (https://ucum.org)")
+                write(member.key, code) if code else _("write its code in UCUM (https://ucum.org)")
             )
             reason = _("{unit} is no unit of UCUM").format(unit=shown(unit))
             reader.object_to(value, reason, remedy, rule=UNIT, severity="warning", is_used=True)
@@ -95,8 +94,6 @@ class _UomModel(Model, frozen=True, kw_only=True):
     """An object of `uom`."""
 
     form: ClassVar[Rule] = UCUM
-    required: ClassVar[Rule] = UCUM
-    spelling: ClassVar[Rule] = UCUM
 
 
 class Ucum(_UomModel, frozen=True, kw_only=True):
@@ -134,7 +131,7 @@ class UnitOfMeasure(Kind):
 
     or_text: bool = False
 
-    def read(self, value: Fragment, field: Field, reader: Reader) -> Any:
+    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
         """Return the unit, as a text or as the model."""
         value = value.get(ATTRIBUTE.key) or value
         if isinstance(value.value, OBJECT):
@@ -148,7 +145,7 @@ class UnitOfMeasure(Kind):
                 example = json.dumps({"ucum": {"unit": code}})
                 remedy = _("write {example}").format(example=example)
             reader.object_to(
-                value, got(expected, value.value), remedy, field=field, is_used=is_used
+                value, got(expected, value.value), remedy, member=member, is_used=is_used
             )
         return value.value if is_used else UNUSABLE
 

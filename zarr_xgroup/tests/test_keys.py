@@ -69,8 +69,10 @@ def described() -> dict[str, set[str]]:
     """Return the keys that descriptions declare, and the modules whose models have fields called so."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     for model in models():
-        for name, field in fields_of(model).items():
-            found[field.key] |= {model.__module__.partition(".")[2]} if name == field.key else set()
+        for name, (_kind, member) in fields_of(model).items():
+            found[member.key] |= (
+                {model.__module__.partition(".")[2]} if name == member.key else set()
+            )
     return found | {it.key: found[it.key] for it in described_attributes()}
 
 

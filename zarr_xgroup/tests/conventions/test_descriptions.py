@@ -171,8 +171,6 @@ class Stripes(Model, frozen=True, kw_only=True):
     """How a thing is striped."""
 
     form: ClassVar[Rule] = STRIPES
-    required: ClassVar[Rule] = STRIPES
-    spelling: ClassVar[Rule | None] = STRIPES
 
     colour: Annotated[
         str, Text(("red", "blue")), Member(required=True, example='"colour": "red"')
