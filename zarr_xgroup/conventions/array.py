@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial, wraps
-from typing import Any, Protocol, TypeVar
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from zarr_xgroup.conventions.asked import Asked, AskedAttributes, AskedNode, Names, Reach
 from zarr_xgroup.conventions.crs import Crs
@@ -32,7 +30,10 @@ from zarr_xgroup.metadata.nodes import Fragment, Node, plain
 from zarr_xgroup.metadata.snapshots import LackingError, Lookup
 from zarr_xgroup.resolver import Reference, Resolver
 from zarr_xgroup.variables.fillvalues import unusable_fill_value
-from zarr_xgroup.variables.sources import Literal, Stored
+from zarr_xgroup.variables.sources import Stored
+
+if TYPE_CHECKING:
+    from zarr_xgroup.variables.making import Maker
 
 T = TypeVar("T")
 
@@ -41,24 +42,6 @@ CONVENTIONS_KEY = "zarr_conventions"
 
 #: Where it makes no difference in which node something is written.
 _NOWHERE = Node(0, "")
-
-
-class Described(Protocol):
-    """What follows from an array's document."""
-
-    @property
-    def fill_value(self) -> str | None:
-        """A fill value that is no value of the array's type."""
-
-
-class Describer(Protocol):
-    """Says what follows from documents; nothing is read for it."""
-
-    def template(self, node: Node, dims: tuple[str, ...]) -> Described:
-        """Describe an array with names for its dimensions, or raise XGroupMetadataError."""
-
-    def decoded_dtype(self, source: Stored | Literal) -> np.dtype[Any]:
-        """Return the type of the values of a coordinate when it has been decoded."""
 
 
 class Models:
@@ -108,8 +91,8 @@ class ArrayView:
         The names of its dimensions, complete; empty where they are what is asked for.
     lookup : Lookup
         Knows the documents.
-    describer : Describer
-        Says what follows from documents.
+    maker : Maker
+        Makes variables and zarr objects; nothing is read for it.
     models : Models
         What was parsed before.
     names : mapping of str to str, optional
@@ -134,7 +117,7 @@ class ArrayView:
         node: Node,
         dims: tuple[str, ...],
         lookup: Lookup,
-        describer: Describer,
+        maker: Maker,
         models: Models | None = None,
         *,
         names: Mapping[str, str] | None = None,
@@ -142,27 +125,30 @@ class ArrayView:
         siblings: Mapping[str, Mapping[str, int]] | None = None,
         assumed: Collection[str] = (),
     ) -> None:
+        document = lookup.document(node)
+        if document is None or not document.is_array:
+            raise XGroupMetadataError(_("there is no array {node}").format(node=node))
         self.models = models or Models()
-        self.asked = Asked(node, self.models.own, self.models.around)
+        self.asked = Asked(
+            node,
+            document,
+            {} if siblings is None else siblings,
+            self.models.own,
+            self.models.around,
+        )
         self.node: Node = AskedNode.of(node, self.asked, is_array=True)
-        self._node = node
         self.dims = dims
         self.lookup = lookup
-        self.describer = describer
+        self.maker = maker
         self.names = names or {}
         self.chunks = chunks or {}
         self.assumed = assumed
         self.findings: list[Finding] = []
         self.referred: set[Node] = set()
         self.derived: dict[Any, Any] = {}
-        self._siblings = {} if siblings is None else siblings
         # Not `self.note`: in a cycle of objects, all of them would stay until Python looks for such.
         self.resolver = Resolver(lookup, node, partial(_note, self.findings, node))
-        self._documents: dict[Node, Document | None] = {}
-        document = self.document_of(node)
-        if document is None or not document.is_array:
-            raise XGroupMetadataError(_("there is no array {node}").format(node=node))
-        self._document = document
+        self._documents: dict[Node, Document | None] = {node: document}
         self.attributes = AskedAttributes(document.attributes, self.asked.own)
         self.shape: tuple[int, ...] = tuple(document["shape"])
         self.sizes = dict(zip(dims, self.shape, strict=bool(dims)))
@@ -179,7 +165,7 @@ class ArrayView:
     def siblings(self) -> Mapping[str, Mapping[str, int]]:
         """The sizes of the dimensions of all arrays of its group, by name."""
         self.asked.limit(Reach.SAME_GROUP)
-        return self._siblings
+        return self.asked.siblings
 
     def attribute(self, key: str, node: Node | None = None) -> Fragment | None:
         """Return an attribute of the array, or of another node; None if it has none such."""
@@ -200,7 +186,7 @@ class ArrayView:
         """
         if node is self.node:
             self.asked.limit(Reach.ITSELF)
-            return self._document
+            return self.asked.document
         place = node if type(node) is Node else Node(node.store, node.path)
         if place not in self._documents:
             self._documents[place] = self.lookup.document(place)
@@ -242,11 +228,11 @@ class ArrayView:
 
     def sibling(self, name: str) -> Document | None:
         """Return the document of an array of the same group, or None if there is none such."""
-        if name not in self._siblings:
+        if name not in self.asked.siblings:
             self.asked.missed.add(name)
             return None
         self.asked.limit(Reach.SAME_GROUP)
-        return self.document_of(self._node.group.child(name))
+        return self.document_of(self.asked.node.group.child(name))
 
     def note(
         self,
@@ -271,17 +257,16 @@ class ArrayView:
         changes : tuple of Change, optional
             What mends it.
         """
-        _note(self.findings, self._node, text, place)
-        self.findings[-1] = replace(self.findings[-1], changes=changes)
-        if rule is not None:
-            self.findings[-1] = replace(self.findings[-1], rule=rule, remedy=remedy)
+        _note(self.findings, self.asked.node, text, place)
+        found = self.findings[-1]
+        self.findings[-1] = replace(found, rule=rule or found.rule, remedy=remedy, changes=changes)
 
     def problem(self, error: XGroupError, lost: str = "") -> None:
         """Say what keeps the array from being complete, and what it lacks for that.
 
         Without the latter it is what the attribute declares that the error is about.
         """
-        self.findings.append(problem_of(self._node, error, lost))
+        self.findings.append(problem_of(self.asked.node, error, lost))
 
     def attempt(
         self, make: Callable[..., T], *arguments: Any, lost: Callable[[], str] = str
@@ -325,10 +310,10 @@ class ArrayView:
         if node is not source.node:
             source = replace(source, node=Node(node.store, source.node.path))
         try:
-            described = self.describer.template(node, source.along)
+            described = self.maker.template(node, source.along)
         except XGroupMetadataError as error:
             message = _("{node} cannot be opened: {reason}").format(node=node, reason=error)
-            raise XGroupMetadataError(message, place=str(place or self._node)) from error
+            raise XGroupMetadataError(message, place=str(place or self.asked.node)) from error
         if described.fill_value is not None:
             self.findings.append(unusable_fill_value(node, described.fill_value))
         _tell_of_attributes(self, node)
@@ -447,4 +432,4 @@ def _note(findings: list[Finding], node: Node, text: str, place: Fragment | None
     )
 
 
-__all__ = ["CONVENTIONS_KEY", "ArrayView", "AxisNames", "Describer", "Models"]
+__all__ = ["CONVENTIONS_KEY", "ArrayView", "AxisNames", "Models"]

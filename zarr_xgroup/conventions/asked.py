@@ -19,13 +19,12 @@ from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from typing import Any, TypeAlias
 
-from zarr_xgroup.metadata.documents import JsonObject
+from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import Node, plain
 from zarr_xgroup.metadata.references import NODE
 
 #: Attributes as written: name and JSON text.
 Texts: TypeAlias = tuple[tuple[str, bytes | None], ...]
-
 
 #: What the JSON text of a reference has.
 _QUOTED = f'"{NODE}"'.encode()
@@ -149,8 +148,10 @@ class Asked:
 
     Attributes
     ----------
-    node : Node
+    node, document
         The array.
+    siblings : mapping
+        The sizes of the dimensions of all arrays of its group, by name.
     own, around : Names
         The attributes of arrays, and those of the groups that they are in, asked for in the open.
     reach : Reach
@@ -161,10 +162,19 @@ class Asked:
         Names of arrays that its group was found not to have.
     """
 
-    __slots__ = ("around", "compared", "missed", "node", "own", "reach")
+    __slots__ = ("around", "compared", "document", "missed", "node", "own", "reach", "siblings")
 
-    def __init__(self, node: Node, own: Names, around: Names) -> None:
+    def __init__(
+        self,
+        node: Node,
+        document: Document,
+        siblings: Mapping[str, Mapping[str, int]],
+        own: Names,
+        around: Names,
+    ) -> None:
         self.node = node
+        self.document = document
+        self.siblings = siblings
         self.own = own
         self.around = around
         self.reach = Reach.ANYWHERE

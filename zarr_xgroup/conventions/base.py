@@ -174,7 +174,7 @@ class ConventionHandler(Convention):
             The array, for which `applies` or `detect` was true. What is wrong with its
             metadata is said to its `problem` and `note`.
         """
-        self.resolver = lending.BoundResolver(array)
+        self.resolver = lending.BoundResolver(lambda question: question(array))
         return lending.interpreted(self.get_variables, array)
 
     @classmethod

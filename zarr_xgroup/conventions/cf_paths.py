@@ -280,7 +280,7 @@ class Follower:
         sizes = zip(dims, shape_of(array, node), strict=True)
         others = tuple(dim for dim, size in sizes if known.get(dim) != size)
         if others and others == dims[-1:]:
-            return array.describer.decoded_dtype(Stored(node, dims)).kind == "S"
+            return array.maker.decoded_dtype(Stored(node, dims)).kind == "S"
         return not others
 
     def _may_be_missing(self, place: Fragment) -> bool:

@@ -219,7 +219,7 @@ def _offset(
         return Computed(bounds, (axis.length, 2), dtype, dims, first=source.first)
     if not isinstance(source, Stored | Literal):
         raise place.error(_("gives offsets to values that are no numbers"))
-    kind = axis.array.describer.decoded_dtype(source).kind
+    kind = axis.array.maker.decoded_dtype(source).kind
     if kind not in "iuf":
         raise place.error(_("gives offsets to values that are no numbers"))
     if isinstance(source, Literal) and kind in "iu" and source.values.size:

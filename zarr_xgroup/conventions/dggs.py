@@ -284,7 +284,7 @@ def _unpacked(array: ArrayView, model: Dggs, node: Node, reference: Fragment) ->
     dimension = _dimension(array, model)
     size = array.sizes[dimension]
     ranges = array.stored(Stored(node, ("range", "end"), decoded=False), reference)
-    kind = array.describer.decoded_dtype(ranges)
+    kind = array.maker.decoded_dtype(ranges)
     if kind.kind not in "iu":
         text, remedy = _("names {node}, which has no integers"), _("name an array of integers")
         raise reference.error(text.format(node=node), CELLS, remedy)

@@ -17,12 +17,11 @@ import zarr
 from xarray.backends.zarr import ZarrArrayWrapper
 from xarray.core import indexing
 from zarr.abc.store import Store
-from zarr.core.group import GroupMetadata
-from zarr.storage import MemoryStore, StorePath
+from zarr.storage import MemoryStore
 
 from zarr_xgroup.conventions.array import ArrayView, own_dims_of
 from zarr_xgroup.conventions.model import AxisNames, Coordinate, Interpretation
-from zarr_xgroup.errors import XGroupMetadataError, XGroupReferenceError
+from zarr_xgroup.errors import XGroupReferenceError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import with_names
 from zarr_xgroup.metadata.dimensions import declared_dimensions, shape_of
@@ -32,41 +31,12 @@ from zarr_xgroup.metadata.snapshots import Lookup
 from zarr_xgroup.storage.library import Library
 from zarr_xgroup.variables.making import Maker
 from zarr_xgroup.variables.sources import HandlerVariable, Stored
-from zarr_xgroup.variables.stored import StoredArray, open_array
+from zarr_xgroup.variables.stored import StoredArray
 
 T = TypeVar("T")
 
-ZarrObjects: TypeAlias = "tuple[zarr.Group, zarr.Group, zarr.Array[Any]]"
-
-
-class ZarrMaker(Maker):
-    """Makes variables of sources, and zarr objects of nodes."""
-
-    def zarr_objects(self, node: Node) -> ZarrObjects:
-        """Return the root, the group and the array of a node, reading nothing.
-
-        Raises
-        ------
-        XGroupMetadataError
-            If there is no such array, or zarr cannot use its document.
-        """
-        document = self._snapshots[node.store].document(node.path)
-        if document is None or not document.is_array:
-            raise XGroupMetadataError(_("there is no array {node}").format(node=node))
-        store = self._zarr_store(node.store)
-        plain = {**document, "attributes": document.attributes.fresh()}
-        return (
-            self._zarr_group(store, Node(node.store, "")),
-            self._zarr_group(store, node.group),
-            open_array(StorePath(store, node.path), plain),
-        )
-
-    def _zarr_group(self, store: Store, node: Node) -> zarr.Group:
-        snapshot = self._snapshots[node.store]
-        document = snapshot.document(node.path)
-        attributes = {} if document is None else document.attributes.fresh()
-        metadata = GroupMetadata(attributes=attributes, zarr_format=snapshot.zarr_format)
-        return zarr.Group(zarr.AsyncGroup(metadata, StorePath(store, node.path)))
+#: Has a question about one array answered.
+Ask: TypeAlias = Callable[[Callable[[ArrayView], Any]], Any]
 
 
 class BoundResolver:
@@ -75,9 +45,8 @@ class BoundResolver:
     A handler finds it as ``self.resolver`` while an open runs.
     """
 
-    def __init__(self, view: ArrayView) -> None:
-        self._view = view
-        self._maker: Any = view.describer
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
 
     @classmethod
     def of(cls, array: zarr.Array[Any], root: zarr.Group) -> BoundResolver:
@@ -90,7 +59,8 @@ class BoundResolver:
         root : zarr.Group
             The root of its store.
         """
-        return _Outside(array, root)
+        library = Library.around(root.store, root.metadata.zarr_format)
+        return cls(partial(_settled, library, Node(0, array.path)))
 
     def variable(
         self, reference: Mapping[str, Any], dimensions: Iterable[str] | None = None
@@ -109,11 +79,8 @@ class BoundResolver:
         XGroupError
             If it cannot be resolved; the error says why and what was tried.
         """
-        view = self._view
-        node = view.resolver.array(_written(view.node, reference))
-        view.referred.add(node)
-        dims = own_dims_of(view, node) if dimensions is None else tuple(dimensions)
-        found: xr.Variable = self._maker.variable(view.stored(Stored(node, dims)))
+        dims = None if dimensions is None else tuple(dimensions)
+        found: xr.Variable = self._ask(lambda view: _variable_of(view, reference, dims))
         return found
 
     def value(self, reference: Mapping[str, Any]) -> Any:
@@ -124,8 +91,16 @@ class BoundResolver:
         XGroupError
             If it cannot be resolved; the error says why and what was tried.
         """
-        view = self._view
-        return view.resolver.fragment(_written(view.node, reference)).value
+        return self._ask(lambda view: view.resolver.fragment(_written(view.node, reference)).value)
+
+
+def _variable_of(
+    view: ArrayView, reference: Mapping[str, Any], dims: tuple[str, ...] | None
+) -> xr.Variable:
+    node = view.resolver.array(_written(view.node, reference))
+    view.referred.add(node)
+    along = own_dims_of(view, node) if dims is None else dims
+    return view.maker.variable(view.stored(Stored(node, along)))
 
 
 def _written(node: Node, reference: object) -> Fragment:
@@ -136,27 +111,6 @@ def _written(node: Node, reference: object) -> Fragment:
         )
         raise XGroupReferenceError(reason, place=str(node), target=str(reference), reason=reason)
     return Fragment(node, (), dict(reference))
-
-
-class _Outside(BoundResolver):
-    """References of an array that is open by itself, read when they are followed."""
-
-    def __init__(self, array: zarr.Array[Any], root: zarr.Group) -> None:
-        self._library = Library.around(root.store, root.metadata.zarr_format)
-        self._node = Node(0, array.path)
-
-    def variable(
-        self, reference: Mapping[str, Any], dimensions: Iterable[str] | None = None
-    ) -> xr.Variable:
-        names = None if dimensions is None else tuple(dimensions)
-        return _settled(
-            self._library, self._node, lambda view: BoundResolver(view).variable(reference, names)
-        )
-
-    def value(self, reference: Mapping[str, Any]) -> Any:
-        return _settled(
-            self._library, self._node, lambda view: BoundResolver(view).value(reference)
-        )
 
 
 def told(question: Callable[[ArrayView], T], array: zarr.Array[Any], root: zarr.Group) -> T:
@@ -175,15 +129,14 @@ def variables_of(
         if finding.error is not None:
             raise finding.error
     variables: dict[str, xr.Variable] = {}
-    for coordinate in interpretation.coordinates:
-        _add_complete(variables, coordinate, _zarr_maker(library))
-    for link in interpretation.links:
-        _add_complete(variables, link.coordinate, _zarr_maker(library))
+    attached = (link.coordinate for link in interpretation.links)
+    for coordinate in (*interpretation.coordinates, *attached):
+        _add_complete(variables, coordinate, _maker(library))
     return variables
 
 
-def _zarr_maker(library: Library) -> ZarrMaker:
-    return ZarrMaker(library.snapshots, library.zarr_store)
+def _maker(library: Library) -> Maker:
+    return Maker(library.snapshots, library.zarr_store)
 
 
 def _settled(library: Library, node: Node, question: Callable[[ArrayView], T]) -> T:
@@ -192,7 +145,7 @@ def _settled(library: Library, node: Node, question: Callable[[ArrayView], T]) -
         lookup = Lookup(library.snapshots)
         answer, error = None, None
         try:
-            answer = question(_view(node, lookup, _zarr_maker(library)))
+            answer = question(_view(node, lookup, _maker(library)))
         except Exception as raised:  # noqa: BLE001 - raised below, unless something was lacking
             error = raised
         if lookup.needs:
@@ -203,7 +156,7 @@ def _settled(library: Library, node: Node, question: Callable[[ArrayView], T]) -
             return answer  # type: ignore[return-value]
 
 
-def _view(node: Node, lookup: Lookup, maker: ZarrMaker) -> ArrayView:
+def _view(node: Node, lookup: Lookup, maker: Maker) -> ArrayView:
     document = lookup.document(node)
     dims = () if document is None else _dims(document)
     lookup.knows(node.group)
@@ -281,8 +234,7 @@ def _is_axis(axis: object) -> bool:
 
 def interpreted(get_variables: Callable[..., object], array: ArrayView) -> Interpretation:
     """Return what a handler's `get_variables` says of an array."""
-    maker: Any = array.describer
-    root, group, zarr_array = maker.zarr_objects(array.node)
+    root, group, zarr_array = array.maker.zarr_objects(array.node)
     variables = get_variables(zarr_array, group, root)
     if not isinstance(variables, Mapping):
         message = _("'get_variables' must return a dict of xarray.Variable by name, got {kind}")
@@ -292,8 +244,7 @@ def interpreted(get_variables: Callable[..., object], array: ArrayView) -> Inter
 
 def detected(detect: Callable[..., object], array: ArrayView) -> bool:
     """Tell whether a handler's own `detect` says that it applies to an array."""
-    maker: Any = array.describer
-    return bool(detect(*maker.zarr_objects(array.asked.node)))
+    return bool(detect(*array.maker.zarr_objects(array.asked.node)))
 
 
 def _coordinate(name: str, variable: xr.Variable) -> Coordinate:
@@ -330,7 +281,7 @@ def _part_of_array(data: object) -> Hashable | None:
     if not isinstance(data.array, ZarrArrayWrapper | StoredArray):
         return None
     array = data.array.get_array()  # type: ignore[no-untyped-call]
-    return _SameStore(array.store), array.path, tuple(map(_position, data.key.tuple))
+    return _Same(array.store), array.path, tuple(map(_position, data.key.tuple))
 
 
 def _position(part: Any) -> Hashable:
@@ -340,35 +291,24 @@ def _position(part: Any) -> Hashable:
     return repr(part)
 
 
-class _SameStore:
-    """A store that is equal to what holds the same, and kept as long as it is compared."""
-
-    __slots__ = ("_store",)
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _SameStore) or type(self._store) is not type(other._store):
-            return False
-        if isinstance(self._store, MemoryStore):  # which compare all that they hold
-            return str(self._store) == str(other._store)
-        return self._store is other._store or bool(self._store == other._store)
-
-    def __hash__(self) -> int:
-        return hash(type(self._store))
-
-
 class _Same:
-    """An object that is equal to nothing but itself, and kept as long as it is compared."""
+    """What is equal to itself alone, or, if it is a store, to what holds the same; kept while compared."""
 
-    __slots__ = ("_object",)
+    __slots__ = ("_of",)
 
     def __init__(self, value: object) -> None:
-        self._object = value
+        self._of = value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self._object is other._object
+        return isinstance(other, _Same) and _is_same(self._of, other._of)
 
     def __hash__(self) -> int:
-        return object.__hash__(self._object)
+        return hash(type(self._of)) if isinstance(self._of, Store) else id(self._of)
+
+
+def _is_same(one: object, other: object) -> bool:
+    if one is other or not isinstance(one, Store) or type(one) is not type(other):
+        return one is other
+    if isinstance(one, MemoryStore):  # which compare all that they hold
+        return str(one) == str(other)
+    return bool(one == other)

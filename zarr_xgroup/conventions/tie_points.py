@@ -339,7 +339,7 @@ class _TiePoints:
 
     def _precision(self, values: Stored) -> str:
         """Return of which type the values are."""
-        kind = self.array.describer.decoded_dtype(values)
+        kind = self.array.maker.decoded_dtype(values)
         precision = self.array.attribute(_PRECISION.key, self.how)
         is_double = kind.itemsize > 4 or (precision is not None and str(precision.value) == "64")
         return "float64" if is_double else "float32"
@@ -426,7 +426,7 @@ def positions(
 def _numbers(array: ArrayView, source: Stored, place: Fragment, rule: Rule | None) -> Stored:
     """Return an array of numbers as a source, or raise XGroupMetadataError."""
     stored = array.stored(source, place)
-    is_number = array.describer.decoded_dtype(stored).kind in "iuf"
+    is_number = array.maker.decoded_dtype(stored).kind in "iuf"
     if not is_number or 0 in shape_of(array, stored.node):
         text, remedy = _("names {node}, which has no numbers"), _("name an array of numbers")
         raise place.error(text.format(node=stored.node), rule, remedy)

@@ -18,7 +18,7 @@ from zarr_xgroup.conventions.registry import Handlers
 from zarr_xgroup.datasets.asking import Panel
 from zarr_xgroup.datasets.dimensions import Assigned, assign_dimensions
 from zarr_xgroup.datasets.inheritance import Inherited, inherited_dimensions
-from zarr_xgroup.datasets.sharing import Answer, Answers, Subject
+from zarr_xgroup.datasets.sharing import Answer, Answers
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError
 from zarr_xgroup.findings import Finding, Kind, group_without, left_out, noted
 from zarr_xgroup.i18n import _
@@ -84,26 +84,6 @@ class GroupReading:
     times: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False)
-class _Pattern:
-    """The reading of a group of which nothing depends on where the group is.
-
-    It is not the same for groups that were looked at, or whose arrays were.
-    """
-
-    reading: GroupReading
-    but_for: frozenset[Node]
-
-    def moved(self, group: Node, documents: Mapping[str, Document]) -> GroupReading:
-        """Return the reading of a group with the same contents."""
-        pairs = zip(self.reading.arrays, documents.items(), strict=True)
-        arrays = tuple(
-            replace(array, node=group.child(name), document=document)
-            for array, (name, document) in pairs
-        )
-        return replace(self.reading, node=group, arrays=arrays, like=self.reading)
-
-
 class Interpreter:
     """Interprets groups of one open.
 
@@ -129,7 +109,8 @@ class Interpreter:
         self._models = Models(self.panel.crs_of)
         self.answers = Answers(self._models)
         self._complete: dict[Node, GroupReading] = {}
-        self._patterns: dict[Hashable, _Pattern] = {}
+        #: Readings that are the same for groups with the same contents, but for some.
+        self._patterns: dict[Hashable, tuple[GroupReading, frozenset[Node]]] = {}
 
     def interpret(self, groups: Iterable[Node]) -> tuple[list[GroupReading], Needs]:
         """Return what is known of groups whose members are known, and what is lacking.
@@ -154,12 +135,12 @@ class Interpreter:
         """Return the reading of a group: that of one with the same contents, if there is one."""
         if self.panel.detects:  # nobody knows what is looked at for it
             return group.reading()
-        pattern = self._patterns.get(group.contents())
-        if pattern is not None and group.node not in pattern.but_for and not group.findings:
-            return pattern.moved(group.node, group.documents)
+        known, but_for = self._patterns.get(group.contents(), (None, frozenset()))
+        if known is not None and group.node not in but_for and not group.findings:
+            return group.like(known)
         reading = group.reading()
-        pattern = group.pattern(reading)
-        if pattern is not None:
+        if group.is_pattern(reading):
+            pattern = reading, group.looked_at()
             self._patterns.setdefault(group.contents(), pattern)  # of which more may be asked now
         return reading
 
@@ -169,21 +150,19 @@ class Interpreter:
             node, dims, self.lookup, self.maker, self._models, assumed=self._assumed, **known
         )
 
-    def answer(self, view: ArrayView, document: Document, siblings: Collection[str]) -> Answer:
+    def answer(self, view: ArrayView) -> Answer:
         """Return what the conventions say of an array, and which were asked."""
-        detected = self.panel.detecting(view)
-        subject = Subject(view.asked.node, document, siblings, view, detected)
-        known = None if view.findings else self.answers.find(subject)
-        if known is not None:
-            return known
-        before = self.lookup.needs
-        said = self.panel.ask(view, detected)
-        is_whole = self.lookup.needs is before
-        # What is lacking may be lacking of a reference that depends on the place.
-        reach = reach_of(view) if is_whole else max(reach_of(view), Reach.SAME_GROUP)
-        answer = Answer(*said, reach, view.asked, is_whole)
-        self.answers.keep(subject, answer)
-        return answer
+        asked, detected = view.asked, self.panel.detecting(view)
+
+        def ask() -> Answer:
+            before = self.lookup.needs
+            said = self.panel.ask(view, detected)
+            is_whole = self.lookup.needs is before
+            # What is lacking may be lacking of a reference that depends on the place.
+            reach = reach_of(view) if is_whole else max(reach_of(view), Reach.SAME_GROUP)
+            return Answer(*said, reach, asked.compared, asked.missed, is_whole)
+
+        return ask() if view.findings else self.answers.get(view, detected, ask)
 
 
 class _GroupInterpretation:
@@ -212,16 +191,27 @@ class _GroupInterpretation:
         )
         return documents, groups, repr(self._bounds_of_dropped), surroundings
 
-    def pattern(self, reading: GroupReading) -> _Pattern | None:
-        """Return the group's reading for groups with the same contents, None if it is for no other."""
+    def like(self, other: GroupReading) -> GroupReading:
+        """Return the reading of the group, given that of one with the same contents."""
+        pairs = zip(other.arrays, self.documents.items(), strict=True)
+        arrays = tuple(
+            replace(array, node=self.node.child(name), document=document)
+            for array, (name, document) in pairs
+        )
+        return replace(other, node=self.node, arrays=arrays, like=other)
+
+    def is_pattern(self, reading: GroupReading) -> bool:
+        """Tell whether nothing of the group's reading depends on where the group is."""
         is_own = all(array.inherited.is_own for array in reading.arrays)
         is_told = any(it.interpretation.findings for it in self._answers)
-        about: list[Answer | ArrayView] = [*self._answers, *self._unnamed]
         reaches = (*(it.reach for it in self._answers), *map(reach_of, self._unnamed))
-        if self.findings or not is_own or is_told or any(reaches):
-            return None
-        looked_at = frozenset().union(*(it.asked.compared for it in about))
-        return _Pattern(reading, looked_at | {node.group for node in looked_at})
+        return is_own and not (self.findings or is_told or any(reaches))
+
+    def looked_at(self) -> frozenset[Node]:
+        """Return the groups that were looked at, or whose arrays were: its reading is not theirs."""
+        by_answers = (it.compared for it in self._answers)
+        nodes = frozenset().union(*by_answers, *(it.asked.compared for it in self._unnamed))
+        return nodes | {node.group for node in nodes}
 
     def reading(self) -> GroupReading:
         """Return what is known of the group."""
@@ -299,7 +289,7 @@ class _GroupInterpretation:
             chunks=template.encoding.get("preferred_chunks", {}),
             siblings=siblings,
         )
-        answer = self._interpreter.answer(view, self.documents[name], siblings)
+        answer = self._interpreter.answer(view)
         self._answers.append(answer)
         return ArrayReading(
             node,

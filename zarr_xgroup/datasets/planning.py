@@ -11,7 +11,6 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from zarr_xgroup.conventions import handlers
-from zarr_xgroup.conventions.lending import ZarrMaker
 from zarr_xgroup.conventions.registry import AUTO, BUILT_IN, Handlers, named_conventions
 from zarr_xgroup.datasets.attributes import convention_attrs_of
 from zarr_xgroup.datasets.budget import NO_LIMIT, IndexBudget
@@ -62,7 +61,7 @@ class Planning:
         self.box = box_of(options.get("bbox"))
         self.findings: list[Finding] = []
         masks = options.get("use_zarr_fill_value_as_mask")
-        self.maker = ZarrMaker(library.snapshots, library.zarr_store, fill_value_masks=masks)
+        self.maker = Maker(library.snapshots, library.zarr_store, fill_value_masks=masks)
 
     def plan_group(self, *, with_indexes: bool) -> list[GroupPlan]:
         """Return the plan of the group asked for; `with_indexes` if xarray will build some."""

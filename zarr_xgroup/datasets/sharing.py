@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from itertools import chain, count
 
@@ -18,21 +18,8 @@ from zarr_xgroup.conventions.array import ArrayView, Models
 from zarr_xgroup.conventions.asked import Asked, Reach, Texts
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.registry import Handlers
-from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.snapshots import Lookup
-
-
-@dataclass(frozen=True, eq=False)
-class Subject:
-    """An array that conventions are asked about, and those that found by themselves that they apply."""
-
-    node: Node
-    document: Document
-    #: The names of the arrays of its group.
-    siblings: Collection[str]
-    view: ArrayView
-    detected: Handlers
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,14 +31,16 @@ class Answer:
     #: Whether a principal one among them is declared, and not only assumed.
     is_first_class: bool
     reach: Reach
-    asked: Asked
+    #: As `zarr_xgroup.conventions.asked.Asked` has them.
+    compared: set[Node]
+    missed: set[str]
     #: Whether nothing was lacking; else what was has been taken down.
     is_whole: bool
 
-    def holds_for(self, subject: Subject) -> bool:
+    def holds_for(self, array: Asked) -> bool:
         """Tell whether it is the same for an array with the same metadata."""
-        is_compared = not self.asked.compared.isdisjoint((subject.node, subject.node.group))
-        return not is_compared and self.asked.missed.isdisjoint(subject.siblings)
+        is_compared = not self.compared.isdisjoint((array.node, array.node.group))
+        return not is_compared and self.missed.isdisjoint(array.siblings)
 
 
 class Answers:
@@ -65,50 +54,52 @@ class Answers:
         self._numbers: dict[tuple[int, Texts], int] = {}
         self._unused = count()
         self._number_asked = 0
-        self._last: tuple[Subject, int] | None = None
-        self._last_key: Hashable = None
 
     def begin_round(self) -> None:
         """Forget answers that lacked something: it may be known now."""
         self._answers = {key: it for key, it in self._answers.items() if it.is_whole}
 
-    def find(self, subject: Subject) -> Answer | None:
-        """Return the answer that holds for an array, if there is one."""
-        key = self._key(subject)
-        for place in (None, subject.node.group):
-            answer = self._answers.get((key, place))
-            if answer is not None and answer.holds_for(subject):
-                return answer
-        return None
+    def get(self, view: ArrayView, detected: Handlers, ask: Callable[[], Answer]) -> Answer:
+        """Return the answer that holds for an array, or ask for one, and keep it for those it holds for.
 
-    def keep(self, subject: Subject, answer: Answer) -> None:
-        """Keep the answer of an array for those that it holds for."""
-        if answer.reach < Reach.ITSELF and not answer.interpretation.findings:
-            place = None if answer.reach is Reach.ANYWHERE else subject.node.group
-            self._answers[self._key(subject), place] = answer
-
-    def _key(self, subject: Subject) -> Hashable:
-        """Return what an answer follows from but for what it was compared with.
-
-        It is the same before and after an array was asked about, unless more attributes were asked for.
+        Parameters
+        ----------
+        view : ArrayView
+            The array.
+        detected : tuple of handler
+            The conventions that found by themselves that they apply to it.
+        ask : callable
+            Asks the conventions.
         """
-        this = subject, len(self._own) + len(self._around)
-        if this != self._last:
-            self._last, self._last_key = this, self._made_key(subject)
-        return self._last_key
+        asked, before = view.asked, self._number_of_names()
+        key, group = self._key(view, detected), asked.node.group
+        for place in (None, group):
+            known = self._answers.get((key, place))
+            if known is not None and known.holds_for(asked):
+                return known
+        answer = ask()
+        if answer.reach < Reach.ITSELF and not answer.interpretation.findings:
+            if self._number_of_names() > before:
+                key = self._key(view, detected)
+            place = None if answer.reach is Reach.ANYWHERE else group
+            self._answers[key, place] = answer
+        return answer
 
-    def _made_key(self, subject: Subject) -> Hashable:
-        view = subject.view
+    def _number_of_names(self) -> int:
+        return len(self._own) + len(self._around)
+
+    def _key(self, view: ArrayView, detected: Handlers) -> Hashable:
+        """Return what an answer follows from but for what it was compared with."""
         return (
-            self._own.texts_of(subject.document.attributes),
+            self._own.texts_of(view.asked.document.attributes),
             view.dims,
             view.shape,
             tuple(view.names.items()),
             tuple(view.chunks.items()),
-            self.surroundings_of(subject.node.group, view.lookup),
+            self.surroundings_of(view.asked.node.group, view.lookup),
             view.declared,
             view.dimension_references,
-            subject.detected,
+            detected,
         )
 
     def surroundings_of(self, group: Node, lookup: Lookup) -> int:

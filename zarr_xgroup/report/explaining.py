@@ -17,7 +17,6 @@ from zarr_xgroup.conventions.declaring import (
     matches,
     self_called,
 )
-from zarr_xgroup.conventions.lending import ZarrMaker
 from zarr_xgroup.conventions.nz import Nz
 from zarr_xgroup.conventions.registry import declarable
 from zarr_xgroup.datasets.interpretation import ArrayReading
@@ -46,6 +45,7 @@ from zarr_xgroup.report.explanation import (
 )
 from zarr_xgroup.report.sources import described, kind_of_source
 from zarr_xgroup.resolver import Followed
+from zarr_xgroup.variables.making import Maker
 from zarr_xgroup.variables.sources import Literal, Stored
 
 #: How many letters are shown of a CRS that is not understood, or of units.
@@ -287,7 +287,7 @@ class _Variables:
     """The variables of a group's Dataset, and what they will be to one another."""
 
     by_name: Mapping[str, PlannedVariable]
-    maker: ZarrMaker
+    maker: Maker
 
     def coordinates(self, attributes: Mapping[str, Any]) -> list[PlannedVariable]:
         """Return the coordinates, given the group's attributes: those of dimensions first."""

@@ -21,7 +21,6 @@ import zarr_xgroup
 from zarr_xgroup import _compat
 from zarr_xgroup.conventions import handlers
 from zarr_xgroup.conventions.array import ArrayView
-from zarr_xgroup.conventions.lending import ZarrMaker
 from zarr_xgroup.datasets.interpretation import GroupReading, Interpreter
 from zarr_xgroup.datasets.plan import GroupPlan
 from zarr_xgroup.datasets.planning import plan_groups
@@ -30,6 +29,7 @@ from zarr_xgroup.findings import as_warnings
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.storage.library import Library
+from zarr_xgroup.variables.making import Maker
 
 PACKAGE = Path(zarr_xgroup.__file__).parent
 STORES = PACKAGE / "tests" / "stores"
@@ -226,7 +226,7 @@ def test_interpreting_planning_and_telling_ask_no_store(path: Path) -> None:
     library.read_tree(root)
     snapshots = library.snapshots
     groups = [Node(0, group) for group in snapshots[0].subtree(root)]
-    maker = ZarrMaker(snapshots, lambda _number: DeadStore())
+    maker = Maker(snapshots, lambda _number: DeadStore())
     interpreter = Interpreter(snapshots, maker, handlers())
     readings, needs = interpreter.interpret(groups)
     while needs:

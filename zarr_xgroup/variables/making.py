@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import xarray as xr
+import zarr
 from xarray.conventions import decode_cf_variable
 from zarr.abc.store import Store
+from zarr.core.group import GroupMetadata
+from zarr.storage import StorePath
 
 from zarr_xgroup.errors import XGroupMetadataError, containing
 from zarr_xgroup.i18n import _
@@ -20,11 +23,15 @@ from zarr_xgroup.metadata.snapshots import Snapshots
 from zarr_xgroup.variables.fillvalues import FILL
 from zarr_xgroup.variables.lazy import ComputedArray, lazy_variable, offset_bounds
 from zarr_xgroup.variables.sources import Computed, HandlerVariable, Literal, Offset, Source, Stored
-from zarr_xgroup.variables.stored import Template, template_of
+from zarr_xgroup.variables.stored import Template, open_array, template_of
+
+ZarrObjects: TypeAlias = "tuple[zarr.Group, zarr.Group, zarr.Array[Any]]"
 
 
 class Maker:
-    """Makes variables of sources: lazy, undecoded, none of which share anything mutable.
+    """Makes variables of sources, lazy and undecoded, and zarr objects of nodes.
+
+    None of the variables share anything mutable.
 
     Parameters
     ----------
@@ -84,9 +91,32 @@ class Maker:
         return document
 
     def attributes(self, node: Node) -> JsonObject:
-        """Return the attributes of an array, not to be changed."""
+        """Return the attributes of a node, not to be changed."""
         document = self._snapshots[node.store].document(node.path)
         return JsonObject({}) if document is None else document.attributes
+
+    def zarr_objects(self, node: Node) -> ZarrObjects:
+        """Return the root, the group and the array of a node as zarr's, reading nothing.
+
+        Raises
+        ------
+        XGroupMetadataError
+            If there is no such array, or zarr cannot use its document.
+        """
+        document = self._document(node)
+        store = self._zarr_store(node.store)
+        plain = {**document, "attributes": document.attributes.fresh()}
+        return (
+            self._zarr_group(store, Node(node.store, "")),
+            self._zarr_group(store, node.group),
+            open_array(StorePath(store, node.path), plain),
+        )
+
+    def _zarr_group(self, store: Store, node: Node) -> zarr.Group:
+        attributes = self.attributes(node).fresh()
+        zarr_format = self._snapshots[node.store].zarr_format
+        metadata = GroupMetadata(attributes=attributes, zarr_format=zarr_format)
+        return zarr.Group(zarr.AsyncGroup(metadata, StorePath(store, node.path)))
 
     def sizes(self, source: Source) -> dict[str, int]:
         """Return the sizes of the dimensions of a source's variable."""

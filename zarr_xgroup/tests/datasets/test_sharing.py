@@ -155,7 +155,7 @@ def answers(store: Any) -> dict[str, Any]:
 def alone(store: Any) -> dict[str, Any]:
     """Return what is answered if nothing is kept."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Answers, "find", lambda _self, _subject: None)
+        patch.setattr(Answers, "get", lambda _self, _view, _detected, ask: ask())
         patch.setattr(Interpreter, "_alike", lambda _self, group: group.reading())
         return answers(store)
 

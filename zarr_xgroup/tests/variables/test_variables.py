@@ -16,7 +16,6 @@ from zarr.abc.store import Store
 from zarr.storage import MemoryStore
 
 from zarr_xgroup import XGroupMetadataError, XGroupMetadataWarning
-from zarr_xgroup.conventions.lending import ZarrMaker
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.snapshots import Needs
 from zarr_xgroup.storage.library import Library
@@ -38,6 +37,7 @@ from zarr_xgroup.tests.builders import (
     recording_store,
 )
 from zarr_xgroup.variables.fillvalues import can_hold, plain_fill_value
+from zarr_xgroup.variables.making import Maker
 from zarr_xgroup.variables.sources import Stored
 
 OPEN_FUNCTIONS: tuple[Open, ...] = (xr.open_dataset, xr.open_groups, xr.open_datatree)
@@ -323,11 +323,11 @@ def test_no_chunk_is_read_for_a_fill_value() -> None:
 # As engine zarr makes them.
 
 
-def reading(store: Store, *paths: str) -> tuple[Library, ZarrMaker]:
+def reading(store: Store, *paths: str) -> tuple[Library, Maker]:
     """Open a store, and read the documents of some nodes to make variables of."""
     library, _group = Library.open(store, {})
     library.read(Needs(documents=frozenset(Node(0, path) for path in paths)))
-    return library, ZarrMaker(library.snapshots, library.zarr_store)
+    return library, Maker(library.snapshots, library.zarr_store)
 
 
 @pytest.mark.parametrize("path", ["nope", "v/deeper"])
