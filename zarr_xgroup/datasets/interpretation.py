@@ -325,9 +325,7 @@ def _times_of_bounds(attributes: Mapping[str, Any]) -> dict[str, Mapping[str, An
 def _problems(interpreter: Interpreter, group: Node) -> Iterable[Finding]:
     """Yield what is wrong with the group itself and with its arrays' documents."""
     snapshot = interpreter.lookup.snapshots[group.store]
-    for path, error in snapshot.problems.items():
-        if group.path not in (path, path.rpartition("/")[0]):
-            continue
+    for path, error in snapshot.problems_near(group.path):
         node = Node(group.store, path)
         document = snapshot.document(path)
         if path == group.path:

@@ -122,6 +122,7 @@ class Snapshot:
         self.can_have = can_have
         self.consolidated_at: str | None = None
         self.problems: dict[str, XGroupError] = {}
+        self._problems_near: defaultdict[str, list[str]] = defaultdict(list)
         self.listings = Listings()
         self._pool = Pool()
         self._documents: dict[str, Document] = {}
@@ -155,6 +156,12 @@ class Snapshot:
         """Return why the node at a path, though it may be there, cannot be used."""
         problem = self.problems.get(path)
         return read_problem(self, str(problem)) if problem and self.is_foreign else problem
+
+    def problems_near(self, group: str) -> Iterator[tuple[str, XGroupError]]:
+        """Yield what is wrong with a group and with the nodes directly in it, each with the path."""
+        for path in dict.fromkeys(self._problems_near.get(group, ())):
+            if path in self.problems:
+                yield path, self.problems[path]
 
     def why_absent(self, path: str) -> str | None:
         """Return why there is no node at a path that is known, or None if the store has to be asked.
@@ -200,17 +207,23 @@ class Snapshot:
         if document is not None:
             self._documents[path] = document
         if problem is not None:
-            self.problems[path] = problem
+            self._learn_problem(path, problem)
         else:
             self.problems.pop(path, None)
             if document is None:
                 self._absent.add(path)
 
+    def _learn_problem(self, path: str, problem: XGroupError) -> None:
+        if path not in self.problems:
+            for group in {path, path.rpartition("/")[0]}:
+                self._problems_near[group].append(path)
+        self.problems[path] = problem
+
     def learn_listing(self, group: str, names: Iterable[str] | XGroupStoreError) -> None:
         """Add the listing of a group whose documents were read, or why it cannot be listed."""
         if isinstance(names, XGroupStoreError):
             self.listings.learn_unlisted(group)
-            self.problems[group] = names
+            self._learn_problem(group, names)
         else:
             nodes = [name for name in names if self.document(join_path(group, name)) is not None]
             self.listings.learn(group, nodes, names)
