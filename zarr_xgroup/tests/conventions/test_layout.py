@@ -1,5 +1,6 @@
 """The `multiscales` layout: which of its items is about an array."""
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,6 +10,8 @@ import xarray as xr
 
 import zarr_xgroup
 from zarr_xgroup import XGroupDimensionWarning
+from zarr_xgroup.conventions.layout import Layout
+from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
@@ -292,3 +295,18 @@ def test_check_takes_the_attributes_that_an_open_takes() -> None:
     )
     root = pyramid(arrays(), *items, **said(1.0), **BOXED, **{"spatial:shape": [60, 120]})
     assert rules_broken(root) == set()
+
+
+def seconds_to_read(count: int) -> float:
+    """Return how long the processor takes to read levels that follow from none that there is."""
+    levels = [{"asset": f"level{n}", "derived_from": f"other{n}"} for n in range(count)]
+    written = Fragment(Node(0, ""), ("attributes", "multiscales"), {"layout": levels})
+    began = time.thread_time()
+    layout = Layout.read(written)
+    assert len(layout.wrong) == count
+    return time.thread_time() - began
+
+
+def test_many_levels_that_follow_from_none_take_a_time_that_grows_with_their_number() -> None:
+    seconds_to_read(10)
+    assert seconds_to_read(1000) < 30 * seconds_to_read(100)
