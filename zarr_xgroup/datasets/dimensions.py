@@ -125,10 +125,11 @@ def _with_phony_names(
     declared: Mapping[str, tuple[str | None, ...]], shapes: Mapping[str, Sequence[int]]
 ) -> dict[str, tuple[str, ...]]:
     """Name the axes without a name, the same for all arrays that have an axis of that size."""
-    needed: Counter[int] = Counter()
+    needed: dict[int, int] = {}
     for name, dims in declared.items():
         axes = zip(shapes[name], dims, strict=True)
-        needed |= Counter(size for size, dim in axes if dim is None)
+        for size, times in Counter(size for size, dim in axes if dim is None).items():
+            needed[size] = max(times, needed.get(size, 0))
     taken = {dim for dims in declared.values() for dim in dims}
     free = (phony for number in count() if (phony := f"{_PHONY}{number}") not in taken)
     names = {size: [next(free) for _axis in range(times)] for size, times in needed.items()}
@@ -139,7 +140,7 @@ def _named(
     dims: Names, shape: Sequence[int], names: Mapping[int, Iterable[str]]
 ) -> tuple[str, ...]:
     """Return the names of an array's dimensions, given those for axes of each size without one."""
-    left = {size: iter(those) for size, those in names.items()}
+    left = {size: iter(names.get(size, ())) for size in shape}
     axes = zip(shape, dims, strict=True)
     return tuple(next(left[size]) if dim is None else dim for size, dim in axes)
 
