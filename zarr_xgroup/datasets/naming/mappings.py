@@ -55,8 +55,9 @@ class _Mappings:
         self.findings: list[Finding] = []
 
     @cached_property
-    def _dimensions(self) -> frozenset[str]:
-        return frozenset(dim for it in self.variables.values() for dim in it.dims)
+    def _taken(self) -> Taken:
+        sizes = ((it.name, dict.fromkeys(it.dims, 0)) for it in self.variables.values())
+        return Taken(self._wanted.reading.groups, sizes)
 
     def attach(self, array: ArrayReading) -> None:
         """Attach the CRS of an array that is no coordinate."""
@@ -134,9 +135,7 @@ class _Mappings:
         return self._new_name(wanted)
 
     def _new_name(self, wanted: str) -> str:
-        sizes = ((it.name, dict.fromkeys(it.dims, 0)) for it in self.variables.values())
-        taken = Taken(self._wanted.reading.groups, sizes)
-        return taken.first_free(wanted, "", taken.is_free_for_others)
+        return self._taken.first_free(wanted, "", self._taken.is_free_for_others)
 
     def _use(self, name: str, mapping: GridMapping, user: str, referrer: Node) -> bool:
         """Have a scalar coordinate stand for the CRS of a variable; one is made if there is none.
@@ -147,6 +146,8 @@ class _Mappings:
         made = PlannedVariable(name, source, (), identity=("crs", crs.text))
         variable = self.variables.get(name, made)
         self.variables[name] = msgspec.structs.replace(variable, is_coordinate=True)
+        if variable is made:
+            self._taken.add(name, {})
         if name not in self._used:
             self._used[name] = mapping
             self._alike[likeness(crs), mapping.geotransform].append(name)
@@ -171,8 +172,9 @@ class _Mappings:
 
     def _is_something_else(self, name: str) -> bool:
         """Tell whether a name is that of something that cannot stand for a CRS: no scalar."""
-        is_variable = name in self.variables and bool(self.variables[name].dims)
-        return is_variable or name in self._wanted.reading.groups or name in self._dimensions
+        if name in self.variables:
+            return bool(self.variables[name].dims) or self._taken.is_dimension(name)
+        return not self._taken.is_free_for_others(name)
 
 
 #: Attributes by which a variable says a CRS.
