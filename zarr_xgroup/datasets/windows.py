@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from numbers import Real
@@ -177,8 +177,8 @@ class Windows:
         ValueError
             If its grid is elsewhere.
         """
-        grids = list(_grids(plan, dataset)) if self._is_meant(plan.node) else []
-        parts = {dim: part for grid in grids for dim, part in grid.parts(self._box, plan).items()}
+        is_meant = plan.node in self._with_crs or not self._with_crs
+        parts = dict(_parts_of_grids(self._box, plan, dataset)) if is_meant else {}
         if is_tree:
             parts = {**self._inherited(plan.node, dataset), **parts}
         self._parts[plan.node] = parts
@@ -197,9 +197,6 @@ class Windows:
         others = others.format(names=", ".join(flat))
         raise ValueError(presentable(message.format(group=plan.node, others=others)))
 
-    def _is_meant(self, group: Node) -> bool:
-        return group in self._with_crs or not self._with_crs
-
     def _inherited(self, group: Node, dataset: xr.Dataset) -> Parts:
         """Return the parts of dimensions that a group has the coordinates of from groups above."""
         found: Parts = {}
@@ -213,96 +210,81 @@ class Windows:
 # Grids.
 
 
-@dataclass(frozen=True)
-class _Straight:
-    """A grid along the axes of its CRS."""
+def _parts_of_grids(box: Box, plan: GroupPlan, dataset: xr.Dataset) -> Iterator[tuple[str, Part]]:
+    """Yield the part of each dimension of all 1-D coordinates along Y and X, and of rotated grids.
 
-    y: tuple[Axis, ...]
-    x: tuple[Axis, ...]
-
-    def parts(self, box: Box, plan: GroupPlan) -> Parts:
-        """Return the part of each dimension, or raise ValueError if the grid is elsewhere."""
-        found = {}
-        for axis in (*self.y, *self.x):
-            is_y = axis in self.y
-            cells = axis.part(*box[is_y::2])
-            if cells is None:
-                raise _outside(box, plan, self._extent)
-            begin, end = axis.edge(cells.start), axis.edge(cells.start + 1)
-            found[axis.dim] = Part(axis.size, cells, is_y, begin, end - begin)
-        for axis in self.x:
-            self._check_turn(axis, box, plan)
-        return found
-
-    @property
-    def _extent(self) -> list[float]:
-        (left, right), (bottom, top) = self.x[0].ends, self.y[0].ends
-        return [left, bottom, right, top]
-
-    def _check_turn(self, axis: Axis, box: Box, plan: GroupPlan) -> None:
-        """Raise ValueError if the rest of a box is at the other end of a grid around the Earth."""
-        if axis.unit != "degree":
-            return
-        left, right = axis.ends
-        rest = [(box[0] + 360, left + 360), (right - 360, box[2] - 360)]
-        if any(max(low, left) < min(high, right) - ROUNDED for low, high in rest):
-            message = _(
-                "bbox {box} goes over the edge of group {group}, whose longitudes are from {left} to "
-                "{right}: what is beyond is at its other end. Open it in two parts"
-            )
-            text = message.format(box=box, group=plan.node, left=left, right=right)
-            raise ValueError(presentable(text))
+    Raises
+    ------
+    ValueError
+        If a grid is elsewhere.
+    """
+    axes: dict[str, dict[str, Axis]] = {"Y": {}, "X": {}}
+    turned: dict[tuple[str, ...], list[Computed]] = {}
+    for planned in plan.variables:
+        source, name = planned.source, planned.name
+        if isinstance(source, Computed) and isinstance(source.function, RotatedCentres):
+            turned.setdefault(planned.dims, []).append(source)
+        elif name in dataset.coords and (axis := _axis_of(planned, dataset.variables[name])):
+            axes[axis].setdefault(planned.dims[0], _axis(planned, dataset.variables[name]))
+    if all(axes.values()):
+        yield from _along_axes(box, plan, *(list(it.values()) for it in axes.values()))
+    for dims, found in turned.items():
+        # Where the group has one of the two itself, it is not said how the grid is turned.
+        if len(found) > 1 and dataset.sizes.keys() >= set(dims):
+            yield from _around(box, plan, dims, found[0].shape, affine_of(found[1], found[0]))
 
 
-@dataclass(frozen=True)
-class _Turned:
-    """A rotated grid."""
+def _along_axes(
+    box: Box, plan: GroupPlan, along_y: list[Axis], along_x: list[Axis]
+) -> Iterator[tuple[str, Part]]:
+    """Yield the part of each dimension of a grid along the axes of its CRS."""
+    (left, right), (bottom, top) = along_x[0].ends, along_y[0].ends
+    for axis in (*along_y, *along_x):
+        is_y = axis in along_y
+        cells = axis.part(*box[is_y::2])
+        if cells is None:
+            raise _outside(box, plan, [left, bottom, right, top])
+        begin, end = axis.edge(cells.start), axis.edge(cells.start + 1)
+        yield axis.dim, Part(axis.size, cells, is_y, begin, end - begin)
+    for axis in along_x:
+        _check_turn(axis, box, plan)
 
-    dims: tuple[str, ...]
-    sizes: tuple[int, int]
-    affine: Affine
 
-    def parts(self, box: Box, plan: GroupPlan) -> Parts:
-        """Return the rows and columns around the box, or raise ValueError if the grid is elsewhere."""
-        a, b, c, d, e, f = list(self.affine)[:6]
-        area = a * e - b * d
-        corners = [(x - c, y - f) for x, y in product(box[::2], box[1::2])]
-        columns = [(e * x - b * y) / area for x, y in corners]
-        rows = [(a * y - d * x) / area for x, y in corners]
-        extent = extent_of(Transform(self.affine, CENTRES["pixel"]), self.sizes)
-        is_near = all(max(box[i], extent[i]) < min(box[i + 2], extent[i + 2]) for i in (0, 1))
-        found = {}
-        for dim, size, ends in zip(self.dims, self.sizes, (rows, columns), strict=True):
-            is_y = dim == self.dims[0]
-            start = max(math.floor(min(ends) + ROUNDED), 0)
-            stop = min(math.ceil(max(ends) - ROUNDED), size)
-            if start >= size or stop <= 0 or not is_near:
-                raise _outside(box, plan, extent)
-            found[dim] = Part(size, slice(start, max(stop, start + 1)), is_y)
-        return found
+def _check_turn(axis: Axis, box: Box, plan: GroupPlan) -> None:
+    """Raise ValueError if the rest of a box is at the other end of a grid around the Earth."""
+    if axis.unit != "degree":
+        return
+    left, right = axis.ends
+    rest = [(box[0] + 360, left + 360), (right - 360, box[2] - 360)]
+    if any(max(low, left) < min(high, right) - ROUNDED for low, high in rest):
+        message = _(
+            "bbox {box} goes over the edge of group {group}, whose longitudes are from {left} to "
+            "{right}: what is beyond is at its other end. Open it in two parts"
+        )
+        text = message.format(box=box, group=plan.node, left=left, right=right)
+        raise ValueError(presentable(text))
+
+
+def _around(
+    box: Box, plan: GroupPlan, dims: tuple[str, ...], sizes: Sequence[int], affine: Affine
+) -> Iterator[tuple[str, Part]]:
+    """Yield the rows and columns of a rotated grid around the box."""
+    extent = extent_of(Transform(affine, CENTRES["pixel"]), (sizes[0], sizes[1]))
+    is_near = all(max(box[i], extent[i]) < min(box[i + 2], extent[i + 2]) for i in (0, 1))
+    corners = product(box[::2], box[1::2])
+    places = [composed(~affine, Affine.translation(x, y)) for x, y in corners]
+    ends = [it.f for it in places], [it.c for it in places]
+    for dim, size, along in zip(dims, sizes, ends, strict=True):
+        start = max(math.floor(min(along) + ROUNDED), 0)
+        stop = min(math.ceil(max(along) - ROUNDED), size)
+        if start >= size or stop <= 0 or not is_near:
+            raise _outside(box, plan, extent)
+        yield dim, Part(size, slice(start, max(stop, start + 1)), dim == dims[0])
 
 
 def _outside(box: Box, plan: GroupPlan, extent: list[float]) -> ValueError:
     message = _("bbox {box} is outside of the grid of group {group}, which spans {extent}")
     return ValueError(presentable(message.format(box=box, group=plan.node, extent=tuple(extent))))
-
-
-def _grids(plan: GroupPlan, dataset: xr.Dataset) -> Iterator[_Straight | _Turned]:
-    """Yield the grids of a group: one of all 1-D coordinates along Y and X, and rotated ones."""
-    axes: dict[str, dict[str, Axis]] = {"X": {}, "Y": {}}
-    turned: dict[tuple[str, ...], list[Any]] = {}
-    for planned in plan.variables:
-        if planned.name not in dataset.coords:
-            continue
-        function = planned.source.function if isinstance(planned.source, Computed) else None
-        if isinstance(function, RotatedCentres):
-            turned.setdefault(planned.dims, []).append(planned.source)
-        elif axis := _axis_of(planned, dataset.variables[planned.name]):
-            axes[axis].setdefault(planned.dims[0], _axis(planned, dataset.variables[planned.name]))
-    if all(axes.values()):
-        yield _Straight(tuple(axes["Y"].values()), tuple(axes["X"].values()))
-    for dims, (x, y, *_others) in turned.items():
-        yield _Turned(dims, (dataset.sizes[dims[0]], dataset.sizes[dims[1]]), affine_of(y, x))
 
 
 def _axis_of(planned: PlannedVariable, variable: xr.Variable) -> str | None:

@@ -244,6 +244,20 @@ def test_a_box_beside_a_rotated_grid_though_in_its_rows_and_columns() -> None:
     assert "is outside of the grid" in refused(TURNED, (161, 380, 170, 385))
 
 
+@pytest.mark.parametrize("dropped", ["xc", "yc", ["xc", "yc"]])
+def test_a_rotated_grid_whose_coordinates_are_not_wanted(dropped: Any) -> None:
+    box = (90, 340, 110, 360)
+    assert cut(TURNED, box, drop_variables=dropped).sizes == cut(TURNED, box).sizes
+
+
+def test_a_rotated_grid_of_which_the_group_has_one_coordinate_itself() -> None:
+    root = Group({**TURNED.members, "yc": stored(VALUES, "y x")}, TURNED.attrs)
+    assert refused(root, (90, 340, 110, 360)) == (
+        "bbox cannot be selected of group /: it has no 1-D coordinates along X and Y that run in one "
+        "direction, nor a transform; select by the values of its 2-D coordinates yc, xc"
+    )
+
+
 def test_two_dimensional_coordinates_are_no_grid() -> None:
     lat, lon = np.mgrid[0.0:3.0, 0.0:4.0]
     members = {
