@@ -12,12 +12,10 @@ import xarray as xr
 from zarr_xgroup._compat import default_indexes_follow
 from zarr_xgroup.datasets.align import align_with_parents
 from zarr_xgroup.datasets.attributes import settle
-from zarr_xgroup.datasets.build import Builder
-from zarr_xgroup.datasets.comparing import compared
+from zarr_xgroup.datasets.build import Builder, compared
 from zarr_xgroup.datasets.decode import Decoder
 from zarr_xgroup.datasets.plan import GroupPlan
 from zarr_xgroup.datasets.planning import Planning, planning
-from zarr_xgroup.datasets.prefetch import Reads, prefetch
 from zarr_xgroup.datasets.undeclared import undeclared, without_principal
 from zarr_xgroup.datasets.windows import Windows
 from zarr_xgroup.errors import XGroupEmptyGroupWarning, XGroupWarning, warn_user
@@ -86,10 +84,8 @@ class Opening:
         self, plans: deque[GroupPlan], *, with_indexes: bool, is_tree: bool = False
     ) -> dict[str, xr.Dataset]:
         """Return planned groups as Datasets, by path from the group asked for; `plans` is used up."""
-        planning, maker = self._planning, self._planning.maker
-        reads = Reads(planning.dropped, planning.decoding.get("decode_times", True), with_indexes)
-        values = prefetch(plans, reads, maker, self._library)
-        builder = Builder(maker, values, reads)
+        planning = self._planning
+        builder = Builder(plans, planning, with_indexes=with_indexes)
         decoder = Decoder(planning.decoding, with_indexes=with_indexes)
         snapshot = self._library.snapshots[0]
         found = undeclared(plans, snapshot, assumed=planning.assumed, is_tree=is_tree)

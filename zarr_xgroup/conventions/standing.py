@@ -21,7 +21,7 @@ a CRS                 the grid mapping variable   always, as far as both say the
                       ``spatial_ref``             `contradicting_crs`
 ====================  ==========================  =================================  ======================
 
-Decided is here which one stands; `datasets.comparing` compares values once they are read.
+Decided is here which one stands; `datasets.build` compares values once they are read.
 """
 
 from __future__ import annotations

@@ -99,30 +99,15 @@ def beyond_budget(costs: Mapping[T, Cost]) -> frozenset[T]:
     return frozenset(beyond)
 
 
-@dataclass(frozen=True)
-class IndexBudget:
-    """Which coordinates are not read for indexes: those whose values, along whatever, are beyond."""
-
-    beyond: frozenset[Hashable] = frozenset()
-
-    @classmethod
-    def of(cls, readings: Iterable[GroupReading], maker: Maker) -> IndexBudget:
-        """Return the budget of all groups of an open: the shortest coordinates come first."""
-        costs: dict[Hashable, Cost] = {}
-        for coordinate in _indexed(readings):
-            cost = _cost(coordinate, maker)
-            if cost is not None:
-                values = _values_of(coordinate.source)
-                costs[values] = max(costs.get(values, cost), cost)
-        return cls(beyond_budget(costs))
-
-    def leaves_out(self, source: Source) -> bool:
-        """Tell whether what is read from a source must not be indexed."""
-        return bool(self.beyond) and _values_of(source) in self.beyond
-
-
-#: Where no index is built, or values are read by nobody.
-NO_LIMIT = IndexBudget()
+def too_long_to_index(readings: Iterable[GroupReading], maker: Maker) -> frozenset[Hashable]:
+    """Return the values (`values_of`) that an open does not read for indexes: the shortest are read first."""
+    costs: dict[Hashable, Cost] = {}
+    for coordinate in _indexed(readings):
+        cost = _cost(coordinate, maker)
+        if cost is not None:
+            values = values_of(coordinate.source)
+            costs[values] = max(costs.get(values, cost), cost)
+    return beyond_budget(costs)
 
 
 def _indexed(readings: Iterable[GroupReading]) -> Iterator[Coordinate]:
@@ -153,7 +138,7 @@ def _along_themselves(coordinate: Coordinate) -> Iterator[Coordinate]:
         yield from _along_themselves(term)
 
 
-def _values_of(source: Source) -> Hashable:
+def values_of(source: Source) -> Hashable:
     """Return what tells the values of a source, but not which dimensions they lie along."""
     if isinstance(source, Stored):
         return source.node

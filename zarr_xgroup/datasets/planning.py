@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
@@ -13,7 +13,7 @@ import msgspec
 from zarr_xgroup.conventions import handlers
 from zarr_xgroup.conventions.registry import AUTO, BUILT_IN, Handlers, named_conventions
 from zarr_xgroup.datasets.attributes import convention_attrs_of
-from zarr_xgroup.datasets.budget import NO_LIMIT, IndexBudget
+from zarr_xgroup.datasets.budget import too_long_to_index
 from zarr_xgroup.datasets.interpretation import GroupReading, Interpreter
 from zarr_xgroup.datasets.naming import plan_group
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
@@ -133,7 +133,8 @@ class Planning:
         level, snapshot = pyramid.level(resolution), self.library.snapshots[0]
         for path in pyramid.without_others(level):
             snapshot.listings.leave_out(path)
-        if unknown := [str(it.node) for it in pyramid.levels if it.resolution is None]:
+        unknown = [str(it.node) for it in pyramid.levels if it.cells.resolution is None]
+        if unknown:
             text = _(
                 "metadata do not say the size of the cells of {levels}: {level} was chosen of the rest"
             )
@@ -173,8 +174,8 @@ class Planning:
             )
             self.assumed = frozenset(self.taken)
             readings = interpreted() if self.taken else readings
-        budget = IndexBudget.of(readings, self.maker) if with_indexes else NO_LIMIT
-        return plan_groups(readings, self.maker, budget)
+        unindexed = too_long_to_index(readings, self.maker) if with_indexes else frozenset()
+        return plan_groups(readings, self.maker, unindexed)
 
     def _interpreted(self, paths: Iterable[str]) -> list[GroupReading]:
         """Return what is known of groups, after reading all that it depends on."""
@@ -190,7 +191,7 @@ class Planning:
 
 
 def plan_groups(
-    readings: Iterable[GroupReading], maker: Maker, budget: IndexBudget = NO_LIMIT
+    readings: Iterable[GroupReading], maker: Maker, unindexed: frozenset[Hashable] = frozenset()
 ) -> list[GroupPlan]:
     """Return what the Datasets of groups will hold; pure.
 
@@ -202,7 +203,7 @@ def plan_groups(
         if like is not None and _can_be_moved(like, reading.node):
             plans[reading] = _moved(like, reading)
         else:
-            plans[reading] = plan_group(reading, maker, budget)
+            plans[reading] = plan_group(reading, maker, unindexed)
     return list(plans.values())
 
 

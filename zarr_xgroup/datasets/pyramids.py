@@ -69,7 +69,7 @@ class Cells:
     Attributes
     ----------
     shape, chunk : tuple of int
-        The numbers of rows and of columns: of all, of a chunk.
+        The numbers of rows and of columns: of all, of a chunk; () of what has no such.
     resolution : tuple of float or None
         Their size along Y and X, None if that is not said.
     unit : str
@@ -80,8 +80,8 @@ class Cells:
         The convention that would say their size if it were assumed, "" if none.
     """
 
-    shape: tuple[int, ...]
-    chunk: tuple[int, ...]
+    shape: tuple[int, ...] = ()
+    chunk: tuple[int, ...] = ()
     resolution: Pair | None = None
     unit: str = ""
     box: tuple[float, ...] = ()
@@ -105,34 +105,24 @@ class Level:
         The group to open.
     arrays : frozenset of str
         The arrays of that which belong to it.
-    cells : Cells or None
-        Those of its finest array, None if it has no array of two dimensions.
+    cells : Cells
+        Those of its finest array of two or more dimensions.
     """
 
     node: Node
     group: Node
     arrays: frozenset[str]
-    cells: Cells | None
-
-    @property
-    def resolution(self) -> Pair | None:
-        """The size of its cells along Y and X, None if metadata do not say it."""
-        return None if self.cells is None else self.cells.resolution
-
-    @property
-    def area(self) -> float:
-        """The area of its cells, infinite if it is not known."""
-        return math.inf if self.cells is None else self.cells.area
+    cells: Cells
 
     def is_as_fine_as(self, resolution: Pair) -> bool:
         """Tell whether its cells are no larger than some."""
-        own = self.resolution or (math.inf, math.inf)
+        own = self.cells.resolution or (math.inf, math.inf)
         return all(a <= b * (1 + _ROUNDED) for a, b in zip(own, resolution, strict=True))
 
     def is_like(self, other: Level) -> bool:
         """Tell whether it has an array of another one, in the same place to a cell of the coarser."""
         one, two = self.cells, other.cells
-        if one is None or two is None or self.arrays.isdisjoint(other.arrays):
+        if self.arrays.isdisjoint(other.arrays):
             return False
         high, wide = map(max, one.resolution or (), two.resolution or ())
         sides = zip(one.box, two.box, (wide, high, wide, high), strict=True)
@@ -156,10 +146,8 @@ class Pyramid:
 
     def factor(self, level: Level) -> Pair | None:
         """Return how many times as long cells are as those of the finest level."""
-        finest = self.levels[0].resolution
-        if level.resolution is None or finest is None:
-            return None
-        return level.resolution[0] / finest[0], level.resolution[1] / finest[1]
+        own, finest = level.cells.resolution, self.levels[0].cells.resolution
+        return None if own is None or finest is None else (own[0] / finest[0], own[1] / finest[1])
 
     def level(self, resolution: Pair) -> Level:
         """Return the coarsest level that is at least as fine, else the finest.
@@ -169,16 +157,16 @@ class Pyramid:
         XGroupGroupError
             If the sizes of cells, or their unit, are not known.
         """
-        known = [it for it in self.levels if it.resolution is not None]
-        units = sorted({it.cells.unit for it in known if it.cells is not None})
+        known = [it for it in self.levels if it.cells.resolution is not None]
+        units = sorted({it.cells.unit for it in known})
         if len(units) != 1 or not units[0]:
             raise self._not_comparable(units)
         fitting = [it for it in known if it.is_as_fine_as(resolution)]
-        return max(fitting, key=lambda it: it.area) if fitting else known[0]
+        return max(fitting, key=_area) if fitting else known[0]
 
     def _not_comparable(self, units: Sequence[str]) -> XGroupGroupError:
         """Return the error of levels whose resolutions are in no unit, in an unknown one, or several."""
-        assumable = {it.cells.assumable for it in self.levels if it.cells is not None} - {""}
+        assumable = {it.cells.assumable for it in self.levels} - {""}
         if not units and assumable:
             message = _(
                 "Group {group}: metadata do not say the size of the cells of its levels, unless "
@@ -272,7 +260,11 @@ def pyramid_of(
     else:
         children = map(group.child, snapshot.groups(group.path))
         levels = _of_children([readings[it] for it in children if it in readings], assumed)
-    return Pyramid(group, tuple(sorted(levels, key=lambda it: it.area))) if levels else None
+    return Pyramid(group, tuple(sorted(levels, key=_area))) if levels else None
+
+
+def _area(level: Level) -> float:
+    return level.cells.area
 
 
 def _of_layout(
@@ -303,14 +295,14 @@ def _following(layout: Layout, levels: Mapping[str, Level]) -> dict[str, Level]:
     for asset in levels:
         way = _way(asset, layout, found, lost)
         known = found[way[-1]].cells
-        if known is None or known.resolution is None:
+        if known.resolution is None:
             lost.update(way)
             continue
         for derived in way[-2::-1]:
             y, x = map(operator.mul, known.resolution or (0, 0), _scale(layout.items[derived])[-2:])
             own = found[derived].cells
-            known = _sized(own or known, (abs(y), abs(x)), known.unit)
-            found[derived] = replace(found[derived], cells=own and known)
+            known = _sized(own if own.shape else known, (abs(y), abs(x)), known.unit)
+            found[derived] = replace(found[derived], cells=known if own.shape else own)
     return found
 
 
@@ -319,7 +311,7 @@ def _way(
 ) -> list[str]:
     """Return a level and those it follows from, up to one whose cells are of known size, or the last."""
     way = {asset: None}
-    while levels[asset].resolution is None and asset not in lost:
+    while levels[asset].cells.resolution is None and asset not in lost:
         item = layout.items[asset]
         source = layout.base if item.derived_from is None else asset_path(item.derived_from)
         if source is None or source in way or source not in levels or len(_scale(item)) < 2:
@@ -341,10 +333,10 @@ def _of_children(children: Collection[GroupReading], assumed: Collection[str]) -
     if len(named) == len({name for name, _shape in named}):
         return []  # of one size each: most groups, told without a look at their grids
     found = [_level(it.node, it.node, it.arrays, assumed) for it in children]
-    levels = _sharing([it for it in found if it.resolution is not None])
-    finest = min(levels, key=lambda it: it.area, default=None)
-    same = [] if finest is None else [it for it in levels if it.is_like(finest)]
-    return same if len(same) == len({it.resolution for it in same}) > 1 else []
+    levels = _sharing([it for it in found if it.cells.resolution is not None])
+    finest = min(levels, key=_area, default=None)
+    same = [it for it in levels if finest is not None and it.is_like(finest)]
+    return same if len(same) == len({it.cells.resolution for it in same}) > 1 else []
 
 
 def _sharing(levels: Collection[Level]) -> list[Level]:
@@ -387,7 +379,7 @@ def _level(
     """Return a level of arrays: it is as fine as its finest one."""
     cells = {it.node.name: _cells(it, assumed) for it in arrays if len(it.dims) > 1}
     known = {name for name, it in cells.items() if it.resolution is not None}
-    first = min(cells.values(), key=lambda it: (it.area, -math.prod(it.shape)), default=None)
+    first = min(cells.values(), key=lambda it: (it.area, -math.prod(it.shape)), default=Cells())
     return Level(node, group, frozenset(known or cells), first)
 
 

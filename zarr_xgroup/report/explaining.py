@@ -136,13 +136,10 @@ TypeError
 
 def _levels(pyramid: Pyramid) -> Iterator[FoundLevel]:
     for it in pyramid.levels:
-        cells, factor = it.cells, pyramid.factor(it)
-        found = FoundLevel(str(it.node), factor=factor)
-        if cells is not None:
-            found = FoundLevel(
-                found.path, cells.resolution, cells.unit, cells.shape, cells.chunk, factor
-            )
-        yield found
+        cells, shape, chunk = it.cells, it.cells.shape or None, it.cells.chunk or None
+        yield FoundLevel(
+            str(it.node), cells.resolution, cells.unit, shape, chunk, pyramid.factor(it)
+        )
 
 
 class _Explaining:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from functools import partial
 from typing import Any
 
@@ -20,76 +20,63 @@ class LazyArray(BackendArray):
 
     Parameters
     ----------
+    function : callable
+        Given an integer, a slice or an array of positions for each axis, returns the values
+        there. Must be picklable.
     shape : tuple of int
         The shape.
     dtype : numpy.dtype
         The type of the values.
     """
 
-    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    def __init__(
+        self, function: Callable[..., Any], shape: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> None:
+        self.function = function
         self.shape = shape
         self.dtype = dtype
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
         """Return the values at a key of any of xarray's kinds."""
         return indexing.explicit_indexing_adapter(
-            key, self.shape, indexing.IndexingSupport.OUTER, self._read
+            key, self.shape, indexing.IndexingSupport.OUTER, self.function
         )
 
     async def async_getitem(self, key: indexing.ExplicitIndexer) -> Any:
         """Return the values at a key (for `xarray.Dataset.load_async`)."""
         return await asyncio.to_thread(self.__getitem__, key)
 
-    def _read(self, key: tuple[Any, ...]) -> Any:
-        """Return the values at an integer, a slice or an array of positions for each axis."""
-        raise NotImplementedError
 
+def fetched(values: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> LazyArray:
+    """Return values that were fetched and are shared with others as a lazy array: what is read is copied.
 
-class FetchedArray(LazyArray):
-    """A one-dimensional array whose values were fetched.
-
-    Parameters
-    ----------
-    values : numpy.ndarray
-        Shared with others; what is read is copied.
-    dtype : numpy.dtype
-        That of the array they are from, with its metadata.
+    `dtype` is that of the array they are from, with its metadata.
     """
-
-    def __init__(self, values: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> None:
-        super().__init__(values.shape, dtype)
-        self._values = values
-
-    def _read(self, key: tuple[Any, ...]) -> Any:
-        return np.array(self._values[key])
+    return LazyArray(partial(_copied, values), values.shape, dtype)
 
 
-class EndsFetched(LazyArray):
-    """A lazy array of which the first and the last value were fetched.
+def _copied(values: np.ndarray[Any, Any], key: tuple[Any, ...]) -> Any:
+    return np.array(values[key])
 
-    Parameters
-    ----------
-    variable : xarray.Variable
-        The array, lazy.
-    first, last : numpy.ndarray
-        The values, of no dimensions.
-    """
 
-    def __init__(self, variable: xr.Variable, first: Any, last: Any) -> None:
-        super().__init__(variable.shape, variable.dtype)
-        self._variable = variable
-        self._ends: dict[tuple[int | None, ...], Any] = {
-            (0,) * len(self.shape): first,
-            tuple(size - 1 for size in self.shape): last,
-        }
+def ends_fetched(variable: xr.Variable, first: Any, last: Any) -> LazyArray:
+    """Return a lazy variable as a lazy array of which the first and the last value were fetched."""
+    ends: dict[tuple[int | None, ...], Any] = {
+        (0,) * variable.ndim: first,
+        tuple(size - 1 for size in variable.shape): last,
+    }
+    return LazyArray(partial(_read_but_ends, variable, ends), variable.shape, variable.dtype)
 
-    def _read(self, key: tuple[Any, ...]) -> Any:
-        if not any(isinstance(part, np.ndarray) for part in key):
-            read = [range(size)[part] for part, size in zip(key, self.shape, strict=True)]
-            value = self._ends.get(tuple(map(_only, read)))
-            if value is not None:
-                return np.broadcast_to(value, [1 for it in read if isinstance(it, range)]).copy()
-        return self._variable[key].values
+
+def _read_but_ends(
+    variable: xr.Variable, ends: Mapping[tuple[int | None, ...], Any], key: tuple[Any, ...]
+) -> Any:
+    if not any(isinstance(part, np.ndarray) for part in key):
+        read = [range(size)[part] for part, size in zip(key, variable.shape, strict=True)]
+        value = ends.get(tuple(map(_only, read)))
+        if value is not None:
+            return np.broadcast_to(value, [1 for it in read if isinstance(it, range)]).copy()
+    return variable[key].values
 
 
 def _only(positions: int | range) -> int | None:
@@ -102,22 +89,9 @@ def _only(positions: int | range) -> int | None:
 class ComputedArray(LazyArray):
     """A lazy array of computed values: reading some computes just these.
 
-    Parameters
-    ----------
-    function : callable
-        Given an integer array of positions for each axis, all broadcastable against one
-        another, returns the values there. Must be picklable.
-    shape : tuple of int
-        The shape.
-    dtype : numpy.dtype
-        The type of the values.
+    Its function is given an integer array of positions for each axis, all broadcastable against one
+    another.
     """
-
-    def __init__(
-        self, function: Callable[..., Any], shape: tuple[int, ...], dtype: np.dtype[Any]
-    ) -> None:
-        super().__init__(shape, dtype)
-        self.function = function
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
         """Return the values at a key of any of xarray's kinds.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -78,25 +78,14 @@ class StoredArray(BackendArray):
         return StoredArray, (self.store, self.path, self.template)
 
 
-class TransposedArray(LazyArray):
-    """A lazy array with its axes in reverse order.
+def _transposed(array: StoredArray, key: tuple[Any, ...]) -> Any:
+    """Return the values at a key of a lazy array with its axes in reverse order.
 
     What xarray makes of a lazy array by transposing it cannot be indexed with integers.
-
-    Parameters
-    ----------
-    array : StoredArray
-        The array as it is stored.
     """
-
-    def __init__(self, array: StoredArray) -> None:
-        super().__init__(array.shape[::-1], array.dtype)
-        self.array = array
-
-    def _read(self, key: tuple[Any, ...]) -> Any:
-        is_basic = not any(isinstance(part, np.ndarray) for part in key)
-        kind = indexing.BasicIndexer if is_basic else indexing.OuterIndexer
-        return np.transpose(self.array[kind(key[::-1])])
+    is_basic = not any(isinstance(part, np.ndarray) for part in key)
+    kind = indexing.BasicIndexer if is_basic else indexing.OuterIndexer
+    return np.transpose(array[kind(key[::-1])])
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,14 +145,16 @@ class Template:
             key: value if key == FILL or key not in written else written[key]
             for key, value in self.attributes.items()
         }
-        array = StoredArray(store, path, self)
-        data = indexing.LazilyIndexedArray(TransposedArray(array) if transposed else array)
+        stored = StoredArray(store, path, self)
+        array: BackendArray = stored
         dims, encoding = self.dims, copy_of(self.encoding)
         if transposed:
             dims = dims[::-1]
+            array = LazyArray(partial(_transposed, stored), self.shape[::-1], self.dtype)
             for key in ("chunks", "shards"):
                 if isinstance(encoding.get(key), tuple):
                     encoding[key] = encoding[key][::-1]
+        data = indexing.LazilyIndexedArray(array)
         return xr.Variable(dims, data, attributes, encoding, fastpath=True)
 
     def zarr_array(self, store: Store, path: str) -> zarr.Array[Any]:

@@ -5,12 +5,11 @@ Pure: a reading becomes a plan in steps, from values to values that nobody edits
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from zarr_xgroup.datasets.budget import NO_LIMIT, IndexBudget
 from zarr_xgroup.datasets.interpretation import GroupReading
 from zarr_xgroup.datasets.naming.collecting import Wanted, collect
 from zarr_xgroup.datasets.naming.describing import Described, describe
@@ -24,12 +23,12 @@ if TYPE_CHECKING:
     from zarr_xgroup.variables.making import Maker
 
 
-def plan_group(reading: GroupReading, maker: Maker, budget: IndexBudget = NO_LIMIT) -> GroupPlan:
+def plan_group(reading: GroupReading, maker: Maker, unindexed: frozenset[Hashable]) -> GroupPlan:
     """Return what the Dataset of a group will hold.
 
-    What goes beyond the budget must not be called as its dimension, lest xarray read it.
+    What must not be read for an index must not be called as its dimension, lest xarray read it.
     """
-    wanted = collect(reading, maker, budget)
+    wanted = collect(reading, maker, unindexed)
     united = unite(wanted)
     named = give_names(wanted, united)
     described = describe(wanted, united, named)

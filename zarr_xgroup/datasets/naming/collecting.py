@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.conventions.standing import mappings_in
-from zarr_xgroup.datasets.budget import IndexBudget
+from zarr_xgroup.datasets.budget import values_of
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.datasets.naming.taken import Taken
 from zarr_xgroup.errors import XGroupMetadataError
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Wanted:
-    """The arrays of a group and what they want; `budget` says what must not be called as its dimension."""
+    """The arrays of a group and what they want; `unindexed` are values that are not read for indexes."""
 
     reading: GroupReading
     maker: Maker
-    budget: IndexBudget
+    unindexed: frozenset[Hashable]
     arrays: tuple[ArrayReading, ...]
     findings: tuple[Finding, ...] = ()
 
@@ -87,6 +87,10 @@ class Wanted:
     def taken(self) -> Taken:
         """Return the names that are taken by what the group has itself."""
         return Taken(self.reading.groups, ((it.node.name, sizes_of(it)) for it in self.arrays))
+
+    def is_unindexed(self, source: Source) -> bool:
+        """Tell whether what is read from a source must not be called as its dimension."""
+        return bool(self.unindexed) and values_of(source) in self.unindexed
 
     def attributes_of(self, source: Source) -> Mapping[str, Any]:
         """Return the attributes that a source's variable has itself."""
@@ -166,9 +170,9 @@ def sizes_of(array: ArrayReading) -> dict[str, int]:
     return dict(zip(array.dims, array.shape, strict=True))
 
 
-def collect(reading: GroupReading, maker: Maker, budget: IndexBudget) -> Wanted:
+def collect(reading: GroupReading, maker: Maker, unindexed: frozenset[Hashable]) -> Wanted:
     """Return what a group's arrays want, along dimensions of which each has one coordinate."""
-    as_read = Wanted(reading, maker, budget, reading.arrays)
+    as_read = Wanted(reading, maker, unindexed, reading.arrays)
     splitting = _Splitting(as_read)
     arrays, findings = [], []
     for array in reading.arrays:
@@ -248,7 +252,7 @@ class _Splitting:
         name, wanted = coordinate.name, self._wanted
         if coordinate.source.dims != (name,) or "/" in name or name in wanted.reading.groups:
             return False
-        return not wanted.budget.leaves_out(coordinate.source) and not wanted.error_of(coordinate)
+        return not wanted.is_unindexed(coordinate.source) and not wanted.error_of(coordinate)
 
 
 def _places_along(

@@ -162,8 +162,7 @@ class _Describing:
 
         Whoever cuts data, drops the coordinate and writes them leaves boundaries of other numbers.
         """
-        variables, budget = self._named.variables, self._wanted.budget
-        own, bounded = variables[bounds], variables[name]
+        own, bounded = self._named.variables[bounds], self._named.variables[name]
         if stands:
             # 1. Boundaries that are declared of the group's own coordinate.
             is_tied = not own.is_own
@@ -171,7 +170,7 @@ class _Describing:
             # 2. The group's own, with values that are compared, of declared numbers that make an index.
             is_index = isinstance(bounded.source, Computed | Literal) and bounded.dims == (name,)
             is_compared = own.is_own and bounds in self._declared_values
-            is_tied = is_compared and is_index and not budget.leaves_out(own.source)
+            is_tied = is_compared and is_index and not self._wanted.is_unindexed(own.source)
         if is_tied:
             self._bounds_of[bounds] = name
 

@@ -67,7 +67,7 @@ class _Naming:
         coordinate, referrer = nameless.coordinate, nameless.referrer
         source = coordinate.source
         origin = source.node.group if isinstance(source, Stored) else referrer.group
-        is_beyond = self._wanted.budget.leaves_out(source)
+        is_beyond = self._wanted.is_unindexed(source)
 
         def can_be(name: str) -> bool:
             if source.dims == (name,):

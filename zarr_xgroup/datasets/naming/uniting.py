@@ -156,7 +156,7 @@ class _Own:
         dims = self.sources[name].dims
         if dims == source.dims or len(set(dims)) < len(dims):
             return True
-        is_beyond = source.dims == (name,) and self._wanted.budget.leaves_out(source)
+        is_beyond = source.dims == (name,) and self._wanted.is_unindexed(source)
         return not was_coordinate and not is_beyond and self._takes(name, source)
 
     def _takes(self, name: str, source: Stored) -> bool:

@@ -4,7 +4,8 @@ A handler of these tests says of each array of the group `/g` what a test wants 
 the group `/far` are elsewhere.
 """
 
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 from typing import Literal as OneOf
@@ -18,7 +19,8 @@ from zarr_xgroup.conventions import ConventionHandler, registry
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
-from zarr_xgroup.datasets.budget import IndexBudget
+from zarr_xgroup.datasets import planning
+from zarr_xgroup.datasets.naming.taken import Taken
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.tests.builders import (
     Array,
@@ -401,8 +403,8 @@ def test_an_array_that_must_not_be_read_gets_no_index(monkeypatch: pytest.Monkey
     said = {"a": says(Coordinate("x", stored("g/x")))}
     arrays = {"a": array("x"), "x": array("n"), "n": array("x")}
     assert dims_of(opened(arrays, said)[0]) == {"a": "x", "x": "x", "n": "x"}
-    beyond = IndexBudget(frozenset({Node(0, "g/x"), Node(0, "far/x")}))
-    monkeypatch.setattr(IndexBudget, "of", lambda _readings, _maker: beyond)
+    beyond = frozenset({Node(0, "g/x"), Node(0, "far/x")})
+    monkeypatch.setattr(planning, "too_long_to_index", lambda _readings, _maker: beyond)
     assert dims_of(opened(arrays, said)[0])["x"] == "n"
     # What cannot be called as its dimension makes no other one of that of others.
     dataset, _told = opened(
@@ -540,6 +542,32 @@ def test_arrays_of_one_grid_have_one_grid_mapping() -> None:
         assert attributes["crs_wkt"] == WKT[(GEODETIC if name == "EPSG_4326" else UTM).text]
         transforms = {"EPSG_4326": None, "EPSG_32633": other.geotransform}
         assert attributes.get("GeoTransform") == transforms.get(name, said.geotransform)
+
+
+def test_grid_mappings_are_named_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: Counter[str] = Counter()
+
+    def counted(method: str) -> Callable[..., Any]:
+        function = getattr(Taken, method)
+
+        def count(*arguments: Any) -> Any:
+            calls[method] += 1
+            return function(*arguments)
+
+        return count
+
+    for method in ("add", "is_free_for_others"):
+        monkeypatch.setattr(Taken, method, counted(method))
+
+    def number_of_calls(number: int) -> int:
+        calls.clear()
+        names = [f"a{i}" for i in range(number)]
+        said = {name: says(crs=UTM, geotransform=f"0 1 0 0 0 {name[1:]}") for name in names}
+        dataset, _told = opened({name: array("yx") for name in names}, said)
+        assert len(set(crs_of(dataset).values())) == number
+        return calls.total()
+
+    assert number_of_calls(40) < 5 * number_of_calls(10)
 
 
 IS_GEODETIC = array(crs_wkt=WKT[GEODETIC.text])

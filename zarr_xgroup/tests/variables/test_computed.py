@@ -406,7 +406,7 @@ def test_what_was_read_is_the_readers_own() -> None:
 )
 def test_what_was_fetched_is_the_readers_own(key: indexing.ExplicitIndexer, expected: Any) -> None:
     values = np.arange(10.0, 14.0)
-    found = lazy.FetchedArray(values, values.dtype)[key]
+    found = lazy.fetched(values, values.dtype)[key]
     np.testing.assert_array_equal(found, expected)
     found[...] = -1
     assert values.tolist() == [10.0, 11.0, 12.0, 13.0]
