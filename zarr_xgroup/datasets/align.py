@@ -1,14 +1,16 @@
 """Fitting the groups of a hierarchy into one DataTree.
 
 xarray refuses a tree in which a node does not align with its parents (sizes of dimensions,
-values of indexed coordinates). Such a dimension is renamed in that node, with a warning.
+values of indexed coordinates). Such a dimension is renamed in that node, with a warning. No plan
+can say which: sizes are those that decoding of characters and the part in a box leave.
 """
 
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from itertools import chain, count, islice
-from typing import Any
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain, count
+from typing import Any, NamedTuple
 
 import xarray as xr
 
@@ -19,12 +21,14 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import words_of
 
 
-@dataclass(frozen=True)
-class _Inherited:
-    """What a node's parents define: sizes of dimensions, and who has their coordinates."""
+class _Coordinate(NamedTuple):
+    """A coordinate of a dimension: which group has it, its index, and what it is; None if not known."""
 
-    sizes: dict[str, int]
-    coordinates: dict[str, str]
+    group: str
+    indexed: xr.Index | None
+    identity: Hashable
+    #: Boundaries are times in the groups of what they bound.
+    decoding: tuple[Any, ...]
 
 
 def align_with_parents(
@@ -38,35 +42,36 @@ def align_with_parents(
     its root in the store. `identities` are what coordinates are, by path and name: those that are the
     same need not be compared. Others are only where both have an index: nothing is read for it.
     """
-    aligned = dict(datasets)
-    inherited: dict[str, _Inherited] = {}
+    aligned: dict[str, xr.Dataset] = {}
     findings = []
-    groups: defaultdict[str, list[str]] = defaultdict(list)  # by the last segment
-    above = f"/{root}" if root else ""
     hidden: dict[str, list[str]] = {}
-    children: defaultdict[str, set[str]] = defaultdict(set)
-    for path in datasets:
-        name = path.rpartition("/")[2]
-        groups[name].append(path)
-        children[_parent(path)].add(name)
-    for path in datasets:
-        parents = inherited.get(_parent(path), _Inherited({}, {}))
-        reasons = _size_conflicts(aligned[path], parents)
-        others = _others(aligned, identities, path, parents)
-        reasons |= _value_conflicts(aligned, path, others)
+    # What groups have with those above them. Of coordinates the outermost: all below are compared with it.
+    sizes: dict[str, dict[Hashable, int]] = {"": {}}
+    coordinates: dict[str, dict[str, _Coordinate]] = {"": {}}
+    groups: defaultdict[str, list[str]] = defaultdict(list)  # by the last segment
+    for path in sorted(datasets):
+        groups[_name(path)].append(path)
+    for path, dataset in datasets.items():
+        node, parent, known = _in_store(root, path), _parent(path), identities.get(path, {})
+        above, below = coordinates[parent], partial(_group_below, groups, path)
+        reasons = dict(_size_conflicts(dataset, sizes[parent]))
+        reasons |= _value_conflicts(_coordinates(path, dataset, known), above, reasons)
         if reasons:
-            names = _new_names(aligned[path], path, reasons, parents, children[path])
-            aligned[path] = rename_dimensions(aligned[path], names)
-            findings.append(_finding(f"{above}{path}", names, reasons))
-        for name, group in _called_as_groups(aligned[path], path, groups):
-            taken = {*aligned[path].variables, *aligned[path].sizes, *groups}
-            new = _numbered(name, taken, first=f"{name}_1")
-            aligned[path] = aligned[path].drop_indexes(name).rename_vars({name: new})
-            findings.append(_called_otherwise(f"{above}{path}", name, new, f"{above}{group}"))
-        hidden[path] = _hidden(aligned[path], parents)
-        if attached := _by_attached(hidden[path], parents, identities):
-            aligned[path] = aligned[path].set_coords(attached)
-        inherited[path] = _passed_on(aligned[path], path, parents)
+            names = _new_names(dataset, reasons, _name(path), sizes[parent], below)
+            dataset = rename_dimensions(dataset, names)
+            findings.append(_finding(node, names, reasons))
+        for name, group in _called_as_groups(dataset, below):
+            new = _numbered(name, {*dataset.variables, *dataset.sizes}, below, first=f"{name}_1")
+            dataset = dataset.drop_indexes(name).rename_vars({name: new})
+            findings.append(_called_otherwise(node, name, new, _in_store(root, group)))
+        own = _coordinates(path, dataset, known)
+        hidden[path] = [it for it in above if it in dataset.variables and it not in own]
+        # In a node of a DataTree, what it inherits comes before its own data variables, but after its
+        # own coordinates. Beside an array of the parents' group they stay what engine zarr makes of them.
+        if attached := [it for it in hidden[path] if above[it].identity is not None]:
+            dataset = dataset.set_coords(attached)
+        aligned[path] = dataset
+        sizes[path], coordinates[path] = {**sizes[parent], **dataset.sizes}, {**own, **above}
     for path, hiding in hidden.items():  # when nothing is compared any more, which takes indexes
         _leave_indexes_to_xarray(aligned, path, hiding)
     return aligned, findings
@@ -86,129 +91,99 @@ def rename_dimensions(dataset: xr.Dataset, names: Mapping[str, str]) -> xr.Datas
     return renamed
 
 
-def _called_as_groups(
-    dataset: xr.Dataset, path: str, groups: Mapping[str, Collection[str]]
-) -> Iterator[tuple[str, str]]:
-    """Yield the coordinates that a group below would inherit beside a child of the same name.
-
-    xarray refuses that. What has no index is not inherited.
-    """
-    below = f"{path.rstrip('/')}/"
-    for name in map(str, dataset.xindexes):
-        same = (group for group in groups.get(name, ()) if group.startswith(below))
-        yield from ((name, group) for group in islice(same, 1))
-
-
-def _numbered(wanted: str, taken: Collection[Hashable], *, first: str) -> str:
-    """Return a free name, with a number if the first one is taken."""
-    names = chain([first], (f"{wanted}_{number}" for number in count(2)))
-    return next(name for name in names if name not in taken)
-
-
-def _called_otherwise(path: str, name: str, new: str, group: str) -> Finding:
-    message = _(
-        "Group {path}: its coordinate {name!r} is called {new!r} in a DataTree, because a group "
-        "below it is called {group}. To have it unrenamed use xarray.open_dataset(..., group={path!r}) or "
-        "xarray.open_groups"
-    ).format(path=path, name=name, new=new, group=group)
-    return noted(Kind.NAME, message, path)
-
-
-def _parent(path: str) -> str:
-    if path == "/":
-        return ""
-    return path.rpartition("/")[0] or "/"
+def _coordinates(
+    path: str, dataset: xr.Dataset, identities: Mapping[str, Hashable]
+) -> dict[str, _Coordinate]:
+    """Return the coordinates of a group's dimensions."""
+    indexes, found = dataset.xindexes, {}
+    for name in map(str, dataset.sizes):
+        if _has_coordinate(dataset, name):
+            variable = dataset.variables[name]
+            times = (variable.encoding.get(key) for key in ("units", "calendar"))
+            decoding = variable.dtype, *times
+            found[name] = _Coordinate(path, indexes.get(name), identities.get(name), decoding)
+    return found
 
 
 def _has_coordinate(dataset: xr.Dataset, dimension: str) -> bool:
     return dimension in dataset.coords and dataset.variables[dimension].dims == (dimension,)
 
 
-def _size_conflicts(dataset: xr.Dataset, parents: _Inherited) -> dict[str, str]:
-    return {
-        str(dimension): _("size {size}, its parents' {other}").format(
-            size=size, other=parents.sizes[str(dimension)]
-        )
-        for dimension, size in dataset.sizes.items()
-        if parents.sizes.get(str(dimension), size) != size
-    }
-
-
-def _others(
-    datasets: Mapping[str, xr.Dataset],
-    identities: Mapping[str, Mapping[str, Hashable]],
-    path: str,
-    parents: _Inherited,
-) -> dict[str, str]:
-    """Return the parents' coordinates, and who has them, that are not known to be the node's."""
-    own = identities.get(path, {})
-    return {
-        name: owner
-        for name, owner in parents.coordinates.items()
-        if name not in own
-        or own[name] != identities.get(owner, {}).get(name)
-        or _decoding(datasets[path], name) != _decoding(datasets[owner], name)
-    }
-
-
-def _decoding(dataset: xr.Dataset, name: str) -> tuple[Any, ...]:
-    """Return how a variable was decoded: boundaries are times in the groups of what they bound."""
-    if name not in dataset.variables:
-        return ()
-    variable = dataset.variables[name]
-    return variable.dtype, variable.encoding.get("units"), variable.encoding.get("calendar")
+def _size_conflicts(
+    dataset: xr.Dataset, above: Mapping[Hashable, int]
+) -> Iterator[tuple[str, str]]:
+    """Yield the dimensions that have another size than in the groups above, each with the reason."""
+    for dim, size in dataset.sizes.items():
+        if (other := above.get(dim, size)) != size:
+            message = _("size {size}, its parents' {other}")
+            yield str(dim), message.format(size=size, other=other)
 
 
 def _value_conflicts(
-    datasets: Mapping[str, xr.Dataset], path: str, others: Mapping[str, str]
-) -> dict[str, str]:
-    """Return the dimensions whose coordinates have other values than the parents'."""
-    conflicts = {}
-    for name, owner in others.items():
-        own, parent = datasets[path], datasets[owner]
-        if not _has_coordinate(own, name) or own.sizes[name] != parent.sizes[name]:
+    own: Mapping[str, _Coordinate], above: Mapping[str, _Coordinate], others: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the dimensions whose coordinates have other values than those above, but for some others."""
+    for name, theirs in above.items():
+        mine = own.get(name)
+        if mine is None or mine.indexed is None or theirs.indexed is None or name in others:
             continue
-        index, other = own.xindexes.get(name), parent.xindexes.get(name)
-        if index is not None and other is not None and not index.equals(other):
-            conflicts[name] = _("other coordinate values than {owner}").format(owner=owner)
-    return conflicts
+        is_same = mine.identity is not None and mine[2:] == theirs[2:]
+        if not is_same and not mine.indexed.equals(theirs.indexed):
+            yield name, _("other coordinate values than {owner}").format(owner=theirs.group)
 
 
 def _new_names(
     dataset: xr.Dataset,
-    path: str,
-    conflicts: Mapping[str, str],
-    parents: _Inherited,
-    children: set[str],
+    dims: Collection[str],
+    group: str,
+    above: Collection[Hashable],
+    below: Callable[[str], str | None],
 ) -> dict[str, str]:
-    taken = {*dataset.sizes, *dataset.variables, *parents.sizes, *children}
-    names = {}
-    for dimension in conflicts:
-        wanted = f"{dimension}_{path.rpartition('/')[2]}"
-        names[dimension] = _numbered(wanted, taken, first=wanted)
-        taken.add(names[dimension])
+    names: dict[str, str] = {}
+    for dim in dims:
+        taken = {*dataset.sizes, *dataset.variables, *above, *names.values()}
+        names[dim] = _numbered(f"{dim}_{group}", taken, below, first=f"{dim}_{group}")
     return names
 
 
-def _hidden(dataset: xr.Dataset, parents: _Inherited) -> list[str]:
-    """Return the variables called like a parent's dimension coordinate that are none."""
-    return [
-        name
-        for name in parents.coordinates
-        if name in dataset.variables and not _has_coordinate(dataset, name)
-    ]
+def _numbered(
+    wanted: str, taken: Collection[Hashable], below: Callable[[str], str | None], *, first: str
+) -> str:
+    """Return a free name, with a number if the first one is taken."""
+    names = chain([first], (f"{wanted}_{number}" for number in count(2)))
+    return next(name for name in names if name not in taken and not below(name))
 
 
-def _by_attached(
-    hidden: Iterable[str], parents: _Inherited, identities: Mapping[str, Mapping[str, Hashable]]
-) -> list[str]:
-    """Return those of hidden variables that a coordinate attached to a parent hides.
+def _called_as_groups(
+    dataset: xr.Dataset, below: Callable[[str], str | None]
+) -> Iterator[tuple[str, str]]:
+    """Yield the coordinates that a group below would inherit beside a child of the same name.
 
-    In a node of a DataTree, what it inherits comes before its own data variables, but after
-    its own coordinates: these variables have to be such. Where the parent's coordinate is an
-    array of its group, the variables are what engine zarr makes of them.
+    xarray refuses that. What has no index is not inherited.
     """
-    return [name for name in hidden if name in identities.get(parents.coordinates[name], {})]
+    for name in map(str, dataset.xindexes):
+        if group := below(name):
+            yield name, group
+
+
+def _group_below(groups: Mapping[str, Sequence[str]], path: str, name: str) -> str | None:
+    """Return a group of a name below another one; `groups` are sorted, by their names."""
+    paths, begin = groups.get(name, ()), f"{path.rstrip('/')}/"
+    place = bisect_left(paths, begin)
+    return next((it for it in paths[place : place + 1] if it.startswith(begin)), None)
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _parent(path: str) -> str:
+    return "" if path == "/" else path.rpartition("/")[0] or "/"
+
+
+def _in_store(root: str, path: str) -> str:
+    """Return the path from the root of the store of a group in a tree."""
+    return f"/{root}{path}".rstrip("/") if root else path
 
 
 def _leave_indexes_to_xarray(
@@ -226,13 +201,13 @@ def _leave_indexes_to_xarray(
         datasets[path] = datasets[path].drop_indexes(indexed)
 
 
-def _passed_on(dataset: xr.Dataset, path: str, parents: _Inherited) -> _Inherited:
-    own = {str(name): path for name in dataset.sizes if _has_coordinate(dataset, str(name))}
-    return _Inherited(
-        sizes={**parents.sizes, **{str(name): size for name, size in dataset.sizes.items()}},
-        # The outermost owner: all below it were compared with it.
-        coordinates={**own, **parents.coordinates},
-    )
+def _called_otherwise(path: str, name: str, new: str, group: str) -> Finding:
+    message = _(
+        "Group {path}: its coordinate {name!r} is called {new!r} in a DataTree, because a group "
+        "below it is called {group}. To have it unrenamed use xarray.open_dataset(..., group={path!r}) or "
+        "xarray.open_groups"
+    ).format(path=path, name=name, new=new, group=group)
+    return noted(Kind.NAME, message, path)
 
 
 def _finding(path: str, names: Mapping[str, str], reasons: Mapping[str, str]) -> Finding:

@@ -354,3 +354,17 @@ def test_a_coordinate_called_as_groups_below_its_own(
     assert f"'X' is called {name!r}" in str(told[0])
     assert tree[f"X/0X/{name}"].values.tolist() == [1.0, 2.0]
     assert "X" in tree["beside"].coords
+
+
+def test_a_coordinate_of_the_group_asked_for_called_as_a_group_below() -> None:
+    inner = Group({"x": Group({"v": along("y", 2)})})
+    root = Group({"g": Group({"x": coordinate("x", [1.0, 2.0]), "h": inner})})
+    store = memory_store(build(root))
+    tree, (told,) = opened_with_warnings(xr.open_datatree, store, group="g")
+    assert told.paths == ("/g",)
+    assert str(told) == (
+        "Group /g: its coordinate 'x' is called 'x_1' in a DataTree, because a group below it is "
+        "called /g/h/x. To have it unrenamed use xarray.open_dataset(..., group='/g') or "
+        "xarray.open_groups"
+    )
+    assert tree["x_1"].values.tolist() == [1.0, 2.0]
