@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -26,17 +26,13 @@ STORE = Path(__file__).with_name("demo.zarr")
 _WIDEST = 120
 
 
-class Comparison(NamedTuple):
-    """A group to open with both engines, and what is different."""
-
-    function: Literal["open_dataset", "open_datatree"]
-    group: str
-    difference: str
+#: The groups of the store that are opened as trees.
+_TREES = ("/model", "/")
 
 
-def comparisons() -> list[Comparison]:
-    """Return what to compare: what conventions declare, then what is unusual, then the whole store."""
-    texts = {
+def comparisons() -> dict[str, str]:
+    """Return what is different, by group to open: what conventions declare, what is unusual, all."""
+    return {
         "/ocean": _(
             "What an array declares by cs is attached: latitudes and longitudes from two numbers "
             "each, their bounds, and a time axis of another group, decoded in its calendar. Engine "
@@ -65,11 +61,6 @@ def comparisons() -> list[Comparison]:
         ),
         "/": _("One unusual array costs engine zarr the whole tree; in engine xgroup all opens."),
     }
-    trees = ("/model", "/")
-    return [
-        Comparison("open_datatree" if group in trees else "open_dataset", group, text)
-        for group, text in texts.items()
-    ]
 
 
 def main() -> int:
@@ -85,12 +76,14 @@ def main() -> int:
         ),
     )
     told: Sequence[str] = ()
-    for number, comparison in enumerate(comparisons(), 1):
-        function, group, difference = comparison
+    for number, (group, difference) in enumerate(comparisons().items(), 1):
+        function = "open_datatree" if group in _TREES else "open_dataset"
         _print_heading(console, f'{number}. xr.{function}(store, group="{group}")')
         _print(console, difference)
         console.print()
-        (theirs, _told), (ours, told) = (attempt(comparison, it) for it in ("zarr", "xgroup"))
+        (theirs, _told), (ours, told) = (
+            attempt(function, group, engine) for engine in ("zarr", "xgroup")
+        )
         _print_beside(console, theirs, ours)
         console.print()
         _print(console, f"=> {_verdict(theirs, ours)}", indent=3)
@@ -101,13 +94,13 @@ def main() -> int:
     return 0
 
 
-def attempt(comparison: Comparison, engine: str) -> tuple[Any, list[str]]:
+def attempt(function: str, group: str, engine: str) -> tuple[Any, list[str]]:
     """Open a group with an engine: return what was opened, or the error, and what was warned of."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         opened: Any
         try:
-            opened = getattr(xr, comparison.function)(STORE, engine=engine, group=comparison.group)
+            opened = getattr(xr, function)(STORE, engine=engine, group=group)
         except Exception as error:  # noqa: BLE001 - whatever an engine raises is what is shown
             opened = error
     given = [it for it in caught if issubclass(it.category, XGroupWarning)]

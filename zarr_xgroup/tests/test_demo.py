@@ -130,7 +130,7 @@ def test_differences_stand_above_and_warnings_in_the_end(shown: str) -> None:
         "XGroupNoPrincipalWarning",
     ]
     sentences = " ".join(page.split())
-    assert all(comparison.difference in sentences for comparison in demo.comparisons())
+    assert all(difference in sentences for difference in demo.comparisons().values())
 
 
 def lines_at(monkeypatch: pytest.MonkeyPatch, width: int) -> list[str]:
@@ -154,7 +154,7 @@ def test_narrow_page_has_one_column_below_the_other(monkeypatch: pytest.MonkeyPa
 
 
 def test_colours_change_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    def attempt(_comparison: demo.Comparison, engine: str) -> tuple[Any, list[str]]:
+    def attempt(_function: str, _group: str, engine: str) -> tuple[Any, list[str]]:
         # Which trouble engine zarr tells first is now one, now another.
         return (ValueError("an error") if engine == "zarr" else xr.Dataset()), []
 
