@@ -7,7 +7,7 @@ last place that decides which variables a group has.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -158,7 +158,7 @@ class Builder:
 
 def _read_at_once(
     variables: Iterable[tuple[PlannedVariable, bool]], maker: Maker, library: Library
-) -> Mapping[Hashable, Any]:
+) -> Mapping[Any, Any]:
     """Return the values of variables by array and whether all are wanted: these, the ends, or the error.
 
     Of the group's own times xarray may read some itself, one after the other, as with any engine.
@@ -183,7 +183,7 @@ def _read_at_once(
     # xarray must not read them either.
     text = _("{node} was not read, its chunks are too long to be read for one value")
     refused = (it for it in beyond if it not in own_times or costs[it].bytes > MOST_OWN_BYTES)
-    problems: dict[Hashable, Any] = {
+    problems = {
         (it, False): read_problem(library.snapshots[it.store], text.format(node=it))
         for it in refused
     }
