@@ -8,13 +8,12 @@ import urllib.error
 import urllib.parse
 import urllib.request
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Event, Thread
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import xarray as xr
@@ -32,12 +31,24 @@ _SECONDS = 10.0
 _DRAWN = 500
 
 
-def arguments(description: str | None) -> argparse.Namespace:
-    """Return what the command line says: a product, and where the quicklook goes."""
+#: A group of a product: its path, what engine xgroup makes of it, and the warnings that it gives.
+Opened: TypeAlias = tuple[str, xr.Dataset, list[str]]
+
+
+def explore(description: str | None, groups: Callable[[str], Iterable[Opened]]) -> None:
+    """Show groups of the product that the command line names, and draw a band of them."""
     parser = argparse.ArgumentParser(description=(description or "").splitlines()[0])
     parser.add_argument("product", nargs="?", default=SAMPLE, help="URL or path of a Zarr store")
     parser.add_argument("--quicklook", type=Path, default=Path("quicklook.png"))
-    return parser.parse_args()
+    given = parser.parse_args()
+    leave_without_network(given.product)
+    with progress("reading metadata"):
+        found = list(groups(given.product))
+    for path, dataset, told in found:
+        show(path, dataset, by_engine_zarr(given.product, path))
+        for text in told:
+            print(f"  ! {text}")
+    quicklook(band_of([dataset for _path, dataset, _told in found]), given.quicklook)
 
 
 def leave_without_network(product: str) -> None:
@@ -54,37 +65,13 @@ def leave_without_network(product: str) -> None:
         sys.exit(f"No network: {host} cannot be reached ({getattr(error, 'reason', error)}).")
 
 
-def with_progress(label: str, function: Callable[[], T]) -> T:
-    """Return what a function returns, with a sign of life meanwhile if tqdm or rich is there."""
-    with _progress(label):
-        return function()
-
-
-@contextmanager
-def _progress(label: str) -> Iterator[None]:
-    if find_spec("rich") is not None:
-        with import_module("rich.console").Console(stderr=True).status(label):
-            yield
-        return
-    if find_spec("tqdm") is None:
-        yield
-        return
-    done = Event()
-
-    def tick() -> None:
-        with import_module("tqdm").tqdm(
-            desc=label, unit=" s", bar_format="{desc}: {n}{unit}"
-        ) as bar:
-            while not done.wait(1):
-                bar.update()
-
-    thread = Thread(target=tick)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
+def progress(label: str) -> AbstractContextManager[object]:
+    """Return a context in which there is a sign of life, if rich is there."""
+    if find_spec("rich") is None:
+        return nullcontext()
+    found: AbstractContextManager[object]
+    found = import_module("rich.console").Console(stderr=True).status(label)
+    return found
 
 
 def opened(function: Callable[..., T], product: str, **options: Any) -> tuple[T, list[str]]:
@@ -132,11 +119,11 @@ def show(path: str, ours: xr.Dataset, theirs: xr.Dataset | str) -> None:
         print(f"  + {line}")
 
 
-def band_of(datasets: dict[str, xr.Dataset]) -> xr.DataArray | None:
+def band_of(datasets: Iterable[xr.Dataset]) -> xr.DataArray | None:
     """Return the smallest image that has coordinates along both of its axes."""
     images = [
         array
-        for dataset in datasets.values()
+        for dataset in datasets
         for array in dataset.data_vars.values()
         if array.ndim == 2
         and min(array.shape) > 1

@@ -3,34 +3,19 @@
 The product is a URL or a path; by default a public sample, for which a network is needed.
 """
 
+from collections.abc import Iterator
+
 import xarray as xr
-from eopf_tools import (
-    arguments,
-    band_of,
-    by_engine_zarr,
-    leave_without_network,
-    opened,
-    quicklook,
-    show,
-    with_progress,
-)
+from eopf_tools import Opened, explore, opened
 
 
-def main() -> None:
-    """Explore the groups of the product that the command line names."""
-    given = arguments(__doc__)
-    leave_without_network(given.product)
-    groups, _told = with_progress(
-        "reading metadata", lambda: opened(xr.open_groups, given.product, engine="xgroup")
-    )
-    datasets: dict[str, xr.Dataset] = {}
-    for path in groups:
-        datasets[path], told = opened(xr.open_dataset, given.product, engine="xgroup", group=path)
-        show(path, datasets[path], by_engine_zarr(given.product, path))
-        for text in told:
-            print(f"  ! {text}")
-    quicklook(band_of(datasets), given.quicklook)
+def groups(product: str) -> Iterator[Opened]:
+    """Yield all groups of a product."""
+    paths, _told = opened(xr.open_groups, product, engine="xgroup")
+    for path in paths:
+        dataset, told = opened(xr.open_dataset, product, engine="xgroup", group=path)
+        yield path, dataset, told
 
 
 if __name__ == "__main__":
-    main()
+    explore(__doc__, groups)
