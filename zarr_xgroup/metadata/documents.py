@@ -416,7 +416,8 @@ def _members_of(text: bytes | msgspec.Raw, place: str, key: str) -> Any:
     """
     try:
         members = _MEMBERS.decode(text)
-    except (msgspec.MsgspecError, RecursionError):  # no object, or with NaN, which it refuses
+    # No object, or with NaN, which it refuses, or with keys that are no text.
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         return _decoded(text, place)
     parts = [text]
     if key == "metadata":

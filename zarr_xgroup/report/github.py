@@ -5,16 +5,16 @@ https://docs.github.com/actions/reference/workflow-commands-for-github-actions
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from os.path import isfile
 from pathlib import Path
 
 from zarr_xgroup.findings import Finding, Place, folded
 from zarr_xgroup.i18n import _, and_more
 from zarr_xgroup.redaction import printable
 
-#: What is escaped in a message, and in a property such as ``file``.
-_IN_MESSAGE: Mapping[str, str] = {"%": "%25", "\r": "%0D", "\n": "%0A"}
-_IN_PROPERTY: Mapping[str, str] = {**_IN_MESSAGE, ":": "%3A", ",": "%2C"}
+#: What is escaped in a property such as ``file``; in a message only the first of it.
+_ESCAPES = str.maketrans({"%": "%25", ":": "%3A", ",": "%2C"})
 
 #: Where a node's metadata may be, and its attributes.
 _DOCUMENTS = ("zarr.json", ".zarray", ".zgroup")
@@ -25,8 +25,9 @@ def workflow_commands(store: str, mistakes: Iterable[Finding]) -> Iterator[str]:
     """Yield a line for each mistake in a store: GitHub shows ten errors and ten warnings of a step."""
     for mistake in folded(mistakes):
         title = f"{mistake.rule.name} ({mistake.rule.document}, {mistake.rule.section})"
-        properties = f"file={_property(_file(store, mistake.place))},title={_property(title)}"
-        yield f"::{mistake.severity} {properties}::{_message(_text(mistake))}"
+        file = printable(_file(store, mistake.place)).translate(_ESCAPES)
+        text = printable(_text(mistake)).replace("%", "%25")
+        yield f"::{mistake.severity} file={file},title={printable(title).translate(_ESCAPES)}::{text}"
 
 
 def _text(mistake: Finding) -> str:
@@ -47,16 +48,5 @@ def _file(store: str, place: Place) -> str:
         return str(path)
     node = path / place.node.strip("/")
     names = _ATTRIBUTES if place.pointer.startswith("/attributes") else _DOCUMENTS
-    return str(next((file for name in names if (file := node / name).is_file()), node))
-
-
-def _property(text: str) -> str:
-    return _escaped(text, _IN_PROPERTY)
-
-
-def _message(text: str) -> str:
-    return _escaped(text, _IN_MESSAGE)
-
-
-def _escaped(text: str, escapes: Mapping[str, str]) -> str:
-    return "".join(escapes.get(letter, letter) for letter in printable(text))
+    # Of what consolidated metadata alone have, the name may be longer than that of a file.
+    return str(next((file for name in names if isfile(file := node / name)), node))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import unified_diff
 from typing import Any, Unpack, cast
@@ -12,10 +13,11 @@ from typing import Any, Unpack, cast
 from zarr_xgroup.datasets.planning import planning
 from zarr_xgroup.findings import Change, Finding
 from zarr_xgroup.i18n import _, ngettext
-from zarr_xgroup.metadata.documents import CONSOLIDATED_V2, ZarrFormat
+from zarr_xgroup.metadata.documents import CONSOLIDATED_V2
 from zarr_xgroup.metadata.editing import edited
 from zarr_xgroup.metadata.nodes import Keys
 from zarr_xgroup.metadata.paths import join_path
+from zarr_xgroup.metadata.snapshots import Snapshot
 from zarr_xgroup.options import OpenOptions, with_options_shown
 from zarr_xgroup.redaction import presentable
 from zarr_xgroup.report.checking import TOLD, Verdict, judged
@@ -58,7 +60,10 @@ class MendedDocument:
 
 
 def _in_lines(text: str) -> str:
-    return json.dumps(json.loads(text), indent=2) if text else ""
+    """Return a document in several lines; as it is if it is nested too deep."""
+    with suppress(RecursionError):
+        return json.dumps(json.loads(text), indent=2) if text else ""
+    return text
 
 
 @dataclass(frozen=True)
@@ -192,8 +197,7 @@ def mend(store: Any, *, dry_run: bool = True, **options: Unpack[OpenOptions]) ->
         rest: Any = {"group": planned.group, "root": False, "zarr_format": snapshot.zarr_format}
         again = cast(OpenOptions, {**options, **rest, "storage_options": None})
         drafts = Drafts(opened.store)
-        mender = _Mender(drafts, snapshot.zarr_format, snapshot.consolidated_at)
-        mended, left = mender.mend(lambda: judged(drafts, again))
+        mended, left = _mended(drafts, snapshot, lambda: judged(drafts, again))
         if target is not None:
             drafts.write(target)
         documents = tuple(_documents(drafts))
@@ -207,123 +211,117 @@ def _documents(drafts: Drafts) -> Iterator[MendedDocument]:
         yield MendedDocument(key, (drafts.before(key) or b"").decode(), after.decode())
 
 
-@dataclass(frozen=True)
-class _Mender:
-    """Drafts what mends a store.
+def _mended(
+    drafts: Drafts, snapshot: Snapshot, check: Callable[[], Verdict]
+) -> tuple[Sequence[Finding], Sequence[Unmended]]:
+    """Draft what mends a store, and return what is mended and what is left.
 
-    Attributes
-    ----------
-    drafts : Drafts
-        The store.
-    zarr_format : {2, 3}
-        Its format.
-    consolidated_at : str or None
-        The group whose document has consolidated metadata.
+    A change that leaves what it is to mend is none: all is drafted again without it.
     """
+    vain: set[Change] = set()
+    while True:
+        drafts.texts.clear()
+        tried, left = _rounds(drafts, snapshot, check, vain)
+        in_vain = set(_in_vain(tried, left)) - vain
+        if not in_vain:
+            return tried, [Unmended(it, _why_not(it, vain)) for it in left]
+        vain |= in_vain
 
-    drafts: Drafts
-    zarr_format: ZarrFormat
-    consolidated_at: str | None
 
-    def mend(self, check: Callable[[], Verdict]) -> tuple[Sequence[Finding], Sequence[Unmended]]:
-        """Draft what mends a store, and return what is mended and what is left.
-
-        A change that leaves what it is to mend is none: all is drafted again without it.
-        """
-        vain: set[Change] = set()
-        while True:
-            self.drafts.texts.clear()
-            tried, left = self._rounds(check, vain)
-            in_vain = set(_in_vain(tried, left)) - vain
-            if not in_vain:
-                return tried, [Unmended(it, self._why_not(it, vain)) for it in left]
-            vain |= in_vain
-
-    def _rounds(
-        self, check: Callable[[], Verdict], vain: Collection[Change]
-    ) -> tuple[Sequence[Finding], Sequence[Finding]]:
-        """Make changes until there are none; return what they were made for, and what is left."""
-        tried: dict[Finding, None] = {}
+def _rounds(
+    drafts: Drafts, snapshot: Snapshot, check: Callable[[], Verdict], vain: Collection[Change]
+) -> tuple[Sequence[Finding], Sequence[Finding]]:
+    """Make changes until there are none; return what they were made for, and what is left."""
+    tried: dict[Finding, None] = {}
+    found = check().mistakes
+    for count in range(_MOST_ROUNDS):
+        # What is read from consolidated metadata is what the nodes say, once these are anew.
+        stale = [it for it in found if it.rule in consolidated.RULES and it.changes]
+        made = _make(drafts, snapshot, stale or found, vain)
+        if not made:
+            break
+        # That they are behind what was just mended is nobody's mistake.
+        tried.update(dict.fromkeys([] if stale and count else made))
         found = check().mistakes
-        for count in range(_MOST_ROUNDS):
-            # What is read from consolidated metadata is what the nodes say, once these are anew.
-            stale = [it for it in found if it.rule in consolidated.RULES and it.changes]
-            made = self._make(stale or found, vain)
-            if not made:
-                break
-            # That they are behind what was just mended is nobody's mistake.
-            tried.update(dict.fromkeys([] if stale and count else made))
-            found = check().mistakes
-        return list(tried), found
+    return list(tried), found
 
-    def _make(self, findings: Iterable[Finding], vain: Collection[Change]) -> list[Finding]:
-        """Draft what findings change, each document once; return those for which one was changed."""
-        wanted: defaultdict[str, list[tuple[Keys, Change]]] = defaultdict(list)
-        of: defaultdict[str, list[Finding]] = defaultdict(list)
-        for it in findings:
-            for change in it.changes:
-                for key, keys in () if change in vain else self._written_at(change):
-                    wanted[key].append((keys, change))
-                    of[key].append(it)
-        changed = [key for key, changes in wanted.items() if self._draft(key, changes)]
-        return list(dict.fromkeys(it for key in changed for it in of[key]))
 
-    def _draft(self, key: str, changes: Sequence[tuple[Keys, Change]]) -> bool:
-        """Draft a document with changes, and tell whether it is another one by them."""
-        text = self._text(key)
-        if text is None:
-            return False
-        try:
-            new = edited(text, changes)
-        except RecursionError:  # nested deeper than can be edited: it is left, and told
-            return False
-        if new == text:
-            return False
-        # Consolidated metadata are written after what they consolidate.
-        self.drafts.texts.pop(key, None)
-        self.drafts.texts[key] = new.encode()
-        return True
+def _make(
+    drafts: Drafts, snapshot: Snapshot, findings: Sequence[Finding], vain: Collection[Change]
+) -> list[Finding]:
+    """Draft what findings change, each document once; return those for which one was changed."""
+    wanted: defaultdict[str, list[tuple[Keys, Change]]] = defaultdict(list)
+    documents: list[set[str]] = []
+    for it in findings:
+        documents.append(set())
+        for change in it.changes:
+            for key, keys in () if change in vain else _written_at(change, snapshot):
+                wanted[key].append((keys, change))
+                documents[-1].add(key)
+    changed = {key for key, changes in wanted.items() if _draft(drafts, key, changes)}
+    pairs = zip(findings, documents, strict=True)
+    return [it for it, keys in pairs if not changed.isdisjoint(keys)]
 
-    def _text(self, key: str) -> str | None:
-        """Return a document; one of attributes, which a node of Zarr v2 needs not have, is begun."""
-        text = self.drafts.text(key)
-        path, slash, name = key.rpartition("/")
-        if text is None and name == _ATTRIBUTES_V2:
-            node = (self.drafts.text(f"{path}{slash}{it}") for it in (".zarray", ".zgroup"))
-            text = b"{}" if any(node) else None
-        return None if text is None else text.decode()
 
-    def _written_at(self, change: Change) -> Iterator[tuple[str, Keys]]:
-        """Yield where a change is to be made: the keys of documents, and the ways through them."""
-        path, keys = change.place.node.strip("/"), change.place.keys
-        if change.place.store is not None:
-            return
-        if self.zarr_format == 3:
-            yield join_path(path, "zarr.json"), keys
-        elif keys[0] == CONSOLIDATED_V2:
-            yield join_path(path, CONSOLIDATED_V2), keys[1:]
-        elif keys[0] == "attributes":
-            yield join_path(path, _ATTRIBUTES_V2), keys[1:]
-            if (
-                path == self.consolidated_at
-            ):  # which no check compares, and no reader goes by its own
-                consolidated_keys = ("metadata", _ATTRIBUTES_V2, *keys[1:])
-                yield join_path(path, CONSOLIDATED_V2), consolidated_keys
-        else:
-            yield join_path(path, ".zarray"), keys
+def _draft(drafts: Drafts, key: str, changes: Sequence[tuple[Keys, Change]]) -> bool:
+    """Draft a document with changes, and tell whether it is another one by them.
 
-    def _why_not(self, finding: Finding, vain: Collection[Change]) -> str:
-        if any(change in vain for change in finding.changes):
-            return _("what would mend it leaves it as it is, or does not fit")
-        if finding.place.store is not None:
-            return _("it is written in another store")
-        if finding.changes:
-            return _("the document that it is written in is not in the store, or cannot be edited")
-        if finding.remedy:
-            return _("only who writes the store knows whether this is right: {remedy}").format(
-                remedy=finding.remedy
-            )
-        return _("only who writes the store knows what is meant")
+    One that is not there or cannot be edited is left, and told: nested too deep, of other letters than
+    those of UTF-8, with numbers of thousands of digits.
+    """
+    try:
+        text = _text(drafts, key)
+        new = edited(text, changes)
+        content = new.encode()
+    except (RecursionError, ValueError):
+        return False
+    if new == text:
+        return False
+    # Consolidated metadata are written after what they consolidate.
+    drafts.texts.pop(key, None)
+    drafts.texts[key] = content
+    return True
+
+
+def _text(drafts: Drafts, key: str) -> str:
+    """Return a document; one of attributes, which a node of Zarr v2 needs not have, is begun."""
+    text = drafts.text(key)
+    path, slash, name = key.rpartition("/")
+    if text is None and name == _ATTRIBUTES_V2:
+        node = (drafts.text(f"{path}{slash}{it}") for it in (".zarray", ".zgroup"))
+        text = b"{}" if any(node) else None
+    return (text or b"").decode()
+
+
+def _written_at(change: Change, snapshot: Snapshot) -> Iterator[tuple[str, Keys]]:
+    """Yield where a change is to be made: the keys of documents, and the ways through them."""
+    path, keys = change.place.node.strip("/"), change.place.keys
+    if change.place.store is not None:
+        return
+    if snapshot.zarr_format == 3:
+        yield join_path(path, "zarr.json"), keys
+    elif keys[0] == CONSOLIDATED_V2:
+        yield join_path(path, CONSOLIDATED_V2), keys[1:]
+    elif keys[0] == "attributes":
+        yield join_path(path, _ATTRIBUTES_V2), keys[1:]
+        if path == snapshot.consolidated_at:  # which no check compares, nor reader goes by its own
+            yield join_path(path, CONSOLIDATED_V2), ("metadata", _ATTRIBUTES_V2, *keys[1:])
+    else:
+        yield join_path(path, ".zarray"), keys
+
+
+def _why_not(finding: Finding, vain: Collection[Change]) -> str:
+    if any(change in vain for change in finding.changes):
+        return _("what would mend it leaves it as it is, or does not fit")
+    if finding.place.store is not None:
+        return _("it is written in another store")
+    if finding.changes:
+        return _("the document that it is written in is not in the store, or cannot be edited")
+    if finding.remedy:
+        return _("only who writes the store knows whether this is right: {remedy}").format(
+            remedy=finding.remedy
+        )
+    return _("only who writes the store knows what is meant")
 
 
 def _in_vain(tried: Iterable[Finding], left: Iterable[Finding]) -> Iterator[Change]:

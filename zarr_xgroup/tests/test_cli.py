@@ -279,6 +279,12 @@ def test_workflow_commands_name_an_archive_as_a_whole(tmp_path: Path) -> None:
     assert line.startswith(f"::error file={archive},")
 
 
+def test_workflow_commands_name_nodes_that_no_file_can_be_called(store: str) -> None:
+    mistake = Finding(RULE, Place(f"/{'long' * 100}"), "", "")
+    (line,) = workflow_commands(store, [mistake])
+    assert line.startswith(f"::error file={store}/longlong")
+
+
 def test_workflow_commands_of_other_stores_name_the_node() -> None:
     elsewhere = Finding(RULE, Place("/x", "", "http://h/b.zarr"), "", "")
     for store, mistake, file in (

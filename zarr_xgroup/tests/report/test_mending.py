@@ -22,6 +22,7 @@ import zarr_xgroup
 from zarr_xgroup import cli
 from zarr_xgroup.conventions.cf import CfHandler
 from zarr_xgroup.errors import XGroupStoreError
+from zarr_xgroup.findings import Place
 from zarr_xgroup.report.mending import Mending
 from zarr_xgroup.storage.writing import Drafts
 from zarr_xgroup.tests.builders import (
@@ -34,8 +35,18 @@ from zarr_xgroup.tests.builders import (
     copy_to,
     memory_store,
     obstore_store,
+    to_json,
+    write_local,
 )
-from zarr_xgroup.tests.documents import ALL_FORMS, array, contents_of, files, group, write
+from zarr_xgroup.tests.documents import (
+    ALL_FORMS,
+    array,
+    contents_of,
+    files,
+    group,
+    v2_files,
+    write,
+)
 from zarr_xgroup.tests.report.test_check import (
     COORDS,
     CRS,
@@ -589,6 +600,93 @@ def test_a_document_keeps_what_is_not_mended_byte_for_byte(tmp_path: Path) -> No
     old, new = "6,\n         4\n", "4,\n         6\n"
     assert text.count(old) == 1
     assert file.read_text() == text.replace(old, new)
+
+
+def odd(text: bytes) -> dict[str, bytes]:
+    """Return a store of Zarr v2 in whose consolidated metadata one array can be mended, and one is odd."""
+    named = {"zarr_conventions": declared("uom"), "uom": {"ucum": {"unitt": "kg"}}}
+    documents = {
+        ".zattrs": to_json({}),
+        ".zgroup": to_json({"zarr_format": 2}),
+        "a/.zarray": to_json(v2_files(array((2,), ("x",)))[".zarray"]),
+        "a/.zattrs": to_json({**named, "_ARRAY_DIMENSIONS": ["x"]}),
+    }
+    members = b",".join(to_json(key) + b":" + it for key, it in documents.items())
+    metadata = b'{"metadata":{%s,"b/.zattrs":%s,"b/.zgroup":{}},"zarr_consolidated_format":1}'
+    return {**documents, ".zmetadata": metadata % (members, text)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b'{"n":%s}' % (b"1" * 5000), b'{"\xff":1}'],
+    ids=["digits", "no UTF-8"],
+)
+def test_consolidated_metadata_that_cannot_be_edited_stay(tmp_path: Path, text: bytes) -> None:
+    store = write_local(odd(text), tmp_path / "store.zarr")
+    found = zarr_xgroup.mend(store, dry_run=False)
+    assert {it.finding.place.node for it in found.left} >= {"/a", "/b"}
+    assert files(store) == odd(text)
+    assert str(found).endswith("2 left")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_document_in_another_encoding_is_left(tmp_path: Path, encoding: str) -> None:
+    store = write(tmp_path / "store.zarr", broken({f"{GRID}/spatial:shape": [6, 4]}), DATA)
+    file = store / "grid" / "zarr.json"
+    file.write_bytes(file.read_text().encode(encoding))
+    found = zarr_xgroup.mend(store, dry_run=False)
+    assert [(it.finding.rule.name, found.documents) for it in found.left] == [
+        ("spatial/shape-of-the-array", ())
+    ]
+    assert "cannot be edited" in found.left[0].why_not
+
+
+def test_letters_that_cannot_be_written_are_left(tmp_path: Path) -> None:
+    documents = broken({})
+    documents["grid/band"].pop("dimension_names")
+    documents["grid/band"]["attributes"]["_ARRAY_DIMENSIONS"] = ["\ud800", "x"]
+    store = write(tmp_path / "store.zarr", documents)
+    file = store / "grid" / "band" / "zarr.json"
+    file.write_text(
+        file.read_text().replace('"attributes": {', '"attributes": {"title": "\u00e9",')
+    )
+    found = zarr_xgroup.mend(store, dry_run=False)
+    assert "cannot be edited" in next(
+        it.why_not for it in found.left if it.finding.rule.name == "arrays/dimension-names"
+    )
+
+
+def test_what_is_nested_deep_is_shown_as_it_is(tmp_path: Path) -> None:
+    documents = broken({f"{GRID}/spatial:shape": [6, 4]})
+    store = write(tmp_path / "store.zarr", documents, DATA)
+    file = store / "grid" / "zarr.json"
+    deep = f'"attributes":{{"deep":{"[" * 990}{"]" * 990},'
+    file.write_text(json.dumps(json.loads(file.read_bytes())).replace('"attributes": {', deep))
+    found = zarr_xgroup.mend(store)
+    assert names(found) == ["spatial/shape-of-the-array"]
+    assert "+++ b/grid/zarr.json" in str(found)
+
+
+def test_the_work_of_mending_grows_as_the_store_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hashed: list[Place] = []
+    hash_of: Any = Place.__hash__
+    monkeypatch.setattr(Place, "__hash__", lambda place: hashed.append(place) or hash_of(place))
+    counts = []
+    for number in (10, 20, 40):
+        arrays = {
+            f"a{n}": array(
+                (2,), ("x",), {"zarr_conventions": [{"name": "uom"}], "uom": {"unit": "m"}}
+            )
+            for n in range(number)
+        }
+        store = write(tmp_path / f"{number}.zarr", {"": group(), **arrays})
+        hashed.clear()
+        assert len(zarr_xgroup.mend(store).documents) == number
+        counts.append(len(hashed))
+    one, two, four = counts
+    assert four - two < 2.2 * (two - one)
 
 
 # The command line.
