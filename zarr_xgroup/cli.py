@@ -76,12 +76,15 @@ def _prepare(name: str) -> None:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
+    parser = _parser()
     try:
         try:
-            options = _parser().parse_args(arguments)
+            options = parser.parse_args(arguments)
             status: int = options.run(options)
         finally:
             sys.stdout.flush()
+    except argparse.ArgumentTypeError as error:
+        parser.error(str(error))
     except BrokenPipeError:
         return _NOT_READ
     except KeyboardInterrupt:
@@ -231,15 +234,15 @@ def _add_store(parser: argparse.ArgumentParser) -> None:
         "--cross-store-option",
         metavar=(_("PREFIX"), _("KEY=VALUE")),
         nargs=2,
-        action=_CrossStoreOption,
-        default={},
+        action="append",
+        default=[],
         help=_("a storage option of other stores, whose URI begins so; can be repeated"),
     )
     parser.add_argument(
         "--cross-store",
         metavar=_("PREFIX"),
-        action=_CrossStoreOption,
-        dest="cross_store_option",
+        action="append",
+        default=[],
         help=_("follow references to stores whose URI begins so wherever that leads"),
     )
 
@@ -271,33 +274,17 @@ def _convention(name: str) -> str:
     return name
 
 
-class _CrossStoreOption(argparse.Action):
-    """Gathers storage options by the prefix of the stores they are for."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        prefix, *settings = [values] if isinstance(values, str) else values
-        gathered = {key: dict(value) for key, value in getattr(namespace, self.dest).items()}
-        try:
-            gathered.setdefault(prefix, {}).update(map(_setting, settings))
-        except argparse.ArgumentTypeError as error:
-            raise argparse.ArgumentError(self, str(error)) from error
-        setattr(namespace, self.dest, gathered)
-
-
 def _opening(options: argparse.Namespace) -> dict[str, Any]:
     """Return the options of an open that the command line gives."""
+    others: dict[str, dict[str, Any]] = {prefix: {} for prefix in options.cross_store}
+    for prefix, setting in options.cross_store_option:
+        others.setdefault(prefix, {}).update([_setting(setting)])
     given = {
         "group": options.group,
         "consolidated": options.consolidated,
         "storage_options": dict(options.storage_options),
         "zarr_format": options.zarr_format,
-        "cross_store_storage_options": options.cross_store_option,
+        "cross_store_storage_options": others,
         "assume_conventions": options.assume,
     }
     return {name: value for name, value in given.items() if value not in (None, {}, [])}

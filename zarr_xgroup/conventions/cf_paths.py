@@ -21,6 +21,7 @@ from zarr_xgroup.findings import referred_to_by
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import (
     ALONG,
+    BOUNDARIES,
     REFERRING,
     candidate_paths,
     is_spelt,
@@ -40,9 +41,6 @@ _FARTHEST = 3
 
 #: How many references of attached arrays are followed for one array, which has a few as a rule.
 _MOST = 100
-
-#: Attributes of coordinates that name arrays with one dimension more.
-_CELLS = ("bounds", "climatology")
 
 #: The attribute that names the terms of a formula, of which the coordinate itself may be one.
 _TERMS = "formula_terms"
@@ -227,7 +225,7 @@ class Follower:
         dims = tuple(names.get(dim, dim) for dim in own_dims_of(array, node))
         spanned = dict(zip(along, shape_of(array, place.node), strict=True)) | array.sizes
         sizes = zip(dims, shape_of(array, node), strict=True)
-        if place.keys[-1] not in _CELLS and any(spanned.get(dim) != n for dim, n in sizes):
+        if place.keys[-1] not in BOUNDARIES and any(spanned.get(dim) != n for dim, n in sizes):
             return None
         return self.attached(node, dims, place, links_left)
 

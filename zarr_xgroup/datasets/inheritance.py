@@ -11,7 +11,7 @@ from zarr_xgroup.conventions.model import Coordinate, Link
 from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.findings import Finding, Kind, noted
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import candidate_paths, names_in
+from zarr_xgroup.metadata.cf import BOUNDARIES, candidate_paths, names_in
 from zarr_xgroup.metadata.dimensions import declared_dimensions, dimension_keys
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Node
@@ -19,11 +19,8 @@ from zarr_xgroup.metadata.snapshots import Lookup, Snapshot
 from zarr_xgroup.resolver import Followed
 from zarr_xgroup.variables.sources import Stored
 
-#: Attributes of a coordinate that name the boundaries of its cells.
-_BOUNDS = ("bounds", "climatology")
-
 #: Attributes of a coordinate that name arrays which come along with it.
-_COMPANIONS = (*_BOUNDS, "formula_terms", "ancillary_variables", "cell_measures")
+_COMPANIONS = (*BOUNDARIES, "formula_terms", "ancillary_variables", "cell_measures")
 
 
 @dataclass(frozen=True)
@@ -196,7 +193,7 @@ def _companion(
         document = lookup.document(node)
         if document is not None and document.is_array:
             own = declared_dimensions(document)
-            is_other = key in _BOUNDS and (len(own) != 2 or own[0] not in names)
+            is_other = key in BOUNDARIES and (len(own) != 2 or own[0] not in names)
             return None if is_other else _along(coordinate, key, node, own, names)
     return None
 
@@ -205,7 +202,7 @@ def _along(
     coordinate: Node, key: str, node: Node, own: Sequence[str | None], names: Mapping[str, str]
 ) -> Coordinate:
     """Return an array that comes along with an ancestor's coordinate, along the group's dimensions."""
-    nameless = ["bounds" if key in _BOUNDS else f"{node.name}_dim_{n}" for n in range(len(own))]
+    nameless = ["bounds" if key in BOUNDARIES else f"{node.name}_dim_{n}" for n in range(len(own))]
     dims = [_meant(it) or it or other for it, other in zip(own, nameless, strict=True)]
     is_same = all(dim == name for dim, name in names.items())
     wanted = node.name if is_same else f"{_prefix(coordinate.group)}_{node.name}"

@@ -20,7 +20,7 @@ from zarr_xgroup.datasets.interpretation import ArrayReading
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.findings import Finding, Kind, noted, shortened
 from zarr_xgroup.i18n import _, listed, ngettext
-from zarr_xgroup.metadata.cf import candidate_paths, referred_names
+from zarr_xgroup.metadata.cf import BOUNDARIES, candidate_paths, referred_names
 from zarr_xgroup.metadata.dimensions import dimension_references
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.snapshots import Snapshot
@@ -28,7 +28,7 @@ from zarr_xgroup.redaction import printable
 from zarr_xgroup.variables.sources import Stored
 
 #: Attributes that name coordinates, or the boundaries of some.
-_OF_COORDINATES = ("coordinates", "bounds", "climatology")
+_OF_COORDINATES = ("coordinates", *BOUNDARIES)
 
 #: How many of the arrays are named, and how long the warning may be.
 _NAMED_EXAMPLES = 3

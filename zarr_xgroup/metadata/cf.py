@@ -10,8 +10,10 @@ from typing import Any
 
 from zarr_xgroup.metadata.paths import relative_path
 
+#: Attributes that name the boundaries of cells.
+BOUNDARIES = ("bounds", "climatology")
 #: Attributes that are a list of names.
-_LISTS = ("coordinates", "bounds", "climatology", "ancillary_variables")
+_LISTS = ("coordinates", *BOUNDARIES, "ancillary_variables")
 #: Attributes that are a list of `role: name` pairs.
 _PAIRS = ("cell_measures", "formula_terms")
 #: The names of CRS variables: one name, or `crs: coordinate coordinate ...` groups.

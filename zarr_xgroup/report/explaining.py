@@ -6,6 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
+from typing import Literal as OneOf
+
+import numpy as np
 
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.crs import Crs
@@ -26,7 +29,7 @@ from zarr_xgroup.datasets.pyramids import Pyramid, pyramid_of
 from zarr_xgroup.datasets.undeclared import undeclared, without_coordinate, without_principal
 from zarr_xgroup.findings import Finding, Place, summed_up
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import names_in
+from zarr_xgroup.metadata.cf import BOUNDARIES, mappings_in, names_in
 from zarr_xgroup.metadata.nodes import Keys, Node, pointer_to
 from zarr_xgroup.metadata.snapshots import Snapshots
 from zarr_xgroup.options import OpenOptions, with_options_shown
@@ -43,16 +46,15 @@ from zarr_xgroup.report.explanation import (
     FoundReference,
     Levels,
 )
-from zarr_xgroup.report.sources import described, kind_of_source
 from zarr_xgroup.resolver import Followed
+from zarr_xgroup.variables.functions import Centres, Regular, RegularBounds, RotatedCentres
 from zarr_xgroup.variables.making import Maker
-from zarr_xgroup.variables.sources import Literal, Stored
+from zarr_xgroup.variables.sources import Computed, HandlerVariable, Literal, Offset, Source, Stored
 
 #: How many letters are shown of a CRS that is not understood, or of units.
 _LONGEST = 80
-
-#: Attributes of a coordinate that name the boundaries of its cells.
-_BOUNDS = ("bounds", "climatology")
+#: How many values that are written in metadata are shown, and how many letters of each.
+_SHOWN_VALUES, _LONGEST_VALUE = 3, 30
 
 
 @with_options_shown
@@ -217,11 +219,11 @@ class _Explaining:
     ) -> FoundCoordinate:
         source = planned.source
         is_crs = isinstance(source, Literal) and not planned.dims and bool(roles)
-        texts = roles if is_crs else [described(source), *roles]
+        texts = roles if is_crs else [_described(source), *roles]
         return FoundCoordinate(
             planned.name,
             planned.dims,
-            "own" if planned.is_own else kind_of_source(source),
+            "own" if planned.is_own else _kind_of(source),
             self._place(source.node) if isinstance(source, Stored) else None,
             "; ".join(filter(None, texts)),
             is_index=planned.dims == (planned.name,),
@@ -299,7 +301,7 @@ class _Variables:
         """Return in words what variables are to others (boundaries, formula terms, CRS), by name."""
         roles: defaultdict[str, list[str]] = defaultdict(list)
         for name, planned in self.by_name.items():
-            for key in _BOUNDS:
+            for key in BOUNDARIES:
                 for bounds in self._named(planned, key):
                     roles[bounds].append(_("cell boundaries of {name!r}").format(name=name))
             terms = str(self._attribute(planned, "formula_terms") or "").split()
@@ -313,7 +315,7 @@ class _Variables:
 
     def bounds_of(self, planned: PlannedVariable) -> list[str]:
         """Return the variables of the cell boundaries of one."""
-        names = (name for key in _BOUNDS for name in self._named(planned, key))
+        names = (name for key in BOUNDARIES for name in self._named(planned, key))
         return [name for name in names if name in self.by_name]
 
     def crs_of(self, planned: PlannedVariable, crs: Crs | None) -> FoundCrs | None:
@@ -324,9 +326,7 @@ class _Variables:
         return None if name is None else self._crs_called(name)
 
     def _crs_names(self, planned: PlannedVariable) -> list[str]:
-        names = self._named(planned, "grid_mapping")
-        roles = [name.removesuffix(":") for name in names if name.endswith(":")]
-        return roles or names[:1]
+        return mappings_in({"grid_mapping": self._attribute(planned, "grid_mapping")})
 
     def _crs_called(self, name: str) -> FoundCrs | None:
         """Return the CRS that a CF grid mapping variable says."""
@@ -407,3 +407,78 @@ def _shortened(text: str) -> str:
     """Return a text of a store, shortened and without what may be secret."""
     text = redact(text)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+# Sources in words.
+
+
+def _kind_of(source: Source) -> OneOf["stored", "foreign", "computed", "inline", "given"]:
+    """Return where the values of a source are."""
+    if isinstance(source, Stored):
+        return "foreign" if source.node.store else "stored"
+    if isinstance(source, Literal):
+        return "inline"
+    return "given" if isinstance(source, HandlerVariable) else "computed"
+
+
+def _described(source: Source) -> str:
+    """Return in words what a source says besides its place, "" if that is all."""
+    if isinstance(source, Stored):
+        return _of_array(source)
+    if isinstance(source, Literal):
+        return _values(source.values)
+    if isinstance(source, Offset):
+        return _distances(source.below, source.above)
+    if isinstance(source, HandlerVariable):
+        return _("a variable that the handler of a convention gave")
+    return _of_function(source)
+
+
+def _of_array(source: Stored) -> str:
+    if source.first:
+        return _("its first element along {dim!r}").format(dim=source.along[0])
+    return _("transposed") if source.transposed else ""
+
+
+def _of_function(source: Computed) -> str:
+    function = source.function
+    if isinstance(function, Regular):
+        return _("regular: {formula}").format(formula=_line(function.first, function.step, "i"))
+    if isinstance(function, RegularBounds):
+        line = _line(function.values.first, function.values.step, "i")
+        return f"{line}; {_distances(function.below, function.above)}"
+    if isinstance(function, Centres):
+        position = _position("i", function.offset)
+        line = _line(function.origin, function.step, position)
+        return _("affine transform: {formula}").format(formula=line)
+    if isinstance(function, RotatedCentres):
+        column, row = (_position(name, function.offset) for name in ("column", "row"))
+        line = _line(function.origin, function.column, column)
+        return _("rotated affine transform: {formula}").format(
+            formula=f"{line}{_term(function.row, row)}"
+        )
+    return _("computed")
+
+
+def _line(first: float, step: float, position: str) -> str:
+    return f"{first}{_term(step, position)}"
+
+
+def _term(factor: float, position: str) -> str:
+    return f" - {-factor} * {position}" if factor < 0 else f" + {factor} * {position}"
+
+
+def _position(name: str, offset: float) -> str:
+    return f"({name} + {offset})" if offset else name
+
+
+def _distances(below: float, above: float) -> str:
+    return _("from {below:+} to {above:+} of each value").format(below=below, above=above)
+
+
+def _values(values: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> str:
+    flat = values.ravel()
+    shown = [redact(str(value))[:_LONGEST_VALUE] for value in flat[:_SHOWN_VALUES].tolist()]
+    if flat.size > _SHOWN_VALUES:
+        shown += ["...", redact(str(flat[-1:].tolist()[0]))[:_LONGEST_VALUE]]
+    return _("values {values}").format(values=", ".join(shown)) if shown else _("no values")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
@@ -25,45 +24,6 @@ T = TypeVar("T", FoundArray, FoundGroup)
 
 #: How many rows of arrays, and of groups, a group shows.
 _MOST_ROWS = 12
-
-
-@dataclass(frozen=True)
-class ArrayRow:
-    """Arrays of a group that are alike, or one that is like no other.
-
-    Attributes
-    ----------
-    arrays : tuple of FoundArray
-        The arrays.
-    references : tuple of FoundReference
-        Those that are followed for the first of them.
-    problems : tuple of int
-        The numbers of the problems that concern the first of them, from 1.
-    """
-
-    arrays: tuple[FoundArray, ...]
-    references: tuple[FoundReference, ...] = ()
-    problems: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class GroupRow:
-    """What is shown in a group.
-
-    Attributes
-    ----------
-    arrays : tuple of ArrayRow
-        Its arrays.
-    groups : tuple of tuple of FoundGroup
-        The groups in it, those that hold the same, with other sizes perhaps, together.
-    hidden_arrays, hidden_groups : int
-        How many more there are in it.
-    """
-
-    arrays: tuple[ArrayRow, ...]
-    groups: tuple[tuple[FoundGroup, ...], ...]
-    hidden_arrays: int
-    hidden_groups: int
 
 
 class Folding:
@@ -102,19 +62,17 @@ class Folding:
                 self._wrong.add(path)
                 path = _parent(path) if path != "/" else ""
 
-    def row(self, group: FoundGroup) -> GroupRow:
-        """Return what is shown in a group."""
+    def arrays(self, group: FoundGroup) -> tuple[list[list[FoundArray]], int]:
+        """Return the arrays of a group that are shown, alike ones together, and how many more it has."""
+        return self._most(self._folded(group.arrays, self._row_of))
+
+    def groups(self, group: FoundGroup) -> tuple[list[list[FoundGroup]], int]:
+        """Return the groups in a group that are shown, alike ones together, and how many more it has.
+
+        Alike are those that hold the same, with other sizes perhaps.
+        """
         children = self._children.get(group.path, [])
-        arrays = self._folded(group.arrays, self._row_of)
-        shown = self._most(arrays)
-        groups = self._folded(children, lambda it: self._likeness[it.path])
-        opened = self._most(groups)
-        return GroupRow(
-            tuple(map(self._array_row, shown)),
-            tuple(map(tuple, opened)),
-            hidden_arrays=len(group.arrays) - sum(map(len, shown)),
-            hidden_groups=len(children) - sum(map(len, opened)),
-        )
+        return self._most(self._folded(children, lambda it: self._likeness[it.path]))
 
     def likeness(self) -> list[int]:
         """Return a number for each group, in their order: the same for groups that are alike."""
@@ -133,12 +91,6 @@ class Folding:
             likeness[group.path] = numbered.setdefault(signature, len(numbered))
         return likeness
 
-    def _array_row(self, alike: Sequence[FoundArray]) -> ArrayRow:
-        path = alike[0].path
-        return ArrayRow(
-            tuple(alike), tuple(self.references.get(path, ())), tuple(self.numbers.get(path, ()))
-        )
-
     def _folded(self, items: Sequence[T], signature: Callable[[T], Hashable]) -> list[list[T]]:
         """Return items, those that are alike together, in the order of the first of each."""
         if self._is_whole or len(items) == 1:
@@ -148,12 +100,13 @@ class Folding:
             alike[signature(item)].append(item)
         return list(alike.values())
 
-    def _most(self, rows: Sequence[list[T]]) -> list[list[T]]:
-        """Return as many rows as are shown, rather those with problems, in their order."""
+    def _most(self, rows: list[list[T]]) -> tuple[list[list[T]], int]:
+        """Return as many rows as are shown, rather those with problems, in their order; and the rest."""
         if self._is_whole or len(rows) <= _MOST_ROWS:
-            return list(rows)
+            return rows, 0
         first = sorted(range(len(rows)), key=lambda number: rows[number][0].path not in self._wrong)
-        return [rows[number] for number in sorted(first[:_MOST_ROWS])]
+        hidden = sum(len(rows[number]) for number in first[_MOST_ROWS:])
+        return [rows[number] for number in sorted(first[:_MOST_ROWS])], hidden
 
     def _signature(self, group: FoundGroup) -> Hashable:
         """Return what groups that are alike have in common, but for the groups in them."""

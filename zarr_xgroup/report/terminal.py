@@ -34,7 +34,7 @@ from zarr_xgroup.report.explanation import (
     FoundProblem,
     FoundReference,
 )
-from zarr_xgroup.report.folding import ArrayRow, Folding
+from zarr_xgroup.report.folding import Folding
 
 #: The narrowest terminal that has room for two columns.
 TWO_COLUMNS = 80
@@ -328,22 +328,22 @@ class _Drawing:
 
     def _inside(self, group: FoundGroup) -> list[tuple[FoundGroup | None, _Row]]:
         """Return what is in a group: its arrays, and the groups in it."""
-        row = self.folding.row(group)
         inside: list[tuple[FoundGroup | None, _Row]] = []
         # A CRS is told of the arrays that have it.
         systems = {it.crs.variable for it in group.arrays if it.crs is not None}
         known = {it.name: it for it in group.coordinates if it.name not in systems}
         above: set[str] = set()
-        for array in row.arrays:
-            inside.append((None, self._of_array(array, known, above)))
-            if not array.arrays[0].is_coordinate:
-                above.update(array.arrays[0].coordinates)
-        if more := row.hidden_arrays:
+        arrays, more = self.folding.arrays(group)
+        for row in arrays:
+            inside.append((None, self._of_array(row, known, above)))
+            if not row[0].is_coordinate:
+                above.update(row[0].coordinates)
+        if more:
             text = ngettext("{count} more array", "{count} more arrays", more)
             inside.append((None, _Row(self.more(text, more))))
-        for alike in row.groups:
-            inside.append((alike[0], self._of_group(alike, alike[0].name)))
-        if more := row.hidden_groups:
+        groups, more = self.folding.groups(group)
+        inside += [(alike[0], self._of_group(alike, alike[0].name)) for alike in groups]
+        if more:
             text = ngettext("{count} more group", "{count} more groups", more)
             inside.append((None, _Row(self.more(text, more))))
         return inside
@@ -354,10 +354,7 @@ class _Drawing:
         if others := [it.name for it in alike[1:]]:
             text = ngettext("{count} group like it: ", "{count} groups like it: ", len(others))
             texts.append(literal(text.format(count=len(others)), "dim") + _names(others))
-        references = self.folding.references.get(alike[0].path, ())
-        numbers = self.folding.numbers.get(alike[0].path, ())
-        texts += [*self._references(references, (), numbers), *self._numbers(numbers)]
-        texts += self._levels(alike[0])
+        texts += [*self._told_of(alike[0].path, ()), *self._levels(alike[0])]
         return _Row(literal(name, "bold blue", longest=_LONGEST_NAME), texts)
 
     def _levels(self, group: FoundGroup) -> Iterator[Text]:
@@ -369,11 +366,14 @@ class _Drawing:
             yield self.more(ngettext("{count} more level", "{count} more levels", more), more)
 
     def _of_array(
-        self, row: ArrayRow, known: Mapping[str, FoundCoordinate], above: Collection[str]
+        self,
+        alike: Sequence[FoundArray],
+        known: Mapping[str, FoundCoordinate],
+        above: Collection[str],
     ) -> _Row:
-        array = row.arrays[0]
-        label = _names([it.name for it in row.arrays], "" if array.is_coordinate else "bold")
-        if len({(it.dims, it.shape, it.dtype) for it in row.arrays}) == 1:
+        array = alike[0]
+        label = _names([it.name for it in alike], "" if array.is_coordinate else "bold")
+        if len({(it.dims, it.shape, it.dtype) for it in alike}) == 1:
             label += literal(f" ({_sizes(array)}) ") + literal(array.dtype, "dim")
         coordinates = [known[name] for name in array.coordinates if name in known]
         origins = {it.origin for it in coordinates}
@@ -381,26 +381,25 @@ class _Drawing:
             *_about(array, self.guides),
             *([] if array.is_coordinate else _coordinates(coordinates, above, self.guides)),
             *_missing(array),
-            *self._references(row.references, origins, row.problems),
-            *self._numbers(row.problems),
+            *self._told_of(array.path, origins),
         ]
         return _Row(label, texts)
 
-    def _references(
-        self,
-        references: Iterable[FoundReference],
-        origins: Collection[Place | None],
-        problems: Collection[int],
-    ) -> Iterator[Text]:
-        """Yield references, but for those that lead straight to where a coordinate is stored."""
-        for it in references:
+    def _told_of(self, path: str, origins: Collection[Place | None]) -> Iterator[Text]:
+        """Yield the references of a node, and where its problems are told.
+
+        Not references that lead straight to where a coordinate is stored.
+        """
+        numbers = self.folding.numbers.get(path, ())
+        for it in self.folding.references.get(path, ()):
             is_straight = it.leads_to in origins and not it.by_fallback
             if it.leads_to is None or not is_straight or self.is_whole:
                 text = _reference(it, self.guides)
                 # What is wrong is told among the problems.
-                if it.text and (self.is_whole or not problems):
+                if it.text and (self.is_whole or not numbers):
                     text += literal(f": {it.text}")
                 yield text
+        yield from self._numbers(numbers)
 
     def _numbers(self, numbers: Sequence[int]) -> Iterator[Text]:
         """Yield where problems are told."""

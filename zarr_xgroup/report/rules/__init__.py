@@ -23,40 +23,29 @@ from zarr_xgroup.report.rules import (
     declarations,
     described,
     grids,
-    groups,
     opening,
     references,
-    times,
 )
-from zarr_xgroup.report.rules.subject import Checked, Subject, mistake
+from zarr_xgroup.report.rules.subject import Checked, Subject
 
 __all__ = [
     "RULES",
     "Checked",
     "Subject",
     "consolidated",
-    "mistake",
     "mistakes_of",
     "opening",
     "references",
 ]
 
 #: Those whose rules look at one node, and at what is around it.
-_OF_NODES = (
-    declarations,
-    described,
-    arrays,
-    grids,
-    groups,
-    times,
-    cf,
-)
+_OF_NODES = (declarations, described, arrays, grids, cf)
 
 #: Attributes that these look at, besides described ones, declarations, references and lists.
-_READ = ("grid_mapping", DIMENSION_KEY, *NCZARR_KEYS)
+_READ = ("grid_mapping", "spatial_ref", "_Unsigned", DIMENSION_KEY, *NCZARR_KEYS)
 
 _BUILT_IN: tuple[Handler, ...] = (*BUILT_IN, *OTHERS)
-_MODULES = (declaring, arrays, grids, times, consolidated, opening)
+_MODULES = (declaring, arrays, grids, cf, consolidated, opening)
 
 #: All rules that are built in.
 RULES: tuple[Rule, ...] = tuple(
@@ -86,10 +75,18 @@ def _of_alike(array: Subject) -> Iterator[Finding]:
     known = array.store.known
     key = (array.node.group, array.document.text_without_attributes(), *_significant(array))
     level = array.level
-    whole = (*key, () if level is None else tuple(item.keys for item in level.items))
+    items = () if level is None else tuple(item.keys for item in level.items)
+    whole = (*key, *_by_its_name(array), items)
     first, mistakes = known.get(whole) or (array.node, list(_asked(array)))
     known[whole] = first, mistakes
     yield from (it.moved(str(first), str(array.node)) for it in mistakes)
+
+
+def _by_its_name(array: Subject) -> tuple[bool, bool, str]:
+    """Return what rules know of an array by its name."""
+    name, group = array.node.name, array.group
+    is_boundary = group is not None and name in group.boundaries
+    return array.dims == (name,), is_boundary, name if grids.SHAPE in array.attributes else ""
 
 
 def _significant(array: Subject) -> Iterator[tuple[str, bytes]]:

@@ -10,11 +10,12 @@ from typing import Any
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.cs_model import ATTRIBUTE as CS
+from zarr_xgroup.conventions.descriptions import got, shown, write
 from zarr_xgroup.conventions.nz import Nz
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.conventions.spatial_model import DIMENSIONS
 from zarr_xgroup.errors import Rule
-from zarr_xgroup.findings import Change, Finding
+from zarr_xgroup.findings import Change, Finding, mistake
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import (
     DIMENSION_KEY,
@@ -26,7 +27,7 @@ from zarr_xgroup.metadata.dimensions import (
     dimension_keys,
 )
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Keys, Node
-from zarr_xgroup.report.rules.subject import Subject, got, mistake, shown, write
+from zarr_xgroup.report.rules.subject import Subject
 from zarr_xgroup.variables.fillvalues import OF_ITS_TYPE
 
 NAMES = Rule("arrays/dimension-names", NZ, "Array: dimension_names")
@@ -84,10 +85,8 @@ def _goes_by_names(subject: Subject) -> bool:
 
 def _likely_names(subject: Subject) -> list[str]:
     """Return the names that another array of the group and shape has, else those of the grid."""
-    shape = list(subject.document["shape"])
-    others = subject.group.arrays() if subject.group is not None else ()
-    alike = (it.dims for it in others if list(it.document["shape"]) == shape)
-    named = next((dims for dims in alike if None not in dims), None)
+    known = {} if subject.group is None else subject.group.names_by_shape
+    named = known.get(tuple(subject.document["shape"]))
     return _names_of_grid(subject) if named is None else [str(name) for name in named]
 
 
@@ -155,7 +154,7 @@ def _sizes(group: Subject) -> Iterator[Finding]:
         return
     sizes: dict[str, tuple[int, str]] = {}
     others: defaultdict[tuple[str, int], list[Subject]] = defaultdict(list)
-    arrays = sorted(group.arrays(), key=lambda it: it.dims != (it.node.name,))
+    arrays = sorted(group.arrays, key=lambda it: it.dims != (it.node.name,))
     for array in arrays:
         for name, size in array.sizes.items():
             first, _path = sizes.setdefault(name, (size, str(array.node)))

@@ -1,7 +1,8 @@
-"""Attributes of CF that are judged by others, by the type and the shape of their array, or by other arrays."""
+"""CF: units of time, and attributes that others judge, the type and the shape of their array, or other arrays."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
@@ -16,28 +17,35 @@ from zarr_xgroup.conventions.cf_model import (
     GRID_MAPPING,
     MAPPINGS,
     MEASURES,
+    OF_CALENDAR,
     TERMS,
     UNITS,
     UP_OR_DOWN,
     VALID,
     WITH_ROLES,
 )
-from zarr_xgroup.conventions.descriptions import such_as
-from zarr_xgroup.errors import Rule
-from zarr_xgroup.findings import Finding
+from zarr_xgroup.conventions.descriptions import got, shown, such_as, write
+from zarr_xgroup.conventions.timeunits import CALENDAR, EPOCH, UNIT_OF_TIME, is_epoch, is_unit
+from zarr_xgroup.errors import Rule, Severity
+from zarr_xgroup.findings import Finding, mistake
 from zarr_xgroup.i18n import _, ngettext
 from zarr_xgroup.metadata.cf import (
+    BOUNDARIES,
     LATITUDES,
     LONGITUDES,
-    candidate_paths,
     mappings_in,
     words_of,
 )
 from zarr_xgroup.metadata.nodes import Fragment
 from zarr_xgroup.report.rules.described import is_meant
-from zarr_xgroup.report.rules.subject import Severity, Subject, mistake, shown, write
-from zarr_xgroup.report.rules.times import TIMES
+from zarr_xgroup.report.rules.subject import Subject
 from zarr_xgroup.variables.fillvalues import can_hold, plain_fill_value
+
+RULES = (CALENDAR, UNIT_OF_TIME, EPOCH)
+
+#: Standard names of points of time.
+_TIMES = ("time", "forecast_reference_time")
+_SINCE = re.compile(r"(\S+)\s+since\s+(\S.*)", re.IGNORECASE)
 
 #: Attributes with values of the type of the array.
 _OF_ITS_TYPE = {
@@ -50,8 +58,6 @@ _OF_ITS_TYPE = {
 }
 _FLAGS = ("flag_values", "flag_masks")
 _MEASURES = ("area", "volume")
-#: Attributes that name the boundaries of cells.
-_CELLS = ("bounds", "climatology")
 #: Units of pressure: whether such a coordinate grows upwards is known.
 _PRESSURES = frozenset(
     {"Pa", "hPa", "kPa", "pascal", "bar", "mbar", "millibar", "millibars", "mb", "dbar", "decibar"}
@@ -63,6 +69,7 @@ _UNITS = {"latitude": ("degrees_north", LATITUDES), "longitude": ("degrees_east"
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Yield what is wrong with the attributes of an array that follows CF."""
+    yield from _times(subject)
     if not (subject.is_array and is_meant(subject, CfHandler)):
         return
     for rule in (_types, _flags, _range, _units, _positive, _measures):
@@ -81,11 +88,38 @@ def _missing(subject: Subject, key: str, rule: Rule, text: str, value: Any) -> F
     return mistake(rule, subject.all_attributes, text, write(key, value), "warning", key=key)
 
 
-def _named(subject: Subject, name: str) -> Subject | None:
-    """Return the array that a name or path in an attribute leads to."""
-    group = "" if name.startswith("/") else subject.node.group.path
-    found = map(subject.store.subject, candidate_paths(name, group))
-    return next((it for it in found if it is not None and it.is_array), None)
+# Times.
+
+
+def _times(subject: Subject) -> Iterator[Finding]:
+    """Yield what is wrong with ``units`` and ``calendar`` of an array of times.
+
+    Only in stores that declare conventions: others may mean anything by their attributes.
+    """
+    units = subject.attribute("units")
+    if not subject.is_array or units is None or not subject.store.declares_something:
+        return
+    match = _SINCE.fullmatch(units.value.strip()) if isinstance(units.value, str) else None
+    if match is not None:
+        yield from _times_since(subject, units, *match.groups())
+    elif isinstance(units.value, str) and subject.attributes.get("standard_name") in _TIMES:
+        text = got(_("a unit of time since a date"), units.value)
+        yield mistake(UNIT_OF_TIME, units, text, write("units", "days since 1970-01-01"))
+
+
+def _times_since(subject: Subject, units: Fragment, unit: str, epoch: str) -> Iterator[Finding]:
+    """Yield what is wrong with units of time, with the date, and with the calendar beside them."""
+    if not is_unit(unit):
+        text = _("{value} is no unit of time").format(value=shown(unit))
+        yield mistake(UNIT_OF_TIME, units, text, _("write seconds, minutes, hours or days"))
+    if not is_epoch(epoch):
+        text = got(_("a date and time as ISO 8601 writes it"), epoch)
+        remedy = _("write, for example, {example}").format(
+            example=f'"units": "{unit} since 2028-02-01T00:00:00"'
+        )
+        yield mistake(EPOCH, units, text, remedy)
+    if (calendar := subject.attribute("calendar")) is not None:
+        yield from (it.at(subject.node) for it in OF_CALENDAR.all_wrong(calendar))
 
 
 # Values of the type of the array.
@@ -193,7 +227,7 @@ def _units(subject: Subject) -> Iterator[Finding]:
     """Yield longitudes and latitudes without their units, and times without any."""
     name, units = _text(subject, "standard_name"), subject.attribute("units")
     usual, known = _UNITS.get(name, ("", frozenset[str]()))
-    if name in TIMES and units is None and not _is_datetime(subject):
+    if name in _TIMES and units is None and not _is_datetime(subject):
         usual = "days since 1970-01-01"
     if not usual or _text(subject, "units") in known:
         return
@@ -250,7 +284,7 @@ def _formula(subject: Subject) -> Iterator[Finding]:
             yield _missing(subject, key, TERMS, text, terms)
     elif choices:
         yield from _terms(written, _roles(subject, key), choices)
-    elif name or not _is_boundary(subject):
+    elif name or subject.group is None or subject.node.name not in subject.group.boundaries:
         text = _("has no formula: {name} is no standard name of appendix D").format(
             name=shown(name or None)
         )
@@ -274,17 +308,11 @@ def _terms(
         yield mistake(TERMS, written, text, remedy, "warning")
 
 
-def _is_boundary(subject: Subject) -> bool:
-    """Tell whether an array has the boundaries of another one of its group."""
-    others = subject.group.arrays() if subject.group is not None else ()
-    return any(subject.node.name in words_of(it.attributes, key) for it in others for key in _CELLS)
-
-
 def _boundaries(subject: Subject) -> Iterator[Finding]:
     """Yield boundaries that do not lie along the dimensions of their array, and then along vertices."""
-    for key in _CELLS:
+    for key in BOUNDARIES:
         written, name = subject.attribute(key), _text(subject, key)
-        cells = _named(subject, name) if name else None
+        cells = subject.named(name) if name else None
         if written is None or cells is None:
             continue
         if not _are_cells(subject, cells, is_climatology=key == "climatology"):
@@ -331,7 +359,7 @@ def _says_otherwise(subject: Subject) -> bool:
 def _mappings(subject: Subject) -> Iterator[Finding]:
     """Yield variables that an array names as its grid mapping and are none."""
     for name in mappings_in(subject.attributes):
-        mapping = _named(subject, name)
+        mapping = subject.named(name)
         if mapping is not None and mapping.attribute("grid_mapping_name") is None:
             text = _("is missing: arrays name this one as their grid mapping")
             severity: Severity = "warning" if _says_otherwise(mapping) else "error"

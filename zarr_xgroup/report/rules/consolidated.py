@@ -8,12 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from zarr_xgroup.errors import Rule
-from zarr_xgroup.findings import Change, Finding, Place
+from zarr_xgroup.findings import Change, Finding, Place, mistake
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import CONSOLIDATED_V2, Document
 from zarr_xgroup.metadata.nodes import Fragment, Keys, Node, pointer_to
 from zarr_xgroup.metadata.snapshots import Snapshot, nodes_below
-from zarr_xgroup.report.rules.subject import mistake
 
 DOCUMENT = "Zarr, consolidated metadata"
 

@@ -24,12 +24,14 @@ from zarr_xgroup.conventions.declaring import (
     matches,
     self_called,
 )
+from zarr_xgroup.conventions.descriptions import shown
 from zarr_xgroup.conventions.registry import declarable
 from zarr_xgroup.conventions.spelling import misspelt
-from zarr_xgroup.findings import Change, Finding, Place
+from zarr_xgroup.errors import Severity
+from zarr_xgroup.findings import Change, Finding, Place, mistake
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
-from zarr_xgroup.report.rules.subject import Severity, Subject, mistake, null, shown
+from zarr_xgroup.report.rules.subject import Subject, null
 
 #: How much alike two uuids are of which one is a slip of the other.
 _ALIKE = 0.9

@@ -31,12 +31,13 @@ from zarr_xgroup.conventions.proj_model import member_of
 from zarr_xgroup.conventions.registry import BUILT_IN, Handler, declarable, handlers
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.conventions.spelling import is_only_one
+from zarr_xgroup.errors import Severity
 from zarr_xgroup.findings import Change, Finding, Place, mistake
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.metadata.references import references_in, unwrapped
 from zarr_xgroup.report.rules.declarations import declaration, stands_for
-from zarr_xgroup.report.rules.subject import Severity, Subject, mistakes_at, null
+from zarr_xgroup.report.rules.subject import Subject, null
 
 #: Without a declaration of these nothing is lost: they are read all the same.
 _READ_ALL_THE_SAME = (ProjHandler, Multiscales)
@@ -73,7 +74,7 @@ def of_convention(convention: Handler, subject: Subject) -> Iterator[Finding]:
     if not (convention.described and is_meant(subject, convention)):
         return
     for whole in dict.fromkeys(it.whole for it in convention.described if it.whole):
-        yield from mistakes_at(subject.node, whole.read(subject.all_attributes).wrong)
+        yield from (it.at(subject.node) for it in whole.read(subject.all_attributes).wrong)
     for attribute in convention.described:
         written = subject.attribute(attribute.key)
         if attribute.whole is not None:
@@ -87,7 +88,7 @@ def of_convention(convention: Handler, subject: Subject) -> Iterator[Finding]:
 def _found(attribute: Attribute, written: Fragment, *, is_array: bool) -> Iterator[Finding]:
     """Yield that an attribute has no place at a node, or what is wrong with it."""
     if attribute.on in (None, "array" if is_array else "group"):
-        yield from mistakes_at(written.node, attribute.all_wrong(written))
+        yield from (it.at(written.node) for it in attribute.all_wrong(written))
     elif attribute.misplaced is not None:
         text = _("is an attribute of a group: the convention is about arrays")
         remedy = _("write it on each array")
@@ -103,7 +104,7 @@ def _references(subject: Subject) -> Iterator[Finding]:
         attribute = subject.attribute(key) if may_refer(subject.attributes.text(key)) else None
         for reference in () if attribute is None else references_in(attribute):
             wrong = WrittenReference.read(unwrapped(reference)).wrong
-            yield from mistakes_at(subject.node, wrong)
+            yield from (it.at(subject.node) for it in wrong)
 
 
 def _spelling(subject: Subject, convention: Handler) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
@@ -25,7 +25,7 @@ _AT_THE_ROOT_OF_OTHERS = (
 
 
 def check(
-    findings: Iterable[Finding], told: Collection[Finding], checked: Checked
+    findings: Iterable[Finding], told: Iterable[Finding], checked: Checked
 ) -> Iterator[Finding]:
     """Yield what an open finds and no other rule has told.
 
@@ -33,65 +33,50 @@ def check(
     ----------
     findings : iterable of Finding
         What was found.
-    told : collection of Finding
+    told : iterable of Finding
         What other rules tell.
     checked : Checked
         The store. Where nothing is declared, names and dimensions may be anything.
     """
-    places = _Places(place for mistake in told for place in (mistake.place, *mistake.places))
+    at: defaultdict[str, set[str]] = defaultdict(set)
+    for it in told:
+        for place in (it.place, *it.places):
+            at[place.node].add(place.pointer)
+    around = {node: _around(pointers) for node, pointers in at.items()}
     for finding in findings:
         is_of_conventions = finding.kind in (None, Kind.PROBLEM, Kind.CHOICE)
         if not (checked.declares_something or is_of_conventions):
             continue
-        if not _is_told(finding, places):
+        if not _is_told(finding, at, around):
             yield _mistake(finding)
 
 
-class _Places:
-    """The places that other rules tell of, as what is asked of them for each finding.
+def _around(pointers: Iterable[str]) -> set[str]:
+    """Return pointers, and those to what they are parts of; "" if other findings may follow from there."""
+    found = {whole for pointer in pointers for whole in _wholes(pointer)} - {""}
+    is_root = any(pointer.startswith(_AT_THE_ROOT_OF_OTHERS) for pointer in pointers)
+    return {*found, ""} if is_root else found
 
-    Attributes
-    ----------
-    at : dict of str to set of str
-        The pointers of a node.
-    around : dict of str to set of str
-        These, and those to what they are parts of.
-    roots : set of str
-        The nodes of which something is told that other findings follow from.
+
+def _is_told(finding: Finding, at: Mapping[str, set[str]], around: Mapping[str, set[str]]) -> bool:
+    """Tell whether another rule tells of the place of a finding, or of what it follows from.
+
+    Others tell of the pointers `at` a node, and of parts of what is `around` these.
     """
-
-    def __init__(self, places: Iterable[Place]) -> None:
-        self.at: defaultdict[str, set[str]] = defaultdict(set)
-        self.around: defaultdict[str, set[str]] = defaultdict(set)
-        self.roots: set[str] = set()
-        for node, pointer in {(it.node, it.pointer): None for it in places}:
-            self.at[node].add(pointer)
-            self.around[node].update(_wholes(pointer))
-            if pointer.startswith(_AT_THE_ROOT_OF_OTHERS):
-                self.roots.add(node)
-
-    def have(self, place: Place) -> bool:
-        """Tell whether a place is told, or what it is a part of."""
-        return not self.at[place.node].isdisjoint(_wholes(place.pointer))
-
-    def have_part_of(self, place: Place) -> bool:
-        """Tell whether a place is told, or a part of it."""
-        return place.pointer in self.around[place.node]
-
-
-def _is_told(finding: Finding, places: _Places) -> bool:
-    """Tell whether another rule tells of the place of a finding, or of what it follows from."""
     node = finding.place.node
     is_general = finding.kind is not None and finding.rule is OPEN_RULES[finding.kind]
-    if is_general and node in places.roots:
+    if is_general and "" in around.get(node, ()):
         return True  # it may follow from that
     if finding.kind is Kind.NO_PRINCIPAL:
-        around = (node, node.rpartition("/")[0] or "/")
-        return any(where.startswith("/attributes/") for it in around for where in places.at[it])
+        near = (node, node.rpartition("/")[0] or "/")
+        return any(where.startswith("/attributes/") for it in near for where in at.get(it, ()))
     written = [it for it in (finding.place, *finding.related) if it.pointer]
-    if finding.kind in (None, Kind.CHOICE):  # about the whole, whatever is wrong with a part of it
-        return any(map(places.have, written))
-    return any(places.have(it) or places.have_part_of(it) for it in written)
+    is_of_all = finding.kind in (None, Kind.CHOICE)  # whatever is wrong with a part of it
+    return any(
+        not at.get(it.node, set()).isdisjoint(_wholes(it.pointer))
+        or (not is_of_all and it.pointer in around.get(it.node, ()))
+        for it in written
+    )
 
 
 def _wholes(pointer: str) -> list[str]:

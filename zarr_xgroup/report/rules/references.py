@@ -1,24 +1,34 @@
-"""References: where they lead."""
+"""References: where they lead, and what to write instead of those that lead nowhere."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from posixpath import relpath
 
+from zarr_xgroup.conventions import cf_paths
+from zarr_xgroup.conventions.descriptions import write
 from zarr_xgroup.conventions.ref import FIRST, OWN, SOMEWHERE
-from zarr_xgroup.errors import Rule
-from zarr_xgroup.findings import Change, Finding, Place
+from zarr_xgroup.errors import Rule, Severity
+from zarr_xgroup.findings import Change, Finding, Place, mistake
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.nodes import OBJECT
+from zarr_xgroup.metadata.cf import ALONG, REFERRING, with_names, without_names
+from zarr_xgroup.metadata.nodes import OBJECT, Fragment
+from zarr_xgroup.metadata.paths import ancestor_paths, is_below
 from zarr_xgroup.metadata.references import NODE, at_pointer, unwrapped
 from zarr_xgroup.report.explanation import FoundReference
-from zarr_xgroup.report.rules import cf_names
-from zarr_xgroup.report.rules.subject import Checked, Severity, write
+from zarr_xgroup.report.rules.subject import Checked, Subject
 
 #: How many places that may be meant a remedy names.
 _NAMED = 3
+
+#: How many names that are alike are looked at, and how many arrays of each.
+_MOST_NAMES, _MOST_ARRAYS = 5, 200
+
+#: Attributes that a grid mapping variable has at least one of.
+_OF_MAPPINGS = frozenset({"grid_mapping_name", "crs_wkt", "spatial_ref"})
 
 
 def check(
@@ -36,17 +46,19 @@ def check(
         The store.
     """
     places = {place for it in told for place in (it.place, *it.places)}
-    of_cf = []
+    of_cf: defaultdict[Place, list[FoundReference]] = defaultdict(list)
     for it in references:
         if it.source.store is None and it.source not in places:
-            if it.leads_to is None and cf_names.is_of_cf(it, checked):
-                of_cf.append(it)
+            if it.leads_to is None and _names_at(it.source, checked) is not None:
+                of_cf[it.source].append(it)
             elif it.leads_to is None:
                 text = f"{it.target!r}: {it.text}"
                 yield _nowhere(it, text, checked)
             elif it.leads_to.store is None:
                 yield from _within(it, it.leads_to, checked)
-    yield from cf_names.check(of_cf, checked)
+    for place, wrong in of_cf.items():
+        if (written := _names_at(place, checked)) is not None:
+            yield _names_of_nothing(*written, wrong)
 
 
 def _within(reference: FoundReference, target: Place, checked: Checked) -> Iterator[Finding]:
@@ -129,3 +141,90 @@ def _meant(reference: FoundReference, found: Sequence[str]) -> str:
     remedy = write(NODE, _relative(reference, found[0]))
     more = ", ".join(found[1:])
     return _("{remedy} (or {others})").format(remedy=remedy, others=more) if more else remedy
+
+
+# Names and paths in CF attributes.
+
+
+def _names_at(place: Place, checked: Checked) -> tuple[Subject, Fragment] | None:
+    """Return a CF attribute that names arrays, with its node; None if there is none at a place."""
+    subject, key = checked.subject(place.node.strip("/")), place.pointer.rpartition("/")[2]
+    attribute = subject.attribute(key) if subject is not None and key in REFERRING else None
+    if subject is None or attribute is None or not isinstance(attribute.value, str):
+        return None
+    return subject, attribute
+
+
+def _names_of_nothing(
+    subject: Subject, attribute: Fragment, wrong: Iterable[FoundReference]
+) -> Finding:
+    """Return what is wrong with a CF attribute, of whose names some lead to no array."""
+    key, written = attribute.keys[-1], attribute.value
+    text = "; ".join(f"{it.target!r} {it.text}" for it in wrong)
+    meant = {it.target: _name_of_nearest(subject, key, it.target) for it in wrong}
+    changes: tuple[Change, ...] = ()
+    if all(_is_only_one(subject, key, it) for it in meant):
+        right = {name: path for name, path in meant.items() if path is not None}
+        changes = (Change.writing(with_names(key, written, right), attribute),)
+    remedy = _remedy_of_names(key, written, meant)
+    return mistake(cf_paths.SOMEWHERE, attribute, text, remedy, changes=changes)
+
+
+def _remedy_of_names(key: str, text: str, names: Mapping[str, str | None]) -> str:
+    """Return what to write in an attribute, given what is meant by names that lead nowhere."""
+    meant = {name: path for name, path in names.items() if path is not None}
+    missing = [name for name in names if name not in meant]
+    if not missing:
+        return write(key, with_names(key, text, meant))
+    if key == "cell_measures":
+        listed = f'"external_variables": "{" ".join(missing)}"'
+        remedy = _(
+            "name arrays that are there, or write {text} on the root if they are in other files"
+        )
+        return remedy.format(text=listed)
+    rest = with_names(key, without_names(key, text, missing), meant)
+    if not rest:
+        return _('name an array that is there, or leave "{key}" out').format(key=key)
+    return _("name an array that is there, or {write}").format(write=write(key, rest))
+
+
+def _name_of_nearest(subject: Subject, key: str, name: str) -> str | None:
+    """Return the name or path of the array that was probably meant, as CF resolves it."""
+    called = subject.store.called_like(name.rstrip("/").rpartition("/")[2])[:_MOST_NAMES]
+    return next(filter(None, (_nearest(subject, key, it) for it in called)), None)
+
+
+def _is_only_one(subject: Subject, key: str, name: str) -> bool:
+    """Tell whether one array fits that is called so, by a path that differs in the first levels."""
+    tail = name.strip("/").lstrip("./")
+    named = subject.store.by_name.get(tail.rpartition("/")[2], ())[:_MOST_ARRAYS]
+    fitting = [it for it in named if _fits(subject, key, it.strip("/"))]
+    return len(fitting) == 1 and fitting[0].endswith(f"/{tail}")
+
+
+def _nearest(subject: Subject, key: str, called: str) -> str | None:
+    """Return the nearest array of a name that fits: below the group of the referring one, or above."""
+    group = subject.node.group.path
+    paths = [it.strip("/") for it in subject.store.by_name[called]]
+    for above in (group, *reversed([*ancestor_paths(group)]), ""):
+        near = islice((it for it in paths if is_below(it, above)), _MOST_ARRAYS)
+        if fitting := [it for it in near if _fits(subject, key, it)]:
+            path = min(fitting, key=lambda it: (it.count("/"), it))
+            first = subject.named(called)
+            is_first = first is not None and first.node.path == path
+            return called if is_first else relpath(f"/{path}", f"/{group}")
+    return None
+
+
+def _fits(subject: Subject, key: str, path: str) -> bool:
+    """Tell whether an array can be what an attribute of another one names."""
+    other = subject.store.subject(path)
+    if other is None or not other.is_array or other.node == subject.node:
+        return False
+    if key in ALONG:
+        return other.sizes.items() <= subject.sizes.items() and len(other.sizes) == len(other.dims)
+    if key == "grid_mapping":
+        return not _OF_MAPPINGS.isdisjoint(other.attributes)
+    if key == "formula_terms":
+        return True
+    return other.dims[:-1] == subject.dims

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -12,29 +12,18 @@ from typing import Any
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.declaring import is_declared, is_declared_of_store
-from zarr_xgroup.conventions.descriptions import Attribute, Reader, got, shown, write
+from zarr_xgroup.conventions.descriptions import Attribute, Reader
 from zarr_xgroup.conventions.layout import ATTRIBUTE as LAYOUT
 from zarr_xgroup.conventions.layout import Layout, Level, Places, level_in
 from zarr_xgroup.conventions.nz import Nz
 from zarr_xgroup.conventions.registry import declarable
-from zarr_xgroup.errors import Severity
-from zarr_xgroup.findings import Finding, mistake
+from zarr_xgroup.conventions.spelling import all_alike
+from zarr_xgroup.findings import Finding
+from zarr_xgroup.metadata.cf import BOUNDARIES, candidate_paths, words_of
 from zarr_xgroup.metadata.dimensions import declared_dimensions
 from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
 from zarr_xgroup.metadata.snapshots import Snapshots
-
-__all__ = [
-    "Checked",
-    "Severity",
-    "Subject",
-    "got",
-    "mistake",
-    "mistakes_at",
-    "null",
-    "shown",
-    "write",
-]
 
 
 class Checked:
@@ -68,6 +57,7 @@ class Checked:
         self.known: dict[Any, tuple[Node, list[Finding]]] = {}
         self.declared: dict[tuple[type[ConventionHandler], Node], bool] = {}
         self._subjects: dict[str, Subject | None] = {}
+        self._alike: dict[str, list[str]] = {}
 
     def subject(self, path: str) -> Subject | None:
         """Return a node by its path, None where there is none that can be used."""
@@ -83,7 +73,7 @@ class Checked:
             group = self.subject(path)
             if group is not None:
                 yield group
-                yield from group.arrays()
+                yield from group.arrays
 
     @cached_property
     def by_name(self) -> Mapping[str, list[str]]:
@@ -92,6 +82,13 @@ class Checked:
         for subject in self.subjects():
             found[subject.node.name].append(str(subject.node))
         return found
+
+    def called_like(self, name: str) -> list[str]:
+        """Return the names in it that a name may be meant for: itself first, then those nearly the same."""
+        if name not in self._alike:
+            same = [name] if name in self.by_name else []
+            self._alike[name] = [*same, *all_alike(name, self.by_name)]
+        return self._alike[name]
 
     @cached_property
     def described(self) -> tuple[str, ...]:
@@ -189,10 +186,28 @@ class Subject:
         found = self if node == self.node else self.store.subject(node.path)
         return None if found is None else found.all_attributes
 
-    def arrays(self) -> Iterator[Subject]:
-        """Yield the arrays directly in a group."""
-        for name, document in self.store.snapshot.arrays(self.node.path).items():
-            yield Subject(self.store, self.node.child(name), document)
+    @cached_property
+    def arrays(self) -> tuple[Subject, ...]:
+        """The arrays directly in a group."""
+        members = self.store.snapshot.arrays(self.node.path).items()
+        return tuple(Subject(self.store, self.node.child(name), it) for name, it in members)
+
+    @cached_property
+    def names_by_shape(self) -> Mapping[tuple[int, ...], tuple[str | None, ...]]:
+        """The dimensions of the first array of a group of each shape that names all of them."""
+        named = (it for it in reversed(self.arrays) if None not in it.dims)
+        return {tuple(it.document["shape"]): it.dims for it in named}
+
+    @cached_property
+    def boundaries(self) -> frozenset[str]:
+        """The names of what arrays of a group have as the boundaries of their cells."""
+        words = (words_of(it.attributes, key) for it in self.arrays for key in BOUNDARIES)
+        return frozenset(chain.from_iterable(words))
+
+    def named(self, name: str) -> Subject | None:
+        """Return the array that a name or path in one of its CF attributes leads to."""
+        found = map(self.store.subject, candidate_paths(name, self.node.group.path))
+        return next((it for it in found if it is not None and it.is_array), None)
 
     def below(self) -> Iterator[Subject]:
         """Yield all nodes below a group."""
@@ -201,7 +216,7 @@ class Subject:
             if group is not None:
                 if path != self.node.path:
                     yield group
-                yield from group.arrays()
+                yield from group.arrays
 
     @cached_property
     def dims(self) -> tuple[str | None, ...]:
@@ -230,14 +245,9 @@ class Subject:
         return is_it
 
 
-def mistakes_at(node: Node, wrong: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield what is wrong with values that are written in a node."""
-    return (it.at(node) for it in wrong)
-
-
 def null(subject: Subject, attribute: Attribute) -> Iterator[Finding]:
     """Yield that an attribute is null."""
     reader = Reader(attribute.form, attribute.form)
     if attribute.key in subject.attributes:
         reader.null(Fragment(subject.node, ("attributes", attribute.key), None))
-    return mistakes_at(subject.node, reader.wrong)
+    return (it.at(subject.node) for it in reader.wrong)

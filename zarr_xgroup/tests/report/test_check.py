@@ -24,11 +24,11 @@ from zarr_xgroup import ConventionHandler
 from zarr_xgroup.conventions import is_declared, registry, spatial_model
 from zarr_xgroup.conventions.base import Checkable
 from zarr_xgroup.errors import Rule, XGroupPluginWarning, XGroupStoreNotFoundError
-from zarr_xgroup.findings import Finding, Place
+from zarr_xgroup.findings import Finding, Place, mistake
 from zarr_xgroup.report import explanation
 from zarr_xgroup.report.checking import Verdict, limited, merged
 from zarr_xgroup.report.github import workflow_commands
-from zarr_xgroup.report.rules import RULES, mistake
+from zarr_xgroup.report.rules import RULES
 from zarr_xgroup.tests import products
 from zarr_xgroup.tests.builders import (
     UUIDS,
@@ -1004,6 +1004,59 @@ def test_each_rule_has_a_case() -> None:
     assert len(names) == len(set(names))
     elsewhere = {name for name in names if name.startswith("consolidated/")}
     assert {rule for rule, *_rest in CASES} | elsewhere == set(names)
+
+
+CF = {"zarr_conventions": [{"name": "cf"}]}
+
+
+@pytest.mark.parametrize("shape", [None, 5, "text", {"a": 1}, [None]])
+def test_a_group_is_not_the_array_that_has_a_shape(tmp_path: Path, shape: Any) -> None:
+    documents = broken({BAND: {"proj:shape": [3, 3]}})
+    documents |= {"other": group(), "other/band": {**group(), "shape": shape}}
+    mistakes = checked(tmp_path, documents).mistakes
+    (found,) = [it for it in mistakes if it.rule.name == "proj/of-the-array"]
+    assert found.text == "is [3, 3], but the array has [4, 6] cells"
+
+
+def test_arrays_that_are_written_alike_are_told_by_their_own_names(tmp_path: Path) -> None:
+    documents = {"": group(), "fine": group(), "coarse": group()}
+    for name in ("b1", "b2"):
+        said = {
+            "zarr_conventions": declared("proj"),
+            "proj:code": "EPSG:32633",
+            "proj:shape": [2, 2],
+        }
+        documents[f"fine/{name}"] = array((4, 4), ("y", "x"), said)
+        documents[f"coarse/{name}"] = array((2, 2), ("y", "x"))
+    told = {it.place.node: it.text for it in checked(tmp_path, documents).mistakes}
+    assert {node: text.partition("that of ")[2] for node, text in told.items()} == {
+        "/fine/b1": "/coarse/b1",
+        "/fine/b2": "/coarse/b2",
+    }
+
+
+def test_only_a_coordinate_of_its_dimension_has_two_vertices(tmp_path: Path) -> None:
+    cells = {**CF, "bounds": "corners", "units": "m"}
+    documents = {
+        "": group(),
+        "areas": array((3,), ("x",), cells),
+        "corners": array((3, 4), ("x", "v")),
+        "x": array((3,), ("x",), cells),
+    }
+    assert ("cf/bounds", "/x#/attributes/bounds") in places(checked(tmp_path, documents))
+
+
+def test_the_sign_of_numbers_is_that_of_each_array(tmp_path: Path) -> None:
+    said = {**CF, "units": "1", "valid_max": 200}
+    documents = {
+        "": group(),
+        "a": array((3,), ("x",), {**said, "_Unsigned": "true"}, "int8"),
+        "b": array((3,), ("x",), said, "int8"),
+    }
+    found = {
+        place for rule, place in places(checked(tmp_path, documents)) if rule == "cf/valid-range"
+    }
+    assert found == {"/b#/attributes/valid_max"}
 
 
 def test_a_rule_says_where_it_is_from() -> None:
