@@ -8,14 +8,13 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType
 from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
 import xarray as xr
 from zarr.abc.store import Store
-from zarr.core.sync import sync
 
 import zarr_xgroup
 from zarr_xgroup.tests.builders import (
@@ -33,6 +32,11 @@ from zarr_xgroup.tests.builders import (
     stored,
     write_store,
 )
+
+MONITORING: Any = getattr(sys, "monitoring", None)
+#: One of the numbers that are no known tool's.
+TOOL = 4
+pytestmark = pytest.mark.skipif(MONITORING is None, reason="Python counts calls since 3.12")
 
 PACKAGE = str(Path(zarr_xgroup.__file__).parent)
 TESTS = str(Path(__file__).parent)
@@ -479,38 +483,32 @@ OF_ONE = frozenset(
 
 
 class _Calls:
-    """Counts calls of the package's functions, in this thread and in that of zarr."""
+    """Counts calls of the package's functions and what their generators yield, in all threads."""
 
     def __init__(self) -> None:
         self.count = 0
-        self._is_ours: dict[CodeType, bool] = {}
 
-    def __call__(self, frame: FrameType, event: str, _argument: object) -> None:
-        if event == "call":
-            code = frame.f_code
-            if code not in self._is_ours:
-                file = code.co_filename
-                self._is_ours[code] = file.startswith(PACKAGE) and not file.startswith(TESTS)
-            self.count += self._is_ours[code]
-
-
-async def _traced(trace: Any) -> Any:
-    before = sys.gettrace()
-    sys.settrace(trace)
-    return before
+    def __call__(self, code: CodeType, *_event: object) -> Any:
+        file = code.co_filename
+        if not file.startswith(PACKAGE) or file.startswith(TESTS):
+            return MONITORING.DISABLE
+        self.count += 1
+        return None
 
 
 @contextmanager
 def counting() -> Iterator[_Calls]:
-    """Count what is called within; whatever else traces (coverage, a debugger) goes on behind it."""
-    calls = _Calls()
-    before, before_in_zarr = sys.gettrace(), sync(_traced(calls))
-    sys.settrace(calls)
+    """Count what is called within."""
+    calls, events = _Calls(), MONITORING.events
+    MONITORING.use_tool_id(TOOL, "growth")
+    for event in (events.PY_START, events.PY_RESUME):
+        MONITORING.register_callback(TOOL, event, calls)
+    MONITORING.set_events(TOOL, events.PY_START | events.PY_RESUME)
     try:
         yield calls
     finally:
-        sys.settrace(before)
-        sync(_traced(before_in_zarr))
+        MONITORING.set_events(TOOL, 0)
+        MONITORING.free_tool_id(TOOL)
 
 
 def opened(store: Any) -> None:
@@ -593,6 +591,7 @@ def _compared(n: int) -> int:
 
 def test_growth_of_work_in_pairs_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[__name__], "TESTS", "nowhere")
+    MONITORING.restart_events()
     counts = []
     for n in (10, 20, 40):
         with counting() as calls:
