@@ -54,15 +54,15 @@ def test_what_was_found_once(examiner: Examiner, name: str) -> None:
 
 
 def test_random_stores_break_no_law() -> None:
-    number, cases = searched(range(50), LIMIT)
-    assert number == 50
+    number, cases = searched(range(32), LIMIT)
+    assert number == 32
     assert not cases, "\n".join(f"{case.seeds}: {case.violation.kind}" for case in cases)
 
 
 @pytest.mark.skipif(not OPENS_GROUPS, reason="this engine zarr opens one group at a time")
 def test_engine_zarr_makes_the_same_of_a_group_alone() -> None:
     count = 0
-    for seed in range(25):
+    for seed in range(20):
         store = {key: it for key, it in random_store(seed).items() if key != ASSUMED}
         memory = memory_store(contents_of(store))
         groups = attempt(oracle, xr.open_groups, memory).value or {}
@@ -143,11 +143,6 @@ def test_a_law_that_is_broken(
 
     monkeypatch.setattr(XGroupBackendEntrypoint, "open_dataset", changed)
     assert any(found.kind.startswith(kind) for found in violations(STORE))
-
-
-def test_a_process_that_takes_too_long_is_ended() -> None:
-    with closing(Examiner(0)) as hasty:
-        assert [found.law for found in hasty.examine(STORE)] == ["hangs"]
 
 
 # Cutting down.

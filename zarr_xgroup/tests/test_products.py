@@ -172,8 +172,7 @@ def test_each_group(products: Products, product: str, consolidated: bool) -> Non
                 np.testing.assert_array_equal(ours[name].values, variable.values)
 
 
-@pytest.mark.parametrize("way", KINDS)
-@each_product
+@pytest.mark.parametrize(("product", "way"), some_pairs(PRODUCTS, KINDS, 2))
 def test_the_address_of_each_group(
     products: Products, product: str, way: Way, tmp_path: Path
 ) -> None:
@@ -225,10 +224,18 @@ def test_the_tree_below_a_group(products: Products, product: str, consolidated: 
         check(nodes_of(tree)[group], dataset, product)
 
 
-@pytest.mark.parametrize("engine", ["h5netcdf", "netcdf4"])
-@pytest.mark.parametrize("how", ["drop", "json"])
-@each_product
-def test_to_netcdf(products: Products, product: str, how: str, engine: Any, tmp_path: Path) -> None:
+#: How attributes are written, and by which engine.
+WRITING = [
+    *(("drop", "h5netcdf"), ("drop", "netcdf4")),
+    *(("json", "netcdf4"), ("json", "h5netcdf")),
+]
+
+
+@pytest.mark.parametrize(("product", "writing"), some_pairs(PRODUCTS, WRITING, 2), ids=str)
+def test_to_netcdf(
+    products: Products, product: str, writing: tuple[str, Any], tmp_path: Path
+) -> None:
+    how, engine = writing
     pytest.importorskip("netCDF4" if engine == "netcdf4" else engine)
     path = products[product, False]
     tree = quietly(xr.open_datatree, path, engine="xgroup", convention_attrs=how)

@@ -168,7 +168,7 @@ def assert_each_its_own(root: Group, questions: tuple[str, ...]) -> None:
         assert answers(store) == alone(store)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(root=ROOTS, other=ROOTS, questions=st.lists(FEW, min_size=1, max_size=3))
 def test_a_handler_that_looks_anywhere(root: Group, other: Group, questions: list[str]) -> None:
     twice = Group({**root.members, "g": root, "h": root, "i": other}, root.attrs)
