@@ -452,11 +452,11 @@ def _time(place: Fragment, value: float | str) -> datetime:
     """Return a time of ISO 8601, in UTC and without a zone, or raise XGroupMetadataError."""
     try:
         found = datetime.fromisoformat(str(value))
-    except ValueError as error:
+        return found if found.tzinfo is None else found.astimezone(UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError) as error:  # the latter of a year that is none in UTC
         raise place.error(
             _("must be a time of ISO 8601, as start, end and step belong together"), DESCRIPTOR
         ) from error
-    return found if found.tzinfo is None else found.astimezone(UTC).replace(tzinfo=None)
 
 
 def _steps(

@@ -105,8 +105,8 @@ class _CsModel(Model, frozen=True, kw_only=True):
     """An object of `cs`."""
 
     form: ClassVar[Rule] = FORM
-    required: ClassVar[Rule] = REQUIRED
-    spelling: ClassVar[Rule] = SPELLING
+    required: ClassVar[Rule | None] = REQUIRED
+    spelling: ClassVar[Rule | None] = SPELLING
     others: ClassVar[frozenset[str]] = frozenset({"name", "type", "description", *CRS_KEYS})
 
 

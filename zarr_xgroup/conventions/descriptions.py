@@ -207,6 +207,8 @@ class Text(Kind):
         How bad that is.
     for_people : bool
         Whether nothing is read of it: only a check tells that it is none.
+    remedy : callable, optional
+        Given a value that is no string, returns what to write instead where that is more than the example.
     """
 
     one_of: tuple[str, ...] = ()
@@ -214,11 +216,13 @@ class Text(Kind):
     rule: Rule | None = None
     severity: Severity = "warning"
     for_people: bool = False
+    remedy: Callable[[Fragment], str] | None = None
 
     def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
         """Return the string."""
         if not isinstance(value.value, str):
             remedy = self._choice() if self.one_of else ""
+            remedy = self.remedy(value) if self.remedy else remedy
             reason = got(_("a string"), value.value)
             reader.object_to(value, reason, remedy, member=member, is_used=self.for_people)
             return UNUSABLE

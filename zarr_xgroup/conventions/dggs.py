@@ -7,6 +7,7 @@ Source: dggs convention (zarr-conventions/dggs).
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any, ClassVar
 
@@ -61,8 +62,9 @@ def _level(value: Fragment) -> int:
 
 
 def _positive(value: Fragment) -> float:
-    if is_finite(value.value) and value.value > 0:
-        return float(value.value)
+    with suppress(OverflowError):
+        if is_finite(value.value) and value.value > 0:
+            return float(value.value)
     raise value.error(_("must be a positive number"))
 
 

@@ -21,7 +21,7 @@ from zarr_xgroup.conventions.transforms import (
 from zarr_xgroup.findings import Place, coordinate_named
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment
-from zarr_xgroup.variables.functions import Centres, RotatedCentres
+from zarr_xgroup.variables.functions import Regular, RotatedCentres
 from zarr_xgroup.variables.sources import Computed, Stored
 
 _NO_CRS: Mapping[str, Mapping[str, str]] = {axis: {"axis": axis} for axis in ("X", "Y")}
@@ -123,7 +123,7 @@ class Grid:
             (self.dims[1], affine.c, affine.a),
         ):
             if name in names:
-                centres = Centres(origin, step, transform.centre)
+                centres = Regular(origin, step, transform.centre)
                 source = Computed(centres, (self.array.sizes[name],), "float64", (name,))
                 yield Coordinate(name, source, self.axes[self._axis(name)])
 

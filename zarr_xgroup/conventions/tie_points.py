@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import count
-from typing import Any, NamedTuple
+from typing import Any
 
 from zarr_xgroup.conventions.array import ArrayView, chunks_along, own_dims_of, shape_of
 from zarr_xgroup.conventions.cf_paths import array_named
@@ -43,33 +42,14 @@ PARAMETERS = Rule("cf/interpolation-parameters", CF, "8.3.8 Interpolation Parame
 RULES = rules_in(vars())
 
 
-class _Method(NamedTuple):
-    """A method of interpolation.
-
-    Attributes
-    ----------
-    number : int
-        Along how many dimensions it interpolates.
-    terms : tuple of str
-        The parameters that it may have.
-    is_of_places : bool
-        Whether it interpolates latitudes and longitudes together, by flags of each subarea.
-    """
-
-    number: int
-    terms: tuple[str, ...] = ()
-    is_of_places: bool = False
-
-
-#: The methods of CF's appendix J.
-_METHODS = {
-    "linear": _Method(1),
-    "bi_linear": _Method(2),
-    "quadratic": _Method(1, ("w",)),
-    "quadratic_latitude_longitude": _Method(1, ("ce", "ca"), is_of_places=True),
-    "bi_quadratic_latitude_longitude": _Method(
-        2, ("ce1", "ca1", "ce2", "ca2", "ce3", "ca3"), is_of_places=True
-    ),
+#: The methods of CF's appendix J: along how many dimensions each interpolates, and the parameters that it may
+#: have. Those with flags of subareas interpolate latitudes and longitudes together.
+_METHODS: Mapping[str, tuple[int, tuple[str, ...]]] = {
+    "linear": (1, ()),
+    "bi_linear": (2, ()),
+    "quadratic": (1, ("w",)),
+    "quadratic_latitude_longitude": (1, ("ce", "ca", FLAGS)),
+    "bi_quadratic_latitude_longitude": (2, ("ce1", "ca1", "ce2", "ca2", "ce3", "ca3", FLAGS)),
 }
 #: The flag of subareas that are interpolated in space.
 _IN_SPACE = "location_use_3d_cartesian"
@@ -113,8 +93,8 @@ def _interpolated(value: Fragment) -> _Roles:
     return tuple(found)
 
 
-def _method(value: Fragment) -> _Method:
-    """Return a method by its name, or raise XGroupMetadataError."""
+def _method(value: Fragment) -> tuple[int, tuple[str, ...]]:
+    """Return what is known of a method, or raise XGroupMetadataError."""
     if value.as_text() not in _METHODS:
         text = _("is no interpolation that is known here ({known})")
         raise value.error(text.format(known=", ".join(_METHODS)))
@@ -222,21 +202,6 @@ def _has_interpolated(array: ArrayView, node: Node) -> bool:
     return any(name and _is_there(array, name) for name in known)
 
 
-class _Axis(NamedTuple):
-    """What an axis of tie points is to the array.
-
-    Attributes
-    ----------
-    dim : str
-        The dimension of the array that it stands for.
-    points : Stored or None
-        The positions of the points along it; None if all values are there.
-    """
-
-    dim: str
-    points: Stored | None
-
-
 @dataclass(frozen=True, eq=False)
 class _TiePoints:
     """The tie points of one coordinate, and the interpolation variable.
@@ -261,21 +226,23 @@ class _TiePoints:
 
     def coordinate(self) -> Coordinate:
         """Return what is interpolated, or raise XGroupError."""
-        array, method, axes = self.array, self._method, self._axes
-        indexed, points = _numbered(axes)
-        if len(points) != method.number:
+        array, (count, terms), axes = self.array, self._needed(_NAME), self._axes()
+        points = tuple(it for it in axes.values() if it is not None)
+        if len(points) != count:
             text = _("interpolates along {count} dimensions, not {number}")
-            named = text.format(count=method.number, number=len(points))
+            named = text.format(count=count, number=len(points))
             raise self._error(_NAME, named, such_as(_MAPPING.example))
-        known, parameters = self._parameters()
+        indexed = tuple(None if it is None else points.index(it) for it in axes.values())
+        known, parameters = self._parameters(terms)
         values: tuple[Stored, ...] = (self._values(self.node),)
-        function: Any = BetweenTiePoints(indexed, _period(array, self.node), known)
+        period = PERIOD if _is_of("longitude", array, self.node) else None
+        function: Any = BetweenTiePoints(indexed, period, known)
         dtype = self._precision(values[0])
-        if method.is_of_places:
+        if FLAGS in terms:
             is_longitude, values = self._places()
             function = BetweenPlaces(indexed, is_longitude, *self._flag(), known)
-        dims = tuple(it.dim for it in axes)
-        shape, chunks = tuple(array.sizes[dim] for dim in dims), chunks_along(array, dims)
+        dims, shape = tuple(axes), tuple(array.sizes[dim] for dim in axes)
+        chunks = chunks_along(array, dims)
         arrays = (*values, *points, *parameters)
         source = Computed(function, shape, dtype, dims, chunks=chunks, arrays=arrays)
         return Coordinate(_name(array, self.node), source, _attributes(array, self.node))
@@ -292,13 +259,10 @@ class _TiePoints:
 
     def _error(self, attribute: Attribute, text: str, remedy: str) -> XGroupMetadataError:
         """Return the error of an attribute of the interpolation variable."""
-        place = Fragment(self.how, ("attributes", attribute.key), None)
-        return place.error(text, attribute.form, remedy)
+        return self._place(attribute).error(text, attribute.form, remedy)
 
-    @cached_property
-    def _method(self) -> _Method:
-        found: _Method = self._needed(_NAME)
-        return found
+    def _place(self, attribute: Attribute) -> Fragment:
+        return Fragment(self.how, ("attributes", attribute.key), None)
 
     @cached_property
     def _mapped(self) -> Mapping[str, tuple[str, str, str | None]]:
@@ -308,23 +272,22 @@ class _TiePoints:
             found[tie_points] = self.array.names.get(dim, dim), points, *(subareas or [None])
         return found
 
-    @cached_property
-    def _axes(self) -> list[_Axis]:
-        """What the axes of tie points are to the array."""
+    def _axes(self) -> dict[str, Stored | None]:
+        """Return the array's dimensions along the tie points, and the positions of these; None of all values."""
         array, node = self.array, self.node
-        found: list[_Axis] = []
+        found: dict[str, Stored | None] = {}
         for dim, size in zip(own_dims_of(array, node), shape_of(array, node), strict=True):
             here, points, _subareas = self._mapped.get(dim, (array.names.get(dim, dim), None, None))
-            is_there = here in array.sizes and here not in (it.dim for it in found)
+            is_there = here in array.sizes and here not in found
             if not is_there or not (points or array.sizes[here] == size):
                 text = _("has no dimension of the array for {dim!r} of the tie points")
                 raise self._error(_MAPPING, text.format(dim=dim), such_as(_MAPPING.example))
-            found.append(_Axis(here, self._points(points, size) if points else None))
+            found[here] = self._points(points, size) if points else None
         return found
 
     def _points(self, name: str, size: int) -> Stored:
         """Return the array of the positions of so many tie points along a dimension."""
-        place = Fragment(self.how, ("attributes", _MAPPING.key), None)
+        place = self._place(_MAPPING)
         node = _named(self.array, place, name, MAPPING)
         if shape_of(self.array, node) != (size,):
             text = _("needs {size} positions of tie points, {node} has the shape {shape}")
@@ -358,22 +321,28 @@ class _TiePoints:
             raise self.written.error(text, COORDINATES, such_as(INTERPOLATION.example))
         return self.node == longitudes[0], (self._values(latitudes[0]), self._values(longitudes[0]))
 
-    def _parameters(self) -> tuple[tuple[Parameter, ...], tuple[Stored, ...]]:
-        """Return what is known of subareas, and the arrays that have it."""
+    @cached_property
+    def _terms(self) -> Mapping[str, str]:
+        """The names of the arrays that have the parameters, by term."""
         written = self.array.attribute(_PARAMETERS.key, self.how)
         terms = () if written is None else _PARAMETERS.value(written)
-        known = (*self._method.terms, FLAGS)
-        if wrong := [term for term, _names in terms if term not in known]:
+        return {term: name for term, (name,) in terms}
+
+    def _parameters(
+        self, terms: tuple[str, ...]
+    ) -> tuple[tuple[Parameter, ...], tuple[Stored, ...]]:
+        """Return what is known of subareas of the terms that the method has, and the arrays that have it."""
+        known = dict.fromkeys((*terms, FLAGS))
+        if wrong := [term for term in self._terms if term not in known]:
             text = _("has the terms {wrong}, the interpolation knows {known}")
             said = text.format(wrong=", ".join(wrong), known=", ".join(known))
             raise self._error(_PARAMETERS, said, such_as(_PARAMETERS.example))
-        wanted = [it for it in terms if it[0] != FLAGS or self._method.is_of_places]
-        found = [self._parameter(term, name) for term, (name,) in wanted]
+        found = [self._parameter(*it) for it in self._terms.items() if it[0] in terms]
         return tuple(it for it, _array in found), tuple(it for _parameter, it in found)
 
     def _parameter(self, term: str, name: str) -> tuple[Parameter, Stored]:
         """Return a parameter and the array that has it."""
-        place = Fragment(self.how, ("attributes", _PARAMETERS.key), None)
+        place = self._place(_PARAMETERS)
         node = _named(self.array, place, name, PARAMETERS)
         axes: dict[str | None, tuple[int, bool]] = {}
         for axis, dim in enumerate(own_dims_of(self.array, self.node)):
@@ -391,14 +360,11 @@ class _TiePoints:
 
     def _flag(self) -> tuple[int | None, int | None]:
         """Return the mask and the value of flags of subareas that are interpolated in space."""
-        written = self.array.attribute(_PARAMETERS.key, self.how)
-        named = dict(() if written is None else _PARAMETERS.value(written)).get(FLAGS)
-        if named is None:
+        if FLAGS not in self._terms:
             text = _("has no term {term!r}, which the interpolation needs").format(term=FLAGS)
             raise self._error(_PARAMETERS, text, such_as(f'"{_PARAMETERS.key}": "{FLAGS}: flags"'))
-        place = Fragment(self.how, ("attributes", _PARAMETERS.key), None)
-        node = _named(self.array, place, named[0], PARAMETERS)
-        return _flag_of(self.array, node)
+        place = self._place(_PARAMETERS)
+        return _flag_of(self.array, _named(self.array, place, self._terms[FLAGS], PARAMETERS))
 
 
 def positions(
@@ -460,23 +426,11 @@ def _nth(written: Fragment | None, number: int) -> int | None:
     return found if isinstance(found, int) and abs(found) < 2**63 else None
 
 
-def _numbered(axes: list[_Axis]) -> tuple[tuple[int | None, ...], tuple[Stored, ...]]:
-    """Return for each axis the number of the array of positions along it, and these arrays."""
-    points = tuple(it.points for it in axes if it.points is not None)
-    numbers = count()
-    return tuple(None if it.points is None else next(numbers) for it in axes), points
-
-
 def _is_of(kind: str, array: ArrayView, node: Node) -> bool:
     """Tell whether an array has latitudes, or longitudes."""
     name, units = (array.attribute(key, node) for key in ("standard_name", "units"))
     is_named = name is not None and name.value == kind
     return is_named or (units is not None and str(units.value) in _PLACES[kind])
-
-
-def _period(array: ArrayView, node: Node) -> float | None:
-    """Return by how much values may be off and still be the same, which those of longitudes may."""
-    return PERIOD if _is_of("longitude", array, node) else None
 
 
 def _attributes(array: ArrayView, node: Node) -> dict[str, str]:

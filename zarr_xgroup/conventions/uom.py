@@ -13,6 +13,7 @@ from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.descriptions import (
     UNUSABLE,
     Attribute,
+    Judged,
     Kind,
     Member,
     Model,
@@ -22,6 +23,7 @@ from zarr_xgroup.conventions.descriptions import (
     Text,
     got,
     shown,
+    such_as,
     write,
 )
 from zarr_xgroup.conventions.model import Interpretation
@@ -70,41 +72,36 @@ _UNIT = re.compile(r"[!-~]*")
 _EXPONENT = re.compile(r"\*\*|(?<!10)\^")
 
 
-@dataclass(frozen=True)
-class _UcumUnit(Text):
-    """A string, which should be a unit of UCUM."""
-
-    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
-        """Return the unit."""
-        if isinstance(value.value, int) and value.value == 1:
-            reader.object_to(value, got(_("a string"), 1), write(member.key, "1"))
-            return UNUSABLE
-        unit = super().read(value, member, reader)
-        if unit is not UNUSABLE and (not unit or code_of(unit) != unit):
-            code = code_of(unit)
-            remedy = (
-                write(member.key, code) if code else _("write its code in UCUM (https://ucum.org)")
-            )
-            reason = _("{unit} is no unit of UCUM").format(unit=shown(unit))
-            reader.object_to(value, reason, remedy, rule=UNIT, severity="warning", is_used=True)
-        return unit
+def _right_unit(written: Fragment) -> str:
+    """Return the remedy for a unit that is no text: a number of one is the unit one."""
+    return write("unit", "1") if str(written.value) == "1" else such_as('"unit": "m"')
 
 
-class _UomModel(Model, frozen=True, kw_only=True):
-    """An object of `uom`."""
+def _known_unit(unit: str, value: Fragment, member: Member, reader: Reader) -> str:
+    """Take down that a text is no unit of UCUM."""
+    code = code_of(unit)
+    if not unit or code != unit:
+        remedy = write(member.key, code) if code else _("write its code in UCUM (https://ucum.org)")
+        reason = _("{unit} is no unit of UCUM").format(unit=shown(unit))
+        reader.object_to(value, reason, remedy, rule=UNIT, severity="warning", is_used=True)
+    return unit
+
+
+class Ucum(Model, frozen=True, kw_only=True):
+    """A unit of UCUM."""
 
     form: ClassVar[Rule] = UCUM
 
-
-class Ucum(_UomModel, frozen=True, kw_only=True):
-    """A unit of UCUM."""
-
-    unit: Annotated[str, _UcumUnit(), Member(example='"unit": "m"')] = ""
+    unit: Annotated[
+        str, Judged(Text(remedy=_right_unit), _known_unit), Member(example='"unit": "m"')
+    ] = ""
     version: Annotated[str, Text(), Member(example='"version": "2.2"')] = ""
 
 
-class Uom(_UomModel, frozen=True, kw_only=True):
+class Uom(Model, frozen=True, kw_only=True):
     """A unit of measure."""
+
+    form: ClassVar[Rule] = UCUM
 
     ucum: Annotated[
         Ucum | None, Nested(Ucum), Member(required=True, example='"ucum": {"unit": "m"}')

@@ -32,7 +32,7 @@ from zarr_xgroup.i18n import _, listed
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.metadata.paths import is_below, join_path
 from zarr_xgroup.metadata.snapshots import Snapshot
-from zarr_xgroup.variables.functions import Centres, Regular, RotatedCentres
+from zarr_xgroup.variables.functions import Regular, RotatedCentres
 from zarr_xgroup.variables.sources import Computed
 
 #: A number for Y and one for X.
@@ -438,7 +438,7 @@ def _axis_of(coordinate: Coordinate) -> str | None:
     function = source.function if isinstance(source, Computed) else None
     if isinstance(function, RotatedCentres):
         return {"xc": "X", "yc": "Y"}.get(coordinate.name)
-    is_line = isinstance(function, Centres | Regular) and len(source.dims) == 1
+    is_line = isinstance(function, Regular) and len(source.dims) == 1
     return axis_by_attributes(coordinate.attributes) if is_line else None
 
 
@@ -452,8 +452,7 @@ def _terms(function: Any, *, is_along_rows: bool) -> tuple[float, float, float]:
     if isinstance(function, RotatedCentres):
         column, row, origin, offset = astuple(function)
     else:
-        is_regular = isinstance(function, Regular)
-        origin, step, *more = astuple(function)
-        offset = 0.0 if is_regular else more[0]
+        origin, step, offset = astuple(function)
+        offset = offset or 0.0
         column, row = (0.0, step) if is_along_rows else (step, 0.0)
     return column, row, origin + (offset - CENTRES["pixel"]) * (column + row)

@@ -35,7 +35,7 @@ from zarr_xgroup.errors import XGroupError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.redaction import presentable
-from zarr_xgroup.variables.functions import Centres, Regular, RotatedCentres
+from zarr_xgroup.variables.functions import Regular, RotatedCentres
 from zarr_xgroup.variables.sources import Computed
 
 #: Left, bottom, right, top.
@@ -300,7 +300,7 @@ def _axis_of(planned: PlannedVariable, variable: xr.Variable) -> str | None:
 def _axis(planned: PlannedVariable, variable: xr.Variable) -> Axis:
     unit = horizontal_unit(str(variable.attrs.get("units", "")))
     function = planned.source.function if isinstance(planned.source, Computed) else None
-    if isinstance(function, Centres | Regular):
+    if isinstance(function, Regular):
         return Axis(planned.dims[0], variable.size, lambda it: float(function(it - 0.5)), unit)
     return Axis(planned.dims[0], variable.size, _edges_of(variable).item, unit)
 

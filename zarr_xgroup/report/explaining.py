@@ -47,7 +47,7 @@ from zarr_xgroup.report.explanation import (
     Levels,
 )
 from zarr_xgroup.resolver import Followed
-from zarr_xgroup.variables.functions import Centres, Regular, RegularBounds, RotatedCentres
+from zarr_xgroup.variables.functions import Regular, RegularBounds, RotatedCentres
 from zarr_xgroup.variables.making import Maker
 from zarr_xgroup.variables.sources import Computed, HandlerVariable, Literal, Offset, Source, Stored
 
@@ -443,14 +443,13 @@ def _of_array(source: Stored) -> str:
 def _of_function(source: Computed) -> str:
     function = source.function
     if isinstance(function, Regular):
-        return _("regular: {formula}").format(formula=_line(function.first, function.step, "i"))
+        line = _line(function.first, function.step, _position("i", function.offset or 0))
+        is_of_cells = function.offset is not None
+        text = _("affine transform: {formula}") if is_of_cells else _("regular: {formula}")
+        return text.format(formula=line)
     if isinstance(function, RegularBounds):
         line = _line(function.values.first, function.values.step, "i")
         return f"{line}; {_distances(function.below, function.above)}"
-    if isinstance(function, Centres):
-        position = _position("i", function.offset)
-        line = _line(function.origin, function.step, position)
-        return _("affine transform: {formula}").format(formula=line)
     if isinstance(function, RotatedCentres):
         column, row = (_position(name, function.offset) for name in ("column", "row"))
         line = _line(function.origin, function.column, column)

@@ -15,20 +15,24 @@ from zarr_xgroup.i18n import _
 
 @dataclass(frozen=True)
 class Regular:
-    """Values at equal distances: ``first + step * i``, not accumulated.
+    """Values at equal distances: ``first + step * (i + offset)``, not accumulated.
 
     Attributes
     ----------
     first, step : int or float
         Integers give exact integers.
+    offset : float
+        Where in a cell its value is, if they follow from the transform of a grid: 0.5 for pixel, 0 for node
+        registration.
     """
 
     first: float
     step: float
+    offset: float | None = None
 
     def __call__(self, position: Any) -> Any:
         """Return the values at integer positions along the axis."""
-        return self.first + self.step * position
+        return self.first + self.step * (position + self.offset if self.offset else position)
 
 
 @dataclass(frozen=True)
@@ -50,19 +54,6 @@ class RegularBounds:
     def __call__(self, position: Any, side: Any) -> Any:
         """Return the boundaries at positions along the axis and at sides 0 and 1."""
         return self.values(position) + np.where(np.equal(side, 0), self.below, self.above)
-
-
-@dataclass(frozen=True)
-class Centres:
-    """The centres of cells along an axis: ``origin + step * (i + offset)``, not accumulated."""
-
-    origin: float
-    step: float
-    offset: float
-
-    def __call__(self, position: Any) -> Any:
-        """Return the values at integer positions."""
-        return self.origin + self.step * (position + self.offset)
 
 
 @dataclass(frozen=True)

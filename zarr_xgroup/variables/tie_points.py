@@ -66,13 +66,13 @@ class BetweenTiePoints:
 
     def __call__(self, values: Any, *given: Any) -> Any:
         """Return the values at positions, given lazy arrays: values, positions of points, parameters."""
-        around, arrays = _Around.of(self.indexed, given)
-        box = tuple(slice(it.first, it.last + 1) for it in around.between)
+        between, arrays = _among(self.indexed, given)
+        box = tuple(slice(it.first, it.last + 1) for it in between)
         corners = np.asarray(values[box].values)
         corners = corners.astype(np.result_type(corners.dtype, "float32"))
-        found = _weighted(corners, around.between, self.period)
+        found = _weighted(corners, between, self.period)
         for parameter, array in zip(self.parameters, arrays, strict=True):
-            bend, (share,) = around.known(array, parameter.axes).at(0), around.shares
+            bend, (share,) = _needed(array, between, parameter.axes).at(0), _shares(between)
             found = found + np.where(share == 0, 0, 4 * bend * share * (1 - share))
         return found
 
@@ -107,15 +107,18 @@ class BetweenPlaces:
 
     def __call__(self, latitudes: Any, longitudes: Any, *given: Any) -> Any:
         """Return the values at positions, given lazy arrays: tie points, their positions, parameters."""
-        around, arrays = _Around.of(self.indexed, given)
+        between, arrays = _among(self.indexed, given)
         known = {
-            it.term: around.known(array, it.axes)
+            it.term: _needed(array, between, it.axes)
             for it, array in zip(self.parameters, arrays, strict=True)
         }
-        places = [around.known(it).in_double_precision() for it in (latitudes, longitudes)]
+        whole = [(axis, False) for axis in range(len(between))]
+        places = [
+            _needed(it, between, whole).in_double_precision() for it in (latitudes, longitudes)
+        ]
         vectors = places[0].as_vectors(places[1])
         curves = _Curves(places[self.is_longitude], vectors, known, self.is_longitude)
-        return _by_parts(partial(self._found, curves, around.shares), around.shares)
+        return _by_parts(partial(self._found, curves, _shares(between)), between)
 
     def _found(self, curves: _Curves, shares: tuple[Any, ...], cut: _Cut) -> Any:
         """Return the values at a part of the positions."""
@@ -183,8 +186,9 @@ class _Between(NamedTuple):
     before : numpy.ndarray
         The number of the point before each. A point belongs to what ends with it, but for the first one of
         each continuous area.
-    share : numpy.ndarray
-        Where it is between that and the next one, from 0 to 1; NaN beyond all points.
+    share : numpy.ndarray or None
+        Where it is between that and the next one, from 0 to 1; NaN beyond all points. None along an axis of
+        which all values are known.
     first, last : int
         The points that are needed.
     subarea : numpy.ndarray
@@ -214,19 +218,15 @@ class _Between(NamedTuple):
         share = (position - points[before]) / width
         is_within = (position >= points[0]) & (position <= points[-1])
         number = np.clip(np.cumsum(np.diff(points, append=0) != 1) - 1, 0, None)
-        return cls.within(before, np.where(is_within, share, np.nan), points.size, number[before])
+        share = np.where(is_within, share, np.nan)
+        last = min(int(before.max()) + bool(np.any(share != 0)), points.size - 1)
+        return cls(before, share, int(before.min()), last, number[before])
 
     @classmethod
     def exactly(cls, position: Any) -> Self:
         """Return where positions are on an axis of which all values are known."""
         position = np.asarray(position)
-        return cls.within(position, np.zeros(position.shape), np.inf, position)
-
-    @classmethod
-    def within(cls, before: Any, share: Any, size: float, subarea: Any) -> Self:
-        """Return where positions are, with the points that are needed for them."""
-        last = int(before.max()) + (1 if np.any(share != 0) else 0)
-        return cls(before, share, int(before.min()), int(min(last, size - 1)), subarea)
+        return cls(position, None, int(position.min()), int(position.max()), position)
 
     def at(self, end: int) -> Any:
         """Return the number of the point at an end, 0 or 1, of what each position is in."""
@@ -284,63 +284,52 @@ class _Known(NamedTuple):
         return self._replace(values=np.stack([x, y, np.sin(latitude)], axis=-1))
 
 
-class _Around(NamedTuple):
-    """Where positions are among tie points.
+def _among(
+    indexed: tuple[int | None, ...], given: tuple[Any, ...]
+) -> tuple[tuple[_Between, ...], tuple[Any, ...]]:
+    """Return where positions are along each axis, given arrays of the positions of points, others, and positions.
 
-    Attributes
-    ----------
-    along : tuple of int
-        The axes that have tie points.
-    between : tuple of _Between
-        Where they are along each axis.
+    And these others.
     """
+    count = len(indexed) - indexed.count(None)
+    arrays, positions = given[: -len(indexed)], given[-len(indexed) :]
+    points = [np.asarray(it.values) for it in arrays[:count]]
+    between = tuple(
+        _Between.exactly(position) if number is None else _Between.of(points[number], position)
+        for number, position in zip(indexed, positions, strict=True)
+    )
+    return between, arrays[count:]
 
-    along: tuple[int, ...]
-    between: tuple[_Between, ...]
 
-    @classmethod
-    def of(
-        cls, indexed: tuple[int | None, ...], given: tuple[Any, ...]
-    ) -> tuple[Self, tuple[Any, ...]]:
-        """Return it, given the arrays of the positions of points, others, and positions; and these others."""
-        along = tuple(axis for axis, number in enumerate(indexed) if number is not None)
-        arrays, positions = given[: -len(indexed)], given[-len(indexed) :]
-        points = [np.asarray(it.values) for it in arrays[: len(along)]]
-        between = tuple(
-            _Between.exactly(position) if number is None else _Between.of(points[number], position)
-            for number, position in zip(indexed, positions, strict=True)
-        )
-        return cls(along, between), arrays[len(along) :]
+def _shares(between: Iterable[_Between]) -> tuple[Any, ...]:
+    """Return where positions are between two points, along each axis that has such."""
+    return tuple(it.share for it in between if it.share is not None)
 
-    @property
-    def shares(self) -> tuple[Any, ...]:
-        """Where positions are between two points, along each axis that has such."""
-        return tuple(self.between[axis].share for axis in self.along)
 
-    def known(self, array: Any, axes: tuple[tuple[int, bool], ...] | None = None) -> _Known:
-        """Return the part of a lazy array that is needed, by default of one along the axes of tie points."""
-        axes = tuple((axis, False) for axis in range(len(self.between))) if axes is None else axes
-        numbers = [self._numbers(*it) for it in axes]
-        box = [(int(start.min()), int(end.max()) + 1) for start, end in numbers]
-        if any(stop > size for (_start, stop), size in zip(box, array.shape, strict=True)):
-            message = _("interpolation parameters of shape {shape} are too few for the tie points")
-            raise ValueError(message.format(shape=list(array.shape)))
-        return _Known(
-            np.asarray(array[tuple(slice(*it) for it in box)].values),
-            tuple(
-                (first - start, second - start)
-                for (first, second), (start, _stop) in zip(numbers, box, strict=True)
-            ),
-            tuple(
-                None if is_of_subareas or axis not in self.along else self.along.index(axis)
-                for axis, is_of_subareas in axes
-            ),
-        )
-
-    def _numbers(self, axis: int, is_of_subareas: bool) -> tuple[Any, Any]:
-        """Return which values along an axis are meant at either end."""
-        it = self.between[axis]
-        return (it.subarea, it.subarea) if is_of_subareas else (it.at(0), it.at(1))
+def _needed(array: Any, between: Sequence[_Between], axes: Sequence[tuple[int, bool]]) -> _Known:
+    """Return the part of a lazy array that is needed; its axes are as `Parameter` has them."""
+    along = [axis for axis, it in enumerate(between) if it.share is not None]
+    numbers = [
+        (between[axis].subarea,) * 2
+        if is_of_subareas
+        else (between[axis].at(0), between[axis].at(1))
+        for axis, is_of_subareas in axes
+    ]
+    box = [(int(start.min()), int(end.max()) + 1) for start, end in numbers]
+    if any(stop > size for (_start, stop), size in zip(box, array.shape, strict=True)):
+        message = _("interpolation parameters of shape {shape} are too few for the tie points")
+        raise ValueError(message.format(shape=list(array.shape)))
+    return _Known(
+        np.asarray(array[tuple(slice(*it) for it in box)].values),
+        tuple(
+            (first - start, second - start)
+            for (first, second), (start, _stop) in zip(numbers, box, strict=True)
+        ),
+        tuple(
+            None if is_of_subareas or axis not in along else along.index(axis)
+            for axis, is_of_subareas in axes
+        ),
+    )
 
 
 class _Curves(NamedTuple):
@@ -447,12 +436,12 @@ def _in_range(values: Any, known: Any, period: float) -> Any:
     return np.where(values < low, values + period, values)
 
 
-def _by_parts(compute: Callable[[_Cut], Any], shares: Iterable[Any]) -> Any:
+def _by_parts(compute: Callable[[_Cut], Any], between: Iterable[_Between]) -> Any:
     """Return values that are computed for one part of positions after the other.
 
     What is computed on the way takes many times as much memory as the values do.
     """
-    shape = np.broadcast_shapes(*map(np.shape, shares))
+    shape = np.broadcast_shapes(*(np.shape(it.before) for it in between))
     step = max(1, _CELLS // max(1, math.prod(shape[1:])))
     if not shape or shape[0] <= step:
         return compute(lambda it: it)
@@ -473,21 +462,23 @@ def _cut(array: Any, part: slice, axes: int) -> Any:
 
 def _weighted(corners: Any, between: Sequence[_Between], period: float | None) -> Any:
     """Return values between those of corners, exact at these; `corners` begin with the first point needed."""
-    return _by_parts(
-        partial(_weighted_part, corners, between, period), (it.share for it in between)
-    )
+    return _by_parts(partial(_weighted_part, corners, between, period), between)
 
 
 def _weighted_part(
     corners: Any, between: Sequence[_Between], period: float | None, cut: _Cut
 ) -> Any:
-    between = [it._replace(before=cut(it.before), share=cut(it.share)) for it in between]
+    between = [
+        it._replace(before=cut(it.before), share=None if it.share is None else cut(it.share))
+        for it in between
+    ]
     base = corners[tuple(it.before - it.first for it in between)]
     total: Any = 0.0
-    for ends in product((0, 1), repeat=len(between)):
+    for ends in product(*((0,) if it.share is None else (0, 1) for it in between)):
         weight: Any = 1.0
         for end, it in zip(ends, between, strict=True):
-            weight = weight * (it.share if end else 1 - it.share)
+            if it.share is not None:
+                weight = weight * (it.share if end else 1 - it.share)
         value = corners[tuple(it.at(end) - it.first for end, it in zip(ends, between, strict=True))]
         if period is not None:
             value = _near(value, base, period)

@@ -26,6 +26,7 @@ from zarr_xgroup.conventions.cf_model import (
 )
 from zarr_xgroup.conventions.descriptions import got, shown, such_as, write
 from zarr_xgroup.conventions.timeunits import CALENDAR, EPOCH, UNIT_OF_TIME, is_epoch, is_unit
+from zarr_xgroup.conventions.values import is_finite
 from zarr_xgroup.errors import Rule, Severity
 from zarr_xgroup.findings import Finding, mistake
 from zarr_xgroup.i18n import _, ngettext
@@ -161,13 +162,22 @@ def _is_of(dtype: np.dtype[Any], value: Any, subject: Subject) -> bool:
 
 
 def _range(subject: Subject) -> Iterator[Finding]:
-    """Yield that limits are given in two ways."""
+    """Yield limits of which the first is the greater one, and that they are given in two ways."""
     written = subject.attribute("valid_range")
+    # Numbers with a sign may stand for those without one.
+    if written is not None and "_Unsigned" not in subject.attributes and _is_turned(written.value):
+        text = _("must not end below where it begins: {value}").format(value=shown(written.value))
+        yield mistake(VALID, written, text, such_as('"valid_range": [0, 100]'), "warning")
     others = [key for key in ("valid_min", "valid_max") if key in subject.attributes]
     if written is not None and others:
         text = _("stands beside {keys}, which says the same in another way")
         remedy = _("leave one of {keys} out").format(keys=", ".join(("valid_range", *others)))
         yield mistake(VALID, written, text.format(keys=", ".join(others)), remedy, "warning")
+
+
+def _is_turned(limits: Any) -> bool:
+    are_two = isinstance(limits, list) and len(limits) == 2 and all(map(is_finite, limits))
+    return are_two and bool(limits[0] > limits[1])
 
 
 # Flags.

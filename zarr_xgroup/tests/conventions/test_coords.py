@@ -200,6 +200,10 @@ def test_what_the_group_has_itself_stands() -> None:
         ({"type": "interval", "start": 0, "end": 3, "step": 0}, "must not be 0"),
         ({"type": "interval", "start": 0, "end": 3}, "is missing, which"),
         ({"type": "interval", "start": "2024", "end": 3, "step": "P1D"}, "a time of ISO 8601"),
+        (
+            {"type": "interval", "start": "0001-01-01T00+14:00", "end": 3, "step": "P1D"},
+            "a time of ISO 8601",
+        ),
         ({"type": "interval", "start": "2024-01-01", "end": "2024-01-04", "step": 1}, "such as 'P1D'"),
         ({"type": "interval", "start": "2024-01-01", "end": "2024-01-04", "step": "P1MT1H"}, "has both months"),
         ({"type": "interval", "start": 0, "end": 10**40, "step": 1}, "a finite number or a time"),

@@ -314,6 +314,24 @@ def test_places_along_one_dimension() -> None:
     np.testing.assert_allclose(found["lon"].values, ALONG_ONE["longitude"], rtol=1e-14)
 
 
+def test_places_along_one_dimension_beside_another_one(monkeypatch: Any) -> None:
+    given = one_dimension(
+        "quadratic_latitude_longitude",
+        interpolation_parameters="interpolation_subarea_flags: flags",
+    )
+    rows = np.array([50.0, 52, 53, 60, 64])[:, None]
+    given["lat"] = Array(rows + np.arange(3.0), ("tp", "b"), {"units": "degrees_north"})
+    given["lon"] = Array(rows + 3 * np.arange(3.0), ("tp", "b"), {"units": "degrees_east"})
+    given["flags"] = Array(np.array([1, 0, 1]), ("sub",), IN_SPACE)
+    attributes = {**declaring("CF"), "coordinate_interpolation": "lat: lon: how"}
+    given["g"] = Group({"a": Array(np.zeros((14, 3)), ("x", "b"), attributes)})
+    found = opened(xr.open_dataset, memory_store(build(Group(given))), group="g")["lat"]
+    whole = found.copy().values
+    assert whole[[0, 4, 8, 9, 13]].tolist() == given["lat"].values.tolist()
+    monkeypatch.setattr(tie_points, "_CELLS", 3)
+    np.testing.assert_array_equal(found.copy().values, whole)
+
+
 def test_a_window_reads_only_the_tie_points_around_it() -> None:
     chunked = {
         key: Array(it.values, it.dims, it.attrs, chunks=(1, 1))

@@ -40,6 +40,7 @@ def test_a_unit(value: Any) -> None:
         ({"uom": True}, "/uom: must be an object, got boolean true"),
         ({"ucum": "kg"}, '/ucum: must be an object, got string "kg"'),
         ({"ucum": {"unit": 5}}, "/ucum/unit: must be a string, got number 5"),
+        ({"ucum": {"unit": True}}, "/ucum/unit: must be a string, got boolean true"),
     ],
     ids=str,
 )

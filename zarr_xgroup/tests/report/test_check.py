@@ -180,7 +180,7 @@ def sound() -> dict[str, Json]:
                 "coordinates": "lat",
                 "grid_mapping": "crs",
                 "cell_measures": "area: cell_area",
-                "cell_methods": "area: mean where sea (interval: 1 km) lev: point",
+                "cell_methods": "area: mean where sea (interval: 1 km) lev: Point",
                 "missing_value": -999.0,
                 "valid_range": [0, 400],
                 "scale_factor": 0.01,
@@ -220,6 +220,9 @@ def sound() -> dict[str, Json]:
             ("cell",),
             {"flag_values": [0, 1, 2], "flag_meanings": "good bad unknown"},
             "uint8",
+        ),
+        "ocean/counts": array(
+            (4,), ("cell",), {"valid_range": [0, -2], "_Unsigned": "true"}, "int8"
         ),
         "mass": array(
             (),
@@ -783,6 +786,12 @@ CASES: list[BrokenRule] = [
     # dggs.
     at_fault("dggs/object", f"{DGGS}/name", GONE, '"name": "healpix"'),
     at_fault("dggs/object", f"{DGGS}/refinement_level", -1, '"refinement_level": 2'),
+    at_fault(
+        "dggs/object",
+        f"{DGGS}/ellipsoid",
+        {"semimajor_axis": 10**400, "inverse_flattening": 298.0},
+        '"semimajor_axis": 6378137.0',
+    ),
     at_fault("dggs/spatial-dimension", f"{DGGS}/spatial_dimension", "cell", '"cells"'),
     at_fault("dggs/cells", DGGS, {**HEALPIX, "refinement_level": 1}, '"coordinate": "cell_ids"'),
     at_fault("dggs/cells", DGGS, {**HEALPIX, "name": "h3"}, '"coordinate": "cell_ids"'),
