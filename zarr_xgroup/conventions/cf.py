@@ -62,11 +62,10 @@ class CfHandler(ConventionHandler):
         follower = Follower(array, by_name=True)
         links = follower.links()
         found = [
-            coordinate
-            for axis in _axes_without_coordinate(array, links)
-            if (coordinate := _attempted(array, axis, follower)) is not None
+            array.attempt(_coordinate, array, it, follower, lost=partial(coordinate_named, it.dim))
+            for it in _axes_without_coordinate(array, links)
         ]
-        return array.found(*found, *tie_point_coordinates(array), links=links)
+        return array.found(*filter(None, found), *tie_point_coordinates(array), links=links)
 
 
 class _Axis(NamedTuple):
@@ -132,11 +131,6 @@ def _named_axes(array: ArrayView) -> Iterator[_Axis]:
     for dim, name, size, ref in named:
         if name is not None and name == names.get(dim, dim):
             yield _Axis(dim, name, size, ref)
-
-
-def _attempted(array: ArrayView, axis: _Axis, follower: Follower) -> Coordinate | None:
-    lost = partial(coordinate_named, axis.dim)
-    return array.attempt(_coordinate, array, axis, follower, lost=lost)
 
 
 def _coordinate(array: ArrayView, axis: _Axis, follower: Follower) -> Coordinate | None:

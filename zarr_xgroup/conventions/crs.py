@@ -25,7 +25,7 @@ PROJJSON, WKT, CODE, EPSG = CRS_KEYS = ("proj:projjson", "proj:wkt2", "proj:code
 _KEPT = 1024
 
 #: Which coordinate lies along an axis, by where the axis runs.
-_ALONG = {"east": "X", "west": "X", "north": "Y", "south": "Y"}
+ALONG = {"east": "X", "west": "X", "north": "Y", "south": "Y"}
 
 #: How UDUNITS calls units of length, by their length in metres.
 _LENGTHS = {1.0: "m", 1000.0: "km", 0.3048: "foot", 1200 / 3937: "US_survey_foot"}
@@ -74,7 +74,8 @@ class Crs:
 
         A rotated pole is not, nor is what cannot be understood.
         """
-        return _is_geographic(self.text)
+        parsed = _parsed(self.text)
+        return parsed is not None and bool(parsed.is_geographic) and not parsed.is_derived
 
     @property
     def is_north_first(self) -> bool:
@@ -191,12 +192,6 @@ def _parsed(text: str) -> Any:
 
 
 @lru_cache(_KEPT)
-def _is_geographic(text: str) -> bool:
-    parsed = _parsed(text)
-    return parsed is not None and bool(parsed.is_geographic) and not parsed.is_derived
-
-
-@lru_cache(_KEPT)
 def _authority(text: str) -> tuple[str, str] | None:
     # Kept, as PROJ compares a system that it does not know with all that it knows.
     parsed = _parsed(text)
@@ -244,7 +239,7 @@ def _without_formalities(text: str) -> Any:
     for part in (described, *described.get("components", ())):
         part.pop("id", None)
         axes = part.get("coordinate_system", {}).get("axis", [])
-        axes.sort(key=lambda axis: _ALONG.get(axis["direction"], "Z"))
+        axes.sort(key=lambda axis: ALONG.get(axis["direction"], "Z"))
     return _pyproj().CRS.from_json_dict(described)
 
 
@@ -306,7 +301,7 @@ def _axis_attributes(text: str) -> dict[str, dict[str, str]]:
 
 def _are_units_known(parsed: Any) -> bool:
     """Tell whether pyproj knows the units of horizontal axes: it says degrees of any geographic ones."""
-    units = {axis.unit_name for axis in parsed.axis_info if axis.direction in _ALONG}
+    units = {axis.unit_name for axis in parsed.axis_info if axis.direction in ALONG}
     return not parsed.is_geographic or units <= {"degree"}
 
 
@@ -330,7 +325,7 @@ def _directed(axes: Sequence[Any]) -> list[str]:
     Towards a pole both axes run the same way, or as GDAL wrote it for years, in none that is known:
     ``AXIS["X",UNKNOWN]``. Then their names count.
     """
-    ways = ([_ALONG.get(it.direction, "") for it in axes], [it.name for it in axes])
+    ways = ([ALONG.get(it.direction, "") for it in axes], [it.name for it in axes])
     return next((names for names in ways if sorted(names) == ["X", "Y"]), [])
 
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from zarr_xgroup.conventions.array import ArrayView, once, shape_of
 from zarr_xgroup.conventions.base import Checkable, ConventionHandler
-from zarr_xgroup.conventions.crs import is_geographic
+from zarr_xgroup.conventions.crs import ALONG, is_geographic
 from zarr_xgroup.conventions.cs_model import (
     ABBREVIATIONS,
     ATTRIBUTE,
@@ -52,7 +52,6 @@ _DEGREES = {"degree", "degrees", "deg", "°"} | {
     for word in ("degree", "degrees")
     for end in ("_east", "_north", "_e", "_n", "east", "north", "e", "n")
 }
-_DIRECTIONS = {"east": "X", "west": "X", "north": "Y", "south": "Y"}
 _ANY_VALUES = '{"regular": [first, step]}'
 _STANDARD_NAMES = {"X": "longitude", "Y": "latitude"}
 
@@ -256,7 +255,7 @@ def _attributes(axis: ArrayAxis, item: Described) -> dict[str, Any]:
 def _derived(axis: ArrayAxis, direction: str, units: str) -> dict[str, str]:
     """Return the CF attributes that follow from an axis's abbreviation and direction."""
     abbreviation = axis.axis.abbreviation.upper()
-    along = abbreviation or _DIRECTIONS.get(direction)
+    along = abbreviation or ALONG.get(direction)
     found = {}
     if abbreviation in ABBREVIATIONS:
         found["axis"] = abbreviation

@@ -42,12 +42,8 @@ from zarr_xgroup.variables.sources import Stored
 
 M = TypeVar("M", bound=Model)
 
-#: What is added to the arrays of each kind; geodetic x is longitude, y is latitude. Planar ones
-#: get nothing that would compete with the grid's own X and Y.
-_ATTRIBUTES: dict[tuple[str, str], dict[str, str]] = {
-    (GEODETIC, "x"): {"standard_name": "longitude"},
-    (GEODETIC, "y"): {"standard_name": "latitude"},
-}
+#: What is added to geodetic arrays. Planar ones get nothing that would compete with the grid's own X and Y.
+_ATTRIBUTES = {"x": {"standard_name": "longitude"}, "y": {"standard_name": "latitude"}}
 
 
 class GeolocationHandler(ConventionHandler):
@@ -184,7 +180,7 @@ class _Located:
             if wrong is not None:
                 array.problem(wrong.error_in(self.node), _lost(self.kind, axis))
                 continue
-            added = _ATTRIBUTES.get((self.kind, other if reason else axis), {})
+            added = _ATTRIBUTES[other if reason else axis] if self.kind == GEODETIC else {}
             lost = partial(_lost, self.kind, axis)
             coordinate = array.attempt(self._coordinate, axis, added, lost=lost)
             if coordinate is not None:

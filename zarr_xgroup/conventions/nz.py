@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from zarr_xgroup.conventions.base import Checkable, ConventionHandler
 from zarr_xgroup.conventions.declaring import NAMING, is_declared, is_declared_of_store
@@ -16,7 +16,7 @@ from zarr_xgroup.errors import Rule, rules_in
 from zarr_xgroup.findings import Finding, mistake
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import NZ
-from zarr_xgroup.metadata.nodes import Fragment
+from zarr_xgroup.metadata.nodes import Fragment, kind_of
 
 NAMED = Rule("nz/conventions", NZ, "Convention Declaration")
 VALUES = Rule("nz/attribute-values", NZ, "Attribute Value Types")
@@ -79,15 +79,10 @@ def _root_of(subject: Checkable) -> Checkable:
 
 def _unnamed(root: Checkable) -> Iterator[Finding]:
     """Yield that the root names no conventions, or others in the attribute of netCDF."""
-    given = root.attribute(NAMING[0])
-    netcdf = root.attribute(NAMING[1])
-    if given is None and netcdf is not None and is_declared_of_store(Nz, root.attributes):
-        return
-    if given is None:
+    if root.attribute(NAMING[0]) is None and not is_declared_of_store(Nz, root.attributes):
         text = _("does not name {name}, which is declared").format(name=_NAME)
-        names = _NAME if netcdf is None else f"{_NAME} {netcdf.value}"
-        place = Fragment(root.node, ("attributes", NAMING[0]), None)
-        yield mistake(NAMED, place, text, write(NAMING[0], names))
+        place = Fragment(root.node, ("attributes", NAMING[0]), root.attributes.get(NAMING[1]))
+        yield mistake(NAMED, place, text, _with_name(place))
 
 
 def _attribute(written: Fragment) -> Iterator[Finding]:
@@ -97,14 +92,7 @@ def _attribute(written: Fragment) -> Iterator[Finding]:
         text = _("the name {name} has a slash, which separates the segments of paths")
         remedy = _('call the attribute "{key}"').format(key=key.replace("/", "_"))
         yield mistake(NAMES, written, text.format(name=shown(key)), remedy, "warning")
-    if isinstance(value, list) and len({_kind(it) for it in value} - {None}) > 1:
+    if isinstance(value, list) and {"number", "string"} <= {*map(kind_of, value)}:
         text = _("has texts beside numbers: {value}").format(value=shown(value))
         remedy = _("write a list of values of one type")
         yield mistake(VALUES, written, text, remedy, "warning")
-
-
-def _kind(value: Any) -> str | None:
-    """Return whether a value is text or a number, None for another one."""
-    if isinstance(value, str):
-        return "text"
-    return "number" if isinstance(value, int | float) and not isinstance(value, bool) else None

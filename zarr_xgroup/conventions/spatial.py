@@ -56,7 +56,6 @@ from zarr_xgroup.conventions.transforms import (
     is_turned_in,
     spans,
 )
-from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.findings import Change, Finding, Kind, Place, mistake
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import referred_names
@@ -145,9 +144,7 @@ def _declared_dims(array: ArrayView) -> tuple[str, str]:
     XGroupMetadataError
         If they are not, or not two of its dimensions.
     """
-    declared = places_of(array).get(DIMENSIONS.key)
-    if declared is None:
-        raise _missing(array)
+    declared = _names_of_dims(array)
     names = DIMENSIONS.value(declared)
     dims = _dims_of(array, names)
     if dims is not None and set(names) <= {*array.dims, *array.names}:
@@ -174,14 +171,22 @@ def _named(array: ArrayView) -> list[str]:
     return [name for name in array.declared if name is not None]
 
 
-def _missing(array: ArrayView) -> XGroupMetadataError:
-    """Return the error of names that are not there, by no rule where nothing else is there either."""
+def _names_of_dims(array: ArrayView) -> Fragment:
+    """Return the attribute that names the dimensions along Y and X.
+
+    Raises
+    ------
+    XGroupMetadataError
+        If it is missing; that breaks no rule where nothing else is there either.
+    """
     places = places_of(array)
+    if (declared := places.get(DIMENSIONS.key)) is not None:
+        return declared
     is_used = any(places.get(attribute.key) is not None for attribute in ATTRIBUTES)
     place = Fragment(array.node, ("attributes", DIMENSIONS.key), None)
     text = _("is missing: an array that declares 'spatial' must have it")
     remedy = write(DIMENSIONS.key, _named(array)[-2:] or ["y", "x"])
-    return place.error(text, REQUIRED if is_used else None, remedy)
+    raise place.error(text, REQUIRED if is_used else None, remedy)
 
 
 def _dims_of(array: ArrayView, names: tuple[str, str]) -> tuple[str, str] | None:
@@ -194,18 +199,16 @@ def _dims_of(array: ArrayView, names: tuple[str, str]) -> tuple[str, str] | None
 
 def _turned(array: ArrayView, dims: tuple[str, str]) -> tuple[str, str]:
     """Return the dimensions along Y and X, the other way round if the arrays say so."""
-    place, grid = places_of(array).get(DIMENSIONS.key), Grid(array, dims)
-    names = dims if place is None else place.value
+    place, grid = _names_of_dims(array), Grid(array, dims)
     by_box = array.quietly(_is_turned_by_box, grid)
-    reason = what_turns(names, map(grid.attributes_of, dims), by_box)
+    reason = what_turns(place.value, map(grid.attributes_of, dims), by_box)
     if not reason:
         return dims
     message = _(
         "is {names}, but Y comes first there, and {reason} they are along {axes}; the latter counts"
     )
-    text = message.format(names=list(names), reason=reason, axes=["X", "Y"])
-    remedy = write(DIMENSIONS.key, list(names[::-1]))
-    place = place or Fragment(array.node, ("attributes", DIMENSIONS.key), None)
+    text = message.format(names=place.value, reason=reason, axes=["X", "Y"])
+    remedy = write(DIMENSIONS.key, place.value[::-1])
     _tell(array, mistake(Y_FIRST, place, text, remedy, "warning"))
     return dims[::-1]
 

@@ -138,15 +138,10 @@ def spans(
     cells: float = ROUNDED,
 ) -> bool:
     """Tell whether a bounding box is that of a grid, but for so many cells."""
-    return cells_off(box, transform, sizes) <= cells
-
-
-def cells_off(box: list[float], transform: Transform, sizes: tuple[int, int]) -> float:
-    """Return by how many cells a bounding box is off that of a grid, where it is most."""
     affine = transform.affine
     wide, high = abs(affine.a) + abs(affine.b), abs(affine.d) + abs(affine.e)
     sides = zip(box, extent_of(transform, sizes), (wide, high, wide, high), strict=True)
-    return max(abs(a - b) / cell for a, b, cell in sides)
+    return max(abs(a - b) / cell for a, b, cell in sides) <= cells
 
 
 def common_box(one: list[float], other: list[float]) -> list[float]:
@@ -190,7 +185,8 @@ def in_order_of_gdal(
     unit : str
         The unit of the CRS, "" if it is not known.
     """
-    other = Transform(of_gdal(transform.affine), transform.centre)
+    c, a, b, f, d, e = list(transform.affine)[:6]  # as they are in its order
+    other = Transform(Affine(a, b, c, d, e, f), transform.centre)
     area = other.affine.a * other.affine.e - other.affine.b * other.affine.d
     if area == 0 or is_wider_than_earth(other, sizes, unit):
         return None
@@ -210,12 +206,6 @@ def _is_distorted(transform: Transform, other: Transform) -> bool:
     if other.is_rotated:
         return other.is_right_angled and is_askew and longer > _FAR_LONGER
     return is_askew or longer > _LONG
-
-
-def of_gdal(affine: Affine) -> Affine:
-    """Return the transform whose numbers were written in the order of GDAL: c a b f d e."""
-    c, a, b, f, d, e = list(affine)[:6]
-    return Affine(a, b, c, d, e, f)
 
 
 def from_box(box: Fragment, sizes: tuple[int, int], centre: float) -> Affine:

@@ -10,40 +10,35 @@ Source: GeoZarr draft, 8.1.6, 8.1.8, 8.2; GDAL, "Raster data model",
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from affine import Affine
-
-from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.array import ArrayView, attributes_above
 from zarr_xgroup.conventions.base import ConventionHandler
-from zarr_xgroup.conventions.cf_paths import links_of
+from zarr_xgroup.conventions.cf_paths import array_named, links_of
 from zarr_xgroup.conventions.crs import Crs
-from zarr_xgroup.conventions.dialects.gdal import (
-    crs_of_gdal,
-    geotransform_of,
-    grid_mapping_named,
-    is_of_several,
-)
 from zarr_xgroup.conventions.dialects.stac import placed, rows_and_columns
-from zarr_xgroup.conventions.dialects.tiles import TileLevel, crs_of_tiles, integer, tile_level_of
+from zarr_xgroup.conventions.dialects.tiles import crs_of_tiles, tile_level_of, transform_of_tiles
 from zarr_xgroup.conventions.grids import Grid, coordinates_along, has_coordinate
 from zarr_xgroup.conventions.layout import ATTRIBUTE as LAYOUT
 from zarr_xgroup.conventions.layout import TILES
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.proj import crs_of
-from zarr_xgroup.conventions.spatial_model import CENTRES, usable
+from zarr_xgroup.conventions.proj_model import crs_at
 from zarr_xgroup.conventions.standing import crs_of_grid_mapping, own_crs, reconciled
-from zarr_xgroup.conventions.transforms import Transform, transform_of_gdal
-from zarr_xgroup.conventions.values import finite_numbers
+from zarr_xgroup.conventions.transforms import transform_of_gdal
 from zarr_xgroup.findings import Place
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.nodes import Fragment
+from zarr_xgroup.metadata.cf import names_in
+from zarr_xgroup.metadata.nodes import Fragment, Node
 
 #: Names of dimensions along Y and X, wherever they stand (draft, 8.2.1).
 _PAIRS = (("y", "x"), ("lat", "lon"), ("latitude", "longitude"))
+#: The members of ``_CRS``, in the order in which GDAL reads them.
+_CRS_KEYS = ("url", "wkt", "projjson")
 
 
 class GeoZarrHandler(ConventionHandler):
@@ -72,17 +67,17 @@ class GeoZarrHandler(ConventionHandler):
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the grid mapping variable, the CRS, and what follows from a transform."""
         links = links_of(array, by_name=True, keys=("grid_mapping",))
-        reconciled(array, array.quietly(own_crs, array), crs_of_gdal(array))
+        reconciled(array, array.quietly(own_crs, array), _crs_of_gdal(array))
         found = self._placed(array) or array.found(crs=crs_of(array))
         return replace(found, links=links)
 
     @classmethod
     def crs(cls, array: ArrayView) -> Crs | None:
         """Return the CRS of a grid mapping variable in a group above, else of ``_CRS``, else of tiles."""
-        node = array.quietly(grid_mapping_named, array)
+        node = array.quietly(_grid_mapping_named, array)
         above = None if node is None else array.attributes_of(node)
         found = None if above is None else crs_of_grid_mapping(above.value)
-        return found or crs_of_gdal(array) or crs_of_tiles(array)
+        return found or _crs_of_gdal(array) or crs_of_tiles(array)
 
     def _placed(self, array: ArrayView) -> Interpretation | None:
         """Return what follows from the transform of the array's grid, if it has one."""
@@ -91,16 +86,16 @@ class GeoZarrHandler(ConventionHandler):
             return None
         missing = Grid(array, dims).missing
         lost = partial(coordinates_along, missing) if missing else str
-        written = array.quietly(geotransform_of, array)
+        written = array.quietly(_geotransform_of, array)
         if written is not None:
-            if is_of_several(array, dims, written):
+            if _is_of_several(array, dims, written):
                 return None
             transform = array.attempt(transform_of_gdal, written, lost=lost)
         elif (level := tile_level_of(array)) and not any(
             has_coordinate(array, name) for name in dims
         ):
             written = level.matrix
-            transform = array.attempt(_transform_of_tiles, array, dims, level, lost=lost)
+            transform = array.attempt(transform_of_tiles, array, dims, level, lost=lost)
         else:
             return None
         if transform is None:
@@ -118,48 +113,64 @@ def _dims(array: ArrayView) -> tuple[str, str] | None:
     return rows_and_columns(array)
 
 
-def _transform_of_tiles(array: ArrayView, dims: tuple[str, str], level: TileLevel) -> Transform:
-    """Return the transform of a level of tiles, or raise XGroupMetadataError."""
-    matrix = level.matrix
-    corner = matrix.get("cornerOfOrigin")
-    if (corner is not None and corner.value != "topLeft") or matrix.get("variableMatrixWidths"):
-        raise matrix.error(_("has a cornerOfOrigin other than topLeft, or variableMatrixWidths"))
-    cell = matrix.required("cellSize")
-    (size,) = finite_numbers(Fragment(cell.node, cell.keys, [cell.value]), 1)
-    if size <= 0:
-        raise cell.error(_("must be a positive number"))
-    x, y = finite_numbers(matrix.required("pointOfOrigin"), 2)
-    if level.is_north_first(crs_of_tiles(array)):
-        x, y = y, x
-    row, column = _first_cell(level, array.sizes[dims[0]], array.sizes[dims[1]])
-    affine = Affine(size, 0.0, x + column * size, 0.0, -size, y - row * size)
-    # A tile begins at the outer corner of its first cell.
-    return Transform(usable(affine, cell), CENTRES["pixel"])
+# What GDAL writes: ``_CRS``, and ``GeoTransform`` on the array or its grid mapping variable.
 
 
-def _first_cell(level: TileLevel, rows: int, columns: int) -> tuple[int, int]:
-    """Return which row and column of a tile matrix an array begins with.
+def _crs_of_gdal(array: ArrayView) -> Crs | None:
+    """Return the CRS of ``_CRS``."""
+    written = array.attribute("_CRS")
+    if written is None or array.attempt(written.as_object) is None:
+        return None
+    return crs_at(array, written, _CRS_KEYS)
 
-    It has all tiles, or just those of the limits; of the last ones maybe only a part.
+
+def _grid_mapping_named(array: ArrayView) -> Node | None:
+    """Return the array that the attribute ``grid_mapping`` names first (CF 1.12, 2.7 and 5.6)."""
+    names = names_in(array.attributes, "grid_mapping")
+    if not names:
+        return None
+    place = Fragment(array.node, ("attributes", "grid_mapping"), names[0].rstrip(":"))
+    return array_named(array, place)
+
+
+def _geotransform_of(array: ArrayView) -> Fragment | None:
+    """Return the nearest ``GeoTransform``: of the array, else of its grid mapping variable.
+
+    The levels of a pyramid may share a variable of another group, but no transform.
     """
-    height = integer(level.matrix.required("tileHeight"), 1)
-    width = integer(level.matrix.required("tileWidth"), 1)
-    tiles = -(-rows // height), -(-columns // width)
-    whole = tuple(integer(level.matrix.required(f"matrix{key}"), 1) for key in ("Height", "Width"))
-    if tiles == whole:
-        return 0, 0
-    if level.limits is not None:
-        limits = level.limits
-        top, left = (integer(limits.required(f"min_tile_{key}"), 0) for key in ("row", "col"))
-        bottom, right = (integer(limits.required(f"max_tile_{key}"), 0) for key in ("row", "col"))
-        if tiles == (bottom - top + 1, right - left + 1):
-            return top * height, left * width
-    message = _(
-        "has {whole} tiles of {tile} cells, but an array of {cells} cells has {tiles}: it is not "
-        "its grid"
+    own = array.attribute("GeoTransform")
+    variable = None if own is not None else _grid_mapping_named(array)
+    if variable is None or (
+        variable.group != array.node.group and any(attributes_above(array, LAYOUT.key))
+    ):
+        return own
+    return array.attribute("GeoTransform", variable)
+
+
+def _is_of_several(array: ArrayView, dims: tuple[str, str], written: Fragment) -> bool:
+    """Tell whether grids of several sizes in the group share a transform; then that is told."""
+    if written.node == array.node:
+        return False
+    named = array.attributes.get("grid_mapping")
+    if all(grid >= set(dims) for grid in _grids(array).get(str(named), ())):
+        return False
+    text = _(
+        "is the transform of one grid, but arrays of several sizes refer to it; it was not used"
     )
-    raise level.matrix.error(
-        message.format(
-            whole=list(whole), tile=[height, width], cells=[rows, columns], tiles=list(tiles)
-        )
-    )
+    array.note(text, written)
+    return True
+
+
+def _grids(array: ArrayView) -> Mapping[str, set[frozenset[str]]]:
+    """Return the dimensions of the grids of a group, by their ``grid_mapping``."""
+    group, siblings = array.node.group, array.siblings
+    known = array.models.of_groups
+    if (_grids, group) not in known:
+        found: defaultdict[str, set[frozenset[str]]] = defaultdict(set)
+        for name, sizes in siblings.items():
+            named = array.attribute("grid_mapping", group.child(name))
+            if named is not None and len(sizes) > 1:
+                found[str(named.value)].add(frozenset(sizes))
+        known[_grids, group] = found
+    grids: Mapping[str, set[frozenset[str]]] = known[_grids, group]
+    return grids

@@ -16,11 +16,16 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from affine import Affine
+
 from zarr_xgroup.conventions.array import ArrayView, once
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.layout import ATTRIBUTE as MULTISCALES
 from zarr_xgroup.conventions.layout import TILES
 from zarr_xgroup.conventions.proj_model import crs_at
+from zarr_xgroup.conventions.spatial_model import CENTRES, usable
+from zarr_xgroup.conventions.transforms import Transform
+from zarr_xgroup.conventions.values import finite_numbers
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment
 from zarr_xgroup.metadata.paths import relative_path
@@ -161,6 +166,53 @@ def _from_morecantile(identifier: str) -> Mapping[str, Any] | None:
         mode="json", by_alias=True, exclude_none=True
     )
     return found
+
+
+def transform_of_tiles(array: ArrayView, dims: tuple[str, str], level: TileLevel) -> Transform:
+    """Return the transform of a level of tiles, or raise XGroupMetadataError."""
+    matrix = level.matrix
+    corner = matrix.get("cornerOfOrigin")
+    if (corner is not None and corner.value != "topLeft") or matrix.get("variableMatrixWidths"):
+        raise matrix.error(_("has a cornerOfOrigin other than topLeft, or variableMatrixWidths"))
+    cell = matrix.required("cellSize")
+    (size,) = finite_numbers(Fragment(cell.node, cell.keys, [cell.value]), 1)
+    if size <= 0:
+        raise cell.error(_("must be a positive number"))
+    x, y = finite_numbers(matrix.required("pointOfOrigin"), 2)
+    if level.is_north_first(crs_of_tiles(array)):
+        x, y = y, x
+    row, column = _first_cell(level, array.sizes[dims[0]], array.sizes[dims[1]])
+    affine = Affine(size, 0.0, x + column * size, 0.0, -size, y - row * size)
+    # A tile begins at the outer corner of its first cell.
+    return Transform(usable(affine, cell), CENTRES["pixel"])
+
+
+def _first_cell(level: TileLevel, rows: int, columns: int) -> tuple[int, int]:
+    """Return which row and column of a tile matrix an array begins with.
+
+    It has all tiles, or just those of the limits; of the last ones maybe only a part.
+    """
+    height = integer(level.matrix.required("tileHeight"), 1)
+    width = integer(level.matrix.required("tileWidth"), 1)
+    tiles = -(-rows // height), -(-columns // width)
+    whole = tuple(integer(level.matrix.required(f"matrix{key}"), 1) for key in ("Height", "Width"))
+    if tiles == whole:
+        return 0, 0
+    if level.limits is not None:
+        limits = level.limits
+        top, left = (integer(limits.required(f"min_tile_{key}"), 0) for key in ("row", "col"))
+        bottom, right = (integer(limits.required(f"max_tile_{key}"), 0) for key in ("row", "col"))
+        if tiles == (bottom - top + 1, right - left + 1):
+            return top * height, left * width
+    message = _(
+        "has {whole} tiles of {tile} cells, but an array of {cells} cells has {tiles}: it is not "
+        "its grid"
+    )
+    raise level.matrix.error(
+        message.format(
+            whole=list(whole), tile=[height, width], cells=[rows, columns], tiles=list(tiles)
+        )
+    )
 
 
 def integer(fragment: Fragment, least: int) -> int:
