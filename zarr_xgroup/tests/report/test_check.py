@@ -786,10 +786,10 @@ CASES: list[BrokenRule] = [
     # dggs.
     at_fault("dggs/object", f"{DGGS}/name", GONE, '"name": "healpix"'),
     at_fault("dggs/object", f"{DGGS}/refinement_level", -1, '"refinement_level": 2'),
-    at_fault(
+    (
         "dggs/object",
-        f"{DGGS}/ellipsoid",
-        {"semimajor_axis": 10**400, "inverse_flattening": 298.0},
+        f"{DGGS}/ellipsoid/semimajor_axis",
+        {f"{DGGS}/ellipsoid": {"semimajor_axis": 10**400, "inverse_flattening": 298.0}},
         '"semimajor_axis": 6378137.0',
     ),
     at_fault("dggs/spatial-dimension", f"{DGGS}/spatial_dimension", "cell", '"cells"'),
