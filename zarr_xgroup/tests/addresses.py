@@ -184,11 +184,4 @@ WAYS = (
     _needing(obstore_http, HAS_OBSTORE, "obstore is not installed", server_needed),
 )
 #: One way of each kind.
-KINDS = (
-    local,
-    served,
-    in_bucket,
-    with_fsspec[0],
-    in_icechunk,
-    in_obstore,
-)
+KINDS = (pytest.param(local), served, in_bucket, with_fsspec[0], in_icechunk, in_obstore)

@@ -172,7 +172,13 @@ def test_each_group(products: Products, product: str, consolidated: bool) -> Non
                 np.testing.assert_array_equal(ours[name].values, variable.values)
 
 
-@pytest.mark.parametrize(("product", "way"), some_pairs(PRODUCTS, KINDS, 2))
+@pytest.mark.parametrize(
+    ("product", "way"),
+    [
+        pytest.param(product, *way.values, marks=way.marks)
+        for product, way in some_pairs(PRODUCTS, KINDS, 2)
+    ],
+)
 def test_the_address_of_each_group(
     products: Products, product: str, way: Way, tmp_path: Path
 ) -> None:
