@@ -18,7 +18,7 @@ from zarr_xgroup._compat import has_index_option
 from zarr_xgroup.datasets.build import renamed_encoding
 from zarr_xgroup.findings import Finding, Kind, noted
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import words_of
+from zarr_xgroup.metadata.cf import REFERRING, names_in, with_names
 
 
 class _Coordinate(NamedTuple):
@@ -62,7 +62,7 @@ def align_with_parents(
             findings.append(_finding(node, names, reasons))
         for name, group in _called_as_groups(dataset, below):
             new = _numbered(name, {*dataset.variables, *dataset.sizes}, below, first=f"{name}_1")
-            dataset = dataset.drop_indexes(name).rename_vars({name: new})
+            dataset = _naming(dataset.drop_indexes(name).rename_vars({name: new}), {name: new})
             findings.append(_called_otherwise(node, name, new, _in_store(root, group)))
         own = _coordinates(path, dataset, known)
         hidden[path] = [it for it in above if it in dataset.variables and it not in own]
@@ -78,17 +78,23 @@ def align_with_parents(
 
 
 def rename_dimensions(dataset: xr.Dataset, names: Mapping[str, str]) -> xr.Dataset:
-    """Return a Dataset with dimensions and their coordinates renamed, also where encodings name them."""
+    """Return a Dataset with dimensions and their coordinates renamed, also where variables name them."""
     coordinates = {dim: new for dim, new in names.items() if _has_coordinate(dataset, dim)}
     others = {dim: new for dim, new in names.items() if dim not in coordinates}
     renamed = dataset.rename_dims(others).rename(coordinates)
     for variable in renamed.variables.values():
-        encoding = renamed_encoding(variable.encoding, names)
-        words = words_of(encoding, "coordinates")
-        if not coordinates.keys().isdisjoint(words):
-            encoding["coordinates"] = " ".join(coordinates.get(word, word) for word in words)
-        variable.encoding = encoding
-    return renamed
+        variable.encoding = renamed_encoding(variable.encoding, names)
+    return _naming(renamed, coordinates)
+
+
+def _naming(dataset: xr.Dataset, names: Mapping[str, str]) -> xr.Dataset:
+    """Return a Dataset, a copy, whose variables name others by other names."""
+    for variable in dataset.variables.values():
+        for said in (variable.attrs, variable.encoding):
+            for key in REFERRING:
+                if not names.keys().isdisjoint(names_in(said, key)):
+                    said[key] = with_names(key, said[key], names)
+    return dataset
 
 
 def _coordinates(

@@ -337,19 +337,23 @@ def _cut(dataset: xr.Dataset, parts: Parts) -> xr.Dataset:
                 dim: _chunks_within(length, parts[dim].cells) if dim in parts else length
                 for dim, length in chunks.items()
             }
-    for name, (y, x) in _by_mapping(cut, parts).items():
-        _place(cut.variables[name].attrs, y, x)
+    for name, grids in _by_mapping(cut, parts).items():
+        if len(grids) == 1:
+            _place(cut.variables[name].attrs, *grids[0])
+        else:  # it could be that of one of them only, and coordinates say where all are
+            cut.variables[name].attrs.pop(_GEOTRANSFORM, None)
     return cut
 
 
-def _by_mapping(dataset: xr.Dataset, parts: Parts) -> dict[str, list[Part]]:
-    """Return the parts along Y and X of grids, by the variables that stand for their CRS."""
-    found = {}
+def _by_mapping(dataset: xr.Dataset, parts: Parts) -> dict[str, list[list[Part]]]:
+    """Return the parts along Y and X of all grids, by the variables that stand for their CRS."""
+    found: dict[str, list[list[Part]]] = {}
     for variable in dataset.variables.values():
         named = variable.attrs.get("grid_mapping") or variable.encoding.get("grid_mapping")
-        pair = [parts[str(dim)] for dim in variable.dims if dim in parts]
+        pair = sorted((parts[str(dim)] for dim in variable.dims if dim in parts), key=_y_first)
         if len(pair) == 2 and isinstance(named, str) and named in dataset.variables:
-            found[named] = sorted(pair, key=_y_first)
+            grids = found.setdefault(named, [])
+            grids += [] if pair in grids else [pair]
     return found
 
 

@@ -368,3 +368,22 @@ def test_a_coordinate_of_the_group_asked_for_called_as_a_group_below() -> None:
         "xarray.open_groups"
     )
     assert tree["x_1"].values.tolist() == [1.0, 2.0]
+
+
+def test_what_names_a_renamed_coordinate_goes_on_to_do_so() -> None:
+    terms = {"standard_name": "ocean_sigma_coordinate", "formula_terms": "sigma: s eta: eta"}
+    members = {
+        "s": coordinate("s", [0.1, 0.5, 1.0], **terms),
+        "eta": along("x", 2),
+        "v": Array(np.ones((3, 2)), ("s", "x"), {"coordinates": "s eta"}),
+    }
+    root = Group({"s": coordinate("s", [0.5, 1.0]), "g": Group(members)})
+    tree, _told = tree_of(root)
+    assert tree["g/s_g"].attrs["formula_terms"] == "sigma: s_g eta: eta"
+    assert tree["g/v"].encoding["coordinates"] == "s_g eta"
+    below = {"h": Group({"s": Group({"w": along("y", 2)})})}
+    tree, _told = opened_with_warnings(
+        xr.open_datatree, memory_store(build(Group({**members, **below})))
+    )
+    assert tree["s_1"].attrs["formula_terms"] == "sigma: s_1 eta: eta"
+    assert tree["v"].encoding["coordinates"] == "s_1 eta"

@@ -333,6 +333,16 @@ def test_a_single_cell_says_how_long_it_is(box: Box) -> None:
     assert "GeoTransform" not in whole["spatial_ref"].attrs
 
 
+@pytest.mark.parametrize("names", ["vw", "wv"])
+def test_a_single_cell_of_one_grid_says_nothing_of_another_one(names: str) -> None:
+    fine = stored(VALUES, "y x", **gridded(10, 0, 100, 0, -10, 300))
+    attributes = gridded(20, 0, 100, 0, -20, 300) | {"spatial:dimensions": ["yy", "xx"]}
+    coarse = stored(np.ones((4, 5)), "yy xx", **attributes)
+    dataset = cut(Group(dict(zip(names, (fine, coarse), strict=True))), (101, 281, 119, 299))
+    assert dict(dataset.sizes) == {"y": 2, "x": 2, "yy": 1, "xx": 1}
+    assert "GeoTransform" not in dataset["spatial_ref"].attrs
+
+
 def test_a_transform_that_the_data_carry_is_moved() -> None:
     mapping = {"GeoTransform": "100 10 0 300 0 -10", "crs_wkt": "", "grid_mapping_name": "x"}
     members = {
