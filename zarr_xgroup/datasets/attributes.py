@@ -13,6 +13,7 @@ from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.declaring import is_declared, items_in, matches
 from zarr_xgroup.conventions.layout import Multiscales
 from zarr_xgroup.conventions.registry import Handler, handlers, named_conventions
+from zarr_xgroup.errors import XGroupError, XGroupPluginWarning, containing, warn_user
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.options import ConventionAttrs
@@ -214,7 +215,13 @@ def _owned(
     """Yield the names of attributes of conventions that are declared here, or above."""
     named = {key: value for key, value in attributes.items() if isinstance(key, str)}
     for handler in near:
-        yield from handler.owned(named)
+        try:
+            with containing():
+                yield from set(handler.owned(named))
+        except XGroupError as error:
+            message = _("the handler of convention {name!r} failed: {reason}")
+            text = message.format(name=handler.name, reason=error.text)
+            warn_user(XGroupPluginWarning(text, error))
     prefixes = tuple(f"{handler.name}:" for handler in above)
     yield from (key for key in named if key.startswith(prefixes))
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from zarr_xgroup import ConventionHandler, drop_conventions
+from zarr_xgroup import ConventionHandler, XGroupPluginWarning, drop_conventions
 from zarr_xgroup.conventions import registry
 from zarr_xgroup.tests.builders import (
     UUIDS,
@@ -101,6 +101,28 @@ def test_what_nobody_declares_stays() -> None:
     assert drop_conventions(dataset)["t"].attrs == dataset["t"].attrs
     assumed = drop_conventions(dataset, assume_conventions=["cs", "proj"])
     assert assumed["t"].attrs == {}
+
+
+def test_a_plug_in_that_cannot_say_what_it_owns(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken(ConventionHandler):
+        tier, name = "service", "broken"
+
+        @classmethod
+        def owned(cls, attributes: Any) -> Any:
+            return {attributes["nothing"]}
+
+        def interpret(self, array: Any) -> Any:
+            return array.found()
+
+    monkeypatch.setattr(registry, "_REGISTERED", [Broken])
+    attributes = {**declaring({"name": "broken"}, "proj"), "proj:code": "EPSG:4326", "broken:a": 1}
+    store = memory_store(build(Group({"v": Array(np.ones((2, 2)), ("y", "x"), attributes)})))
+    given = opened(xr.open_dataset, store)
+    dropped, told = opened_with_warnings(xr.open_dataset, store, convention_attrs="drop")
+    with pytest.warns(XGroupPluginWarning, match="'broken' failed: KeyError: 'nothing'"):
+        assert drop_conventions(given)["v"].attrs == dropped["v"].attrs
+    assert dropped["v"].attrs == {"broken:a": 1, "grid_mapping": "spatial_ref"}
+    assert {type(it) for it in told if "failed" in str(it)} == {XGroupPluginWarning}
 
 
 def test_what_a_group_above_declares_counts_for_prefixed_ones() -> None:
