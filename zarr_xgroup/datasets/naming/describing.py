@@ -51,7 +51,7 @@ class _Describing:
     def __init__(self, wanted: Wanted, united: United, named: Named) -> None:
         self._wanted = wanted
         self._named = named
-        self._only_beside = {it.key for it in united.nameless if it.beside}
+        self._only_beside = {key for key, it in united.others.items() if it.beside}
         self._known: set[Interpretation] = set()
         self._linked: set[Interpretation] = set()
         self._paths: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)

@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+import msgspec
+
 from zarr_xgroup.datasets.naming.collecting import Wanted
 from zarr_xgroup.datasets.naming.taken import Taken
-from zarr_xgroup.datasets.naming.uniting import Nameless, Thing, United
+from zarr_xgroup.datasets.naming.uniting import Thing, United
 from zarr_xgroup.datasets.plan import PlannedVariable
 from zarr_xgroup.findings import Finding, Kind, noted
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.variables.sources import Stored
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +43,7 @@ def give_names(wanted: Wanted, united: United) -> Named:
     3. Dimensions that have another size in the group are renamed, the same of one group alike.
     """
     naming = _Naming(wanted, united)
-    others = {it.key: naming.variable(it) for it in united.nameless}
+    others = {key: naming.variable(it) for key, it in united.others.items()}
     names = {**united.names, **{key: it.name for key, it in others.items()}}
     variables = {**united.own, **{it.name: it for it in others.values()}}
     return Named(names, variables, tuple(naming.findings))
@@ -62,11 +63,11 @@ class _Naming:
         sizes = ((name, self._wanted.maker.sizes(it.source)) for name, it in self._own.items())
         return Taken(self._wanted.reading.groups, sizes)
 
-    def variable(self, nameless: Nameless) -> PlannedVariable:
+    def variable(self, wanted: PlannedVariable) -> PlannedVariable:
         """Return what needs a name with the best that is free."""
-        coordinate, referrer = nameless.coordinate, nameless.referrer
-        source = coordinate.source
-        origin = source.node.group if isinstance(source, Stored) else referrer.group
+        source, sizes = wanted.source, self._wanted.maker.sizes(wanted.source)
+        stored, referrer = wanted.stored, wanted.referrer or self._wanted.reading.node
+        origin = (stored or referrer).group
         is_beyond = self._wanted.is_unindexed(source)
 
         def can_be(name: str) -> bool:
@@ -74,32 +75,28 @@ class _Naming:
                 return self._taken.is_free(name) and not is_beyond
             return self._taken.is_free_for_others(name)
 
-        name = self._taken.first_free(coordinate.name, origin.path, can_be)
+        name = self._taken.first_free(wanted.name, origin.path, can_be)
         told = None
-        if name != coordinate.name:
-            finding = _renaming(nameless, name, is_beyond=is_beyond)
-            if nameless.beside and not is_beyond:
+        if name != wanted.name:
+            finding = _renaming(wanted, referrer, name, sizes, is_beyond=is_beyond)
+            if wanted.beside and not is_beyond:
                 told = finding
             else:
                 self.findings.append(finding)
-        names = self._fitting_names(nameless, name, origin)
+        names = self._fitting_names(name, sizes, origin, referrer)
         dims = tuple(names.get(dim, dim) for dim in source.dims)
-        self._taken.add(name, {names.get(dim, dim): it for dim, it in nameless.sizes.items()})
-        return PlannedVariable(
-            name,
-            source,
-            dims,
-            identity=nameless.identity,
-            is_coordinate=True,
-            referrer=referrer,
-            beside="" if told is None else nameless.beside,
-            told_beside=told,
+        self._taken.add(name, {names.get(dim, dim): it for dim, it in sizes.items()})
+        beside = "" if told is None else wanted.beside
+        return msgspec.structs.replace(
+            wanted, name=name, dims=dims, beside=beside, told_beside=told
         )
 
-    def _fitting_names(self, nameless: Nameless, name: str, origin: Node) -> dict[str, str]:
+    def _fitting_names(
+        self, name: str, sizes: Mapping[str, int], origin: Node, referrer: Node
+    ) -> dict[str, str]:
         """Return other names for the dimensions that have another size in the group."""
         names = {}
-        for dim, size in nameless.sizes.items():
+        for dim, size in sizes.items():
             if self._taken.can_be_dimension(dim, size):
                 continue
             key = (origin, dim, size)
@@ -112,16 +109,16 @@ class _Naming:
                 "Array {array}: dimensions of its coordinate {name!r} have another size here, and "
                 "were renamed {renamed}"
             )
-            referrer = nameless.referrer
             text = message.format(array=referrer, name=name, renamed=changes)
             self.findings.append(noted(Kind.DIMENSION, text, referrer))
         return names
 
 
-def _renaming(nameless: Nameless, name: str, *, is_beyond: bool) -> Finding:
+def _renaming(
+    wanted: PlannedVariable, referrer: Node, name: str, sizes: Mapping[str, int], *, is_beyond: bool
+) -> Finding:
     """Return the finding of a coordinate that could not have its name."""
-    coordinate, referrer = nameless.coordinate, nameless.referrer
-    if is_beyond and coordinate.source.dims == (coordinate.name,):
+    if is_beyond and wanted.source.dims == (wanted.name,):
         message = _(
             "Array {array}: its coordinate {wanted!r} of length {length} is called {name!r} and "
             "has no index, because the open would have to read too much for one"
@@ -131,6 +128,6 @@ def _renaming(nameless: Nameless, name: str, *, is_beyond: bool) -> Finding:
             "Array {array}: its coordinate {wanted!r} is called {name!r}, because {wanted!r} is "
             "something else here or cannot be a name"
         )
-    (length, *_others) = (*nameless.sizes.values(), 1)
-    text = message.format(array=referrer, wanted=coordinate.name, name=name, length=length)
+    (length, *_others) = (*sizes.values(), 1)
+    text = message.format(array=referrer, wanted=wanted.name, name=name, length=length)
     return noted(Kind.NAME, text, referrer)

@@ -40,19 +40,6 @@ class Thing(msgspec.Struct, frozen=True, eq=False):
 Links: TypeAlias = tuple[tuple[Link, Thing], ...]
 
 
-class Nameless(msgspec.Struct, frozen=True, eq=False):
-    """A thing that the group does not have itself, so that it needs a name."""
-
-    key: int
-    identity: Hashable
-    #: What was said of it first, and the array that did.
-    coordinate: Coordinate
-    referrer: Node
-    sizes: Mapping[str, int]
-    #: The group's own coordinate that stands in its place, "" if none does.
-    beside: str = ""
-
-
 class Attached(msgspec.Struct, frozen=True, eq=False):
     """What an array has."""
 
@@ -74,8 +61,8 @@ class United:
     #: The group's own arrays, along the dimensions that they are to have, and which of them things are.
     own: Mapping[str, PlannedVariable]
     names: Mapping[int, str]
-    #: What the group does not have itself, in the order of reference.
-    nameless: tuple[Nameless, ...]
+    #: What the group does not have itself, by key, in the order of reference, as it is to be called.
+    others: Mapping[int, PlannedVariable]
     findings: tuple[Finding, ...]
 
 
@@ -84,8 +71,8 @@ def unite(wanted: Wanted) -> United:
     uniting = _Uniting(wanted)
     attached = tuple(uniting.attached(array) for array in wanted.arrays)
     times = tuple(uniting.unite_times())
-    nameless, findings = tuple(uniting.nameless), tuple(uniting.findings)
-    return United(attached, times, uniting.own.planned(), uniting.names, nameless, findings)
+    own, findings = uniting.own.planned(), tuple(uniting.findings)
+    return United(attached, times, own, uniting.names, uniting.others, findings)
 
 
 class _Own:
@@ -234,7 +221,7 @@ class _Uniting:
         self._names: set[str] = set(wanted.own)
         self.own = _Own(wanted)
         self.names: dict[int, str] = {}
-        self.nameless: list[Nameless] = []
+        self.others: dict[int, PlannedVariable] = {}
         self.findings: list[Finding] = []
 
     def attached(self, array: ArrayReading) -> Attached:
@@ -308,8 +295,16 @@ class _Uniting:
             is_itself = isinstance(source, Stored) and source.node.group == own
             self.own.identities[name] = identity if is_itself else self.own.sources[name]
         else:
-            sizes = self._wanted.maker.sizes(source)
-            self.nameless.append(Nameless(key, identity, coordinate, referrer, sizes, beside))
+            self._wanted.maker.sizes(source)  # or it is raised that it cannot be opened
+            self.others[key] = PlannedVariable(
+                coordinate.name,
+                source,
+                source.dims,
+                identity=identity,
+                is_coordinate=True,
+                referrer=referrer,
+                beside=beside,
+            )
             self._names.add(coordinate.name)
         self._keys[identity] = key
         self._keys.setdefault(coordinate.identity, key)

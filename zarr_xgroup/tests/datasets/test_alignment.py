@@ -382,8 +382,7 @@ def test_what_names_a_renamed_coordinate_goes_on_to_do_so() -> None:
     assert tree["g/s_g"].attrs["formula_terms"] == "sigma: s_g eta: eta"
     assert tree["g/v"].encoding["coordinates"] == "s_g eta"
     below = {"h": Group({"s": Group({"w": along("y", 2)})})}
-    tree, _told = opened_with_warnings(
-        xr.open_datatree, memory_store(build(Group({**members, **below})))
-    )
+    store = memory_store(build(Group({**members, **below})))
+    tree, _warnings = opened_with_warnings(xr.open_datatree, store)
     assert tree["s_1"].attrs["formula_terms"] == "sigma: s_1 eta: eta"
     assert tree["v"].encoding["coordinates"] == "s_1 eta"
