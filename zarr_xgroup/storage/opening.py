@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tarfile import TarError
 from typing import Any
 from urllib.parse import quote
 from zipfile import BadZipFile
@@ -39,6 +40,9 @@ _LITERAL = frozenset({"file", "memory", "zip"})
 
 #: Schemes of fsspec's filesystems that are archives.
 ARCHIVES = frozenset({"zip", "tar", "libarchive"})
+
+#: What is raised of what can be no store; of a name, filesystems of fsspec raise more.
+_NO_STORE = (ImportError, ValueError, OSError, BadZipFile, TarError)
 
 #: Held while the table of contents of an archive is made, which all stores in it share.
 _indexing = threading.Lock()
@@ -117,8 +121,8 @@ async def open_store(store_like: Any, storage_options: dict[str, Any] | None) ->
     except FileNotFoundError as error:
         message = _("There is no store {store}").format(store=name)
         raise XGroupStoreNotFoundError(message) from error
-    except (ImportError, ValueError, OSError, TypeError, BadZipFile) as error:
-        if isinstance(error, TypeError) and not is_location:
+    except (*_NO_STORE, TypeError, AttributeError, LookupError) as error:
+        if not is_location and not isinstance(error, _NO_STORE):
             raise
         reason = reason_of(error) if isinstance(error, ImportError) else error
         message = _("Store {store} cannot be opened: {reason}").format(store=name, reason=reason)

@@ -12,7 +12,7 @@ from typing import Any
 
 from zarr.abc.store import ByteRequest, Store
 from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
-from zarr.storage import FsspecStore, LocalStore, WrapperStore, ZipStore
+from zarr.storage import FsspecStore, LocalStore, MemoryStore, WrapperStore, ZipStore
 
 from zarr_xgroup.errors import XGroupStoreError
 from zarr_xgroup.i18n import _
@@ -164,7 +164,7 @@ def writable(store_like: Any, store: Store, name: str) -> Store:
     elif (isinstance(given, Store) and given.read_only) or not _NOT_WRITTEN.isdisjoint(schemes):
         message = _("{store} is open for reading only")
     else:
-        return _opened_for_writing(store)
+        return MemoryStore(given) if isinstance(given, dict) else _opened_for_writing(store)
     raise XGroupStoreError(message.format(store=name))
 
 

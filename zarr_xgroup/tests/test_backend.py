@@ -418,6 +418,25 @@ def test_an_unknown_protocol() -> None:
     assert "secret" not in str(error.value)
 
 
+@pytest.mark.skipif(not builders.HAS_SYNC_FSSPEC, reason="fsspec is too old")
+@pytest.mark.parametrize(
+    ("scheme", "content"),
+    [
+        ("tar", "no archive"),
+        ("zip", "no archive"),
+        *(
+            ("reference", text)
+            for text in ("no JSON", "5", "[]", '{"version": 1, "templates": 5, "refs": {}}')
+        ),
+    ],
+)
+def test_a_link_of_a_chain_that_is_none(tmp_path: Path, scheme: str, content: str) -> None:
+    file = tmp_path / "s"
+    file.write_text(content)
+    with pytest.raises(XGroupStoreError, match=rf"^Store {scheme}::.* cannot be opened: "):
+        xr.open_dataset(f"{scheme}::{file}", engine="xgroup")
+
+
 if not builders.HAS_SYNC_FSSPEC:
 
     def test_urls_that_this_version_of_zarr_cannot_open(tmp_path: Path) -> None:

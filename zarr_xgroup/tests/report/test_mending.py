@@ -15,6 +15,7 @@ import pyproj
 import pytest
 import xarray as xr
 from packaging.version import Version
+from zarr.core.buffer.cpu import Buffer
 from zarr.storage import LocalStore
 
 import zarr_xgroup
@@ -404,6 +405,13 @@ def test_what_s3_forbids_to_write_is_told(s3_server: S3Server) -> None:
     s3_server.faults[lambda request: request.method == "PUT"] = Fault(status=403)
     with pytest.raises(XGroupStoreError, match=r"grid/zarr.json cannot be written: no permission"):
         zarr_xgroup.mend(url, dry_run=False, storage_options=s3_server.options)
+
+
+def test_what_a_dict_holds_is_mended() -> None:
+    contents = {key: Buffer.from_bytes(text) for key, text in WITH_A_MISTAKE.items()}
+    zarr_xgroup.mend(contents, dry_run=False)
+    assert zarr_xgroup.check(contents).is_clean
+    assert contents["grid/zarr.json"].to_bytes() != WITH_A_MISTAKE["grid/zarr.json"]
 
 
 @pytest.mark.skipif(not HAS_ICECHUNK, reason="icechunk is not installed")
