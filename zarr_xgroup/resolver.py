@@ -428,19 +428,18 @@ class _Search(Generic[T]):
 
     def _reasons(self, outcomes: Sequence[tuple[Node, _Found[Any]]]) -> list[str]:
         """Return why candidates do not fit; where a store has to be asked, of all at once."""
-        reasons = {
-            node: self._lookup.store_of(node).why_absent(node.path)
-            if isinstance(found.result, _AbsentError)
-            else str(found.result)
-            for node, found in outcomes
-        }
+        reasons: dict[Node, str | None] = {}
+        for node, found in outcomes:
+            store = self._lookup.store_of(node)
+            is_there = store.document(node.path) or store.problem(node.path)
+            reasons[node] = str(found.result) if is_there else store.why_absent(node.path)
         if doubted := frozenset(node for node, reason in reasons.items() if reason is None):
             raise self._lookup.ask_for(Needs(doubted=doubted))
         return [reason for reason in reasons.values() if reason is not None]
 
 
 def _absent() -> _Found[Any]:
-    return _Found(_AbsentError(_("not found in store")))
+    return _Found(XGroupReferenceError(_("not found in store")))
 
 
 def _written(fragment: Fragment, error: XGroupError) -> str:
@@ -464,10 +463,6 @@ def _endless(fragment: Fragment, chain: tuple[Fragment, ...]) -> _EndlessError |
     reason = f"{reason}: {' -> '.join(places)}"
     target = str(Reference.parse(chain[0]))
     return _EndlessError(reason, place=places[0], target=target, reason=reason)
-
-
-class _AbsentError(XGroupReferenceError):
-    """There is no node."""
 
 
 class _EndlessError(XGroupReferenceError):

@@ -122,10 +122,10 @@ class Interpreter:
         readings = []
         for group in groups:
             if group not in self._complete:
-                before = self.lookup.needs
+                before = len(self.lookup.lacking)
                 with suppress(LackingError):
                     reading = self._alike(_GroupInterpretation(self, group))
-                    if self.lookup.needs is before:
+                    if len(self.lookup.lacking) == before:
                         self._complete[group] = reading
             if group in self._complete:
                 readings.append(self._complete[group])
@@ -155,9 +155,9 @@ class Interpreter:
         asked, detected = view.asked, self.panel.detecting(view)
 
         def ask() -> Answer:
-            before = self.lookup.needs
+            before = len(self.lookup.lacking)
             said = self.panel.ask(view, detected)
-            is_whole = self.lookup.needs is before
+            is_whole = len(self.lookup.lacking) == before
             # What is lacking may be lacking of a reference that depends on the place.
             reach = reach_of(view) if is_whole else max(reach_of(view), Reach.SAME_GROUP)
             return Answer(*said, reach, asked.compared, asked.missed, is_whole)

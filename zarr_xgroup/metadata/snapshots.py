@@ -329,15 +329,6 @@ class Needs:
         """Tell whether anything is lacking."""
         return bool(self.documents or self.members or self.doubted or self.foreign)
 
-    def __or__(self, other: Needs) -> Needs:
-        """Return the needs of two interpretations together."""
-        return Needs(
-            self.documents | other.documents,
-            self.members | other.members,
-            self.doubted | other.doubted,
-            self.foreign | other.foreign,
-        )
-
 
 class LackingError(Exception):
     """Raised where an interpretation needs what was not read yet; the need is noted in `Lookup.needs`."""
@@ -364,18 +355,33 @@ class Snapshots(list[Snapshot]):
 
 
 class Lookup:
-    """Answers questions from snapshots, and notes what must be read to answer them (`needs`).
+    """Answers questions from snapshots, and notes what must be read to answer them.
 
     Parameters
     ----------
     snapshots : Snapshots
         What is known.
+
+    Attributes
+    ----------
+    lacking : list of Needs
+        What must be read, in the order in which it was found lacking.
     """
 
     def __init__(self, snapshots: Snapshots) -> None:
         self.snapshots = snapshots
-        self.needs = Needs()
+        self.lacking: list[Needs] = []
         self._of_members: dict[tuple[Any, Node], Any] = {}
+
+    @property
+    def needs(self) -> Needs:
+        """All that must be read."""
+        return Needs(
+            frozenset().union(*(it.documents for it in self.lacking)),
+            frozenset().union(*(it.members for it in self.lacking)),
+            frozenset().union(*(it.doubted for it in self.lacking)),
+            frozenset().union(*(it.foreign for it in self.lacking)),
+        )
 
     def store_of(self, node: Node) -> Snapshot:
         """Return the store of a node."""
@@ -396,7 +402,7 @@ class Lookup:
 
     def ask_for(self, needs: Needs) -> LackingError:
         """Note what must be read, and return the error to raise."""
-        self.needs |= needs
+        self.lacking.append(needs)
         return LackingError(needs)
 
     def knows(self, *nodes: Node) -> bool:

@@ -46,8 +46,6 @@ K = TypeVar("K")
 _MOST_NEAR = 8
 _MOST_LOOKED_AT = 100
 
-_FOREIGN_OPTIONS = frozenset(ForeignOptions.__annotations__)
-
 
 class Library:
     """The stores of one open, each metadata document read at most once.
@@ -103,8 +101,7 @@ class Library:
             If `group` cannot be a path.
         """
         store_like, options = named_by(store_like, options)
-        foreign: Any = {key: options.get(key) for key in options if key in _FOREIGN_OPTIONS}
-        library = cls(foreign)
+        library = cls(options)
         return library, wait(_open(library, store_like, options))
 
     @classmethod
