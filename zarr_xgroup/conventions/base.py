@@ -16,7 +16,7 @@ from zarr_xgroup.conventions.declaring import (
 )
 from zarr_xgroup.conventions.descriptions import Attribute
 from zarr_xgroup.conventions.model import AxisNames, Interpretation
-from zarr_xgroup.errors import Rule
+from zarr_xgroup.errors import Rule, XGroupError
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import xarray as xr
     import zarr
 
-__all__ = ["Checkable", "ConventionHandler", "gives_coordinates"]
+__all__ = ["Checkable", "ConventionHandler", "failure_of", "gives_coordinates"]
 
 
 class Checkable(Protocol):
@@ -241,6 +241,17 @@ class ConventionHandler(Convention):
         if not gives_coordinates(type(self)):
             raise NotImplementedError(_("it has neither 'interpret' nor 'get_variables'"))
         return lending.variables_of(self.interpret, array, root)
+
+
+def failure_of(handler: type[ConventionHandler], error: BaseException) -> str:
+    """Return what is told of a handler that raised something."""
+    message = _("the handler of convention {name!r} ({module}) failed: {kind}: {reason}")
+    return message.format(
+        name=handler.name,
+        module=handler.__module__,
+        kind=type(error).__name__,
+        reason=error.text if isinstance(error, XGroupError) else error,
+    )
 
 
 def gives_coordinates(handler: type[ConventionHandler]) -> bool:

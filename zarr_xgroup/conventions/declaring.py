@@ -181,10 +181,11 @@ def matches(convention: type[Convention], declaration: Mapping[str, Any]) -> boo
             match = _REPOSITORY.match(url)
             return match is not None and match[1].lower() in known
     name = declaration.get("name")
-    return isinstance(name, str) and name.strip().rstrip(":").lower() in _names_of(convention)
+    return isinstance(name, str) and name.strip().rstrip(":").lower() in names_of(convention)
 
 
-def _names_of(convention: type[Convention]) -> list[str]:
+def names_of(convention: type[Convention]) -> list[str]:
+    """Return what a convention is called, in small letters."""
     return [name.lower() for name in (convention.name, *convention.aliases)]
 
 

@@ -27,6 +27,7 @@ from zarr_xgroup.conventions.values import finite_numbers
 from zarr_xgroup.errors import XGroupError, XGroupReferenceError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import declared_dimensions
+from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Node
 
 
@@ -84,8 +85,8 @@ def is_placeholder(box: Fragment) -> bool:
 
 
 @dataclass(frozen=True)
-class _Sites:
-    """Where the grids of other levels are declared, as seen from an array of one of them.
+class Levels:
+    """The grids of the levels of a layout, as seen from an array of one of them.
 
     Attributes
     ----------
@@ -100,56 +101,6 @@ class _Sites:
     array: ArrayView
     dims: tuple[str, str]
     level: Level
-
-    def is_array(self, node: Node) -> bool:
-        """Tell whether a level is an array, else it is a group."""
-        document = self.array.document_of(node)
-        return document is not None and bool(document.is_array)
-
-    def of(self, asset: str, name: str) -> Site:
-        """Return where a level's grid is declared: for its array of a name, if it has one."""
-        node = self.level.group.child(asset)
-        if self.is_array(node):
-            return self._at(node, node.group)
-        at = node.child(name)
-        return self._at(at if self.is_array(at) else None, node)
-
-    def of_any(self, asset: str) -> Site | None:
-        """Return the same for the first array of a level that lies along the same dimensions."""
-        own, group = self.array.declared, self.level.group
-        along = {own[self.array.dims.index(name)] for name in self.dims}
-        within = group.child(asset)
-        for name, document in self.array.lookup.members(within).arrays(within.path).items():
-            at = within.child(name)
-            is_along = along <= set(declared_dimensions(document))
-            if is_along and not self.level.layout.about(at, group):
-                return self._at(at, within)
-        return None
-
-    def _at(self, at: Node | None, within: Node) -> Site:
-        """Return where the grid of an array of a group is declared, or of a group without it."""
-        group, layout = self.level.group, self.level.layout
-        of_array = None if at is None else layout.about(at, group)
-        level = Level(group, layout, of_array, layout.about(within, group))
-        places = Places.about(at, within, level, self.array.attributes_of)
-        return Site(places, None if at is None else self._sizes(at))
-
-    def _sizes(self, at: Node) -> tuple[int, int] | None:
-        """Return the number of rows and of columns of another level's array."""
-        document = self.array.document_of(at)
-        if document is None:
-            return None
-        shape, names = document["shape"], declared_dimensions(document)
-        own = self.array.declared
-        axes = [self.array.dims.index(name) for name in self.dims]
-        if all(own[axis] is not None and own[axis] in names for axis in axes):
-            axes = [names.index(own[axis]) for axis in axes]
-        return (shape[axes[0]], shape[axes[1]]) if max(axes) < len(shape) else None
-
-
-@dataclass(frozen=True)
-class Levels(_Sites):
-    """The grids of the levels of a layout, as seen from an array of one of them."""
 
     def transform(self, here: Site) -> Transform | None:
         """Return the transform of the array: of the first level on its way that declares one.
@@ -172,7 +123,7 @@ class Levels(_Sites):
                     break
                 below[asset] = site, item
                 asset = self._source(item, below)
-                site = self.of(asset, self._name)
+                site = self._site_of(asset)
             else:
                 found = known[key]
         except XGroupError as error:
@@ -210,7 +161,7 @@ class Levels(_Sites):
             asset = asset_path(source)
             nodes[asset] = self.level.group.child(asset)
         self.array.lookup.know(nodes.values())
-        groups = (it for it in nodes.values() if not self.is_array(it))
+        groups = (it for it in nodes.values() if not _is_array(self.array, it))
         self.array.lookup.know(group.child(self._name) for group in groups)
 
     def _derived(self, asset: str, site: Site) -> Item | None:
@@ -238,22 +189,47 @@ class Levels(_Sites):
             return self._unnamed_source(item.asset or "") or ""
         if source and source not in items:
             reason = _("there is no level {asset!r}").format(asset=source)
-            raise self._leading_nowhere(item, source, reason)
+            raise _leading_nowhere(item, self.level, source, reason)
         if source in below:
             chain = " -> ".join((*below, source))
             reason = _("levels are derived from one another: {chain}").format(chain=chain)
-            raise self._leading_nowhere(items[source], source, reason)
+            raise _leading_nowhere(items[source], self.level, source, reason)
         return source
 
-    def _leading_nowhere(self, item: Item, asset: str, reason: str) -> XGroupReferenceError:
-        place = str(item.place(self.level.group))
-        return XGroupReferenceError(reason, place=place, target=asset, reason=reason)
+    def _site_of(self, asset: str) -> Site:
+        """Return where a level's grid is declared: for its array of the same name, if it has one."""
+        node = self.level.group.child(asset)
+        if _is_array(self.array, node):
+            return self._at(node, node.group)
+        at = node.child(self._name)
+        return self._at(at if _is_array(self.array, at) else None, node)
+
+    def _site_of_any(self, asset: str) -> Site | None:
+        """Return the same for the first array of a level that lies along the same dimensions."""
+        own, group = self.array.declared, self.level.group
+        along = {own[self.array.dims.index(name)] for name in self.dims}
+        within = group.child(asset)
+        for name, document in self.array.lookup.members(within).arrays(within.path).items():
+            at = within.child(name)
+            is_along = along <= set(declared_dimensions(document))
+            if is_along and not self.level.layout.about(at, group):
+                return self._at(at, within)
+        return None
+
+    def _at(self, at: Node | None, within: Node) -> Site:
+        """Return where the grid of an array of a group is declared, or of a group without it."""
+        group, layout = self.level.group, self.level.layout
+        of_array = None if at is None else layout.about(at, group)
+        level = Level(group, layout, of_array, layout.about(within, group))
+        places = Places.about(at, within, level, self.array.attributes_of)
+        document = None if at is None else self.array.document_of(at)
+        return Site(places, None if document is None else _sizes(self.array, self.dims, document))
 
     def _declared(self, asset: str, site: Site) -> Transform | None:
         """Return the transform of a level that follows from no other one."""
         written = site.places.get(TRANSFORM.key) or self._of_whole(asset, site)
         if written is None and site.sizes is None and site.places.get(SHAPE.key) is None:
-            site = self.of_any(asset) or site
+            site = self._site_of_any(asset) or site
             written = site.places.get(TRANSFORM.key)
         return site.transform(written)
 
@@ -285,6 +261,28 @@ class Levels(_Sites):
             return Transform(usable(affine, relation.place(group)), centre)
         except XGroupError as error:
             return error
+
+
+def _leading_nowhere(item: Item, level: Level, asset: str, reason: str) -> XGroupReferenceError:
+    return XGroupReferenceError(
+        reason, place=str(item.place(level.group)), target=asset, reason=reason
+    )
+
+
+def _is_array(array: ArrayView, node: Node) -> bool:
+    """Tell whether a level is an array, else it is a group."""
+    document = array.document_of(node)
+    return document is not None and bool(document.is_array)
+
+
+def _sizes(array: ArrayView, dims: tuple[str, str], document: Document) -> tuple[int, int] | None:
+    """Return the number of rows and of columns of another level's array."""
+    shape, names = document["shape"], declared_dimensions(document)
+    own = array.declared
+    axes = [array.dims.index(name) for name in dims]
+    if all(own[axis] is not None and own[axis] in names for axis in axes):
+        axes = [names.index(own[axis]) for axis in axes]
+    return (shape[axes[0]], shape[axes[1]]) if max(axes) < len(shape) else None
 
 
 def _affine(relation: Relation, group: Node, array: ArrayView, dims: tuple[str, str]) -> Affine:

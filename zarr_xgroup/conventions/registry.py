@@ -9,12 +9,12 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
-from zarr_xgroup.conventions.base import ConventionHandler, gives_coordinates
+from zarr_xgroup.conventions.base import ConventionHandler, failure_of, gives_coordinates
 from zarr_xgroup.conventions.cf import CfHandler
 from zarr_xgroup.conventions.coords import CoordsHandler
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.declaring import ATTRIBUTE as DECLARATIONS
-from zarr_xgroup.conventions.declaring import Declaration, is_declared, matches
+from zarr_xgroup.conventions.declaring import Declaration, is_declared, matches, names_of
 from zarr_xgroup.conventions.descriptions import schema_of
 from zarr_xgroup.conventions.dggs import DggsHandler
 from zarr_xgroup.conventions.dialects.gcp import GcpHandler
@@ -107,12 +107,12 @@ def named_conventions(names: object) -> frozenset[str]:
     """
     if names == AUTO:
         return frozenset()
-    known = {it.name.lower(): it.name for it in handlers()}
+    known = {name: it.name for it in handlers() for name in names_of(it)}
     wanted = {name: known.get(name.strip().rstrip(":").lower()) for name in _texts(names)}
     if unknown := [name for name, found in wanted.items() if found is None]:
         message = _("assume_conventions: there is no convention {names}; there are {known}")
         text = message.format(
-            names=", ".join(map(repr, unknown)), known=", ".join(sorted(known.values()))
+            names=", ".join(map(repr, unknown)), known=", ".join(sorted({*known.values()}))
         )
         if Multiscales.name in unknown:
             text += _(
@@ -172,7 +172,8 @@ def schema(name: str) -> dict[str, Any]:
     known = {it.name: it.described for it in declarable() if it.described}
     known[CONVENTIONS_KEY] = (DECLARATIONS,)
     wanted = name.strip().rstrip(":").lower()
-    title = next((it for it in known if it.lower() == wanted), None)
+    called = {name: it.name for it in declarable() for name in names_of(it)}
+    title = next((it for it in known if it.lower() == called.get(wanted, wanted).lower()), None)
     if title is None:
         message = _("there is no schema of convention {name!r}; there are those of {known}")
         raise ValueError(message.format(name=name, known=", ".join(known)))
@@ -187,8 +188,10 @@ def schema(name: str) -> dict[str, Any]:
 
 def seemingly_meant(
     places: Collection[Mapping[str, Any]], siblings: Collection[str]
-) -> tuple[str, ...]:
+) -> tuple[tuple[str, ...], str]:
     """Return the conventions that attributes look like which none of them declare.
+
+    And how a handler failed to tell, "" if none did.
 
     Parameters
     ----------
@@ -197,12 +200,15 @@ def seemingly_meant(
     siblings : collection of str
         The names of the group's arrays.
     """
-    return tuple(
-        it.name
-        for it in handlers()
-        if not any(is_declared(it, attributes) for attributes in places)
-        if any(it.seems_meant(attributes, siblings) for attributes in places)
-    )
+    found, failure = [], ""
+    for it in handlers():
+        try:
+            is_known = any(is_declared(it, attributes) for attributes in places)
+            if not is_known and any(it.seems_meant(attributes, siblings) for attributes in places):
+                found.append(it.name)
+        except Exception as error:  # noqa: BLE001 - a plug-in may raise anything
+            failure = failure_of(it, error)
+    return tuple(found), failure
 
 
 def declared_principal(attributes: Mapping[str, Any]) -> Handler | None:
@@ -291,4 +297,6 @@ def _why_not(handler: object, known: Iterable[Handler]) -> str | None:
 
 def _same_convention(handler: object, other: Handler) -> bool:
     name, uuid = getattr(handler, "name", None), getattr(handler, "uuid", None)
-    return name == other.name or (uuid is not None and uuid == other.uuid)
+    is_called_so = isinstance(name, str) and name.lower() in names_of(other)
+    is_identified_so = isinstance(uuid, str) and uuid.lower() == (other.uuid or "").lower()
+    return is_called_so or is_identified_so

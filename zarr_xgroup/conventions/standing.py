@@ -26,7 +26,7 @@ Decided is here which one stands; `datasets.build` compares values once they are
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -125,11 +125,14 @@ def own_crs(array: ArrayView) -> Crs | None:
 
 def crs_of_grid_mapping(attributes: Mapping[str, Any]) -> Crs | None:
     """Return the CRS that the attributes of a grid mapping variable say, if it is understood."""
+    return next((crs for crs in _written_in(attributes) if crs.is_understood), None)
+
+
+def _written_in(attributes: Mapping[str, Any]) -> Iterator[Crs]:
+    """Yield what a grid mapping variable says of its CRS as text."""
     for key in ("crs_wkt", "spatial_ref"):
-        text = attributes.get(key)
-        if isinstance(text, str) and (crs := Crs(key, text)).is_understood:
-            return crs
-    return None
+        if isinstance(text := attributes.get(key), str):
+            yield Crs(key, text)
 
 
 def reconciled(array: ArrayView, own: Crs | None, declared: Crs | None) -> Crs | None:
@@ -154,8 +157,5 @@ def contradicting_crs(own: Mapping[str, Any], declared: Crs) -> str | None:
     declared : Crs
         What is declared.
     """
-    for key in ("crs_wkt", "spatial_ref"):
-        given = own.get(key)
-        if isinstance(given, str) and Crs(key, given).differs(declared):
-            return key
-    return conflicting_grid_mapping(own, declared.grid_mapping())
+    differing = (crs.key for crs in _written_in(own) if crs.differs(declared))
+    return next(differing, None) or conflicting_grid_mapping(own, declared.grid_mapping())

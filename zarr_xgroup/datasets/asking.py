@@ -9,13 +9,13 @@ from typing import TypeVar
 
 from zarr_xgroup.conventions import lending
 from zarr_xgroup.conventions.array import ArrayView
-from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.base import ConventionHandler, failure_of
 from zarr_xgroup.conventions.cf_paths import links_of
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.declaring import is_only_assumed
 from zarr_xgroup.conventions.model import AxisNames, Interpretation
 from zarr_xgroup.conventions.registry import Handler, Handlers
-from zarr_xgroup.errors import XGroupError, retold
+from zarr_xgroup.errors import retold
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.snapshots import LackingError
 
@@ -127,14 +127,9 @@ def _guarded(view: ArrayView, handler: Handler, call: Callable[[Handler], T]) ->
     except LackingError:
         return None
     except Exception as error:  # noqa: BLE001
-        message = _("the handler of convention {name!r} ({module}) failed: {kind}: {reason}")
-        text = message.format(
-            name=handler.name,
-            module=handler.__module__,
-            kind=type(error).__name__,
-            reason=error.text if isinstance(error, XGroupError) else error,
-        )
-        problem = retold(error, text)  # what the resolver raised stays what it is
+        problem = retold(
+            error, failure_of(handler, error)
+        )  # what the resolver raised stays what it is
         problem.__cause__ = error
         view.problem(problem, _("what convention {name!r} gives").format(name=handler.name))
         return None

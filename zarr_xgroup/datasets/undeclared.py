@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, TypeAlias
 
+from zarr_xgroup.conventions.base import failure_of
 from zarr_xgroup.conventions.dialects.gcp import MEASUREMENTS
 from zarr_xgroup.conventions.layout import ATTRIBUTE as LAYOUT
 from zarr_xgroup.conventions.registry import (
@@ -18,6 +19,7 @@ from zarr_xgroup.conventions.registry import (
 )
 from zarr_xgroup.datasets.interpretation import ArrayReading
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
+from zarr_xgroup.errors import XGroupError, containing
 from zarr_xgroup.findings import Finding, Kind, noted, shortened
 from zarr_xgroup.i18n import _, listed, ngettext
 from zarr_xgroup.metadata.cf import BOUNDARIES, candidate_paths, referred_names
@@ -155,10 +157,13 @@ def _forgotten(it: Undeclared) -> Finding:
 
 
 def _lacking(it: Undeclared, principal: Handler) -> Finding:
+    try:
+        with containing():
+            lack = principal.why_not()
+    except XGroupError as error:
+        lack = failure_of(principal, error.__cause__ or error)
     message = _("its group declares {name!r}, but {lack}: it has no coordinates along {dims}")
-    text = message.format(
-        name=principal.name, lack=principal.why_not(), dims=", ".join(map(repr, it.bare))
-    )
+    text = message.format(name=principal.name, lack=lack, dims=", ".join(map(repr, it.bare)))
     return noted(Kind.CHOICE, text, it.array.node)
 
 
@@ -281,7 +286,7 @@ def _of_undeclaring_group(
     of_group = _why_not(plan.node, group)
     for array, dims in arrays:
         node, attributes = array.node, array.document.attributes
-        meant = seemingly_meant(
+        meant, failure = seemingly_meant(
             [attributes, group, *_of_grid(plan, attributes, snapshot)], siblings
         )
         assumable = tuple(name for name in meant if name not in assumed)
@@ -289,7 +294,7 @@ def _of_undeclaring_group(
             plan,
             array,
             dims,
-            _why_not(node, attributes) or of_group,
+            _why_not(node, attributes) or of_group or failure,
             assumable,
             is_elsewhere=_is_elsewhere(array, dims, snapshot),
         )

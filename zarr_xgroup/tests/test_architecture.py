@@ -197,7 +197,7 @@ def test_everything_is_caught_only_where_others_code_is_called() -> None:
         and not isinstance(node.body[-1], ast.Raise)
     }
     assert catching == {
-        "conventions.registry",  # importing a plug-in
+        "conventions.registry",  # importing a plug-in, asking it what seems meant
         "storage.waiting",  # one thread hands on to another what it raises
         "conventions.lending",  # asking a handler outside of an open; raised after reading
         "datasets.asking",  # asking a handler

@@ -15,6 +15,7 @@ from zarr_xgroup.conventions.declaring import declarations, is_declared, matches
 from zarr_xgroup.tests.builders import Array, Group, build, memory_store, opened_with_warnings
 
 UUID = "11111111-2222-4333-8444-555555555555"
+CS = "e4dbf0b7-7a00-4ce6-b23e-484292014ab4"
 OTHER_UUID = "99999999-2222-4333-8444-555555555555"
 
 
@@ -177,6 +178,15 @@ def test_what_is_declared_by_uuid_is_an_object_under_nothing_but_a_uuid() -> Non
 def test_unknown_names_are_all_told() -> None:
     with pytest.raises(ValueError, match=r"there is no convention 'nope', 'other'; there are cf, "):
         registry.named_conventions(["nope", "cs", "other"])
+
+
+def test_a_convention_is_known_by_all_of_its_names() -> None:
+    assert registry.named_conventions(["Dimensions:", "CS"]) == {"coords", "cs"}
+    assert registry.schema("dimensions") == registry.schema("coords")
+    for known in ({"name": "CS"}, {"name": "dimensions"}, {"name": "it", "uuid": CS.upper()}):
+        members = {"tier": "service", "get_variables": lambda *_arguments: {}, **known}
+        with pytest.raises(TypeError, match="handles the same convention already"):
+            registry.register(type("Handler", (ConventionHandler,), members))
 
 
 def test_why_a_declaration_does_not_count_is_told_in_full_but_for_what_is_long() -> None:

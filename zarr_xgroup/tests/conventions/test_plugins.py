@@ -432,6 +432,28 @@ def _failing(error: BaseException) -> Callable[..., Any]:
     return fail
 
 
+FAILURE = "the handler of convention 'it' (third_party) failed: KeyError: 'k'"
+
+
+@pytest.mark.usefixtures("registering")
+@pytest.mark.parametrize("place", ["seems_meant", "why_not", "owned"])
+def test_a_handler_that_cannot_tell_what_is_told_of_it_costs_that_alone(place: str) -> None:
+    members = {
+        "interpret": _failing(AssertionError()),
+        "applies": classmethod(lambda _cls, _array: False),
+        place: classmethod(_failing(KeyError("k"))),
+    }
+    register(handler("it", tier="principal", **members))
+    attributes = {} if place == "seems_meant" else IT
+    store: Any = memory_store(build({"": attributes, "a": stored(np.ones((2, 3)), "y x")}))
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        how: Any = "drop" if place == "owned" else "keep"
+        dataset = xr.open_dataset(store, engine="xgroup", convention_attrs=how)
+    assert dataset["a"].shape == (2, 3)
+    assert len({str(it.message) for it in given if FAILURE in str(it.message)}) == 1
+
+
 @pytest.mark.usefixtures("registering")
 @pytest.mark.parametrize("place", ["detect", "__init__", "get_variables"])
 @pytest.mark.parametrize(
