@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from affine import Affine
@@ -302,7 +303,7 @@ def _by_axis(numbers: Fragment, array: ArrayView, dims: tuple[str, str]) -> dict
     """
     count, names = len(numbers.value), tuple(name for name in array.dims if name in dims)
     if count > len(names):
-        arrays = (array.dims, *(tuple(sizes) for sizes in array.siblings.values()))
+        arrays = chain([array.dims], map(tuple, array.siblings.values()))
         fitting = (it for it in arrays if len(it) == count and set(it) >= set(names))
         names = next(fitting, names)
     return dict(zip(names, finite_numbers(numbers, len(names)), strict=True))
