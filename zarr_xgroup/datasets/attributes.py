@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import xarray as xr
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
+from zarr_xgroup.conventions.base import failure_of
 from zarr_xgroup.conventions.declaring import is_declared, items_in, matches
 from zarr_xgroup.conventions.layout import Multiscales
 from zarr_xgroup.conventions.registry import Handler, handlers, named_conventions
@@ -219,8 +220,7 @@ def _owned(
             with containing():
                 yield from set(handler.owned(named))
         except XGroupError as error:
-            message = _("the handler of convention {name!r} failed: {reason}")
-            text = message.format(name=handler.name, reason=error.text)
+            text = failure_of(handler, error.__cause__ or error)
             warn_user(XGroupPluginWarning(text, error))
     prefixes = tuple(f"{handler.name}:" for handler in above)
     yield from (key for key in named if key.startswith(prefixes))

@@ -436,7 +436,7 @@ FAILURE = "the handler of convention 'it' (third_party) failed: KeyError: 'k'"
 
 
 @pytest.mark.usefixtures("registering")
-@pytest.mark.parametrize("place", ["seems_meant", "why_not", "owned"])
+@pytest.mark.parametrize("place", ["seems_meant", "why_not"])
 def test_a_handler_that_cannot_tell_what_is_told_of_it_costs_that_alone(place: str) -> None:
     members = {
         "interpret": _failing(AssertionError()),
@@ -448,8 +448,7 @@ def test_a_handler_that_cannot_tell_what_is_told_of_it_costs_that_alone(place: s
     store: Any = memory_store(build({"": attributes, "a": stored(np.ones((2, 3)), "y x")}))
     with warnings.catch_warnings(record=True) as given:
         warnings.simplefilter("always")
-        how: Any = "drop" if place == "owned" else "keep"
-        dataset = xr.open_dataset(store, engine="xgroup", convention_attrs=how)
+        dataset = xr.open_dataset(store, engine="xgroup")
     assert dataset["a"].shape == (2, 3)
     assert len({str(it.message) for it in given if FAILURE in str(it.message)}) == 1
 
