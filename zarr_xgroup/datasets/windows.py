@@ -19,7 +19,6 @@ import xarray as xr
 from affine import Affine
 
 from zarr_xgroup.conventions.axes import axis_by_attributes, axis_by_name
-from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.spatial_model import CENTRES
 from zarr_xgroup.conventions.transforms import (
     ROUNDED,
@@ -32,7 +31,7 @@ from zarr_xgroup.conventions.transforms import (
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.datasets.pyramids import affine_of
 from zarr_xgroup.errors import XGroupError
-from zarr_xgroup.i18n import _
+from zarr_xgroup.i18n import _, listed
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.redaction import presentable
 from zarr_xgroup.variables.functions import Regular, RotatedCentres
@@ -150,24 +149,21 @@ class Windows:
 
     def __init__(self, box: Box, plans: Iterable[GroupPlan]) -> None:
         self._box = box
-        self._with_crs: set[Node] = set()
+        arrays = [it for plan in plans for it in plan.reading.arrays]
+        grids = [(it.node, crs) for it in arrays if (crs := it.interpretation.crs)]
+        self._with_crs = {node.group for node, _crs in grids}
         self._parts: dict[Node, Parts] = {}
-        systems: list[tuple[Node, Crs]] = []
-        for plan in plans:
-            for array in plan.reading.arrays:
-                crs = array.interpretation.crs
-                if crs is None:
-                    continue
-                self._with_crs.add(plan.node)
-                if not any(crs.is_same(known) for _array, known in systems):
-                    systems.append((array.node, crs))
+        systems: dict[str, str] = {}
+        for node, crs in grids:
+            text = "" if crs.is_same(grids[0][1]) else crs.text
+            systems.setdefault(text, f"{crs.code or crs.title} ({node})")
         if len(systems) > 1:
             message = _(
                 "bbox is in the unit of one CRS, but there are several: {systems}; open one group by "
                 "group="
             )
-            names = ", ".join(f"{crs.code or crs.title} ({node})" for node, crs in systems)
-            raise ValueError(presentable(message.format(systems=names)))
+            text = message.format(systems=listed(systems.values()))
+            raise ValueError(presentable(text))
 
     def select(self, plan: GroupPlan, dataset: xr.Dataset, *, is_tree: bool) -> xr.Dataset:
         """Return what of a group's Dataset is in the box; all of it if it has no grid.

@@ -134,6 +134,15 @@ def test_a_new_name_that_is_a_dimension_of_the_parents() -> None:
     assert tree_of(root)[0]["g/v"].dims == ("x_g_2",)
 
 
+def test_characters_that_become_text_have_no_dimension_that_could_conflict() -> None:
+    def letters(number: int) -> Array:
+        return Array(np.full((2, number), b"a", "S1"), ("n", "strlen"))
+
+    root = Group({"v": letters(3), "g": Group({"v": letters(5)})})
+    tree = compare(xr.open_datatree, memory_store(build(root, 2)))
+    assert tree["g/v"].encoding["char_dim_name"] == "strlen"
+
+
 # Values.
 
 

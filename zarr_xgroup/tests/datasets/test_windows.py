@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 from packaging.version import Version
 
 import zarr_xgroup
+from zarr_xgroup.conventions.crs import Crs
+from zarr_xgroup.datasets.planning import planning
+from zarr_xgroup.datasets.windows import Windows
 from zarr_xgroup.tests.builders import (
     HAS_INDEX_OPTION,
     XARRAY,
@@ -431,6 +434,24 @@ def test_a_tree_of_several_crss_has_no_one_box() -> None:
     store: Any = memory_store(build(Group({"a": NORTH_UP, "b": degrees})))
     with pytest.raises(ValueError, match=r"several: EPSG:32632 \(/a/v\), EPSG:4326 \(/b/v\)"):
         quietly(xr.open_datatree, store, engine="xgroup", bbox=(120, 240, 150, 280))
+
+
+def test_many_crss_are_not_compared_in_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[Crs] = []
+
+    def is_same(crs: Crs, other: Crs) -> bool:
+        compared.append(crs)
+        return crs.text == other.text
+
+    codes = (f"EPSG:{32601 + i}" for i in range(40))
+    grids = (gridded(10, 0, 100, 0, -10, 300, **{"proj:code": code}) for code in codes)
+    root = Group({f"v{i:02}": stored(VALUES, "y x", **it) for i, it in enumerate(grids)})
+    with planning(memory_store(build(root)), {}) as planned:
+        plans = planned.plan_group(with_indexes=True)
+    monkeypatch.setattr(Crs, "is_same", is_same)
+    with pytest.raises(ValueError, match=r"several: EPSG:32601 \(/v00\), .* and 10 more; open one"):
+        Windows((0, 0, 1, 1), plans)
+    assert len(compared) == 40
 
 
 @pytest.mark.parametrize("function", [xr.open_datatree, xr.open_groups])
