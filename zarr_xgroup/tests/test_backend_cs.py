@@ -327,47 +327,9 @@ def test_scalar_axes() -> None:
 # Times.
 
 
-@pytest.mark.parametrize(
-    ("units", "expected"),
-    [
-        (("seconds", "second", "s"), "2000-01-01T00:01:30"),
-        (("ms", "millisecond"), "2000-01-01T00:00:00.090"),
-        (("us", "microseconds"), "2000-01-01T00:00:00.000090"),
-        (("ns",), "2000-01-01T00:00:00.000000090"),
-        (("minutes", "minute", "m"), "2000-01-01T01:30"),
-        (("hours", "hour", "h"), "2000-01-04T18:00"),
-        (("days", "day", "d", "Days"), "2000-03-31"),
-    ],
-)
-def test_units_of_time(units: tuple[str, ...], expected: str) -> None:
-    dataset = of("times")
-    for unit in units:
-        check(dataset, f"in_{unit}", dates(expected)[0], (), TIMES)
-
-
 def test_months_of_360_day() -> None:
     expected = cftime.Datetime360Day(2007, 7, 1, has_year_zero=True)
     assert of("times")["in_months"].item() == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("epoch_date", "2000-01-03"),
-        ("epoch_short", "2000-01-03"),
-        ("epoch_space", "2000-01-03T06:30"),
-        ("epoch_t", "2000-01-03T06:30"),
-        ("epoch_z", "2000-01-03T06:30"),
-        ("epoch_offset", "2000-01-03T04:30"),
-        ("epoch_compact_offset", "2000-01-03T08:00"),
-        ("epoch_hours_offset", "2000-01-03T04:30"),
-        ("epoch_fraction", "2000-01-03T06:30:00.5"),
-        ("reference_t", "2000-01-01T07:00"),
-        ("reference_short", "2000-01-02"),
-    ],
-)
-def test_forms_of_an_epoch(name: str, expected: str) -> None:
-    check(of("times"), name, dates(expected)[0], (), TIMES)
 
 
 @pytest.mark.parametrize(

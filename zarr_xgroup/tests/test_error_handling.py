@@ -230,17 +230,6 @@ def told_without_principal(root: Group) -> str:
     return str(warning)
 
 
-def test_only_arrays_with_a_dimension_without_a_coordinate_are_told() -> None:
-    full = {name: coordinate(name, [1, 2]) for name in "xy"}
-    text = told_without_principal(
-        Group(
-            {**full, "a": values("x", "y"), "b": values("z", "x"), "c": values("x"), "d": values()}
-        )
-    )
-    assert text.endswith(f"(such as cs or spatial): /b. {HELP}")
-    assert told(xr.open_dataset, Group({**full, "a": values("x", "y")})) == []
-
-
 def test_coordinates_of_parents_count_in_a_tree() -> None:
     child = Group({"a": values("x"), "b": values("x", "y")})
     root = Group({"x": coordinate("x", [1, 2]), "g": Group({"h": child})})
@@ -252,14 +241,6 @@ def test_coordinates_of_parents_that_do_not_fit_do_not_count() -> None:
     root = Group({"x": coordinate("x", [1, 2, 3]), "g": Group({"a": values("x")})})
     given = told(xr.open_datatree, root)
     assert ": /g/a. " in str(given[-1])
-
-
-def test_coordinates_that_cf_attributes_name_count() -> None:
-    grid = {"lat": values("y", "x"), "lon": values("y", "x")}
-    text = told_without_principal(
-        Group({**grid, "a": values("y", "x", coordinates="lat lon"), "b": values("t")})
-    )
-    assert ": /b. " in text
 
 
 @pytest.mark.parametrize("depth", [1, 9, 60])
@@ -333,6 +314,24 @@ ABC = Group(dict.fromkeys("abc", values("x")))
 SPATIAL = {"zarr_conventions": [{"name": "spatial"}], "spatial:dimensions": ["y", "x"]}
 
 
+XY = {name: coordinate(name, [1, 2]) for name in "xy"}
+
+
+def referring(**attributes: str) -> Group:
+    """Return a group with an array whose attributes name one or both of two others."""
+    return Group({"lat": values("x"), "lon": values("x"), "v": values("x", **attributes)})
+
+
+NAMING_COORDINATES = ({"coordinates": "lat lon"}, {"bounds": "lat"}, {"climatology": "lat"})
+NAMING_ONE = ({"grid_mapping": "lat"},)
+NAMING_BOTH = (
+    {"ancillary_variables": "lat lon"},
+    {"cell_measures": "area: lat volume: lon"},
+    {"formula_terms": "a: lat b: lon"},
+    {"grid_mapping": "lat: x y lon: x"},
+)
+
+
 @pytest.mark.parametrize(
     ("root", "options", "paths"),
     [
@@ -349,6 +348,13 @@ SPATIAL = {"zarr_conventions": [{"name": "spatial"}], "spatial:dimensions": ["y"
         (Group({"x": values("y"), "v": values("y")}), {}, ("/v", "/x")),
         (Group({"a": values("x"), "t": values("x")}, {"coordinates": "t"}), {}, ()),
         (Group({"a": values("x"), "v": values("x", comment="a")}), {}, ("/a", "/v")),
+        # Which have a dimension without a coordinate.
+        (Group({**XY, "a": values("x", "y"), "c": values("x"), "d": values()}), {}, ()),
+        (Group({**XY, "a": values("x", "y"), "b": values("z", "x")}), {}, ("/b",)),
+        # Which no attribute of CF names: what names coordinates leaves none bare.
+        *((referring(**it), {}, ()) for it in NAMING_COORDINATES),
+        *((referring(**it), {}, ("/lon", "/v")) for it in NAMING_ONE),
+        *((referring(**it), {}, ("/v",)) for it in NAMING_BOTH),
         # Of which neither they nor their group declare a convention of that tier.
         (Group({"a": values("t")}, SPATIAL), {}, ()),
         (Group({"g": Group({"a": values("t")})}, SPATIAL), {"group": "g"}, ("/g/a",)),
@@ -373,35 +379,6 @@ def test_an_attribute_that_is_no_string_refers_to_nothing() -> None:
     given = told(xr.open_dataset, root)
     (warning,) = [item for item in given if type(item) is XGroupNoPrincipalWarning]
     assert warning.paths == ("/lat", "/v")
-
-
-CF_ATTRIBUTES = {
-    "coordinates": "lat lon",
-    "bounds": "lat",
-    "climatology": "lat",
-    "ancillary_variables": "lat lon",
-    "cell_measures": "area: lat volume: lon",
-    "formula_terms": "a: lat b: lon",
-    "grid_mapping": "lat",
-    "grid_mapping (of several)": "lat: x y lon: x",
-}
-
-
-@each_function
-@pytest.mark.parametrize(("attribute", "value"), CF_ATTRIBUTES.items(), ids=CF_ATTRIBUTES)
-def test_arrays_that_cf_attributes_refer_to_are_not_counted(
-    function: Open, attribute: str, value: str
-) -> None:
-    root = Group(
-        {
-            "lat": values("x"),
-            "lon": values("x"),
-            "v": values("x", **{attribute.partition(" ")[0]: value}),
-        }
-    )
-    expected = ("/v",) if "lon" in value else ("/lon", "/v")
-    names_coordinates = attribute in ("coordinates", "bounds", "climatology")  # so none is bare
-    assert paths_told(function, root) == (() if names_coordinates else expected)
 
 
 @each_tree
