@@ -97,22 +97,17 @@ __all__ = [
 #: What listing xarray's engines does without is imported when it is first asked for: from which
 #: module, by name.
 _LATER = {
-    "ConventionHandler": "zarr_xgroup.conventions",
-    "drop_conventions": "zarr_xgroup.datasets.attributes",
-    "Change": "zarr_xgroup.findings",
-    "Finding": "zarr_xgroup.findings",
-    "Kind": "zarr_xgroup.findings",
-    "Place": "zarr_xgroup.findings",
-    "register": "zarr_xgroup.conventions",
-    "schema": "zarr_xgroup.conventions",
-    "Verdict": "zarr_xgroup.report.checking",
-    "check": "zarr_xgroup.report.checking",
-    "Explanation": "zarr_xgroup.report.explanation",
-    "Levels": "zarr_xgroup.report.explanation",
-    "explain": "zarr_xgroup.report.explaining",
-    "levels": "zarr_xgroup.report.explaining",
-    "Mending": "zarr_xgroup.report.mending",
-    "mend": "zarr_xgroup.report.mending",
+    name: "zarr_xgroup." + module
+    for module, names in (
+        ("conventions", ("ConventionHandler", "register", "schema")),
+        ("datasets.attributes", ("drop_conventions",)),
+        ("findings", ("Change", "Finding", "Kind", "Place")),
+        ("report.checking", ("Verdict", "check")),
+        ("report.explaining", ("explain", "levels")),
+        ("report.explanation", ("Explanation", "Levels")),
+        ("report.mending", ("Mending", "mend")),
+    )
+    for name in names
 }
 
 

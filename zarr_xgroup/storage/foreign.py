@@ -18,7 +18,7 @@ from zarr.abc.store import Store
 from zarr_xgroup.errors import XGroupStoreError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.options import ForeignOptions
+from zarr_xgroup.options import DEFAULTS, ForeignOptions
 from zarr_xgroup.redaction import redact_uri
 from zarr_xgroup.storage.failures import reason_of
 from zarr_xgroup.storage.limits import ForeignLimits, bounded_client, plain_client
@@ -207,16 +207,15 @@ def _links_to_follow(uri: str) -> tuple[Link, ...]:
 
 def _limits(options: ForeignOptions) -> ForeignLimits:
     """Return the limits that options set, or raise TypeError or ValueError if one is none."""
-    standard = ForeignLimits()
     seconds = _("{option} must be a positive number of seconds or None, got {value!r}")
     number = _("{option} must be a positive integer or None, got {value!r}")
     values = []
-    for option, kind, message, default in (
-        ("cross_store_timeout", int | float, seconds, standard.timeout),
-        ("cross_store_max_bytes", int, number, standard.document),
-        ("cross_store_max_stores", int, number, standard.stores),
+    for option, kind, message in (
+        ("cross_store_timeout", int | float, seconds),
+        ("cross_store_max_bytes", int, number),
+        ("cross_store_max_stores", int, number),
     ):
-        value: Any = options.get(option, default)
+        value: Any = options.get(option, DEFAULTS[option])
         if value is not None:
             if isinstance(value, bool) or not isinstance(value, kind):
                 raise TypeError(message.format(option=option, value=value))

@@ -22,7 +22,6 @@ from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import join_path, normalize_path
 from zarr_xgroup.metadata.snapshots import Needs, Snapshot, Snapshots, nodes_below
 from zarr_xgroup.options import ForeignOptions, StoreOptions
-from zarr_xgroup.storage.ends import groups_near, read_ends
 from zarr_xgroup.storage.failures import check_foreign_root, check_group, check_not_stale, reason_of
 from zarr_xgroup.storage.foreign import ForeignStores
 from zarr_xgroup.storage.limits import ForeignLimits
@@ -35,7 +34,7 @@ from zarr_xgroup.storage.opening import (
     uri_of,
 )
 from zarr_xgroup.storage.reading import StoreReader
-from zarr_xgroup.storage.start import Start, find_start, looks_above
+from zarr_xgroup.storage.start import Start, find_start, groups_near, looks_above, read_ends
 from zarr_xgroup.storage.stores import OpenStore, snapshot_of
 from zarr_xgroup.storage.waiting import wait
 
