@@ -27,7 +27,7 @@ from zarr_xgroup.conventions.cf_model import (
 from zarr_xgroup.conventions.descriptions import got, shown, such_as, write
 from zarr_xgroup.conventions.timeunits import CALENDAR, EPOCH, UNIT_OF_TIME, is_epoch, is_unit
 from zarr_xgroup.conventions.values import is_finite
-from zarr_xgroup.errors import Rule, Severity
+from zarr_xgroup.errors import Rule, Severity, XGroupError, containing
 from zarr_xgroup.findings import Finding, mistake
 from zarr_xgroup.i18n import _, ngettext
 from zarr_xgroup.metadata.cf import (
@@ -148,7 +148,7 @@ def _types(subject: Subject) -> Iterator[Finding]:
 def _dtype(subject: Subject) -> np.dtype[Any] | None:
     """Return the type of an array's values, None where numpy has none of its name."""
     written = subject.document.get("data_type", subject.document.get("dtype"))
-    with suppress(TypeError, ValueError):
+    with suppress(XGroupError), containing():
         return np.dtype(written) if isinstance(written, str) else None
     return None
 

@@ -1075,6 +1075,16 @@ def test_the_sign_of_numbers_is_that_of_each_array(tmp_path: Path) -> None:
     assert found == {"/b#/attributes/valid_max"}
 
 
+@pytest.mark.parametrize("dtype", ["f4,(", "none", "", 5, None, {"name": "datetime64"}])
+def test_a_type_that_numpy_does_not_have_is_told_once(tmp_path: Path, dtype: Any) -> None:
+    odd = {**array((3,), ("x",), {**CF, "units": "1", "valid_min": 0}), "data_type": dtype}
+    documents = {"": group(), "a": odd}
+    assert {rule for rule, _place in places(checked(tmp_path, documents))} <= {
+        "open/metadata",
+        "conventions/identified",
+    }
+
+
 def test_a_rule_says_where_it_is_from() -> None:
     assert all(rule.document and rule.section for rule in RULES)
 
