@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from zarr_xgroup.conventions import spatial_model
 from zarr_xgroup.conventions.descriptions import shown, write
@@ -19,7 +19,7 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment
 from zarr_xgroup.metadata.paths import join_path
 from zarr_xgroup.report.rules.described import is_meant
-from zarr_xgroup.report.rules.subject import Subject
+from zarr_xgroup.report.rules.subject import MOST_COMPARED, Subject
 
 #: Attributes of the first version of the convention, and of STAC.
 SHAPE, TRANSFORM, BOX = "proj:shape", "proj:transform", "proj:bbox"
@@ -27,6 +27,9 @@ SHAPE, TRANSFORM, BOX = "proj:shape", "proj:transform", "proj:bbox"
 OF_ARRAY = Rule("proj/of-the-array", DOCUMENT, f"{SHAPE}, {TRANSFORM}, {BOX} (first version)")
 
 RULES = (OF_ARRAY,)
+
+#: How many of the nodes of a group are named that an item may mean.
+_NAMED = 50
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -101,22 +104,23 @@ def _off_the_box(transform: Fragment, box: Fragment, sizes: list[int]) -> Iterat
 def _of_group(subject: Subject) -> Iterator[Finding]:
     """Yield which levels of a group are not there, and that no array has its dimensions."""
     if subject.layout is not None and is_meant(subject, Multiscales):
-        for item in subject.layout.layout:
-            yield from _asset(subject, item)
+        names = sorted(subject.store.snapshot.listings.names(subject.node.path))
+        for number, item in enumerate(subject.layout.layout):
+            compared = names if number < MOST_COMPARED else ()
+            yield from _asset(subject, item, compared, shown(names[:_NAMED]))
     declared = subject.attribute(DIMENSIONS.key)
     if declared is not None and is_meant(subject, SpatialHandler):
         yield from _of_no_array(subject, declared)
 
 
-def _asset(subject: Subject, item: Item) -> Iterator[Finding]:
+def _asset(subject: Subject, item: Item, compared: Sequence[str], names: str) -> Iterator[Finding]:
     """Yield that there is neither a group nor an array where an item says."""
     if item.asset is None or any(it.rule is ASSET for it in item.wrong):
         return
     if subject.store.subject(join_path(subject.node.path, item.asset)) is None:
-        names = sorted(subject.store.snapshot.listings.names(subject.node.path))
-        meant = alike(item.asset, names)
+        meant = alike(item.asset, compared)
         text = _("{asset} is neither a group nor an array here").format(asset=shown(item.asset))
-        remedy = _("name one of {names}, or leave this item out").format(names=shown(names))
+        remedy = _("name one of {names}, or leave this item out").format(names=names)
         place = item.place_of_asset(subject.node)
         remedy = write(place.keys[-1], meant) if meant else remedy
         yield mistake(THERE, place, text, remedy)

@@ -16,7 +16,6 @@ from zarr_xgroup.findings import Change, Finding, Place, mistake
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import ALONG, REFERRING, with_names, without_names
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
-from zarr_xgroup.metadata.paths import ancestor_paths, is_below
 from zarr_xgroup.metadata.references import NODE, at_pointer, unwrapped
 from zarr_xgroup.report.explanation import FoundReference
 from zarr_xgroup.report.rules.subject import Checked, Subject
@@ -204,15 +203,14 @@ def _is_only_one(subject: Subject, key: str, name: str) -> bool:
 
 def _nearest(subject: Subject, key: str, called: str) -> str | None:
     """Return the nearest array of a name that fits: below the group of the referring one, or above."""
-    group = subject.node.group.path
-    paths = [it.strip("/") for it in subject.store.by_name[called]]
-    for above in (group, *reversed([*ancestor_paths(group)]), ""):
-        near = islice((it for it in paths if is_below(it, above)), _MOST_ARRAYS)
-        if fitting := [it for it in near if _fits(subject, key, it)]:
+    group = subject.node.group
+    for above in (group, *group.ancestors()):
+        near = islice(subject.store.below(str(above), called), _MOST_ARRAYS)
+        if fitting := [it for it in near if _fits(subject, key, it.strip("/"))]:
             path = min(fitting, key=lambda it: (it.count("/"), it))
             first = subject.named(called)
-            is_first = first is not None and first.node.path == path
-            return called if is_first else relpath(f"/{path}", f"/{group}")
+            is_first = first is not None and str(first.node) == path
+            return called if is_first else relpath(path, str(group))
     return None
 
 

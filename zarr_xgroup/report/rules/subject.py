@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice, takewhile
 from typing import Any
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
@@ -24,6 +25,9 @@ from zarr_xgroup.metadata.dimensions import declared_dimensions
 from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
 from zarr_xgroup.metadata.snapshots import Snapshots
+
+#: How many names that are not there are compared with those that are.
+MOST_COMPARED = 200
 
 
 class Checked:
@@ -58,6 +62,7 @@ class Checked:
         self.declared: dict[tuple[type[ConventionHandler], Node], bool] = {}
         self._subjects: dict[str, Subject | None] = {}
         self._alike: dict[str, list[str]] = {}
+        self._sorted: dict[str, list[str]] = {}
 
     def subject(self, path: str) -> Subject | None:
         """Return a node by its path, None where there is none that can be used."""
@@ -84,11 +89,23 @@ class Checked:
         return found
 
     def called_like(self, name: str) -> list[str]:
-        """Return the names in it that a name may be meant for: itself first, then those nearly the same."""
+        """Return the names in it that a name may be meant for: itself first, then those nearly the same.
+
+        Only so many names are compared with all that there are.
+        """
         if name not in self._alike:
             same = [name] if name in self.by_name else []
-            self._alike[name] = [*same, *all_alike(name, self.by_name)]
+            others = all_alike(name, self.by_name) if len(self._alike) < MOST_COMPARED else ()
+            self._alike[name] = [*same, *others]
         return self._alike[name]
+
+    def below(self, group: str, name: str) -> Iterator[str]:
+        """Yield the absolute paths of what is called so below a group, given by its absolute path."""
+        if name not in self._sorted:
+            self._sorted[name] = sorted(self.by_name.get(name, ()))
+        paths, begin = self._sorted[name], group.rstrip("/") + "/"
+        near = islice(paths, bisect_left(paths, begin), None)
+        return takewhile(lambda it: it.startswith(begin), near)
 
     @cached_property
     def described(self) -> tuple[str, ...]:

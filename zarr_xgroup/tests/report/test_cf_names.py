@@ -1,6 +1,7 @@
 """Mistakes in CF attributes that name other variables: one each, with what to write instead."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,8 @@ import xarray as xr
 
 import zarr_xgroup
 from zarr_xgroup import XGroupWarning
+from zarr_xgroup.conventions.spelling import all_alike
+from zarr_xgroup.report.rules import subject
 from zarr_xgroup.tests.builders import UUIDS, Json
 from zarr_xgroup.tests.documents import array, group, write
 
@@ -140,3 +143,23 @@ def test_an_open_says_what_is_there_in_one_warning(
             "Array /data/t was opened without '../../lon' of 'coordinates'"
         )
     ]
+
+
+def test_of_many_names_that_are_not_there_the_first_are_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[str] = []
+
+    def counted(name: str, others: Iterable[str]) -> list[str]:
+        compared.append(name)
+        return all_alike(name, others)
+
+    monkeypatch.setattr(subject, "all_alike", counted)
+    described = {"zarr_conventions": [{"name": "CF", "uuid": UUIDS["CF"]}]}
+    documents = {"": group(), "height": array((3,), ("x",))}
+    for number in range(subject.MOST_COMPARED + 50):
+        names = {**described, "coordinates": f"heigth{number}"}
+        documents[f"t{number:03}"] = array((3,), ("x",), names)
+    told = zarr_xgroup.check(write(tmp_path / "store.zarr", documents)).mistakes
+    assert len(compared) == subject.MOST_COMPARED
+    assert 'write "coordinates": "height"' in {it.remedy for it in told}
