@@ -7,7 +7,9 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from difflib import unified_diff
+from difflib import SequenceMatcher
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Unpack, cast
 
 from zarr_xgroup.datasets.planning import planning
@@ -30,6 +32,9 @@ _ATTRIBUTES_V2 = ".zattrs"
 
 #: How often a store is checked again after a change: what is mended may show what else is wrong.
 _MOST_ROUNDS = 12
+
+#: How many lines of documents are compared at once.
+_WINDOW = 5000
 
 
 @dataclass(frozen=True)
@@ -54,9 +59,8 @@ class MendedDocument:
         before, after = self.before, self.after
         if "\n" not in after.strip():
             before, after = map(_in_lines, (before, after))
-        files = f"a/{self.key}", f"b/{self.key}"
-        lines = unified_diff(before.splitlines(), after.splitlines(), *files, lineterm="")
-        return "".join(f"{it}\n" for it in lines)
+        lines = _Windows(None, before.splitlines(), after.splitlines()).unified_diff()
+        return "".join(f"{it}\n" for it in (f"--- a/{self.key}", f"+++ b/{self.key}", *lines))
 
 
 def _in_lines(text: str) -> str:
@@ -64,6 +68,49 @@ def _in_lines(text: str) -> str:
     with suppress(RecursionError):
         return json.dumps(json.loads(text), indent=2) if text else ""
     return text
+
+
+class _Windows(SequenceMatcher[str]):
+    """Compares lines of documents window by window.
+
+    All compared with all would take a time that grows with the square of their number.
+    """
+
+    a: Sequence[str]
+    b: Sequence[str]
+
+    def get_opcodes(self) -> list[tuple[Any, int, int, int, int]]:
+        """Return what becomes of lines."""
+        codes: list[tuple[Any, int, int, int, int]] = []
+        old = new = 0
+        while old < len(self.a) or new < len(self.b):
+            window = self.a[old : old + _WINDOW], self.b[new : new + _WINDOW]
+            found = SequenceMatcher(None, *window).get_opcodes()
+            is_last = max(len(self.a) - old, len(self.b) - new) <= _WINDOW
+            # What comes after the last equal lines may have its equal behind the window.
+            if not is_last and found[-1][0] != "equal":
+                found = found[:-1] or found
+            codes += [(tag, old + i, old + j, new + k, new + n) for tag, i, j, k, n in found]
+            old, new = old + found[-1][2], new + found[-1][4]
+        # What goes on over the end of a window is one.
+        runs = (list(same) for _tag, same in groupby(codes, itemgetter(0)))
+        return [(it[0][0], it[0][1], it[-1][2], it[0][3], it[-1][4]) for it in runs]
+
+    def unified_diff(self) -> Iterator[str]:
+        """Yield the lines of a unified diff, without those that name the files."""
+        for group in self.get_grouped_opcodes():
+            begin, end = group[0], group[-1]
+            yield f"@@ -{_range(begin[1], end[2])} +{_range(begin[3], end[4])} @@"
+            for tag, first, last, new_first, new_last in group:
+                yield from (f"{' ' if tag == 'equal' else '-'}{it}" for it in self.a[first:last])
+                if tag != "equal":
+                    yield from (f"+{it}" for it in self.b[new_first:new_last])
+
+
+def _range(begin: int, end: int) -> str:
+    """Return the lines of a hunk as GNU diff has them."""
+    count = end - begin
+    return str(begin + 1) if count == 1 else f"{begin + 1 if count else begin},{count}"
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ import os
 import shutil
 import stat
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher, unified_diff
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from zarr_xgroup import cli
 from zarr_xgroup.conventions.cf import CfHandler
 from zarr_xgroup.errors import XGroupStoreError
 from zarr_xgroup.findings import Place
+from zarr_xgroup.report import mending
 from zarr_xgroup.report.mending import MendedDocument, Mending
 from zarr_xgroup.storage.writing import Drafts
 from zarr_xgroup.tests.builders import (
@@ -665,6 +667,24 @@ def test_what_is_nested_deep_is_shown_as_it_is() -> None:
     one, other = (f'{{"deep": {"[" * 20_000}{"]" * 20_000}, "a": {n}}}' for n in range(2))
     lines = MendedDocument("zarr.json", one, other).diff.splitlines()
     assert lines == ["--- a/zarr.json", "+++ b/zarr.json", "@@ -1 +1 @@", f"-{one}", f"+{other}"]
+
+
+def test_long_documents_are_compared_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[int] = []
+
+    def matcher(_junk: None, one: Sequence[str], other: Sequence[str]) -> SequenceMatcher[str]:
+        compared.append(max(len(one), len(other)))
+        return SequenceMatcher(None, one, other)
+
+    monkeypatch.setattr(mending, "SequenceMatcher", matcher)
+    monkeypatch.setattr(mending, "_WINDOW", 50)
+    before = [f"{number}" for number in range(1000)]
+    after = [line for n, line in enumerate(before) for line in [line, "more"][: 1 + (n % 37 == 0)]]
+    after[500:520] = ["other"]
+    document = MendedDocument("a", "\n".join(before), "\n".join(after))
+    expected = unified_diff(before, after, "a/a", "b/a", lineterm="")
+    assert document.diff.splitlines() == list(expected)
+    assert max(compared) == 50
 
 
 def test_the_work_of_mending_grows_as_the_store_does(
