@@ -1,14 +1,25 @@
-"""The conventions of an array: which apply, which are asked, and what they say together."""
+"""The conventions of an array: which apply, which are asked, and what they say together.
+
+What they said is kept for other arrays of an open that it holds for:
+
+1. An answer holds for arrays with the same dimensions, in groups that say the same and are in groups
+   that do, if they have the same attributes, as far as any convention asked for attributes.
+2. What a convention looked at besides (`zarr_xgroup.conventions.asked`) limits that to arrays of the
+   same group, or to the array itself.
+3. What was found wrong, or chosen, is told of each array by itself.
+4. An answer that lacks something holds as long as that is lacking.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
-from itertools import chain
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, count
 from typing import TypeVar
 
 from zarr_xgroup.conventions import lending
-from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.array import ArrayView, Models, reach_of
+from zarr_xgroup.conventions.asked import Asked, Reach, Texts
 from zarr_xgroup.conventions.base import ConventionHandler, failure_of
 from zarr_xgroup.conventions.cf_paths import links_of
 from zarr_xgroup.conventions.crs import Crs
@@ -17,12 +28,34 @@ from zarr_xgroup.conventions.model import AxisNames, Interpretation
 from zarr_xgroup.conventions.registry import Handler, Handlers
 from zarr_xgroup.errors import retold
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.snapshots import LackingError
+from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.metadata.snapshots import LackingError, Lookup
 
 T = TypeVar("T")
 
 #: What the conventions say of an array that follows none.
 NOTHING = Interpretation()
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What the conventions say of an array, and for which other arrays that is the same."""
+
+    interpretation: Interpretation
+    conventions: Handlers
+    #: Whether a principal one among them is declared, and not only assumed.
+    is_first_class: bool
+    reach: Reach
+    #: As `zarr_xgroup.conventions.asked.Asked` has them.
+    compared: set[Node]
+    missed: set[str]
+    #: Whether nothing was lacking; else what was has been taken down.
+    is_whole: bool
+
+    def holds_for(self, array: Asked) -> bool:
+        """Tell whether it is the same for an array with the same metadata."""
+        is_compared = not self.compared.isdisjoint((array.node, array.node.group))
+        return not is_compared and self.missed.isdisjoint(array.siblings)
 
 
 class Panel:
@@ -63,13 +96,9 @@ class Panel:
 
         return tuple(cls for cls in self.detects if _guarded(view, cls, applies))
 
-    def ask(
-        self, view: ArrayView, detected: Collection[Handler]
-    ) -> tuple[Interpretation, Handlers, bool]:
-        """Return what handlers that apply to an array say of it, which, and if a principal one is declared.
-
-        That is: not only assumed.
-        """
+    def ask(self, view: ArrayView, detected: Collection[Handler]) -> Answer:
+        """Return what handlers that apply to an array say of it, given those that found that they do."""
+        before = view.lookup.needs
         active = [cls for cls in self._handlers if self._applies(cls, view, detected)]
         principals, rivals, shared = _principals(view, active)
         besides = (cls for cls in active if cls.tier == "service" or cls.gives_way)
@@ -79,8 +108,19 @@ class Panel:
             by_name = any(cls.follows_names for cls in active)
             found.append(Interpretation(links=links_of(view, by_name=by_name)))
         found += _judged(view, rivals)
-        is_declared = not all(is_only_assumed(cls, view) for cls in principals)
-        return _merged(view, found), conventions, is_declared
+        is_first_class = not all(is_only_assumed(cls, view) for cls in principals)
+        is_whole = view.lookup.needs is before
+        # What is lacking may be lacking of a reference that depends on the place.
+        reach = reach_of(view) if is_whole else max(reach_of(view), Reach.SAME_GROUP)
+        return Answer(
+            _merged(view, found),
+            conventions,
+            is_first_class=is_first_class,
+            reach=reach,
+            compared=view.asked.compared,
+            missed=view.asked.missed,
+            is_whole=is_whole,
+        )
 
     def _applies(self, handler: Handler, view: ArrayView, detected: Collection[Handler]) -> bool:
         if handler in self.detects:
@@ -108,6 +148,90 @@ class Panel:
                 "it refers to convention {name!r} for its coordinates, of which no handler is installed"
             )
             view.note(message.format(name=name))
+
+
+class Answers:
+    """The answers of one open, by what they follow from."""
+
+    def __init__(self, models: Models) -> None:
+        self._own = models.own
+        self._around = models.around
+        self._answers: dict[Hashable, Answer] = {}
+        self._surroundings: dict[Node, int] = {}
+        self._numbers: dict[tuple[int, Texts], int] = {}
+        self._unused = count()
+        self._number_asked = 0
+
+    def begin_round(self) -> None:
+        """Forget answers that lacked something: it may be known now."""
+        self._answers = {key: it for key, it in self._answers.items() if it.is_whole}
+
+    def get(self, view: ArrayView, detected: Handlers, ask: Callable[[], Answer]) -> Answer:
+        """Return the answer that holds for an array, or ask for one, and keep it for those it holds for.
+
+        Parameters
+        ----------
+        view : ArrayView
+            The array.
+        detected : tuple of handler
+            The conventions that found by themselves that they apply to it.
+        ask : callable
+            Asks the conventions.
+        """
+        asked, before = view.asked, self._number_of_names()
+        key, group = self._key(view, detected), asked.node.group
+        for place in (None, group):
+            known = self._answers.get((key, place))
+            if known is not None and known.holds_for(asked):
+                return known
+        answer = ask()
+        if answer.reach < Reach.ITSELF and not answer.interpretation.findings:
+            if self._number_of_names() > before:
+                key = self._key(view, detected)
+            place = None if answer.reach is Reach.ANYWHERE else group
+            self._answers[key, place] = answer
+        return answer
+
+    def _number_of_names(self) -> int:
+        return len(self._own) + len(self._around)
+
+    def _key(self, view: ArrayView, detected: Handlers) -> Hashable:
+        """Return what an answer follows from but for what it was compared with."""
+        return (
+            self._own.texts_of(view.asked.document.attributes),
+            view.dims,
+            view.shape,
+            tuple(view.names.items()),
+            tuple(view.chunks.items()),
+            self.surroundings_of(view.asked.node.group, view.lookup),
+            view.declared,
+            view.dimension_references,
+            detected,
+        )
+
+    def surroundings_of(self, group: Node, lookup: Lookup) -> int:
+        """Return a number for what a group and those it is in say: equal for equal texts.
+
+        It follows from that of the group above: groups nested deep take no longer than others.
+        """
+        if len(self._around) > self._number_asked:
+            self._number_asked = len(self._around)
+            self._surroundings.clear()
+            self._numbers.clear()
+        unknown = []
+        number = -1
+        for node in chain([group], group.ancestors()):
+            if node in self._surroundings:
+                number = self._surroundings[node]
+                break
+            unknown.append(node)
+        for node in reversed(unknown):
+            document = lookup.document(node)
+            texts = () if document is None else self._around.texts_of(document.attributes)
+            if texts or number >= 0:  # how far up nothing is said makes no difference
+                number = self._numbers.setdefault((number, texts), next(self._unused))
+            self._surroundings[node] = number
+        return number
 
 
 def _with_own(method: str, handlers: Handlers) -> Handlers:

@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from zarr_xgroup.conventions.array import ArrayView, Models, reach_of
-from zarr_xgroup.conventions.asked import Reach
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.registry import Handlers
-from zarr_xgroup.datasets.asking import Panel
+from zarr_xgroup.datasets.asking import Answer, Answers, Panel
 from zarr_xgroup.datasets.dimensions import Assigned, assign_dimensions
 from zarr_xgroup.datasets.inheritance import Inherited, inherited_dimensions
-from zarr_xgroup.datasets.sharing import Answer, Answers
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError
 from zarr_xgroup.findings import Finding, Kind, group_without, left_out, noted
 from zarr_xgroup.i18n import _
@@ -152,16 +151,8 @@ class Interpreter:
 
     def answer(self, view: ArrayView) -> Answer:
         """Return what the conventions say of an array, and which were asked."""
-        asked, detected = view.asked, self.panel.detecting(view)
-
-        def ask() -> Answer:
-            before = len(self.lookup.lacking)
-            said = self.panel.ask(view, detected)
-            is_whole = len(self.lookup.lacking) == before
-            # What is lacking may be lacking of a reference that depends on the place.
-            reach = reach_of(view) if is_whole else max(reach_of(view), Reach.SAME_GROUP)
-            return Answer(*said, reach, asked.compared, asked.missed, is_whole)
-
+        detected = self.panel.detecting(view)
+        ask = partial(self.panel.ask, view, detected)
         return ask() if view.findings else self.answers.get(view, detected, ask)
 
 

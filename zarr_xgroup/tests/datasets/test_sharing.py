@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from zarr_xgroup import ConventionHandler
 from zarr_xgroup.conventions import ArrayView, Interpretation, registry
 from zarr_xgroup.conventions.array import attributes_above, once, own_dims_of, parsed, shape_of
+from zarr_xgroup.datasets.asking import Answers
 from zarr_xgroup.datasets.interpretation import Interpreter
-from zarr_xgroup.datasets.sharing import Answers
 from zarr_xgroup.errors import XGroupError
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.tests.builders import Array, Group, build, memory_store, quietly
