@@ -129,13 +129,8 @@ class ArrayView:
         if document is None or not document.is_array:
             raise XGroupMetadataError(_("there is no array {node}").format(node=node))
         self.models = models or Models()
-        self.asked = Asked(
-            node,
-            document,
-            {} if siblings is None else siblings,
-            self.models.own,
-            self.models.around,
-        )
+        near = {} if siblings is None else siblings
+        self.asked = Asked(node, document, near, self.models.own, self.models.around)
         self.node: Node = AskedNode.of(node, self.asked, is_array=True)
         self.dims = dims
         self.lookup = lookup

@@ -19,6 +19,8 @@ from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from typing import Any, TypeAlias
 
+import msgspec
+
 from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import Node, plain
 from zarr_xgroup.metadata.references import NODE
@@ -52,24 +54,19 @@ class Names:
         self.add = self._names.add
         self._prefixes: tuple[str, ...] = ()
         self._with_references = False
-        self._are_all = False
 
     def __len__(self) -> int:
         """Return how much was asked for: another number if it is more than before."""
-        return len(self._names) + len(self._prefixes) + 2 * self._with_references + self._are_all
+        return len(self._names) + len(self._prefixes) + self._with_references
 
     def add_prefix(self, prefix: str) -> None:
-        """Take down that all attributes whose names begin alike were asked for."""
+        """Take down that all attributes whose names begin so were asked for: with "", all."""
         if prefix not in self._prefixes:
             self._prefixes += (prefix,)
 
     def add_references(self) -> None:
         """Take down that all attributes that hold references were asked for."""
         self._with_references = True
-
-    def add_all(self) -> None:
-        """Take down that all attributes were asked for."""
-        self._are_all = True
 
     def texts_of(self, attributes: JsonObject) -> Texts:
         """Return of a node's attributes those that were asked for, as text."""
@@ -78,7 +75,7 @@ class Names:
         )
 
     def _has(self, key: str, text: bytes | None) -> bool:
-        if key in self._names or self._are_all or key.startswith(self._prefixes):
+        if key in self._names or key.startswith(self._prefixes):
             return True
         return self._with_references and may_refer(text)
 
@@ -117,12 +114,12 @@ class AskedAttributes(Mapping[str, Any]):
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names."""
-        self._asked.add_all()
+        self._asked.add_prefix("")
         return iter(self._attributes)
 
     def __len__(self) -> int:
         """Return the number of attributes."""
-        self._asked.add_all()
+        self._asked.add_prefix("")
         return len(self._attributes)
 
     def starting(self, prefix: str) -> list[str]:
@@ -143,7 +140,7 @@ def starting(attributes: Mapping[str, Any], prefix: str) -> list[str]:
     return [key for key in attributes if key.startswith(prefix)]
 
 
-class Asked:
+class Asked(msgspec.Struct, eq=False):
     """What was asked about one array.
 
     Attributes
@@ -162,24 +159,14 @@ class Asked:
         Names of arrays that its group was found not to have.
     """
 
-    __slots__ = ("around", "compared", "document", "missed", "node", "own", "reach", "siblings")
-
-    def __init__(
-        self,
-        node: Node,
-        document: Document,
-        siblings: Mapping[str, Mapping[str, int]],
-        own: Names,
-        around: Names,
-    ) -> None:
-        self.node = node
-        self.document = document
-        self.siblings = siblings
-        self.own = own
-        self.around = around
-        self.reach = Reach.ANYWHERE
-        self.compared: set[Node] = set()
-        self.missed: set[str] = set()
+    node: Node
+    document: Document
+    siblings: Mapping[str, Mapping[str, int]]
+    own: Names
+    around: Names
+    reach: Reach = Reach.ANYWHERE
+    compared: set[Node] = msgspec.field(default_factory=set)
+    missed: set[str] = msgspec.field(default_factory=set)
 
     def limit(self, reach: Reach) -> None:
         """Take down that the answer holds for no more arrays than these."""

@@ -8,7 +8,6 @@ for handlers outside of an open, so that one can be tested with an array.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -59,8 +58,7 @@ class BoundResolver:
         root : zarr.Group
             The root of its store.
         """
-        library = Library.around(root.store, root.metadata.zarr_format)
-        return cls(partial(_settled, library, Node(0, array.path)))
+        return cls(_asking(array, root))
 
     def variable(
         self, reference: Mapping[str, Any], dimensions: Iterable[str] | None = None
@@ -115,45 +113,47 @@ def _written(node: Node, reference: object) -> Fragment:
 
 def told(question: Callable[[ArrayView], T], array: zarr.Array[Any], root: zarr.Group) -> T:
     """Return the answer to a question about an array that is open by itself."""
-    library = Library.around(root.store, root.metadata.zarr_format)
-    return _settled(library, Node(0, array.path), question)
+    found: T = _asking(array, root)(question)
+    return found
 
 
 def variables_of(
     interpret: Callable[[ArrayView], object], array: zarr.Array[Any], root: zarr.Group
 ) -> dict[str, xr.Variable]:
     """Return what a handler's `interpret` says of an array that is open by itself, as variables."""
-    library = Library.around(root.store, root.metadata.zarr_format)
-    interpretation = _settled(library, Node(0, array.path), partial(answer_of, interpret))
+    ask = _asking(array, root)
+    interpretation, maker = ask(lambda view: (answer_of(interpret, view), view.maker))
     for finding in interpretation.findings:
         if finding.error is not None:
             raise finding.error
     variables: dict[str, xr.Variable] = {}
     attached = (link.coordinate for link in interpretation.links)
     for coordinate in (*interpretation.coordinates, *attached):
-        _add_complete(variables, coordinate, _maker(library))
+        _add_complete(variables, coordinate, maker)
     return variables
 
 
-def _maker(library: Library) -> Maker:
-    return Maker(library.snapshots, library.zarr_store)
+def _asking(array: zarr.Array[Any], root: zarr.Group) -> Ask:
+    """Return what asks about an array that is open by itself until nothing is lacking any more."""
+    library = Library.around(root.store, root.metadata.zarr_format)
+    maker = Maker(library.snapshots, library.zarr_store)
 
+    def ask(question: Callable[[ArrayView], Any]) -> Any:
+        while True:
+            lookup = Lookup(library.snapshots)
+            answer, error = None, None
+            try:
+                answer = question(_view(Node(0, array.path), lookup, maker))
+            except Exception as raised:  # noqa: BLE001 - raised below, unless something was lacking
+                error = raised
+            if lookup.needs:
+                library.read(lookup.needs)
+            elif error is not None:
+                raise error
+            else:
+                return answer
 
-def _settled(library: Library, node: Node, question: Callable[[ArrayView], T]) -> T:
-    """Ask a question about an array until nothing is lacking any more."""
-    while True:
-        lookup = Lookup(library.snapshots)
-        answer, error = None, None
-        try:
-            answer = question(_view(node, lookup, _maker(library)))
-        except Exception as raised:  # noqa: BLE001 - raised below, unless something was lacking
-            error = raised
-        if lookup.needs:
-            library.read(lookup.needs)
-        elif error is not None:
-            raise error
-        else:
-            return answer  # type: ignore[return-value]
+    return ask
 
 
 def _view(node: Node, lookup: Lookup, maker: Maker) -> ArrayView:
