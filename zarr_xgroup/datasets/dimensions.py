@@ -13,7 +13,7 @@ from typing import Any
 from zarr_xgroup.conventions.model import AxisNames
 from zarr_xgroup.findings import Finding, Kind, noted
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.dimensions import declared_dimensions, dimension_keys
+from zarr_xgroup.metadata.dimensions import dimension_keys
 from zarr_xgroup.metadata.nodes import Node, pointer_to
 
 #: How names of dimensions begin that nothing names, as h5netcdf has it.
@@ -38,19 +38,17 @@ class Assigned:
 def assign_dimensions(
     arrays: Mapping[str, Mapping[str, Any]],
     group: Node,
-    hints: Mapping[str, AxisNames] | None = None,
-    declared: Mapping[str, Names] | None = None,
+    declared: Mapping[str, Names],
+    hints: Mapping[str, AxisNames],
 ) -> Assigned:
     """Return a name for every dimension of a group's arrays, in the order in which these take names.
 
-    Their documents have valid shapes. `hints` are what conventions say of axes: used for those without
-    a name where it leaves one possibility only. `declared` are names other than documents give.
+    Their documents have valid shapes. `declared` are the names that there are, `hints` what conventions
+    say of axes: used for those without a name where it leaves one possibility only.
     """
-    if declared is None:
-        declared = {name: declared_dimensions(document) for name, document in arrays.items()}
     shapes = {name: document["shape"] for name, document in arrays.items()}
     hinted = {
-        name: _with_hints(dims, shapes[name], (hints or {}).get(name, AxisNames()))
+        name: _with_hints(dims, shapes[name], hints.get(name, AxisNames()))
         for name, dims in declared.items()
     }
     named = _with_phony_names(hinted, shapes)

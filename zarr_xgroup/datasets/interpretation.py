@@ -250,7 +250,7 @@ class _GroupInterpretation:
             for name, names in declared.items()
             if None in names
         }
-        assigned = assign_dimensions(self.documents, self.node, hints, declared)
+        assigned = assign_dimensions(self.documents, self.node, declared, hints)
         self.findings.extend(
             finding
             for name, finding in assigned.findings.items()

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from numbers import Real
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -346,15 +347,12 @@ def _by_mapping(dataset: xr.Dataset, parts: Parts) -> dict[str, list[list[Part]]
     found: dict[str, list[list[Part]]] = {}
     for variable in dataset.variables.values():
         named = variable.attrs.get("grid_mapping") or variable.encoding.get("grid_mapping")
-        pair = sorted((parts[str(dim)] for dim in variable.dims if dim in parts), key=_y_first)
+        both = (parts[str(dim)] for dim in variable.dims if dim in parts)
+        pair = sorted(both, key=attrgetter("is_along_y"), reverse=True)
         if len(pair) == 2 and isinstance(named, str) and named in dataset.variables:
             grids = found.setdefault(named, [])
             grids += [] if pair in grids else [pair]
     return found
-
-
-def _y_first(part: Part) -> bool:
-    return not part.is_along_y
 
 
 def _chunks_within(length: Any, part: slice) -> Any:

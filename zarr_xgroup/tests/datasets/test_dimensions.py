@@ -55,7 +55,8 @@ def settle(
     arrays: Mapping[str, dict[str, Any]], hints: Mapping[str, AxisNames] | None = None
 ) -> tuple[dict[str, tuple[str, ...]], list[str]]:
     """Return the names of all dimensions of the group `g`, and what is told."""
-    assigned = assign_dimensions(arrays, Node(0, "g"), hints)
+    declared = {name: declared_dimensions(document) for name, document in arrays.items()}
+    assigned = assign_dimensions(arrays, Node(0, "g"), declared, hints or {})
     told = []
     for name, finding in assigned.findings.items():
         (warning,) = as_warnings([finding])
@@ -729,7 +730,7 @@ def test_many_sizes_without_a_name_take_no_time_in_pairs() -> None:
     def seconds(number: int) -> float:
         arrays = {f"a{size}": document([size]) for size in range(1, number + 1)}
         before = time.process_time()
-        assigned = assign_dimensions(arrays, Node(0, "g"))
+        assigned = assign_dimensions(arrays, Node(0, "g"), dict.fromkeys(arrays, (None,)), {})
         assert assigned.dims[f"a{number}"] == (f"phony_dim_{number - 1}",)
         return time.process_time() - before
 
