@@ -56,9 +56,7 @@ T = TypeVar("T", StoreOptions, DecodingOptions)
 class Planning:
     """An open up to the plans of groups: read, interpret, plan."""
 
-    def __init__(self, library: Library, group: str, options: OpenOptions) -> None:
-        self.library = library
-        self.group = group
+    def __init__(self, store_like: Any, options: OpenOptions) -> None:
         self.decoding = _part(DecodingOptions, options)
         self.dropped = frozenset(_names(options.get("drop_variables")))
         assumed = options.get("assume_conventions")
@@ -68,8 +66,10 @@ class Planning:
         self.resolution = resolution_of(options.get("resolution"))
         self.box = box_of(options.get("bbox"))
         self.findings: list[Finding] = []
-        masks = options.get("use_zarr_fill_value_as_mask")
-        self.maker = Maker(library.snapshots, library.zarr_store, fill_value_masks=masks)
+        # Nothing was read before options were found to be sound.
+        self.library, self.group = Library.open(store_like, _part(StoreOptions, options))
+        snapshots, masks = self.library.snapshots, options.get("use_zarr_fill_value_as_mask")
+        self.maker = Maker(snapshots, self.library.zarr_store, fill_value_masks=masks)
 
     def plan_group(self, *, with_indexes: bool) -> list[GroupPlan]:
         """Return the plan of the group asked for; `with_indexes` if xarray will build some."""
@@ -339,19 +339,15 @@ def planning(store_like: Any, options: OpenOptions) -> Iterator[Planning]:
         )
         raise TypeError(message)
     _check_values(store_like, settled)
-    named_conventions(options.get("assume_conventions"))  # before anything is read
-    convention_attrs_of(options.get("convention_attrs"))
-    resolution_of(options.get("resolution"))
-    box_of(options.get("bbox"))
     try:
-        library, group = Library.open(store_like, _part(StoreOptions, settled))
+        planned = Planning(store_like, settled)
         try:
-            yield Planning(library, group, settled)
+            yield planned
         except BaseException:
-            library.close()
+            planned.library.close()
             raise
         finally:
-            library.release()
+            planned.library.release()
     except XGroupError as error:
         redact_causes(error)
         raise
