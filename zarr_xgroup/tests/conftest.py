@@ -13,6 +13,7 @@ import fsspec
 import pytest
 from zarr.storage import FsspecStore, LocalStore
 
+from zarr_xgroup.conventions import registry
 from zarr_xgroup.tests.builders import Contents
 from zarr_xgroup.tests.servers import (
     FileServer,
@@ -67,6 +68,12 @@ def _servers_are_marked(request: pytest.FixtureRequest, monkeypatch: pytest.Monk
         pytest.fail("a test that starts a server has the marker: @pytest.mark.server")
 
     monkeypatch.setattr(Server, "__init__", refuse)
+
+
+@pytest.fixture(autouse=True)
+def _handlers_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget after each test which handlers it registers."""
+    monkeypatch.setattr(registry, "_REGISTERED", [])
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from zarr_xgroup import (
     XGroupResolutionWarning,
     register,
 )
-from zarr_xgroup.conventions import registry
 from zarr_xgroup.tests import products
 from zarr_xgroup.tests.builders import (
     Array,
@@ -177,7 +176,6 @@ def test_a_convention_of_a_third_party(monkeypatch: pytest.MonkeyPatch) -> None:
         ) -> dict[str, xr.Variable]:
             return {"x": xr.Variable(("x",), [7.0, 8.0])}
 
-    monkeypatch.setattr(registry, "_REGISTERED", [])
     register(Marked)
     root = Group({"v": Array([1.0, 2.0], ("x",))})
     assert "x" not in opened(xr.open_dataset, memory_store(build(root))).coords

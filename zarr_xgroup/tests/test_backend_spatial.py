@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from packaging.version import Version
 
 from zarr_xgroup import XGroupDimensionWarning, XGroupResolutionWarning
-from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.errors import XGroupMetadataError, XGroupReferenceError
 from zarr_xgroup.tests.builders import (
     Json,
@@ -1095,22 +1094,3 @@ def test_layout_that_is_none(tmp_path: Path) -> None:
         f"/#/attributes/multiscales/layout: must be a list, got string \"none\". {WITHOUT} what 'multiscales/layout' declares"
     ]
     assert_grid(dataset["a"], TRANSFORM)
-
-
-# A handler by itself.
-
-
-def test_handler_alone(tmp_path: Path) -> None:
-    import zarr
-
-    store = write(tmp_path / "store.zarr", one_array(spatial(TRANSFORM)))
-    root = zarr.open_group(store, mode="r")
-    member = root["a"]
-    assert isinstance(member, zarr.Array)
-    assert SpatialHandler.detect(root, root, member)
-    variables = SpatialHandler().get_variables(member, root, root)
-    y, x = along(TRANSFORM, (2, 3))
-    assert set(variables) == {"y", "x"}
-    assert variables["y"].values.tolist() == y
-    assert variables["x"].values.tolist() == x
-    assert variables["x"].attrs["axis"] == "X"

@@ -25,7 +25,7 @@ from zarr_xgroup import (
     XGroupStoreNotFoundError,
     XGroupWarning,
 )
-from zarr_xgroup.conventions import ConventionHandler, register, registry
+from zarr_xgroup.conventions import ConventionHandler, register
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
@@ -588,18 +588,12 @@ class OtherHandler(ConventionHandler):
         return {"from_other": xr.Variable((), 1)}
 
 
-@pytest.fixture
-def _other_principal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_REGISTERED", [])
-    register(OtherHandler)
-
-
 @ALL_FORMS
-@pytest.mark.usefixtures("_other_principal")
 @pytest.mark.parametrize("name", ["open_dataset", "open_datatree"])
 def test_first_of_two_principal_conventions_wins(
     tmp_path: Path, form: tuple[ZarrFormat, bool], name: str
 ) -> None:
+    register(OtherHandler)
     folder = committed("broken_refs", tmp_path / "broken_refs.zarr", form)
     opening = xr.open_dataset if name == "open_dataset" else xr.open_datatree
     result, given = opened_with_warnings(opening, folder, group="principals")

@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 
 from zarr_xgroup import ConventionHandler, XGroupPluginWarning, drop_conventions
-from zarr_xgroup.conventions import registry
+from zarr_xgroup.conventions import register, registry
 from zarr_xgroup.tests.builders import (
     UUIDS,
     Array,
@@ -103,7 +103,7 @@ def test_what_nobody_declares_stays() -> None:
     assert assumed["t"].attrs == {}
 
 
-def test_a_plug_in_that_cannot_say_what_it_owns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plug_in_that_cannot_say_what_it_owns() -> None:
     class Broken(ConventionHandler):
         tier, name = "service", "broken"
 
@@ -114,7 +114,7 @@ def test_a_plug_in_that_cannot_say_what_it_owns(monkeypatch: pytest.MonkeyPatch)
         def interpret(self, array: Any) -> Any:
             return array.found()
 
-    monkeypatch.setattr(registry, "_REGISTERED", [Broken])
+    register(Broken)
     attributes = {**declaring({"name": "broken"}, "proj"), "proj:code": "EPSG:4326", "broken:a": 1}
     store = memory_store(build(Group({"v": Array(np.ones((2, 2)), ("y", "x"), attributes)})))
     given = opened(xr.open_dataset, store)
@@ -242,7 +242,7 @@ def test_a_plug_in_owns_what_is_called_like_it(monkeypatch: pytest.MonkeyPatch) 
         tier = "service"
         name = "tides"
 
-    monkeypatch.setattr(registry, "_REGISTERED", [Tides])
+    monkeypatch.setattr(registry, "_REGISTERED", [Tides])  # without what it gives
     attrs = {"zarr_conventions": [{"name": "tides"}], "tides": {}, "tides:m2": 1, "tide": 2}
     assert drop_conventions(xr.Dataset(attrs=attrs)).attrs == {"tide": 2}
 

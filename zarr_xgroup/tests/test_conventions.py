@@ -136,12 +136,6 @@ def test_malformed_declarations_declare_nothing(value: Any) -> None:
 # Registered ones.
 
 
-@pytest.fixture(autouse=True)
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget afterwards what a test registers."""
-    monkeypatch.setattr(registry, "_REGISTERED", [])
-
-
 def test_attributes_that_belong_to_a_convention() -> None:
     attributes = dict.fromkeys(["station", "station:height", "stations", "height", "my:station"])
     assert list(Station.owned(attributes)) == ["station", "station:height"]

@@ -12,7 +12,6 @@ import pytest
 
 import zarr_xgroup
 from zarr_xgroup import __version__
-from zarr_xgroup.conventions import registry
 from zarr_xgroup.tests.builders import XARRAY
 from zarr_xgroup.tests.documents import script
 from zarr_xgroup.tests.pages import DOCS, REPOSITORY, Block, page_paths, run_page
@@ -44,8 +43,6 @@ def notebook_names() -> list[str]:
 def _as_in_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MPLBACKEND", "agg")
     monkeypatch.setenv("COLUMNS", "80")
-    # What a page registers is not to be there in other tests.
-    monkeypatch.setattr(registry, "_REGISTERED", [])
 
 
 @PAGES

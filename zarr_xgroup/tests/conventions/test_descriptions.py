@@ -20,7 +20,7 @@ from zarr_xgroup.conventions import (
     Text,
     cs_model,
     geolocation_model,
-    registry,
+    register,
     uom,
 )
 from zarr_xgroup.conventions.descriptions import schema_of
@@ -188,9 +188,9 @@ class StripesHandler(ConventionHandler):
         return array.found()
 
 
-def test_a_third_party_describes_its_attributes_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_third_party_describes_its_attributes_once() -> None:
     """What it reads, what an open and a check tell, and the schema follow."""
-    monkeypatch.setattr(registry, "_REGISTERED", [StripesHandler])
+    register(StripesHandler)
     properties = zarr_xgroup.schema("Stripes")["$defs"]["Stripes"]["properties"]
     assert properties == {"colour": {"type": "string", "enum": ["red", "blue"]}}
     attributes = {"zarr_conventions": [{"name": "stripes"}], "stripes": {"color": "red"}}

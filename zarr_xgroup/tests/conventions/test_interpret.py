@@ -22,7 +22,6 @@ from zarr_xgroup.conventions import (
     RegularBounds,
     Stored,
     register,
-    registry,
 )
 from zarr_xgroup.tests.builders import Array, Group, build, memory_store, opened_with_warnings
 
@@ -62,8 +61,7 @@ class LevelsHandler(ConventionHandler):
 
 
 @pytest.fixture(autouse=True)
-def registered(monkeypatch: pytest.MonkeyPatch) -> type[ConventionHandler]:
-    monkeypatch.setattr(registry, "_REGISTERED", [])
+def registered() -> type[ConventionHandler]:
     LevelsHandler.asked.clear()
     return register(LevelsHandler)
 

@@ -18,7 +18,7 @@ from xarray.core import indexing
 from zarr.storage import MemoryStore, WrapperStore
 
 from zarr_xgroup import XGroupResolutionWarning, XGroupWarning
-from zarr_xgroup.conventions import BoundResolver, ConventionHandler, register, registry
+from zarr_xgroup.conventions import BoundResolver, ConventionHandler, register
 from zarr_xgroup.conventions.geolocation import GeolocationHandler
 from zarr_xgroup.conventions.proj import ProjHandler
 from zarr_xgroup.conventions.spatial import SpatialHandler
@@ -40,12 +40,6 @@ from zarr_xgroup.tests.builders import (
 IT = declaring({"name": "it"})
 
 each_format = pytest.mark.parametrize("zarr_format", [2, 3])
-
-
-@pytest.fixture(autouse=True)
-def _forgetting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget after each test what it registers."""
-    monkeypatch.setattr(registry, "_REGISTERED", [])
 
 
 def handler(**members: Any) -> type[ConventionHandler]:

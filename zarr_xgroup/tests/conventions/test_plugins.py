@@ -315,7 +315,6 @@ def test_what_is_no_handler_is_told(
     assert [item.name for item in found] == ["cs", "uom", "ok"]
     text = f"Convention plug-in odd (module_of_odd:it) is not used: {reason}"
     assert [(type(item), str(item)) for item in told] == [(XGroupPluginWarning, text)]
-    monkeypatch.setattr(registry, "_REGISTERED", [])
     with pytest.raises(TypeError) as raised:
         register(value)  # type: ignore[arg-type]
     assert str(raised.value) == f"{value!r} cannot be registered: {reason}"
@@ -342,13 +341,6 @@ def test_of_two_plugins_for_one_convention_the_first_is_used(
 # Registered in a notebook.
 
 
-@pytest.fixture
-def registering(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget after the test what it registers."""
-    monkeypatch.setattr(registry, "_REGISTERED", [])
-
-
-@pytest.mark.usefixtures("registering")
 def test_a_registered_handler_is_used_at_once() -> None:
     before = handlers()
 
@@ -368,7 +360,6 @@ def test_a_registered_handler_is_used_at_once() -> None:
     assert dataset["a"].coords["doubled"].values.tolist() == [0, 2, 4]
 
 
-@pytest.mark.usefixtures("registering")
 @pytest.mark.parametrize("same", [{"name": "it"}, {"name": "it_2", "uuid": "u"}], ids=str)
 def test_registering_again_replaces(same: dict[str, str]) -> None:
     before = handlers()
@@ -435,7 +426,6 @@ def _failing(error: BaseException) -> Callable[..., Any]:
 FAILURE = "the handler of convention 'it' (third_party) failed: KeyError: 'k'"
 
 
-@pytest.mark.usefixtures("registering")
 @pytest.mark.parametrize("place", ["seems_meant", "why_not"])
 def test_a_handler_that_cannot_tell_what_is_told_of_it_costs_that_alone(place: str) -> None:
     members = {
@@ -453,7 +443,6 @@ def test_a_handler_that_cannot_tell_what_is_told_of_it_costs_that_alone(place: s
     assert len({str(it.message) for it in given if FAILURE in str(it.message)}) == 1
 
 
-@pytest.mark.usefixtures("registering")
 @pytest.mark.parametrize("place", ["detect", "__init__", "get_variables"])
 @pytest.mark.parametrize(
     ("error", "text"),
@@ -485,7 +474,6 @@ def test_a_handler_that_raises_costs_one_warning(place: str, error: Exception, t
     assert warning.error.__cause__ is error
 
 
-@pytest.mark.usefixtures("registering")
 @pytest.mark.parametrize("name", ["x", "y", "a", "b", "", "a/b", "band"])
 def test_whatever_the_name_nothing_is_lost(name: str) -> None:
     dataset, told = opened_with(
@@ -507,7 +495,6 @@ def test_whatever_the_name_nothing_is_lost(name: str) -> None:
     assert set(tree.variables) == set(dataset.variables)
 
 
-@pytest.mark.usefixtures("registering")
 def test_dimensions_that_do_not_fit_are_renamed() -> None:
     dataset, told = opened_with(lambda *_arguments: {"q": xr.Variable(("x",), [7, 8, 9, 10])})
     assert_nothing_lost(dataset.drop_vars("q"))
@@ -515,14 +502,12 @@ def test_dimensions_that_do_not_fit_are_renamed() -> None:
     assert [type(item) for item in told] == [XGroupDimensionWarning]
 
 
-@pytest.mark.usefixtures("registering")
 def test_equal_numbers_of_two_arrays_are_one_coordinate() -> None:
     dataset, told = opened_with(lambda *_arguments: {"q": xr.Variable(("x",), [7, 8, 9])})
     assert told == []
     assert set(dataset.coords) == {"x", "y", "q"}
 
 
-@pytest.mark.usefixtures("registering")
 def test_what_a_handler_keeps_is_never_handed_out_itself() -> None:
     kept = {"q": xr.Variable(("x",), np.array([7, 8, 9]), {"list": [1]})}
     dataset, _told = opened_with(lambda *_arguments: kept)
@@ -536,7 +521,6 @@ def test_what_a_handler_keeps_is_never_handed_out_itself() -> None:
     assert again["q"].values.tolist() == [7, 8, 9]
 
 
-@pytest.mark.usefixtures("registering")
 def test_a_handler_is_given_real_zarr_objects() -> None:
     given: list[tuple[Any, ...]] = []
 
@@ -564,7 +548,6 @@ def test_a_handler_is_given_real_zarr_objects() -> None:
         assert np.asarray(same[:]).tolist() == [1, 2]
 
 
-@pytest.mark.usefixtures("registering")
 def test_an_unresolved_reference_of_a_handler_says_what_was_tried() -> None:
     def get_variables(self: ConventionHandler, *_arguments: Any) -> dict[str, xr.Variable]:
         return {"q": self.resolver.variable({"node": "absent"})}
@@ -576,7 +559,6 @@ def test_an_unresolved_reference_of_a_handler_says_what_was_tried() -> None:
     assert "tried /absent (not found in store), /b/absent (not found in store)" in str(warning)
 
 
-@pytest.mark.usefixtures("registering")
 def test_a_principal_convention_comes_after_those_built_in() -> None:
     def get_variables(self: ConventionHandler, *_arguments: Any) -> dict[str, xr.Variable]:
         return {"x": xr.Variable(("x",), [7, 8, 9])}
@@ -590,7 +572,6 @@ def test_a_principal_convention_comes_after_those_built_in() -> None:
     ]
 
 
-@pytest.mark.usefixtures("registering")
 @pytest.mark.parametrize("implied", [(), ("proj",)])
 def test_a_convention_that_implies_another_one(implied: tuple[str, ...]) -> None:
     @register
@@ -681,7 +662,6 @@ def test_arrays_that_differ_in_a_described_attribute_only_are_checked_each() -> 
     assert [(it.rule.name, it.place.node) for it in mistakes] == [("mooring/form", "/b")]
 
 
-@pytest.mark.usefixtures("registering")
 def test_a_description_that_raises_costs_its_convention_alone() -> None:
     def whole(value: Fragment) -> int:
         return int(value.value)
@@ -718,7 +698,6 @@ def test_a_convention_of_one_module_and_one_line_has_a_schema(
 # A third party's handler tested by itself: one array and a dict.
 
 
-@pytest.mark.usefixtures("registering")
 @pytest.mark.parametrize("dropped", [None, "weight", ["weight"]])
 def test_the_same_in_two_groups_with_attributes_that_are_arrays(dropped: Any) -> None:
     @register
@@ -743,7 +722,6 @@ def test_the_same_in_two_groups_with_attributes_that_are_arrays(dropped: Any) ->
         assert groups["/h"]["weight"].attrs["range"].tolist() == [0.0, 9.0]
 
 
-@pytest.mark.usefixtures("registering")
 def test_equal_numbers_in_two_groups_keep_their_own_attributes() -> None:
     @register
     class Timed(ConventionHandler):

@@ -9,7 +9,14 @@ import pytest
 import xarray as xr
 
 from zarr_xgroup import explain
-from zarr_xgroup.conventions import ArrayView, ConventionHandler, Crs, Interpretation, registry
+from zarr_xgroup.conventions import (
+    ArrayView,
+    ConventionHandler,
+    Crs,
+    Interpretation,
+    register,
+    registry,
+)
 from zarr_xgroup.findings import Kind, noted
 from zarr_xgroup.tests.builders import (
     Array,
@@ -221,10 +228,8 @@ class Deciding(Plugin):
         return False
 
 
-def test_a_handler_that_fails_for_one_of_two_arrays_is_told(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(registry, "_REGISTERED", [Deciding])
+def test_a_handler_that_fails_for_one_of_two_arrays_is_told() -> None:
+    register(Deciding)
     root = Group(dict.fromkeys("abc", Array([1.0, 2.0], ("x",))))
     _dataset, (told,) = opened_with_warnings(xr.open_dataset, memory_store(build(root)))
     assert told.paths == ("/b",)
@@ -266,8 +271,8 @@ class Describing(Plugin):
         )
 
 
-def test_what_two_conventions_say_of_an_array(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_REGISTERED", [Describing])
+def test_what_two_conventions_say_of_an_array() -> None:
+    register(Describing)
     uom = {"uom": {"ucum": {"unit": "kg"}}}
     root = Group(
         {
@@ -378,7 +383,7 @@ def test_a_handler_that_fails_beside_conventions_that_are_assumed(
             raise ValueError(array.name)
 
     monkeypatch.setattr(Failing, "tier", tier)
-    monkeypatch.setattr(registry, "_REGISTERED", [Failing])
+    register(Failing)
     grid = {"proj:code": "EPSG:3857", "proj:transform": [1.0, 0.0, 0.0, 0.0, -1.0, 2.0]}
     root = Group({"a": Array(np.ones((2, 2)), ("y", "x"), {**IT, **grid, "proj:shape": [2, 2]})})
     dataset, (told,) = opened_with_warnings(

@@ -15,7 +15,7 @@ import pytest
 import xarray as xr
 
 from zarr_xgroup import XGroupWarning
-from zarr_xgroup.conventions import ConventionHandler, registry
+from zarr_xgroup.conventions import ConventionHandler, register
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
@@ -61,8 +61,9 @@ class Follows(Says):
 
 
 @pytest.fixture(autouse=True)
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_REGISTERED", [Says, Follows])
+def registered() -> None:
+    register(Says)
+    register(Follows)
 
 
 def array(dims: str = "", /, **attributes: Any) -> Array:

@@ -21,7 +21,7 @@ from zarr.storage import MemoryStore
 
 import zarr_xgroup
 from zarr_xgroup import ConventionHandler
-from zarr_xgroup.conventions import is_declared, registry, spatial_model
+from zarr_xgroup.conventions import is_declared, register, spatial_model
 from zarr_xgroup.conventions.base import Checkable
 from zarr_xgroup.errors import Rule, XGroupPluginWarning, XGroupStoreNotFoundError
 from zarr_xgroup.findings import Finding, Place, mistake
@@ -1499,7 +1499,7 @@ def test_an_open_does_without_the_rules() -> None:
 # Third parties.
 
 
-def test_a_handler_of_a_third_party_has_rules(tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_handler_of_a_third_party_has_rules(tmp_path: Path) -> None:
     rule = Rule("stripes/colour", "The convention of stripes", "colour")
 
     class Stripes(ConventionHandler):
@@ -1515,14 +1515,14 @@ def test_a_handler_of_a_third_party_has_rules(tmp_path: Path, monkeypatch: Any) 
         def interpret(self, array: Any) -> Any:
             return array.found()
 
-    monkeypatch.setattr(registry, "_REGISTERED", [Stripes])
+    register(Stripes)
     attributes = {"zarr_conventions": [{"name": "stripes"}], "stripes": 5}
     verdict = checked(tmp_path, {"": group(), "a": array((), (), attributes)})
     assert ("stripes/colour", "/a#/attributes/stripes") in places(verdict)
     assert list(ConventionHandler.check(None)) == []  # type: ignore[arg-type]
 
 
-def test_rules_of_a_third_party_that_fail(tmp_path: Path, monkeypatch: Any) -> None:
+def test_rules_of_a_third_party_that_fail(tmp_path: Path) -> None:
     class Faulty(ConventionHandler):
         tier = "service"
         name = "faulty"
@@ -1534,7 +1534,7 @@ def test_rules_of_a_third_party_that_fail(tmp_path: Path, monkeypatch: Any) -> N
         def interpret(self, array: Any) -> Any:
             return array.found()
 
-    monkeypatch.setattr(registry, "_REGISTERED", [Faulty])
+    register(Faulty)
     with pytest.warns(XGroupPluginWarning, match="'faulty' .* failed: ZeroDivisionError") as told:
         verdict = checked(tmp_path, sound())
     assert verdict.is_clean
