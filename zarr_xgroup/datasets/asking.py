@@ -98,7 +98,7 @@ class Panel:
 
     def ask(self, view: ArrayView, detected: Collection[Handler]) -> Answer:
         """Return what handlers that apply to an array say of it, given those that found that they do."""
-        before = view.lookup.needs
+        before = len(view.lookup.lacking)
         active = [cls for cls in self._handlers if self._applies(cls, view, detected)]
         principals, rivals, shared = _principals(view, active)
         besides = (cls for cls in active if cls.tier == "service" or cls.gives_way)
@@ -109,7 +109,7 @@ class Panel:
             found.append(Interpretation(links=links_of(view, by_name=by_name)))
         found += _judged(view, rivals)
         is_first_class = not all(is_only_assumed(cls, view) for cls in principals)
-        is_whole = view.lookup.needs is before
+        is_whole = len(view.lookup.lacking) == before
         # What is lacking may be lacking of a reference that depends on the place.
         reach = reach_of(view) if is_whole else max(reach_of(view), Reach.SAME_GROUP)
         return Answer(
