@@ -225,6 +225,14 @@ def axis_names_of(axis_names: Callable[[ArrayView], object], array: ArrayView) -
     return answer
 
 
+def texts_of(answer: object) -> frozenset[str]:
+    """Return the names that a handler gives, or raise TypeError if these are none."""
+    names: frozenset[Any] = frozenset(answer if isinstance(answer, Iterable) else [answer])
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(repr(answer))
+    return names
+
+
 def _is_axis(axis: object) -> bool:
     """Tell whether something is the name of an axis and its length, or None where that is not known."""
     if not isinstance(axis, tuple) or len(axis) != 2:

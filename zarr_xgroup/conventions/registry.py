@@ -15,7 +15,7 @@ from zarr_xgroup.conventions.coords import CoordsHandler
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.declaring import ATTRIBUTE as DECLARATIONS
 from zarr_xgroup.conventions.declaring import Declaration, is_declared, matches, names_of
-from zarr_xgroup.conventions.descriptions import schema_of
+from zarr_xgroup.conventions.descriptions import Attribute, schema_of
 from zarr_xgroup.conventions.dggs import DggsHandler
 from zarr_xgroup.conventions.dialects.gcp import GcpHandler
 from zarr_xgroup.conventions.dialects.geozarr import GeoZarrHandler
@@ -26,7 +26,7 @@ from zarr_xgroup.conventions.nz import Nz
 from zarr_xgroup.conventions.ref import RefHandler
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.conventions.uom import UomHandler
-from zarr_xgroup.errors import XGroupPluginWarning, warn_user
+from zarr_xgroup.errors import Rule, XGroupPluginWarning, warn_user
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.redaction import redact
@@ -287,12 +287,24 @@ def _why_not(handler: object, known: Iterable[Handler]) -> str | None:
         return _("its 'tier' is neither 'principal' nor 'service'")
     if not isinstance(getattr(handler, "name", None), str):
         return _("it has no 'name'")
+    for key, kind in _LISTED.items():
+        items = getattr(handler, key)
+        if not (isinstance(items, tuple | list) and all(isinstance(it, kind) for it in items)):
+            return _("its {key!r} is no tuple of {kind}").format(key=key, kind=kind.__name__)
     for other in known:
         if _same_convention(handler, other):
             return _("{module} handles the same convention already").format(module=other.__module__)
     if not gives_coordinates(handler):
         return _("it has neither 'interpret' nor 'get_variables'")
     return None
+
+
+#: What a class says in tuples, and of what.
+_LISTED: Mapping[str, type] = {
+    **dict.fromkeys(("aliases", "repositories", "implies"), str),
+    "described": Attribute,
+    "rules": Rule,
+}
 
 
 def _same_convention(handler: object, other: Handler) -> bool:

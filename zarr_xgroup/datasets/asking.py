@@ -297,8 +297,10 @@ def _judged(view: ArrayView, rivals: Iterable[Handler]) -> Iterator[Interpretati
 
 def _shared_with(view: ArrayView, handlers: Iterable[Handler]) -> frozenset[str]:
     """Return the names of the conventions to which handlers leave a part."""
-    told = (_guarded(view, cls, lambda it: it.shares_with(view)) for cls in handlers)
-    return frozenset(chain.from_iterable(filter(None, told)))
+    told = (
+        _guarded(view, cls, lambda it: lending.texts_of(it.shares_with(view))) for cls in handlers
+    )
+    return frozenset().union(*filter(None, told))
 
 
 def _tell_of_rivals(view: ArrayView, rivals: Sequence[Handler]) -> None:

@@ -103,7 +103,10 @@ def _of_third_party(handler: Handler, subject: Subject) -> Iterable[Finding]:
     """Return what a third party's handler finds. If it raises anything, that is told once."""
     try:
         with containing():
-            return [*described.of_convention(handler, subject), *handler.check(subject)]
+            found = [*described.of_convention(handler, subject), *handler.check(subject)]
+            if odd := [it for it in found if not isinstance(it, Finding)]:
+                raise TypeError(repr(odd[0]))
+            return found
     except XGroupError as error:
         message = _("the rules of convention {name!r} ({module}) failed: {reason}").format(
             name=handler.name, module=handler.__module__, reason=error

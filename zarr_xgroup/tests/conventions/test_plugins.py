@@ -290,6 +290,12 @@ def _not_a_handler() -> dict[str, tuple[Any, str]]:
             "it has no 'name'",
         ),
         "odd name": (handler("it", name=5), "it has no 'name'"),
+        "odd aliases": (handler("it", aliases="its"), "its 'aliases' is no tuple of str"),
+        "odd names": (handler("it", implies=(5,)), "its 'implies' is no tuple of str"),
+        "odd attributes": (
+            handler("it", described=None),
+            "its 'described' is no tuple of Attribute",
+        ),
         "base class": (ConventionHandler, tier),
         "nothing to say": (
             type("Handler", (ConventionHandler,), {"tier": "service", "name": "it"}),
@@ -441,6 +447,20 @@ def test_a_handler_that_cannot_tell_what_is_told_of_it_costs_that_alone(place: s
         dataset = xr.open_dataset(store, engine="xgroup")
     assert dataset["a"].shape == (2, 3)
     assert len({str(it.message) for it in given if FAILURE in str(it.message)}) == 1
+
+
+@pytest.mark.parametrize("answer", [5, [5], {None}], ids=repr)
+def test_conventions_that_are_shared_with_and_have_no_names_are_told(answer: Any) -> None:
+    shares_with = classmethod(lambda _cls, _array: answer)
+    dataset, told = opened_with(lambda *_arguments: {}, tier="principal", shares_with=shares_with)
+    assert_nothing_lost(dataset)
+    assert sum(f"(third_party) failed: TypeError: {answer!r}" in str(it) for it in told) == 1
+
+
+def test_what_a_handler_checks_and_is_no_finding_is_told() -> None:
+    register(handler("it", check=classmethod(lambda _cls, _subject: "x")))
+    with pytest.warns(XGroupPluginWarning, match=r"\(third_party\) failed: .*TypeError: 'x'"):
+        zarr_xgroup.check(memory_store(build(DECLARING)))
 
 
 @pytest.mark.parametrize("place", ["detect", "__init__", "get_variables"])
