@@ -28,7 +28,7 @@ from zarr_xgroup.report.explanation import Explanation
 from zarr_xgroup.report.github import workflow_commands
 from zarr_xgroup.report.page import page as made
 from zarr_xgroup.storage.reading import tallied
-from zarr_xgroup.tests.builders import Array, Group, build, write_local, write_zip
+from zarr_xgroup.tests.builders import Array, Group, build, some_pairs, write_local, write_zip
 from zarr_xgroup.tests.report.test_terminal import Stream
 
 REPOSITORY = Path(__file__).parents[2]
@@ -513,13 +513,12 @@ STORES = Path(__file__).parent / "stores"
 
 #: What is run, and its status.
 COMMANDS = {
-    "check": (f"check '{STORES / 'broken_refs.zarr'}'", 1),
-    "explain": (f"explain --json '{STORES / 'cs_test.zarr'}'", 0),
+    "check": (f"check --group values '{STORES / 'broken_refs.zarr'}'", 1),
+    "explain": (f"explain --json --group axes '{STORES / 'cs_test.zarr'}'", 0),
     "demo": ("demo", 0),
     "no store": ("explain /no/such/store.zarr", 2),
 }
 
-each_command = pytest.mark.parametrize(("command", "status"), COMMANDS.values(), ids=COMMANDS)
 with_a_shell = pytest.mark.skipif(SHELL is None, reason="needs a shell")
 
 
@@ -528,11 +527,11 @@ def run_in_shell(command: str, redirected: str) -> subprocess.CompletedProcess[s
 
 
 @with_a_shell
-@each_command
-@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
-def test_a_closed_stream_changes_nothing_but_what_is_printed(
-    command: str, status: int, closed: str
-) -> None:
+@pytest.mark.parametrize(
+    ("name", "closed"), some_pairs(COMMANDS, [">&-", "2>&-", "<&- >&- 2>&-"], 2)
+)
+def test_a_closed_stream_changes_nothing_but_what_is_printed(name: str, closed: str) -> None:
+    command, status = COMMANDS[name]
     done = run_in_shell(command, closed)
     assert done.returncode == status
     if closed != "2>&-":
@@ -551,7 +550,7 @@ def test_complaints_that_cannot_be_written_change_nothing() -> None:
 
 
 @with_a_shell
-@each_command
+@pytest.mark.parametrize(("command", "status"), COMMANDS.values(), ids=COMMANDS)
 def test_nobody_reads_what_is_printed(command: str, status: int) -> None:
     reading, writing = os.pipe()
     os.close(reading)
