@@ -186,9 +186,12 @@ def _parsed(text: str) -> Any:
         return None
     pyproj = _pyproj()
     try:
-        return pyproj.CRS.from_user_input(completed(text))
-    except (pyproj.exceptions.CRSError, ValueError):  # ValueError: text that is not Unicode
+        parsed = pyproj.CRS.from_user_input(completed(text))
+        # PROJ reads more than it can then tell the parts of.
+        _parts = parsed.sub_crs_list, parsed.is_bound and parsed.source_crs
+    except (pyproj.exceptions.CRSError, ValueError):  # ValueError: also text that is not Unicode
         return None
+    return parsed
 
 
 @lru_cache(_KEPT)
@@ -234,13 +237,24 @@ def _without_formalities(text: str) -> Any:
 
     WKT1 often leaves out the order of axes, and may say ``TOWGS84``, which no code does.
     """
-    parsed = _parsed(text)
-    described = (parsed.source_crs if parsed.is_bound else parsed).to_json_dict()
+    parsed, pyproj = _parsed(text), _pyproj()
+    try:
+        described = (parsed.source_crs if parsed.is_bound else parsed).to_json_dict()
+        return pyproj.CRS.from_json_dict(_without_order(described))
+    except (
+        pyproj.exceptions.CRSError,
+        ValueError,
+    ):  # what PROJ writes may be no JSON, or not be read
+        return parsed
+
+
+def _without_order(described: dict[str, Any]) -> dict[str, Any]:
+    """Return PROJJSON, which is changed, without codes and with axes along X, Y, others."""
     for part in (described, *described.get("components", ())):
         part.pop("id", None)
         axes = part.get("coordinate_system", {}).get("axis", [])
         axes.sort(key=lambda axis: ALONG.get(axis["direction"], "Z"))
-    return _pyproj().CRS.from_json_dict(described)
+    return described
 
 
 @lru_cache(_KEPT)
@@ -277,7 +291,12 @@ def _grid_mapping(text: str) -> Mapping[str, Any]:
         return MappingProxyType({})
     try:
         attributes: dict[str, Any] = parsed.to_cf()
-    except (KeyError, ValueError, TypeError):  # a parameter of the projection is missing
+    except (
+        KeyError,
+        ValueError,
+        TypeError,
+        _pyproj().exceptions.CRSError,
+    ):  # a parameter is missing
         attributes = {"crs_wkt": parsed.to_wkt()}
     # What GDAL and older tools read.
     return MappingProxyType({**attributes, "spatial_ref": attributes["crs_wkt"]})
@@ -311,7 +330,10 @@ def _axes_by_direction(parsed: Any) -> dict[str, dict[str, str]]:
     It goes by their names, and takes those for ``Y`` that it does not know, ``AXIS["X",EAST]``, and
     the height of a projected system, too. Horizontal axes are the first two.
     """
-    said = [dict(axis) for axis in parsed.cs_to_cf()[:2] if axis.get("axis") in ("X", "Y")]
+    try:
+        said = [dict(axis) for axis in parsed.cs_to_cf()[:2] if axis.get("axis") in ("X", "Y")]
+    except KeyError:  # they have no unit
+        return {}
     meant = _directed(parsed.axis_info[:2])
     if len(meant) == len(said):
         said = [_as_x(it) if name == "X" else it for it, name in zip(said, meant, strict=True)]

@@ -438,6 +438,41 @@ def test_which_grid_mappings_contradict(given: Any, wanted: Any, expected: str |
     assert conflicting_grid_mapping(given, wanted) == expected
 
 
+def _with_part(code: Any, *keys: str | int, value: Any) -> str:
+    described: Any = pyproj.CRS(code).to_json_dict()
+    part = described
+    for key in keys[:-1]:
+        part = part[key]
+    part[keys[-1]] = value
+    return json.dumps(described)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_understood"),
+    [
+        (_with_part(4326, "id", "authority", value=""), True),  # of which PROJ writes no JSON
+        (_with_part(4326, "area", value="\0"), True),
+        (_with_part(7415, "components", 0, "area", value="\0"), False),
+        (_with_part(7415, "components", 1, "name", value="\0"), False),
+        (_with_part("+proj=utm +zone=32 +towgs84=1,2,3", "source_crs", "name", value="\0"), False),
+        (
+            pyproj.CRS(5041)
+            .to_wkt("WKT1_GDAL")
+            .replace('UNIT["metre",1,AUTHORITY["EPSG","9001"]],', ""),
+            True,
+        ),
+    ],
+)
+def test_what_proj_reads_and_fails_at_later(text: str, is_understood: bool) -> None:
+    crs = Crs("proj:projjson", text)
+    assert crs.is_understood == is_understood
+    assert crs.is_geographic == (crs.title == "WGS 84")
+    assert crs.differs(Crs("proj:code", "EPSG:32632")) == is_understood
+    assert crs.axis_attributes().keys() == {"X", "Y"}
+    assert (likeness(crs) == text) != is_understood
+    assert ("crs_wkt" in crs.grid_mapping()) == is_understood
+
+
 def test_a_text_that_is_not_unicode_is_not_understood() -> None:
     assert not Crs("crs_wkt", 'GEOGCS["\ud800"]').is_understood
 
