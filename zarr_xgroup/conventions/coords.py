@@ -303,7 +303,8 @@ class _Described:
 
     def tell(self, array: ArrayView) -> None:
         """Say what of it cannot be used."""
-        array.tell(self.node, self.descriptor, coordinate_named(self.name))
+        if self.descriptor is not None and self.descriptor.wrong:
+            array.tell(self.node, self.descriptor, coordinate_named(self.name))
         for wrong in () if self.said is None else self.said.wrong:
             key = wrong.place.keys[-1]
             part = _("{key!r} of {what}").format(key=key, what=coordinate_named(self.name))

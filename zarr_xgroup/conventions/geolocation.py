@@ -101,9 +101,13 @@ def _is_located(array: ArrayView, geolocation: Fragment) -> bool:
 
 def _locate_others(array: ArrayView, nodes: Collection[Node]) -> bool:
     """Tell whether geolocation arrays are about any other array of a group than themselves."""
-    own = {node.name for node in nodes if node.group == array.node.group}
-    others = [sizes for name, sizes in array.siblings.items() if name not in own]
-    return any(_has_dims(array, sizes, node) for sizes in others for node in nodes)
+    group, siblings, known = array.node.group, array.siblings, array.models.of_groups
+    key = (_locate_others, group, *nodes)
+    if key not in known:
+        own = {node.name for node in nodes if node.group == group}
+        others = [sizes for name, sizes in siblings.items() if name not in own]
+        known[key] = any(_has_dims(array, sizes, node) for sizes in others for node in nodes)
+    return bool(known[key])
 
 
 def geolocation_coordinates(
