@@ -416,6 +416,13 @@ KINDS: dict[str, Callable[[int], Group | Nodes]] = {
         {"lon": on_grid({}), "lat": on_grid({}), **grids(n)},
         declaring("geolocation", geolocation=geolocation("lon", "lat")),
     ),
+    "geolocation arrays of no grid": lambda n: Group(
+        {
+            **{name: on_grid({}) for name in ("lon", "lat")},
+            **named(n, lambda i: Array(np.zeros((2, 4 + i)), ("y", f"d{i}"))),
+        },
+        declaring("geolocation", geolocation=geolocation("lon", "lat")),
+    ),
     "transforms": lambda n: Group(
         grids(n, lambda i: declaring("spatial", **spatial([10.0 + i, *TRANSFORM[1:]])))
     ),
