@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import subprocess
-import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
@@ -1484,16 +1482,6 @@ def test_options_are_those_of_an_open(tmp_path: Path) -> None:
         zarr_xgroup.check(store, **unknown)
     with pytest.raises(XGroupStoreNotFoundError):
         zarr_xgroup.check(tmp_path / "nothing.zarr")
-
-
-def test_an_open_does_without_the_rules() -> None:
-    code = (
-        "import sys, zarr_xgroup\n"
-        "assert 'zarr_xgroup.report.rules' not in sys.modules\n"
-        "zarr_xgroup.check\n"
-        "assert 'zarr_xgroup.report.rules' in sys.modules\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 # Third parties.
