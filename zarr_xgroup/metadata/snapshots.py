@@ -20,8 +20,10 @@ from zarr_xgroup.metadata.paths import ancestor_paths, is_below, is_node_path, j
 
 T = TypeVar("T")
 
-#: How many groups without a document of their own a node may be in, one in the other.
+#: How many groups without a document of their own a node may be in, one in the other; and how many there
+#: may be for each node that is written, of hundreds of thousands of which each is in others.
 _MOST_IMPLIED = 100
+_IMPLIED_BY_EACH = 4
 
 
 class Listings:
@@ -243,15 +245,18 @@ class Snapshot:
         self.consolidated_at = at
         unusable = []
         known = {at}
+        left = _MOST_IMPLIED + _IMPLIED_BY_EACH * len(nodes)
         children: defaultdict[str, list[str]] = defaultdict(list)
         for relative in sorted(nodes, key=len):  # groups before what is in them
             path_below = relative.strip("/")
             place = join_path(at, path_below)
             is_path = bool(path_below) and self.can_have(path_below)
-            implied = _implied_groups(place, known) if is_path else None
+            most = min(left, _MOST_IMPLIED)
+            implied = _implied_groups(place, known, most) if is_path else None
             if implied is None or place in self._undecoded:  # written in two ways
                 unusable.append(relative)
                 continue
+            left -= len(implied)
             self._undecoded[place] = nodes[relative]
             for group in implied:
                 self._documents.setdefault(group, _implied_group(self.zarr_format))
@@ -289,7 +294,7 @@ def _implied_group(zarr_format: ZarrFormat) -> Document:
     return Document.of({"zarr_format": zarr_format, "node_type": "group", "attributes": {}})
 
 
-def _implied_groups(path: str, known: Container[str]) -> list[str] | None:
+def _implied_groups(path: str, known: Container[str], most: int) -> list[str] | None:
     """Return groups without a document of their own, which only the paths of nodes in them show.
 
     None if there are too many: their paths could be far longer than all that is written.
@@ -298,7 +303,7 @@ def _implied_groups(path: str, known: Container[str]) -> list[str] | None:
     group = path.rpartition("/")[0]
     while group not in known and path not in known:
         groups.append(group)
-        if len(groups) > _MOST_IMPLIED:
+        if len(groups) > most:
             return None
         group = group.rpartition("/")[0]
     return groups

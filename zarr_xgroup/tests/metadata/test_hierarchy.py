@@ -448,6 +448,17 @@ def test_a_store_that_supports_no_consolidated_metadata(monkeypatch: pytest.Monk
     assert set(tree.children) == {"a", "c", "late"}
 
 
+def test_groups_that_only_paths_show_are_not_many_more_than_what_is_written() -> None:
+    document = {"zarr.json": b'{"zarr_format": 3, "node_type": "group"}'}
+    snapshot = Snapshot("store", 3)
+    deep = {f"{number}/" + "/".join("a" * 99): document for number in range(200)}
+    left_out = snapshot.learn_consolidated("", deep)
+    assert 0 < len(left_out) < len(deep)
+    assert len([*snapshot.subtree("")]) < 10 * len(deep)
+    few = {f"{number}/a/b/c": document for number in range(200)}
+    assert Snapshot("store", 3).learn_consolidated("", few) == []
+
+
 # Listing.
 
 
