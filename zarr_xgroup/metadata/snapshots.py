@@ -32,6 +32,7 @@ class Listings:
     def __init__(self) -> None:
         self._nodes: dict[str, list[str]] = {}
         self._listed: dict[str, frozenset[str]] = {}
+        self._deepest = 0
         self._unlisted: set[str] = set()
         self._places: defaultdict[str, list[str]] | None = None
 
@@ -62,7 +63,7 @@ class Listings:
         if last not in self._listed.get(parent, (last,)):
             return True
         group = ""
-        for name in path.split("/"):
+        for name in path.split("/", self._deepest + 1)[: self._deepest + 1]:
             if name and name not in self._listed.get(group, (name,)):
                 return True
             group = join_path(group, name)
@@ -79,6 +80,7 @@ class Listings:
         self._nodes[group] = sorted(nodes)
         if listed is not None:
             self._listed[group] = frozenset(listed)
+            self._deepest = max(self._deepest, group.count("/") + 1)
 
     def learn_unlisted(self, group: str) -> None:
         """Note that the members of a group cannot be found."""
@@ -175,11 +177,20 @@ class Snapshot:
                 "no such node in the consolidated metadata, though the store has it: open it with "
                 "consolidated=False"
             )
-        above = map(self.document, ancestor_paths(path))
         is_sure = path in self._absent or path in self._stale or not self.is_consolidated(path)
-        if is_sure or not self.can_have(path) or any(it and it.is_array for it in above):
+        if is_sure or not self.can_have(path) or self._is_in_array(path):
             return _("not found in store")
         return None
+
+    def _is_in_array(self, path: str) -> bool:
+        """Tell whether a path leads into an array, of those that consolidated metadata says all about."""
+        for above in ancestor_paths(path):
+            document = self.document(above)
+            if document is not None and document.is_array:
+                return True
+            if document is None and self.is_consolidated(above):
+                return False  # nor is there anything below
+        return False
 
     def is_listed(self, group: str) -> bool:
         """Tell whether the members of a group are known."""

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -457,6 +458,17 @@ def test_groups_that_only_paths_show_are_not_many_more_than_what_is_written() ->
     assert len([*snapshot.subtree("")]) < 10 * len(deep)
     few = {f"{number}/a/b/c": document for number in range(200)}
     assert Snapshot("store", 3).learn_consolidated("", few) == []
+
+
+def test_paths_of_any_length_are_looked_up_in_no_time() -> None:
+    path = "/".join("a" * 200_000)
+    snapshot = Snapshot("store", 3)
+    snapshot.learn_listing("a/a", {"a"})
+    begin = process_time()
+    assert not snapshot.is_known(path)
+    snapshot.learn_consolidated("a", {"a": {"zarr.json": b'{"node_type": "group"}'}})
+    assert snapshot.why_absent(path) is None
+    assert process_time() - begin < 2
 
 
 # Listing.
