@@ -320,6 +320,11 @@ KINDS: dict[str, Callable[[int], Group | Nodes]] = {
     "arrays without dimension names": lambda n: Group(
         named(n, lambda i: Array(np.zeros(i + 1), None))
     ),
+    "grids without dimension names": lambda n: Group(
+        named(
+            n, lambda i: Array(GRID, None, declaring("spatial", **spatial([i + 1, *TRANSFORM[1:]])))
+        )
+    ),
     "groups": lambda n: Group(in_groups(n)),
     "nested groups": lambda n: below(deep(n), {"v": on_grid({})}),
     "coordinates above": lambda n: Group(
@@ -371,6 +376,9 @@ KINDS: dict[str, Callable[[int], Group | Nodes]] = {
         rows(n, lambda i: cs(along({**_regular(i), "boundaries": {"regular": [-0.5, 0.5]}})))
     ),
     "formula terms": _formula,
+    "formula terms that no formula has": lambda n: Group(
+        named(n, lambda i: on_x(cf(formula_terms=f"a: a{i}", flag_values=[i, i + 1])))
+    ),
     "parametric terms": _parametric,
     "sets of an axis": lambda n: Group(
         {"a": on_x(cs(along(*({"name": f"s{i}", **_regular(i)} for i in range(n)))))}
