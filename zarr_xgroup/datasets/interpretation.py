@@ -16,8 +16,12 @@ from zarr_xgroup.conventions.array import ArrayView, Models, reach_of
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.registry import Handlers
 from zarr_xgroup.datasets.asking import Answer, Answers, Panel
-from zarr_xgroup.datasets.dimensions import Assigned, assign_dimensions
-from zarr_xgroup.datasets.inheritance import Inherited, inherited_dimensions
+from zarr_xgroup.datasets.dimensions import (
+    Assigned,
+    Inherited,
+    assign_dimensions,
+    inherited_dimensions,
+)
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError
 from zarr_xgroup.findings import Finding, Kind, group_without, left_out, noted
 from zarr_xgroup.i18n import _

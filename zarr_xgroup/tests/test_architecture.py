@@ -46,7 +46,7 @@ PURE = (
     "variables.tie_points",
     "report.rules",
 )
-PURE_OF_DATASETS = ("budget", "dimensions", "inheritance", "interpretation", "naming", "plan")
+PURE_OF_DATASETS = ("budget", "dimensions", "interpretation", "naming", "plan")
 #: The one module of these that lends zarr objects to handlers of third parties.
 ADAPTER = "conventions.lending"
 IMPURE = ("zarr.", "xarray.backends.", "xarray.core.", "asyncio.", "fsspec.", "aiohttp.")
