@@ -32,7 +32,7 @@ from zarr_xgroup.metadata.dimensions import (
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.metadata.paths import is_below, join_path
-from zarr_xgroup.metadata.snapshots import Needs, Snapshot
+from zarr_xgroup.metadata.snapshots import Needs
 
 __all__ = ["CfHandler"]
 
@@ -219,14 +219,13 @@ def _list_below(array: ArrayView, group: Node) -> None:
     snapshot = array.lookup.store_of(group)
     level = [] if snapshot.is_consolidated(group.path) else [group]
     while level:
-        unknown = [it for it in level if not _has_known_members(snapshot, it)]
+        unknown = [  # and not known to be such that nobody can list them
+            it
+            for it in level
+            if not (snapshot.is_listed(it.path) or snapshot.listings.is_unlisted(it.path))
+        ]
         if unknown:
             raise array.lookup.ask_for(Needs(members=frozenset(unknown)))
         below = (it.child(name) for it in level for name in snapshot.groups(it.path))
         level = [it for it in below if (_list_below, it) not in known]
     known[_list_below, group] = True
-
-
-def _has_known_members(snapshot: Snapshot, group: Node) -> bool:
-    """Tell whether the members of a group are known, or that they cannot be."""
-    return snapshot.is_listed(group.path) or snapshot.listings.is_unlisted(group.path)

@@ -38,7 +38,6 @@ from zarr_xgroup.conventions.model import AxisNames, Coordinate, Interpretation
 from zarr_xgroup.conventions.proj import crs_of
 from zarr_xgroup.conventions.timeunits import cf_units
 from zarr_xgroup.conventions.values import (
-    check_number,
     explicit_values,
     is_finite,
     is_representable,
@@ -407,7 +406,12 @@ def _of_values(
         raise it.at().error(
             _("has values of one dimension, but several are meant"), FITTING, such_as(_INDEXED)
         )
-    check_number(it.at("values"), len(values), array.sizes[dims[0]] if dims else 1)
+    size = array.sizes[dims[0]] if dims else 1
+    if len(values) != size:
+        text = _("has {number} values, the axis needs {length}")
+        remedy = _("write {size} values, or refer to an array of them").format(size=size)
+        named = text.format(number=len(values), length=size)
+        raise it.at("values").error(named, FITTING, remedy)
     return Literal(values if dims else values[0], dims), {}
 
 

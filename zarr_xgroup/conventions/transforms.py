@@ -217,7 +217,8 @@ def from_box(box: Fragment, sizes: tuple[int, int], centre: float) -> Affine:
         raise box.error(
             _("spans no area for {rows} x {columns} cells").format(rows=sizes[0], columns=sizes[1])
         )
-    return Affine((right - left) / columns, 0.0, left, 0.0, -(top - bottom) / rows, top)
+    cells = Affine((right - left) / columns, 0.0, left, 0.0, -(top - bottom) / rows, top)
+    return usable(cells, box)
 
 
 def composed(outer: Affine, inner: Affine) -> Affine:

@@ -56,13 +56,6 @@ def two_numbers(fragment: Fragment) -> tuple[float, float]:
     return numbers[0], numbers[1]
 
 
-def check_number(values: Fragment, number: int, length: int) -> None:
-    """Raise XGroupMetadataError unless there are as many values as an axis needs."""
-    if number != length:
-        message = _("has {number} values, the axis needs {length}")
-        raise values.error(message.format(number=number, length=length))
-
-
 def explicit_values(fragment: Fragment) -> np.ndarray[Any, Any]:
     """Return the values of a list, which are not to be changed.
 

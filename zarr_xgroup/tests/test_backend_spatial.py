@@ -883,6 +883,10 @@ OF_SPATIAL = "the coordinates of 'spatial'"
             {"transform": None, "bbox": [0, 5, 5, 0]},
             "spatial:bbox: spans no area for 2 x 3 cells",
         ),
+        (
+            {"transform": None, "bbox": [-1e308, -1e308, 1e308, 1e308]},
+            "spatial:bbox: is degenerate: cells have no area",
+        ),
     ],
 )
 def test_what_cannot_be_used_is_told_and_the_array_opens(

@@ -10,6 +10,7 @@ that shape.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -128,7 +129,7 @@ def _transform(
             message = _("is {shape}, so proj:transform is not that of {sizes} cells")
             array.note(message.format(sizes=list(sizes), shape=shape.value), shape)
         return None
-    transform = Transform(usable(Affine(*_six_numbers(written)), written), CENTRES["pixel"])
+    transform = _transform_of(written)
     _check_box(array, attribute("proj:bbox"), transform, sizes)
     return transform, Place.of(written)
 
@@ -141,20 +142,18 @@ def transform_of_stac(
     written, shape = found.get("proj:transform"), found.get("proj:shape")
     if written is None or shape is None or shape.value != list(sizes):
         return None
-    try:
-        affine = usable(Affine(*_six_numbers(written)), written)
-    except XGroupMetadataError:
-        return None  # told where coordinates would follow from it
-    return Transform(affine, CENTRES["pixel"])
+    with suppress(XGroupMetadataError):  # told where coordinates would follow from it
+        return _transform_of(written)
+    return None
 
 
-def _six_numbers(written: Fragment) -> list[float]:
-    """Return the first two rows of a transform that is written with or without its third."""
+def _transform_of(written: Fragment) -> Transform:
+    """Return a transform that is written with or without its third row."""
     count = 9 if len(written.as_list()) == 9 else 6
     numbers = finite_numbers(written, count)
     if numbers[6:] not in ([], _LAST_ROW):
         raise written.error(_("is no affine transform: its last row is not 0, 0, 1"))
-    return numbers[:6]
+    return Transform(usable(Affine(*numbers[:6]), written), CENTRES["pixel"])
 
 
 def _check_box(
