@@ -718,7 +718,7 @@ def test_a_store_passed_in_is_not_closed(function: Open) -> None:
         {"group": "x"},
         {"consolidated": True},
         {"zarr_format": 2},
-        {"decode_coords": ["unhashable"], "drop_variables": 5},
+        {"resolution": 10.0},
     ],
     ids=str,
 )
