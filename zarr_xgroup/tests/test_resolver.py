@@ -13,7 +13,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from zarr_xgroup.errors import (
-    XGroupError,
     XGroupMetadataError,
     XGroupPathError,
     XGroupReferenceError,
@@ -556,65 +555,6 @@ def test_the_same_node_reached_twice_is_no_choice() -> None:
     assert following.notes == []
 
 
-@pytest.mark.parametrize(
-    ("written", "fits", "error", "message"),
-    [
-        (
-            ref("nowhere"),
-            None,
-            XGroupReferenceError,
-            "'nowhere' leads nowhere, tried /g/nowhere (not found in store), /g/a/nowhere (not found in store)",
-        ),
-        pytest.param(
-            ref("../time"),
-            has_shape(9),
-            XGroupReferenceError,
-            "'../time' leads nowhere, tried /time (its shape is [3]), /g/time (its shape is [4])",
-            id="no candidate has the shape",
-        ),
-        (
-            ref("/g"),
-            None,
-            XGroupReferenceError,
-            "'/g' leads nowhere, tried /g (an array is needed, found a group)",
-        ),
-        (
-            ref("..", "/attributes/crs/x"),
-            None,
-            XGroupReferenceError,
-            (
-                "'..#/attributes/crs/x' leads nowhere, tried / (nothing stands at /attributes/crs), "
-                "/g (an array is needed, found object)"
-            ),
-        ),
-        (
-            ref("/g/a", "/attributes/own"),
-            None,
-            XGroupReferenceError,
-            "'/g/a#/attributes/own' leads nowhere, tried /g/a (an array is needed, found list)",
-        ),
-        (ref("../../.."), None, XGroupPathError, "'../../..' leads above the root of the store"),
-        (
-            ref("time", uri="s3://absent"),
-            None,
-            XGroupStoreError,
-            "store s3://absent cannot be opened",
-        ),
-    ],
-    ids=str,
-)
-def test_errors_show_every_path_tried(
-    written: Any,
-    fits: Fits | None,
-    error: type[XGroupError],
-    message: str,
-) -> None:
-    following = Following(PLACES, "g/a")
-    with pytest.raises(error, match=f"^{re.escape(f'/g/a#/attributes/it: {message}')}$"):
-        following.array(written, fits)
-    assert following.notes == []
-
-
 def test_a_malformed_reference_is_told_as_such() -> None:
     with pytest.raises(XGroupMetadataError, match=r"^/g/a#/attributes/it: must be an object"):
         Following(PLACES, "g/a").array("time")
@@ -669,41 +609,6 @@ def test_why_the_end_of_a_chain_does_not_fit() -> None:
     )
     with pytest.raises(XGroupReferenceError, match=f"^{re.escape(message)}$"):
         Following(documents, "g/a").array(ref("/s", "/attributes/it"))
-
-
-@pytest.mark.parametrize(
-    ("attributes", "chain"),
-    [
-        ({"it": ref("/g/a", "/attributes/it")}, ["/g/a#/attributes/it"] * 2),
-        (
-            {"it": ref("/g/a", "/attributes/b"), "b": {"ref": ref("a", "/attributes/it")}},
-            ["/g/a#/attributes/it", "/g/a#/attributes/b", "/g/a#/attributes/it"],
-        ),
-        (
-            # The way in is no part of the circle.
-            {
-                "it": ref("/g/a", "/attributes/b"),
-                "b": ref("/g/a", "/attributes/c"),
-                "c": ref("/g/a", "/attributes/b"),
-            },
-            [
-                "/g/a#/attributes/it",
-                "/g/a#/attributes/b",
-                "/g/a#/attributes/c",
-                "/g/a#/attributes/b",
-            ],
-        ),
-    ],
-    ids=["itself", "two", "three"],
-)
-def test_a_cycle_ends_in_an_error_that_shows_it(
-    attributes: dict[str, Any], chain: list[str]
-) -> None:
-    following = Following(Plain({"g/a": array(1, **attributes)}), "g/a")
-    message = f"/g/a#/attributes/it: references form a cycle: {' -> '.join(chain)}"
-    for follow in (following.array, following.fragment):
-        with pytest.raises(XGroupReferenceError, match=f"^{re.escape(message)}$"):
-            follow(attributes["it"])
 
 
 def chain_of(length: int) -> Plain:
