@@ -356,7 +356,7 @@ class _TiePoints:
             remedy = _("name the dimension of subareas in {key!r}").format(key=_MAPPING.key)
             raise place.error(text.format(node=node, dim=others[0]), PARAMETERS, remedy)
         stored = _numbers(self.array, Stored(node, dims), place, PARAMETERS)
-        return Parameter(term, tuple(axes[dim] for dim in dims)), stored
+        return (term, tuple(axes[dim] for dim in dims)), stored
 
     def _flag(self) -> tuple[int | None, int | None]:
         """Return the mask and the value of flags of subareas that are interpolated in space."""

@@ -28,21 +28,10 @@ _Cut: TypeAlias = Callable[[Any], Any]
 FLAGS = "interpolation_subarea_flags"
 
 
-@dataclass(frozen=True)
-class Parameter:
-    """What an interpolation needs to know besides tie points (CF 1.11, 8.3.8).
-
-    Attributes
-    ----------
-    term : str
-        What the method calls it.
-    axes : tuple of tuple
-        For each axis of its array the number of that axis of the tie points, and whether it has a value of
-        each interpolation subarea there, and not of each tie point.
-    """
-
-    term: str
-    axes: tuple[tuple[int, bool], ...]
+#: What an interpolation needs to know besides tie points (CF 1.11, 8.3.8): what the method calls it, and for each
+#: axis of its array the number of that axis of the tie points, and whether it has a value of each interpolation
+#: subarea there, and not of each tie point.
+Parameter: TypeAlias = tuple[str, tuple[tuple[int, bool], ...]]
 
 
 @dataclass(frozen=True)
@@ -71,8 +60,8 @@ class BetweenTiePoints:
         corners = np.asarray(values[box].values)
         corners = corners.astype(np.result_type(corners.dtype, "float32"))
         found = _weighted(corners, between, self.period)
-        for parameter, array in zip(self.parameters, arrays, strict=True):
-            bend, (share,) = _needed(array, between, parameter.axes).at(0), _shares(between)
+        for (_term, axes), array in zip(self.parameters, arrays, strict=True):
+            bend, (share,) = _needed(array, between, axes).at(0), _shares(between)
             found = found + np.where(share == 0, 0, 4 * bend * share * (1 - share))
         return found
 
@@ -109,8 +98,8 @@ class BetweenPlaces:
         """Return the values at positions, given lazy arrays: tie points, their positions, parameters."""
         between, arrays = _among(self.indexed, given)
         known = {
-            it.term: _needed(array, between, it.axes)
-            for it, array in zip(self.parameters, arrays, strict=True)
+            term: _needed(array, between, axes)
+            for (term, axes), array in zip(self.parameters, arrays, strict=True)
         }
         whole = [(axis, False) for axis in range(len(between))]
         places = [
@@ -307,7 +296,7 @@ def _shares(between: Iterable[_Between]) -> tuple[Any, ...]:
 
 
 def _needed(array: Any, between: Sequence[_Between], axes: Sequence[tuple[int, bool]]) -> _Known:
-    """Return the part of a lazy array that is needed; its axes are as `Parameter` has them."""
+    """Return the part of a lazy array that is needed; its axes are as a `Parameter` has them."""
     along = [axis for axis, it in enumerate(between) if it.share is not None]
     numbers = [
         (between[axis].subarea,) * 2
