@@ -611,6 +611,18 @@ def test_why_the_end_of_a_chain_does_not_fit() -> None:
         Following(documents, "g/a").array(ref("/s", "/attributes/it"))
 
 
+def test_a_cycle_ends_in_an_error_that_shows_it() -> None:
+    # The way in is no part of the circle.
+    on = {"it": "b", "b": "c", "c": "b"}
+    attributes = {key: ref("/g/a", f"/attributes/{other}") for key, other in on.items()}
+    following = Following(Plain({"g/a": array(1, **attributes)}), "g/a")
+    chain = " -> ".join(f"/g/a#/attributes/{key}" for key in ("it", "b", "c", "b"))
+    message = f"/g/a#/attributes/it: references form a cycle: {chain}"
+    for follow in (following.array, following.fragment):
+        with pytest.raises(XGroupReferenceError, match=f"^{re.escape(message)}$"):
+            follow(attributes["it"])
+
+
 def chain_of(length: int) -> Plain:
     """Return references 0 -> 1 -> ... of which the last one leads to an array."""
     attributes: dict[str, Any] = {
