@@ -88,5 +88,5 @@ def test_an_open_enters_not_too_many_modules_and_classes() -> None:
     classes = {
         (module, name.partition(".<locals>")[0].rpartition(".")[0]) for module, name in entered()
     }
-    assert len(modules) <= 98
-    assert len({(module, name) for module, name in classes if name}) <= 120
+    assert len(modules) <= 92
+    assert len({(module, name) for module, name in classes if name}) <= 106
