@@ -448,7 +448,7 @@ def _with_part(code: Any, *keys: str | int, value: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "is_understood"),
+    ("text", "expected"),
     [
         (_with_part(4326, "id", "authority", value=""), True),  # of which PROJ writes no JSON
         (_with_part(4326, "area", value="\0"), True),
@@ -459,13 +459,14 @@ def _with_part(code: Any, *keys: str | int, value: Any) -> str:
             pyproj.CRS(5041)
             .to_wkt("WKT1_GDAL")
             .replace('UNIT["metre",1,AUTHORITY["EPSG","9001"]],', ""),
-            True,
+            None,  # some versions of PROJ do not read it
         ),
     ],
 )
-def test_what_proj_reads_and_fails_at_later(text: str, is_understood: bool) -> None:
+def test_what_proj_reads_and_fails_at_later(text: str, expected: bool | None) -> None:
     crs = Crs("proj:projjson", text)
-    assert crs.is_understood == is_understood
+    is_understood = crs.is_understood
+    assert expected in (is_understood, None)
     assert crs.is_geographic == (crs.title == "WGS 84")
     assert crs.differs(Crs("proj:code", "EPSG:32632")) == is_understood
     assert crs.axis_attributes().keys() == {"X", "Y"}
