@@ -1,4 +1,4 @@
-"""Opening from many threads, event loops and processes; interrupted, and a thousand times."""
+"""Opening from many threads, event loops and processes; interrupted, and hundreds of times."""
 
 import asyncio
 import gc
@@ -247,7 +247,7 @@ def test_an_open_that_was_interrupted_by_a_signal(place: Any) -> None:
         signal.signal(signal.SIGALRM, before)
 
 
-# A thousand times.
+# Hundreds of times.
 
 
 #: Types of a timer and its context: an event loop keeps those that were cancelled, up to a hundred.
@@ -292,12 +292,11 @@ def use(store: Any, times: int) -> None:
 
 
 @pytest.mark.usefixtures("only_new_objects")
-def test_a_thousand_opens_leave_nothing_behind(place: Any, http_server: FileServer) -> None:
-    """Five hundred in a folder, five hundred behind a server."""
+def test_hundreds_of_opens_leave_nothing_behind(place: Any, http_server: FileServer) -> None:
     use(place, 40)  # what is made once
     http_server.reset()
     before = resources()
-    use(place, 500)
+    use(place, 200)
     http_server.reset()
     after = resources()
     assert after["objects"] - before["objects"] < 100

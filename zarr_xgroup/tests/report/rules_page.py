@@ -5,6 +5,7 @@ demands it and what `check` says of a store that breaks this rule only, come by 
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,17 +26,16 @@ _OF_ZARR = re.compile(r"(?<=ValueError: ).*quaternion.*")
 _MADE = "From: "
 
 
-def rendered(text: str, folder: Path) -> str:
+def rendered(text: str, examples: Mapping[str, str]) -> str:
     """Return the page with all that follows from the code made anew.
 
     Parameters
     ----------
     text : str
         The page.
-    folder : Path
-        Where the stores of its examples are written.
+    examples : mapping
+        What `check` says of a store that breaks a rule, by the rule's name.
     """
-    examples = examples_of_rules(folder)
     heading, *sections = re.split(r"^(?=##)", text, flags=re.MULTILINE)
     known = {rule.name: rule for rule in RULES}
     for name in known:
@@ -55,7 +55,7 @@ def _put(section: str, sections: list[str]) -> None:
     sections.insert(places[-1] + 1, section)
 
 
-def _section(text: str, known: dict[str, Rule], examples: dict[str, str]) -> str:
+def _section(text: str, known: dict[str, Rule], examples: Mapping[str, str]) -> str:
     heading, about = text.split("\n", 1)
     match = _RULE.match(heading)
     if match is None:
@@ -69,7 +69,10 @@ def _section(text: str, known: dict[str, Rule], examples: dict[str, str]) -> str
 
 
 def examples_of_rules(folder: Path) -> dict[str, str]:
-    """Return what `check` says of the first store that breaks a rule, by the rule's name."""
+    """Return what `check` says of the first store that breaks a rule, by the rule's name.
+
+    The stores are written into a folder.
+    """
     found: dict[str, str] = {}
     for number, (name, place, edits, _remedy) in enumerate(CASES):
         if name not in found:

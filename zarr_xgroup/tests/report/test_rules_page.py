@@ -1,7 +1,6 @@
 """The page of the rules of `check` has all rules there are, and shows what is said of each."""
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -9,19 +8,24 @@ from zarr_xgroup.conventions.registry import BUILT_IN, OTHERS, Handler
 from zarr_xgroup.errors import Rule
 from zarr_xgroup.report.rules import RULES
 from zarr_xgroup.tests.report import rules_page
-from zarr_xgroup.tests.report.rules_page import PAGE, rendered
+from zarr_xgroup.tests.report.rules_page import PAGE, examples_of_rules, rendered
 
 pytestmark = pytest.mark.skipif(not PAGE.is_file(), reason="installed without the documentation")
 
 
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return examples_of_rules(tmp_path_factory.mktemp("examples"))
+
+
 def test_rules_that_the_page_lacks_are_added_to_their_convention(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    examples: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = PAGE.read_text(encoding="utf-8")
     without = re.sub(r"^### uom/unit .*?^(?=##)", "", text, flags=re.MULTILINE | re.DOTALL)
     new = Rule("moorings/depths", "Moorings for Zarr", "mooring: top")
     monkeypatch.setattr(rules_page, "RULES", (*RULES, new))
-    headings = re.findall(r"^##+ (\S+)", rendered(without, tmp_path), re.MULTILINE)
+    headings = re.findall(r"^##+ (\S+)", rendered(without, examples), re.MULTILINE)
     assert headings[-2:] == ["moorings", "moorings/depths"]
     before = headings.index("uom/unit") - 1
     assert headings[before].startswith("uom/")
@@ -42,7 +46,7 @@ def test_each_rule_is_explained_once() -> None:
     assert sorted(headings) == sorted(rule.name for rule in RULES)
 
 
-def test_what_follows_from_the_code_is_up_to_date(tmp_path: Path) -> None:
+def test_what_follows_from_the_code_is_up_to_date(examples: dict[str, str]) -> None:
     """If it is not: `python scripts/make_rules_page.py`."""
     text = PAGE.read_text(encoding="utf-8")
-    assert rendered(text, tmp_path) == text
+    assert rendered(text, examples) == text
