@@ -94,7 +94,7 @@ class Drafts(WrapperStore[Store]):
 
     async def _check_same(self, store: Store, keys: Iterable[str]) -> None:
         keys = list(keys)
-        found = await asyncio.gather(*(_content(store, key) for key in keys))
+        found = await asyncio.gather(*(_content_now(store, key) for key in keys))
         for key, now in zip(keys, found, strict=True):
             if now != self._read[key]:
                 message = _("{key} was changed meanwhile by somebody else: check the store again")
@@ -104,6 +104,14 @@ class Drafts(WrapperStore[Store]):
 async def _content(store: Store, key: str) -> bytes | None:
     buffer = await store.get(key, default_buffer_prototype())
     return None if buffer is None else buffer.to_bytes()
+
+
+async def _content_now(store: Store, key: str) -> bytes | None:
+    try:
+        return await _content(store, key)
+    except Exception as error:
+        message = _("{place} cannot be read: {reason}")
+        raise XGroupStoreError(message.format(place=key, reason=reason_of(error))) from error
 
 
 def _put(store: Store, key: str, content: bytes) -> None:

@@ -511,6 +511,26 @@ def test_nodes_that_are_only_consolidated_are_not_lost(
 # What stands in the way.
 
 
+def test_a_store_that_can_be_read_no_more_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = write(tmp_path / "store.zarr", broken(TWO_MISTAKES), DATA)
+    written = Drafts.write
+
+    async def gone(*_arguments: Any) -> None:
+        raise TimeoutError
+
+    def late(self: Drafts, target: Any) -> None:
+        monkeypatch.setattr(LocalStore, "get", gone)
+        written(self, target)
+
+    monkeypatch.setattr(Drafts, "write", late)
+    before = files(store)
+    with pytest.raises(XGroupStoreError, match=r"zarr.json cannot be read: "):
+        zarr_xgroup.mend(store, dry_run=False)
+    assert files(store) == before
+
+
 def test_a_document_that_was_changed_meanwhile_is_not_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
