@@ -14,9 +14,6 @@ from random import Random
 from typing import Any, TypeAlias
 
 import numpy as np
-from hypothesis import HealthCheck, Phase, find, settings
-from hypothesis import strategies as st
-from hypothesis.errors import NoSuchExample
 
 from zarr_xgroup.tests.builders import UUIDS, Contents
 from zarr_xgroup.tests.documents import array, group, v2_files
@@ -89,35 +86,9 @@ def node_paths(store: Documents) -> Iterator[str]:
     )
 
 
-#: Of each seed hypothesis draws the simplest store, and one more.
-_TWO = settings(
-    max_examples=2,
-    phases=[Phase.generate, Phase.shrink],
-    database=None,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-)
-
-
-def random_store(seed: int) -> Documents:
-    """Return the store of a seed, always the same."""
-    drawn: list[Documents] = []
-
-    def seen(store: Documents) -> bool:
-        drawn.append(store)
-        return False
-
-    smallest_store(seed, seen)
-    return drawn[-1]
-
-
-def smallest_store(seed: int, breaks: Callable[[Documents], bool]) -> Documents | None:
-    """Return the store of a seed cut down to what it takes to break a law, if it breaks it."""
-    stores = st.randoms(use_true_random=False).map(lambda random: _Maker(random).store())
-    try:
-        return find(stores, breaks, settings=_TWO, random=Random(seed))
-    except NoSuchExample:
-        return None
+def random_store(random: Random) -> Documents:
+    """Return a store that a source of random numbers settles."""
+    return _Maker(random).store()
 
 
 @dataclass(frozen=True)

@@ -1,27 +1,19 @@
-"""The search for stores that break a law, in another process, which may hang or grow."""
+"""Stores are examined in another process, which may hang or grow."""
 
 import gc
-import json
 import logging
 import multiprocessing
 import sys
-import time
-from collections.abc import Iterable
-from contextlib import closing
-from dataclasses import dataclass
-from math import inf
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from random import Random
 
 from zarr_xgroup.tests.fuzzing import violations
 from zarr_xgroup.tests.outcomes import Violation
-from zarr_xgroup.tests.random_stores import Documents, random_store, smallest_store
+from zarr_xgroup.tests.random_stores import Documents, random_store
 
 if sys.platform != "win32":
     import resource
-
-#: Of how many random stores one is explained and checked.
-REPORTS = 4
 
 #: By how many bytes a process may grow for one store, and how large it may become.
 MEMORY, ADDRESS_SPACE = 2**28, 2**33
@@ -76,7 +68,7 @@ def _examine_all(connection: Connection) -> None:
     if sys.platform != "win32":
         resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # zarr leaves errors behind
-    violations(random_store(0))  # what is loaded once is no time and no memory of a store
+    violations(random_store(Random(0)))  # what is loaded once is no time and no memory of a store
     gc.freeze()  # none of it is garbage: collections need not look at it again
     gc.set_threshold(20_000, 50, 50)
     connection.send("ready")
@@ -98,66 +90,3 @@ def _peak() -> int:
         return 0
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-
-
-@dataclass
-class Case:
-    """Stores that break a law in the same way.
-
-    Attributes
-    ----------
-    violation : Violation
-        That of the first store.
-    seeds : list of int
-        Of all of them.
-    """
-
-    violation: Violation
-    seeds: list[int]
-
-
-def searched(
-    seeds: Iterable[int], seconds: float, end: float = inf, reports: int = REPORTS
-) -> tuple[int, list[Case]]:
-    """Examine the random stores of seeds until some moment; return how many, and what was found.
-
-    Parameters
-    ----------
-    seeds : iterable of int
-        Of `random_store`.
-    seconds : float
-        What a store may take.
-    end : float
-        When to stop, as `time.monotonic` says.
-    reports : int
-        Of how many stores one is explained and checked.
-    """
-    cases: dict[str, Case] = {}
-    number = 0
-    examiner = Examiner(seconds)
-    with closing(examiner):
-        for seed in seeds:
-            if time.monotonic() > end:
-                break
-            number += 1
-            with_reports = seed % reports == 0
-            for violation in examiner.examine(random_store(seed), with_reports=with_reports):
-                cases.setdefault(violation.kind, Case(violation, [])).seeds.append(seed)
-    return number, list(cases.values())
-
-
-def smallest(case: Case, seconds: float, effort: float) -> Documents:
-    """Return the store of a case, cut down with some seconds of effort."""
-    examiner, end = Examiner(seconds), time.monotonic() + effort
-    known: dict[str, bool] = {}  # hypothesis asks again of what it returns
-
-    def breaks(store: Documents) -> bool:
-        text = json.dumps(store)
-        if text not in known:
-            is_late = time.monotonic() > end
-            kinds = {} if is_late else {found.kind for found in examiner.examine(store)}
-            known[text] = case.violation.kind in kinds
-        return known[text]
-
-    with closing(examiner):
-        return smallest_store(case.seeds[0], breaks) or random_store(case.seeds[0])

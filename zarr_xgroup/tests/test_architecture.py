@@ -172,20 +172,6 @@ def test_records_are_frozen() -> None:
     assert len(mutable) <= 1
 
 
-def functions() -> Iterator[tuple[str, int]]:
-    """Yield the name of each function and method, and its length in lines."""
-    for name, tree in MODULES.items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                yield f"{name}.{node.name}", (node.end_lineno or 0) - node.lineno + 1
-
-
-def test_functions_are_short() -> None:
-    lengths = sorted(length for _name, length in functions())
-    assert lengths[len(lengths) * 9 // 10] <= 19
-    assert not [name for name, length in functions() if length > 60]
-
-
 def test_everything_is_caught_only_where_others_code_is_called() -> None:
     catching = {
         name
