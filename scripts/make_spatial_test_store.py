@@ -310,7 +310,6 @@ def _unnamed() -> Nodes:
     return {
         "": Group(attrs=_spatial(TRANSFORM, shape=[N_Y, N_X])),
         "image": Array(_numbers(N_Y, N_X), None),
-        "transposed": Array(_numbers(N_X, N_Y), None),
         "series": Array(_numbers(3, N_Y, N_X), None),
     }
 

@@ -18,7 +18,7 @@ from zarr_xgroup.conventions.descriptions import (
     Text,
 )
 from zarr_xgroup.conventions.lending import BoundResolver
-from zarr_xgroup.conventions.model import AxisNames, Coordinate, Interpretation
+from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.conventions.registry import (
     ENTRY_POINT_GROUP,
     build_handlers,
@@ -35,7 +35,6 @@ __all__ = [
     "Anything",
     "ArrayView",
     "Attribute",
-    "AxisNames",
     "BoundResolver",
     "ByName",
     "Checkable",

@@ -11,7 +11,6 @@ from zarr_xgroup.conventions.asked import Asked, AskedAttributes, AskedNode, Nam
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.descriptions import Attribute, Model
 from zarr_xgroup.conventions.model import (
-    AxisNames,
     Coordinate,
     DeclaredValues,
     Interpretation,
@@ -427,4 +426,4 @@ def _note(findings: list[Finding], node: Node, text: str, place: Fragment | None
     )
 
 
-__all__ = ["CONVENTIONS_KEY", "ArrayView", "AxisNames", "Models"]
+__all__ = ["CONVENTIONS_KEY", "ArrayView", "Models"]

@@ -15,7 +15,7 @@ from zarr_xgroup.conventions.declaring import (
     is_declared_by_group,
 )
 from zarr_xgroup.conventions.descriptions import Attribute
-from zarr_xgroup.conventions.model import AxisNames, Interpretation
+from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.errors import Rule, XGroupError
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
@@ -203,8 +203,8 @@ class ConventionHandler(Convention):
         """
         return None
 
-    def axis_names(self, array: ArrayView) -> AxisNames:
-        """Return what the convention says of the axes of an array that has no names for them.
+    def axis_names(self, array: ArrayView) -> tuple[str, ...]:
+        """Return what the convention calls the last axes of an array that has no names for some.
 
         By default nothing.
 
@@ -213,7 +213,7 @@ class ConventionHandler(Convention):
         array : ArrayView
             The array; its `dims` are empty.
         """
-        return AxisNames()
+        return ()
 
     def get_variables(
         self, array: zarr.Array[Any], group: zarr.Group, root: zarr.Group

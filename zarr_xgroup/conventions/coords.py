@@ -34,7 +34,7 @@ from zarr_xgroup.conventions.descriptions import (
     Text,
     such_as,
 )
-from zarr_xgroup.conventions.model import AxisNames, Coordinate, Interpretation
+from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.conventions.proj import crs_of
 from zarr_xgroup.conventions.timeunits import cf_units
 from zarr_xgroup.conventions.values import (
@@ -260,11 +260,6 @@ class CoordsHandler(ConventionHandler):
                 else:
                     found[it.name] = array.attempt(_coordinate, array, it, lost=lost)
         return array.found(*filter(None, found.values()), crs=crs_of(array))
-
-    def axis_names(self, array: ArrayView) -> AxisNames:
-        """Return the names of dimensions that are described."""
-        own = (it for it in _described(array) if it.node == array.node and it.is_of_dimension)
-        return AxisNames(tuple((it.name, None) for it in own))
 
 
 def _plain(name: str) -> str:

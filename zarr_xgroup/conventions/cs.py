@@ -37,7 +37,7 @@ from zarr_xgroup.conventions.geolocation import (
     geolocation_coordinates,
     systems_of,
 )
-from zarr_xgroup.conventions.model import AxisNames, Coordinate, Interpretation
+from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.conventions.proj import crs_of
 from zarr_xgroup.conventions.spelling import alike
 from zarr_xgroup.errors import Severity, XGroupError
@@ -107,15 +107,6 @@ class CsHandler(ConventionHandler):
         if written is None or SHARED.read(written)[0] is None:
             return ()  # that of others, unless the convention is declared
         return (it.at(subject.node) for it in SHARED.all_wrong(written))
-
-    def axis_names(self, array: ArrayView) -> AxisNames:
-        """Return the names of the axes of ``cs``, and their lengths where these are told.
-
-        What cannot be read is left out: it is told when the coordinates are interpreted.
-        """
-        if not self.applies(array):
-            return AxisNames()
-        return AxisNames(tuple(_axis_lengths(array)))
 
 
 def _tell_of_bare_dims(array: ArrayView, cs: Cs) -> None:
@@ -382,12 +373,3 @@ def _length_of(
     found = array.quietly(resolve, reference)
     shape = () if found is None else shape_of(array, found)
     return int(shape[0]) if len(shape) == 1 else 0
-
-
-def _axis_lengths(array: ArrayView) -> Iterator[tuple[str, int | None]]:
-    """Yield the names of axes with their lengths, but for those of scalar coordinates."""
-    for node, name, axis in axes_of(array):
-        sets = axis.coordinates if isinstance(axis, Axis) else ()
-        lengths = {length for item in sets if (length := _number_of(array, node, item))}
-        if lengths != {1}:
-            yield name, lengths.pop() if len(lengths) == 1 else None

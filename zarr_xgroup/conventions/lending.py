@@ -19,7 +19,7 @@ from zarr.abc.store import Store
 from zarr.storage import MemoryStore
 
 from zarr_xgroup.conventions.array import ArrayView, own_dims_of
-from zarr_xgroup.conventions.model import AxisNames, Coordinate, Interpretation
+from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.errors import XGroupReferenceError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import with_names
@@ -217,11 +217,13 @@ def answer_of(interpret: Callable[[ArrayView], object], array: ArrayView) -> Int
     return answer
 
 
-def axis_names_of(axis_names: Callable[[ArrayView], object], array: ArrayView) -> AxisNames:
-    """Return what a handler says of the axes of an array, or raise TypeError if it is nothing."""
+def axis_names_of(axis_names: Callable[[ArrayView], object], array: ArrayView) -> tuple[str, ...]:
+    """Return what a handler calls the last axes of an array, or raise TypeError if that is no names."""
     answer = axis_names(array)
-    if not isinstance(answer, AxisNames) or not all(map(_is_axis, answer.axes)):
+    if not isinstance(answer, tuple) or not all(isinstance(name, str) for name in answer):
         raise TypeError(repr(answer))
+    if len(set(answer)) < len(answer):  # no array has a dimension twice
+        raise ValueError(repr(answer))
     return answer
 
 
@@ -231,13 +233,6 @@ def texts_of(answer: object) -> frozenset[str]:
     if not all(isinstance(name, str) for name in names):
         raise TypeError(repr(answer))
     return names
-
-
-def _is_axis(axis: object) -> bool:
-    """Tell whether something is the name of an axis and its length, or None where that is not known."""
-    if not isinstance(axis, tuple) or len(axis) != 2:
-        return False
-    return isinstance(axis[0], str) and isinstance(axis[1], int | None)
 
 
 def interpreted(get_variables: Callable[..., object], array: ArrayView) -> Interpretation:

@@ -119,22 +119,6 @@ class GridMapping:
 
 
 @dataclass(frozen=True)
-class AxisNames:
-    """What an array's conventions say of its axes, for those that have no names.
-
-    Attributes
-    ----------
-    axes : tuple of tuple
-        Names, each with the length where that is known.
-    in_order : bool
-        Whether, lengths allowing, an array has them in this order, the last axes first of all.
-    """
-
-    axes: tuple[tuple[str, int | None], ...] = ()
-    in_order: bool = False
-
-
-@dataclass(frozen=True)
 class Link:
     """A name or path in a CF attribute of an array, and what it leads to.
 

@@ -18,7 +18,7 @@ from typing import ClassVar
 
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.asked import starting
-from zarr_xgroup.conventions.axes import axis_by_name, is_turned, what_turns
+from zarr_xgroup.conventions.axes import what_turns
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.declaring import is_declared_by_array
 from zarr_xgroup.conventions.descriptions import misspelt_attributes, shown, write
@@ -30,7 +30,7 @@ from zarr_xgroup.conventions.grids import (
 )
 from zarr_xgroup.conventions.layout import is_declared_around, layout_of, places_of
 from zarr_xgroup.conventions.levels import Levels, Site, is_placeholder
-from zarr_xgroup.conventions.model import AxisNames, DeclaredValues, Interpretation
+from zarr_xgroup.conventions.model import DeclaredValues, Interpretation
 from zarr_xgroup.conventions.proj import crs_of
 from zarr_xgroup.conventions.spatial_model import (
     ATTRIBUTES,
@@ -119,18 +119,11 @@ class SpatialHandler(ConventionHandler):
             declared_values=tuple(_declared_values(grid)),
         )
 
-    def axis_names(self, array: ArrayView) -> AxisNames:
-        """Return the names that an array's Y and X dimensions have, with their lengths if told."""
+    def axis_names(self, array: ArrayView) -> tuple[str, ...]:
+        """Return the names of an array's Y and X dimensions."""
         if not (is_declared_by_array(type(self), array) or is_declared_around(type(self), array)):
-            return AxisNames()
-        places = places_of(array)
-        names = array.quietly(places.value, DIMENSIONS)
-        if names is None:
-            return AxisNames()
-        if is_turned(map(axis_by_name, names)):
-            names = names[::-1]  # told where it is asked
-        lengths = array.quietly(places.value, SHAPE) or (None, None)
-        return AxisNames(tuple(zip(names, lengths, strict=True)), in_order=True)
+            return ()
+        return array.quietly(places_of(array).value, DIMENSIONS) or ()
 
 
 # The dimensions along Y and X.

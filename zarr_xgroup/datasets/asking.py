@@ -24,7 +24,7 @@ from zarr_xgroup.conventions.base import ConventionHandler, failure_of
 from zarr_xgroup.conventions.cf_paths import links_of
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.declaring import is_only_assumed
-from zarr_xgroup.conventions.model import AxisNames, Interpretation
+from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.registry import Handler, Handlers
 from zarr_xgroup.errors import retold
 from zarr_xgroup.i18n import _
@@ -77,16 +77,16 @@ class Panel:
         )
         return next(filter(None, found), None)
 
-    def axis_names(self, view: ArrayView) -> AxisNames:
-        """Return what the conventions of an array whose dimensions have no names say of them."""
+    def axis_names(self, view: ArrayView) -> tuple[str, ...]:
+        """Return what the conventions call the last axes of an array some of which have no names."""
         for handler in self._handlers:
             # Whether it applies may depend on the names: what it raises is not told.
             names = _guarded(
                 view, handler, lambda cls: lending.axis_names_of(cls().axis_names, view)
             )
-            if names is not None and names.axes:
+            if names:
                 return names
-        return AxisNames()
+        return ()
 
     def detecting(self, view: ArrayView) -> Handlers:
         """Return the handlers that find by themselves that they apply to an array."""

@@ -7,14 +7,14 @@ sizes first appear, one name per size and as many as one array needs.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, count
 from typing import Any
 
-from zarr_xgroup.conventions.model import AxisNames, Coordinate, Link
+from zarr_xgroup.conventions.model import Coordinate, Link
 from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.findings import Finding, Kind, noted
 from zarr_xgroup.i18n import _
@@ -33,8 +33,6 @@ _COMPANIONS = (*BOUNDARIES, "formula_terms", "ancillary_variables", "cell_measur
 _PHONY = "phony_dim_"
 
 Names = tuple[str | None, ...]
-#: What a convention calls an axis, with its length where that is known.
-Hint = tuple[str, int | None]
 
 
 @dataclass(frozen=True)
@@ -52,18 +50,15 @@ def assign_dimensions(
     arrays: Mapping[str, Mapping[str, Any]],
     group: Node,
     declared: Mapping[str, Names],
-    hints: Mapping[str, AxisNames],
+    hints: Mapping[str, tuple[str, ...]],
 ) -> Assigned:
     """Return a name for every dimension of a group's arrays, in the order in which these take names.
 
     Their documents have valid shapes. `declared` are the names that there are, `hints` what conventions
-    say of axes: used for those without a name where it leaves one possibility only.
+    call the last axes: used for those of them without a name.
     """
     shapes = {name: document["shape"] for name, document in arrays.items()}
-    hinted = {
-        name: _with_hints(dims, shapes[name], hints.get(name, AxisNames()))
-        for name, dims in declared.items()
-    }
+    hinted = {name: _with_hints(dims, hints.get(name, ())) for name, dims in declared.items()}
     named = _with_phony_names(hinted, shapes)
     assigned = _without_conflicts(named, shapes)
     findings = {}
@@ -76,60 +71,14 @@ def assign_dimensions(
     return Assigned(assigned, named, findings)
 
 
-def _with_hints(
-    declared: tuple[str | None, ...], shape: Sequence[int], hints: AxisNames
-) -> tuple[str | None, ...]:
-    """Name the axes without a name, if there is one way to do so, or the names are of the last."""
-    if None not in declared:
+def _with_hints(declared: Names, last: tuple[str, ...]) -> Names:
+    """Name those of the last axes that have no name, unless there are more names than axes."""
+    first = len(declared) - len(last)
+    if first < 0:
         return declared
-    axes = [(axis, shape[axis]) for axis, name in enumerate(declared) if name is None]
-    free = list(dict.fromkeys(hint for hint in hints.axes if hint[0] not in declared))
-    names = _in_order(axes[::-1], free[::-1]) if hints.in_order else None
-    if names is None:
-        names = _only_way(axes, free)
-    return tuple(names.get(axis, name) for axis, name in enumerate(declared))
-
-
-def _in_order(axes: Iterable[tuple[int, int]], free: Iterable[Hint]) -> dict[int, str] | None:
-    """Give each name to the first axis that fits after the one before, or return None.
-
-    With both in reverse, the last axes that fit have the names.
-    """
-    left = iter(axes)
-    names = {}
-    for name, length in free:
-        axis = next((axis for axis, size in left if length in (None, size)), None)
-        if axis is None:
-            return None
-        names[axis] = name
-    return names
-
-
-def _only_way(axes: Sequence[tuple[int, int]], free: Sequence[Hint]) -> dict[int, str]:
-    """Return which axis has which name, nothing if there is no way or more than one.
-
-    Either all axes or all names are used. Two axes of one size, or two names of one length, could
-    be exchanged; so could a name without a length and any other, unless one axis is left for it.
-    """
-    by_size, by_length = _grouped(axes), _grouped(free)
-    shared = by_size.keys() & by_length.keys()
-    if any(len(by_size[size]) > 1 or len(by_length[size]) > 1 for size in shared):
-        return {}
-    names: dict[int, str] = {by_size[size][0]: by_length[size][0] for size in shared}
-    left, flexible = [axis for axis, _size in axes if axis not in names], by_length.get(None, [])
-    if len(left) == len(flexible) == 1:
-        names[left[0]] = flexible[0]
-    elif flexible:
-        return {}
-    return names if len(names) == min(len(axes), len(free)) else {}
-
-
-def _grouped(pairs: Iterable[tuple[Any, int | None]]) -> dict[int | None, list[Any]]:
-    """Return what is of each length."""
-    found: defaultdict[int | None, list[Any]] = defaultdict(list)
-    for item, length in pairs:
-        found[length].append(item)
-    return found
+    hinted = zip(declared[first:], last, strict=True)
+    ends = (hint if name is None and hint not in declared else name for name, hint in hinted)
+    return (*declared[:first], *ends)
 
 
 def _with_phony_names(

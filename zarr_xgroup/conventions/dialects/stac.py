@@ -21,7 +21,7 @@ from zarr_xgroup.conventions.axes import axis_by_name, is_turned
 from zarr_xgroup.conventions.geolocation import horizontal_dims
 from zarr_xgroup.conventions.grids import Grid, coordinates_along
 from zarr_xgroup.conventions.layout import places_of
-from zarr_xgroup.conventions.model import AxisNames, Interpretation
+from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.proj import ProjHandler, crs_of
 from zarr_xgroup.conventions.spatial_model import CENTRES, usable
 from zarr_xgroup.conventions.transforms import Transform, extent_of, spans
@@ -71,10 +71,9 @@ class StacProjHandler(ProjHandler):
             return []
         return [name for name in declared.value if isinstance(name, str)]
 
-    def axis_names(self, array: ArrayView) -> AxisNames:
+    def axis_names(self, array: ArrayView) -> tuple[str, ...]:
         """Return the names that the first version of `proj` gives to Y and X dimensions."""
-        names = self._declared_names(array)
-        return AxisNames(tuple((name, None) for name in names), in_order=True)
+        return tuple(self._declared_names(array))
 
 
 #: The convention that has to be assumed for its transforms to count.

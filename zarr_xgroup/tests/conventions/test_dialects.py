@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 from packaging.version import Version
 
-from zarr_xgroup import XGroupDimensionWarning, XGroupNoPrincipalWarning, XGroupResolutionWarning
+from zarr_xgroup import XGroupDimensionWarning, XGroupNoPrincipalWarning
 from zarr_xgroup.tests.builders import (
     UUIDS,
     XARRAY,
@@ -119,15 +119,12 @@ def test_cells_that_are_longer_than_wide_are_compared_along_each_axis() -> None:
         ((4, 4, 4), None, ("phony_dim_0", "y", "x")),
         ((2, 3, 4, 5), None, ("phony_dim_0", "phony_dim_1", "y", "x")),
         ((4, 5), None, ("y", "x")),
-        ((4, 5, 3), [4, 5], ("y", "x", "phony_dim_0")),
         ((3, 4, 5), [4, 5], ("phony_dim_0", "y", "x")),
         ((4, 4, 4), [4, 4], ("phony_dim_0", "y", "x")),
-        # An array of other sizes than the grid has is not called so.
-        ((2, 3, 7), [4, 5], ("phony_dim_0", "phony_dim_1", "phony_dim_2")),
         ((9,), None, ("phony_dim_0",)),
     ],
 )
-def test_dimensions_without_names_are_those_of_the_shape_else_the_last(
+def test_the_last_dimensions_without_names_are_those_of_the_grid(
     shape: tuple[int, ...],
     told_shape: list[int] | None,
     dims: tuple[str, ...],
@@ -139,9 +136,7 @@ def test_dimensions_without_names_are_those_of_the_shape_else_the_last(
     members = {"TCI": band(*shape, dims=None)}
     store = memory_store(build(Group(members, attributes), zarr_format))
     dataset, told = opened_with_warnings(xr.open_dataset, store)
-    # An array of several dimensions none of which is the grid's lacks what its group declares.
-    lacks = [XGroupResolutionWarning] * (len(dims) > 1 and "y" not in dims)
-    assert {type(warning) for warning in told} == {XGroupDimensionWarning, *lacks}
+    assert {type(warning) for warning in told} == {XGroupDimensionWarning}
     assert dataset["TCI"].dims == dims
     assert set(dataset.coords) == {"y", "x"} & set(dims)
 

@@ -10,7 +10,6 @@ import zarr
 from zarr_xgroup import XGroupDimensionWarning
 from zarr_xgroup.conventions import (
     ArrayView,
-    AxisNames,
     BoundResolver,
     Computed,
     ConventionHandler,
@@ -56,8 +55,8 @@ class LevelsHandler(ConventionHandler):
         )
         return array.found(level, crs=Crs("proj:code", "EPSG:32632"), attributes={"levelled": 1})
 
-    def axis_names(self, array: ArrayView) -> AxisNames:
-        return AxisNames((("level", None),))
+    def axis_names(self, array: ArrayView) -> tuple[str, ...]:
+        return ("level",)
 
 
 @pytest.fixture(autouse=True)
@@ -127,10 +126,7 @@ def test_references_are_resolved_outside_of_an_open() -> None:
         resolver.variable({"node": "/nope"})
 
 
-NO_AXES: list[Any] = [(1,), (("x",),), ((1, None),), (("x", "2"),), (["x", 2],), "x", 2]
-
-
-@pytest.mark.parametrize("answer", [None, "x", [("x", None)], *map(AxisNames, NO_AXES)], ids=repr)
+@pytest.mark.parametrize("answer", [None, "x", ["x"], (1,), (None,), ("x", "x"), 2], ids=repr)
 def test_names_of_axes_that_are_none(answer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LevelsHandler, "axis_names", lambda *_arguments: answer)
     dataset, told = opened_with_warnings(xr.open_dataset, memory_store(STORE), group="g")

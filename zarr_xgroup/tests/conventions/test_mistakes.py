@@ -474,15 +474,6 @@ def test_a_grid_whose_dimensions_are_declared_as_they_are(
     assert [dataset[name].attrs["axis"] for name in declared] == ["Y", "X"]
 
 
-def test_an_array_without_names_and_dimensions_the_wrong_way_round(tmp_path: Path) -> None:
-    store = write(tmp_path / "store.zarr", with_grid([None, None], ("lon", "lat")))
-    dataset, told = opened_with_warnings(xr.open_dataset, store)
-    (text,) = [str(it) for it in told if isinstance(it, XGroupResolutionWarning)]
-    assert "is ['lon', 'lat'], but Y comes first there, and by their names" in text
-    assert dataset["a"].dims == ("lat", "lon")
-    assert dataset["lat"].values.tolist() == [895.0, 885.0, 875.0, 865.0]
-
-
 def test_bands_of_several_sizes_with_dimensions_the_wrong_way_round(tmp_path: Path) -> None:
     documents = with_grid(("y", "x"), ("x", "y")) | {"b": array((2, 3), ("y", "x"))}
     store = write(tmp_path / "store.zarr", documents)
@@ -562,18 +553,3 @@ def test_what_may_stand_anywhere_is_no_misspelling() -> None:
     for parse in (Cs.read, System.read, Axis.read, CoordinateSet.read):
         model: Any = parse(Fragment(Node(0, "a"), (), given))
         assert [it for it in model.wrong if it.related] == []
-
-
-@pytest.mark.parametrize("lon", [{"explicit": [1, 2, 3, 4]}, {"regular": [1, 1]}], ids=str)
-def test_dimensions_without_names_are_those_of_axes_as_long(tmp_path: Path, lon: Json) -> None:
-    # In another order than the dimensions, and with a scalar among them.
-    found = axes(
-        lon=valued(lon),
-        height=valued({"explicit": [2]}),
-        lat=valued({"external": {"node": "v3"}}),
-    )
-    store = write(tmp_path / "store.zarr", with_cs(found, dims=None))
-    dataset, (told,) = opened_with_warnings(xr.open_dataset, store)
-    assert "its dimensions are called ['lat', 'lon']" in str(told)
-    assert dataset["a"].dims == ("lat", "lon")
-    assert dataset["height"].item() == 2

@@ -9,7 +9,7 @@ import xarray as xr
 import zarr
 
 from zarr_xgroup import ConventionHandler, XGroupError, register
-from zarr_xgroup.conventions import ArrayView, AxisNames, Coordinate, Interpretation, Literal
+from zarr_xgroup.conventions import ArrayView, Coordinate, Interpretation, Literal
 
 
 @register
@@ -41,8 +41,8 @@ class NumbersHandler(ConventionHandler):
     tier = "service"
     name = "typed_numbers"
 
-    def axis_names(self, array: ArrayView) -> AxisNames:
-        return AxisNames()
+    def axis_names(self, array: ArrayView) -> tuple[str, ...]:
+        return ()
 
     def interpret(self, array: ArrayView) -> Interpretation:
         numbers = array.attribute("numbers")
