@@ -16,12 +16,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
-from zarr_xgroup.conventions import cf_model, cf_paths, tie_points
+from zarr_xgroup.conventions import cf_model, cf_paths
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.cf_paths import Follower
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
-from zarr_xgroup.conventions.tie_points import tie_point_coordinates
 from zarr_xgroup.findings import coordinate_named
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import referred_names
@@ -49,8 +48,8 @@ class CfHandler(ConventionHandler):
     named_by_root = _VERSION
     follows_names = True
     implies = ("proj",)
-    described = (*cf_model.ATTRIBUTES, *cf_paths.ATTRIBUTES, *tie_points.DESCRIBED)
-    rules = (*cf_model.RULES, *cf_paths.RULES, *tie_points.RULES)
+    described = (*cf_model.ATTRIBUTES, *cf_paths.ATTRIBUTES)
+    rules = (*cf_model.RULES, *cf_paths.RULES)
 
     @classmethod
     def seems_meant(cls, attributes: Mapping[str, Any], siblings: Collection[str]) -> bool:
@@ -65,7 +64,7 @@ class CfHandler(ConventionHandler):
             array.attempt(_coordinate, array, it, follower, lost=partial(coordinate_named, it.dim))
             for it in _axes_without_coordinate(array, links)
         ]
-        return array.found(*filter(None, found), *tie_point_coordinates(array), links=links)
+        return array.found(*filter(None, found), links=links)
 
 
 class _Axis(NamedTuple):

@@ -43,7 +43,6 @@ COMMON = (
 #: The modules of folders that do no I/O, and that know nothing that could.
 PURE = (
     *("metadata.", "conventions.", "variables.sources", "variables.functions", "resolver"),
-    "variables.tie_points",
     "report.rules",
 )
 PURE_OF_DATASETS = ("budget", "dimensions", "interpretation", "naming", "plan")

@@ -6,11 +6,15 @@ Frozen and picklable: two that are equal compute the same.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from zarr_xgroup.i18n import _
+
+#: For how many positions at once values between points are computed.
+_CELLS = 2**16
 
 
 @dataclass(frozen=True)
@@ -131,3 +135,71 @@ class RotatedCentres:
     def __call__(self, row: Any, column: Any) -> Any:
         """Return the values at positions along rows and columns."""
         return self.column * (column + self.offset) + self.row * (row + self.offset) + self.origin
+
+
+@dataclass(frozen=True)
+class BetweenGridPoints:
+    """Values between the points of a grid, linear along rows and columns; beyond them there are none (NaN).
+
+    Attributes
+    ----------
+    period : float or None
+        By how much values may be off and still be the same: 360 of longitudes, which are taken the short way
+        and stay in the range in which those of the points are written.
+    """
+
+    period: float | None
+
+    def __call__(self, rows: Any, columns: Any, values: Any, row: Any, column: Any) -> Any:
+        """Return the values at positions, given lazy arrays of rows, columns and values of points.
+
+        All three are lists, or the values are a grid of rows by columns.
+        """
+        known, rows, columns = (np.asarray(given.values) for given in (values, rows, columns))
+        if known.ndim > 1:
+            rows, columns = np.repeat(rows, columns.size), np.tile(columns, rows.size)
+        along = np.unique(rows), np.unique(columns)
+        order = np.lexsort((columns, rows))
+        grid = [positions.ravel() for positions in np.meshgrid(*along, indexing="ij")]
+        if not np.array_equal([rows[order], columns[order]], grid):
+            raise ValueError(_("the points that are known are no grid of rows and columns"))
+        known = known.ravel()[order].reshape(along[0].size, along[1].size).astype("float64")
+        parts = np.nditer(  # what is computed on the way takes many times as much memory as values
+            [row, column, None],
+            ["buffered", "external_loop"],
+            [["readonly"], ["readonly"], ["writeonly", "allocate"]],
+            ["int64", "int64", "float64"],
+            order="C",
+            buffersize=_CELLS,
+        )
+        with parts:
+            for *positions, found in parts:
+                found[...] = self._between(known, along, positions)
+            return parts.operands[2]
+
+    def _between(self, known: Any, along: tuple[Any, Any], positions: list[Any]) -> Any:
+        """Return the values at rows and columns of the same number."""
+        ends, shares = [], []
+        for points, position in zip(along, positions, strict=True):
+            first = np.clip(np.searchsorted(points, position, side="right") - 1, 0, None)
+            last = np.minimum(first + 1, points.size - 1)
+            width = np.where(first == last, 1, points[last] - points[first])
+            share = (position - points[first]) / width
+            is_beyond = (position < points[0]) | (position > points[-1])
+            ends.append((first, last))
+            shares.append(np.where(is_beyond, np.nan, share))
+        base = known[ends[0][0], ends[1][0]]
+        total = np.zeros(base.shape)
+        for row, column in product((0, 1), repeat=2):
+            weight = abs(1 - row - shares[0]) * abs(1 - column - shares[1])
+            value = self._near(known[ends[0][row], ends[1][column]], base)
+            # A point that has no part in it may be missing.
+            total = total + np.where(weight == 0, 0, value * weight)
+        half = (self.period or 0) / 2
+        return self._near(total, half if np.any(known > half) else 0)
+
+    def _near(self, values: Any, other: Any) -> Any:
+        """Return values that are as near to others as the period allows."""
+        if self.period is None:
+            return values
+        return values - self.period * np.round((values - other) / self.period)

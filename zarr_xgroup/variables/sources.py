@@ -59,7 +59,7 @@ class Computed:
     Attributes
     ----------
     function : callable
-        One of `zarr_xgroup.variables.functions` or `zarr_xgroup.variables.tie_points`.
+        One of `zarr_xgroup.variables.functions`.
     shape : tuple of int
         The lengths of the axes along which it is computed.
     dtype : str

@@ -162,12 +162,6 @@ def sound() -> dict[str, Json]:
                 "dggs": dict(HEALPIX),
             },
         ),
-        "orbit": group({"zarr_conventions": declared("CF")}),
-        "orbit/radiance": array((5,), ("x",), {"coordinate_interpolation": "lat: how"}),
-        "orbit/lat": array((2,), ("tp_x",), {"units": "degrees_north"}),
-        "orbit/at": array((2,), ("tp_x",), dtype="int64"),
-        "orbit/bend": array((1,), ("areas",)),
-        "orbit/how": array((), (), dict(QUADRATIC)),
         "ocean": group({"zarr_conventions": declared("CF"), "Conventions": "CF-1.12"}),
         "ocean/so": array(
             (3, 4),
@@ -318,14 +312,6 @@ MAPPING = "/ocean/crs#/attributes"
 PLACED = "/swath/radiance#/attributes/geolocation"
 COORDS = "/forecast#/attributes/coords:coordinates"
 STEPS = {"type": "interval", "start": 0, "end": 12, "step": 6}
-RADIANCE = "/orbit/radiance#/attributes/coordinate_interpolation"
-HOW = "/orbit/how#/attributes"
-QUADRATIC = {
-    "interpolation_name": "quadratic",
-    "tie_point_mapping": "x: at tp_x areas",
-    "interpolation_parameters": "w: bend",
-    "computational_precision": "64",
-}
 DGGS = "/globe#/attributes/dggs"
 HEALPIX = {
     "name": "healpix",
@@ -755,31 +741,6 @@ CASES: list[BrokenRule] = [
         "/swath/lon#/attributes/_nczarr_array",
         {"/swath/lon#/attributes/_nczarr_array": ["/swath/row"]},
         '{"dimension_references": ["/swath/row", "/swath/column"]}',
-    ),
-    # CF.
-    at_fault("cf/coordinate-interpolation", RADIANCE, "lat:", '"lat: lon: interpolation"'),
-    at_fault("cf/coordinate-interpolation", RADIANCE, ["lat"], '"lat: lon: interpolation"'),
-    at_fault("cf/coordinate-interpolation", RADIANCE, "latitude: how", "an array that is there"),
-    at_fault("cf/interpolation-variable", f"{HOW}/interpolation_name", "cubic", '"bi_linear"'),
-    at_fault("cf/interpolation-variable", f"{HOW}/interpolation_name", GONE, '"bi_linear"'),
-    at_fault("cf/interpolation-variable", f"{HOW}/computational_precision", 64, "write one of 32"),
-    at_fault("cf/interpolation-variable", f"{HOW}/computational_precision", "16", "one of 32, 64"),
-    at_fault("cf/tie-point-mapping", f"{HOW}/tie_point_mapping", "x: at", '"x: x_indices tp_x"'),
-    at_fault("cf/tie-point-mapping", f"{HOW}/tie_point_mapping", GONE, '"x: x_indices tp_x"'),
-    at_fault("cf/tie-point-mapping", f"{HOW}/tie_point_mapping", "y: at tp_x", '"x: x_indices'),
-    at_fault("cf/tie-point-mapping", f"{HOW}/tie_point_mapping", "x: bend tp_x areas", "position"),
-    at_fault("cf/interpolation-parameters", f"{HOW}/interpolation_parameters", "w", '"w: coeff'),
-    at_fault("cf/interpolation-parameters", f"{HOW}/interpolation_parameters", "v: bend", '"w: '),
-    at_fault("cf/interpolation-parameters", f"{HOW}/interpolation_parameters", "w: lost", "there"),
-    # What nothing refers to is checked as well.
-    (
-        "cf/interpolation-variable",
-        "/other#/attributes/interpolation_name",
-        {
-            "/#/attributes/zarr_conventions": declared("CF"),
-            "/other": array((), (), {"interpolation_name": "cubic"}),
-        },
-        '"bi_linear"',
     ),
     # dggs.
     at_fault("dggs/object", f"{DGGS}/name", GONE, '"name": "healpix"'),
