@@ -20,6 +20,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 import msgspec
 
 from zarr_xgroup.conventions import handlers
+from zarr_xgroup.conventions.layout import Layout
 from zarr_xgroup.conventions.registry import AUTO, BUILT_IN, Handlers, named_conventions
 from zarr_xgroup.datasets.attributes import convention_attrs_of
 from zarr_xgroup.datasets.budget import too_long_to_index
@@ -33,7 +34,6 @@ from zarr_xgroup.datasets.pyramids import (
     group_of_level,
     layout_at,
     no_pyramid,
-    nodes_of_levels,
     pyramid_of,
     resolution_of,
 )
@@ -97,19 +97,23 @@ class Planning:
         """Return the pyramid that the group asked for is, or raise XGroupGroupError if it is none."""
         self.library.read_group(self.group)
         group, snapshot = Node(0, self.group), self.library.snapshots[0]
-        nodes = nodes_of_levels(group, snapshot)
-        unknown = frozenset(it for it in nodes if not snapshot.is_known(it.path))
-        self._read(Needs(documents=unknown))
+        layout = layout_at(group, snapshot, self.assumed)
+        nodes = [] if layout is None else [group.child(asset) for asset in layout.items]
+        self._read(Needs(documents=frozenset(it for it in nodes if not snapshot.is_known(it.path))))
         groups = {found: None for it in nodes if (found := group_of_level(it, snapshot))}
-        unlisted = frozenset(it for it in groups if not snapshot.is_listed(it.path))
-        self._read(Needs(members=unlisted))
+        self._read(Needs(members=frozenset(it for it in groups if not snapshot.is_listed(it.path))))
         readings = self._interpreted([it.path for it in groups])
-        return self._pyramid_at(group, {it.node: it for it in readings})
+        return self._pyramid_at(group, layout, {it.node: it for it in readings})
 
-    def _pyramid_at(self, group: Node, readings: Mapping[Node, GroupReading]) -> Pyramid:
-        found = pyramid_of(group, self.library.snapshots[0], readings, self.assumed)
+    def _pyramid_at(
+        self, group: Node, layout: Layout | None, readings: Mapping[Node, GroupReading]
+    ) -> Pyramid:
+        snapshot = self.library.snapshots[0]
+        found = (
+            None if layout is None else pyramid_of(group, layout, snapshot, readings, self.assumed)
+        )
         if found is None:
-            raise no_pyramid(group, self.library.snapshots[0])
+            raise no_pyramid(group, layout, snapshot)
         return found
 
     def _read(self, needs: Needs) -> None:
@@ -126,22 +130,23 @@ class Planning:
         """
         snapshot, known = self.library.snapshots[0], {it.node: it for it in readings}
         errors = []
-        layouts = [node for node in known if layout_at(node, snapshot) is not None]
-        for node in layouts:
+        layouts = {node: layout_at(node, snapshot, self.assumed) for node in known}
+        layouts = {node: layout for node, layout in layouts.items() if layout is not None}
+        for node, layout in layouts.items():
             try:
-                self._choose(self._pyramid_at(node, known), resolution)
+                self._choose(self._pyramid_at(node, layout, known), resolution)
             except XGroupGroupError as error:
                 errors.append(error)
                 self.findings.append(noted(Kind.CHOICE, str(error), node))
         if len(errors) == len(layouts):
-            raise errors[0] if errors else no_pyramid(Node(0, self.group), snapshot)
+            raise errors[0] if errors else no_pyramid(Node(0, self.group), None, snapshot)
 
     def _choose(self, pyramid: Pyramid, resolution: Pair) -> Level:
         """Return the level that is meant, and leave out what is of others."""
         level, snapshot = pyramid.level(resolution), self.library.snapshots[0]
         for path in pyramid.without_others(level):
             snapshot.listings.leave_out(path)
-        unknown = [str(it.node) for it in pyramid.levels if it.cells.resolution is None]
+        unknown = [str(it.node) for it in pyramid.levels if it.resolution is None]
         if unknown:
             text = _(
                 "metadata do not say the size of the cells of {levels}: {level} was chosen of the rest"

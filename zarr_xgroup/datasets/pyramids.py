@@ -1,7 +1,6 @@
 """Pyramids: the levels at which a group holds the same image, and which one a resolution means.
 
-Levels are what the layout of `multiscales` names. A group without one has levels if its child groups
-hold the same arrays: of a name that the finest one has, in cells of another size, of the same place.
+Levels are what the layout of `multiscales` names, or the child groups of a group with a tile matrix set.
 
 Pure: the size of cells follows from what conventions say of arrays, never from values.
 """
@@ -9,23 +8,20 @@ Pure: the size of cells follows from what conventions say of arrays, never from 
 from __future__ import annotations
 
 import math
-import operator
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
-from itertools import chain
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
 import numpy as np
-from affine import Affine
 
 from zarr_xgroup.conventions.axes import axis_by_attributes
-from zarr_xgroup.conventions.dialects.stac import TO_BE_ASSUMED, transform_of_stac
-from zarr_xgroup.conventions.layout import ATTRIBUTE, Item, Layout, asset_path
-from zarr_xgroup.conventions.model import Coordinate
-from zarr_xgroup.conventions.spatial_model import CENTRES
-from zarr_xgroup.conventions.transforms import OVERHANG, Transform, extent_of, horizontal_unit
+from zarr_xgroup.conventions.dialects.geozarr import TO_BE_ASSUMED as GEOZARR
+from zarr_xgroup.conventions.dialects.stac import TO_BE_ASSUMED as STAC
+from zarr_xgroup.conventions.dialects.stac import transform_of_stac
+from zarr_xgroup.conventions.layout import ATTRIBUTE, TILES, Item, Layout, asset_path
+from zarr_xgroup.conventions.transforms import horizontal_unit
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.errors import XGroupGroupError
 from zarr_xgroup.i18n import _, listed
@@ -63,37 +59,6 @@ def _is_size(number: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Cells:
-    """The cells of a grid, as metadata say them.
-
-    Attributes
-    ----------
-    shape, chunk : tuple of int
-        The numbers of rows and of columns: of all, of a chunk; () of what has no such.
-    resolution : tuple of float or None
-        Their size along Y and X, None if that is not said.
-    unit : str
-        Of that, "" if it is not known.
-    box : tuple of float
-        Their outer edges: left, bottom, right, top.
-    assumable : str
-        The convention that would say their size if it were assumed, "" if none.
-    """
-
-    shape: tuple[int, ...] = ()
-    chunk: tuple[int, ...] = ()
-    resolution: Pair | None = None
-    unit: str = ""
-    box: tuple[float, ...] = ()
-    assumable: str = ""
-
-    @property
-    def area(self) -> float:
-        """The area of a cell, infinite if it is not known."""
-        return math.inf if self.resolution is None else math.prod(self.resolution)
-
-
-@dataclass(frozen=True)
 class Level:
     """One resolution of a pyramid.
 
@@ -105,28 +70,34 @@ class Level:
         The group to open.
     arrays : frozenset of str
         The arrays of that which belong to it.
-    cells : Cells
-        Those of its finest array of two or more dimensions.
+    shape, chunk : tuple of int
+        How many rows and columns its finest array of two or more dimensions has, and a chunk of it; () if it has none.
+    resolution : tuple of float or None
+        The size of the cells of that along Y and X, None if metadata do not say it.
+    unit : str
+        Of the resolution, "" if it is not known.
+    assumable : str
+        The convention that would say the resolution if it were assumed, "" if none.
     """
 
     node: Node
     group: Node
     arrays: frozenset[str]
-    cells: Cells
+    shape: tuple[int, ...] = ()
+    chunk: tuple[int, ...] = ()
+    resolution: Pair | None = None
+    unit: str = ""
+    assumable: str = ""
+
+    @property
+    def area(self) -> float:
+        """The area of a cell, infinite if it is not known."""
+        return math.inf if self.resolution is None else math.prod(self.resolution)
 
     def is_as_fine_as(self, resolution: Pair) -> bool:
         """Tell whether its cells are no larger than some."""
-        own = self.cells.resolution or (math.inf, math.inf)
+        own = self.resolution or (math.inf, math.inf)
         return all(a <= b * (1 + _ROUNDED) for a, b in zip(own, resolution, strict=True))
-
-    def is_like(self, other: Level) -> bool:
-        """Tell whether it has an array of another one, in the same place to a cell of the coarser."""
-        one, two = self.cells, other.cells
-        if self.arrays.isdisjoint(other.arrays):
-            return False
-        high, wide = map(max, one.resolution or (), two.resolution or ())
-        sides = zip(one.box, two.box, (wide, high, wide, high), strict=True)
-        return all(abs(a - b) <= cell * OVERHANG for a, b, cell in sides)
 
 
 @dataclass(frozen=True)
@@ -146,7 +117,7 @@ class Pyramid:
 
     def factor(self, level: Level) -> Pair | None:
         """Return how many times as long cells are as those of the finest level."""
-        own, finest = level.cells.resolution, self.levels[0].cells.resolution
+        own, finest = level.resolution, self.levels[0].resolution
         return None if own is None or finest is None else (own[0] / finest[0], own[1] / finest[1])
 
     def level(self, resolution: Pair) -> Level:
@@ -157,16 +128,16 @@ class Pyramid:
         XGroupGroupError
             If the sizes of cells, or their unit, are not known.
         """
-        known = [it for it in self.levels if it.cells.resolution is not None]
-        units = sorted({it.cells.unit for it in known})
+        known = [level for level in self.levels if level.resolution is not None]
+        units = sorted({level.unit for level in known})
         if len(units) != 1 or not units[0]:
             raise self._not_comparable(units)
-        fitting = [it for it in known if it.is_as_fine_as(resolution)]
-        return max(fitting, key=_area) if fitting else known[0]
+        fitting = [level for level in known if level.is_as_fine_as(resolution)]
+        return fitting[-1] if fitting else known[0]
 
     def _not_comparable(self, units: Sequence[str]) -> XGroupGroupError:
         """Return the error of levels whose resolutions are in no unit, in an unknown one, or several."""
-        assumable = {it.cells.assumable for it in self.levels} - {""}
+        assumable = {level.assumable for level in self.levels} - {""}
         if not units and assumable:
             message = _(
                 "Group {group}: metadata do not say the size of the cells of its levels, unless "
@@ -187,48 +158,45 @@ class Pyramid:
                 "Group {group}: the sizes of the cells of its levels are in several units, {units}; "
                 "open one of {levels} by group="
             )
-        levels = listed([str(it.node) for it in self.levels])
+        levels = listed([str(level.node) for level in self.levels])
+        names, units_shown = ", ".join(sorted(assumable)), ", ".join(units)
         return XGroupGroupError(
-            message.format(
-                group=self.group,
-                levels=levels,
-                units=", ".join(units),
-                names=", ".join(sorted(assumable)),
-            )
+            message.format(group=self.group, levels=levels, units=units_shown, names=names)
         )
 
     def without_others(self, level: Level) -> Iterator[str]:
         """Yield the paths of what is of other levels than one."""
-        for it in self.levels:
-            if it.node == it.group and not is_below(level.group.path, it.group.path):
-                yield it.group.path
-            elif it != level:
-                own = level.arrays if it.group == level.group else frozenset()
-                yield from (join_path(it.group.path, name) for name in sorted(it.arrays - own))
+        for other in self.levels:
+            if other.node == other.group and not is_below(level.group.path, other.group.path):
+                yield other.group.path
+            elif other != level:
+                own = level.arrays if other.group == level.group else frozenset()
+                for name in sorted(other.arrays - own):
+                    yield join_path(other.group.path, name)
 
 
-# Where levels may be.
+# Where levels are.
 
 
-def layout_at(group: Node, snapshot: Snapshot) -> Layout | None:
-    """Return the layout that a group has, None without one that can be used."""
+def layout_at(group: Node, snapshot: Snapshot, assumed: Collection[str] = ()) -> Layout | None:
+    """Return the layout that a group has, None without one that can be used.
+
+    Where the draft of GeoZarr is assumed, the child groups are the layout of a group with a tile matrix set.
+    """
     document = snapshot.document(group.path)
     written = None if document is None else document.attributes.get(ATTRIBUTE.key)
     if written is None:
         return None
-    found, _wrong = ATTRIBUTE.read(Fragment(group, ("attributes", ATTRIBUTE.key), written))
+    if isinstance(written, Mapping) and TILES in written:
+        names = snapshot.groups(group.path) if GEOZARR in assumed else []
+        found: Any = Layout(keys=(), layout=tuple(Item(keys=(), asset=name) for name in names))
+    else:
+        found, _wrong = ATTRIBUTE.read(Fragment(group, ("attributes", ATTRIBUTE.key), written))
     return found if isinstance(found, Layout) and found.items else None
 
 
-def nodes_of_levels(group: Node, snapshot: Snapshot) -> list[Node]:
-    """Return what may be the levels of a group: what its layout names, else its child groups."""
-    layout = layout_at(group, snapshot)
-    names = snapshot.groups(group.path) if layout is None else layout.items
-    return [group.child(name) for name in names]
-
-
 def group_of_level(node: Node, snapshot: Snapshot) -> Node | None:
-    """Return the group of what may be a level, which is that itself or an array of it; None if it is not."""
+    """Return the group of what a layout names, which is that itself or an array of it; None if it is not there."""
     document = snapshot.document(node.path)
     if document is None:
         return None
@@ -237,44 +205,26 @@ def group_of_level(node: Node, snapshot: Snapshot) -> Node | None:
 
 def pyramid_of(
     group: Node,
+    layout: Layout,
     snapshot: Snapshot,
     readings: Mapping[Node, GroupReading],
     assumed: Collection[str] = (),
 ) -> Pyramid | None:
-    """Return the pyramid that a group is, None if it is none.
+    """Return the pyramid that a layout says a group is, None if no level is there.
 
     Parameters
     ----------
     group : Node
         The group.
+    layout : Layout
+        Its layout.
     snapshot : Snapshot
-        The store: the documents of `nodes_of_levels` are known.
+        The store: the documents of what the layout names are known.
     readings : mapping of Node to GroupReading
         What is known of the groups of levels.
     assumed : collection of str
         The names of conventions that count as declared by every array.
     """
-    layout = layout_at(group, snapshot)
-    if layout is not None:
-        levels = _of_layout(group, layout, snapshot, readings, assumed)
-    else:
-        children = map(group.child, snapshot.groups(group.path))
-        levels = _of_children([readings[it] for it in children if it in readings], assumed)
-    return Pyramid(group, tuple(sorted(levels, key=_area))) if levels else None
-
-
-def _area(level: Level) -> float:
-    return level.cells.area
-
-
-def _of_layout(
-    group: Node,
-    layout: Layout,
-    snapshot: Snapshot,
-    readings: Mapping[Node, GroupReading],
-    assumed: Collection[str],
-) -> list[Level]:
-    """Return the levels that a layout names, as far as they are there."""
     levels = {}
     for asset in layout.items:
         node = group.child(asset)
@@ -286,88 +236,53 @@ def _of_layout(
         else:
             arrays = [it for it in reading.arrays if it.node == node]
         levels[asset] = _level(node, reading.node, arrays, assumed)
-    return list(_following(layout, levels).values())
+    found = _following(layout, levels)
+    return Pyramid(group, tuple(sorted(found, key=lambda it: it.area))) if found else None
 
 
-def _following(layout: Layout, levels: Mapping[str, Level]) -> dict[str, Level]:
+def _following(layout: Layout, levels: Mapping[str, Level]) -> list[Level]:
     """Return levels with the size of cells that they have by that of the levels they follow from."""
-    found, lost = dict(levels), set[str]()
-    for asset in levels:
-        way = _way(asset, layout, found, lost)
-        known = found[way[-1]].cells
-        if known.resolution is None:
-            lost.update(way)
-            continue
-        for derived in way[-2::-1]:
-            y, x = map(operator.mul, known.resolution or (0, 0), _scale(layout.items[derived])[-2:])
-            own = found[derived].cells
-            known = _sized(own if own.shape else known, (abs(y), abs(x)), known.unit)
-            found[derived] = replace(found[derived], cells=known if own.shape else own)
-    return found
+    found = dict(levels)
+    known = {asset: (it.resolution, it.unit) for asset, it in levels.items() if it.resolution}
+    waiting = defaultdict(list)
+    for asset in levels.keys() - known:
+        source = layout.items[asset].derived_from
+        waiting[layout.base if source is None else asset_path(source)].append(asset)
+    sources = list(known)
+    for source in sources:  # which grow
+        (y, x), unit = known[source]
+        for asset in waiting.pop(source, ()):
+            relation = layout.items[asset].transform
+            scale = None if relation is None else relation.scale
+            if scale is None or len(scale.value) < 2:
+                continue
+            rows, columns = scale.value[-2:]
+            size = abs(y * rows), abs(x * columns)
+            if all(map(_is_size, size)):
+                known[asset] = size, unit
+                sources.append(asset)
+                if found[asset].shape:
+                    found[asset] = replace(found[asset], resolution=size, unit=unit)
+    return list(found.values())
 
 
-def _way(
-    asset: str, layout: Layout, levels: Mapping[str, Level], lost: Collection[str]
-) -> list[str]:
-    """Return a level and those it follows from, up to one whose cells are of known size, or the last."""
-    way = {asset: None}
-    while levels[asset].cells.resolution is None and asset not in lost:
-        item = layout.items[asset]
-        source = layout.base if item.derived_from is None else asset_path(item.derived_from)
-        if source is None or source in way or source not in levels or len(_scale(item)) < 2:
-            break
-        way[source] = None
-        asset = source
-    return list(way)
-
-
-def _scale(item: Item) -> Sequence[float]:
-    """Return how many times as long cells of a level are as those of its source, () if unknown."""
-    scale = None if item.transform is None else item.transform.scale
-    return () if scale is None else scale.value
-
-
-def _of_children(children: Collection[GroupReading], assumed: Collection[str]) -> list[Level]:
-    """Return the child groups that hold the same arrays: those that the finest of them has."""
-    named = {(it.node.name, it.shape) for reading in children for it in reading.arrays}
-    if len(named) == len({name for name, _shape in named}):
-        return []  # of one size each: most groups, told without a look at their grids
-    found = [_level(it.node, it.node, it.arrays, assumed) for it in children]
-    levels = _sharing([it for it in found if it.cells.resolution is not None])
-    finest = min(levels, key=_area, default=None)
-    same = [it for it in levels if finest is not None and it.is_like(finest)]
-    return same if len(same) == len({it.cells.resolution for it in same}) > 1 else []
-
-
-def _sharing(levels: Collection[Level]) -> list[Level]:
-    """Return the levels that have an array of a name that another one has."""
-    counts = Counter(chain.from_iterable(it.arrays for it in levels))
-    return [it for it in levels if max(map(counts.__getitem__, it.arrays)) > 1]
-
-
-def no_pyramid(group: Node, snapshot: Snapshot) -> XGroupGroupError:
-    """Return the error of a group that is no pyramid, which says what it is."""
-    if layout_at(group, snapshot) is not None:
+def no_pyramid(group: Node, layout: Layout | None, snapshot: Snapshot) -> XGroupGroupError:
+    """Return the error of a group that is no pyramid, which says what it has."""
+    if layout is not None:
         message = _("Group {group}: none of the levels that its layout names is there: {levels}")
-        levels = _listed(map(str, nodes_of_levels(group, snapshot)))
+        levels = listed([str(group.child(asset)) for asset in layout.items])
         return XGroupGroupError(message.format(group=group, levels=levels))
-    near = (*group.ancestors(), *map(group.child, snapshot.groups(group.path)))
-    if pyramids := [str(it) for it in near if layout_at(it, snapshot) is not None]:
+    children = list(map(group.child, snapshot.groups(group.path)))
+    pyramids = [it for it in (*group.ancestors(), *children) if layout_at(it, snapshot)]
+    if pyramids:
         message = _("Group {group} is no pyramid, but near ones are: {groups}; open one of these")
-        return XGroupGroupError(message.format(group=group, groups=_listed(pyramids)))
-    held = {it: snapshot.arrays(join_path(group.path, it)) for it in snapshot.groups(group.path)}
-    message = _(
-        "Group {group} is no pyramid: it has no layout of multiscales, nor groups that hold the "
-        "same array of the same place in cells of several sizes, as far as metadata say them. It "
-        "has the arrays {arrays} and the groups {groups}; open what you need by group="
-    )
-    groups = _listed(f"{name} ({_listed(arrays)})" for name, arrays in held.items())
-    arrays = _listed(snapshot.arrays(group.path))
-    return XGroupGroupError(message.format(group=group, arrays=arrays, groups=groups))
-
-
-def _listed(names: Iterable[str]) -> str:
-    return listed(list(names)) or "-"
+    else:
+        message = _(
+            "Group {group} is no pyramid: it has no layout of multiscales. It has the groups "
+            "{groups}; open what you need by group="
+        )
+    groups = listed([str(it) for it in pyramids or children]) or "-"
+    return XGroupGroupError(message.format(group=group, groups=groups))
 
 
 # What is known of a level.
@@ -377,82 +292,59 @@ def _level(
     node: Node, group: Node, arrays: Iterable[ArrayReading], assumed: Collection[str]
 ) -> Level:
     """Return a level of arrays: it is as fine as its finest one."""
-    cells = {it.node.name: _cells(it, assumed) for it in arrays if len(it.dims) > 1}
-    known = {name for name, it in cells.items() if it.resolution is not None}
-    first = min(cells.values(), key=lambda it: (it.area, -math.prod(it.shape)), default=Cells())
-    return Level(node, group, frozenset(known or cells), first)
+    grids = [_grid(node, group, it, assumed) for it in arrays if len(it.dims) > 1]
+    known = [it for it in grids if it.resolution is not None] or grids
+    names = frozenset(name for it in known for name in it.arrays)
+    first = min(known, key=lambda it: (it.area, -math.prod(it.shape)), default=None)
+    return Level(node, group, names) if first is None else replace(first, arrays=names)
 
 
-def _cells(array: ArrayReading, assumed: Collection[str]) -> Cells:
-    """Return the cells of an array; those of its last two dimensions if metadata say no grid."""
-    chunks = array.template.encoding.get("chunks") or array.shape
+def _grid(node: Node, group: Node, array: ArrayReading, assumed: Collection[str]) -> Level:
+    """Return a level of one array: its grid is that of its last two dimensions if metadata say none."""
     pair = _axes(array)
-    names = array.dims[-2:] if pair is None else (pair[0].source.dims[0], pair[1].source.dims[-1])
+    names = array.dims[-2:] if pair is None else pair[0]
     axes = [array.dims.index(name) for name in names]
-    cells = Cells(tuple(array.shape[it] for it in axes), tuple(chunks[it] for it in axes))
+    chunks = array.template.encoding.get("chunks") or array.shape
+    shape, chunk = (tuple(sizes[axis] for axis in axes) for sizes in (array.shape, chunks))
+    level = Level(node, group, frozenset([array.node.name]), shape, chunk)
     if pair is not None:
-        unit = str(pair[1].attributes.get("units", ""))
-        return _placed(cells, affine_of(pair[0].source, pair[1].source), unit, array)
-    written = transform_of_stac(array.node, array.document.attributes, cells.shape)
-    if written is None:
-        return cells
-    if TO_BE_ASSUMED not in assumed:
-        return replace(cells, assumable=TO_BE_ASSUMED)
-    return _placed(cells, written.affine, "", array)
-
-
-def _placed(cells: Cells, affine: Affine, unit: str, array: ArrayReading) -> Cells:
-    """Return cells with their size and place, in a unit or else in that of the array's CRS."""
-    crs, (rows, columns) = array.interpretation.crs, cells.shape
+        _dims, size, unit = pair
+    else:
+        written = transform_of_stac(array.node, array.document.attributes, shape)
+        if written is None:
+            return level
+        if STAC not in assumed:
+            return replace(level, assumable=STAC)
+        size, unit = written.cell, ""
+    crs = array.interpretation.crs
     if not unit and crs is not None:
         unit = crs.axis_attributes().get("X", {}).get("units", "")
-    transform = Transform(affine, CENTRES["pixel"])
-    box = tuple(extent_of(transform, (rows, columns)))
-    return _sized(replace(cells, box=box), transform.cell, horizontal_unit(unit))
+    is_known = all(map(_is_size, size))
+    return replace(level, resolution=size if is_known else None, unit=horizontal_unit(unit))
 
 
-def _sized(cells: Cells, resolution: Pair, unit: str) -> Cells:
-    """Return cells of a size, or of an unknown one if nothing can be that long."""
-    is_size = all(map(_is_size, resolution))
-    return replace(cells, resolution=resolution if is_size else None, unit=unit)
+def _axes(array: ArrayReading) -> tuple[tuple[str, str], Pair, str] | None:
+    """Return an array's dimensions along Y and X, the size of cells and its unit, None if metadata do not say.
 
-
-def _axes(array: ArrayReading) -> tuple[Coordinate, Coordinate] | None:
-    """Return an array's coordinates along Y and X that follow from numbers, None without such.
-
-    Those of a rotated grid both lie along both dimensions, Y before X.
+    They do by coordinates that follow from numbers. Those of a rotated grid both lie along both dimensions.
     """
     said = array.interpretation
-    declared = (*said.coordinates, *(it.coordinate for it in said.declared_values))
-    found = {axis: it for it in declared if (axis := _axis_of(it))}
-    if found.keys() != {"X", "Y"}:
+    found = {}
+    for coordinate in (*said.coordinates, *(it.coordinate for it in said.declared_values)):
+        source = coordinate.source
+        function = source.function if isinstance(source, Computed) else None
+        if isinstance(function, RotatedCentres):
+            axis = {"xc": "X", "yc": "Y"}.get(coordinate.name)
+            found[axis] = source.dims, (function.row, function.column), ""
+        elif isinstance(function, Regular) and len(source.dims) == 1:
+            axis = axis_by_attributes(coordinate.attributes)
+            steps = (function.step, 0.0) if axis == "Y" else (0.0, function.step)
+            found[axis] = source.dims, steps, str(coordinate.attributes.get("units", ""))
+    if not {"X", "Y"} <= found.keys():
         return None
-    y, x = found["Y"], found["X"]
-    dims = {y.source.dims[0], x.source.dims[-1]}
-    return (y, x) if len(dims) == 2 and dims <= set(array.dims) else None
-
-
-def _axis_of(coordinate: Coordinate) -> str | None:
-    """Return along which axis a coordinate is, if it follows from numbers."""
-    source = coordinate.source
-    function = source.function if isinstance(source, Computed) else None
-    if isinstance(function, RotatedCentres):
-        return {"xc": "X", "yc": "Y"}.get(coordinate.name)
-    is_line = isinstance(function, Regular) and len(source.dims) == 1
-    return axis_by_attributes(coordinate.attributes) if is_line else None
-
-
-def affine_of(y: Any, x: Any) -> Affine:
-    """Return the transform from the outer corner of the first cell by which two are computed."""
-    return Affine(*_terms(x.function, is_along_rows=False), *_terms(y.function, is_along_rows=True))
-
-
-def _terms(function: Any, *, is_along_rows: bool) -> tuple[float, float, float]:
-    """Return how much values grow from a column to the next, from a row, and where they begin."""
-    if isinstance(function, RotatedCentres):
-        column, row, origin, offset = astuple(function)
-    else:
-        origin, step, offset = astuple(function)
-        offset = offset or 0.0
-        column, row = (0.0, step) if is_along_rows else (step, 0.0)
-    return column, row, origin + (offset - CENTRES["pixel"]) * (column + row)
+    (y_dims, y_steps, _unit), (x_dims, x_steps, unit) = found["Y"], found["X"]
+    dims = y_dims[0], x_dims[-1]
+    if dims[0] == dims[1] or not set(dims) <= set(array.dims):
+        return None
+    rows, columns = map(math.hypot, y_steps, x_steps)
+    return dims, (rows, columns), unit

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import product
 from numbers import Real
 from operator import attrgetter
@@ -30,7 +30,6 @@ from zarr_xgroup.conventions.transforms import (
     transform_of_gdal,
 )
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
-from zarr_xgroup.datasets.pyramids import affine_of
 from zarr_xgroup.errors import XGroupError
 from zarr_xgroup.i18n import _, listed
 from zarr_xgroup.metadata.nodes import Fragment, Node
@@ -228,7 +227,7 @@ def _parts_of_grids(box: Box, plan: GroupPlan, dataset: xr.Dataset) -> Iterator[
     for dims, found in turned.items():
         # Where the group has one of the two itself, it is not said how the grid is turned.
         if len(found) > 1 and dataset.sizes.keys() >= set(dims):
-            yield from _around(box, plan, dims, found[0].shape, affine_of(found[1], found[0]))
+            yield from _around(box, plan, dims, found[0].shape, _affine_of(*found[:2]))
 
 
 def _along_axes(
@@ -277,6 +276,18 @@ def _around(
         if start >= size or stop <= 0 or not is_near:
             raise _outside(box, plan, extent)
         yield dim, Part(size, slice(start, max(stop, start + 1)), dim == dims[0])
+
+
+def _affine_of(*sources: Computed) -> Affine:
+    """Return the transform from the outer corner of the first cell by which X and Y are computed."""
+    terms = (astuple(source.function) for source in sources)
+    return Affine(
+        *(
+            number
+            for column, row, origin, offset in terms
+            for number in (column, row, origin + (offset - CENTRES["pixel"]) * (column + row))
+        )
+    )
 
 
 def _outside(box: Box, plan: GroupPlan, extent: list[float]) -> ValueError:

@@ -25,7 +25,7 @@ from zarr_xgroup.conventions.registry import declarable
 from zarr_xgroup.datasets.interpretation import ArrayReading
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.datasets.planning import Planning, planning
-from zarr_xgroup.datasets.pyramids import Pyramid, pyramid_of
+from zarr_xgroup.datasets.pyramids import Pyramid, layout_at, pyramid_of
 from zarr_xgroup.datasets.undeclared import undeclared, without_coordinate, without_principal
 from zarr_xgroup.findings import Finding, Place, summed_up
 from zarr_xgroup.i18n import _
@@ -112,7 +112,7 @@ def levels(filename_or_obj: Any, group: str | None = None, **options: Any) -> Le
     filename_or_obj : str, os.PathLike, zarr.abc.store.Store, zarr.Group, ...
         The store: whatever an open takes.
     group : str, optional
-        The group with the layout of ``multiscales``, or whose groups are the levels. Default: the root.
+        The group with the layout of ``multiscales``. Default: the root.
     **options
         Those of an open, see `XGroupBackendEntrypoint.open_dataset`.
 
@@ -138,10 +138,8 @@ TypeError
 
 def _levels(pyramid: Pyramid) -> Iterator[FoundLevel]:
     for it in pyramid.levels:
-        cells, shape, chunk = it.cells, it.cells.shape or None, it.cells.chunk or None
-        yield FoundLevel(
-            str(it.node), cells.resolution, cells.unit, shape, chunk, pyramid.factor(it)
-        )
+        shape, chunk = it.shape or None, it.chunk or None
+        yield FoundLevel(str(it.node), it.resolution, it.unit, shape, chunk, pyramid.factor(it))
 
 
 class _Explaining:
@@ -182,7 +180,12 @@ class _Explaining:
             self._coordinate(it, variables, roles.get(it.name, []), tuple(users.get(it.name, ())))
             for it in coordinates
         )
-        pyramid = pyramid_of(plan.node, self._snapshot, self._readings, self._planned.assumed)
+        assumed = self._planned.assumed
+        layout = layout_at(plan.node, self._snapshot, assumed)
+        if layout is None:
+            pyramid = None
+        else:
+            pyramid = pyramid_of(plan.node, layout, self._snapshot, self._readings, assumed)
         levels = () if pyramid is None else tuple(_levels(pyramid))
         return FoundGroup(str(plan.node), arrays, tuple(found), levels)
 

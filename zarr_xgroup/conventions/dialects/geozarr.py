@@ -103,6 +103,10 @@ class GeoZarrHandler(ConventionHandler):
         return placed(Grid(array, dims), transform, Place.of(written))
 
 
+#: The convention that has to be assumed for the child groups of a tile matrix set to be levels.
+TO_BE_ASSUMED = GeoZarrHandler.name
+
+
 def _dims(array: ArrayView) -> tuple[str, str] | None:
     """Return the array's dimensions along Y and X, by their names or else the last two."""
     known = {name.lower(): name for name in array.dims}

@@ -324,45 +324,58 @@ def test_levels_in_several_units_cannot_be_compared() -> None:
 # Without a layout.
 
 
-def sibling(size: float, *names: str, left: float = 100.0) -> Group:
-    """Return a group of arrays on a grid of 80 m by 120 m."""
-    rows, columns = int(80 / size), int(120 / size)
-    arrays = {name: field(rows, columns) for name in names}
-    return Group(arrays, {**declared(), **said(size, left)})
-
-
-def test_groups_that_hold_the_same_arrays() -> None:
-    members = {"r10m": sibling(10, "a"), "r20m": sibling(20, "a", "b"), "r40m": sibling(40, "a")}
-    root = Group({"images": Group(members), "other": Group({"a": field(1, 1)})})
-    assert paths(root, "images") == ["/images/r10m", "/images/r20m", "/images/r40m"]
-    assert chosen(root, "images", resolution=25) == {"y": 4, "x": 6}
+def sibling(size: float) -> Group:
+    """Return a group of an array on a grid of 80 m by 120 m."""
+    return Group({"a": field(int(80 / size), int(120 / size))}, {**declared(), **said(size)})
 
 
 @pytest.mark.parametrize(
-    "members",
+    ("attributes", "groups"),
     [
-        {"r10m": sibling(10, "a"), "r20m": sibling(20, "b")},
-        {"r10m": sibling(10, "a"), "r20m": sibling(20, "a", left=900.0)},
-        {"r10m": sibling(10, "a"), "again": sibling(10, "a")},
-        {"r10m": sibling(10, "a"), "again": sibling(10, "a"), "r20m": sibling(20, "a")},
-        {"r10m": sibling(10, "a")},
+        ({}, "/images/r10m, /images/r20m"),
+        ({"multiscales": [{"version": "0.4", "datasets": [{"path": "r10m"}]}]}, "/images/r10m"),
+        ({"multiscales": {"layout": []}}, "/images/r10m"),
+        ({"multiscales": {"tile_matrix_set": "WebMercatorQuad"}}, "/images/r10m"),
+        ({"multiscales": 7}, "/images/r10m"),
     ],
-    ids=["other arrays", "elsewhere", "as fine", "as fine as another", "alone"],
 )
-def test_groups_that_are_no_levels(members: dict[str, Group]) -> None:
-    store: Any = memory_store(build(Group({"images": Group(members)})))
-    with pytest.raises(XGroupGroupError) as error:
+def test_groups_are_no_levels_unless_a_layout_says_so(attributes: Any, groups: str) -> None:
+    images = Group({"r10m": sibling(10), "r20m": sibling(20)}, attributes)
+    store: Any = memory_store(build(Group({"images": images})))
+    reason = f"^Group /images is no pyramid: it has no layout of multiscales. .*{groups}"
+    with pytest.raises(XGroupGroupError, match=reason):
         xr.open_dataset(store, engine="xgroup", group="images", resolution=10)
-    assert str(error.value).startswith("Group /images is no pyramid: it has no layout")
-    assert f"{next(iter(members))} (a)" in str(error.value)
-    with pytest.raises(XGroupGroupError, match="no pyramid"):
+    with pytest.raises(XGroupGroupError, match=reason):
         zarr_xgroup.levels(store, "images")
     assert zarr_xgroup.explain(store).groups[1].levels == ()
 
 
-def test_a_group_apart_from_those_that_hold_the_same_arrays() -> None:
-    members = {"a": sibling(10, "v"), "b": sibling(20, "v"), "c": sibling(1, "w"), "d": Group({})}
-    assert paths(Group(members)) == ["/a", "/b"]
+def test_the_groups_of_a_tile_matrix_set_are_levels_where_geozarr_is_assumed() -> None:
+    tiles = {
+        "id": "mine",
+        "crs": "EPSG:32632",
+        "orderedAxes": ["E", "N"],
+        "tileMatrices": [
+            {
+                "id": name,
+                "cellSize": cell,
+                "pointOfOrigin": [100.0, 200.0],
+                "tileWidth": 6,
+                "tileHeight": 4,
+                "matrixWidth": tiles,
+                "matrixHeight": tiles,
+            }
+            for name, cell, tiles in (("0", 20.0, 1), ("1", 10.0, 2))
+        ],
+    }
+    members = {"0": Group({"v": field(4, 6)}), "1": Group({"v": field(8, 12)})}
+    root = Group(members, {"multiscales": {"tile_matrix_set": tiles}})
+    assert paths(root, assume_conventions="geozarr") == ["/1", "/0"]
+    assert chosen(root, resolution=20, assume_conventions="geozarr") == {"y": 4, "x": 6}
+    tree = opened(
+        xr.open_datatree, memory_store(build(root)), resolution=10, assume_conventions="geozarr"
+    )
+    assert tree.groups == ("/", "/1")
 
 
 @pytest.mark.parametrize("group", ["/", "/images/1"])
@@ -381,18 +394,6 @@ def test_a_layout_without_any_level() -> None:
         xr.open_dataset(store, engine="xgroup", resolution=20)
 
 
-@pytest.mark.parametrize(
-    "multiscales", [[{"version": "0.4", "datasets": [{"path": "0"}]}], {}, 7, {"layout": []}]
-)
-def test_a_layout_that_is_none_of_this_convention(multiscales: Any) -> None:
-    members = {"0": sibling(10, "a"), "1": sibling(20, "a")}
-    store = memory_store(build(Group(members, {"multiscales": multiscales})))
-    assert dict(quietly(xr.open_dataset, store, engine="xgroup", resolution=20).sizes) == {
-        "y": 4,
-        "x": 6,
-    }
-
-
 # Trees.
 
 TREE = Group(
@@ -402,7 +403,7 @@ TREE = Group(
             {"full": ARRAYS["full"], "half": ARRAYS["half"]},
             declared(level("full", **said(10.0)), level("half", "full", 2)),
         ),
-        "plain": Group({"r10m": sibling(10, "a"), "r20m": sibling(20, "a")}),
+        "plain": Group({"r10m": sibling(10), "r20m": sibling(20)}),
     }
 )
 
@@ -465,7 +466,6 @@ def test_an_explanation_has_the_levels_of_each_pyramid() -> None:
     assert {path: levels for path, levels in found.items() if levels} == {
         "/a": ["/a/0", "/a/1", "/a/2"],
         "/b": ["/b/full", "/b/half"],
-        "/plain": ["/plain/r10m", "/plain/r20m"],
     }
     lines = [line.split() for line in repr(explanation).splitlines()]
     assert ["level", "resolution", "rows", "x", "columns", "factor"] in [it[-6:] for it in lines]
@@ -555,5 +555,5 @@ def test_a_product_whose_transforms_are_those_of_stac(tmp_path: Path, consolidat
 
 def test_bands_of_a_product_that_are_in_one_resolution_each_are_no_pyramid(tmp_path: Path) -> None:
     path = product("sentinel2_l1c_eopf_v2", tmp_path / "product")
-    with pytest.raises(XGroupGroupError, match=r"r10m \(b02, b03, b04, b08, x, y\), r20m"):
+    with pytest.raises(XGroupGroupError, match=r"no layout.* /measurements/reflectance/r10m, /"):
         zarr_xgroup.levels(path, "measurements/reflectance", assume_conventions="proj")
