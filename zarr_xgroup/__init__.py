@@ -48,22 +48,19 @@ from zarr_xgroup.errors import (
 if TYPE_CHECKING:
     from zarr_xgroup.conventions import ConventionHandler, register, schema
     from zarr_xgroup.datasets.attributes import drop_conventions
-    from zarr_xgroup.findings import Change, Finding, Kind, Place
+    from zarr_xgroup.findings import Finding, Kind, Place
     from zarr_xgroup.report.checking import Verdict, check
     from zarr_xgroup.report.explaining import explain, levels
     from zarr_xgroup.report.explanation import Explanation, Levels
-    from zarr_xgroup.report.mending import Mending, mend
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Change",
     "ConventionHandler",
     "Explanation",
     "Finding",
     "Kind",
     "Levels",
-    "Mending",
     "Place",
     "ResolvedZarrStore",
     "Rule",
@@ -89,7 +86,6 @@ __all__ = [
     "drop_conventions",
     "explain",
     "levels",
-    "mend",
     "register",
     "schema",
 ]
@@ -101,11 +97,10 @@ _LATER = {
     for module, names in (
         ("conventions", ("ConventionHandler", "register", "schema")),
         ("datasets.attributes", ("drop_conventions",)),
-        ("findings", ("Change", "Finding", "Kind", "Place")),
+        ("findings", ("Finding", "Kind", "Place")),
         ("report.checking", ("Verdict", "check")),
         ("report.explaining", ("explain", "levels")),
         ("report.explanation", ("Explanation", "Levels")),
-        ("report.mending", ("Mending", "mend")),
     )
     for name in names
 }

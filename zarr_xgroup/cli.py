@@ -176,17 +176,7 @@ def _add_check(commands: Any) -> None:
         "--json", action="store_const", const="json", dest="format", help=_("print it as JSON")
     )
     output.add_argument("--all", action="store_true", help=_("show everything, nothing folded"))
-    parser.add_argument(
-        "--fix",
-        action="store_true",
-        help=_("show, as a unified diff, what of it can be mended in only one way"),
-    )
-    written = parser.add_mutually_exclusive_group()
-    written.add_argument("--write", action="store_true", help=_("with --fix: write it, too"))
-    written.add_argument(
-        "--diff", action="store_false", dest="write", help=_("with --fix: write nothing (default)")
-    )
-    parser.set_defaults(run=_check, write=False)
+    parser.set_defaults(run=_check)
 
 
 def _add_schema(commands: Any) -> None:
@@ -311,11 +301,6 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    if options.fix:
-        return _mend(options)
-    if options.write:
-        _tell(_("--write goes with --fix"))
-        return _FAILED
     with _reading():
         verdict = zarr_xgroup.check(options.store, **_opening(options))
     if options.format == "json":
@@ -332,17 +317,6 @@ def _check(options: argparse.Namespace) -> int:
         )
         print_lines(console, lines)
     return _CLEAN if verdict.is_clean else _PROBLEMS
-
-
-def _mend(options: argparse.Namespace) -> int:
-    with _reading():
-        mending = zarr_xgroup.mend(options.store, dry_run=not options.write, **_opening(options))
-    if options.format == "json":
-        _print_json(mending.to_dict())
-    else:
-        print(mending)
-    is_done = options.write or not mending.documents
-    return _CLEAN if is_done and not mending.left else _PROBLEMS
 
 
 def _schema(options: argparse.Namespace) -> int:

@@ -6,14 +6,12 @@ it concerns lost by it. Warnings (`as_warnings`), an explanation and a verdict s
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import accumulate, chain
-from typing import Any
 
 from zarr_xgroup.errors import (
     Rule,
@@ -119,35 +117,6 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Change:
-    """A change of a document by which what was found is mended.
-
-    Attributes
-    ----------
-    place : Place
-        The value that is written, called otherwise or taken away. The last key ``-`` is that of a
-        further item of a list (RFC 6901, section 4).
-    value : str or None
-        The JSON text to write there, None to write nothing.
-    key : str or None
-        What to call the member. If that and the value are None, it is taken away.
-    """
-
-    place: Place
-    value: str | None = None
-    key: str | None = None
-
-    @classmethod
-    def writing(cls, value: Any, place: Fragment, *keys: str) -> Change:
-        """Return the change that writes a JSON value at a place, or at a member that it may have."""
-        return cls(Place.of(place, *keys), json.dumps(value))
-
-    def moved(self, node: str, other: str) -> Change:
-        """Return the same in another node, if it is in the first."""
-        return replace(self, place=self.place.moved(node, other))
-
-
-@dataclass(frozen=True)
 class Finding:
     """One thing that was found.
 
@@ -181,8 +150,6 @@ class Finding:
     of_several : str
         The text where several have the same cause, beginning with ``{names}`` of their arrays; equal
         if they have. "" if the text says no array.
-    changes : tuple of Change
-        What mends it, in all of its places; none if what to write is not beyond doubt.
     """
 
     rule: Rule
@@ -198,7 +165,6 @@ class Finding:
     error: XGroupError | None = None
     related: tuple[Place, ...] = ()
     of_several: str = ""
-    changes: tuple[Change, ...] = ()
 
     def __post_init__(self) -> None:
         """Make what is told show no credentials of URLs, and nothing that is not to be seen."""
@@ -215,8 +181,7 @@ class Finding:
         if node == other:
             return self
         place, *related = (it.moved(node, other) for it in (self.place, *self.related))
-        changes = tuple(it.moved(node, other) for it in self.changes)
-        return replace(self, place=place, related=tuple(related), changes=changes)
+        return replace(self, place=place, related=tuple(related))
 
     def error_in(self, node: Node) -> XGroupMetadataError:
         """Return it as the error of a value that is written in a node."""
@@ -232,14 +197,13 @@ def mistake(
     severity: Severity = "error",
     *,
     key: str | None = None,
-    changes: tuple[Change, ...] = (),
 ) -> Finding:
     """Return a finding at the place of a value, or of a member that it has or should have.
 
     The text of the same in other nodes should be the same: then it is told once.
     """
     where = Place.of(place, *([] if key is None else [key]))
-    return Finding(rule, where, text, remedy, severity, changes=changes)
+    return Finding(rule, where, text, remedy, severity)
 
 
 def noted(

@@ -17,7 +17,7 @@ from zarr_xgroup.conventions.model import (
     Link,
 )
 from zarr_xgroup.errors import Rule, XGroupError, XGroupMetadataError, XGroupStoreError
-from zarr_xgroup.findings import Change, Finding, Kind, Place, noted, problem_of
+from zarr_xgroup.findings import Finding, Kind, Place, noted, problem_of
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import (
     declared_dimensions,
@@ -234,7 +234,6 @@ class ArrayView:
         place: Fragment | None = None,
         rule: Rule | None = None,
         remedy: str = "",
-        changes: tuple[Change, ...] = (),
     ) -> None:
         """Say which choice was made where the array's metadata left one.
 
@@ -248,12 +247,10 @@ class ArrayView:
             The rule that it breaks. By default that metadata should have one meaning.
         remedy : str, optional
             What to write instead.
-        changes : tuple of Change, optional
-            What mends it.
         """
         _note(self.findings, self.asked.node, text, place)
         found = self.findings[-1]
-        self.findings[-1] = replace(found, rule=rule or found.rule, remedy=remedy, changes=changes)
+        self.findings[-1] = replace(found, rule=rule or found.rule, remedy=remedy)
 
     def problem(self, error: XGroupError, lost: str = "") -> None:
         """Say what keeps the array from being complete, and what it lacks for that.

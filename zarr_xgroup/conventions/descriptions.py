@@ -27,9 +27,9 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, get_type_
 import msgspec
 
 from zarr_xgroup import findings
-from zarr_xgroup.conventions.spelling import alike, is_only_one, misspelt
+from zarr_xgroup.conventions.spelling import alike, misspelt
 from zarr_xgroup.errors import Rule, Severity, XGroupError, XGroupMetadataError
-from zarr_xgroup.findings import Change, Finding, Place
+from zarr_xgroup.findings import Finding, Place
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Keys, Node, kind_of, pointer_to
 from zarr_xgroup.metadata.references import (
@@ -144,7 +144,6 @@ class Reader:
         severity: Severity | None = None,
         is_used: bool = False,
         related: tuple[Place, ...] = (),
-        changes: tuple[Change, ...] = (),
     ) -> None:
         """Take down what is wrong with a value."""
         member = member or Member()
@@ -156,7 +155,6 @@ class Reader:
             severity or member.severity,
             kind=None if is_used else findings.Kind.PROBLEM,
             related=related,
-            changes=changes,
         )
         self.wrong.append(found)
 
@@ -165,14 +163,12 @@ class Reader:
         reason, remedy = _("is null, which means nothing"), _("leave it out")
         self.object_to(place, reason, remedy, rule=rule, severity="warning", is_used=True)
 
-    def misspelt(self, place: Fragment, meant: str, *, is_sure: bool = False) -> None:
-        """Take down a key that was probably meant to be another one, and surely if no other can be."""
+    def misspelt(self, place: Fragment, meant: str) -> None:
+        """Take down a key that was probably meant to be another one."""
         reason = _("is not known there; was {meant!r} meant?").format(meant=meant)
         remedy = _('call it "{key}"').format(key=meant)
         related = (Place("", pointer_to((*place.keys[:-1], meant))),)
-        changes = (Change(Place("", pointer_to(place.keys)), key=meant),) if is_sure else ()
-        rule = self._spelling
-        self.object_to(place, reason, remedy, rule=rule, related=related, changes=changes)
+        self.object_to(place, reason, remedy, rule=self._spelling, related=related)
 
 
 #: Stands for a value that is not what it must be; that has been taken down.
@@ -591,8 +587,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
         spelt = cls.misspelt(fragment.as_object())
         for key, meant in spelt.items():
             place = Fragment(fragment.node, (*fragment.keys, key), None)
-            is_sure = is_only_one(key, meant, _keys_of(cls), _called_of(cls))
-            reader.misspelt(place, meant, is_sure=is_sure)
+            reader.misspelt(place, meant)
         return spelt.values()
 
     @classmethod

@@ -91,16 +91,6 @@ def _write_wkt(value: object) -> str:
     return _("{remedy}, or {other} in its place").format(remedy=remedy, other=write(CODE, code))
 
 
-def member_of(wkt: object) -> tuple[str, str] | None:
-    """Return the member that says the same CRS as a WKT: its code, else WKT 2; None if none surely does."""
-    crs = Crs(WKT, wkt) if isinstance(wkt, str) else None
-    if crs is None or not crs.is_understood:
-        return None
-    if crs.code is not None and Crs(CODE, crs.code).is_same(crs):
-        return CODE, crs.code
-    return None if _WKT1.match(str(wkt)) else (WKT, str(wkt))
-
-
 @dataclass(frozen=True, eq=False)
 class _System(Kind):
     """What says a CRS in one way."""

@@ -39,7 +39,6 @@ from zarr_xgroup.conventions.spatial_model import (
     DIMENSIONS,
     OF_ARRAY,
     ORDER,
-    REGISTRATION,
     REQUIRED,
     RULES,
     SHAPE,
@@ -56,7 +55,7 @@ from zarr_xgroup.conventions.transforms import (
     is_turned_in,
     spans,
 )
-from zarr_xgroup.findings import Change, Finding, Kind, Place, mistake
+from zarr_xgroup.findings import Finding, Kind, Place, mistake
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import referred_names
 from zarr_xgroup.metadata.nodes import Fragment, Node
@@ -307,14 +306,12 @@ def _check_shape(grid: Grid) -> None:
     message = _("is {shape}, but the array has {sizes} cells; the latter counts")
     text = message.format(shape=shape.value, sizes=sizes)
     remedy = write(SHAPE.key, sizes)
-    changes: tuple[Change, ...] = (Change.writing(sizes, shape),)
     grids = {tuple(it.values())[-2:] for it in array.siblings.values() if len(it) > 1}
     if shape.node != array.node and len(grids) > 1:
         remedy = _("take it off the group, whose arrays have several sizes, and {write}").format(
             write=_("write each array's own")
         )
-        changes = ()
-    found = mistake(SHAPE_OF_ARRAY, shape, text, remedy, "warning", changes=changes)
+    found = mistake(SHAPE_OF_ARRAY, shape, text, remedy, "warning")
     _tell(array, found, is_told=bool(grid.missing))
 
 
@@ -342,8 +339,7 @@ def _tell_of_gdal(grid: Grid, written: Fragment, transform: Transform, meant: li
     )
     extent = extent_of(transform, grid.sizes)
     text = message.format(numbers=list(transform.affine)[:6], extent=extent, meant=meant)
-    changes = (Change.writing(meant, written),)
-    found = mistake(ORDER, written, text, write(TRANSFORM.key, meant), changes=changes)
+    found = mistake(ORDER, written, text, write(TRANSFORM.key, meant))
     _tell(grid.array, found, is_told=bool(grid.missing))
 
 
@@ -385,20 +381,7 @@ def _tell_of_nothing(grid: Grid) -> None:
         reason = _("{reason}; was {meant!r} meant by {written!r}?").format(
             reason=reason, meant=meant, written=written
         )
-    array.note(reason, changes=_by_grid_mapping(array))
-
-
-def _by_grid_mapping(array: ArrayView) -> tuple[Change, ...]:
-    """Return the change by which an array declares the transform of its grid mapping variable.
-
-    Those of GDAL begin at the corner of a cell (GDAL, "Raster data model").
-    """
-    registration = places_of(array).get(REGISTRATION.key)
-    own = own_geotransform(array)
-    if own is None or (registration is not None and registration.value != "pixel"):
-        return ()
-    place = Fragment(array.node, ("attributes",), None)
-    return (Change.writing(list(own[0].affine)[:6], place, TRANSFORM.key),)
+    array.note(reason)
 
 
 def _has_others(grid: Grid) -> bool:

@@ -61,13 +61,3 @@ def misspelt(
 def _closest(word: str, names: tuple[str, ...]) -> str | None:
     """Return the name that a word is most like, if any; the same is asked of many arrays."""
     return next(iter(get_close_matches(word, names, 1, _ALIKE)), None)
-
-
-def is_only_one(
-    word: str, meant: str, known: Collection[str], called: Mapping[str, str] = MappingProxyType({})
-) -> bool:
-    """Tell whether a word can be meant for one of the known keys, and for no other."""
-    if called.get(word) == meant:
-        return True
-    names = {key.lower() for key in known}
-    return get_close_matches(word.lower(), names, 2, _ALIKE) == [meant.lower()]

@@ -18,7 +18,7 @@ from zarr_xgroup.report.explanation import VERSION, JsonValue, as_json, not_draw
 from zarr_xgroup.report.rules import Checked, consolidated, mistakes_of, opening, references
 
 #: What a verdict has of a finding as JSON; the rest is about what an open does with it.
-TOLD = ("rule", "place", "text", "remedy", "severity", "places", "count")
+_TOLD = ("rule", "place", "text", "remedy", "severity", "places", "count")
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,7 +51,7 @@ class Verdict:
     def to_dict(self) -> dict[str, JsonValue]:
         """Return it as JSON values, as ``verdict.schema.json`` in this package describes them."""
         found = {name: as_json(getattr(self, name)) for name in ("store", "group")}
-        mistakes = [{name: as_json(getattr(it, name)) for name in TOLD} for it in self.mistakes]
+        mistakes = [{name: as_json(getattr(it, name)) for name in _TOLD} for it in self.mistakes]
         return {"version": VERSION, **found, "mistakes": mistakes, "is_declared": self.is_declared}
 
     def __repr__(self) -> str:
@@ -99,27 +99,16 @@ def check(store: Any, **options: Unpack[OpenOptions]) -> Verdict:
     >>> verdict.is_clean  # doctest: +SKIP
     True
     """
-    verdict = judged(store, options)
-    return replace(verdict, mistakes=_in_order(limited(verdict.mistakes)))
-
-
-def judged(store: Any, options: OpenOptions) -> Verdict:
-    """Return a verdict with all that is wrong, however much that is."""
     with planning(store, options) as planned:
         plans = planned.plan_tree(with_indexes=True)
         checked = Checked(planned.library.snapshots, planned.group, planned.assumed)
         # Without the errors behind them, of which no two are equal: a verdict is a value.
-        found = _in_order(
-            replace(it, error=None) for it in merged(_mistakes(planned, plans, checked))
-        )
+        found = [replace(it, error=None) for it in merged(_mistakes(planned, plans, checked))]
+        mistakes = sorted(limited(found), key=lambda it: (it.severity != "error", it.place.node))
         name = planned.library.snapshots[0].name
-        verdict = Verdict(name, f"/{planned.group}", found, checked.declares_something)
+        verdict = Verdict(name, f"/{planned.group}", tuple(mistakes), checked.declares_something)
         planned.library.close()
     return verdict
-
-
-def _in_order(mistakes: Iterable[Finding]) -> tuple[Finding, ...]:
-    return tuple(sorted(mistakes, key=lambda it: (it.severity != "error", it.place.node)))
 
 
 def merged(mistakes: Iterable[Finding]) -> list[Finding]:
@@ -131,7 +120,6 @@ def merged(mistakes: Iterable[Finding]) -> list[Finding]:
         replace(
             same[0],
             places=tuple(dict.fromkeys(at for it in same for at in it.places or (it.place,))),
-            changes=tuple(dict.fromkeys(change for it in same for change in it.changes)),
         )
         for same in found.values()
     ]

@@ -1,4 +1,4 @@
-"""The laws that hold for explanations, checks and mendings of every store, whichever it is."""
+"""The laws that hold for explanations and checks of every store, whichever it is."""
 
 import io
 import json
@@ -27,7 +27,6 @@ from zarr_xgroup.redaction import printable
 from zarr_xgroup.report.checking import Verdict
 from zarr_xgroup.report.explanation import Explanation
 from zarr_xgroup.report.github import workflow_commands
-from zarr_xgroup.report.mending import Mending
 from zarr_xgroup.report.page import page
 from zarr_xgroup.report.terminal import StreamConsole, explanation_lines, print_lines, verdict_lines
 from zarr_xgroup.tests.builders import Contents, recording_store
@@ -40,7 +39,7 @@ from zarr_xgroup.tests.outcomes import (
     traceback_of,
 )
 
-Report = TypeVar("Report", bound=Explanation | Verdict | Mending)
+Report = TypeVar("Report", bound=Explanation | Verdict)
 
 #: Which class of warnings tells a problem of each kind.
 _TELLING: Mapping[str, type[XGroupWarning]] = {
@@ -68,7 +67,7 @@ _OF_VALUES = (
 def report_violations(
     contents: Contents, options: Mapping[str, Any], opened: Outcome[Any]
 ) -> Iterator[Violation]:
-    """Yield the laws that are broken when a store is explained, checked, and mended as a draft.
+    """Yield the laws that are broken when a store is explained and checked.
 
     Parameters
     ----------
@@ -81,8 +80,7 @@ def report_violations(
     """
     explained = attempt(_read, zarr_xgroup.explain, contents, options)
     checked = attempt(_read, zarr_xgroup.check, contents, options)
-    mended = attempt(_read, zarr_xgroup.mend, contents, options)
-    for name, report in (("explain", explained), ("check", checked), ("mend", mended)):
+    for name, report in (("explain", explained), ("check", checked)):
         yield from _of_call(name, report, opened)
     if explained.value is not None:
         if opened.value is not None:
@@ -90,8 +88,6 @@ def report_violations(
         yield from _of_outputs(explained.value, _outputs_of_explanation(explained.value))
     if checked.value is not None:
         yield from _of_outputs(checked.value, _outputs_of_verdict(checked.value))
-    if mended.value is not None:
-        yield from _of_outputs(mended.value, {"text": partial(repr, mended.value)})
 
 
 def _read(
@@ -148,7 +144,7 @@ def _anonymous(text: str) -> str:
 
 
 def _of_outputs(
-    report: Explanation | Verdict | Mending, outputs: Mapping[str, Callable[[], str]]
+    report: Explanation | Verdict, outputs: Mapping[str, Callable[[], str]]
 ) -> Iterator[Violation]:
     """Yield what is wrong with what is shown of a report, and with its JSON."""
     name = type(report).__name__
@@ -205,11 +201,10 @@ def _raw_letters(text: str) -> set[str]:
     return {letter for letter in set(text) if letter != "\n" and printable(letter) != letter}
 
 
-def _valid_json(report: Explanation | Verdict | Mending) -> str:
-    """Return a report as JSON text, which is as its schema says; a mending has none."""
+def _valid_json(report: Explanation | Verdict) -> str:
+    """Return a report as JSON text, which is as its schema says."""
     text = json.dumps(report.to_dict(), allow_nan=False)
-    has_schema = not isinstance(report, Mending)
-    validate = _validator(type(report).__name__.lower()) if has_schema else None
+    validate = _validator(type(report).__name__.lower())
     if validate is not None:
         validate(json.loads(text))
     return text

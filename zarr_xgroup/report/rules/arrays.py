@@ -15,7 +15,7 @@ from zarr_xgroup.conventions.nz import Nz
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.conventions.spatial_model import DIMENSIONS
 from zarr_xgroup.errors import Rule
-from zarr_xgroup.findings import Change, Finding, mistake
+from zarr_xgroup.findings import Finding, mistake
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import (
     DIMENSION_KEY,
@@ -71,8 +71,7 @@ def _only_as_v2(subject: Subject) -> Iterator[Finding]:
     place = Fragment(subject.node, ("dimension_names",), None)
     text = _("is missing; {key} names the dimensions of arrays of Zarr v2 only")
     remedy = _('write as "dimension_names" what {key} has').format(key=DIMENSION_KEY)
-    changes = (Change.writing(names.value, place),)
-    yield mistake(NAMES, place, text.format(key=DIMENSION_KEY), remedy, "warning", changes=changes)
+    yield mistake(NAMES, place, text.format(key=DIMENSION_KEY), remedy, "warning")
 
 
 def _goes_by_names(subject: Subject) -> bool:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from zarr_xgroup.errors import Rule
-from zarr_xgroup.findings import Change, Finding, Place, mistake
+from zarr_xgroup.findings import Finding, mistake
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.documents import CONSOLIDATED_V2, Document
-from zarr_xgroup.metadata.nodes import Fragment, Keys, Node, pointer_to
+from zarr_xgroup.metadata.documents import Document
+from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.metadata.snapshots import Snapshot, nodes_below
 
 DOCUMENT = "Zarr, consolidated metadata"
@@ -21,9 +20,6 @@ COMPLETE = Rule("consolidated/complete", DOCUMENT, "metadata")
 THERE = Rule("consolidated/nodes-are-there", DOCUMENT, "metadata")
 
 RULES = (SAME, COMPLETE, THERE)
-
-#: Where in the document of a group of Zarr v3 nodes are consolidated.
-_NODES = ("consolidated_metadata", "metadata")
 
 
 def check(consolidated: Snapshot, own: Snapshot, group: str) -> Iterator[Finding]:
@@ -50,14 +46,9 @@ def check(consolidated: Snapshot, own: Snapshot, group: str) -> Iterator[Finding
         theirs, written = consolidated.document(path), own.document(path)
         if theirs is None and path not in consolidated.problems:
             text = _("the node is not in the consolidated metadata: an open does not find it")
-            yield mistake(
-                COMPLETE, place, text, remedy, changes=_added(consolidated, path, written)
-            )
+            yield mistake(COMPLETE, place, text, remedy)
         elif theirs is not None:
-            yield from (
-                replace(it, changes=_taken_over(consolidated, it, written))
-                for it in _compared(place, theirs, written, remedy)
-            )
+            yield from _compared(place, theirs, written, remedy)
 
 
 def _compared(
@@ -71,46 +62,6 @@ def _compared(
     elif theirs.is_array or theirs.attributes:
         text = _("the node is in the consolidated metadata, but not in the store")
         yield mistake(THERE, place, text, remedy)
-
-
-def _added(consolidated: Snapshot, path: str, written: Document | None) -> tuple[Change, ...]:
-    """Return the changes that add a node to consolidated metadata."""
-    if written is None:
-        return ()
-    ways: list[Keys] = [("attributes", key) for key in written.attributes]
-    ways += [(key,) for key in written if key != "attributes"]
-    changes = (_change(consolidated, path, keys, written) for keys in ways)
-    return tuple(it for it in changes if it is not None)
-
-
-def _taken_over(
-    consolidated: Snapshot, found: Finding, written: Document | None
-) -> tuple[Change, ...]:
-    """Return the change by which consolidated metadata say what a document does."""
-    if written is None:
-        return ()
-    path, keys = found.place.node.strip("/"), found.place.keys
-    change = _change(consolidated, path, keys, written)
-    return () if change is None else (change,)
-
-
-def _change(consolidated: Snapshot, path: str, keys: Keys, written: Document) -> Change | None:
-    """Return the change of a member of consolidated metadata to what a document has."""
-    at = consolidated.consolidated_at or ""
-    below, name = path.removeprefix(at).strip("/"), keys[-1]
-    is_attribute = len(keys) > 1
-    if consolidated.zarr_format == 3:
-        way = (*_NODES, below, *keys)
-    elif is_attribute:
-        way = (CONSOLIDATED_V2, "metadata", f"{below}/.zattrs", name)
-    elif name == "node_type":  # said by the key
-        return None
-    else:
-        document = ".zarray" if written.is_array else ".zgroup"
-        way = (CONSOLIDATED_V2, "metadata", f"{below}/{document}", name)
-    holder: Mapping[str, Any] = written.attributes if is_attribute else written
-    text = json.dumps(holder[name], default=dict) if name in holder else None
-    return Change(Place(f"/{at}", pointer_to(way)), text)
 
 
 def _differences(theirs: Document, written: Document) -> Iterator[tuple[str, ...]]:

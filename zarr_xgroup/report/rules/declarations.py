@@ -28,7 +28,7 @@ from zarr_xgroup.conventions.descriptions import shown
 from zarr_xgroup.conventions.registry import declarable
 from zarr_xgroup.conventions.spelling import misspelt
 from zarr_xgroup.errors import Severity
-from zarr_xgroup.findings import Change, Finding, Place, mistake
+from zarr_xgroup.findings import Finding, mistake
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.report.rules.subject import Subject, null
@@ -76,8 +76,7 @@ def _spelling_of_key(subject: Subject) -> Iterator[Finding]:
     for key in misspelt(keys, [ATTRIBUTE.key], NAMING):
         text = _("{key!r} means nothing: no convention is declared by it").format(key=key)
         remedy = _('call the attribute "{key}"').format(key=ATTRIBUTE.key)
-        changes = (Change(Place.of(subject.all_attributes, key), key=ATTRIBUTE.key),)
-        yield mistake(KEY, subject.all_attributes, text, remedy, key=key, changes=changes)
+        yield mistake(KEY, subject.all_attributes, text, remedy, key=key)
 
 
 def _identity(item: Fragment) -> Iterator[Finding]:
@@ -88,24 +87,13 @@ def _identity(item: Fragment) -> Iterator[Finding]:
         text = _("has none of 'uuid', 'schema_url', 'spec_url': it is declared by name only")
         remedy = _('add "uuid"') if meant is None else _write(meant)
         severity: Severity = "error" if is_lost else "warning"
-        yield mistake(IDENTIFIED, item, text, remedy, severity, changes=_identified(item, meant))
+        yield mistake(IDENTIFIED, item, text, remedy, severity)
     elif given is not None and meant is not None and is_lost:
         text = _("{key} {value} is not that of {name!r}: this does not declare it")
         text = text.format(key=given[0], value=shown(given[1]), name=meant.name)
-        is_slip = given[0] == IDENTIFIERS[0] and _of_uuid(given[1]) is meant
-        changes = _identified(item, meant) if is_slip else ()
-        yield mistake(KNOWN, item, text, _write(meant), key=given[0], changes=changes)
+        yield mistake(KNOWN, item, text, _write(meant), key=given[0])
     elif meant is None and not is_of_other_things(item.value):
         yield _some_other(item)
-
-
-def _identified(item: Fragment, convention: type[ConventionHandler] | None) -> tuple[Change, ...]:
-    """Return the change by which a declaration has the identity of the convention it is called by."""
-    if convention is None or convention.uuid is None:
-        return ()
-    is_called_so = "name" not in item.value or matches(convention, {"name": item.value["name"]})
-    uuid, *_urls = IDENTIFIERS
-    return (Change.writing(convention.uuid, item, uuid),) if is_called_so else ()
 
 
 def _some_other(item: Fragment) -> Finding:
@@ -161,6 +149,5 @@ def _twice(items: list[Fragment]) -> Iterator[Finding]:
             if matches(it, item.value):
                 if it in found:
                     text = _("{name!r} is declared a second time").format(name=it.name)
-                    remedy, changes = _("leave this item out"), (Change(Place.of(item)),)
-                    yield mistake(ONCE, item, text, remedy, "warning", changes=changes)
+                    yield mistake(ONCE, item, text, _("leave this item out"), "warning")
                 found.add(it)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from operator import methodcaller
@@ -27,12 +26,10 @@ from zarr_xgroup.conventions.descriptions import (
 )
 from zarr_xgroup.conventions.layout import Multiscales
 from zarr_xgroup.conventions.proj import ProjHandler
-from zarr_xgroup.conventions.proj_model import member_of
 from zarr_xgroup.conventions.registry import BUILT_IN, Handler, declarable, handlers
 from zarr_xgroup.conventions.spatial import SpatialHandler
-from zarr_xgroup.conventions.spelling import is_only_one
 from zarr_xgroup.errors import Severity
-from zarr_xgroup.findings import Change, Finding, Place, mistake
+from zarr_xgroup.findings import Finding, mistake
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.metadata.references import references_in, unwrapped
@@ -115,11 +112,7 @@ def _spelling(subject: Subject, convention: Handler) -> Iterator[Finding]:
     for key, meant in misspelt_attributes(keys, convention.described, others).items():
         text = _("{key!r} means nothing in {name!r}").format(key=key, name=convention.name)
         remedy = _('call the attribute "{key}"').format(key=meant)
-        names = {word: it.key for it in convention.described for word in it.called}
-        is_sure = is_only_one(key, meant, [it.key for it in convention.described], names)
-        place = Place.of(subject.all_attributes, key)
-        changes = (Change(place, key=meant),) if is_sure else ()
-        yield mistake(SPELLING, subject.all_attributes, text, remedy, key=key, changes=changes)
+        yield mistake(SPELLING, subject.all_attributes, text, remedy, key=key)
 
 
 def _prefix(convention: type[ConventionHandler]) -> str:
@@ -144,17 +137,7 @@ def _undeclared(subject: Subject, convention: Handler) -> Iterator[Finding]:
         item=declaration(convention), key=DECLARATIONS.key
     )
     severity: Severity = "warning" if issubclass(convention, _READ_ALL_THE_SAME) else "error"
-    place, changes = subject.all_attributes, _declaring(subject, convention)
-    yield mistake(DECLARED, place, text, remedy, severity, key=keys[0], changes=changes)
-
-
-def _declaring(subject: Subject, convention: Handler) -> tuple[Change, ...]:
-    """Return the change that declares a convention at a node."""
-    written = subject.attributes.get(DECLARATIONS.key, [])
-    if convention.uuid is None or not isinstance(written, list):
-        return ()
-    item = json.loads(declaration(convention))
-    return (Change.writing(item, subject.all_attributes, DECLARATIONS.key, "-"),)
+    yield mistake(DECLARED, subject.all_attributes, text, remedy, severity, key=keys[0])
 
 
 def _is_covered(subject: Subject, convention: type[ConventionHandler]) -> bool:
@@ -179,34 +162,7 @@ def _unused(subject: Subject) -> Iterator[Finding]:
                 name=convention.name, needed=names
             )
             remedy = _("add {needed}, or leave this item out").format(needed=names)
-            changes = _by_grid_mappings(subject) if issubclass(convention, ProjHandler) else ()
-            yield mistake(USED, item, text, remedy, changes=changes)
-
-
-def _by_grid_mappings(subject: Subject) -> tuple[Change, ...]:
-    """Return the change by which a node declares the CRS that grid mapping variables have (CF 1.12, 5.6).
-
-    Not if there are several of different CRSs.
-    """
-    arrays = [subject] if subject.is_array else [it for it in subject.below() if it.is_array]
-    found = {text for it in arrays if (text := _wkt_of_grid_mapping(it)) is not None}
-    member = member_of(found.pop()) if len(found) == 1 else None
-    if member is None:
-        return ()
-    key, value = member
-    return (Change.writing(value, subject.all_attributes, key),)
-
-
-def _wkt_of_grid_mapping(array: Subject) -> str | None:
-    """Return the WKT of the variable of its group that an array names by ``grid_mapping``."""
-    named = array.attributes.get("grid_mapping")
-    group = array.group
-    if not isinstance(named, str) or group is None:
-        return None
-    variable = array.store.subject(group.node.child(named).path)
-    texts = variable.attributes if variable is not None else {}
-    found = (texts.get(key) for key in ("crs_wkt", "spatial_ref"))
-    return next((it for it in found if isinstance(it, str)), None)
+            yield mistake(USED, item, text, remedy)
 
 
 def _declares(item: object, convention: Handler) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from posixpath import relpath
 
@@ -12,11 +11,11 @@ from zarr_xgroup.conventions import cf_paths
 from zarr_xgroup.conventions.descriptions import write
 from zarr_xgroup.conventions.ref import FIRST, OWN, SOMEWHERE
 from zarr_xgroup.errors import Rule, Severity
-from zarr_xgroup.findings import Change, Finding, Place, mistake
+from zarr_xgroup.findings import Finding, Place, mistake
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import ALONG, REFERRING, with_names, without_names
-from zarr_xgroup.metadata.nodes import OBJECT, Fragment
-from zarr_xgroup.metadata.references import NODE, at_pointer, unwrapped
+from zarr_xgroup.metadata.nodes import Fragment
+from zarr_xgroup.metadata.references import NODE
 from zarr_xgroup.report.explanation import FoundReference
 from zarr_xgroup.report.rules.subject import Checked, Subject
 
@@ -54,13 +53,13 @@ def check(
                 text = f"{it.target!r}: {it.text}"
                 yield _nowhere(it, text, checked)
             elif it.leads_to.store is None:
-                yield from _within(it, it.leads_to, checked)
+                yield from _within(it, it.leads_to)
     for place, wrong in of_cf.items():
         if (written := _names_at(place, checked)) is not None:
             yield _names_of_nothing(*written, wrong)
 
 
-def _within(reference: FoundReference, target: Place, checked: Checked) -> Iterator[Finding]:
+def _within(reference: FoundReference, target: Place) -> Iterator[Finding]:
     """Yield what to write otherwise of a reference that leads to a node of the store."""
     uri, bar, _rest = reference.target.rpartition("|")
     if bar:
@@ -71,26 +70,13 @@ def _within(reference: FoundReference, target: Place, checked: Checked) -> Itera
         text = _(
             "{target!r} leads to nothing that fits from the group of the array; {node} was taken"
         ).format(target=reference.target, node=target.node)
-        path, remedy = target.node, write(NODE, target.node)
+        remedy = write(NODE, target.node)
         if reference.arrays == (reference.source.node,):
             path = _relative(reference, target.node)
             remedy = _("{relative}, or {absolute}").format(
                 relative=write(NODE, path), absolute=remedy
             )
-        found = _mistake(FIRST, reference, text, remedy, "warning")
-        yield replace(found, changes=_to(path, reference, checked))
-
-
-def _to(path: str, reference: FoundReference, checked: Checked) -> tuple[Change, ...]:
-    """Return the change by which a reference has another path."""
-    source = reference.source
-    subject = checked.subject(source.node.strip("/"))
-    if source.store is not None or subject is None:
-        return ()
-    written = at_pointer(subject.node, subject.document, source.pointer)
-    if isinstance(written.value, OBJECT):
-        return (Change.writing(path, unwrapped(written), NODE),)
-    return ()
+        yield _mistake(FIRST, reference, text, remedy, "warning")
 
 
 def _mistake(
@@ -107,21 +93,13 @@ def _relative(reference: FoundReference, node: str) -> str:
 
 
 def _nowhere(reference: FoundReference, text: str, checked: Checked) -> Finding:
-    """Return what to write instead of a reference that leads nowhere.
-
-    It is beyond doubt if all of its path but for the first levels is that of one node, and of no other.
-    """
+    """Return what to write instead of a reference that leads nowhere."""
     uri, _bar, target = reference.target.rpartition("|")
     if uri:
         remedy = _("correct the URI or the path, or make the store readable where it is")
         return _mistake(SOMEWHERE, reference, text, remedy, "error")
-    named = _named_so(reference, target, checked)
-    found = _mistake(SOMEWHERE, reference, text, _meant(reference, named), "error")
-    path = target.partition("#")[0].strip("/")
-    tail = "/" + path.lstrip("./")
-    if len(named) != 1 or tail == "/" or not named[0].endswith(tail):
-        return found
-    return replace(found, changes=_to(_relative(reference, named[0]), reference, checked))
+    remedy = _meant(reference, _named_so(reference, target, checked))
+    return _mistake(SOMEWHERE, reference, text, remedy, "error")
 
 
 def _named_so(reference: FoundReference, target: str, checked: Checked) -> list[str]:
@@ -161,12 +139,8 @@ def _names_of_nothing(
     key, written = attribute.keys[-1], attribute.value
     text = "; ".join(f"{it.target!r} {it.text}" for it in wrong)
     meant = {it.target: _name_of_nearest(subject, key, it.target) for it in wrong}
-    changes: tuple[Change, ...] = ()
-    if all(_is_only_one(subject, key, it) for it in meant):
-        right = {name: path for name, path in meant.items() if path is not None}
-        changes = (Change.writing(with_names(key, written, right), attribute),)
     remedy = _remedy_of_names(key, written, meant)
-    return mistake(cf_paths.SOMEWHERE, attribute, text, remedy, changes=changes)
+    return mistake(cf_paths.SOMEWHERE, attribute, text, remedy)
 
 
 def _remedy_of_names(key: str, text: str, names: Mapping[str, str | None]) -> str:
@@ -191,14 +165,6 @@ def _name_of_nearest(subject: Subject, key: str, name: str) -> str | None:
     """Return the name or path of the array that was probably meant, as CF resolves it."""
     called = subject.store.called_like(name.rstrip("/").rpartition("/")[2])[:_MOST_NAMES]
     return next(filter(None, (_nearest(subject, key, it) for it in called)), None)
-
-
-def _is_only_one(subject: Subject, key: str, name: str) -> bool:
-    """Tell whether one array fits that is called so, by a path that differs in the first levels."""
-    tail = name.strip("/").lstrip("./")
-    named = subject.store.by_name.get(tail.rpartition("/")[2], ())[:_MOST_ARRAYS]
-    fitting = [it for it in named if _fits(subject, key, it.strip("/"))]
-    return len(fitting) == 1 and fitting[0].endswith(f"/{tail}")
 
 
 def _nearest(subject: Subject, key: str, called: str) -> str | None:

@@ -16,7 +16,6 @@ import xarray as xr
 from packaging.version import Version
 
 import zarr_xgroup
-from zarr_xgroup.report import checking
 from zarr_xgroup.tests.builders import XARRAY, Json, ZarrFormat
 from zarr_xgroup.tests.documents import array, group, write
 from zarr_xgroup.tests.report.test_check import declared, sound
@@ -265,7 +264,7 @@ NO_NAMES: list[Any] = [GONE, None, ["", "x"], [None, "x"], ["y"], "yx", [1, 2], 
 
 
 def told_of(documents: dict[str, Json], folder: Path) -> set[str]:
-    verdict = checking.judged(write(folder, documents), {})
+    verdict = zarr_xgroup.check(write(folder, documents))
     return {place.node for it in verdict.mistakes for place in it.places}
 
 
