@@ -109,6 +109,8 @@ class ArrayView:
         What is looked at, and so for which other arrays what was found holds.
     findings : list of Finding
         What was found wrong, and what was chosen.
+    overruled_crs : Crs or None
+        The CRS that is declared where the data carry one themselves.
     """
 
     def __init__(
@@ -138,6 +140,7 @@ class ArrayView:
         self.chunks = chunks or {}
         self.assumed = assumed
         self.findings: list[Finding] = []
+        self.overruled_crs: Crs | None = None
         self.referred: set[Node] = set()
         self.derived: dict[Any, Any] = {}
         # Not `self.note`: in a cycle of objects, all of them would stay until Python looks for such.

@@ -136,24 +136,6 @@ def is_geographic(identity: Any, name: Any = None) -> bool:
     return isinstance(name, str) and Crs("name", name).is_geographic
 
 
-def conflicting_grid_mapping(given: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | None:
-    """Return the attribute by which two CF grid mappings are of different CRSs, if any.
-
-    Only what both say is compared: names of the mapping and its numbers.
-    """
-    for key, value in given.items():
-        other = wanted.get(key)
-        if key == "grid_mapping_name" and other is not None and other != value:
-            return key
-        if (
-            isinstance(value, int | float)
-            and isinstance(other, int | float)
-            and not math.isclose(value, other, rel_tol=1e-6, abs_tol=1e-9)
-        ):
-            return key
-    return None
-
-
 def cf_length(unit: str) -> str:
     """Return a unit of length as UDUNITS and tools read it, any other unit as it is.
 

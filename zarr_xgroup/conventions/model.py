@@ -147,6 +147,8 @@ class Interpretation:
         Its coordinates, with boundaries and terms.
     crs : Crs or None
         Its coordinate reference system.
+    overruled_crs : Crs or None
+        The one that is declared where the data carry one themselves.
     geotransform : str or None
         The transform of its grid as GDAL writes it, if its coordinates follow from it.
     attributes : mapping
@@ -172,6 +174,7 @@ class Interpretation:
     links: tuple[Link, ...] = ()
     declared_values: tuple[DeclaredValues, ...] = ()
     references: tuple[Followed, ...] = ()
+    overruled_crs: Crs | None = None
 
     @property
     def grid_mapping(self) -> GridMapping | None:

@@ -7,6 +7,7 @@ by the array's ``grid_mapping`` (CF 1.12, section 5.6), ``spatial_ref`` as a rul
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import ClassVar
 
 from zarr_xgroup.conventions.array import ArrayView, once
@@ -19,7 +20,7 @@ from zarr_xgroup.conventions.geolocation import systems_of
 from zarr_xgroup.conventions.layout import is_declared_around, places_of
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.proj_model import ATTRIBUTES, RULES, crs_at
-from zarr_xgroup.conventions.standing import own_crs, reconciled
+from zarr_xgroup.conventions.standing import own_crs
 from zarr_xgroup.metadata.nodes import Fragment
 
 
@@ -52,14 +53,20 @@ def crs_of(array: ArrayView) -> Crs | None:
     """Return the CRS of an array.
 
     That of its grid mapping variable (named by its ``grid_mapping``, else ``spatial_ref`` in its
-    group, unless other arrays there name that one), for what the data carry themselves stands. Else from ``proj:*``
+    group), for what the data carry themselves stands. Else from ``proj:*``
     of the first place that has them (`places_of`), else ``id`` of its ``cs``, else
     ``id`` of a CRS there, else ``proj:*`` directly in it, else what other conventions say (`ConventionHandler.crs`).
     That of a geolocation is the CRS of its arrays, not of the grid.
     """
+    own, before = array.quietly(own_crs, array), len(array.findings)
     declared = next(filter(None, (crs_at(array, place) for place in _places(array))), None)
-    found = reconciled(array, array.quietly(own_crs, array), declared)
-    return found or array.models.crs_of(array)
+    declared = declared or array.models.crs_of(array)
+    if own is None:
+        return declared
+    # Only a check tells what is wrong with what does not count.
+    array.findings[before:] = [replace(finding, kind=None) for finding in array.findings[before:]]
+    array.overruled_crs = declared
+    return own
 
 
 def _places(array: ArrayView) -> Iterator[Fragment]:

@@ -246,7 +246,9 @@ def _transform(grid: Grid) -> Transform | None:
         _tell_of_nothing(grid)
         return None
     _check_numbers(grid, transform)
-    return _as_grid_mapping_says(grid.array, transform)
+    # Coordinates have to agree with what tools read.
+    own = own_geotransform(grid.array)
+    return transform if own is None else own[0]
 
 
 def _compare(grid: Grid) -> None:
@@ -270,22 +272,6 @@ def _of_levels(grid: Grid, here: Site) -> Transform | None:
     if level is None or written is not None:
         return here.transform(written)
     return Levels(grid.array, grid.dims, level).transform(here)
-
-
-def _as_grid_mapping_says(array: ArrayView, transform: Transform) -> Transform:
-    """Return the transform of the group's own grid mapping variable, if it has another one.
-
-    What the data carry themselves stands, and coordinates have to agree with what tools read.
-    """
-    own, _place = own_geotransform(array) or (transform, "")
-    if own.is_close(transform):
-        return transform
-    message = _(
-        "the GeoTransform of its grid mapping variable is {own}, but by what is declared it "
-        "would be {declared}; the former was used"
-    )
-    array.note(message.format(own=own.geotransform, declared=transform.geotransform))
-    return own
 
 
 def _declared_values(grid: Grid) -> Iterator[DeclaredValues]:

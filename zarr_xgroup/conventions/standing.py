@@ -16,9 +16,9 @@ boundaries            those that the own          with the values that they are 
                       coordinate names; else at   declared for, as these             left out
                       the declared distances
                       from the own values
-a CRS                 the grid mapping variable   always, as far as both say the     the choice is told, and
-                      that an array names, else   same things, see                   nothing is added to it
-                      ``spatial_ref``             `contradicting_crs`
+a CRS                 the grid mapping variable   never                              nothing is added to it
+                      that an array names, else
+                      ``spatial_ref``
 ====================  ==========================  =================================  ======================
 
 Decided is here which one stands; `datasets.build` compares values once they are read.
@@ -26,20 +26,22 @@ Decided is here which one stands; `datasets.build` compares values once they are
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY, ArrayView
-from zarr_xgroup.conventions.crs import Crs, conflicting_grid_mapping
+from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.model import Coordinate
-from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import names_in, only_mapping
+from zarr_xgroup.metadata.cf import only_mapping
 from zarr_xgroup.metadata.nodes import Fragment
 from zarr_xgroup.variables.sources import Computed, HandlerVariable, Offset, Stored
 
 #: What tools expect the variable of a CRS to be called.
 SPATIAL_REF = "spatial_ref"
+
+#: Attributes by which a variable says a CRS.
+CRS_ATTRIBUTES = frozenset({"grid_mapping_name", "crs_wkt", "spatial_ref"})
 
 
 def is_standing(name: str, dims: tuple[str, ...], attributes: Mapping[str, Any]) -> bool:
@@ -96,25 +98,7 @@ def own_grid_mapping(array: ArrayView) -> Fragment | None:
     document = None if name is None else array.sibling(name)
     if name is None or document is None or document.get("shape") != []:
         return None
-    if not is_told and _is_named(array):
-        return None  # where arrays name their CRS, this one has none
     return Fragment(array.node.group.child(name), ("attributes",), document.attributes)
-
-
-def _is_named(array: ArrayView) -> bool:
-    """Tell whether arrays of the group name its ``spatial_ref`` by their ``grid_mapping``."""
-    key, known = (_is_named, array.node.group), array.models.of_groups
-    if key not in known:
-        siblings = (array.sibling(name) for name in array.siblings)
-        known[key] = any(
-            SPATIAL_REF in mappings_in(it.attributes) for it in siblings if it is not None
-        )
-    return bool(known[key])
-
-
-def mappings_in(attributes: Mapping[str, Any]) -> list[str]:
-    """Return the names in the attribute ``grid_mapping``, those of coordinates included."""
-    return [name.rstrip(":") for name in names_in(attributes, "grid_mapping")]
 
 
 def own_crs(array: ArrayView) -> Crs | None:
@@ -125,37 +109,6 @@ def own_crs(array: ArrayView) -> Crs | None:
 
 def crs_of_grid_mapping(attributes: Mapping[str, Any]) -> Crs | None:
     """Return the CRS that the attributes of a grid mapping variable say, if it is understood."""
-    return next((crs for crs in _written_in(attributes) if crs.is_understood), None)
-
-
-def _written_in(attributes: Mapping[str, Any]) -> Iterator[Crs]:
-    """Yield what a grid mapping variable says of its CRS as text."""
-    for key in ("crs_wkt", "spatial_ref"):
-        if isinstance(text := attributes.get(key), str):
-            yield Crs(key, text)
-
-
-def reconciled(array: ArrayView, own: Crs | None, declared: Crs | None) -> Crs | None:
-    """Return the CRS that stands, else the declared one; if they differ, that is told."""
-    if own is not None and declared is not None and own.differs(declared):
-        message = _(
-            "the CRS ({key}) is another one than that of {name!r} ({conflict}), which was left "
-            "as it is"
-        )
-        name = array.attributes.get("grid_mapping") or SPATIAL_REF
-        array.note(message.format(key=declared.key, name=name, conflict=own.key))
-    return own or declared
-
-
-def contradicting_crs(own: Mapping[str, Any], declared: Crs) -> str | None:
-    """Return the attribute by which a grid mapping variable is of another CRS than is declared, if any.
-
-    Parameters
-    ----------
-    own : mapping
-        The attributes of the variable.
-    declared : Crs
-        What is declared.
-    """
-    differing = (crs.key for crs in _written_in(own) if crs.differs(declared))
-    return next(differing, None) or conflicting_grid_mapping(own, declared.grid_mapping())
+    texts = ((key, attributes.get(key)) for key in ("crs_wkt", "spatial_ref"))
+    systems = (Crs(key, text) for key, text in texts if isinstance(text, str))
+    return next((crs for crs in systems if crs.is_understood), None)

@@ -91,12 +91,6 @@ class Transform:
         """
         return self.geotransform if self.is_rotated or 1 in sizes else None
 
-    def is_close(self, other: Transform) -> bool:
-        """Tell whether another one puts cells in the same places, to a thousandth of a cell."""
-        mine, theirs = (list(map(float, it.geotransform.split())) for it in (self, other))
-        cell = max(abs(number) for number in (*mine[1:3], *mine[4:]))
-        return all(abs(a - b) <= cell * 1e-3 for a, b in zip(mine, theirs, strict=True))
-
 
 def transform_of_gdal(written: Fragment) -> Transform:
     """Return the transform that GDAL writes as ``c a b f d e``, as text or list.

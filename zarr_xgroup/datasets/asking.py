@@ -334,6 +334,7 @@ def _merged(view: ArrayView, found: Sequence[Interpretation]) -> Interpretation:
         links=tuple(chain.from_iterable([it.links for it in found])),
         declared_values=tuple(chain.from_iterable([it.declared_values for it in found])),
         references=tuple(view.resolver.followed.values()),
+        overruled_crs=view.overruled_crs,
     )
 
 

@@ -176,6 +176,8 @@ class _Explaining:
             for name in array.coordinates:
                 users[name].append(array.path)
         roles = variables.roles()
+        for name, text in dict.fromkeys(_overruled(plan, variables)):
+            roles[name].append(text)
         found = (
             self._coordinate(it, variables, roles.get(it.name, []), tuple(users.get(it.name, ())))
             for it in coordinates
@@ -311,7 +313,7 @@ class _Variables:
             for term, word in zip(terms[::2], terms[1::2], strict=False):
                 text = _("term {term!r} of the formula of {name!r}")
                 roles[word].append(text.format(term=term.rstrip(":"), name=name))
-        for name in {name for it in self.by_name.values() for name in self._crs_names(it)}:
+        for name in {name for it in self.by_name.values() for name in self.crs_names(it)}:
             if (crs := self._crs_called(name)) is not None:
                 roles[name].append(_("stands for the CRS {name}").format(name=crs.name))
         return roles
@@ -323,12 +325,13 @@ class _Variables:
 
     def crs_of(self, planned: PlannedVariable, crs: Crs | None) -> FoundCrs | None:
         """Return the CRS of an array, as it was understood or else as its grid mapping says."""
-        name = next((it for it in self._crs_names(planned) if it in self.by_name), None)
+        name = next((it for it in self.crs_names(planned) if it in self.by_name), None)
         if crs is not None:
             return _found_crs(crs, name)
         return None if name is None else self._crs_called(name)
 
-    def _crs_names(self, planned: PlannedVariable) -> list[str]:
+    def crs_names(self, planned: PlannedVariable) -> list[str]:
+        """Return the variables of the CRSs of one."""
         return mappings_in({"grid_mapping": self._attribute(planned, "grid_mapping")})
 
     def _crs_called(self, name: str) -> FoundCrs | None:
@@ -358,6 +361,16 @@ def _declared_times(planned: PlannedVariable) -> str:
         return ""
     text = _("times, as the arrays that refer to it declare: {units}")
     return text.format(units=", ".join(_shortened(str(it)) for it in declared if it is not None))
+
+
+def _overruled(plan: GroupPlan, variables: _Variables) -> Iterator[tuple[str, str]]:
+    """Yield the group's own variables that stand, and in words against what is declared."""
+    for array in plan.reading.arrays:
+        crs = array.interpretation.overruled_crs
+        if crs is not None:
+            text = _("stands against the declared CRS {name}").format(name=_shortened(crs.title))
+            planned = variables.by_name[array.node.name]
+            yield from ((name, text) for name in variables.crs_names(planned))
 
 
 def _names_along(

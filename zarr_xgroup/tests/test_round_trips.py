@@ -456,21 +456,18 @@ def test_boundaries_with_the_sides_first_are_indexed_like_others() -> None:
 WGS84 = pyproj.CRS(4326).to_wkt()
 
 
-def test_an_array_without_a_crs_gets_none_from_others() -> None:
+def test_spatial_ref_is_the_crs_of_all_that_name_none() -> None:
     crs = Array(np.int64(0), (), {"grid_mapping_name": "latitude_longitude", "crs_wkt": WGS84})
-    named = Array(np.ones((2, 2)), ("y", "x"), declaring("proj", grid_mapping="spatial_ref"))
+    other_crs = Array(np.int64(0), (), {"crs_wkt": pyproj.CRS(32633).to_wkt()})
+    named = Array(np.ones((2, 2)), ("y", "x"), declaring("proj", grid_mapping="m"))
     bare = Array(np.ones((2, 2)), ("y", "x"), declaring("proj"))
     other = Array(np.ones((2, 2)), ("y", "x"), declaring("proj", **{"proj:code": "EPSG:32632"}))
-    members = {"named": named, "bare": bare, "other": other, "spatial_ref": crs}
+    members = {"named": named, "bare": bare, "other": other, "spatial_ref": crs, "m": other_crs}
     dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(Group(members))))
     assert told == []
-    assert "grid_mapping" not in dataset["bare"].attrs
-    assert dataset["other"].attrs["grid_mapping"] == "EPSG_32632"
-    assert "EPSG_32632" in dataset.coords
-    # Where nobody names it, it is that of all.
-    members = {"bare": bare, "spatial_ref": crs}
-    dataset, _told = opened_with_warnings(xr.open_dataset, memory_store(build(Group(members))))
-    assert dataset["bare"].attrs["grid_mapping"] == "spatial_ref"
+    found = {name: dataset[name].attrs["grid_mapping"] for name in dataset.data_vars}
+    assert found == {"named": "m", "bare": "spatial_ref", "other": "spatial_ref"}
+    assert set(dataset.coords) == {"spatial_ref", "m"}
 
 
 # Trees, and writing into what there is.

@@ -28,7 +28,7 @@ from zarr_xgroup.conventions.layout import TILES
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.proj import crs_of
 from zarr_xgroup.conventions.proj_model import crs_at
-from zarr_xgroup.conventions.standing import crs_of_grid_mapping, own_crs, reconciled
+from zarr_xgroup.conventions.standing import crs_of_grid_mapping
 from zarr_xgroup.conventions.transforms import transform_of_gdal
 from zarr_xgroup.findings import Place
 from zarr_xgroup.i18n import _
@@ -67,7 +67,6 @@ class GeoZarrHandler(ConventionHandler):
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the grid mapping variable, the CRS, and what follows from a transform."""
         links = links_of(array, by_name=True, keys=("grid_mapping",))
-        reconciled(array, array.quietly(own_crs, array), _crs_of_gdal(array))
         found = self._placed(array) or array.found(crs=crs_of(array))
         return replace(found, links=links)
 

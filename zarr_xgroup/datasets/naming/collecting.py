@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
-from zarr_xgroup.conventions.standing import mappings_in
 from zarr_xgroup.datasets.budget import values_of
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.datasets.naming.taken import Taken
@@ -77,12 +76,6 @@ class Wanted:
         attributes = [array.document.attributes for array in self.arrays]
         keys = ("coordinates", "bounds")
         return frozenset(name for it in attributes for key in keys for name in names_in(it, key))
-
-    @cached_property
-    def mappings(self) -> frozenset[str]:
-        """The names in ``grid_mapping`` of the arrays, those of coordinates included."""
-        attributes = (array.document.attributes for array in self.arrays)
-        return frozenset(name for it in attributes for name in mappings_in(it))
 
     def taken(self) -> Taken:
         """Return the names that are taken by what the group has itself."""

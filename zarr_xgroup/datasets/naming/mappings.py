@@ -11,7 +11,7 @@ import numpy as np
 
 from zarr_xgroup.conventions.crs import Crs, likeness
 from zarr_xgroup.conventions.model import GridMapping, Interpretation
-from zarr_xgroup.conventions.standing import SPATIAL_REF, contradicting_crs
+from zarr_xgroup.conventions.standing import CRS_ATTRIBUTES, SPATIAL_REF
 from zarr_xgroup.datasets.interpretation import ArrayReading
 from zarr_xgroup.datasets.naming.collecting import Wanted
 from zarr_xgroup.datasets.naming.describing import Described
@@ -113,25 +113,19 @@ class _Mappings:
     def _name_for(self, crs: Crs) -> str:
         """Return a variable for the CRS of a grid that nothing was used for.
 
-        That is `spatial_ref`, which stands if the data carry it. What was made of another CRS, or is that
-        of arrays that name it, is another one.
+        That is `spatial_ref`, unless it was made of another CRS or is something else.
         """
         there = self.variables.get(SPATIAL_REF)
-        if there is None or there.is_own:
-            is_named = there is not None and SPATIAL_REF in self._wanted.mappings
-            is_of_others = is_named and self._conflict(SPATIAL_REF, crs)
-            if not is_of_others and not self._is_something_else(SPATIAL_REF):
-                return SPATIAL_REF
+        if (there is None or there.is_own) and not self._is_something_else(SPATIAL_REF):
+            return SPATIAL_REF
         return self._new_name(crs.variable_name or SPATIAL_REF)
 
     def _name_for_located(self, crs: Crs) -> str:
-        """Return a variable for the CRS of coordinates: a scalar array that says it, and no other one."""
+        """Return a variable for the CRS of coordinates: a scalar array that says one, and no other one."""
         wanted = crs.variable_name or "crs"
         there = self.variables.get(wanted)
-        if there is not None and there.is_own and not there.dims:
-            says_one = not _OF_CRS.isdisjoint(self.attributes.own[wanted])
-            if says_one and self._conflict(wanted, crs) is None:
-                return wanted
+        if there is not None and there.is_own and not there.dims and self._says_crs(wanted):
+            return wanted
         return self._new_name(wanted)
 
     def _new_name(self, wanted: str) -> str:
@@ -140,7 +134,7 @@ class _Mappings:
     def _use(self, name: str, mapping: GridMapping, user: str, referrer: Node) -> bool:
         """Have a scalar coordinate stand for the CRS of a variable; one is made if there is none.
 
-        It is completed unless it is of another CRS: then that is told.
+        It is completed unless an array before has another CRS by that name: then that is told.
         """
         crs, source = mapping.crs, Literal(np.array(0, np.int64), ())
         made = PlannedVariable(name, source, (), identity=("crs", crs.text))
@@ -148,17 +142,18 @@ class _Mappings:
         self.variables[name] = msgspec.structs.replace(variable, is_coordinate=True)
         if variable is made:
             self._taken.add(name, {})
-        if name not in self._used:
-            self._used[name] = mapping
+        first = self._used.setdefault(name, mapping)
+        if first is mapping:
             self._alike[likeness(crs), mapping.geotransform].append(name)
         self.attributes.add(user, {"grid_mapping": name})
-        conflict = self._conflict(name, crs)
-        if conflict is not None:
+        own = self.attributes.own.get(name, {})
+        if self._says_crs(name) and crs.text not in (own.get("crs_wkt"), own.get("spatial_ref")):
+            return True  # it is the CRS that it says, whatever is declared
+        if first.crs.differs(crs):
             message = _(
-                "the CRS ({key}) is another one than that of {name!r} ({conflict}), which was left "
-                "as it is"
+                "the CRS ({key}) is another one than {name!r} has for other arrays ({other})"
             )
-            text = message.format(key=crs.key, name=name, conflict=conflict)
+            text = message.format(key=crs.key, name=name, other=first.crs.key)
             self.findings.append(noted(Kind.CHOICE, text, referrer))
             return False
         self.attributes.add(name, crs.grid_mapping())
@@ -166,16 +161,12 @@ class _Mappings:
             self.attributes.add(name, {"GeoTransform": mapping.geotransform})
         return True
 
-    def _conflict(self, name: str, crs: Crs) -> str | None:
-        """Return what of a grid mapping variable is of another CRS."""
-        return contradicting_crs(self.attributes.all_of(name), crs)
+    def _says_crs(self, name: str) -> bool:
+        """Tell whether an array of the group says a CRS itself."""
+        return not CRS_ATTRIBUTES.isdisjoint(self.attributes.own.get(name, {}))
 
     def _is_something_else(self, name: str) -> bool:
         """Tell whether a name is that of something that cannot stand for a CRS: no scalar."""
         if name in self.variables:
             return bool(self.variables[name].dims) or self._taken.is_dimension(name)
         return not self._taken.is_free_for_others(name)
-
-
-#: Attributes by which a variable says a CRS.
-_OF_CRS = frozenset({"grid_mapping_name", "crs_wkt", "spatial_ref"})

@@ -18,7 +18,6 @@ from zarr_xgroup import check
 from zarr_xgroup.conventions.crs import (
     Crs,
     cf_length,
-    conflicting_grid_mapping,
     crs_in,
     is_geographic,
     likeness,
@@ -416,26 +415,6 @@ def test_coordinates_in_other_lengths(code: str, units: str) -> None:
 )
 def test_what_attributes_give(values: Any, expected: list[tuple[str, str]]) -> None:
     assert [(crs.key, crs.text) for crs in crs_in(values)] == expected
-
-
-@pytest.mark.parametrize(
-    ("given", "wanted", "expected"),
-    [
-        ({"grid_mapping_name": "a"}, {"grid_mapping_name": "b"}, "grid_mapping_name"),
-        ({"grid_mapping_name": "a"}, {"grid_mapping_name": "a"}, None),
-        ({"grid_mapping_name": "a"}, {}, None),
-        ({"long_name": "a"}, {"long_name": "b"}, None),
-        ({"earth_radius": 6371000}, {"earth_radius": 6371000.5}, None),
-        ({"earth_radius": 6371000}, {"earth_radius": 6371007.5}, "earth_radius"),
-        ({"false_easting": 0}, {"false_easting": 1e-10}, None),
-        ({"false_easting": 0}, {"false_easting": 1e-8}, "false_easting"),
-        ({"false_easting": 0}, {"false_easting": "1"}, None),
-        ({"false_easting": "0"}, {"false_easting": 1}, None),
-        ({"a": 0, "b": 1}, {"a": 0, "b": 2}, "b"),
-    ],
-)
-def test_which_grid_mappings_contradict(given: Any, wanted: Any, expected: str | None) -> None:
-    assert conflicting_grid_mapping(given, wanted) == expected
 
 
 def _with_part(code: Any, *keys: str | int, value: Any) -> str:

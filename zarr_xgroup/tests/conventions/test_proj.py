@@ -75,8 +75,8 @@ GDAL = {"_CRS": {"wkt": pyproj.CRS(32631).to_wkt()}}
                 "spatial_ref": mapping(32633),
             },
             {},
-            32631,
-            id="mapping of others",
+            32633,
+            id="mapping that others name",
         ),
         pytest.param({"a": grid("proj", **GDAL)}, {}, None, id="GDAL, not assumed"),
     ],
@@ -94,18 +94,35 @@ def test_which_crs_counts(
         assert pyproj.CRS(dataset[name].attrs["crs_wkt"]).to_epsg() == expected
 
 
-@pytest.mark.parametrize("name", ["spatial_ref", "m"])
-def test_another_crs_than_that_of_the_grid_mapping_is_told(name: str) -> None:
-    named = {} if name == "spatial_ref" else {"grid_mapping": name}
-    members = {"a": grid("proj", **code(32631), **named), name: mapping(32633)}
+@pytest.mark.parametrize("declared", ["EPSG:32631", "nonsense"])
+@pytest.mark.parametrize(("name", "is_named"), [("spatial_ref", 0), ("spatial_ref", 1), ("m", 1)])
+def test_the_grid_mapping_is_the_crs_whatever_is_declared(
+    name: str, is_named: int, declared: str
+) -> None:
+    named = {"grid_mapping": name} if is_named else {}
+    wkt = {"crs_wkt": pyproj.CRS(32633).to_wkt()}
+    members = {"a": grid("proj", **{"proj:code": declared}, **named), name: Array(0, (), wkt)}
+    store = memory_store(build(Group(members)))
+    dataset, told = opened_with_warnings(xr.open_dataset, store)
+    assert told == []
+    assert set(dataset.coords) == {name}
+    assert epsg_of(dataset) == 32633
+    (coordinate,) = zarr_xgroup.explain(store).groups[0].coordinates
+    against = "; stands against the declared CRS WGS 84 / UTM zone 31N"
+    assert coordinate.text == "stands for the CRS WGS 84 / UTM zone 33N" + (
+        against if declared == "EPSG:32631" else ""
+    )
+    assert any("nonsense" in it.text for it in zarr_xgroup.check(store).mistakes) is (
+        declared == "nonsense"
+    )
+
+
+def test_a_grid_mapping_in_words_of_cf_alone_is_left_as_it_is() -> None:
+    cf = {"grid_mapping_name": "latitude_longitude"}
+    members = {"a": grid("proj", grid_mapping="m", **code(32631)), "m": Array(0, (), cf)}
     dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(Group(members))))
-    assert [str(warning) for warning in told] == [
-        (
-            f"Array /a: the CRS (proj:code) is another one than that of {name!r} (crs_wkt), which "
-            "was left as it is"
-        )
-    ]
-    assert pyproj.CRS(dataset[name].attrs["crs_wkt"]).to_epsg() == 32633
+    assert told == []
+    assert dataset["m"].attrs == cf
 
 
 def test_coordinates_are_of_the_crs_that_counts() -> None:
@@ -179,23 +196,14 @@ def test_the_group_that_has_the_layout_says_the_crs_of_its_levels() -> None:
 
 
 @pytest.mark.parametrize("order", ["ab", "ba"])
-def test_a_grid_mapping_that_arrays_name_is_that_of_others_in_other_groups(order: str) -> None:
+def test_a_grid_mapping_that_arrays_name_is_that_of_others_too(order: str) -> None:
     naming = Group(
         {"a": grid("proj"), "b": grid(grid_mapping="spatial_ref"), "spatial_ref": mapping(32631)}
     )
     plain = Group({"a": grid("proj"), "spatial_ref": mapping(32631)})
     store = memory_store(build(Group(dict(zip(order, (naming, plain), strict=True)))))
     groups, _told = opened_with_warnings(xr.open_groups, store)
-    assert [epsg_of(groups[f"/{name}"]) for name in order] == [None, 32631]
-
-
-def test_a_grid_mapping_that_is_named_is_compared_though_it_has_the_usual_name() -> None:
-    members = {
-        "a": grid("proj", grid_mapping="spatial_ref", **code(32631)),
-        "spatial_ref": mapping(32633),
-    }
-    _dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(Group(members))))
-    assert ["'spatial_ref' (crs_wkt), which was left" in str(it) for it in told] == [True]
+    assert [epsg_of(groups[f"/{name}"]) for name in order] == [32631, 32631]
 
 
 def test_what_is_declared_goes_before_what_gdal_says() -> None:

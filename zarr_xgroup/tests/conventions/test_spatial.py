@@ -29,18 +29,6 @@ def test_the_transform_as_gdal_writes_it() -> None:
     assert Transform(SKEWED, NODE).geotransform == "8.5 2.0 1.0 16.0 3.0 5.0"
 
 
-@pytest.mark.parametrize("place", range(6))
-@pytest.mark.parametrize("longest", [0, 1, 3, 4])
-def test_close(longest: int, place: int) -> None:
-    numbers = [1.0, 2.0, 10.0, 2.0, 1.0, 20.0]
-    numbers[longest] = 5.0
-    transform = Transform(Affine(*numbers), PIXEL)
-    numbers[place] += 0.004
-    assert transform.is_close(Transform(Affine(*numbers), PIXEL))
-    numbers[place] += 0.002
-    assert not transform.is_close(Transform(Affine(*numbers), PIXEL))
-
-
 @pytest.mark.parametrize(("side", "cell"), [(0, 3.0), (1, 8.0), (2, 3.0), (3, 8.0)])
 def test_the_bounding_box_of_a_grid(side: int, cell: float) -> None:
     transform = Transform(SKEWED, PIXEL)
