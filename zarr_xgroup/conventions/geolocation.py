@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, TypeVar
@@ -15,7 +15,6 @@ from zarr_xgroup.conventions.array import (
     shape_of,
     taken_instead,
 )
-from zarr_xgroup.conventions.axes import axis_by_name, is_turned, what_turns
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.cs_model import ATTRIBUTE as CS
@@ -85,8 +84,7 @@ def geolocation_of(array: ArrayView) -> Fragment | None:
 def _is_located(array: ArrayView, geolocation: Fragment) -> bool:
     """Tell whether a group's geolocation is about an array of the group.
 
-    It is not about the geolocation arrays themselves, nor about what has fewer dimensions. What is
-    about none of the group's arrays are tie points, which all arrays of two dimensions get.
+    It is not about the geolocation arrays themselves, nor about what has fewer dimensions.
     """
     found, _wrong = parsed(array, ATTRIBUTE.read, geolocation)
     references = found.references if isinstance(found, Geolocation) else ()
@@ -94,20 +92,7 @@ def _is_located(array: ArrayView, geolocation: Fragment) -> bool:
     located = list(filter(None, nodes))
     if array.node in located:
         return False
-    if not located or any(_has_dims(array, array.sizes, node) for node in located):
-        return True
-    return len(array.dims) > 1 and not _locate_others(array, located)
-
-
-def _locate_others(array: ArrayView, nodes: Collection[Node]) -> bool:
-    """Tell whether geolocation arrays are about any other array of a group than themselves."""
-    group, siblings, known = array.node.group, array.siblings, array.models.of_groups
-    key = (_locate_others, group, *nodes)
-    if key not in known:
-        own = {node.name for node in nodes if node.group == group}
-        others = [sizes for name, sizes in siblings.items() if name not in own]
-        known[key] = any(_has_dims(array, sizes, node) for sizes in others for node in nodes)
-    return bool(known[key])
+    return not located or any(_has_dims(array, node) for node in located)
 
 
 def geolocation_coordinates(
@@ -174,17 +159,12 @@ class _Located:
     def coordinates(self) -> Iterator[Coordinate]:
         """Yield the coordinates."""
         array = self.array
-        reason = array.quietly(self._what_swaps)
-        if reason:
-            place = self.arrays.place(self.node)
-            message = _("{reason}, its x are along Y and its y along X; they were swapped")
-            array.note(message.format(reason=reason), place)
-        for axis, other in (("x", "y"), ("y", "x")):
+        for axis in ("x", "y"):
             wrong = self.arrays.wrong_with(axis)
             if wrong is not None:
                 array.problem(wrong.error_in(self.node), _lost(self.kind, axis))
                 continue
-            added = _ATTRIBUTES[other if reason else axis] if self.kind == GEODETIC else {}
+            added = _ATTRIBUTES[axis] if self.kind == GEODETIC else {}
             lost = partial(_lost, self.kind, axis)
             coordinate = array.attempt(self._coordinate, axis, added, lost=lost)
             if coordinate is not None:
@@ -194,18 +174,6 @@ class _Located:
         """Return what refers to the array along an axis."""
         part: Part = getattr(self.arrays, axis)
         return part.at(self.node)
-
-    def _what_swaps(self) -> str:
-        """Return by what arrays are the other way round than they are declared, "" if by nothing."""
-        if self.arrays.x is None or self.arrays.y is None:
-            return ""
-        array = self.array
-        nodes = [
-            standing_for(array, _referred(array, self._reference(axis))) for axis in ("y", "x")
-        ]
-        documents = map(array.document_of, nodes)
-        attributes = ({} if it is None else it.attributes for it in documents)
-        return what_turns([node.name for node in nodes], attributes)
 
     def _coordinate(self, axis: str, added: Mapping[str, str]) -> Coordinate:
         array, reference = self.array, self._reference(axis)
@@ -276,12 +244,12 @@ def fits(array: ArrayView, node: Node) -> bool:
     return all(array.sizes.get(name) == size for name, size in pairs)
 
 
-def _has_dims(array: ArrayView, sizes: Mapping[str, int], node: Node) -> bool:
-    """Tell whether dimensions of these sizes include those of an array, or have its shape."""
+def _has_dims(array: ArrayView, node: Node) -> bool:
+    """Tell whether an array has the dimensions of another one, or its last ones have that one's shape."""
     shape = shape_of(array, node)
     own = zip(own_dims_of(array, node), shape, strict=True)
-    return all(sizes.get(name) == size for name, size in own) or (
-        tuple(sizes.values())[-len(shape) :] == shape
+    return all(array.sizes.get(name) == size for name, size in own) or (
+        array.shape[-len(shape) :] == shape
     )
 
 
@@ -295,41 +263,17 @@ def fitting_dims(array: ArrayView, node: Node) -> tuple[str, ...]:
     if all(array.sizes.get(name) == size for name, size in zip(own, shape, strict=True)):
         return own
     horizontal = horizontal_dims(array)
-    for names in (horizontal, horizontal[::-1]):
-        if len(names) == len(shape) and tuple(array.sizes[name] for name in names) == shape:
-            return names
-    return own
+    return horizontal if tuple(array.sizes[name] for name in horizontal) == shape else own
 
 
 def horizontal_dims(array: ArrayView) -> tuple[str, ...]:
-    """Return the array's dimensions along Y and X, in this order.
-
-    From ``spatial:dimensions``, else from the axes of ``cs`` that are abbreviated so, else
-    the last two.
-    """
+    """Return the array's dimensions along Y and X, in this order: `spatial:dimensions`, else the last two."""
     declared = places_of(array).get(DIMENSIONS.key)
     if declared is not None and isinstance(declared.value, list):
-        names = [array.names.get(str(name), str(name)) for name in declared.value]
-        if _are_dims(array, names):
-            turned = is_turned(axis_by_name(str(name)) for name in declared.value)
-            return tuple(names[::-1] if turned else names)
-    axes = _abbreviated_axes(array)
-    if {"X", "Y"} <= set(axes) and _are_dims(array, [axes["Y"], axes["X"]]):
-        return axes["Y"], axes["X"]
+        names = tuple(array.names.get(str(name), str(name)) for name in declared.value)
+        if len(names) == 2 and names[0] != names[1] and set(names) <= set(array.dims):
+            return names
     return array.dims[-2:]
-
-
-def _abbreviated_axes(array: ArrayView) -> dict[str, str]:
-    """Return the dimensions along axes of ``cs``, by abbreviation."""
-    return {
-        axis.abbreviation.upper(): array.names.get(name, name)
-        for _node, name, axis in axes_of(array)
-        if isinstance(axis, Axis)
-    }
-
-
-def _are_dims(array: ArrayView, names: Sequence[str]) -> bool:
-    return len(names) == 2 and names[0] != names[1] and set(names) <= set(array.dims)
 
 
 def axes_of(array: ArrayView) -> Iterator[tuple[Node, str, Axis | Part]]:

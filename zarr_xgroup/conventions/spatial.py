@@ -4,8 +4,8 @@ Attributes stand on the array, or on its group for all direct child arrays; the 
 `multiscales` group gives those of its levels (`layout.Places`: attribute by attribute). A level that is
 derived from another one follows the grid of that one.
 
-An array is interpreted in steps: which of its dimensions are along Y and X (`_declared_dims`,
-`_turned`), which transform is declared of its grid or follows from other levels (`_transform`),
+An array is interpreted in steps: which of its dimensions are along Y and X (`_declared_dims`),
+which transform is declared of its grid or follows from other levels (`_transform`),
 whether what else is declared agrees with that, which coordinates follow (`grids.Grid`).
 """
 
@@ -18,7 +18,6 @@ from typing import ClassVar
 
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.asked import starting
-from zarr_xgroup.conventions.axes import what_turns
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.declaring import is_declared_by_array
 from zarr_xgroup.conventions.descriptions import misspelt_attributes, shown, write
@@ -44,7 +43,6 @@ from zarr_xgroup.conventions.spatial_model import (
     SHAPE,
     SHAPE_OF_ARRAY,
     TRANSFORM,
-    Y_FIRST,
 )
 from zarr_xgroup.conventions.transforms import (
     OVERHANG,
@@ -52,7 +50,6 @@ from zarr_xgroup.conventions.transforms import (
     common_box,
     extent_of,
     in_order_of_gdal,
-    is_turned_in,
     spans,
 )
 from zarr_xgroup.findings import Finding, Kind, Place, mistake
@@ -100,7 +97,7 @@ class SpatialHandler(ConventionHandler):
         dims = array.attempt(_declared_dims, array, lost=lambda: lost)
         if dims is None:
             return array.found(crs=crs)
-        grid = Grid(array, _turned(array, dims))
+        grid = Grid(array, dims)
         transform = None
         if grid.missing:
             lost_with_it = partial(coordinates_along, grid.missing)
@@ -189,37 +186,11 @@ def _dims_of(array: ArrayView, names: tuple[str, str]) -> tuple[str, str] | None
     return (y, x) if y is not None and x is not None and x != y else None
 
 
-def _turned(array: ArrayView, dims: tuple[str, str]) -> tuple[str, str]:
-    """Return the dimensions along Y and X, the other way round if the arrays say so."""
-    place, grid = _names_of_dims(array), Grid(array, dims)
-    by_box = array.quietly(_is_turned_by_box, grid)
-    reason = what_turns(place.value, map(grid.attributes_of, dims), by_box)
-    if not reason:
-        return dims
-    message = _(
-        "is {names}, but Y comes first there, and {reason} they are along {axes}; the latter counts"
-    )
-    text = message.format(names=place.value, reason=reason, axes=["X", "Y"])
-    remedy = write(DIMENSIONS.key, place.value[::-1])
-    _tell(array, mistake(Y_FIRST, place, text, remedy, "warning"))
-    return dims[::-1]
-
-
 def _tell(array: ArrayView, found: Finding, *, is_told: bool = True) -> None:
     """Say what contradicts what else is declared; an open tells it where it makes a difference."""
     if is_told:
         found = replace(found, kind=Kind.CHOICE, arrays=(str(array.node),))
     array.findings.append(found)
-
-
-def _is_turned_by_box(grid: Grid) -> bool | None:
-    """Tell whether the grid fills its box if Y and X are the other way round."""
-    here = _site(grid)
-    written, box = here.places.get(TRANSFORM.key), here.box
-    if written is None or box is None:
-        return None
-    transform = Transform(TRANSFORM.value(written), here.centre)
-    return is_turned_in(BOX.value(box), transform, grid.sizes)
 
 
 # The transform, and what is declared beside it.

@@ -29,7 +29,6 @@ DOCUMENT = "spatial convention (zarr-conventions/spatial)"
 NAMES = Rule("spatial/dimensions", DOCUMENT, "spatial:dimensions")
 OF_ARRAY = Rule("spatial/dimensions-of-the-array", DOCUMENT, "spatial:dimensions")
 REQUIRED = Rule("spatial/dimensions-required", DOCUMENT, "spatial:dimensions")
-Y_FIRST = Rule("spatial/order-of-dimensions", DOCUMENT, "spatial:dimensions")
 NUMBERS = Rule("spatial/transform", DOCUMENT, "spatial:transform")
 ORDER = Rule("spatial/order-of-transform", DOCUMENT, "spatial:transform")
 TYPE = Rule("spatial/transform-type", DOCUMENT, "spatial:transform_type")

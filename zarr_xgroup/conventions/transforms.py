@@ -143,16 +143,6 @@ def common_box(one: list[float], other: list[float]) -> list[float]:
     return [*map(max, one[:2], other[:2]), *map(min, one[2:], other[2:])]
 
 
-def is_turned_in(box: list[float], transform: Transform, sizes: tuple[int, int]) -> bool | None:
-    """Tell whether a grid fills a box if it has as many rows as it is said to have columns.
-
-    None if it fills it neither way, or either way.
-    """
-    if spans(box, transform, sizes[::-1]):
-        return None if spans(box, transform, sizes) else True
-    return False if spans(box, transform, sizes, OVERHANG) else None
-
-
 def is_wider_than_earth(transform: Transform, sizes: tuple[int, int], unit: str) -> bool:
     """Tell whether a grid is wider than the Earth, in the unit of its CRS ("" if not known)."""
     widest = _WIDEST.get(horizontal_unit(unit), math.inf)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import xarray as xr
 
-import zarr_xgroup
 from zarr_xgroup import XGroupDimensionWarning, XGroupResolutionWarning, XGroupWarning
 from zarr_xgroup.tests.builders import (
     Json,
@@ -304,7 +303,7 @@ def test_arrays_that_are_stored_turned(tmp_path: Path) -> None:
             [3, 4], ["y", "x"], declaring("geolocation", geolocation=refer("g/lon", "g/lat"))
         ),
         "g": group(),
-        "g/lon": array([4, 3], ["i", "j"]),
+        "g/lon": array([4, 3], ["x", "y"]),
         "g/lat": array([4, 3], ["x", "y"]),
     }
     data = {"g/lon": LONGITUDE.T, "g/lat": LATITUDE.T}
@@ -312,66 +311,6 @@ def test_arrays_that_are_stored_turned(tmp_path: Path) -> None:
     for name, values in (("lon", LONGITUDE), ("lat", LATITUDE)):
         assert dataset[name].dims == ("x", "y")
         np.testing.assert_array_equal(dataset[name].transpose("y", "x"), values)
-
-
-NORTH, EAST = {"units": "degrees_north"}, {"units": "degrees_east"}
-
-
-@pytest.mark.parametrize(
-    ("x", "y", "of_x", "of_y", "reason"),
-    [
-        ("one", "two", NORTH, EAST, "by their attributes"),
-        ("one", "two", {"standard_name": "latitude"}, {"standard_name": "longitude"}, "by their"),
-        ("one", "two", NORTH, {}, "by their attributes"),
-        ("one", "two", {}, EAST, "by their attributes"),
-        ("lat", "lon", {}, {}, "by their names"),
-        ("Latitude", "LON", {}, {}, "by their names"),
-        ("lat", "lon", {"units": "degrees"}, {"units": "degrees"}, "by their names"),
-    ],
-)
-@pytest.mark.parametrize("place", ["array", "crs", "group"])
-def test_x_and_y_that_are_swapped(
-    tmp_path: Path, place: str, x: str, y: str, of_x: Json, of_y: Json, reason: str
-) -> None:
-    geolocation = refer(x, y, crs=WGS84)
-    axes = {name: {"coordinates": [{"values": {"regular": [0, 1]}}]} for name in ("i", "j")}
-    cs = {"crs": [{"axes": axes, "geolocation": geolocation}]}
-    of_all = declaring("geolocation", geolocation=geolocation) if place == "group" else {}
-    own = declaring("cs", cs=cs) if place == "crs" else {}
-    own = declaring("geolocation", geolocation=geolocation) if place == "array" else own
-    documents = {"": group(of_all), "data": array([3, 4], ["i", "j"], own)}
-    documents |= {x: array([3, 4], ["i", "j"], of_x), y: array([3, 4], ["i", "j"], of_y)}
-    store = write(tmp_path / "s.zarr", documents, {x: LATITUDE, y: LONGITUDE})
-    dataset, told = opened_with_warnings(xr.open_dataset, store)
-    (text,) = [str(it) for it in told if isinstance(it, XGroupResolutionWarning)]
-    assert f"geodetic: {reason}" in text
-    assert text.endswith("its x are along Y and its y along X; they were swapped")
-    names = [dataset[name].attrs["standard_name"] for name in (x, y)]
-    assert names == ["latitude", "longitude"]
-    np.testing.assert_array_equal(dataset[x], LATITUDE)
-    mistakes = zarr_xgroup.check(store).mistakes
-    assert [it.text for it in mistakes if "swapped" in it.text] == [text.partition("geodetic: ")[2]]
-
-
-@pytest.mark.parametrize(
-    ("x", "y", "of_x", "of_y"),
-    [
-        ("lon", "lat", {}, {}),
-        ("one", "two", {}, {}),
-        ("lat", "lon", EAST, NORTH),
-        ("one", "two", NORTH, NORTH),
-        ("one", "two", EAST, EAST),
-    ],
-)
-def test_x_and_y_that_are_not_swapped(
-    tmp_path: Path, x: str, y: str, of_x: Json, of_y: Json
-) -> None:
-    own = declaring("geolocation", geolocation=refer(x, y))
-    documents = {"": group(), "data": array([3, 4], ["i", "j"], own)}
-    documents |= {x: array([3, 4], ["i", "j"], of_x), y: array([3, 4], ["i", "j"], of_y)}
-    dataset = opened(xr.open_dataset, write(tmp_path / "s.zarr", documents))
-    names = [dataset[name].attrs["standard_name"] for name in (x, y)]
-    assert names == ["longitude", "latitude"]
 
 
 def test_a_group_of_one_dimensional_arrays(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from typing import Any
 from affine import Affine
 
 from zarr_xgroup.conventions.array import ArrayView
-from zarr_xgroup.conventions.axes import axis_by_name, is_turned
 from zarr_xgroup.conventions.geolocation import horizontal_dims
 from zarr_xgroup.conventions.grids import Grid, coordinates_along
 from zarr_xgroup.conventions.layout import places_of
@@ -110,9 +109,7 @@ def placed(grid: Grid, transform: Transform, place: Place) -> Interpretation:
 def rows_and_columns(array: ArrayView) -> tuple[str, str] | None:
     """Return the array's dimensions along Y and X, or None if it has no two."""
     dims = horizontal_dims(array)
-    if len(dims) != 2 or dims[0] == dims[1]:
-        return None
-    return (dims[1], dims[0]) if is_turned(map(axis_by_name, dims)) else (dims[0], dims[1])
+    return (dims[0], dims[1]) if len(set(dims)) == 2 else None
 
 
 def _transform(

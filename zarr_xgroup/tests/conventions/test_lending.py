@@ -100,7 +100,7 @@ def test_the_groups_own_arrays_count_outside_of_an_open_as_they_do_within(
     assert variables["x"].attrs["standard_name"] == "longitude"
 
 
-def test_a_group_is_listed_outside_of_an_open_where_all_its_arrays_count() -> None:
+def test_a_geolocation_of_a_group_outside_of_an_open() -> None:
     geolocation = {"geodetic": {"x": {"node": "lon"}, "y": {"node": "lat"}}}
     nodes: Nodes = {
         "": declaring("geolocation", geolocation=geolocation),
@@ -108,9 +108,6 @@ def test_a_group_is_listed_outside_of_an_open_where_all_its_arrays_count() -> No
         "lat": stored(np.zeros((2, 2)), "r c"),
         "other": stored(np.zeros((3, 3)), "u v"),
     }
-    # About none of the group's arrays: tie points, which all arrays of two dimensions get.
-    alone = Alone(memory_store(build(nodes)), "other")
-    assert set(alone.variables(GeolocationHandler)) == {"lon", "lat"}
     located = memory_store(build({**nodes, "located": stored(np.zeros((2, 2)), "r c")}))
     assert set(Alone(located, "located").variables(GeolocationHandler)) == {"lon", "lat"}
     assert Alone(located, "other").variables(GeolocationHandler) == {}

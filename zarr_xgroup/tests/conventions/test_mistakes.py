@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import xarray as xr
 
-import zarr_xgroup
 from zarr_xgroup import XGroupResolutionWarning
 from zarr_xgroup.conventions.cs_model import Axis, CoordinateSet, Cs, System, Time
 from zarr_xgroup.conventions.descriptions import Model, misspelt_attributes
@@ -21,7 +20,7 @@ from zarr_xgroup.conventions.spelling import misspelt
 from zarr_xgroup.conventions.uom import Ucum
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.tests.builders import Json, declaring, opened_with_warnings
-from zarr_xgroup.tests.documents import FORMS, array, group, write
+from zarr_xgroup.tests.documents import array, group, write
 
 numbers = itertools.count()
 
@@ -356,52 +355,6 @@ def test_other_transforms_are_not_doubted(tmp_path: Path, attributes: Json) -> N
     assert told == []
 
 
-ATTRIBUTES, NAMES = "by their attributes", "by their names"
-
-
-@pytest.mark.parametrize(
-    ("of_x", "of_y", "reason"),
-    [
-        ({"axis": "X"}, {"axis": "Y"}, ATTRIBUTES),
-        ({"standard_name": "projection_x_coordinate"}, {}, ATTRIBUTES),
-        ({}, {"units": "degrees_north"}, ATTRIBUTES),
-        ({}, {}, NAMES),
-        ({"axis": "X"}, {"axis": "X"}, NAMES),
-    ],
-)
-def test_dimensions_in_an_order_that_arrays_contradict(
-    tmp_path: Path, of_x: Json, of_y: Json, reason: str
-) -> None:
-    documents = with_spatial(dimensions=["x", "y"])
-    documents |= {"y": array((4,), ("y",), of_y), "x": array((6,), ("x",), of_x)}
-    dataset, told = told_of(tmp_path, documents, {"y": np.arange(4.0), "x": np.arange(6.0)})
-    assert told == [
-        (
-            "Arrays /a, /b: /#/attributes/spatial:dimensions: is ['x', 'y'], but Y comes first there, "
-            f"and {reason} they are along ['X', 'Y']; the latter counts"
-        )
-    ]
-    assert dataset["y"].attrs["axis"] == of_y.get("axis", "Y")
-    assert dataset["x"].attrs["axis"] == "X"
-
-
-@pytest.mark.parametrize(
-    ("names", "of_x", "of_y"),
-    [
-        (["y", "x"], {"axis": "X"}, {"axis": "Y"}),
-        (["y", "x"], {}, {}),
-        (["x", "y"], {"axis": "Y"}, {"axis": "X"}),
-    ],
-)
-def test_dimensions_that_arrays_do_not_contradict(
-    tmp_path: Path, names: list[str], of_x: Json, of_y: Json
-) -> None:
-    documents = with_spatial(dimensions=names)
-    documents |= {"y": array((4,), ("y",), of_y), "x": array((6,), ("x",), of_x)}
-    _dataset, told = told_of(tmp_path, documents, {"y": np.arange(4.0), "x": np.arange(6.0)})
-    assert told == []
-
-
 def with_grid(
     dims: Sequence[str | None], declared: Sequence[str], **attributes: Any
 ) -> dict[str, Json]:
@@ -411,45 +364,8 @@ def with_grid(
     return {"": documents[""], "a": array((4, 6), dims)}
 
 
-PAIRS = [
-    *(("y", "x"), ("LAT", "Lon"), ("latitude", "longitude"), ("northing", "EASTING")),
-    *(("y", "column"), ("row", "x")),
-]
-
 #: The box of 4 rows and 6 columns, and of 6 rows and 4 columns.
 WIDE, HIGH = [500.0, 860.0, 560.0, 900.0], [500.0, 840.0, 540.0, 900.0]
-
-
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize(
-    ("dims", "attributes", "reason"),
-    [
-        *((pair, {}, NAMES) for pair in PAIRS),
-        (("y", "x"), {"bbox": WIDE}, NAMES),
-        (("y", "x"), {"bbox": [0.0, 0.0, 1.0, 1.0]}, NAMES),
-        (("i", "j"), {"bbox": WIDE}, "by the bounding box"),
-    ],
-    ids=str,
-)
-def test_a_grid_whose_dimensions_are_declared_the_wrong_way_round(
-    tmp_path: Path, form: Any, dims: tuple[str, str], attributes: Json, reason: str
-) -> None:
-    store = write(tmp_path / "store.zarr", with_grid(dims, dims[::-1], **attributes), None, form)
-    dataset, told = opened_with_warnings(xr.open_dataset, store)
-    assert [str(it) for it in told if "/spatial:dimensions" in str(it)] == [
-        (
-            f"Array /a: /#/attributes/spatial:dimensions: is {list(dims[::-1])}, but Y comes first "
-            f"there, and {reason} they are along ['X', 'Y']; the latter counts"
-        )
-    ]
-    y, x = dims
-    assert dataset[y].values.tolist() == [895.0, 885.0, 875.0, 865.0]
-    assert dataset[x].values.tolist() == [505.0, 515.0, 525.0, 535.0, 545.0, 555.0]
-    assert (dataset[y].attrs["axis"], dataset[x].attrs["axis"]) == ("Y", "X")
-    rules = {it.rule.name for it in zarr_xgroup.check(store).mistakes}
-    found = {it for it in rules if it.startswith(("open", "spatial"))}
-    is_off = attributes.get("bbox", WIDE) != WIDE
-    assert found == {"spatial/order-of-dimensions", *["spatial/bbox-of-the-grid"] * is_off}
 
 
 @pytest.mark.parametrize(
@@ -472,17 +388,6 @@ def test_a_grid_whose_dimensions_are_declared_as_they_are(
     dataset, told = told_of(tmp_path, documents)
     assert told == []
     assert [dataset[name].attrs["axis"] for name in declared] == ["Y", "X"]
-
-
-def test_bands_of_several_sizes_with_dimensions_the_wrong_way_round(tmp_path: Path) -> None:
-    documents = with_grid(("y", "x"), ("x", "y")) | {"b": array((2, 3), ("y", "x"))}
-    store = write(tmp_path / "store.zarr", documents)
-    dataset, told = opened_with_warnings(xr.open_dataset, store)
-    (about,) = [str(it) for it in told if "spatial:dimensions" in str(it)]
-    assert about.startswith("Arrays /a, /b: /#/attributes/spatial:dimensions: is ['x', 'y'], but")
-    y, x = dataset["b"].dims
-    assert (dataset[y].attrs["axis"], dataset[x].attrs["axis"]) == ("Y", "X")
-    assert dataset[y].values.tolist() == [895.0, 885.0]
 
 
 # What mutants of the conventions showed to be untested.

@@ -96,37 +96,6 @@ def test_odd_grids_are_not_taken_for_the_order_of_gdal(numbers: list[float]) -> 
 
 
 @pytest.mark.parametrize(
-    ("key", "of_x", "of_y"),
-    [
-        ("axis", ["X"], ["Y"]),
-        (
-            "standard_name",
-            ["longitude", "grid_longitude", "projection_x_coordinate"],
-            ["latitude", "grid_latitude", "projection_y_coordinate"],
-        ),
-        (
-            "units",
-            ["degrees_east", "degree_east", "degrees_E", "degree_E"],
-            ["degrees_north", "degree_north", "degrees_N", "degree_N"],
-        ),
-    ],
-)
-def test_all_attributes_by_which_an_array_is_along_an_axis(
-    tmp_path: Path, key: str, of_x: list[str], of_y: list[str]
-) -> None:
-    declared = declaring("spatial") | {"spatial:dimensions": ["x", "y"]}
-    cases: list[tuple[Json, Json]] = [({key: it}, {}) for it in of_x]
-    cases += [({}, {key: it}) for it in of_y]
-    for number, (x, y) in enumerate(cases):
-        documents = {"": group(declared), "a": array((4, 6), ("y", "x"))}
-        documents |= {"y": array((4,), ("y",), y), "x": array((6,), ("x",), x)}
-        data = {"y": np.arange(4.0), "x": np.arange(6.0)}
-        store = write(tmp_path / f"{number}.zarr", documents, data)
-        _dataset, (warning,) = opened_with_warnings(xr.open_dataset, store)
-        assert "is ['x', 'y'], but Y comes first there" in str(warning)
-
-
-@pytest.mark.parametrize(
     ("code", "units", "skew", "is_told"),
     [
         ("EPSG:4326", "Degrees_East", (0.0, 0.0), True),

@@ -37,13 +37,10 @@ def located(nodes: Nodes, array: str) -> Iterator[Located]:
 
 def along(nodes: Nodes, path: str, array: str) -> tuple[str, ...]:
     """Return the dimensions of a geolocation array beside the array it is of: its own, if that has
-    them in these sizes; the array's last two, if the shape is theirs in either order; else its own.
+    them in these sizes; the array's last two, if the shape is theirs; else its own.
     """
     sizes, own = sizes_of(nodes, array), dims_of(nodes, path)
     if sizes_of(nodes, path).items() <= sizes.items():
         return own
-    *_others, y, x = dims_of(nodes, array)
-    for dims in ((y, x), (x, y)):
-        if tuple(nodes[path].values.shape) == tuple(sizes[dim] for dim in dims):
-            return dims
-    return own
+    last = dims_of(nodes, array)[-2:]
+    return last if tuple(nodes[path].values.shape) == tuple(sizes[dim] for dim in last) else own

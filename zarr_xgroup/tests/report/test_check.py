@@ -540,12 +540,6 @@ CASES: list[BrokenRule] = [
         'write "spatial:dimensions": ["y", "x"]',
     ),
     at_fault(
-        "spatial/order-of-dimensions",
-        f"{GRID}/spatial:dimensions",
-        ["x", "y"],
-        'write "spatial:dimensions": ["y", "x"]',
-    ),
-    at_fault(
         "spatial/transform", f"{GRID}/spatial:transform", [0, 0, 0, 0, 0, 0], "[a, b, c, d, e, f]"
     ),
     at_fault(
@@ -1576,17 +1570,17 @@ def test_what_cannot_be_opened_is_told_where_it_is_referred_to(tmp_path: Path) -
 
 
 def test_a_choice_about_a_whole_is_told_beside_what_is_wrong_with_a_part(tmp_path: Path) -> None:
-    swapped = {"x": {"node": "lat"}, "y": {"node": "lon"}, "crs": {"proj:wkt2": "nonsense"}}
+    coarser = {"x": {"node": "lon", "atribute": ""}, "y": {"node": "lat"}}
     documents = {
         "": group(),
-        "lat": array((2, 3), ("y", "x"), {"standard_name": "latitude"}),
-        "lon": array((2, 3), ("y", "x"), {"standard_name": "longitude"}),
-        "v": array((2, 3), ("y", "x"), declaring("geolocation", geolocation={"geodetic": swapped})),
+        "lat": array((2, 3), ("j", "i")),
+        "lon": array((2, 3), ("j", "i")),
+        "v": array((4, 6), ("y", "x"), declaring("geolocation", geolocation={"geodetic": coarser})),
     }
     found = {it.place.pointer: it for it in checked(tmp_path, documents).mistakes}
-    whole = "/attributes/geolocation/geodetic"
-    assert "pyproj" in found[f"{whole}/crs/proj:wkt2"].text
-    assert "swapped" in found[whole].text
+    whole = "/attributes/geolocation/geodetic/x"
+    assert "'attribute' meant?" in found[f"{whole}/atribute"].text
+    assert "not that of the array's horizontal axes" in found[whole].text
 
 
 def test_where_nothing_is_declared_little_is_checked(tmp_path: Path) -> None:
