@@ -56,9 +56,6 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
             Those of xarray, and these:
             group : str, optional
                 The group to open, below what is named. Default: what is named.
-            root : {"auto", False}, optional
-                Whether to look for groups above what is named, up to eight of them: what these
-                declare counts, and references start from the topmost one. Default: "auto".
             consolidated : bool, optional
                 Whether to use consolidated metadata. Default: if there is some.
             storage_options : dict, optional

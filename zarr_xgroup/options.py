@@ -32,7 +32,6 @@ class StoreOptions(ForeignOptions, total=False):
     """The options that say how stores are opened: those of engine zarr, and of other stores."""
 
     group: str | None
-    root: Literal["auto", False] | None
     consolidated: bool | None
     storage_options: dict[str, Any] | None
     zarr_format: ZarrFormat | None
@@ -86,7 +85,6 @@ DEFAULTS: Mapping[str, Any] = {
     "cross_store_timeout": 30.0,
     "cross_store_max_bytes": 2**25,
     "cross_store_max_stores": 100,
-    "root": "auto",
     "convention_attrs": "keep",
     "mode": "r",
     "cache_members": True,

@@ -137,14 +137,6 @@ def check_not_contradicted(
             raise XGroupMetadataError(message)
 
 
-def check_has(nodes: Iterable[str], at: str, group: str) -> None:
-    """Raise XGroupMetadataError if consolidated metadata lack a group that is there."""
-    path = group.removeprefix(at).strip("/")
-    if not any(is_below(it.strip("/"), path) for it in nodes):
-        message = _("its consolidated metadata have no group {group!r}")
-        raise XGroupMetadataError(message.format(group=f"/{group}"))
-
-
 def unusable_consolidated(problem: XGroupError, store: str) -> XGroupError:
     """Return the error of consolidated metadata that are asked for and cannot be used."""
     if isinstance(problem, XGroupMetadataError):
@@ -213,12 +205,23 @@ def nothing_found(group: str, store: str, inside: Sequence[str]) -> XGroupError:
     return XGroupStoreNotFoundError(message)
 
 
-def unlisted(snapshot: Snapshot, group: str, *, ignores: bool) -> XGroupStoreError:
-    """Return the error of a group whose members cannot be found, be it as consolidated metadata is ignored."""
+def unlisted(
+    snapshot: Snapshot, group: str, *, ignores: bool, is_behind_root: bool
+) -> XGroupStoreError:
+    """Return the error of a group whose members cannot be found, be it as consolidated metadata is ignored.
+
+    Or as an address leads to it, behind the root of its store: what is consolidated there does not count then.
+    """
     if ignores:
         message = _(
             "The members of group {group!r} cannot be found: {store} cannot be listed, and its "
             "consolidated metadata was not to be used. Leave consolidated=False out."
+        )
+    elif is_behind_root:
+        message = _(
+            "The members of group {group!r} cannot be found: {store} cannot be listed, and the group "
+            "has no consolidated metadata of its own. If the root of the store has, open {store} "
+            "with group={group!r}."
         )
     else:
         message = _(

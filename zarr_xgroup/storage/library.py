@@ -17,7 +17,7 @@ from zarr.abc.store import Store
 
 from zarr_xgroup.errors import XGroupStoreError
 from zarr_xgroup.findings import Finding
-from zarr_xgroup.metadata.documents import ZarrFormat, format_of
+from zarr_xgroup.metadata.documents import METADATA_KEYS, ZarrFormat, format_of
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import join_path, normalize_path
 from zarr_xgroup.metadata.snapshots import Needs, Snapshot, Snapshots, nodes_below
@@ -25,16 +25,9 @@ from zarr_xgroup.options import ForeignOptions, StoreOptions
 from zarr_xgroup.storage.failures import check_foreign_root, check_group, check_not_stale, reason_of
 from zarr_xgroup.storage.foreign import ForeignStores
 from zarr_xgroup.storage.limits import ForeignLimits
-from zarr_xgroup.storage.opening import (
-    describe_store,
-    is_served,
-    named_by,
-    open_store,
-    supports_listing,
-    uri_of,
-)
+from zarr_xgroup.storage.opening import describe_store, named_by, open_store, uri_of
 from zarr_xgroup.storage.reading import StoreReader
-from zarr_xgroup.storage.start import Start, find_start, groups_near, looks_above, read_ends
+from zarr_xgroup.storage.start import Start, find_start, groups_near
 from zarr_xgroup.storage.stores import OpenStore, snapshot_of
 from zarr_xgroup.storage.waiting import wait
 
@@ -244,17 +237,16 @@ class Library:
         except XGroupStoreError as error:
             raise XGroupStoreError(reason_of(error.__cause__ or error)) from error
         try:
-            found = await read_ends(
-                StoreReader(store, limits.timeout, most=limits.document), [], {}
-            )
-            snapshot = snapshot_of(store, name, format_of(found[""]) or 3, is_foreign=True)
-            snapshot.learn_node("", found[""])
-            check_foreign_root(snapshot, found[""])
+            reader = StoreReader(store, limits.timeout, most=limits.document)
+            found = await reader.node("", METADATA_KEYS)
+            snapshot = snapshot_of(store, name, format_of(found) or 3, is_foreign=True)
+            snapshot.learn_node("", found)
+            check_foreign_root(snapshot, found)
         except BaseException:
             store.close()
             raise
         opened = self.add(store, snapshot, closes=True, limits=limits)
-        opened.learn_consolidated(found, None)
+        opened.learn_consolidated({"": found}, None)
         return opened.number
 
     async def _read(self, needs: Needs) -> None:
@@ -313,46 +305,38 @@ def _close(stores: Iterable[Store]) -> None:
 
 async def _open(library: Library, store_like: Any, options: StoreOptions) -> str:
     """Open the store of a library, and return the path of the group asked for."""
-    looks_above(options)  # before anything is opened
     # As zarr has it: a backslash in the path of a group is a slash.
     asked = normalize_path((options.get("group") or "").replace("\\", "/"), is_served=False)
-    place = await open_store(store_like, options.get("storage_options"))
-    given = getattr(store_like, "store", store_like)
+    start = await find_start(store_like, asked, options)
     try:
-        asked = normalize_path(asked, is_served=is_served(place.store))
-        # The group's members are listed along with the first requests, in case they are not
-        # consolidated: over a network it is waiting that takes time.
-        is_listed = not options.get("consolidated") and supports_listing(place.store)
-        reader, at = StoreReader(place.store), join_path(place.path, asked)
-        listing = asyncio.ensure_future(reader.names(at)) if is_listed else None
-        try:
-            start = await find_start(store_like, place, asked, options)
-            opened = _learn_start(library, start, options)
-            opened.closes = start.store is not given
-            await _check_start(opened, start)
-            if listing is not None and not opened.snapshot.is_listed(start.group):
-                opened.keep_listing(start.group, await listing)
-        finally:
-            if listing is not None:
-                listing.cancel()
+        opened = _learn_start(library, start, options)
+        await _check_start(opened, start)
+        if start.listing is not None and not opened.snapshot.is_listed(start.group):
+            opened.keep_listing(start.group, await start.listing)
     except BaseException:
-        if place.store is not given:
-            place.store.close()
+        start.give_up()
         raise
+    if start.listing is not None:
+        start.listing.cancel()
     return start.group
 
 
 def _learn_start(library: Library, start: Start, options: StoreOptions) -> OpenStore:
     """Add the store that is opened, with what was found where it begins."""
     name = describe_store(start.store_like)
-    snapshot = snapshot_of(start.store, name, start.zarr_format)
+    snapshot = snapshot_of(start.store, name, start.zarr_format or 3)
     consolidated = options.get("consolidated")
-    ignores = consolidated is False
-    uri = uri_of(start.store_like)
-    opened = library.add(start.store, snapshot, uri, ignores_consolidated=ignores)
+    opened = library.add(
+        start.store,
+        snapshot,
+        uri_of(start.store_like),
+        closes=start.is_ours,
+        ignores_consolidated=consolidated is False,
+        named=start.named,
+    )
     for path, values in start.found.items():
         snapshot.learn_node(path, values)
-    opened.learn_consolidated(start.found, consolidated, start.named)
+    opened.learn_consolidated(start.found, consolidated)
     return opened
 
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tarfile import TarError
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 from zipfile import BadZipFile
 
 from fsspec.core import url_to_fs
@@ -30,10 +31,11 @@ from zarr.storage import (
 from zarr_xgroup._compat import make_store_path
 from zarr_xgroup.errors import XGroupStoreError, XGroupStoreNotFoundError
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.paths import is_node_name, is_plain_name
 from zarr_xgroup.options import StoreOptions
 from zarr_xgroup.redaction import redact, redact_location
 from zarr_xgroup.storage.failures import reason_of
-from zarr_xgroup.storage.uris import CACHES, has_plain_hosts, links_of
+from zarr_xgroup.storage.uris import CACHES, Link, has_plain_hosts, links_of
 
 #: Schemes of fsspec's filesystems that take names as they are.
 _LITERAL = frozenset({"file", "memory", "zip"})
@@ -43,6 +45,9 @@ ARCHIVES = frozenset({"zip", "tar", "libarchive"})
 
 #: What is raised of what can be no store; of a name, filesystems of fsspec raise more.
 _NO_STORE = (ImportError, ValueError, OSError, BadZipFile, TarError)
+
+#: An address that goes on behind what is called as stores are, the last if several are.
+_IN_STORE = re.compile(r"(.*\.zarr)/+(.+)", re.IGNORECASE | re.DOTALL)
 
 #: Held while the table of contents of an archive is made, which all stores in it share.
 _indexing = threading.Lock()
@@ -127,6 +132,48 @@ async def open_store(store_like: Any, storage_options: dict[str, Any] | None) ->
         reason = reason_of(error) if isinstance(error, ImportError) else error
         message = _("Store {store} cannot be opened: {reason}").format(store=name, reason=reason)
         raise XGroupStoreError(message) from error
+
+
+def root_of(store_like: Any) -> tuple[str, str] | None:
+    """Return the root of the store that an address leads into, and the path of the group in it.
+
+    None if the address is that of a store, or a store is open already.
+    """
+    if not isinstance(store_like, str | os.PathLike):
+        return None
+    place, before, after = _expanded(store_like), "", ""
+    if isinstance(place, Path):
+        if _local_archive(place, None):
+            return None
+        link = str(place.resolve() if ".." in place.parts else place)
+    else:
+        links = place.split("::")
+        at = next((n for n, it in enumerate(links) if Link.parse(it).scheme not in CACHES), 0)
+        before = "".join(f"{it}::" for it in links[:at])
+        after = "".join(f"::{it}" for it in links[at + 1 :])
+        link = links[at].rstrip("/")
+        if (
+            "://" not in link or "?" in link or "#" in link
+        ):  # signed, or of a version, for itself alone
+            return None
+    address = _IN_STORE.fullmatch(link)
+    if address is None or address[2].lower().endswith(".zarr") or "\\" in address[2]:
+        return None
+    root, behind = address.groups()
+    is_name = is_plain_name if isinstance(place, Path) else is_node_name
+    if not all(map(is_name, behind.split("/"))):
+        return None
+    if isinstance(place, Path):
+        # As the user has spelt it, if that is to be had.
+        text = os.fspath(store_like).rstrip("/")
+        spelt = text.removesuffix(f"/{behind}")
+        return (root if spelt == text else spelt), behind
+    if Link.parse(link).scheme in ("http", "https"):
+        behind = unquote(behind)
+        # Asked for by such a name, it would be another place.
+        if not {"%", "?", "#", "\\"}.isdisjoint(behind):
+            return None
+    return f"{before}{root}{after}", behind
 
 
 def _location(location: str | os.PathLike[str], name: str) -> str | Path:
@@ -234,10 +281,12 @@ def _uri_of_obstore(store: Any) -> str | None:
 def supports_listing(store: Store) -> bool:
     """Tell whether listing a store is worth trying before it is known to be needed.
 
-    For files and memory of this machine it saves no time.
+    For files and memory of this machine it saves no time. Few web servers can, and what is behind one is
+    mostly consolidated.
     """
     is_near = type(store) in (LocalStore, MemoryStore, ZipStore)
-    return bool(store.supports_listing) and not is_near
+    is_web = not is_near and (uri_of(store) or "").startswith(("http://", "https://"))
+    return bool(store.supports_listing) and not is_near and not is_web
 
 
 def is_served(store: Store) -> bool:

@@ -1,20 +1,16 @@
-"""Where an open starts: the root of the store that an address is in, and what is read first.
-
-The groups above what is named are looked for along with the first documents: the topmost one of
-an unbroken chain is the root. Nothing above that is no group changes anything.
-"""
+"""Where an open starts: the root of the store that an address leads into, and what is read first."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from zarr.abc.store import Store
-from zarr.storage import StorePath
 
-from zarr_xgroup.errors import XGroupError, XGroupStoreNotFoundError
+from zarr_xgroup.errors import XGroupError, XGroupStoreError, XGroupStoreNotFoundError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import (
     CONSOLIDATED_V2,
@@ -24,12 +20,16 @@ from zarr_xgroup.metadata.documents import (
     format_of,
     node_document,
 )
-from zarr_xgroup.metadata.paths import ancestor_paths, is_node_name, join_path
+from zarr_xgroup.metadata.paths import ancestor_paths, is_node_name, join_path, normalize_path
 from zarr_xgroup.options import StoreOptions
-from zarr_xgroup.storage.above import Address, location_above
 from zarr_xgroup.storage.failures import nothing_found, other_format, unreadable_ends
-from zarr_xgroup.storage.limits import request_limit
-from zarr_xgroup.storage.opening import describe_store
+from zarr_xgroup.storage.opening import (
+    describe_store,
+    is_served,
+    open_store,
+    root_of,
+    supports_listing,
+)
 from zarr_xgroup.storage.reading import StoreReader, gather
 
 #: How many child folders are probed for groups when a path is no Zarr store.
@@ -39,23 +39,8 @@ _SECONDS = 10.0
 #: How many bytes are looked at of a file that is no Zarr store.
 _LOOKED_AT = 512
 
-_NETCDF = "engine='netcdf4'"
-_RASTERIO = "engine='rasterio' of rioxarray"
-#: How files begin, what they are, and the option of `xarray.open_dataset` that reads them.
-_BEGINNINGS: tuple[tuple[bytes, str, str], ...] = (
-    (b"\x89HDF\r\n\x1a\n", "HDF5 (netCDF-4)", "engine='h5netcdf'"),
-    *((b"CDF" + version, "netCDF-3", _NETCDF) for version in (b"\x01", b"\x02", b"\x05")),
-    (b"\x0e\x03\x13\x01", "HDF4", _NETCDF),
-    *((order, "TIFF (GeoTIFF)", _RASTERIO) for order in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")),
-    (b"\0\0\0\x0cjP  ", "JPEG 2000", _RASTERIO),
-    (b"GRIB", "GRIB", "engine='cfgrib'"),
-)
 
-#: The key by which a group is known.
-_GROUP_KEYS: Mapping[ZarrFormat, str] = {3: "zarr.json", 2: ".zgroup"}
-
-
-@dataclass(frozen=True)
+@dataclass
 class Start:
     """What an open starts from.
 
@@ -64,213 +49,178 @@ class Start:
     store : zarr.abc.store.Store
         The store, from its root on.
     store_like : str, os.PathLike, ...
-        What a user might have named to open that.
+        What a user names to open that.
     named : str
         The path in it of what the user did name.
     group : str
         That of the group asked for.
-    zarr_format : {2, 3}
-        The format.
     found : dict of str to mapping
-        The metadata documents of the root, of what is named, of groups between, and of the
-        group asked for, by path; outermost first.
+        The metadata documents of the root, of what is named and of the group asked for, by path.
+    listing : asyncio.Future, optional
+        The names in the group, where they are asked for along with these.
     """
 
     store: Store
     store_like: Any
     named: str
     group: str
-    zarr_format: ZarrFormat
     found: dict[str, Found]
+    listing: asyncio.Future[set[str] | XGroupStoreError] | None = None
+
+    @property
+    def zarr_format(self) -> ZarrFormat | None:
+        """The format of the first node that is there; None if there is none."""
+        formats = (format_of(self.found[path]) for path in (self.group, self.named, ""))
+        return next((it for it in formats if it is not None), None)
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the store was opened here, and not by the user."""
+        return self.store is not getattr(self.store_like, "store", self.store_like)
+
+    def give_up(self) -> None:
+        """Close the store if it was opened here, and ask for no names any more."""
+        if self.listing is not None:
+            self.listing.cancel()
+        if self.is_ours:
+            self.store.close()
 
 
-async def find_start(store_like: Any, place: StorePath, asked: str, options: StoreOptions) -> Start:
-    """Read the first documents of what the user named, which is open at a place, and return where it begins.
+async def find_start(store_like: Any, asked: str, options: StoreOptions) -> Start:
+    """Open what the user named, or the store that it leads into, and read the first documents.
 
     Raises
     ------
     XGroupStoreNotFoundError, XGroupStoreError
         If neither what is named nor the group is there, or can be read.
     """
-    address = Address.of(place) if looks_above(options) else None
-    group = join_path(place.path, asked)
-    first = [group] if address is None else [place.path, group]
-    keys = _keys_above(address, place.path, options)
-    limit = request_limit(place.store)  # one for both: they are asked of one server
-    reader = StoreReader(place.store, limit=limit)
-    found, above = await asyncio.gather(
-        read_ends(reader, first, options), _read_above(address, keys, limit)
-    )
-    zarr_format = _format(found[path] for path in (group, *found))
-    if zarr_format is None:
-        raise await why_nothing(place.store, found, group, describe_store(store_like), options)
-    if address is None:
-        return Start(place.store, store_like, place.path, group, zarr_format, found)
-    depth = _depth(place.path)
-    above[depth] = found[""]
-    level = _level_of_root(found, place.path, above, zarr_format)
-    up_to_root = {it: above[it] for it in range(level, 0, -1) if it in above}
-    groups = await _groups_of(address, keys, up_to_root, zarr_format, options)
-    whole = place.store, store_like, place.path
-    store, store_like, path = whole if level == depth else _moved(store_like, address, level)
-    paths = ["", *ancestor_paths(path)]
-    ends = {"": found[""], **{paths[level - it]: values for it, values in groups.items()}}
-    ends |= {path: found[place.path], join_path(path, asked): found[group]}
-    return Start(store, store_like, path, join_path(path, asked), zarr_format, ends)
+    known: dict[str, Found] = {}
+    if (address := root_of(store_like)) is not None:
+        with suppress(XGroupStoreError):  # a root that may not be opened is none
+            start = await _started(*address, asked, options)
+            if _is_group(start.found[""], start.zarr_format):
+                return start
+            start.give_up()
+            known = {"": start.found[start.named], asked: start.found[start.group]}
+    start = await _started(store_like, "", asked, options, known)
+    if start.zarr_format is None:
+        try:
+            raise await _why_nothing(start, options)
+        finally:
+            start.give_up()
+    return start
 
 
-def _moved(store_like: Any, address: Address, level: int) -> tuple[Store, Any, str]:
-    """Return the store that is rooted above an address, what it can be named by, and the path in it."""
-    store = address.above(level)
-    return store, location_above(store_like, store, level), address.path_from(level)
-
-
-def looks_above(options: StoreOptions) -> bool:
-    """Tell whether groups above what is named are to be looked for.
-
-    Raises
-    ------
-    ValueError
-        If the option `root` is none of its values.
-    """
-    root = options.get("root")
-    if root is not None and root is not False and root != "auto":
-        message = _("root must be 'auto' or False, got {value!r}").format(value=root)
-        raise ValueError(message)
-    return root is not False
-
-
-def _format(found: Iterable[Found]) -> ZarrFormat | None:
-    """Return the format of the first node that is there."""
-    return next((it for it in map(format_of, found) if it is not None), None)
-
-
-def _depth(path: str) -> int:
-    return len(path.split("/")) if path else 0
-
-
-def _keys_above(address: Address | None, named: str, options: StoreOptions) -> dict[int, list[str]]:
-    """Return by which keys to look for groups above an address, by level.
-
-    Where a name says that a store begins there, what is written of groups of Zarr v2 under other keys is read
-    in the same round. The root of a store that was opened above what is named is read in any case.
-    """
-    if address is None:
-        return {}
-    asked = options.get("zarr_format")
-    keys = [key for zarr_format, key in _GROUP_KEYS.items() if asked in (None, zarr_format)]
-    if asked != 3 and any(map(address.is_root, address.levels)):
-        keys += _rest_of_v2(options)
-    return {level: keys for level in address.levels if level != _depth(named)}
-
-
-def _rest_of_v2(options: StoreOptions) -> list[str]:
-    return [".zattrs"] + [CONSOLIDATED_V2] * (options.get("consolidated") is not False)
-
-
-async def _read_above(
-    address: Address | None,
-    keys: Mapping[int, Sequence[str]],
-    limit: asyncio.Semaphore | None = None,
-) -> dict[int, Found]:
-    """Return what is found by keys so many levels above an address; errors there are no one's concern."""
-    if address is None or not keys:
-        return {}
-    stores = list(map(address.above, keys))
-    limit = limit or request_limit(stores[0])
-    readers = (StoreReader(store, limit=limit) for store in stores)
-    found = await asyncio.gather(
-        *(reader.node("", at) for reader, at in zip(readers, keys.values(), strict=True))
-    )
-    return dict(zip(keys, found, strict=True))
-
-
-async def _groups_of(
-    address: Address,
-    keys: Mapping[int, Sequence[str]],
-    above: Mapping[int, Found],
-    zarr_format: ZarrFormat,
+async def _started(
+    store_like: Any,
+    behind: str,
+    asked: str,
     options: StoreOptions,
-) -> dict[int, Found]:
-    """Return what was found above an address and is a group, of Zarr v2 with what was not asked for yet."""
-    groups = {level: it for level, it in above.items() if _is_group(it, zarr_format)}
-    whole = "zarr.json" if zarr_format == 3 else ".zattrs"
-    lacking = [level for level in groups if whole not in keys.get(level, [whole])]
-    rest = await _read_above(address, dict.fromkeys(lacking, _rest_of_v2(options)))
-    return {level: {**values, **rest.get(level, {})} for level, values in groups.items()}
+    known: dict[str, Found] | None = None,
+) -> Start:
+    """Open a store and read what is not known of its root, a path behind that and the group asked for below it."""
+    place = await open_store(store_like, options.get("storage_options"))
+    start = Start(place.store, store_like, join_path(place.path, behind), "", {})
+    try:
+        start.group = join_path(
+            start.named, normalize_path(asked, is_served=is_served(place.store))
+        )
+        reader = StoreReader(place.store)
+        # The group's members are listed along with the first requests, in case they are not
+        # consolidated: over a network it is waiting that takes time.
+        if not options.get("consolidated") and supports_listing(place.store):
+            start.listing = asyncio.ensure_future(reader.names(start.group))
+        # Of what is above the address a document counts, and not what it keeps of those below.
+        above = [it for it in _keys(options) if it != CONSOLIDATED_V2]
+        keys = {path: list(_keys(options)) for path in (start.named, start.group)}
+        paths = [path for path in dict.fromkeys(["", *keys]) if path not in (known or {})]
+        found = await gather(lambda path: reader.node(path, keys.get(path, above)), paths)
+        start.found = {**(known or {}), **dict(zip(paths, found, strict=True))}
+        if format_of(start.found[start.group]) is None and options.get("zarr_format") != 3:
+            array = await reader.node(start.group, NODE_KEYS[2][:1])
+            start.found[start.group] = {**start.found[start.group], **array}
+    except BaseException:
+        start.give_up()
+        raise
+    return start
 
 
-def _level_of_root(
-    found: Mapping[str, Found], named: str, above: Mapping[int, Found], zarr_format: ZarrFormat
-) -> int:
-    """Return how many levels above what is named the topmost group of an unbroken chain is.
-
-    The root of the store that was opened counts whether or not the chain to it is unbroken.
-    """
-    is_rooted = bool(named) and _is_group(found[""], zarr_format)
-    is_there = node_document(found[named], zarr_format, "")[0] is not None
-    level = 0 if is_there and not is_rooted else _depth(named)
-    while (is_there or is_rooted) and _is_group(above.get(level + 1), zarr_format):
-        level += 1
-    return level
-
-
-def _is_group(found: Found | None, zarr_format: ZarrFormat | None) -> bool:
-    """Tell whether a group was found, which says itself that it is of a format: not all JSON is Zarr."""
-    document = node_document(found or {}, zarr_format, "")[0] if zarr_format else None
-    says: object = None if document is None or document.is_array else document.get("zarr_format")
-    return says is not None and says == zarr_format
-
-
-# What is read first, and what is there if that is not.
-
-
-async def read_ends(
-    reader: StoreReader, groups: Sequence[str], options: StoreOptions
-) -> dict[str, Found]:
-    """Return the metadata documents found at the root and at groups, of every format that is allowed."""
-    keys = list(_possible_keys(options))
-    paths = dict.fromkeys(["", *groups])
-    found = await gather(lambda path: reader.node(path, keys), paths)
-    return dict(zip(paths, found, strict=True))
-
-
-def _possible_keys(options: StoreOptions) -> Iterator[str]:
+def _keys(options: StoreOptions) -> Iterator[str]:
+    """Yield the keys of groups, those that engine zarr asks for; arrays of Zarr v2 have another one."""
     zarr_format = options.get("zarr_format")
     if zarr_format in (None, 3):
         yield from NODE_KEYS[3]
     if zarr_format in (None, 2):
-        yield from NODE_KEYS[2]
+        yield from NODE_KEYS[2][1:]
         if options.get("consolidated") is not False:
             yield CONSOLIDATED_V2
 
 
-async def why_nothing(
-    store: Store, found: dict[str, Found], group: str, name: str, options: StoreOptions
-) -> XGroupError:
+def _is_group(found: Found, zarr_format: ZarrFormat | None) -> bool:
+    """Tell whether a group was found, which says itself that it is of a format: not all JSON is Zarr."""
+    document = node_document(found, zarr_format, "")[0] if zarr_format else None
+    says: object = None if document is None or document.is_array else document.get("zarr_format")
+    return says is not None and says == zarr_format
+
+
+# What is there if that is not.
+
+
+async def _why_nothing(start: Start, options: StoreOptions) -> XGroupError:
     """Return the error of a store of which neither root nor group is there, naming what is there instead."""
-    problem, reader = unreadable_ends(found, name), StoreReader(store)
+    name, group, reader = describe_store(start.store_like), start.group, StoreReader(start.store)
+    problem = unreadable_ends(start.found, name)
     asked = options.get("zarr_format")
     if problem is None and asked is not None:
         other: ZarrFormat = 2 if asked == 3 else 3
-        ends = await read_ends(reader, [group], {"zarr_format": other})
-        if other in (format_of(ends[group]), format_of(ends[""])):
+        ends = await gather(lambda path: reader.node(path, NODE_KEYS[other]), ["", group])
+        if other in map(format_of, ends):
             return other_format(group, name, other)
     inside = [] if problem is not None else await _groups_in(reader, "")
-    first = b"" if inside else await StoreReader(store, _SECONDS).beginning(_LOOKED_AT)
-    is_text = problem is None and _is_text(first)
-    if told := _told(first) or (_("it is a file of text") if is_text else ""):
-        message = _("There is no Zarr group at {store}: {reason}").format(store=name, reason=told)
+    first = b"" if inside else await StoreReader(start.store, _SECONDS).beginning(_LOOKED_AT)
+    if kind := _kind_of_file(first, may_be_text=problem is None):
+        message = _("There is no Zarr group at {store}: {reason}").format(store=name, reason=kind)
         return XGroupStoreNotFoundError(message)
     return problem if problem is not None else nothing_found(group, name, inside)
+
+
+def _kind_of_file(first: bytes, *, may_be_text: bool) -> str:
+    """Return, in words, what a file is that begins so, with what opens it; "" if that is not known."""
+    netcdf, raster = "engine='netcdf4'", "engine='rasterio' of rioxarray"
+    for beginnings, name, option in (
+        ((b"\x89HDF\r\n\x1a\n",), "HDF5 (netCDF-4)", "engine='h5netcdf'"),
+        ((b"CDF\x01", b"CDF\x02", b"CDF\x05"), "netCDF-3", netcdf),
+        ((b"\x0e\x03\x13\x01",), "HDF4", netcdf),
+        ((b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), "TIFF (GeoTIFF)", raster),
+        ((b"\0\0\0\x0cjP  ",), "JPEG 2000", raster),
+        ((b"GRIB",), "GRIB", "engine='cfgrib'"),
+    ):
+        if first.startswith(beginnings):
+            return _("it is a file of {name}, which xarray opens with {option}").format(
+                name=name, option=option
+            )
+    if first.startswith(b"PK\x03\x04"):
+        return _("it is a ZIP archive: if a store is in it, name it zip::... or rename it to .zip")
+    begin = first.lstrip()
+    if begin.startswith(b"{") and b'"refs"' in first:
+        return _("it is a file of references of kerchunk: name it reference::...")
+    if begin.startswith(b"{") and b'"stac_version"' in first:
+        return _("it is a STAC document: open the href of one of its assets")
+    # The last letter may be cut off; what begins with "<" is a server's page about what is not there.
+    text = first.decode("utf-8", errors="ignore")
+    is_whole = len(first) - len(text.encode()) < (4 if len(first) == _LOOKED_AT else 1)
+    is_text = is_whole and all(letter.isprintable() or letter.isspace() for letter in text)
+    is_told = may_be_text and bool(begin) and not begin.startswith(b"<")
+    return _("it is a file of text") if is_text and is_told else ""
 
 
 async def groups_near(store: Store, group: str) -> list[str]:
     """Return the nearest existing group above one that does not exist, and its child groups."""
     reader = StoreReader(store)
     above = ["", *ancestor_paths(group)]
-    found = await read_ends(reader, above, {})
-    there = [path for path in above if _is_group(found[path], format_of(found[path]))]
+    keys = [*NODE_KEYS[3], *NODE_KEYS[2]]
+    found = zip(above, await gather(lambda path: reader.node(path, keys), above), strict=True)
+    there = [path for path, values in found if _is_group(values, format_of(values))]
     inside = await _groups_in(reader, there[-1]) if there else []
     return there[-1:] + inside if inside or there != [""] else []
 
@@ -284,30 +234,3 @@ async def _groups_in(reader: StoreReader, at: str) -> list[str]:
     keys = (*NODE_KEYS[3], *NODE_KEYS[2])
     nodes = zip(paths, await gather(lambda path: reader.node(path, keys), paths), strict=True)
     return [path for path, values in nodes if _is_group(values, format_of(values))]
-
-
-def _told(first: bytes) -> str:
-    """Return, in words, of what format a file is by its first bytes, "" if it is none that is known."""
-    for beginning, name, option in _BEGINNINGS:
-        if first.startswith(beginning):
-            return _("it is a file of {name}, which xarray opens with {option}").format(
-                name=name, option=option
-            )
-    if first.startswith(b"PK\x03\x04"):
-        return _("it is a ZIP archive: if a store is in it, name it zip::... or rename it to .zip")
-    if first.lstrip().startswith(b"{") and b'"refs"' in first:
-        return _("it is a file of references of kerchunk: name it reference::...")
-    if first.lstrip().startswith(b"{") and b'"stac_version"' in first:
-        return _("it is a STAC document: open the href of one of its assets")
-    return ""
-
-
-def _is_text(first: bytes) -> bool:
-    """Tell whether bytes are text in UTF-8, of which the last letter may be cut off, and no page of a server."""
-    if not first or first.lstrip().startswith(b"<"):
-        return False
-    try:
-        text = first.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return error.start > len(first) - 4 and len(first) == _LOOKED_AT
-    return all(letter.isprintable() or letter.isspace() for letter in text)

@@ -27,7 +27,6 @@ from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import ancestor_paths, is_below, is_node_path, join_path
 from zarr_xgroup.metadata.snapshots import Snapshot, read_problem
 from zarr_xgroup.storage.failures import (
-    check_has,
     check_not_contradicted,
     unlisted,
     unusable_consolidated,
@@ -71,6 +70,8 @@ class OpenStore:
         How much an open may ask of it.
     ignores_consolidated : bool
         Whether consolidated metadata is not to be used.
+    named : str
+        The path of what the user named: what is consolidated above it is not used.
 
     Attributes
     ----------
@@ -89,6 +90,7 @@ class OpenStore:
         closes: bool = False,
         limits: ForeignLimits = NO_LIMITS,
         ignores_consolidated: bool = False,
+        named: str = "",
     ) -> None:
         self.number = number
         self.store = store
@@ -98,6 +100,7 @@ class OpenStore:
         self.findings: list[Finding] = []
         self.listings: dict[str, set[str] | XGroupStoreError] = {}
         self._ignores_consolidated = ignores_consolidated
+        self._named = named
         self._underway: dict[str, asyncio.Event] = {}
 
     @cached_property
@@ -215,14 +218,17 @@ class OpenStore:
             if has_member or names & METADATA_KEYS:
                 self.snapshot.learn_listing(group, names)
                 return
-        problem = unlisted(self.snapshot, group, ignores=self._ignores_consolidated)
+        problem = unlisted(
+            self.snapshot,
+            group,
+            ignores=self._ignores_consolidated,
+            is_behind_root=bool(self._named),
+        )
         problem.__cause__ = names if isinstance(names, XGroupStoreError) else None
         self.snapshot.learn_listing(group, problem)
 
-    def learn_consolidated(
-        self, found: Mapping[str, Found], required: bool | None, named: str = ""
-    ) -> None:
-        """Take over the first consolidated metadata there is: at the root, or at the group.
+    def learn_consolidated(self, found: Mapping[str, Found], required: bool | None) -> None:
+        """Take over the first consolidated metadata there is: at what the user named, or at the group.
 
         Parameters
         ----------
@@ -230,8 +236,6 @@ class OpenStore:
             What was found at the root and at groups, by path, outermost first.
         required : bool or None
             Whether they must be used, may not be, or are if there are some.
-        named : str
-            The path of what the user named: above that, those that lack it are not used.
 
         Raises
         ------
@@ -241,9 +245,8 @@ class OpenStore:
         is_used = getattr(self.store, "supports_consolidated_metadata", True)
         if required is False or not is_used:
             return
-        for at, values in found.items():
-            is_required = bool(required) and is_below(at, named)
-            nodes = self._consolidated(at, values, found, named, is_required=is_required)
+        for at in (path for path in found if is_below(path, self._named)):
+            nodes = self._consolidated(at, found, is_required=bool(required))
             if nodes is not None:
                 message = _(
                     "The consolidated metadata of {store} has {count} keys that cannot be paths of "
@@ -259,14 +262,12 @@ class OpenStore:
             raise XGroupStoreError(message)
 
     def _consolidated(
-        self, at: str, values: Found, found: Mapping[str, Found], named: str, *, is_required: bool
+        self, at: str, found: Mapping[str, Found], *, is_required: bool
     ) -> dict[str, Found] | None:
         """Return what is consolidated at a group, None if nothing is or it cannot be used."""
         try:
-            nodes = consolidated_nodes(values, self.snapshot.zarr_format, f"/{at}")
+            nodes = consolidated_nodes(found[at], self.snapshot.zarr_format, f"/{at}")
             check_not_contradicted(self.snapshot, at, nodes or {}, found)
-            if nodes is not None and not is_below(at, named):
-                check_has(nodes, at, named)
         except XGroupError as problem:
             if is_required:
                 raise unusable_consolidated(problem, self.snapshot.name) from problem

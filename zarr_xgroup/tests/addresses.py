@@ -10,7 +10,7 @@ import pytest
 import zarr
 from fsspec.mapping import FSMap
 from packaging.version import Version
-from zarr.storage import LocalStore, StorePath
+from zarr.storage import LocalStore
 
 from zarr_xgroup.tests.builders import (
     HAS_ICECHUNK,
@@ -59,14 +59,6 @@ def zarr_group(contents: Contents, folder: Path) -> Iterator[Naming]:
 def path_in_store(contents: Contents, folder: Path) -> Iterator[Naming]:
     store = memory_store(contents)
     yield lambda group: zarr.open_group(store, path=group, mode="r")
-
-
-@contextmanager
-def path_above_store(contents: Contents, folder: Path) -> Iterator[Naming]:
-    """A store in which a folder, that is no group, has the product."""
-    write_local(contents, folder / "some" / "p.zarr")
-    store = LocalStore(folder, read_only=True)
-    yield lambda group: StorePath(store, f"some/p.zarr/{group}".rstrip("/"))
 
 
 @contextmanager
@@ -127,19 +119,6 @@ def obstore_local(contents: Contents, folder: Path) -> Iterator[Naming]:
 
 
 @contextmanager
-def obstore_http(contents: Contents, folder: Path) -> Iterator[Naming]:
-    from obstore.store import HTTPStore
-    from zarr.storage import ObjectStore
-
-    with serve_http(below(contents, "some where/p.zarr")) as server:
-        root = f"{server.url}/some%20where/p.zarr"
-        options: Any = {"allow_http": True}
-        yield lambda group: ObjectStore(
-            HTTPStore(f"{root}/{group}".rstrip("/"), client_options=options), read_only=True
-        )
-
-
-@contextmanager
 def bucket(contents: Contents, folder: Path) -> Iterator[Naming]:
     pytest.importorskip("moto.server")
     pytest.importorskip("boto3")
@@ -156,32 +135,30 @@ def _needing(way: Way, has: bool, what: str, *marks: pytest.MarkDecorator) -> An
 #: Whether zarr takes mappings of fsspec.
 KNOWS_MAPPINGS = Version("3.1") <= ZARR
 server_needed = pytest.mark.server
-in_bucket = _needing(bucket, KNOWS_MAPPINGS, "zarr is too old", server_needed)
 with_fsspec = [
     _needing(it, HAS_SYNC_FSSPEC, "fsspec is too old", *marks)
     for it, marks in ((zip_chain, ()), (fsspec_memory, ()), (cached, (server_needed,)))
 ]
 in_icechunk = _needing(icechunk, HAS_ICECHUNK, "icechunk is not installed")
-in_obstore = _needing(obstore_local, HAS_OBSTORE, "obstore is not installed")
-served = pytest.param(http, marks=server_needed)
+listed = pytest.param(http_listed, marks=server_needed)
 
-#: Ways to name a place in a store: each gives, for a group, what names it.
-WAYS = (
+#: Ways to name a group by an address that leads into a store: each gives, for a group, what names it.
+ADDRESSES = (
     local,
     file_url,
+    pytest.param(http, marks=server_needed),
+    listed,
+    *with_fsspec,
+)
+#: Groups of a store that is open, or is opened as a whole.
+OPEN_GROUPS = (path_in_store, zip_folder, in_icechunk)
+#: Stores that are open and begin at a group.
+OPEN_STORES = (
     local_store,
     zarr_group,
-    path_in_store,
-    path_above_store,
-    zip_folder,
-    served,
-    pytest.param(http_listed, marks=server_needed),
     _needing(mapper, KNOWS_MAPPINGS, "zarr is too old", server_needed),
-    in_bucket,
-    *with_fsspec,
-    in_icechunk,
-    in_obstore,
-    _needing(obstore_http, HAS_OBSTORE, "obstore is not installed", server_needed),
+    _needing(bucket, KNOWS_MAPPINGS, "zarr is too old", server_needed),
+    _needing(obstore_local, HAS_OBSTORE, "obstore is not installed"),
 )
-#: One way of each kind.
-KINDS = (pytest.param(local), served, in_bucket, with_fsspec[0], in_icechunk, in_obstore)
+#: One way of each kind that opens a group as from the root of its store.
+KINDS = (pytest.param(local), listed, with_fsspec[0], in_icechunk)

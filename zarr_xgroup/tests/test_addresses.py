@@ -1,7 +1,9 @@
-"""Whatever is named of a store, that is opened with all that is declared above it."""
+"""An address that goes on behind the name of a store opens the group behind, with all that is declared above it."""
 
+import os
 import pickle
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +17,6 @@ import xarray as xr
 import zarr
 from fsspec.asyn import AsyncFileSystem
 from hypothesis import given, settings
-from zarr.storage import LocalStore
 
 import zarr_xgroup
 from zarr_xgroup import (
@@ -24,13 +25,13 @@ from zarr_xgroup import (
     XGroupStoreError,
     XGroupStoreNotFoundError,
 )
-from zarr_xgroup.tests.addresses import WAYS, Way, http, icechunk, obstore_http
+from zarr_xgroup.tests.addresses import ADDRESSES, OPEN_GROUPS, OPEN_STORES, Way, http, icechunk
 from zarr_xgroup.tests.builders import (
-    HAS_OBSTORE,
     HAS_SYNC_FSSPEC,
     Array,
     Contents,
     Group,
+    Open,
     ZarrFormat,
     assert_same,
     below,
@@ -40,9 +41,9 @@ from zarr_xgroup.tests.builders import (
     memory_store,
     opened,
     opened_with_warnings,
+    oracle,
     quietly,
     recorded,
-    recording_folder,
     recording_store,
     to_json,
     write_fsspec_memory,
@@ -51,15 +52,14 @@ from zarr_xgroup.tests.builders import (
 from zarr_xgroup.tests.servers import (
     Fault,
     FileServer,
-    Request,
     RequestLog,
     S3Server,
+    serve_http,
 )
 
 each_format = pytest.mark.parametrize("zarr_format", [2, 3])
 each_way = pytest.mark.parametrize("consolidated", [False, True], ids=["single", "consolidated"])
 server = pytest.mark.server
-needs_obstore = pytest.mark.skipif(not HAS_OBSTORE, reason="obstore is not installed")
 
 
 def external(name: str, node: str) -> dict[str, Any]:
@@ -105,23 +105,20 @@ GROUPS = ("", "images", "images/r60m", "images/r60m/deep", "grid")
 
 
 def product(zarr_format: ZarrFormat = 3, *, consolidated: bool = False) -> Contents:
-    return build(PRODUCT, zarr_format, consolidated=consolidated)
-
-
-#: Those that cannot list what is in a group: they are of use with consolidated metadata only.
-UNLISTED = (http, obstore_http)
+    """Return its contents, in which each group has consolidated metadata of its own or none has."""
+    return build(PRODUCT, zarr_format, consolidated=GROUPS if consolidated else False)
 
 
 @each_way
 @each_format
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", [*ADDRESSES, *OPEN_GROUPS])
 def test_an_address_opens_as_the_group_of_its_store(
     way: Way,
     zarr_format: ZarrFormat,
     consolidated: bool,
     tmp_path: Path,
 ) -> None:
-    if way in UNLISTED and not consolidated:
+    if way is http and not consolidated:
         pytest.skip("what cannot be listed has to be consolidated")
     if way is icechunk and zarr_format == 2:
         pytest.skip("icechunk has no Zarr v2")
@@ -138,13 +135,10 @@ def test_an_address_opens_as_the_group_of_its_store(
 
 
 @server
-@needs_obstore
 @each_format
 def test_an_address_in_a_bucket_opens_as_the_group_of_its_store(
     s3_server: S3Server, zarr_format: ZarrFormat
 ) -> None:
-    from zarr.storage import ObjectStore
-
     contents = product(zarr_format)
     url = s3_server.upload("bucket", below(contents, "some/p.zarr"))
     for group in GROUPS:
@@ -152,14 +146,20 @@ def test_an_address_in_a_bucket_opens_as_the_group_of_its_store(
         address = f"{url}/some/p.zarr/{group}"
         ours = opened(xr.open_dataset, address, storage_options=s3_server.options)
         assert_same(ours, whole, encoding=False)
-        store = ObjectStore(s3_server.object_store("bucket", f"some/p.zarr/{group}"))
-        assert_same(opened(xr.open_dataset, store), whole, encoding=False)
-        at_bucket = zarr.open_group(
-            ObjectStore(s3_server.object_store("bucket"), read_only=True),
-            path=f"some/p.zarr/{group}".rstrip("/"),
-            mode="r",
-        )
-        assert_same(opened(xr.open_dataset, at_bucket), whole, encoding=False)
+
+
+@pytest.mark.parametrize("way", OPEN_STORES)
+def test_a_store_that_is_open_is_all_there_is(way: Way, tmp_path: Path) -> None:
+    contents = product()
+    inside = {
+        key.removeprefix("images/"): content
+        for key, content in contents.items()
+        if key.startswith("images/")
+    }
+    with way(contents, tmp_path) as named:
+        ours = quietly(xr.open_datatree, named("images"), engine="xgroup")
+        assert "time" not in ours["r60m"].coords
+        assert ours.identical(quietly(xr.open_datatree, memory_store(inside), engine="xgroup"))
 
 
 def test_a_group_is_asked_for_below_what_is_named(tmp_path: Path) -> None:
@@ -180,29 +180,6 @@ def test_a_relative_path_leads_upwards(tmp_path: Path, monkeypatch: pytest.Monke
         assert "time" in opened(xr.open_dataset, path).coords
     monkeypatch.chdir(root / "images" / "r60m")
     assert "time" in opened(xr.open_dataset, ".").coords
-    monkeypatch.chdir(root)
-    for store in (
-        LocalStore("images/r60m", read_only=True),
-        zarr.open_group("images/r60m", mode="r"),
-    ):
-        assert "time" in opened(xr.open_dataset, store).coords
-
-
-def test_who_must_not_ask_does_not(tmp_path: Path) -> None:
-    root = write_local(product(), tmp_path / "p.zarr")
-    address = root / "images" / "r60m"
-    assert "time" not in quietly(xr.open_dataset, address, engine="xgroup", root=False).coords
-    for root_option in ("auto", None):
-        assert "time" in opened(xr.open_dataset, address, root=root_option).coords
-    for wrong in (True, "images", 2):
-        with pytest.raises(ValueError, match=r"^root must be 'auto' or False, got "):
-            xr.open_dataset(address, engine="xgroup", root=wrong)
-
-
-def test_a_store_that_is_wrapped_is_not_looked_above(tmp_path: Path) -> None:
-    root = write_local(product(), tmp_path / "p.zarr")
-    store = recording_folder(root / "images" / "r60m")
-    assert "time" not in quietly(xr.open_dataset, store, engine="xgroup").coords
 
 
 def test_an_explanation_and_a_verdict_say_which_root_was_found(
@@ -216,8 +193,6 @@ def test_an_explanation_and_a_verdict_say_which_root_was_found(
     monkeypatch.chdir(tmp_path)
     spelt = zarr_xgroup.explain("p.zarr/images/r60m")
     assert (spelt.store, spelt.group) == ("p.zarr", "/images/r60m")
-    alone = zarr_xgroup.explain(root / "images" / "r60m", root=False)
-    assert (alone.store, alone.group) == (str(root / "images" / "r60m"), "/")
 
 
 def test_an_array_says_in_which_group_of_which_store_it_is(tmp_path: Path) -> None:
@@ -230,7 +205,7 @@ def test_an_array_says_in_which_group_of_which_store_it_is(tmp_path: Path) -> No
     )
 
 
-# What is above and is no group.
+# What is above, and is no root or is not looked at.
 
 
 def document(zarr_format: ZarrFormat = 3, **members: Any) -> bytes:
@@ -239,7 +214,7 @@ def document(zarr_format: ZarrFormat = 3, **members: Any) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "above",
+    "root",
     [
         {},
         {"zarr.json": b"<html>"},
@@ -251,26 +226,30 @@ def document(zarr_format: ZarrFormat = 3, **members: Any) -> bytes:
     ],
     ids=["nothing", "page", "empty", "answer", "array", "unknown", "v2"],
 )
-def test_what_is_no_group_above_changes_nothing(above: Contents, tmp_path: Path) -> None:
-    contents = product()
-    root = write_local({**below(contents, "p.zarr"), **above}, tmp_path) / "p.zarr"
-    assert zarr_xgroup.explain(root / "grid").store == str(root)
-    whole = opened(xr.open_dataset, memory_store(contents), group="grid")
-    assert opened(xr.open_dataset, root / "grid").identical(whole)
-
-
-@each_format
-def test_the_chain_of_groups_ends_where_one_is_missing(
-    zarr_format: ZarrFormat, tmp_path: Path
+def test_where_no_group_is_at_the_root_the_address_is_the_store(
+    root: Contents, tmp_path: Path
 ) -> None:
-    contents = product(zarr_format)
-    gone = {"images/zarr.json", "images/.zgroup", "images/.zattrs"}
-    root = write_local({k: v for k, v in contents.items() if k not in gone}, tmp_path / "p.zarr")
-    address = root / "images" / "r60m"
-    assert zarr_xgroup.explain(address).store == str(address)
-    # A store that was opened has its root, whatever lies between.
-    at_root = zarr.open_group(LocalStore(root, read_only=True), path="images/r60m", mode="r")
-    assert "time" in opened(xr.open_dataset, at_root).coords
+    contents = product()
+    address = write_local({**below(contents, "in"), **root}, tmp_path / "p.zarr") / "in"
+    found = zarr_xgroup.explain(address, group="grid")
+    assert (found.store, found.group) == (str(address), "/grid")
+    for group in GROUPS:
+        whole = opened(xr.open_dataset, memory_store(contents), group=group)
+        assert opened(xr.open_dataset, address, group=group).identical(whole)
+
+
+@server
+@pytest.mark.parametrize("status", [401, 403, 404, 418, 500, 503])
+def test_a_root_that_a_server_refuses_is_none(status: int, http_server: FileServer) -> None:
+    http_server.contents = below(product(consolidated=True), "p.zarr/in")
+    http_server.faults[lambda request: not request.path.startswith("/p.zarr/in")] = Fault(
+        status=status
+    )
+    address = f"{http_server.url}/p.zarr/in"
+    assert zarr_xgroup.explain(address, group="images").store == address
+    http_server.requests.clear()
+    assert "time" in opened(xr.open_dataset, address, group="images/r60m").coords
+    assert len(http_server.paths()) == len(set(http_server.paths()))
 
 
 def test_what_is_of_both_formats_is_found_in_that_which_is_asked_for(tmp_path: Path) -> None:
@@ -280,67 +259,109 @@ def test_what_is_of_both_formats_is_found_in_that_which_is_asked_for(tmp_path: P
         assert "time" in opened(xr.open_dataset, root / "images" / "r60m", **ours).coords
     (root / "zarr.json").unlink()
     found = zarr_xgroup.explain(root / "images" / "r60m")
-    assert (found.store, found.zarr_format) == (str(root / "images"), 3)
+    assert (found.store, found.zarr_format) == (str(root / "images" / "r60m"), 3)
     found = zarr_xgroup.explain(root / "images" / "r60m", zarr_format=2)
     assert (found.store, found.zarr_format) == (str(root), 2)
 
 
-@server
-@pytest.mark.parametrize("status", [401, 403, 404, 418, 500, 503])
-def test_a_server_that_refuses_what_is_above_changes_nothing(
-    status: int, http_server: FileServer
+@pytest.mark.parametrize(
+    ("address", "store"),
+    [
+        ("a.zarr/p.zarr", "a.zarr/p.zarr"),
+        ("a.zarr/p.zarr/images", "a.zarr/p.zarr"),
+        ("a.zarr/plain", "a.zarr"),
+        ("B.ZARR/images", "B.ZARR"),
+        ("folder/images", "folder/images"),
+    ],
+)
+def test_a_store_begins_where_its_name_says_so(
+    address: str, store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    http_server.contents = below(product(consolidated=True), "some/product")
+    """Products in an archive that is a group are stores of their own, with references from their roots."""
+    members = {"p.zarr": PRODUCT, "plain": Group()}
+    archives = {"a.zarr": Group(members), "B.ZARR": PRODUCT, "folder": PRODUCT}
+    write_local(build(Group(archives), consolidated=True), tmp_path)
+    for form in (str, Path, "{}/".format, "./{}".format):
+        monkeypatch.chdir(tmp_path)
+        found = quietly(zarr_xgroup.explain, form(address))
+        assert Path(found.store) == Path(store)
+        assert found.group.strip("/") == address.removeprefix(store).strip("/")
+        monkeypatch.chdir(tmp_path / address)
+        assert quietly(zarr_xgroup.explain, ".").group == found.group
 
-    def is_above(request: Request) -> bool:
-        return not request.path.startswith("/some/product")
 
-    http_server.faults[is_above] = Fault(status=status)
-    root = f"{http_server.url}/some/product"
-    assert zarr_xgroup.explain(root).store == root
-    assert "time" in opened(xr.open_dataset, f"{root}/images/r60m").coords
-    assert any(map(is_above, http_server.requests))
+@each_format
+@pytest.mark.parametrize("way", [*ADDRESSES, *OPEN_GROUPS])
+def test_what_the_root_keeps_of_a_group_may_be_old(
+    way: Way, zarr_format: ZarrFormat, tmp_path: Path
+) -> None:
+    """Somebody appends to a group, or adds one, and nobody consolidates the root again."""
+    if way is icechunk:
+        pytest.skip("icechunk keeps no consolidated metadata")
+    daily = Group({"time": coordinate("time", [0.0])})
+    longer = Group({"time": coordinate("time", [0.0, 1.0, 2.0, 3.0]), "v": Array(1.0)})
+    old = build(Group({"daily": daily}, {"of": "all"}), zarr_format, consolidated=True)
+    groups = ("daily", "added") if way is http else ()
+    new = build(Group({"daily": longer, "added": longer}), zarr_format, consolidated=groups)
+    root = {key: content for key, content in old.items() if "/" not in key}
+    expected = opened(xr.open_dataset, memory_store(build(longer, zarr_format)))
+    assert expected["time"].values.tolist() == [0.0, 1.0, 2.0, 3.0]
+    with way({**new, **root}, tmp_path) as named:
+        for group in ("daily", "added"):
+            assert_same(opened(xr.open_dataset, named(group)), expected, encoding=False)
+
+
+@each_format
+def test_an_archive_to_which_days_are_added(zarr_format: ZarrFormat, tmp_path: Path) -> None:
+    archive, address = tmp_path / "archive.zarr", tmp_path / "archive.zarr" / "daily"
+    zarr.open_group(archive, mode="w", zarr_format=zarr_format)
+    days = xr.Dataset({"v": ("time", [1.0])}, {"time": [0.0]})
+    days.to_zarr(address, zarr_format=zarr_format, consolidated=False)
+    quietly(zarr.consolidate_metadata, archive)
+    later = xr.Dataset({"v": ("time", [2.0, 3.0, 4.0])}, {"time": [1.0, 2.0, 3.0]})
+    later.to_zarr(address, append_dim="time", consolidated=False)
+    ours = opened(xr.open_dataset, address)
+    assert ours["time"].values.tolist() == [0.0, 1.0, 2.0, 3.0]
+    assert_same(ours, oracle(xr.open_dataset, address))
 
 
 @server
-def test_a_server_that_has_a_group_everywhere_is_asked_for_eight(http_server: FileServer) -> None:
-    names = [f"g{number}" for number in range(20)]
-    contents = {f"{'/'.join(names[:n])}/zarr.json".lstrip("/"): document() for n in range(20)}
-    deep = "/".join(names)
-    http_server.contents = {**contents, **below(product(consolidated=True), deep)}
-    found = zarr_xgroup.explain(f"{http_server.url}/{deep}")
-    assert found.store == f"{http_server.url}/{'/'.join(names[:-8])}"
-    assert found.group == "/" + "/".join(names[-8:])
-    asked = [path for path in http_server.paths() if path.count("/") <= 12]
-    assert asked == []
-
-
-def test_a_store_begins_where_its_name_says_so(tmp_path: Path) -> None:
-    """Products in an archive that is a group are stores of their own, with references from their roots."""
-    archive = Group({"p.zarr": PRODUCT, "plain": Group()}, {"title": "of the archive"})
-    root = write_local(build(archive, consolidated=True), tmp_path / "archive")
-    for address, store in (("p.zarr", "p.zarr"), ("p.zarr/images", "p.zarr"), ("plain", "")):
-        assert zarr_xgroup.explain(root / address).store == str(root / store)
-    assert "time" in opened(xr.open_dataset, root / "p.zarr" / "images" / "r60m").coords
-
-
-def test_consolidated_metadata_above_that_lack_what_is_named_are_not_used(tmp_path: Path) -> None:
-    """An archive was consolidated, and then something was added."""
-    old = build(Group({"other": Group()}), consolidated=True)
-    added = build(Group({"v": Array(np.ones(2), ("x",)), "inner": Group()}))
-    root = write_local({**old, **below(added, "new")}, tmp_path / "archive")
-    ours, told = opened_with_warnings(xr.open_datatree, root / "new")
-    assert [str(it) for it in told] == [
-        f"{root} is read node by node: its consolidated metadata have no group '/new'"
-    ]
-    assert (set(ours.children), set(ours.data_vars)) == ({"inner"}, {"v"})
-    assert len(opened(xr.open_datatree, root / "new", consolidated=False).children) == 1
-    own = write_local(
-        build(Group({"v": Array(np.ones(2), ("x",))}), consolidated=True), root / "new"
+@each_format
+def test_what_cannot_be_listed_has_to_be_consolidated_itself(
+    zarr_format: ZarrFormat, http_server: FileServer
+) -> None:
+    http_server.contents = below(build(PRODUCT, zarr_format, consolidated=True), "p.zarr")
+    root = f"{http_server.url}/p.zarr"
+    with pytest.raises(XGroupStoreError) as caught:
+        xr.open_dataset(f"{root}/images/r60m", engine="xgroup")
+    assert str(caught.value) == (
+        f"The members of group '/images/r60m' cannot be found: {root} cannot be listed, and the group "
+        "has no consolidated metadata of its own. If the root of the store has, open "
+        f"{root} with group='/images/r60m'."
     )
-    for consolidated in (True, None):
-        ours, told = opened_with_warnings(xr.open_datatree, own, consolidated=consolidated)
-        assert (len(told), set(ours.children), set(ours.data_vars)) == (1, set(), {"v"})
+    assert "time" in opened(xr.open_dataset, root, group="/images/r60m").coords
+
+
+def test_nothing_above_an_address_is_looked_at(tmp_path: Path) -> None:
+    """What others plant there could be a pipe that never ends."""
+    for at in ("", "folder", "a.zarr"):
+        (tmp_path / at).mkdir(exist_ok=True)
+        for key in ("zarr.json", ".zgroup", ".zattrs", ".zmetadata"):
+            os.mkfifo(tmp_path / at / key)
+    for at in ("folder/p.zarr", "folder/product", "a.zarr/p.zarr"):
+        root = write_local(product(), tmp_path / at)
+        ours = opened(xr.open_dataset, root / "images" / "r60m" if "." in at else root)
+        assert ours.attrs["note" if "." in at else "title"].startswith("of the")
+
+
+def test_a_group_that_is_not_there_is_told_with_what_is(tmp_path: Path) -> None:
+    root = write_local(product(), tmp_path / "p.zarr")
+    with pytest.raises(XGroupGroupError) as caught:
+        xr.open_dataset(root / "images" / "r10m", engine="xgroup")
+    assert str(caught.value) == (
+        f"There is no group '/images/r10m' in {root}; groups there are: /images, /images/axes, "
+        "/images/r60m"
+    )
 
 
 # What is named and cannot be opened as it is.
@@ -555,43 +576,62 @@ def logged() -> Iterator[type[LoggedFileSystem]]:
 
 @each_way
 @each_format
-@pytest.mark.parametrize("depth", [0, 3, 8])
-@pytest.mark.parametrize("name", ["p.zarr", "product"])
-def test_ancestors_are_asked_for_along_with_the_first_documents(
-    name: str,
-    depth: int,
+@pytest.mark.parametrize("group", ["", "g", "g/deep/down"])
+def test_the_root_is_asked_for_along_with_the_first_documents(
+    group: str, zarr_format: ZarrFormat, consolidated: bool, logged: type[LoggedFileSystem]
+) -> None:
+    member = Group({"v": Array(np.ones(2), ("x",)), "w": Array(np.ones(2), ("x",))})
+    nodes = {"": member, "g": member, "g/deep": member, "g/deep/down": member}
+    contents = build(nodes, zarr_format, consolidated=[group] if consolidated else False)
+    place = "bucket/which/is/on/its/own/p.zarr"
+    logged.contents = below(contents, place)
+    opened(xr.open_dataset, f"logged://{place}/{group}")
+    asked = [key for _operation, key in logged.log.requests]
+    assert len(asked) == len(set(asked))
+    # Groups between an address and its root are read when the root is known to be one.
+    assert logged.log.rounds == (1 if consolidated and group.count("/") == 0 else 2)
+    assert all(key.startswith(place) for key in asked)
+    of_root = {f"{place}/{key}" for key in ("zarr.json", ".zgroup", ".zattrs")}
+    assert of_root <= {*asked}
+    assert group == "" or f"{place}/.zmetadata" not in asked
+
+
+@server
+@each_way
+@each_format
+@pytest.mark.parametrize("function", [xr.open_dataset, xr.open_datatree])
+@pytest.mark.parametrize("place", ["p.zarr", "deep/in/a/folder", "a.zarr/p.zarr"])
+def test_a_web_server_is_asked_for_no_more_than_by_engine_zarr(
+    place: str,
+    function: Open,
     zarr_format: ZarrFormat,
     consolidated: bool,
-    logged: type[LoggedFileSystem],
 ) -> None:
-    """No round more than without; where what is above is consolidated, one less.
+    members = {name: Array(np.ones(2), ("x",)) for name in ("u", "v")}
+    root = Group({**members, "x": coordinate("x", [1.0, 2.0]), "g": Group(members)})
+    contents = below(build(root, zarr_format, consolidated=consolidated), place)
+    with serve_http(contents, listing=True) as server:
+        address = f"{server.url}/{place}"
+        oracle(function, address)
+        theirs = Counter(server.paths())
+        server.requests.clear()
+        opened(function, address)
+        ours = Counter(server.paths())
+    assert ours <= theirs
+    if consolidated:
+        assert ours == theirs
 
-    But in Zarr v2, where no name tells that a store begins there.
-    """
-    root = Group({"v": Array(np.ones(2), ("x",)), "w": Array(np.ones(2), ("x",))})
-    for number in reversed(range(depth)):
-        root = Group({f"g{number}": root})
-    place = f"bucket/which/is/on/its/own/and/deep/in/{name}"
-    address = f"{place}{''.join(f'/g{number}' for number in range(depth))}"
-    logged.contents = below(build(root, zarr_format, consolidated=consolidated), place)
 
-    def asked(**options: Any) -> tuple[int, set[str]]:
-        logged.log.clear()
-        opened(xr.open_dataset, f"logged://{address}", **options)
-        asked_for = [key for _operation, key in logged.log.requests]
-        assert len(asked_for) == len(set(asked_for))
-        return logged.log.rounds, set(asked_for)
-
-    rounds_without, without = asked(root=False)
-    rounds, keys = asked()
-    is_told = name.endswith(".zarr")
-    is_later = depth > 0 and zarr_format == 2 and not is_told
-    assert rounds_without == (1 if depth == 0 and consolidated else 2)
-    assert rounds == (1 if consolidated else 2) + is_later
-    above = [address.rsplit("/", level)[0] for level in range(1, (depth if is_told else 8) + 1)]
-    here = {f"{it}/{key}" for it in above for key in ("zarr.json", ".zgroup")}
-    rest = {f"{it}/{key}" for it in above[:depth] for key in (".zattrs", ".zmetadata")}
-    assert keys - without == (here | rest if is_told or is_later else here)
+@server
+@pytest.mark.parametrize(("address", "count"), [("p/grid", 4), ("p.zarr", 4), ("p.zarr/grid", 7)])
+def test_how_many_requests_a_web_server_gets(
+    address: str, count: int, http_server: FileServer
+) -> None:
+    """Four for an address, and three for the root that it leads into."""
+    http_server.contents = below(product(consolidated=True), address.partition("/")[0])
+    opened(xr.open_dataset, f"{http_server.url}/{address}")
+    documents = [it for it in http_server.paths() if "/c/" not in it]
+    assert len(documents) == count
 
 
 # All there is.
@@ -639,7 +679,8 @@ def test_an_address_in_any_tree_opens_as_the_group(
     segments = group.split("/") if group else []
     named, asked = "/".join(segments[:split]), "/".join(segments[split:])
     with tempfile.TemporaryDirectory() as folder:
-        root = write_local(build(tree, zarr_format, consolidated=consolidated), Path(folder))
+        contents = build(tree, zarr_format, consolidated=consolidated)
+        root = write_local(contents, Path(folder, "p.zarr"))
         for function in (xr.open_dataset, xr.open_datatree):
             whole, whole_told = opened_with_warnings(function, root, group=group or None)
             ours, told = opened_with_warnings(function, root / named, group=asked or None)

@@ -437,7 +437,7 @@ def test_one_foreign_store_of_fifty_groups(monkeypatch: pytest.MonkeyPatch, func
 # Exactly what is asked for. These are no aims: fewer is better, more has to be explained.
 
 #: How many keys may hold the document of the root, or consolidated metadata.
-ENDS = 5
+ENDS = 4
 
 
 @pytest.mark.parametrize(

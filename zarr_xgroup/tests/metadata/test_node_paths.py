@@ -23,7 +23,7 @@ from zarr_xgroup.metadata.paths import (
     normalize_path,
     relative_path,
 )
-from zarr_xgroup.storage import library
+from zarr_xgroup.storage import start
 from zarr_xgroup.storage import stores as open_stores
 from zarr_xgroup.tests.builders import (
     HAS_SYNC_FSSPEC,
@@ -113,7 +113,7 @@ def stores(segment: str) -> Iterator[tuple[Contents, dict[str, Any]]]:
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have stores in memory pass for such of a server."""
-    for module in (library, open_stores):
+    for module in (start, open_stores):
         monkeypatch.setattr(module, "is_served", lambda _store: True)
 
 
