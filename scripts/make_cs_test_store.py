@@ -197,7 +197,7 @@ def _scalars() -> Nodes:
         "member": _axis(None, {"values": {"explicit": ["r1i1p1f1"]}}),
         "reference_time": _axis("T", {"time": time, "values": {"explicit": [1]}}),
     }
-    pressure = _axis("Z", {"values": {"regular": [850, 50]}, "unit": "hPa"}, direction="Down")
+    pressure = _axis("Z", {"values": {"explicit": [850]}, "unit": "hPa"}, direction="Down")
     references = {
         "wavelength": ("wavelength", "wavelength_edges"),
         "layer": ("layer", "layer_edges"),

@@ -6,13 +6,13 @@ becomes the coordinates of an array with dimensions, with values from `cs_values
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any, ClassVar
 
-from zarr_xgroup.conventions.array import ArrayView, once, shape_of
+from zarr_xgroup.conventions.array import ArrayView, once
 from zarr_xgroup.conventions.base import Checkable, ConventionHandler
 from zarr_xgroup.conventions.crs import ALONG, is_geographic
 from zarr_xgroup.conventions.cs_model import (
@@ -39,8 +39,7 @@ from zarr_xgroup.conventions.geolocation import (
 )
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.conventions.proj import crs_of
-from zarr_xgroup.conventions.spelling import alike
-from zarr_xgroup.errors import Severity, XGroupError
+from zarr_xgroup.errors import Severity
 from zarr_xgroup.findings import Finding, coordinate_named, mistake
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node, Part
@@ -159,9 +158,9 @@ def _axis(
 def _coordinates(axis: ArrayAxis) -> Iterator[Coordinate]:
     """Yield a coordinate for each coordinate set of an axis, the positions where there is none."""
     array, sets = axis.array, axis.axis.coordinates
-    error = _objection(axis)
-    if error is not None:
-        array.problem(error, coordinate_named(axis.name))
+    wrong = axis.axis.wrong_with("coordinates")
+    if wrong is not None:  # without them it would be taken to have none
+        array.problem(wrong.error_in(axis.node), coordinate_named(axis.name))
         return
     if sets or axis.is_dimension:
         _tell_of_parts(axis, axis.axis, axis.node)
@@ -263,113 +262,7 @@ def _tell_of_parts(axis: ArrayAxis, item: Described, node: Node) -> None:
         axis.array.tell(node, [wrong], lost)
 
 
-# Which axes are no scalar coordinates though they are no dimension, and how long axes are.
-
-
-def _objection(axis: ArrayAxis) -> XGroupError | None:
-    """Return why an axis has no coordinates, or is none of the array's."""
-    wrong = axis.axis.wrong_with("coordinates")
-    if wrong is not None:
-        return wrong.error_in(axis.node)  # without them it would be taken to have none
-    if axis.is_dimension or axis.own_coordinate(axis.name) is not None:
-        return None
-    return _misnaming(axis) or _leaving_behind(axis)
-
-
-def _misnaming(axis: ArrayAxis) -> XGroupError | None:
-    """Return what is wrong with an axis that is no dimension, but has or probably has several values.
-
-    A scalar coordinate needs no dimension. Of regular values and of positions the number is
-    the dimension's: they are no scalar if a dimension without an axis is called nearly so.
-    """
-    free = _dims_without_axis(axis.array)
-    numbers = set(_numbers(axis)) or {None}
-    most = max(filter(None, numbers), default=1)
-    if most <= 1 and (numbers != {None} or not alike(axis.name, free)):
-        return None
-    reason = _("has more than one value, but is no dimension of the array ({dims})").format(
-        dims=", ".join(axis.array.dims)
-    )
-    is_only_one = len(free) == 1 and most in (1, *free.values())
-    meant = alike(axis.name, free) or (next(iter(free)) if is_only_one else None)
-    if meant is not None:
-        reason = _("{reason}; was {meant!r} meant?").format(reason=reason, meant=meant)
-    return axis.axis.place(axis.node).error(reason)
-
-
-def _leaving_behind(axis: ArrayAxis) -> XGroupError | None:
-    """Return what is wrong with an axis that is no dimension, but had one that the array has no more.
-
-    The number of regular values is that of the dimension. They are those of a scalar coordinate
-    unless the group has itself the coordinates of the dimensions that the array still has: then
-    it was written with its coordinates, and this is none of them.
-    """
-    array, dims = axis.array, axis.array.dims
-    bare = [dim for dim in dims if not _is_stored(array, dim)]
-    if not _dims_of_axes(array).isdisjoint(bare) or (dims and len(bare) == len(dims)):
-        return None
-    if None not in set(_numbers(axis)):
-        return None
-    message = _(
-        "has regular values, but is no dimension of the array ({dims}), whose coordinates are in "
-        "its group; a scalar coordinate has its value in 'explicit'"
-    )
-    return axis.axis.place(axis.node).error(message.format(dims=", ".join(dims)))
-
-
-def _is_stored(array: ArrayView, dim: str) -> bool:
-    """Tell whether the group has the coordinate of a dimension itself."""
-    return array.sibling(dim) is not None and tuple(array.siblings[dim]) == (dim,)
-
-
 @once
 def _dims_of_axes(array: ArrayView) -> frozenset[str]:
     """Return the names of all axes of an array, as its dimensions are called."""
     return frozenset(array.names.get(name, name) for _node, name, _axis in axes_of(array))
-
-
-def _dims_without_axis(array: ArrayView) -> dict[str, int]:
-    """Return the sizes of dimensions that no axis is called like, but for those of size 1."""
-    axes = _dims_of_axes(array)
-    return {dim: size for dim, size in array.sizes.items() if dim not in axes and size > 1}
-
-
-def _numbers(axis: ArrayAxis) -> Iterator[int | None]:
-    """Yield how many values the coordinate sets of an axis have; see `_number_of`."""
-    return (_number_of(axis.array, axis.node, it, axis.misfit) for it in axis.axis.coordinates)
-
-
-def _number_of(
-    array: ArrayView,
-    node: Node,
-    item: CoordinateSet | Part,
-    fits: Callable[[Node], str | None] | None = None,
-) -> int | None:
-    """Return the number of values of a coordinate set: None if it is the dimension's, 0 if unknown.
-
-    `fits` says of arrays that are referred to whether they are the values of a scalar coordinate.
-    """
-    found = array.quietly(followed, array, node, item, CoordinateSet)
-    if found is None:
-        return 0
-    node, written = found
-    values = written.values
-    if values is None:
-        return None if written.parametric is not None and not written.wrong_with(OF_SET) else 0
-    if values.explicit is not None:
-        return len(values.explicit)
-    if values.external is None:
-        return 0 if values.regular is None else None
-    return _length_of(array, values.external.at(node), fits)
-
-
-def _length_of(
-    array: ArrayView, reference: Fragment, fits: Callable[[Node], str | None] | None
-) -> int:
-    """Return how long the array is that a reference leads to, 0 if it is not along one dimension."""
-    resolve = array.resolver.array
-    if fits is not None and array.quietly(resolve, reference, fits) is not None:
-        return 1
-    found = array.quietly(resolve, reference)
-    shape = () if found is None else shape_of(array, found)
-    return int(shape[0]) if len(shape) == 1 else 0

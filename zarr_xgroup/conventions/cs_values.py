@@ -4,7 +4,8 @@ Rules, with their order:
 
 1. A reference leads to an array that is as long as the axis. Where it leads nowhere, the group's own
    coordinate of the name is taken: references are left behind when data are written again.
-2. Regular values, and positions where nothing is written, follow the length of the dimension.
+2. Regular values, and positions where nothing is written, follow the length of the dimension: a scalar
+   coordinate has none.
 3. Regular boundaries are offsets from each value, and as exact as the values are.
 4. The terms of a formula are what the group's own coordinate names, where the array that is
    referred to does not fit.
@@ -125,6 +126,13 @@ def source_of(axis: ArrayAxis, values: Values, node: Node, name: str) -> Source:
     """
     if values.regular is not None:
         first, step = values.regular
+        if not axis.is_dimension and axis.own_coordinate(name) is None:
+            # Left behind where the array was reduced along it, and written again.
+            message = _(
+                "has regular values, but is no dimension of the array ({dims}); a scalar coordinate "
+                "has its value in 'explicit'"
+            )
+            raise axis.axis.place(axis.node).error(message.format(dims=", ".join(axis.array.dims)))
         if not is_representable(first + step * (axis.length - 1)):
             raise values.given(node).error(_("has values beyond 64 bits"))
         return axis.regular(Regular(first, step))

@@ -169,7 +169,8 @@ class _Builder:
 
     def values(self, axis: str, written: str, *, texts: bool = True) -> dict[str, Json]:
         length = self.sizes.get(axis, 1)
-        kind = self.any("regular", "explicit", "external", *(["text"] if texts else []))
+        ways = ["regular"] if axis in self.sizes else []
+        kind = self.any(*ways, "explicit", "external", *(["text"] if texts else []))
         if kind == "regular":
             return {"regular": [self.any(_numbers), self.any(_steps)]}
         if kind == "external":

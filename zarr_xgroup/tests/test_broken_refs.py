@@ -158,8 +158,8 @@ FAULTS: Mapping[str, Faults] = {
         XGroupMetadataError: {
             "too_few_values": "{set}/values/explicit: has 1 values, the axis needs 2",
             "outside": (
-                "{array}/attributes/cs/crs/0/axes/elsewhere: has more than one value, but is no "
-                "dimension of the array (good)"
+                "{array}/attributes/cs/crs/0/axes/elsewhere/coordinates/0/values/explicit: has 2 "
+                "values, the axis needs 1"
             ),
         },
     },

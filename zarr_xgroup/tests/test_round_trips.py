@@ -240,14 +240,6 @@ def test_a_regular_axis_that_is_gone_is_no_scalar(change: Change, place: Path) -
     assert any("has regular values, but is no dimension of the array" in str(it) for it in told)
 
 
-def test_a_regular_axis_of_one_value_is_a_scalar() -> None:
-    axes = {key: REGULAR[key] for key in ("time", "lat")}
-    field = Array([1.0, 2.0], ("lat",), declaring("cs", cs={"crs": [{"axes": axes}]}))
-    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(Group({"t": field}))))
-    assert told == []
-    assert dataset["time"].values.tolist() == 0
-
-
 # Standard names by units, and no fill values.
 
 
