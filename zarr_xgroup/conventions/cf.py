@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
-from zarr_xgroup.conventions import cf_model, cf_paths
+from zarr_xgroup.conventions import cf_paths
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.cf_paths import Follower
@@ -48,8 +48,8 @@ class CfHandler(ConventionHandler):
     named_by_root = _VERSION
     follows_names = True
     implies = ("proj",)
-    described = (*cf_model.ATTRIBUTES, *cf_paths.ATTRIBUTES)
-    rules = (*cf_model.RULES, *cf_paths.RULES)
+    described = cf_paths.ATTRIBUTES
+    rules = cf_paths.RULES
 
     @classmethod
     def seems_meant(cls, attributes: Mapping[str, Any], siblings: Collection[str]) -> bool:

@@ -12,8 +12,7 @@ from collections.abc import Callable, Collection, Iterator
 from functools import partial
 
 from zarr_xgroup.conventions.array import ArrayView, own_dims_of, shape_of
-from zarr_xgroup.conventions.cf_model import WITH_ROLES, as_names
-from zarr_xgroup.conventions.descriptions import Attribute, Parsed, got
+from zarr_xgroup.conventions.descriptions import Attribute, Parsed, got, such_as, write
 from zarr_xgroup.conventions.geolocation import fitting_dims
 from zarr_xgroup.conventions.model import Coordinate, Link
 from zarr_xgroup.errors import Rule, XGroupMetadataError, XGroupReferenceError, rules_in
@@ -26,6 +25,7 @@ from zarr_xgroup.metadata.cf import (
     candidate_paths,
     is_spelt,
     references_in,
+    respelt,
 )
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.variables.sources import Stored
@@ -44,6 +44,12 @@ _MOST = 100
 
 #: The attribute that names the terms of a formula, of which the coordinate itself may be one.
 _TERMS = "formula_terms"
+
+#: Attributes with roles, and how they are written.
+_WITH_ROLES = {
+    "cell_measures": "area: cell_area",
+    "formula_terms": "sigma: lev ps: ps ptop: ptop",
+}
 
 #: The attribute that lists what ``cell_measures`` may name though it is in another file.
 _EXTERNAL = "external_variables"
@@ -85,18 +91,28 @@ def _not_names(attribute: Fragment) -> XGroupMetadataError:
     """Return the error of an attribute that is not written as CF has it."""
     key, text = attribute.keys[-1], attribute.value
     are = _("names with blanks between them")
-    if key in WITH_ROLES:
+    if key in _WITH_ROLES:
         are = _("pairs of a role with a colon and a name, with blanks between them")
-    return attribute.error(got(are, text), NAMES, as_names(attribute))
+    return attribute.error(got(are, text), NAMES, _as_names(attribute))
+
+
+def _as_names(written: Fragment) -> str:
+    """Return the remedy to write names as CF has them: with blanks between them, and roles with a colon."""
+    key, value = written.keys[-1], written.value
+    names = value if isinstance(value, list) else [value]
+    spelt = respelt(key, " ".join(map(str, names)))
+    if is_spelt(key, spelt) and all(isinstance(name, str) for name in names):
+        return write(key, spelt)
+    return such_as(f'"{key}": "{_WITH_ROLES.get(key, "name")}"')
 
 
 #: The attributes, and how they are written. What they name is looked for where references are followed.
 ATTRIBUTES = tuple(
     Attribute(
         key,
-        Parsed(_as_written, {"type": "string"}, as_names),
+        Parsed(_as_written, {"type": "string"}, _as_names),
         NAMES,
-        f'"{key}": "{WITH_ROLES.get(key, "name")}"',
+        f'"{key}": "{_WITH_ROLES.get(key, "name")}"',
         on="array",
         is_needed=False,
     )

@@ -58,7 +58,8 @@ _UNITS = {
     if not prefix or unit == "second"
 }
 _EPOCH = re.compile(
-    r"(?P<sign>[+-]?)(?P<year>\d{1,6})-(?P<month>\d{1,2})-(?P<day>\d{1,2})"
+    r"(?P<sign>[+-]?)(?P<year>\d{1,6})-(?P<month>0?[1-9]|1[0-2])-"
+    r"(?P<day>0?[1-9]|[12]\d|3[01])"
     r"(?:[T ]\s*(?P<time>\d{1,2}(?::\d{1,2}(?::\d{1,2}(?:\.\d*)?)?)?))?"
     r"\s*(?P<zone>Z|UTC|GMT|[+-]\d{1,2}(?::?\d{2})?)?",
     re.IGNORECASE,

@@ -15,6 +15,7 @@ from zarr_xgroup.conventions.registry import BUILT_IN, OTHERS, Handler, handlers
 from zarr_xgroup.errors import Rule, XGroupError, XGroupPluginWarning, containing, warn_user
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.cf import DECODED_BY
 from zarr_xgroup.metadata.dimensions import DIMENSION_KEY, NCZARR_KEYS
 from zarr_xgroup.report.rules import (
     arrays,
@@ -42,7 +43,7 @@ __all__ = [
 _OF_NODES = (declarations, described, arrays, grids, cf)
 
 #: Attributes that these look at, besides described ones, declarations, references and lists.
-_READ = ("grid_mapping", "spatial_ref", "_Unsigned", DIMENSION_KEY, *NCZARR_KEYS)
+_READ = (*DECODED_BY, DIMENSION_KEY, *NCZARR_KEYS)
 
 _BUILT_IN: tuple[Handler, ...] = (*BUILT_IN, *OTHERS)
 _MODULES = (declaring, arrays, grids, cf, consolidated, opening)
@@ -76,17 +77,12 @@ def _of_alike(array: Subject) -> Iterator[Finding]:
     key = (array.node.group, array.document.text_without_attributes(), *_significant(array))
     level = array.level
     items = () if level is None else tuple(item.keys for item in level.items)
-    whole = (*key, *_by_its_name(array), items)
+    # The one rule that looks for arrays of the same name.
+    name = array.node.name if grids.SHAPE in array.attributes else ""
+    whole = (*key, name, items)
     first, mistakes = known.get(whole) or (array.node, list(_asked(array)))
     known[whole] = first, mistakes
     yield from (it.moved(str(first), str(array.node)) for it in mistakes)
-
-
-def _by_its_name(array: Subject) -> tuple[bool, bool, str]:
-    """Return what rules know of an array by its name."""
-    name, group = array.node.name, array.group
-    is_boundary = group is not None and name in group.boundaries
-    return array.dims == (name,), is_boundary, name if grids.SHAPE in array.attributes else ""
 
 
 def _significant(array: Subject) -> Iterator[tuple[str, bytes]]:

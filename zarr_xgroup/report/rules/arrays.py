@@ -11,7 +11,6 @@ from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.cs_model import ATTRIBUTE as CS
 from zarr_xgroup.conventions.descriptions import got, shown, write
-from zarr_xgroup.conventions.nz import Nz
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.conventions.spatial_model import DIMENSIONS
 from zarr_xgroup.errors import Rule
@@ -75,8 +74,6 @@ def _only_as_v2(subject: Subject) -> Iterator[Finding]:
 
 
 def _goes_by_names(subject: Subject) -> bool:
-    if subject.is_declared(Nz):
-        return True
     has_cs = subject.attribute(CS.key) is not None and subject.is_declared(CsHandler)
     has_grid = len(subject.dims) > 1 and subject.places.get(DIMENSIONS.key) is not None
     return has_cs or (has_grid and subject.is_declared(SpatialHandler))

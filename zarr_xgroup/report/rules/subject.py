@@ -20,7 +20,7 @@ from zarr_xgroup.conventions.nz import Nz
 from zarr_xgroup.conventions.registry import declarable
 from zarr_xgroup.conventions.spelling import all_alike
 from zarr_xgroup.findings import Finding
-from zarr_xgroup.metadata.cf import BOUNDARIES, candidate_paths, words_of
+from zarr_xgroup.metadata.cf import candidate_paths
 from zarr_xgroup.metadata.dimensions import declared_dimensions
 from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
@@ -214,12 +214,6 @@ class Subject:
         """The dimensions of the first array of a group of each shape that names all of them."""
         named = (it for it in reversed(self.arrays) if None not in it.dims)
         return {tuple(it.document["shape"]): it.dims for it in named}
-
-    @cached_property
-    def boundaries(self) -> frozenset[str]:
-        """The names of what arrays of a group have as the boundaries of their cells."""
-        words = (words_of(it.attributes, key) for it in self.arrays for key in BOUNDARIES)
-        return frozenset(chain.from_iterable(words))
 
     def named(self, name: str) -> Subject | None:
         """Return the array that a name or path in one of its CF attributes leads to."""

@@ -1,14 +1,12 @@
-"""Mutants of what CF and NZ-1.0 describe: each deleted, and given values of other types; what is invalid is told.
-
-What is invalid is said here a second time, by the texts of CF 1.12 and NZ-1.0 alone.
-"""
+"""Mutants of the attributes of CF that an open uses: what it finds wrong is told by a check, too."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,127 +16,39 @@ from packaging.version import Version
 import zarr_xgroup
 from zarr_xgroup.tests.builders import XARRAY, Json, ZarrFormat
 from zarr_xgroup.tests.documents import array, group, write
-from zarr_xgroup.tests.report.test_check import declared, sound
+from zarr_xgroup.tests.report.test_check import sound
 
 #: What an attribute becomes; the first stands for none at all.
 GONE = "is taken away"
-VALUES: list[Any] = [GONE, None, True, 5, -1.5, "", "text", [], ["a"], [1], {}, {"a": 1}]
-
-#: Tells whether CF allows a value, None where that depends on what it names, or on who reads it.
-Judge: TypeAlias = Callable[[Any], bool | None]
-
-
-def text(value: Any) -> bool | None:
-    return True if value == GONE else isinstance(value, str)
-
-
-def names(value: Any) -> bool | None:
-    return None if isinstance(value, str) else False
-
-
-def number(value: Any) -> bool | None:
-    given = value[0] if isinstance(value, list) and len(value) == 1 else value
-    is_number = isinstance(given, int | float) and not isinstance(given, bool)
-    return is_number or bool(value == GONE)
-
-
-def never(value: Any) -> bool | None:
-    return bool(value == GONE)
-
-
-def needed(judge: Judge) -> Judge:
-    return lambda value: False if value == GONE else judge(value)
-
-
-def word(value: Any) -> bool | None:
-    return value in (GONE, "text")
-
-
-OF_ARRAYS: dict[str, dict[str, Judge]] = {
-    "so": {
-        "standard_name": word,
-        "long_name": text,
-        "units": text,
-        "coordinates": names,
-        "grid_mapping": names,
-        "cell_measures": never,
-        "cell_methods": never,
-        "missing_value": number,
-        "valid_range": never,
-        "actual_range": never,
-        "scale_factor": number,
-        "add_offset": number,
-        "ancillary_variables": names,
-        "comment": text,
-        "source": text,
-        "references": text,
-        "history": text,
-        "institution": text,
-        "standard_error_multiplier": number,
-    },
-    "lev": {
-        "standard_name": needed(lambda _value: False),
-        "units": text,
-        "axis": lambda value: value == GONE and None,
-        "positive": needed(never),
-        "formula_terms": needed(never),
-        "bounds": names,
-        "valid_min": number,
-        "valid_max": number,
-        "computed_standard_name": text,
-    },
-    "lat": {"standard_name": word, "units": needed(never)},
-    "time": {"standard_name": word, "units": needed(never), "calendar": never},
-    "crs": {
-        "grid_mapping_name": needed(never),
-        "grid_north_pole_latitude": needed(number),
-        "grid_north_pole_longitude": needed(number),
-        "north_pole_grid_longitude": number,
-        "earth_radius": number,
-        "crs_wkt": names,
-        "geoid_name": text,
-    },
-    "quality": {
-        "flag_values": needed(never),
-        "flag_meanings": needed(never),
-        "flag_masks": never,
-    },
+VALUES: list[Any] = [GONE, None, True, 5, -1.5, "", "text", [], ["a"], [1], [1, 2], {}, {"a": 1}]
+#: Besides, what times may be.
+TIMES = {
+    "units": ["days since 2000-13-01", "weekdays since 2000-01-01", "days since noon"],
+    "calendar": ["maya", "NoLeap", "360_day"],
 }
-OF_GROUPS: dict[str, Judge] = {
-    "Conventions": lambda value: None if value == GONE else False,
-    "featureType": never,
-    "title": text,
-    "history": text,
-    "institution": text,
-    "source": text,
-    "references": text,
-    "comment": text,
-}
-MORE: dict[str, Json] = {
+#: The attributes that an open uses, by array, and what they are where nothing is wrong.
+USED: dict[str, Json] = {
     "so": {
-        "long_name": "salinity",
-        "actual_range": [30.5, 36.5],
-        "add_offset": 0.0,
+        "coordinates": "lat",
+        "grid_mapping": "crs",
+        "cell_measures": "area: cell_area",
         "ancillary_variables": "depth",
-        "standard_error_multiplier": 2.0,
-        **dict.fromkeys(("comment", "source", "references", "history", "institution"), "..."),
+        "scale_factor": 0.01,
+        "add_offset": 0.0,
+        "missing_value": -999.0,
+        "_FillValue": -999.0,
     },
-    "lev": {"valid_min": -1.0, "valid_max": 0, "computed_standard_name": "height"},
-    "time": {"calendar": "standard"},
-    "crs": {
-        "north_pole_grid_longitude": 0.0,
-        "earth_radius": 6371229.0,
-        "geoid_name": "GOCO06s",
-    },
-}
-OF_GROUP = {
-    "Conventions": "CF-1.12",
-    "featureType": "timeSeries",
-    **dict.fromkeys(("title", "history", "institution", "source", "references", "comment"), "..."),
+    "lev": {"formula_terms": "sigma: lev eta: eta depth: depth", "bounds": "lev_bnds"},
+    "time": {"units": "days since 2000-01-01", "calendar": "standard"},
 }
 
-#: A mutant: the path of its node, what was mutated, and whether CF allows that.
-Mutant: TypeAlias = tuple[str, str, bool | None]
+
+def mutants() -> Iterator[tuple[str, str, Any]]:
+    """Yield the name of an array, one of its attributes, and what that becomes."""
+    for name, attributes in USED.items():
+        for key in attributes:
+            for value in (*VALUES, *TIMES.get(key, ())):
+                yield name, key, value
 
 
 def mutated(attributes: Json, key: str, value: Any) -> Json:
@@ -146,35 +56,34 @@ def mutated(attributes: Json, key: str, value: Any) -> Json:
     return found if value == GONE else {**found, key: copy.deepcopy(value)}
 
 
-def store_of_mutants() -> tuple[dict[str, Json], list[Mutant]]:
-    """Return a store in which each mutant is a node of its own, beside what it refers to."""
-    whole = {path: it for path, it in sound().items() if path.startswith("ocean")}
-    documents, mutants = {"": group(), **whole}, []
-    for name, judges in OF_ARRAYS.items():
-        whole[f"ocean/{name}"]["attributes"] |= MORE.get(name, {})
-        for number_, (key, value) in enumerate((key, it) for key in judges for it in VALUES):
-            path = f"ocean/{name}_{number_}"
-            documents[path] = copy.deepcopy(whole[f"ocean/{name}"])
-            documents[path]["attributes"] = mutated(documents[path]["attributes"], key, value)
-            if name == "crs":
-                mapped = {"grid_mapping": path.rpartition("/")[2]}
-                documents[f"{path}_named"] = array((4,), ("cell",), mapped)
-            mutants.append((f"/{path}", f"{key}: {value!r}", judges[key](value)))
-    for number_, (key, value) in enumerate((key, it) for key in OF_GROUPS for it in VALUES):
-        declaring = {"zarr_conventions": declared("CF")}
-        documents[f"group_{number_}"] = group(declaring | mutated(OF_GROUP, key, value))
-        mutants.append((f"/group_{number_}", f"{key}: {value!r}", OF_GROUPS[key](value)))
-    return documents, mutants
+def told_of(store: Path) -> set[str]:
+    verdict = zarr_xgroup.check(store)
+    return {place.node for it in verdict.mistakes for place in it.places}
 
 
-def test_what_cf_does_not_allow_is_told_and_nothing_else(tmp_path: Path) -> None:
-    documents, mutants = store_of_mutants()
-    told = told_of(documents, tmp_path / "store.zarr")
-    invalid = [it for it in mutants if it[2] is False]
-    assert len(invalid) > 400
-    missed = [what for node, what, _is_allowed in invalid if node not in told]
-    assert missed == []
-    assert [what for node, what, is_allowed in mutants if is_allowed and node in told] == []
+def test_what_an_open_finds_wrong_is_told_by_a_check(tmp_path: Path) -> None:
+    documents = {path: it for path, it in sound().items() if path.startswith("ocean")}
+    for name, attributes in USED.items():
+        documents[f"ocean/{name}"]["attributes"] |= attributes
+    store = {"": group(), **documents}
+    for number, (name, key, value) in enumerate(mutants()):
+        document = copy.deepcopy(documents[f"ocean/{name}"])
+        document["attributes"] = mutated(document["attributes"], key, value)
+        store[f"ocean/{name}_{number}"] = document
+    path = write(tmp_path / "store.zarr", store)
+    with warnings.catch_warnings(record=True) as recorded:
+        warnings.simplefilter("always")
+        xr.open_dataset(path, engine="xgroup", group="ocean")
+    said = [warning.message for warning in recorded]
+    found = {name for warning in said for name in getattr(warning, "paths", ())}
+    assert len(found) > 50
+    told = told_of(path)
+    assert [
+        (name, key, value)
+        for number, (name, key, value) in enumerate(mutants())
+        if f"/ocean/{name}_{number}" in found - told
+    ] == []
+    assert told.isdisjoint(f"/ocean/{name}" for name in USED)
 
 
 def edges(middle: Any, half: float) -> Any:
@@ -247,10 +156,8 @@ def test_what_xarray_writes_of_the_output_of_a_model_is_clean(
     assert verdict.is_clean, verdict
 
 
-# NZ-1.0.
-
 #: Values of ``_FillValue`` that are none of the type of the array, and that are.
-NO_FLOATS: list[Any] = [it for it in VALUES if not number(it)] + [[1], "nan"]
+NO_FLOATS: list[Any] = [None, True, "", "text", [], ["a"], [1], {}, {"a": 1}, "nan"]
 FLOATS: list[Any] = [GONE, 5, -1.5, "NaN", "Infinity", "0x7fc00000"]
 NO_INTEGERS: list[Any] = [None, True, -1.5, 40000, "", "5", [5], {}]
 OF_ITS_TYPE: list[tuple[str, list[Any], bool]] = [
@@ -259,24 +166,9 @@ OF_ITS_TYPE: list[tuple[str, list[Any], bool]] = [
     ("int16", NO_INTEGERS, False),
     ("int16", [5, -999.0], True),
 ]
-#: Names of the dimensions of an array of two that are none.
-NO_NAMES: list[Any] = [GONE, None, ["", "x"], [None, "x"], ["y"], "yx", [1, 2], {}]
 
 
-def told_of(documents: dict[str, Json], folder: Path) -> set[str]:
-    verdict = zarr_xgroup.check(write(folder, documents))
-    return {place.node for it in verdict.mistakes for place in it.places}
-
-
-@pytest.mark.parametrize("value", VALUES, ids=repr)
-def test_a_root_that_does_not_name_nz_is_told(tmp_path: Path, value: Any) -> None:
-    attributes = {"zarr_conventions": declared("NZ-1.0"), "conventions": "nz-1.0 CF-1.12"}
-    assert told_of({"": group(attributes)}, tmp_path / "right") == set()
-    mutant = mutated(attributes, "conventions", value)
-    assert told_of({"": group(mutant)}, tmp_path / "wrong") == {"/"}
-
-
-def test_what_nz_does_not_allow_of_arrays_is_told_and_nothing_else(tmp_path: Path) -> None:
+def test_fill_values_of_another_type_are_told_and_no_others(tmp_path: Path) -> None:
     documents = {"": group({"conventions": "NZ-1.0"})}
     allowed: dict[str, tuple[Any, bool]] = {}
     for dtype, values, is_allowed in OF_ITS_TYPE:
@@ -284,11 +176,6 @@ def test_what_nz_does_not_allow_of_arrays_is_told_and_nothing_else(tmp_path: Pat
             name = f"fill_{len(allowed)}"
             documents[name] = array((2,), ("x",), mutated({}, "_FillValue", value), dtype)
             allowed[f"/{name}"] = (value, is_allowed)
-    for names_ in (["y", "x"], *NO_NAMES):
-        name = f"named_{len(allowed)}"
-        document = array((3, 2), None)
-        documents[name] = document if names_ == GONE else {**document, "dimension_names": names_}
-        allowed[f"/{name}"] = (names_, names_ == ["y", "x"])
-    told = told_of(documents, tmp_path / "store.zarr")
+    told = told_of(write(tmp_path / "store.zarr", documents))
     wrong = [it for node, it in allowed.items() if (node in told) is it[1]]
     assert wrong == []
