@@ -46,7 +46,7 @@ from zarr_xgroup.errors import (
 )
 
 if TYPE_CHECKING:
-    from zarr_xgroup.conventions import ConventionHandler, register, schema
+    from zarr_xgroup.conventions import ConventionHandler, register
     from zarr_xgroup.datasets.attributes import drop_conventions
     from zarr_xgroup.findings import Finding, Kind, Place
     from zarr_xgroup.report.checking import Verdict, check
@@ -87,7 +87,6 @@ __all__ = [
     "explain",
     "levels",
     "register",
-    "schema",
 ]
 
 #: What listing xarray's engines does without is imported when it is first asked for: from which
@@ -95,7 +94,7 @@ __all__ = [
 _LATER = {
     name: "zarr_xgroup." + module
     for module, names in (
-        ("conventions", ("ConventionHandler", "register", "schema")),
+        ("conventions", ("ConventionHandler", "register")),
         ("datasets.attributes", ("drop_conventions",)),
         ("findings", ("Finding", "Kind", "Place")),
         ("report.checking", ("Verdict", "check")),

@@ -137,7 +137,6 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar=_("COMMAND"), required=True)
     _add_explain(commands)
     _add_check(commands)
-    _add_schema(commands)
     text = _("open a small store with engine zarr and with engine xgroup and compare")
     commands.add_parser("demo", help=text, description=_sentence(text)).set_defaults(run=_demo)
     return parser
@@ -177,13 +176,6 @@ def _add_check(commands: Any) -> None:
     )
     output.add_argument("--all", action="store_true", help=_("show everything, nothing folded"))
     parser.set_defaults(run=_check)
-
-
-def _add_schema(commands: Any) -> None:
-    text = _("print the JSON Schema of a convention's attributes")
-    parser = commands.add_parser("schema", help=text, description=_sentence(text))
-    parser.add_argument("convention", metavar=_("NAME"), type=_schema_of, help=_("the convention"))
-    parser.set_defaults(run=_schema)
 
 
 def _sentence(text: str) -> str:
@@ -249,13 +241,6 @@ def _setting(text: str) -> tuple[str, Any]:
         return key, value
 
 
-def _schema_of(name: str) -> dict[str, Any]:
-    try:
-        return zarr_xgroup.schema(name)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-
-
 def _convention(name: str) -> str:
     try:
         named_conventions(name)
@@ -317,11 +302,6 @@ def _check(options: argparse.Namespace) -> int:
         )
         print_lines(console, lines)
     return _CLEAN if verdict.is_clean else _PROBLEMS
-
-
-def _schema(options: argparse.Namespace) -> int:
-    _print_json(options.convention)
-    return _CLEAN
 
 
 def _demo(_options: argparse.Namespace) -> int:

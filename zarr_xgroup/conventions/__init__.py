@@ -24,7 +24,6 @@ from zarr_xgroup.conventions.registry import (
     build_handlers,
     handlers,
     register,
-    schema,
 )
 from zarr_xgroup.findings import mistake
 from zarr_xgroup.variables.functions import Regular, RegularBounds
@@ -62,5 +61,4 @@ __all__ = [
     "matches",
     "mistake",
     "register",
-    "schema",
 ]

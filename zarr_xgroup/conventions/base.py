@@ -77,8 +77,7 @@ class ConventionHandler(Convention):
         Whether names in CF attributes lead to the groups above. Another principal convention goes first,
         and has its references followed in this way.
     described : tuple of Attribute
-        The attributes that it reads, described: `zarr_xgroup.check` tells what is wrong with them, and
-        `zarr_xgroup.schema` gives their JSON Schema.
+        The attributes that it reads, described: `zarr_xgroup.check` tells what is wrong with them.
     rules : tuple of Rule
         What its documents demand.
     resolver : BoundResolver

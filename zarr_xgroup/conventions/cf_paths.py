@@ -110,7 +110,7 @@ def _as_names(written: Fragment) -> str:
 ATTRIBUTES = tuple(
     Attribute(
         key,
-        Parsed(_as_written, {"type": "string"}, _as_names),
+        Parsed(_as_written, _as_names),
         NAMES,
         f'"{key}": "{_WITH_ROLES.get(key, "name")}"',
         on="array",

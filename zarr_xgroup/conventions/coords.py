@@ -30,7 +30,6 @@ from zarr_xgroup.conventions.descriptions import (
     Nested,
     Parsed,
     Reader,
-    Schema,
     Text,
     such_as,
 )
@@ -88,7 +87,7 @@ def _bound(value: Fragment) -> float | str:
     raise value.error(_("must be a finite number or a time"))
 
 
-_BOUND = Parsed(_bound, {"type": ["number", "string"]})
+_BOUND = Parsed(_bound)
 
 
 class Descriptor(Model, frozen=True, kw_only=True):
@@ -118,7 +117,7 @@ class Descriptor(Model, frozen=True, kw_only=True):
     path: Annotated[str, Text(), Member(example='"path": "time"')] = ""
     values: Annotated[
         np.ndarray[Any, Any] | None,
-        Parsed(explicit_values, {"type": "array", "items": {"type": ["number", "string"]}}),
+        Parsed(explicit_values),
         Member(example='"values": [1.5, 2.5]'),
     ] = None
     start: Annotated[float | str, _BOUND, Member(example='"start": 0')] = 0
@@ -138,18 +137,6 @@ class Descriptor(Model, frozen=True, kw_only=True):
                 kind = found["type"]
                 text = _("is missing, which a descriptor of type {kind!r} needs").format(kind=kind)
                 reader.object_to(place, text, such_as(_EXAMPLE))
-
-    @classmethod
-    def schema(cls, definitions: dict[str, Schema]) -> Schema:
-        """Return the JSON Schema, with what each type needs."""
-        needs: list[Schema] = [
-            {
-                "if": {"properties": {"type": {"const": kind}}, "required": ["type"]},
-                "then": {"required": list(keys)},
-            }
-            for kind, keys in _NEEDED.items()
-        ]
-        return super().schema(definitions) | {"allOf": needs}
 
 
 _COORDS = Member(example=f'"coords": {_EXAMPLE}')

@@ -25,11 +25,9 @@ from zarr_xgroup.conventions.descriptions import (
     Parsed,
     Reader,
     ReferenceTo,
-    Schema,
     Text,
     fields_of,
     got,
-    list_of,
     shown,
     write,
 )
@@ -93,7 +91,7 @@ _DIRECTIONS = (
     *("port", "starboard", "clockwise", "counterClockwise", "unspecified"),
 )
 
-_TWO_NUMBERS = Parsed(two_numbers, list_of("number", 2))
+_TWO_NUMBERS = Parsed(two_numbers)
 
 
 _WORDS = Text(for_people=True)
@@ -133,14 +131,6 @@ def _width(
     return numbers
 
 
-_EXPLICIT: Schema = {
-    "anyOf": [
-        {"type": "array", "items": {"type": "number"}},
-        {"type": "array", "items": {"type": "string"}},
-    ]
-}
-
-
 class _ValuesModel(_CsModel, frozen=True, kw_only=True):
     """An object that gives values in one of several ways."""
 
@@ -161,15 +151,6 @@ class _ValuesModel(_CsModel, frozen=True, kw_only=True):
             remedy = write("external", {WRAPPED: external.value})
             place = Fragment(fragment.node, (*fragment.keys, WRAPPED), None)
             reader.object_to(place, text, remedy, rule=SPELLING, severity="warning", is_used=True)
-
-    @classmethod
-    def schema(cls, definitions: dict[str, Schema]) -> Schema:
-        """Return the JSON Schema, of both spellings of ``external``."""
-        own = super().schema(definitions)
-        external = {key: own["properties"][key] for key in cls.elsewhere}
-        inner = {"type": "object", "properties": external, "required": list(external)}
-        other = {"type": "object", "properties": {WRAPPED: inner}, "required": [WRAPPED]}
-        return {"anyOf": [own, other]}
 
     def given(self, node: Node) -> Fragment:
         """Return the place of what gives the values, as it is written in a node."""
@@ -201,7 +182,7 @@ class Values(_ValuesModel, frozen=True, kw_only=True):
     ] = None
     explicit: Annotated[
         Any,
-        Parsed(explicit_values, _EXPLICIT),
+        Parsed(explicit_values),
         Member(example='"explicit": [1.5, 2.5]'),
     ] = None
     external: Annotated[Part | None, ReferenceTo()] = None
@@ -279,12 +260,12 @@ class Time(_CsModel, frozen=True, kw_only=True):
     ] = ""
     epoch: Annotated[
         str,
-        Parsed(_epoch, {"type": "string"}),
+        Parsed(_epoch),
         Member(required=True, unless=("reference",), example='"epoch": "2028-02-01T00:00:00"'),
     ] = ""
     reference: Annotated[
         str,
-        Parsed(_reference, {"type": "string"}),
+        Parsed(_reference),
         Member(example='"unit": "days", "epoch": "2028-02-01T00:00:00"'),
     ] = ""
     calendar: Annotated[
@@ -446,12 +427,6 @@ class System(_CsModel, frozen=True, kw_only=True):
         is_lacking = "id" not in found or not any(map(found["id"].value.get, CRS_KEYS))
         if is_lacking and any(fragment.get(key) is not None for key in CRS_KEYS):
             found["id"] = ProjObject().read(fragment, fields_of(cls)["id"][1], reader)
-
-    @classmethod
-    def schema(cls, definitions: dict[str, Schema]) -> Schema:
-        """Return the JSON Schema: where axes are a list, which is older, there was no type."""
-        typed = {"anyOf": [{"required": ["type"]}, {"properties": {"axes": {"type": "array"}}}]}
-        return super().schema(definitions) | typed
 
 
 def _require_type(

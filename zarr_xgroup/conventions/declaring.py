@@ -111,7 +111,6 @@ class Declaration(Model, frozen=True, kw_only=True):
     form: ClassVar[Rule] = TEXTS
     required: ClassVar[Rule | None] = IDENTIFIED
     is_spelt: ClassVar[bool] = False  # what it lacks says it
-    at_least_one: ClassVar[tuple[str, ...]] = IDENTIFIERS
 
     uuid: Annotated[str | None, Text()] = None
     schema_url: Annotated[str | None, Text()] = None

@@ -8,8 +8,7 @@ A field of a model says by its annotation what kind of JSON value it is read fro
 
 `Model.read` walks a JSON object by its class. What is wrong with a part costs that part: the field
 keeps its default, and the model carries a `Finding` with the rule, the place and what to write
-instead. An open tells of what costs the reader something, `check` of all. `schema` gives the JSON
-Schema of a class.
+instead. An open tells of what costs the reader something, `check` of all.
 
 Models know the way to each of their parts, not the node they are written in: the same text on a
 thousand arrays is one model.
@@ -22,7 +21,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, Self, get_type_hints
 
 import msgspec
 
@@ -36,14 +35,11 @@ from zarr_xgroup.metadata.references import (
     NODE,
     POINTER,
     URI,
-    WRAPPED,
     is_reference,
     path_of,
     pointer_of,
 )
 from zarr_xgroup.redaction import redact
-
-Schema: TypeAlias = dict[str, Any]
 
 #: How many letters of a value that is written in a store messages show.
 _SHOWN = 100
@@ -182,10 +178,6 @@ class Kind:
         """Return what the value means, or `UNUSABLE` after taking down why."""
         raise NotImplementedError
 
-    def schema(self, definitions: dict[str, Schema]) -> Schema:
-        """Return the JSON Schema of such values; those of models are put into the definitions."""
-        raise NotImplementedError
-
 
 @dataclass(frozen=True)
 class Text(Kind):
@@ -250,18 +242,6 @@ class Text(Kind):
     def _choice(self) -> str:
         return _("write one of {names}").format(names=self._names())
 
-    def schema(self, definitions: dict[str, Schema]) -> Schema:
-        """Return the JSON Schema."""
-        names: Schema = {"enum": list(self.one_of)} if self.one_of else {}
-        if self.any_case:
-            names = {"anyOf": [names, {"pattern": f"^({'|'.join(map(_any_case, self.one_of))})$"}]}
-        return {"type": "string"} | names
-
-
-def _any_case(name: str) -> str:
-    """Return a pattern of a name in small and capital letters."""
-    return "".join(f"[{it.lower()}{it.upper()}]" if it.isalpha() else it for it in name)
-
 
 #: How many of the values that are allowed messages name.
 _NAMED = 12
@@ -275,10 +255,6 @@ class Anything(Kind):
         """Return the value with the way to it."""
         return value.part
 
-    def schema(self, definitions: dict[str, Schema]) -> Schema:
-        """Return the JSON Schema."""
-        return {}
-
 
 @dataclass(frozen=True)
 class Object(Kind):
@@ -290,10 +266,6 @@ class Object(Kind):
             return value.value
         reader.object_to(value, got(_("an object"), value.value), member=member)
         return UNUSABLE
-
-    def schema(self, definitions: dict[str, Schema]) -> Schema:
-        """Return the JSON Schema."""
-        return {"type": "object"}
 
 
 @dataclass(frozen=True)
@@ -311,12 +283,6 @@ class ReferenceTo(Kind):
         )
         return UNUSABLE
 
-    def schema(self, definitions: dict[str, Schema]) -> Schema:
-        """Return the JSON Schema."""
-        bare = Nested(WrittenReference).schema(definitions)
-        wrapped = {"type": "object", "properties": {WRAPPED: bare}, "required": [WRAPPED]}
-        return {"anyOf": [bare, wrapped]}
-
 
 @dataclass(frozen=True, eq=False)
 class Parsed(Kind):
@@ -326,14 +292,11 @@ class Parsed(Kind):
     ----------
     parse : callable
         Given the value, returns what it means or raises XGroupError.
-    json_schema : dict
-        What the function takes, as JSON Schema.
     remedy : callable, optional
         Given the value, returns what to write instead where that is more than the example.
     """
 
     parse: Callable[[Fragment], Any]
-    json_schema: Schema
     remedy: Callable[[Fragment], str] | None = None
 
     def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
@@ -346,10 +309,6 @@ class Parsed(Kind):
             remedy = "" if self.remedy is None else self.remedy(value)
             reader.object_to(place, error.reason, remedy, member=member)
             return UNUSABLE
-
-    def schema(self, definitions: dict[str, Schema]) -> Schema:
-        """Return the JSON Schema."""
-        return self.json_schema
 
 
 @dataclass(frozen=True, eq=False)
@@ -372,10 +331,6 @@ class Judged(Kind):
         """Return what the value means."""
         found = self.kind.read(value, member, reader)
         return found if found is UNUSABLE else self.judge(found, value, member, reader)
-
-    def schema(self, definitions: dict[str, Schema]) -> Schema:
-        """Return the JSON Schema."""
-        return self.kind.schema(definitions)
 
 
 @dataclass(frozen=True)
@@ -409,22 +364,6 @@ class Nested(Kind):
         reader.object_to(value, got(expected, value.value), remedy, member=member, is_used=is_used)
         return value.part if is_used else UNUSABLE
 
-    def schema(self, definitions: dict[str, Schema]) -> Schema:
-        """Return the JSON Schema."""
-        name = self.model.__name__
-        if name not in definitions:
-            definitions[name] = {}
-            definitions[name] = self.model.schema(definitions)
-        found: Schema = {"$ref": f"#/$defs/{name}"}
-        if not self.or_reference:
-            return found
-        return {"anyOf": [found, ReferenceTo().schema(definitions)]}
-
-
-def list_of(kind: str, count: int) -> Schema:
-    """Return the JSON Schema of lists of so many values of one kind."""
-    return {"type": "array", "items": {"type": kind}, "minItems": count, "maxItems": count}
-
 
 @dataclass(frozen=True)
 class Items(Kind):
@@ -450,11 +389,6 @@ class Items(Kind):
             reader.object_to(value, _("must not be empty"), member=member, is_used=True)
         items = (self.kind.read(item, member, reader) for item in value.items())
         return tuple(item for item in items if item is not UNUSABLE)
-
-    def schema(self, definitions: dict[str, Schema]) -> Schema:
-        """Return the JSON Schema."""
-        found: Schema = {"type": "array", "items": self.kind.schema(definitions)}
-        return found | ({"minItems": self.least} if self.least else {})
 
 
 @dataclass(frozen=True)
@@ -502,17 +436,6 @@ class ByName(Kind):
             if name is not None and isinstance(name.value, str)
         ]
 
-    def schema(self, definitions: dict[str, Schema]) -> Schema:
-        """Return the JSON Schema."""
-        each = self.kind.schema(definitions)
-        found: Schema = {"type": "object", "additionalProperties": each}
-        found |= {"minProperties": self.least} if self.least else {}
-        if not self.or_list:
-            return found
-        named = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
-        listed = Items(self.kind, self.least).schema(definitions)
-        return {"anyOf": [found, listed | {"items": {"allOf": [named, each]}}]}
-
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):
     """A JSON object of a convention, as it was read.
@@ -539,8 +462,6 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     others: ClassVar[frozenset[str]] = frozenset()
     #: Keys that real stores write elsewhere, too: `member` finds them.
     elsewhere: ClassVar[tuple[str, ...]] = ()
-    #: Keys of which at least one has to be there.
-    at_least_one: ClassVar[tuple[str, ...]] = ()
     #: Fields of which exactly one has to be there, and what may be written.
     exactly_one: ClassVar[tuple[str, ...]] = ()
     example: ClassVar[str] = ""
@@ -651,39 +572,6 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
             for nested in _models_in(getattr(self, name)):
                 yield from nested.all_wrong()
 
-    @classmethod
-    def schema(cls, definitions: dict[str, Schema]) -> Schema:
-        """Return the JSON Schema of such objects."""
-        fields = fields_of(cls).values()
-        found: Schema = {
-            "type": "object",
-            "description": (cls.__doc__ or "").partition("\n")[0],
-            "properties": {it.key: kind.schema(definitions) for kind, it in fields},
-        }
-        return found | cls._required_in_schema()
-
-    @classmethod
-    def _required_in_schema(cls) -> Schema:
-        """Return what the JSON Schema says of the members that have to be there."""
-        members = [member for _kind, member in fields_of(cls).values()]
-        required = [it for it in members if it.required]
-        needed = [it.key for it in required if not it.unless]
-        choices = [choice("anyOf", (it.key, *it.unless)) for it in required if it.unless]
-        if cls.at_least_one:
-            choices.append(choice("anyOf", cls.at_least_one))
-        if cls.exactly_one:
-            choices.append(choice("oneOf", cls.exactly_one))
-        choices += [
-            {"not": {"required": [it.key, other]}} for it in members for other in it.excludes
-        ]
-        found: Schema = {"required": needed, "allOf": choices}
-        return {key: value for key, value in found.items() if value}
-
-
-def choice(how: str, keys: Iterable[str]) -> Schema:
-    """Return the JSON Schema of objects that have any, or exactly one, of some members."""
-    return {how: [{"required": [key]} for key in keys]}
-
 
 @dataclass(frozen=True, eq=False)
 class Attribute:
@@ -774,14 +662,6 @@ def misspelt_attributes(
     return misspelt(given, [it.key for it in described], others, called)
 
 
-def schema_of(attributes: Iterable[Attribute]) -> Schema:
-    """Return the JSON Schema of what a node has as attributes, of which some are described."""
-    definitions: dict[str, Schema] = {}
-    properties = {it.key: it.kind.schema(definitions) for it in attributes}
-    found: Schema = {"type": "object", "properties": properties}
-    return found | ({"$defs": definitions} if definitions else {})
-
-
 def _models_in(value: Any) -> Iterator[Model]:
     """Yield the models that the value of a field is, or that are in its tuples."""
     if isinstance(value, Model):
@@ -839,12 +719,12 @@ class WrittenReference(Model, frozen=True, kw_only=True):
 
     path: Annotated[
         str,
-        Parsed(path_of, {"type": "string", "pattern": "^(?!.*//).+$"}, _right_path),
+        Parsed(path_of, _right_path),
         Member(key=NODE, required=True, example='"node": "time"'),
     ] = ""
     store: Annotated[str, Text(), Member(key=URI, example='"uri": "s3://bucket/store.zarr"')] = ""
     pointer: Annotated[
         str,
-        Parsed(pointer_of, {"type": "string", "pattern": "^(/(~[01]|[^~])*)?$"}, _right_pointer),
+        Parsed(pointer_of, _right_pointer),
         Member(key=POINTER, example='"attribute": "/attributes/crs"'),
     ] = ""

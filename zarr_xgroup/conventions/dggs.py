@@ -20,7 +20,6 @@ from zarr_xgroup.conventions.descriptions import (
     Nested,
     Parsed,
     Reader,
-    Schema,
     Text,
     fields_of,
     write,
@@ -68,7 +67,7 @@ def _positive(value: Fragment) -> float:
     raise value.error(_("must be a positive number"))
 
 
-_POSITIVE = Parsed(_positive, {"type": "number", "exclusiveMinimum": 0})
+_POSITIVE = Parsed(_positive)
 
 
 class Ellipsoid(Model, frozen=True, kw_only=True):
@@ -128,7 +127,7 @@ class Dggs(Model, frozen=True, kw_only=True):
     name: Annotated[str, Text(), Member(required=True, example='"name": "healpix"')] = ""
     refinement_level: Annotated[
         int | None,
-        Parsed(_level, {"type": ["integer", "null"], "minimum": 0}),
+        Parsed(_level),
         Member(example='"refinement_level": 2', or_null=True),
     ] = None
     indexing_scheme: Annotated[str, Text(), Member(example='"indexing_scheme": "nested"')] = ""
@@ -155,12 +154,6 @@ class Dggs(Model, frozen=True, kw_only=True):
             reader.object_to(
                 place, _("is missing"), member=member, severity="warning", is_used=True
             )
-
-    @classmethod
-    def schema(cls, definitions: dict[str, Schema]) -> Schema:
-        """Return the JSON Schema."""
-        found = super().schema(definitions)
-        return found | {"required": [*found["required"], "refinement_level"]}
 
     @property
     def attributes(self) -> dict[str, Any]:

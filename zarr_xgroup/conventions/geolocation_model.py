@@ -57,7 +57,6 @@ class Geolocation(Model, frozen=True, kw_only=True):
     """The arrays that say where the cells of a grid are."""
 
     form: ClassVar[Rule] = KINDS
-    at_least_one: ClassVar[tuple[str, ...]] = KINDS_OF_ARRAYS
 
     geodetic: Annotated[Arrays | None, Nested(Arrays), _PAIR] = None
     planar: Annotated[Arrays | None, Nested(Arrays), _PAIR] = None

@@ -27,7 +27,6 @@ from zarr_xgroup.conventions.descriptions import (
     Nested,
     Parsed,
     Reader,
-    Schema,
     Text,
     fields_of,
     got,
@@ -64,8 +63,7 @@ _OF_ONE_GRID = ("transform", "shape")
 #: Among how many levels the one is looked for that a wrong source probably means.
 _MOST_MEANT = 100
 
-_PATTERN_OF_PATHS = r"(?!/)(?!.*\.\.)[^/]+(/[^/]+)*"
-_PATH = re.compile(_PATTERN_OF_PATHS)
+_PATH = re.compile(r"(?!/)(?!.*\.\.)[^/]+(/[^/]+)*")
 
 
 @dataclass(frozen=True)
@@ -82,10 +80,6 @@ class _Asset(Kind):
             reader.object_to(value, reason, remedy, member=member, is_used=is_text)
         return asset_path(value.value) if is_text else UNUSABLE
 
-    def schema(self, definitions: dict[str, Schema]) -> Schema:
-        """Return the JSON Schema."""
-        return {"type": "string", "pattern": f"^{_PATTERN_OF_PATHS}$"}
-
 
 def asset_path(asset: str) -> str:
     """Return the path that an asset is, below the group of its layout: "" for that group itself."""
@@ -98,7 +92,7 @@ def _numbers(written: Fragment) -> Part:
     return written.part
 
 
-_NUMBERS = Parsed(_numbers, {"type": "array", "items": {"type": "number"}})
+_NUMBERS = Parsed(_numbers)
 
 #: How levels were made of others: for people.
 _Method = Annotated[
@@ -153,7 +147,7 @@ class Item(Model, frozen=True, kw_only=True):
     ] = None
     derived_from: Annotated[
         str | None,
-        Parsed(Fragment.as_text, {"type": "string"}),
+        Parsed(Fragment.as_text),
         Member(rule=DERIVED, example='"derived_from": "r10m"'),
     ] = None
     transform: Annotated[
@@ -187,13 +181,6 @@ class Item(Model, frozen=True, kw_only=True):
                 severity="warning",
                 is_used=True,
             )
-
-    @classmethod
-    def schema(cls, definitions: dict[str, Schema]) -> Schema:
-        """Return the JSON Schema, with the attributes of `spatial` that an item may have."""
-        found = super().schema(definitions) | {"dependentRequired": {"derived_from": ["transform"]}}
-        found["properties"] |= {it.key: it.kind.schema(definitions) for it in SPATIAL}
-        return found
 
     def place_of_asset(self, node: Node) -> Fragment:
         """Return where its asset is written, given the node with the layout."""

@@ -26,9 +26,7 @@ from zarr_xgroup.conventions.descriptions import (
     Kind,
     Member,
     Model,
-    Nested,
     Reader,
-    Schema,
     fields_of,
     got,
     shown,
@@ -55,8 +53,7 @@ OF_EPSG = Rule("proj/epsg", DOCUMENT, CODE)
 RULES = rules_in(vars())
 
 #: An authority and a code.
-_PATTERN_OF_CODES = r"[^:]+:[^:]+"
-_CODE_OF_AUTHORITY = re.compile(_PATTERN_OF_CODES)
+_CODE_OF_AUTHORITY = re.compile(r"[^:]+:[^:]+")
 #: How WKT of the first version begins (OGC 01-009); the second has other keywords (OGC 18-010).
 _WKT1 = re.compile(r"\s*(PROJCS|GEOGCS|GEOCCS|VERT_CS|COMPD_CS|LOCAL_CS)\s*[\[(]", re.IGNORECASE)
 
@@ -98,7 +95,6 @@ class _System(Kind):
     expected: Callable[[], str]
     is_right: Callable[[object], bool]
     remedy: Callable[[object], str]
-    json_schema: Schema
 
     def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
         """Return the CRS."""
@@ -116,10 +112,6 @@ class _System(Kind):
         elif crs is not None:
             _judge(crs, value, self.remedy(value.value) if not is_understood else "", reader)
         return crs if is_understood else UNUSABLE
-
-    def schema(self, definitions: dict[str, Schema]) -> Schema:
-        """Return the JSON Schema."""
-        return self.json_schema
 
 
 def _judge(crs: Crs, value: Fragment, remedy: str, reader: Reader) -> None:
@@ -143,21 +135,18 @@ _PROJJSON = _System(
     lambda: _("an object of PROJJSON"),
     lambda it: isinstance(it, OBJECT),
     lambda _value: _("write PROJJSON, as `pyproj.CRS(...).to_json_dict()` gives it"),
-    {"type": "object"},
 )
 _WKT2 = _System(
     lambda: _("WKT 2"),
     lambda it: isinstance(it, str) and bool(it.strip()) and _WKT1.match(it) is None,
     _write_wkt,
-    {"type": "string", "pattern": r"\S"},
 )
 _CODE = _System(
     lambda: _("an authority and a code, such as 'EPSG:32633'"),
     _is_code,
     _write_code,
-    {"type": "string", "pattern": f"^{_PATTERN_OF_CODES}$"},
 )
-_EPSG = _System(str, lambda _value: True, _write_code, {"type": "integer"})
+_EPSG = _System(str, lambda _value: True, _write_code)
 
 
 class ProjMembers(Model, frozen=True, kw_only=True):
@@ -172,8 +161,6 @@ class ProjMembers(Model, frozen=True, kw_only=True):
     form: ClassVar[Rule] = OBJECT_OF_PROJ
     is_spelt: ClassVar[bool] = False  # of these members, which are all that is read
     others: ClassVar[frozenset[str]] = frozenset({"name", "type", "description"})
-    #: Of a proj object, if not of attributes.
-    at_least_one: ClassVar[tuple[str, ...]] = CRS_KEYS
 
     projjson: Annotated[Crs | None, _PROJJSON, Member(key=PROJJSON, rule=OF_PROJJSON)] = None
     wkt2: Annotated[Crs | None, _WKT2, Member(key=WKT, rule=OF_WKT, called=("wkt", "wkt2"))] = None
@@ -260,10 +247,6 @@ class ProjObject(Kind):
         # Who interprets it tells of CRSs that cannot be used.
         reader.wrong += [replace(it, kind=None) for it in ProjMembers.read(value).wrong]
         return value.part
-
-    def schema(self, definitions: dict[str, Schema]) -> Schema:
-        """Return the JSON Schema."""
-        return Nested(ProjMembers, or_reference=True).schema(definitions)
 
 
 #: What only the projection extension of STAC writes: beside these, ``proj:*`` is not the convention.

@@ -20,7 +20,6 @@ from zarr_xgroup.conventions.descriptions import (
     Member,
     Reader,
     ReferenceTo,
-    Schema,
     got,
 )
 from zarr_xgroup.conventions.geolocation import fitting_dims, standing_for
@@ -57,11 +56,6 @@ class _References(ReferenceTo):
         for item in _without_references(value):
             reader.object_to(item, got(_("a reference"), item.value), member=member, is_used=True)
         return value.part
-
-    def schema(self, definitions: dict[str, Schema]) -> Schema:
-        """Return the JSON Schema."""
-        one = super().schema(definitions)
-        return {"anyOf": [one, {"type": "array", "items": one}]}
 
 
 #: The attribute that is made for references; others may hold them, too.

@@ -15,7 +15,7 @@ from zarr_xgroup.conventions.coords import CoordsHandler
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.declaring import ATTRIBUTE as DECLARATIONS
 from zarr_xgroup.conventions.declaring import Declaration, is_declared, matches, names_of
-from zarr_xgroup.conventions.descriptions import Attribute, schema_of
+from zarr_xgroup.conventions.descriptions import Attribute
 from zarr_xgroup.conventions.dggs import DggsHandler
 from zarr_xgroup.conventions.dialects.gcp import GcpHandler
 from zarr_xgroup.conventions.dialects.geozarr import GeoZarrHandler
@@ -139,51 +139,6 @@ def _texts(names: object) -> list[str]:
 def declarable() -> Handlers:
     """Return all conventions that stores can declare: those of handlers, and those that give no coordinates."""
     return (*handlers(), *OTHERS)
-
-
-def schema(name: str) -> dict[str, Any]:
-    """Return the JSON Schema of the attributes of a convention.
-
-    It is for those who write stores: editors complete and check by it, and so does a pipeline that makes
-    metadata. `zarr_xgroup.check` finds more, since it sees the arrays, and what they refer to.
-
-    Parameters
-    ----------
-    name : str
-        The convention, built in or of a third party, in any case; or ``zarr_conventions``.
-
-    Returns
-    -------
-    dict
-        A schema (draft 2020-12) of the attributes of arrays and groups: other attributes may stand beside
-        those of the convention.
-
-    Raises
-    ------
-    ValueError
-        If there is no description of such a convention; the error lists those that there are.
-
-    Examples
-    --------
-    >>> import zarr_xgroup
-    >>> sorted(zarr_xgroup.schema("uom")["properties"])
-    ['uom']
-    """
-    known = {it.name: it.described for it in declarable() if it.described}
-    known[CONVENTIONS_KEY] = (DECLARATIONS,)
-    wanted = name.strip().rstrip(":").lower()
-    called = {name: it.name for it in declarable() for name in names_of(it)}
-    title = next((it for it in known if it.lower() == called.get(wanted, wanted).lower()), None)
-    if title is None:
-        message = _("there is no schema of convention {name!r}; there are those of {known}")
-        raise ValueError(message.format(name=name, known=", ".join(known)))
-    documents = dict.fromkeys(it.form.document for it in known[title])
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": title,
-        "description": "; ".join(documents),
-        **schema_of(known[title]),
-    }
 
 
 def seemingly_meant(

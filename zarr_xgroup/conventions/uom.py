@@ -19,7 +19,6 @@ from zarr_xgroup.conventions.descriptions import (
     Model,
     Nested,
     Reader,
-    Schema,
     Text,
     got,
     shown,
@@ -145,14 +144,6 @@ class UnitOfMeasure(Kind):
                 value, got(expected, value.value), remedy, member=member, is_used=is_used
             )
         return value.value if is_used else UNUSABLE
-
-    def schema(self, definitions: dict[str, Schema]) -> Schema:
-        """Return the JSON Schema."""
-        uom = Nested(Uom).schema(definitions)
-        key = ATTRIBUTE.key
-        wrapped = {"type": "object", "properties": {key: uom}, "required": [key]}
-        texts: list[Schema] = [{"type": "string"}] if self.or_text else []
-        return {"anyOf": [*texts, uom, wrapped]}
 
 
 #: The attribute of an array.

@@ -49,10 +49,15 @@ class Verdict:
         return not self.mistakes
 
     def to_dict(self) -> dict[str, JsonValue]:
-        """Return it as JSON values, as ``verdict.schema.json`` in this package describes them."""
-        found = {name: as_json(getattr(self, name)) for name in ("store", "group")}
-        mistakes = [{name: as_json(getattr(it, name)) for name in _TOLD} for it in self.mistakes]
-        return {"version": VERSION, **found, "mistakes": mistakes, "is_declared": self.is_declared}
+        """Return it as JSON values: each object has attributes of a class, by their names."""
+        mistakes = [{name: getattr(it, name) for name in _TOLD} for it in self.mistakes]
+        return {
+            "version": VERSION,
+            "store": self.store,
+            "group": self.group,
+            "mistakes": as_json(mistakes),
+            "is_declared": self.is_declared,
+        }
 
     def __repr__(self) -> str:
         """Return it as text to read: each mistake with its place, what to write, and the rule."""

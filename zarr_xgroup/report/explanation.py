@@ -6,9 +6,11 @@ absolute paths, JSON pointers (RFC 6901), and for other stores their URI without
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass
-from functools import cache
+import json
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
+
+import msgspec
 
 from zarr_xgroup._requirements import missing_package
 from zarr_xgroup.findings import Place
@@ -291,7 +293,7 @@ class Explanation:
     problems: tuple[FoundProblem, ...] = ()
 
     def to_dict(self) -> dict[str, JsonValue]:
-        """Return it as JSON values, as ``explanation.schema.json`` in this package describes them."""
+        """Return it as JSON values: each object has the attributes of a class, by their names."""
         return {"version": VERSION, **as_json(self)}
 
     # What draws it, and rich with it, is imported when it is drawn.
@@ -319,15 +321,6 @@ def not_drawn(value: Any, error: ImportError) -> str:
 
 
 def as_json(value: Any) -> Any:
-    """Return a value made of frozen dataclasses, tuples and texts as JSON values."""
-    if isinstance(value, tuple):
-        return [as_json(item) for item in value]
-    kind: Any = type(value)
-    if names := _members(kind):
-        return {name: as_json(getattr(value, name)) for name in names}
-    return value
-
-
-@cache
-def _members(kind: type) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
+    """Return a value made of dataclasses, dicts, tuples and texts as JSON values."""
+    # Not encoded by msgspec: texts may have letters that UTF-8 has not.
+    return json.loads(json.dumps(msgspec.to_builtins(value)))

@@ -203,14 +203,6 @@ def test_explain_writes_a_page(store: str, tmp_path: Path, capsys: Capture) -> N
     assert printed.err.endswith("page.html cannot be written: No such file or directory\n")
 
 
-def test_schema_prints_json(capsys: Capture) -> None:
-    assert cli.main(["schema", "uom"]) == 0
-    assert json.loads(capsys.readouterr().out) == zarr_xgroup.schema("uom")
-    with pytest.raises(SystemExit):
-        cli.main(["schema", "stripes"])
-    assert "there is no schema of convention 'stripes'" in capsys.readouterr().err
-
-
 def test_check_says_by_its_status_whether_there_is_something_to_mend(
     monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:

@@ -215,7 +215,6 @@ PROBLEM = FoundProblem("metadata", "what no open tells")
             explained_with(zarr_format=math.nan),
             {"cannot be shown: Explanation as JSON: ValueError in xarray"},
         ),
-        (explained_with(store=5), {"cannot be shown: Explanation as JSON: ValidationError"}),
     ],
 )
 def test_a_law_of_what_is_told_that_is_broken(

@@ -1,4 +1,4 @@
-"""Descriptions of conventions: what is read by them, what is wrong, and the JSON Schema of them."""
+"""Descriptions of conventions: what is read by them, and what is wrong."""
 
 from __future__ import annotations
 
@@ -23,8 +23,6 @@ from zarr_xgroup.conventions import (
     register,
     uom,
 )
-from zarr_xgroup.conventions.descriptions import schema_of
-from zarr_xgroup.conventions.ref import RefHandler
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.tests.builders import (
     Group,
@@ -37,7 +35,7 @@ from zarr_xgroup.tests.builders import (
 )
 from zarr_xgroup.tests.report.test_check import CASES, GONE, broken, sound
 
-#: Rules that a schema can state.
+#: Rules of form.
 OF_FORM = (
     *("cs/required", "cs/form", "cs/values", "cs/boundaries", "uom/object", "uom/ucum"),
     "geolocation/x-and-y",
@@ -57,19 +55,10 @@ def written(documents: dict[str, Json], node: str, attribute: Attribute) -> Frag
     return Fragment(Node(0, node.strip("/")), ("attributes", attribute.key), value)
 
 
-def is_valid(attribute: Attribute, value: Any) -> bool:
-    jsonschema = pytest.importorskip("jsonschema")
-    schema = schema_of((attribute,))
-    jsonschema.Draft202012Validator.check_schema(schema)
-    validator = jsonschema.Draft202012Validator(schema)
-    return bool(validator.is_valid({attribute.key: value}))
-
-
 @pytest.mark.parametrize("node", DESCRIBED)
-def test_what_is_sound_is_valid_and_nothing_is_wrong_with_it(node: str) -> None:
+def test_nothing_is_wrong_with_what_is_sound(node: str) -> None:
     found = written(sound(), node, DESCRIBED[node])
     assert list(DESCRIBED[node].all_wrong(found)) == []
-    assert is_valid(DESCRIBED[node], found.value)
 
 
 @pytest.mark.parametrize(
@@ -78,16 +67,14 @@ def test_what_is_sound_is_valid_and_nothing_is_wrong_with_it(node: str) -> None:
         (place, edits)
         for rule, place, edits, _remedy in CASES
         if rule in OF_FORM and GONE not in edits.values()
-        if "epoch" not in place and [0.5, 0.5] not in edits.values()  # of which no schema speaks
     ],
     ids=str,
 )
-def test_what_breaks_a_rule_of_form_is_not_valid(place: str, edits: Json) -> None:
+def test_what_breaks_a_rule_of_form_is_found(place: str, edits: Json) -> None:
     node = place.partition("#")[0]
     found = written(broken(edits), node, DESCRIBED[node])
     wrong = list(DESCRIBED[node].all_wrong(found))
     assert [str(it.at(found.node).place) for it in wrong] == [place]
-    assert not is_valid(DESCRIBED[node], found.value)
 
 
 @pytest.mark.parametrize(
@@ -102,9 +89,7 @@ def test_what_breaks_a_rule_of_form_is_not_valid(place: str, edits: Json) -> Non
     ],
     ids=str,
 )
-def test_what_is_required_by_the_reader_is_so_by_the_schema(
-    keys: tuple[Any, ...], is_required: bool
-) -> None:
+def test_what_is_required(keys: tuple[Any, ...], is_required: bool) -> None:
     found = written(sound(), "/model/tas", cs_model.ATTRIBUTE)
     value = copy.deepcopy(found.value)
     holder = value
@@ -113,7 +98,6 @@ def test_what_is_required_by_the_reader_is_so_by_the_schema(
     del holder[keys[-1]]
     wrong = list(cs_model.ATTRIBUTE.all_wrong(Fragment(found.node, found.keys, value)))
     assert bool(wrong) == is_required
-    assert is_valid(cs_model.ATTRIBUTE, value) != is_required
 
 
 def test_one_bad_part_costs_that_part() -> None:
@@ -132,36 +116,6 @@ def test_one_bad_part_costs_that_part() -> None:
         "unit": ("error", False),
         "direction": ("warning", True),
     }
-
-
-# The schema of a convention, as producers get it.
-
-
-@pytest.mark.parametrize(
-    "name", ["cs", "spatial", "multiscales", "geolocation", "uom", "cf", "zarr_conventions"]
-)
-def test_the_schema_of_a_convention_takes_what_is_sound(name: str) -> None:
-    jsonschema = pytest.importorskip("jsonschema")
-    schema = zarr_xgroup.schema(name)
-    jsonschema.Draft202012Validator.check_schema(schema)
-    assert schema["title"] == name
-    assert name.removeprefix("zarr_") in schema["description"].lower()
-    validator = jsonschema.Draft202012Validator(schema)
-    given = [
-        it["attributes"]
-        for it in sound().values()
-        if set(it["attributes"]) & set(schema["properties"])
-    ]
-    assert given
-    assert [error.message for it in given for error in validator.iter_errors(it)] == []
-    assert not validator.is_valid(dict.fromkeys(schema["properties"], True))
-
-
-def test_there_is_no_schema_of_what_is_not_described() -> None:
-    with pytest.raises(
-        ValueError, match=r"no schema of convention 'geozarr'; .* cs, .*spatial, geoloc"
-    ):
-        zarr_xgroup.schema("geozarr")
 
 
 STRIPES = Rule("stripes/colour", "The convention of stripes", "colour")
@@ -189,10 +143,8 @@ class StripesHandler(ConventionHandler):
 
 
 def test_a_third_party_describes_its_attributes_once() -> None:
-    """What it reads, what an open and a check tell, and the schema follow."""
+    """What it reads, and what an open and a check tell, follow."""
     register(StripesHandler)
-    properties = zarr_xgroup.schema("Stripes")["$defs"]["Stripes"]["properties"]
-    assert properties == {"colour": {"type": "string", "enum": ["red", "blue"]}}
     attributes = {"zarr_conventions": [{"name": "stripes"}], "stripes": {"color": "red"}}
     other = {**attributes, "stripes": {"colour": 5}}
     arrays = {"a": stored([1, 2, 3], "x", **attributes), "b": stored([1, 2, 3], "x", **other)}
@@ -209,23 +161,6 @@ def test_a_third_party_describes_its_attributes_once() -> None:
 
 
 # References, and declarations.
-
-
-@pytest.mark.parametrize(
-    ("reference", "is_right"),
-    [
-        ({"node": "t"}, True),
-        ({"ref": {"node": "/t", "uri": "s3://b/c", "attribute": "/attributes"}}, True),
-        ([{"node": "t"}, {"ref": {"node": "u"}}], True),
-        ({"node": 5}, False),
-        ({"path": "t"}, False),
-        ({"node": "t", "attribute": 5}, False),
-        ("t", False),
-    ],
-    ids=str,
-)
-def test_the_schema_of_references(reference: Any, is_right: bool) -> None:
-    assert is_valid(RefHandler.described[0], reference) is is_right
 
 
 def checked(attributes: Json, on_group: bool = False) -> set[tuple[str, str, str]]:

@@ -27,7 +27,6 @@ from zarr_xgroup import (
     XGroupNoPrincipalWarning,
     XGroupPluginWarning,
     XGroupResolutionWarning,
-    cli,
 )
 from zarr_xgroup.conventions import (
     ENTRY_POINT_GROUP,
@@ -691,7 +690,7 @@ def test_a_description_that_raises_costs_its_convention_alone() -> None:
         tier = "service"
         name = "broken"
         described = (
-            Attribute("broken", Parsed(whole, {}), Rule("broken/form", "It", "1"), '"broken": 1'),
+            Attribute("broken", Parsed(whole), Rule("broken/form", "It", "1"), '"broken": 1'),
         )
 
         def interpret(self, array: ArrayView) -> Interpretation:
@@ -702,17 +701,6 @@ def test_a_description_that_raises_costs_its_convention_alone() -> None:
     with pytest.warns(XGroupPluginWarning, match="'broken'.*failed: .*many"):
         mistakes = zarr_xgroup.check(store).mistakes
     assert "uom/object" in {it.rule.name for it in mistakes}
-
-
-@pytest.mark.usefixtures("with_moorings")
-def test_a_convention_of_one_module_and_one_line_has_a_schema(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert cli.main(["schema", "mooring"]) == 0
-    schema = json.loads(capsys.readouterr().out)
-    assert set(schema["properties"]) == {"mooring"}
-    assert schema["$defs"]["Mooring"]["required"] == ["top", "spacing"]
-    assert schema["$defs"]["Mooring"]["properties"]["unit"]["enum"] == ["m", "km"]
 
 
 # A third party's handler tested by itself: one array and a dict.
