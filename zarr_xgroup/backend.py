@@ -82,8 +82,6 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
             resolution : float or pair of float, optional
                 The size of cells, for y and x, in the unit of the CRS: opens the coarsest level of
                 the pyramid `group` that is as fine; in a tree one of each ``multiscales`` layout.
-            bbox : (minx, miny, maxx, maxy), optional
-                Opens the cells that this box has a part of, in the unit of the CRS.
 
         Raises
         ------
@@ -96,7 +94,7 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
         XGroupMetadataError
             If the metadata of the group itself cannot be understood.
         ValueError
-            If an option has a value that it cannot have, or `bbox` is outside of the grid.
+            If an option has a value that it cannot have.
         """
         with _opening(filename_or_obj, options) as opening:
             dataset = opening.dataset()

@@ -17,7 +17,6 @@ from zarr_xgroup.datasets.decode import Decoder
 from zarr_xgroup.datasets.plan import GroupPlan
 from zarr_xgroup.datasets.planning import Planning, planning
 from zarr_xgroup.datasets.undeclared import undeclared, without_principal
-from zarr_xgroup.datasets.windows import Windows
 from zarr_xgroup.errors import XGroupEmptyGroupWarning, XGroupWarning, warn_user
 from zarr_xgroup.findings import Finding, as_warnings
 from zarr_xgroup.i18n import _
@@ -90,19 +89,14 @@ class Opening:
         snapshot = self._library.snapshots[0]
         found = undeclared(plans, snapshot, assumed=planning.assumed, is_tree=is_tree)
         last = list(without_principal(found, planning.plans_if, planning.taken))
-        windows = None if planning.box is None else Windows(planning.box, plans)
-        root = plans[0]
+        root = plans[0].node
         datasets = {}
         while plans:  # thousands of plans take as much memory as what is built of them
             plan = plans.popleft()
             dataset = self._dataset(plan, builder, decoder)
-            if windows is not None:
-                dataset = windows.select(plan, dataset, is_tree=is_tree)
             dataset.set_close(self._library.closer)
             datasets[self._relative(plan.node)] = dataset
-        if windows is not None:
-            windows.check(root, next(iter(datasets.values())))
-        above = (snapshot.document(it.path) for it in root.node.ancestors())
+        above = (snapshot.document(it.path) for it in root.ancestors())
         attributes = [document.attributes for document in above if document is not None]
         settle(datasets, planning.convention_attrs, attributes, planning.assumed)
         self.findings.extend(last)

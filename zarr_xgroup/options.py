@@ -75,7 +75,6 @@ class OpenOptions(StoreOptions, EngineZarrOptions, DecodingOptions, total=False)
 
     assume_conventions: str | Iterable[str] | None
     resolution: float | tuple[float, float] | None
-    bbox: tuple[float, float, float, float] | None
     use_zarr_fill_value_as_mask: bool | None
     convention_attrs: ConventionAttrs | None
 

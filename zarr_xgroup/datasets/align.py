@@ -2,7 +2,7 @@
 
 xarray refuses a tree in which a node does not align with its parents (sizes of dimensions,
 values of indexed coordinates). Such a dimension is renamed in that node, with a warning. No plan
-can say which: sizes are those that decoding of characters and the part in a box leave.
+can say which: sizes are those that decoding of characters leaves.
 """
 
 from bisect import bisect_left

@@ -38,7 +38,6 @@ from zarr_xgroup.datasets.pyramids import (
     resolution_of,
 )
 from zarr_xgroup.datasets.undeclared import helpful, undeclared
-from zarr_xgroup.datasets.windows import box_of
 from zarr_xgroup.errors import XGroupError, XGroupGroupError
 from zarr_xgroup.findings import Finding, Kind, noted
 from zarr_xgroup.i18n import _, listed
@@ -64,7 +63,6 @@ class Planning:
         self.taken: tuple[str, ...] = ()
         self.convention_attrs = convention_attrs_of(options.get("convention_attrs"))
         self.resolution = resolution_of(options.get("resolution"))
-        self.box = box_of(options.get("bbox"))
         self.findings: list[Finding] = []
         # Nothing was read before options were found to be sound.
         self.library, self.group = Library.open(store_like, _part(StoreOptions, options))

@@ -629,13 +629,12 @@ PYRAMID = pyramid()
 
 
 @each_format
-@pytest.mark.parametrize("options", [{}, {"bbox": (0, -2, 1, 0)}], ids=["whole", "part"])
 @pytest.mark.parametrize(("consolidated", "rounds"), [(True, 2), (False, 4)])
 def test_the_level_for_a_resolution(
-    zarr_format: ZarrFormat, consolidated: bool, rounds: int, options: dict[str, Any]
+    zarr_format: ZarrFormat, consolidated: bool, rounds: int
 ) -> None:
     store = delaying(PYRAMID, zarr_format, consolidated=consolidated)
-    dataset = opened(xr.open_dataset, store, group="images", resolution=2, **options)
+    dataset = opened(xr.open_dataset, store, group="images", resolution=2)
     assert float(dataset.x[0]) == 1.0
     assert store.rounds <= rounds
     assert not chunks_read(store)

@@ -129,7 +129,7 @@ def test_what_is_no_resolution(resolution: Any) -> None:
 def test_a_misspelt_option_names_those_there_are() -> None:
     store: Any = memory_store(build(PYRAMID))
     with pytest.raises(
-        TypeError, match=r"has no option resolutions \(did you mean resolution\?\); .*bbox"
+        TypeError, match=r"has no option resolutions \(did you mean resolution\?\); .*group"
     ):
         xr.open_dataset(store, engine="xgroup", resolutions=1)
 
