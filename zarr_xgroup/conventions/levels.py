@@ -168,26 +168,17 @@ class Levels:
     def _derived(self, asset: str, site: Site) -> Item | None:
         """Return the item by which a level follows from another one, None if it does not."""
         item = self.level.layout.items.get(asset)
-        if item is None or not item.is_scaled or site.places.get(TRANSFORM.key) is not None:
+        if (
+            item is None
+            or not (item.is_scaled and item.is_derived)
+            or site.places.get(TRANSFORM.key) is not None
+        ):
             return None
-        return item if item.is_derived or self._unnamed_source(asset) is not None else None
-
-    def _unnamed_source(self, asset: str) -> str | None:
-        """Return from what a level follows whose relation does not say it.
-
-        That is the layout's group if it has a transform, else the only level that follows from none.
-        """
-        whole = self.array.attributes_of(self.level.group)
-        if whole is not None and whole.get(TRANSFORM.key) is not None:
-            return "" if asset else None
-        base = self.level.layout.base
-        return base if base != asset else None
+        return item
 
     def _source(self, item: Item, below: Mapping[str, Any]) -> str:
         """Return the level that one is derived from, given those that are derived from it."""
-        source, items = item.source(self.level.group), self.level.layout.items
-        if source is None:
-            return self._unnamed_source(item.asset or "") or ""
+        source, items = item.source(self.level.group) or "", self.level.layout.items
         if source and source not in items:
             reason = _("there is no level {asset!r}").format(asset=source)
             raise _leading_nowhere(item, self.level, source, reason)
@@ -205,18 +196,6 @@ class Levels:
         at = node.child(self._name)
         return self._at(at if _is_array(self.array, at) else None, node)
 
-    def _site_of_any(self, asset: str) -> Site | None:
-        """Return the same for the first array of a level that lies along the same dimensions."""
-        own, group = self.array.declared, self.level.group
-        along = {own[self.array.dims.index(name)] for name in self.dims}
-        within = group.child(asset)
-        for name, document in self.array.lookup.members(within).arrays(within.path).items():
-            at = within.child(name)
-            is_along = along <= set(declared_dimensions(document))
-            if is_along and not self.level.layout.about(at, group):
-                return self._at(at, within)
-        return None
-
     def _at(self, at: Node | None, within: Node) -> Site:
         """Return where the grid of an array of a group is declared, or of a group without it."""
         group, layout = self.level.group, self.level.layout
@@ -227,25 +206,22 @@ class Levels:
         return Site(places, None if document is None else _sizes(self.array, self.dims, document))
 
     def _declared(self, asset: str, site: Site) -> Transform | None:
-        """Return the transform of a level that follows from no other one."""
-        written = site.places.get(TRANSFORM.key) or self._of_whole(asset, site)
-        if written is None and site.sizes is None and site.places.get(SHAPE.key) is None:
-            site = self._site_of_any(asset) or site
-            written = site.places.get(TRANSFORM.key)
-        return site.transform(written)
+        """Return the transform of a level that follows from no other one.
 
-    def _of_whole(self, asset: str, site: Site) -> Fragment | None:
-        """Return the transform of the layout's group, if it can only be that of a level.
-
-        That is the one of which all others follow, unless sizes or a box of its own contradict.
+        That of the layout's group is that of the level of which all others follow, unless that one has a
+        box of its own. None if there is a relation, but not to what: sizes may be rounded.
         """
-        whole = self.array.attributes_of(self.level.group)
-        if whole is None or asset != self.level.layout.base:
+        written, item = site.places.get(TRANSFORM.key), self.level.layout.items.get(asset)
+        if written is None and item is not None and not (item.is_derived or item.is_base):
             return None
-        shape, box = whole.get(SHAPE.key), site.places.get_of_level(BOX.key)
-        is_other = shape is not None and site.sizes and shape.value != list(site.sizes)
-        has_own = box is not None and not is_placeholder(box)
-        return None if is_other or has_own else whole.get(TRANSFORM.key)
+        if written is None and asset == self.level.layout.base:
+            whole, box = (
+                self.array.attributes_of(self.level.group),
+                site.places.get_of_level(BOX.key),
+            )
+            if whole is not None and (box is None or is_placeholder(box)):
+                written = whole.get(TRANSFORM.key)
+        return site.transform(written)
 
     def _following(
         self, source: Transform | XGroupError | None, site: Site, item: Item

@@ -17,11 +17,9 @@ from functools import partial
 from typing import ClassVar
 
 from zarr_xgroup.conventions.array import ArrayView
-from zarr_xgroup.conventions.asked import starting
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.declaring import is_declared_by_array
-from zarr_xgroup.conventions.descriptions import misspelt_attributes, shown, write
-from zarr_xgroup.conventions.geolocation import geolocation_of
+from zarr_xgroup.conventions.descriptions import shown, write
 from zarr_xgroup.conventions.grids import (
     Grid,
     coordinates_along,
@@ -47,15 +45,13 @@ from zarr_xgroup.conventions.spatial_model import (
 from zarr_xgroup.conventions.transforms import (
     OVERHANG,
     Transform,
-    common_box,
     extent_of,
     in_order_of_gdal,
     spans,
 )
 from zarr_xgroup.findings import Finding, Kind, Place, mistake
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import referred_names
-from zarr_xgroup.metadata.nodes import Fragment, Node
+from zarr_xgroup.metadata.nodes import Fragment
 
 
 class SpatialHandler(ConventionHandler):
@@ -104,8 +100,6 @@ class SpatialHandler(ConventionHandler):
             transform = array.attempt(_transform, grid, lost=lost_with_it)
         else:
             _compare(grid)
-        if transform is not None or not grid.missing:
-            _tell_of_spelling(array)
         coordinates = () if transform is None else grid.coordinates(transform, grid.missing)
         return array.found(
             *grid.own_coordinates(grid.own),
@@ -303,12 +297,7 @@ def _tell_of_gdal(grid: Grid, written: Fragment, transform: Transform, meant: li
 def _check_box(grid: Grid, box: Fragment, transform: Transform) -> None:
     """Say that a box is another one than that of the grid."""
     written, actual = BOX.value(box), extent_of(transform, grid.sizes)
-    # A level that is derived may be a part of what the box of all levels is about.
-    level, places = layout_of(grid.array), places_of(grid.array)
-    is_derived = level is not None and any(item.is_scaled for item in level.items)
-    is_part = is_derived and places.get_of_level(BOX.key) is None
-    expected = common_box(written, actual) if is_part else written
-    if not spans(expected, transform, grid.sizes, OVERHANG):
+    if not spans(written, transform, grid.sizes, OVERHANG):
         message = _("is {box}, but the transform gives {actual}; the latter counts")
         text = message.format(box=written, actual=actual)
         found = mistake(BOX_OF_GRID, box, text, write(BOX.key, actual), "warning")
@@ -316,12 +305,12 @@ def _check_box(grid: Grid, box: Fragment, transform: Transform) -> None:
 
 
 def _tell_of_nothing(grid: Grid) -> None:
-    """Say that there is nothing that coordinates follow from, unless others declare some.
+    """Say that there is nothing that coordinates follow from.
 
     The placeholder for a bounding box says that who wrote it knows that.
     """
     array, box = grid.array, places_of(grid.array).get(BOX.key)
-    if _has_others(grid) or (box is not None and is_placeholder(box)):
+    if box is not None and is_placeholder(box):
         return
     if box is not None:
         text = _(
@@ -334,36 +323,4 @@ def _tell_of_nothing(grid: Grid) -> None:
         "spatial is declared, but there is neither spatial:transform, nor spatial:bbox, nor "
         "1-D arrays {names}: these dimensions have no coordinates from it"
     ).format(names=", ".join(grid.dims))
-    for _place, written, meant in _misspelt(array):
-        reason = _("{reason}; was {meant!r} meant by {written!r}?").format(
-            reason=reason, meant=meant, written=written
-        )
     array.note(reason)
-
-
-def _has_others(grid: Grid) -> bool:
-    """Tell whether the array has coordinates along both dimensions that others declare."""
-    array = grid.array
-    if geolocation_of(array) is not None:
-        return True
-    named = [name for name in referred_names(array.attributes) if name in array.siblings]
-    along = {dim for name in named for dim in array.siblings[name]}
-    return along >= set(grid.missing)
-
-
-def _tell_of_spelling(array: ArrayView) -> None:
-    """Say which attributes were probably meant to be those of the convention."""
-    for place, written, meant in _misspelt(array):
-        text = _("is not known; was {meant!r} meant?").format(meant=meant)
-        array.note(text, Fragment(place, ("attributes", written), None))
-
-
-def _misspelt(array: ArrayView) -> Iterator[tuple[Node, str, str]]:
-    places = places_of(array)
-    keys = [attribute.key for attribute in ATTRIBUTES]
-    missing = [attribute for attribute in ATTRIBUTES if places.get(attribute.key) is None]
-    for node in (array.node, array.node.group):
-        given = array.attributes_of(node)
-        prefixed = [] if given is None else starting(given.value, DIMENSIONS.prefix)
-        for written, meant in misspelt_attributes(prefixed, missing, keys).items():
-            yield node, written, meant

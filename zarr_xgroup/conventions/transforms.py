@@ -138,11 +138,6 @@ def spans(
     return max(abs(a - b) / cell for a, b, cell in sides) <= cells
 
 
-def common_box(one: list[float], other: list[float]) -> list[float]:
-    """Return the bounding box of what two have in common."""
-    return [*map(max, one[:2], other[:2]), *map(min, one[2:], other[2:])]
-
-
 def is_wider_than_earth(transform: Transform, sizes: tuple[int, int], unit: str) -> bool:
     """Tell whether a grid is wider than the Earth, in the unit of its CRS ("" if not known)."""
     widest = _WIDEST.get(horizontal_unit(unit), math.inf)

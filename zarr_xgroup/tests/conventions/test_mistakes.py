@@ -246,50 +246,15 @@ LACKING = (
 )
 
 
-@pytest.mark.parametrize("key", ["affine", "transfrom", "geotransform"])
-def test_a_misspelt_transform(tmp_path: Path, key: str) -> None:
-    misspelt_one: Json = {key: [10, 0, 0, 0, -10, 0]}
-    _dataset, told = told_of(tmp_path, with_spatial(**misspelt_one))
-    assert told == [f"{LACKING}; was 'spatial:transform' meant by 'spatial:{key}'?"]
-
-
-def test_another_misspelt_attribute(tmp_path: Path) -> None:
-    documents = with_spatial(transform=[10, 0, 0, 0, -10, 0], registrations="node")
-    _dataset, told = told_of(tmp_path, documents)
-    assert told == [
-        "Arrays /a, /b: /#/attributes/spatial:registrations: is not known; was 'spatial:registration' meant?"
-    ]
-
-
 def test_one_real_array_and_no_transform(tmp_path: Path) -> None:
     documents = {**with_spatial(), "y": array((4,), ("y",))}
     _dataset, (text,) = told_of(tmp_path, documents, {"y": np.arange(4.0)})
     assert text == LACKING
 
 
-@pytest.mark.parametrize("found", ["real", "coordinates", "geolocation"])
-def test_coordinates_of_others_are_enough(tmp_path: Path, found: str) -> None:
-    documents = with_spatial()
-    data: dict[str, Any] = {}
-    if found == "real":
-        documents |= {"y": array((4,), ("y",)), "x": array((6,), ("x",))}
-        data = {"y": np.arange(4.0), "x": np.arange(6.0)}
-    else:
-        documents |= {name: array((4, 6), ("y", "x")) for name in ("lat", "lon")}
-    for name in "ab":
-        if found == "coordinates":
-            documents[name]["attributes"] = {"coordinates": "lat lon"}
-        if found == "geolocation":
-            arrays = {"geodetic": {"x": {"node": "lon"}, "y": {"node": "lat"}}}
-            documents[name]["attributes"] = declaring("geolocation", geolocation=arrays)
-    if found != "real":
-        # Of the group only arrays that have other coordinates.
-        declared = documents[""]["attributes"]
-        documents[""] = group()
-        for name in "ab":
-            own = documents[name]["attributes"]
-            conventions = [*declared["zarr_conventions"], *own.get("zarr_conventions", [])]
-            documents[name]["attributes"] = {**declared, **own, "zarr_conventions": conventions}
+def test_coordinates_of_the_group_are_enough(tmp_path: Path) -> None:
+    documents = with_spatial() | {"y": array((4,), ("y",)), "x": array((6,), ("x",))}
+    data = {"y": np.arange(4.0), "x": np.arange(6.0)}
     _dataset, told = told_of(tmp_path, documents, data)
     assert told == []
 

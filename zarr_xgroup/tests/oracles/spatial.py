@@ -12,7 +12,6 @@ from typing import Any
 
 from zarr_xgroup.tests.oracles.stores import (
     Nodes,
-    arrays_in,
     attributes,
     dims_of,
     is_array,
@@ -135,12 +134,12 @@ class Spatial:
         item = next((it for it in items if it.get("transform")), None)
         if item is None or layout is None:
             return None
-        base: Grid | None = None
         if "derived_from" in item:
             source = self.level(joined(layout, item["derived_from"]) or "", name_of(path))
             base = None if source is None else self.grid(source)
-        elif written := attributes(self.nodes, layout).get("spatial:transform"):
-            base = Grid(tuple(map(Fraction, written)), centre)
+        else:  # the level of which all others follow
+            written = attributes(self.nodes, layout).get("spatial:transform")
+            base = None if written is None else Grid(tuple(map(Fraction, written)), centre)
         relation = item["transform"]
         scale = self.for_rows_and_columns(path, relation.get("scale", [1, 1]))
         offset = self.for_rows_and_columns(path, relation.get("translation", [0, 0]))
@@ -148,10 +147,8 @@ class Spatial:
 
     def level(self, path: str, name: str) -> str | None:
         """Return the array of a level that has the grid of another level's array of a name."""
-        if is_array(self.nodes, path):
-            return path
-        arrays = [it for it in arrays_in(self.nodes, path) if self.grid(it)]
-        return next((it for it in arrays if name_of(it) == name), next(iter(arrays), None))
+        found = path if is_array(self.nodes, path) else f"{path}/{name}".lstrip("/")
+        return found if is_array(self.nodes, found) else None
 
     def for_rows_and_columns(self, path: str, numbers: list[Any]) -> list[Any]:
         """Return those of the numbers for each axis, or each of both axes, that are Y's and X's."""
