@@ -18,7 +18,7 @@ import xarray as xr
 from xarray.conventions import decode_cf_variable
 
 from zarr_xgroup.conventions.model import DeclaredValues
-from zarr_xgroup.datasets.budget import MOST_OWN_BYTES, Cost, beyond_budget
+from zarr_xgroup.datasets.budget import MOST_OWN_VALUES, MOST_VALUES, chunk_size
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupStoreError, containing
 from zarr_xgroup.findings import (
@@ -173,8 +173,8 @@ def _read_at_once(
                 wanted.setdefault((source.node, whole), template)
             if planned.is_own and not whole:
                 own_times.add(source.node)
-    costs = {node: _cost_of_ends(it) for (node, whole), it in wanted.items() if not whole}
-    beyond = beyond_budget(costs)
+    lengths = {node: chunk_size(it) for (node, whole), it in wanted.items() if not whole}
+    beyond = {node for node, length in lengths.items() if length > MOST_VALUES}
     arrays = {
         (node, whole): template.zarr_array(library.zarr_store(node.store), node.path)
         for (node, whole), template in wanted.items()
@@ -182,17 +182,12 @@ def _read_at_once(
     }
     # xarray must not read them either.
     text = _("{node} was not read, its chunks are too long to be read for one value")
-    refused = (it for it in beyond if it not in own_times or costs[it].bytes > MOST_OWN_BYTES)
+    refused = (it for it in beyond if it not in own_times or lengths[it] > MOST_OWN_VALUES)
     problems = {
         (it, False): read_problem(library.snapshots[it.store], text.format(node=it))
         for it in refused
     }
     return {**problems, **library.read_values(arrays)}
-
-
-def _cost_of_ends(template: Template) -> Cost:
-    chunks = template.encoding.get("chunks") or template.shape
-    return Cost.of_ends(template.shape, template.dtype.itemsize, chunks)
 
 
 def renamed_encoding(encoding: Mapping[Any, Any], names: Mapping[str, str]) -> dict[Any, Any]:

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import (
     Callable,
     Collection,
-    Hashable,
     Iterable,
     Iterator,
     Mapping,
@@ -23,7 +22,6 @@ from zarr_xgroup.conventions import handlers
 from zarr_xgroup.conventions.layout import Layout
 from zarr_xgroup.conventions.registry import AUTO, BUILT_IN, Handlers, named_conventions
 from zarr_xgroup.datasets.attributes import convention_attrs_of
-from zarr_xgroup.datasets.budget import too_long_to_index
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading, Interpreter
 from zarr_xgroup.datasets.naming import plan_group
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
@@ -185,8 +183,7 @@ class Planning:
             )
             self.assumed = frozenset(self.taken)
             readings = interpreted() if self.taken else readings
-        unindexed = too_long_to_index(readings, self.maker) if with_indexes else frozenset()
-        return plan_groups(readings, self.maker, unindexed)
+        return plan_groups(readings, self.maker, with_indexes=with_indexes)
 
     def _interpreted(self, paths: Iterable[str]) -> list[GroupReading]:
         """Return what is known of groups, after reading all that it depends on."""
@@ -202,7 +199,7 @@ class Planning:
 
 
 def plan_groups(
-    readings: Iterable[GroupReading], maker: Maker, unindexed: frozenset[Hashable] = frozenset()
+    readings: Iterable[GroupReading], maker: Maker, *, with_indexes: bool = False
 ) -> list[GroupPlan]:
     """Return what the Datasets of groups will hold; pure.
 
@@ -214,7 +211,7 @@ def plan_groups(
         if like is not None and _can_be_moved(like, reading.node):
             plans[reading] = _moved(like, reading)
         else:
-            plans[reading] = plan_group(reading, maker, unindexed)
+            plans[reading] = plan_group(reading, maker, with_indexes=with_indexes)
     return list(plans.values())
 
 

@@ -5,7 +5,7 @@ Pure: a reading becomes a plan in steps, from values to values that nobody edits
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from zarr_xgroup.variables.making import Maker
 
 
-def plan_group(reading: GroupReading, maker: Maker, unindexed: frozenset[Hashable]) -> GroupPlan:
+def plan_group(reading: GroupReading, maker: Maker, *, with_indexes: bool) -> GroupPlan:
     """Return what the Dataset of a group will hold.
 
-    What must not be read for an index must not be called as its dimension, lest xarray read it.
+    What is too long to be read for an index must not be called as its dimension, lest xarray read it.
     """
-    wanted = collect(reading, maker, unindexed)
+    wanted = collect(reading, maker, with_indexes=with_indexes)
     united = unite(wanted)
     named = give_names(wanted, united)
     described = describe(wanted, united, named)

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
-from zarr_xgroup.datasets.budget import values_of
+from zarr_xgroup.datasets.budget import is_too_long
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.datasets.naming.taken import Taken
 from zarr_xgroup.errors import XGroupMetadataError
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Wanted:
-    """The arrays of a group and what they want; `unindexed` are values that are not read for indexes."""
+    """The arrays of a group and what they want; `with_indexes` if xarray will build some."""
 
     reading: GroupReading
     maker: Maker
-    unindexed: frozenset[Hashable]
+    with_indexes: bool
     arrays: tuple[ArrayReading, ...]
     findings: tuple[Finding, ...] = ()
 
@@ -83,7 +83,7 @@ class Wanted:
 
     def is_unindexed(self, source: Source) -> bool:
         """Tell whether what is read from a source must not be called as its dimension."""
-        return bool(self.unindexed) and values_of(source) in self.unindexed
+        return self.with_indexes and is_too_long(source, self.maker)
 
     def attributes_of(self, source: Source) -> Mapping[str, Any]:
         """Return the attributes that a source's variable has itself."""
@@ -163,9 +163,9 @@ def sizes_of(array: ArrayReading) -> dict[str, int]:
     return dict(zip(array.dims, array.shape, strict=True))
 
 
-def collect(reading: GroupReading, maker: Maker, unindexed: frozenset[Hashable]) -> Wanted:
+def collect(reading: GroupReading, maker: Maker, *, with_indexes: bool) -> Wanted:
     """Return what a group's arrays want, along dimensions of which each has one coordinate."""
-    as_read = Wanted(reading, maker, unindexed, reading.arrays)
+    as_read = Wanted(reading, maker, with_indexes, reading.arrays)
     splitting = _Splitting(as_read)
     arrays, findings = [], []
     for array in reading.arrays:

@@ -68,7 +68,7 @@ class _Naming:
         source, sizes = wanted.source, self._wanted.maker.sizes(wanted.source)
         stored, referrer = wanted.stored, wanted.referrer or self._wanted.reading.node
         origin = (stored or referrer).group
-        is_beyond = self._wanted.is_unindexed(source)
+        is_beyond = source.dims == (wanted.name,) and self._wanted.is_unindexed(source)
 
         def can_be(name: str) -> bool:
             if source.dims == (name,):

@@ -15,7 +15,7 @@ from zarr_xgroup import (
     XGroupReferenceError,
     XGroupResolutionWarning,
 )
-from zarr_xgroup.datasets import budget
+from zarr_xgroup.datasets import budget, build
 from zarr_xgroup.tests.builders import (
     HAS_INDEX_OPTION,
     Json,
@@ -137,7 +137,7 @@ def unindexed(name: str, length: int, other: str, path: str) -> str:
 
 @pytest.mark.parametrize(
     ("length", "chunk"),
-    [(2 * 10**9, 1), (10**15, 10**15), (20_000, 1), (2**25, 2**20), (10, 10**12)],
+    [(2 * 10**9, 1), (10**15, 10**15), (2**25, 2**20), (10, 10**12)],
 )
 def test_a_coordinate_elsewhere_that_is_too_long_stays_lazy(length: int, chunk: int) -> None:
     store = RecordingStore(consolidated(referring(length, chunk)))
@@ -194,12 +194,14 @@ def test_a_grid_that_is_too_wide_stays_lazy() -> None:
     assert tree["x_1"][:2].values.tolist() == [1.0, 3.0]
 
 
-def test_a_coordinate_that_is_compared_with_the_own_one_is_not_read_if_it_is_too_long() -> None:
-    documents = referring(20_000, 1)
-    store = RecordingStore(consolidated({**documents, "data/x": long_array(20_000, 20_000)}))
+def test_a_coordinate_that_is_compared_with_the_own_one_is_not_read_if_it_is_too_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(budget, "MOST_VALUES", 19)
+    store = RecordingStore(consolidated({**referring(20, 1), "data/x": long_array(20, 20)}))
     dataset, told = opened_with_warnings(xr.open_dataset, store, group="data")
     assert set(dataset.coords) == {"x", "axes_x"}
-    assert [str(warning) for warning in told] == [unindexed("x", 20_000, "axes_x", "/data/v")]
+    assert [str(warning) for warning in told] == [unindexed("x", 20, "axes_x", "/data/v")]
     assert set(store.chunk_gets) == {"data/x/c/0"}
 
 
@@ -217,7 +219,7 @@ def test_without_indexes_a_long_coordinate_keeps_its_name() -> None:
 def test_the_groups_own_coordinates_are_read_as_by_any_engine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(budget, "MOST_CHUNKS", 0)
+    monkeypatch.setattr(budget, "MOST_VALUES", 0)
     documents = {"": group(), "x": long_array(20, 1), "v": array([20], ["x"])}
     dataset, told = opened_with_warnings(xr.open_dataset, consolidated(documents))
     assert set(dataset.xindexes) == {"x"}
@@ -286,7 +288,7 @@ def test_times_and_their_boundaries_without_indexes() -> None:
 def test_long_chunks_of_own_times_are_read_as_by_any_engine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(budget, "MOST_BYTES", 0)
+    monkeypatch.setattr(build, "MOST_VALUES", 0)
     documents = {"": group(), "t": array([2**17], ["n"], TIME)}
     store = RecordingStore(consolidated(documents))
     dataset, told = opened_with_warnings(xr.open_dataset, store)
@@ -294,8 +296,8 @@ def test_long_chunks_of_own_times_are_read_as_by_any_engine(
     assert (told, set(store.chunk_gets)) == ([], {"t/c/0"})
 
 
-def test_of_many_coordinates_the_shortest_are_indexed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budget, "MOST_CHUNKS", 30)
+def test_each_coordinate_counts_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "MOST_VALUES", 20)
     documents = {"": group(), "axes": group()}
     for length in (40, 8, 1, 20, 9, 21):
         name = f"x{length}"
@@ -304,22 +306,6 @@ def test_of_many_coordinates_the_shortest_are_indexed(monkeypatch: pytest.Monkey
             [length], [name], along(**{name: external(f"/axes/{name}")})
         )
     dataset, told = opened_with_warnings(xr.open_dataset, consolidated(documents))
-    # 0, 7 and 8 chunks in addition to the first of each; 19 would be too many.
-    assert set(dataset.xindexes) == {"x1", "x8", "x9"}
-    assert set(dataset.coords) == {"x1", "x8", "x9", "axes_x20", "axes_x21", "axes_x40"}
-    assert len(told) == 3
-
-
-@pytest.mark.parametrize(
-    ("attributes", "is_indexed"),
-    [
-        ({"units": "days since 2000-01-01"}, True),
-        ({"units": "days since 2000-01-01", "calendar": "noleap"}, False),
-    ],
-)
-def test_times_of_other_calendars_take_more(attributes: Json, is_indexed: bool) -> None:
-    documents = referring(10**6, 10**6)
-    documents["axes/x"]["attributes"] = attributes
-    dataset, _told = opened_with_warnings(xr.open_dataset, consolidated(documents), group="data")
-    assert set(dataset.xindexes) == ({"x"} if is_indexed else set())
-    assert ("axes_x" in dataset.coords) is not is_indexed
+    assert set(dataset.xindexes) == {"x1", "x8", "x9", "x20"}
+    assert set(dataset.coords) == {"x1", "x8", "x9", "x20", "axes_x21", "axes_x40"}
+    assert len(told) == 2

@@ -19,7 +19,7 @@ from zarr_xgroup.conventions import ConventionHandler, register
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
-from zarr_xgroup.datasets import planning
+from zarr_xgroup.datasets.naming import collecting
 from zarr_xgroup.datasets.naming.taken import Taken
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.tests.builders import (
@@ -404,8 +404,10 @@ def test_an_array_that_must_not_be_read_gets_no_index(monkeypatch: pytest.Monkey
     said = {"a": says(Coordinate("x", stored("g/x")))}
     arrays = {"a": array("x"), "x": array("n"), "n": array("x")}
     assert dims_of(opened(arrays, said)[0]) == {"a": "x", "x": "x", "n": "x"}
-    beyond = frozenset({Node(0, "g/x"), Node(0, "far/x")})
-    monkeypatch.setattr(planning, "too_long_to_index", lambda _readings, _maker: beyond)
+    beyond = {Node(0, "g/x"), Node(0, "far/x")}
+    monkeypatch.setattr(
+        collecting, "is_too_long", lambda source, _maker: getattr(source, "node", None) in beyond
+    )
     assert dims_of(opened(arrays, said)[0])["x"] == "n"
     # What cannot be called as its dimension makes no other one of that of others.
     dataset, _told = opened(

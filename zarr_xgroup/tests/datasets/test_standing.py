@@ -363,8 +363,8 @@ def test_boundaries_are_read_only_to_be_compared() -> None:
         assert not store.chunk_gets
 
 
-def test_boundaries_in_too_many_chunks_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budget, "MOST_CHUNKS", 2)
+def test_boundaries_that_are_too_long_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "MOST_VALUES", 11)
     edges = Array(np.zeros((6, 2)), ("u", "bounds"), chunks=(1, 1))
     values = {"values": {"regular": [100.0, 10.0]}, "boundaries": {"regular": [-5.0, 5.0]}}
     declared = declaring("cs", cs={"crs": [{"axes": {"u": {"coordinates": [values]}}}]})
