@@ -12,7 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from functools import partial
 from typing import Annotated, Any, ClassVar
 
@@ -76,7 +77,7 @@ _DURATION = re.compile(
 _UNITS = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}
 #: What steps may be.
 _STEP = '"step": 1, "step": "P1D"'
-#: By how much of a step a number may be off.
+#: By how much of a step a number may be off that is no integer.
 _SLACK = 1e-6
 
 
@@ -407,15 +408,18 @@ def _of_interval(
         )
     size = array.sizes[dims[0]]
     start, end, step = written.start, written.end, written.step
-    attributes = {}
+    attributes: dict[str, str] = {}
+    last: float | Fraction
     if not isinstance(start, str) and not isinstance(end, str) and not isinstance(step, str):
         function: Callable[[Any], Any] = Regular(start, step)
         last, towards = end, step
     else:
         first, stop = (_time(it.at(key), getattr(written, key)) for key in ("start", "end"))
         function, unit, towards = _steps(it.at("step"), first, step)
-        last = (stop - first).total_seconds() / _UNITS[unit]
-        attributes["units"] = cf_units(unit, first.isoformat())
+        last = Fraction((stop - first) // timedelta(microseconds=1), 1_000_000 * _UNITS[unit])
+        # ISO 8601 has no Julian calendar, which CF's "standard" is before 1582-10-15.
+        calendar = "proleptic_gregorian"
+        attributes = {"units": cf_units(unit, first.isoformat()), "calendar": calendar}
     if towards == 0:
         raise it.at("step").error(_("must not be 0"), DESCRIPTOR, such_as(_STEP))
     _check_number(it, function, size, last if towards > 0 else -last, 1 if towards > 0 else -1)
@@ -424,11 +428,11 @@ def _of_interval(
 
 
 def _check_number(
-    it: _Described, function: Callable[[Any], Any], size: int, end: float, sign: int
+    it: _Described, function: Callable[[Any], Any], size: int, end: float | Fraction, sign: int
 ) -> None:
-    """Raise XGroupMetadataError unless an interval has as many values as the dimension."""
-    before, after = (sign * float(function(position)) for position in (size - 1, size))
-    slack = abs(after - before) * _SLACK
+    """Raise XGroupMetadataError unless an interval has as many values as the dimension; `end` may be one."""
+    before, after = (sign * function(position) for position in (size - 1, size))
+    slack = abs(after - before) * _SLACK if isinstance(after, float) else 0  # integers are exact
     if size and not before <= end + slack < after:
         text = _("start, end and step do not give as many values as the dimension has: {size}")
         remedy = _('write the "end" of {size} values').format(size=size)
