@@ -14,9 +14,10 @@ import json
 import logging
 import os
 import sys
+import time
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
@@ -27,8 +28,12 @@ from zarr_xgroup.errors import XGroupError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.redaction import presentable
 from zarr_xgroup.report.github import workflow_commands
+from zarr_xgroup.storage.reading import counted
 
 # rich, and what draws with it, is imported when something is drawn.
+
+#: How many seconds of reading nothing is shown.
+_PATIENCE = 1.0
 
 _CLEAN, _PROBLEMS, _FAILED = 0, 1, 2
 #: As of a process that a signal ended: 128 and the number of the signal.
@@ -330,20 +335,36 @@ def _reading() -> Iterator[None]:
     """Show a progress bar in a terminal, and print warnings as one sentence each."""
     with warnings.catch_warnings(record=True) as given:
         try:
-            with _bar():
+            with _progress():
                 yield
         finally:
             for text in dict.fromkeys(str(warning.message) for warning in given):
                 _tell(text)
 
 
-def _bar() -> AbstractContextManager[None]:
-    """Return the context of the progress bar; where it cannot be shown, one that does nothing."""
-    if not (sys.stdout.isatty() and sys.stderr.isatty()):
-        return nullcontext()
+@contextmanager
+def _progress() -> Iterator[None]:
+    """Show in a terminal how much of the metadata is read, once that takes longer than a second."""
+    if not (sys.stdout.isatty() and sys.stderr.isatty()) or os.environ.get("NO_COLOR"):
+        yield
+        return
     try:
-        from zarr_xgroup.report.bar import reading_bar
-        from zarr_xgroup.report.terminal import StreamConsole, is_for_drawing
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+        from zarr_xgroup.report.terminal import StreamConsole
     except ImportError:  # what is drawn afterwards says so; JSON does without
-        return nullcontext()
-    return reading_bar(StreamConsole(sys.stderr)) if is_for_drawing(sys.stderr) else nullcontext()
+        yield
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    console, end = StreamConsole(sys.stderr), time.monotonic() + _PATIENCE
+    with Progress(
+        *columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False
+    ) as progress:
+        task = progress.add_task(_("Reading metadata"), visible=False)
+
+        def show(read: int, asked: int) -> None:
+            is_late = time.monotonic() > end
+            progress.update(task, completed=read, total=asked, visible=is_late)
+
+        with counted(show):
+            yield

@@ -77,7 +77,7 @@ class StreamConsole(Console):
     """
 
     def __init__(self, stream: TextIO, width: int | None = None) -> None:
-        is_drawn = is_for_drawing(stream)
+        is_drawn = stream.isatty() and not os.environ.get("NO_COLOR")
         super().__init__(
             file=stream,
             width=width or max(shutil.get_terminal_size().columns, _NARROWEST),
@@ -93,11 +93,6 @@ class StreamConsole(Console):
     def on_broken_pipe(self) -> None:
         """Raise BrokenPipeError; rich would end the process."""
         raise BrokenPipeError
-
-
-def is_for_drawing(stream: TextIO) -> bool:
-    """Tell whether a stream is a terminal that wants more than text."""
-    return stream.isatty() and not os.environ.get("NO_COLOR")
 
 
 def literal(text: str, style: str = "", *, longest: int | None = None) -> Text:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import zarr
@@ -62,10 +61,10 @@ class StoreReader:
     async def node(self, path: str, keys: Iterable[str]) -> Found:
         """Return the content of each metadata key of the node at `path` that has content."""
         keys = tuple(keys)
-        tally = _TALLY.get(Counter())
-        tally["asked"] += 1
+        count = _COUNT.get()
+        count(0, 1)
         values = await gather(lambda key: self._value(join_path(path, key)), keys)
-        tally["answered"] += 1
+        count(1, 0)
         return {key: value for key, value in zip(keys, values, strict=True) if value is not None}
 
     async def beginning(self, size: int) -> bytes:
@@ -201,20 +200,24 @@ async def gather(function: Callable[[str], Awaitable[T]], arguments: Iterable[st
 # How much is read, for whoever watches.
 
 
-#: How many documents are "asked" for, which grows while it shows what else is needed, and how many
-#: of them are "answered": read, or found absent.
-Tally: TypeAlias = Counter[str]
-
+#: Is given how many more documents are read, or found absent, and how many more are asked for.
 #: Of the thread that opens a store: what it has zarr's thread run begins with its context.
-_TALLY: ContextVar[Tally] = ContextVar("_TALLY")
+_COUNT: ContextVar[Callable[[int, int], object]] = ContextVar(
+    "_COUNT", default=lambda _read, _asked: None
+)
 
 
 @contextmanager
-def tallied() -> Iterator[Tally]:
-    """Yield a tally of documents read in this context; another thread may read its counts."""
-    tally: Tally = Counter()
-    token = _TALLY.set(tally)
+def counted(tell: Callable[[int, int], object]) -> Iterator[None]:
+    """Tell of documents in this context how many are read, and how many of them are asked for so far."""
+    total = [0, 0]
+
+    def count(read: int, asked: int) -> None:
+        total[:] = total[0] + read, total[1] + asked
+        tell(*total)
+
+    token = _COUNT.set(count)
     try:
-        yield tally
+        yield
     finally:
-        _TALLY.reset(token)
+        _COUNT.reset(token)

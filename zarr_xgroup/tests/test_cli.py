@@ -4,30 +4,28 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tomllib
 import warnings
-from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 import pytest
-from zarr.storage import LocalStore
 
 import zarr_xgroup
 from zarr_xgroup import XGroupPluginWarning, cli
 from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding, Place
-from zarr_xgroup.report import bar
 from zarr_xgroup.report.checking import Verdict
 from zarr_xgroup.report.explanation import Explanation
 from zarr_xgroup.report.github import workflow_commands
 from zarr_xgroup.report.page import page as made
-from zarr_xgroup.storage.reading import tallied
+from zarr_xgroup.storage.reading import counted
 from zarr_xgroup.tests.builders import Array, Group, build, some_pairs, write_local, write_zip
 from zarr_xgroup.tests.report.test_terminal import Stream
 
@@ -373,51 +371,11 @@ def test_what_the_encoding_has_not_is_shown_as_escapes(
 # How far it is.
 
 
-class Clock:
-    """A timer that goes off when it is told to."""
-
-    made: list[Clock]
-
-    def __init__(self, seconds: float, function: Callable[[], None]) -> None:
-        self.seconds, self.function = seconds, function
-        self.is_over = False
-        self.daemon = False
-        self.made.append(self)
-
-    def start(self) -> None:
-        pass
-
-    def cancel(self) -> None:
-        self.is_over = True
-
-    def join(self) -> None:
-        assert self.is_over
-
-
 @pytest.fixture
-def clocks(monkeypatch: pytest.MonkeyPatch) -> list[Clock]:
-    """The timers that are set."""
-    monkeypatch.setattr(Clock, "made", [], raising=False)
-    monkeypatch.setattr(bar, "Timer", Clock)
+def in_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    return Clock.made
-
-
-def going_off(monkeypatch: pytest.MonkeyPatch, clocks: list[Clock], *, at: int) -> None:
-    """Let a second be over when so many documents have been read from local stores."""
-    read: list[str] = []
-    get = LocalStore.get
-
-    async def slow(self: LocalStore, key: str, *arguments: Any, **options: Any) -> Any:
-        found = await get(self, key, *arguments, **options)
-        read.append(key)
-        if len(read) == at:
-            clocks[0].function()
-        return found
-
-    monkeypatch.setattr(LocalStore, "get", slow)
 
 
 def explained(monkeypatch: pytest.MonkeyPatch, store: str, **terminals: bool) -> tuple[str, str]:
@@ -430,63 +388,67 @@ def explained(monkeypatch: pytest.MonkeyPatch, store: str, **terminals: bool) ->
     return out.text, err.text
 
 
-def test_a_bar_shows_how_far_reading_is_after_a_second(
-    monkeypatch: pytest.MonkeyPatch, clocks: list[Clock], store: str
+@pytest.mark.usefixtures("in_terminal")
+def test_how_far_reading_is_shows_after_a_second(
+    monkeypatch: pytest.MonkeyPatch, store: str
 ) -> None:
-    going_off(monkeypatch, clocks, at=3)
+    monkeypatch.setattr(cli, "_PATIENCE", -1.0)
     printed, told = explained(monkeypatch, store)
-    assert clocks[0].seconds == 1.0
     assert "Reading metadata" in told
-    assert " documents" in told
+    assert re.search(r"(\d+)/\1", told)
     assert told.endswith("\x1b[2K")  # it is gone
     assert "Reading metadata" not in printed
 
 
+@pytest.mark.usefixtures("in_terminal")
 def test_nothing_is_shown_of_what_takes_less_than_a_second(
-    monkeypatch: pytest.MonkeyPatch, clocks: list[Clock], store: str
+    monkeypatch: pytest.MonkeyPatch, store: str
 ) -> None:
+    monkeypatch.setattr(cli, "_PATIENCE", 600)
     printed, told = explained(monkeypatch, store)
-    assert len(clocks) == 1
-    assert told == ""
+    assert "Reading" not in told
     assert "sst" in printed
 
 
+@pytest.mark.usefixtures("in_terminal")
 @pytest.mark.parametrize(
     "terminals", [{"out": False}, {"err": False}, {"out": False, "err": False}]
 )
-def test_no_bar_where_there_is_no_terminal(
-    monkeypatch: pytest.MonkeyPatch, clocks: list[Clock], store: str, terminals: dict[str, bool]
+def test_nothing_is_shown_where_there_is_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, store: str, terminals: dict[str, bool]
 ) -> None:
+    monkeypatch.setattr(cli, "_PATIENCE", -1.0)
     assert explained(monkeypatch, store, **terminals)[1] == ""
-    assert not clocks
 
 
-def test_no_bar_without_colours(
-    monkeypatch: pytest.MonkeyPatch, clocks: list[Clock], store: str
-) -> None:
+@pytest.mark.usefixtures("in_terminal")
+def test_nothing_is_shown_without_colours(monkeypatch: pytest.MonkeyPatch, store: str) -> None:
+    monkeypatch.setattr(cli, "_PATIENCE", -1.0)
     monkeypatch.setenv("NO_COLOR", "1")
     assert explained(monkeypatch, store)[1] == ""
-    assert not clocks
 
 
-def test_the_bar_goes_when_reading_fails(
-    monkeypatch: pytest.MonkeyPatch, clocks: list[Clock], tmp_path: Path
+@pytest.mark.usefixtures("in_terminal")
+def test_what_is_shown_goes_when_reading_fails(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     err = Stream(terminal=True)
     monkeypatch.setattr(sys, "stdout", Stream(terminal=True))
     monkeypatch.setattr(sys, "stderr", err)
+    monkeypatch.setattr(cli, "_PATIENCE", -1.0)
     assert cli.main(["explain", str(tmp_path / "no.zarr")]) == 2
-    assert clocks[0].is_over
-    assert err.text.startswith("xgroup: ")
+    told = err.text.rpartition("\x1b[2K")[2]
+    assert told.startswith("\x1b[?25h\rxgroup: ")  # the cursor is back
 
 
 def test_documents_are_counted_for_whoever_watches(store: str) -> None:
-    with tallied() as tally:
+    told: list[tuple[int, int]] = []
+    with counted(lambda read, asked: told.append((read, asked))):
         zarr_xgroup.explain(store)
-    assert tally["answered"] == tally["asked"] >= 4
-    counted = tally["asked"]
+    read, asked = told[-1]
+    assert read == asked >= 4
     zarr_xgroup.explain(store)
-    assert tally["asked"] == counted
+    assert told[-1] == (read, asked)
 
 
 def test_what_libraries_log_is_not_printed(store: str) -> None:
