@@ -593,8 +593,6 @@ class Attribute:
         Of which nodes it is an attribute, None for both.
     misplaced : Rule or None
         What it breaks on others; None where that is not told.
-    called : tuple of str
-        What others call it; what is nearly the same needs not be named.
     marks : tuple of str
         Members of which any one makes a value that nobody declares one of the convention.
     unless : tuple of str
@@ -612,7 +610,6 @@ class Attribute:
     severity: Severity = "error"
     on: Literal["array", "group"] | None = None
     misplaced: Rule | None = None
-    called: tuple[str, ...] = ()
     marks: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()
     is_needed: bool = True
@@ -658,8 +655,7 @@ def misspelt_attributes(
     given: Iterable[str], described: Collection[Attribute], others: Collection[str] = ()
 ) -> Mapping[str, str]:
     """Return names that mean nothing, each with the attribute that was probably meant."""
-    called = {word: it.key for it in described for word in it.called}
-    return misspelt(given, [it.key for it in described], others, called)
+    return misspelt(given, [it.key for it in described], others)
 
 
 def _models_in(value: Any) -> Iterator[Model]:

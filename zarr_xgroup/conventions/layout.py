@@ -34,6 +34,7 @@ from zarr_xgroup.conventions.descriptions import (
     write,
 )
 from zarr_xgroup.conventions.spatial_model import ATTRIBUTES as SPATIAL
+from zarr_xgroup.conventions.spelling import alike
 from zarr_xgroup.conventions.values import finite_numbers
 from zarr_xgroup.errors import Rule, rules_in
 from zarr_xgroup.findings import Finding
@@ -59,8 +60,8 @@ TILES = "tile_matrix_set"
 #: Attributes that a layout's group has for one grid, not for all levels, without their prefix.
 _OF_ONE_GRID = ("transform", "shape")
 
-#: How many levels are named that may be a source.
-_MOST_NAMED = 100
+#: Among how many levels the one is looked for that a wrong source probably means.
+_MOST_MEANT = 100
 
 _PATH = re.compile(r"(?!/)(?!.*\.\.)[^/]+(/[^/]+)*")
 
@@ -74,7 +75,8 @@ class _Asset(Kind):
         is_text = isinstance(value.value, str)
         if not (is_text and _PATH.fullmatch(value.value)):
             reason = got(_("the path of a level, relative to the group"), value.value)
-            remedy = write(member.key, "r10m")
+            meant = value.value.strip("/") if is_text else ""
+            remedy = write(member.key, meant if _PATH.fullmatch(meant) else "r10m")
             reader.object_to(value, reason, remedy, member=member, is_used=is_text)
         return asset_path(value.value) if is_text else UNUSABLE
 
@@ -249,12 +251,14 @@ class Layout(Model, frozen=True, kw_only=True, dict=True):
             source = item.derived_from
             if source is None or ((path := asset_path(source)) in assets and path != item.asset):
                 continue
-            others = list(islice((asset for asset in assets if asset != item.asset), _MOST_NAMED))
+            others = list(islice((asset for asset in assets if asset != item.asset), _MOST_MEANT))
             text = _("{source} is no other level of the layout").format(source=shown(source))
+            meant = alike(source, others)
             remedy = _('name the "asset" of one of the others: {assets}').format(
                 assets=shown(others)
             )
             place = item.place(fragment.node, "derived_from")
+            remedy = write("derived_from", meant) if meant else remedy
             reader.object_to(place, text, remedy, rule=DERIVED, is_used=True)
 
     @property

@@ -111,7 +111,6 @@ TRANSFORM = Attribute(
     NUMBERS,
     '"spatial:transform": [a, b, c, d, e, f], by which x = a*column + b*row + c and '
     "y = d*column + e*row + f",
-    called=("spatial:affine",),
     is_needed=False,
 )
 TRANSFORM_TYPE = Attribute(

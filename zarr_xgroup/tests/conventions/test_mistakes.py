@@ -378,7 +378,7 @@ def test_words_of_others(model: type[Model], written: str, meant: str) -> None:
 @pytest.mark.parametrize(
     ("written", "meant"),
     [
-        *(("affine", "transform"), ("geotransform", "transform"), ("GeoTransform", "transform")),
+        *(("geotransform", "transform"), ("GeoTransform", "transform")),
         *(("bounds", "bbox"), ("dims", "dimensions")),
     ],
 )
