@@ -75,7 +75,8 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
                 How many other stores references are followed to. None: any number. Default: 100.
             assume_conventions : str or iterable of str, optional
                 Names of conventions (``"cf"``, ``"proj"``, ``"spatial"``, ``"cs"``, ...) that
-                count as declared by every array of the store. Default: none.
+                count as declared by every array of the store. ``"auto"``, alone or among them, stands for
+                those that the warning about arrays without coordinates or a CRS would name. Default: none.
             convention_attrs : {"keep", "drop", "json"}, optional
                 What becomes of the attributes of conventions: they stay, are dropped as
                 `drop_conventions` does it, or, as all that netCDF cannot hold, become JSON text.

@@ -215,7 +215,10 @@ def _add_store(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         type=_convention,
-        help=_("a convention that all arrays follow without saying so; can be repeated"),
+        help=_(
+            "a convention that all arrays follow without saying so, or auto for those whose marks "
+            "they have; can be repeated"
+        ),
     )
     parser.add_argument(
         "--cross-store-option",

@@ -16,7 +16,7 @@ from zarr_xgroup.datasets.build import Builder, compared
 from zarr_xgroup.datasets.decode import Decoder
 from zarr_xgroup.datasets.plan import GroupPlan
 from zarr_xgroup.datasets.planning import Planning, planning
-from zarr_xgroup.datasets.undeclared import undeclared, without_principal
+from zarr_xgroup.datasets.undeclared import lacks, undeclared
 from zarr_xgroup.errors import XGroupEmptyGroupWarning, XGroupWarning, warn_user
 from zarr_xgroup.findings import Finding, as_warnings
 from zarr_xgroup.i18n import _
@@ -46,7 +46,7 @@ class Opening:
     def datasets(self, *, is_tree: bool = False) -> dict[str, xr.Dataset]:
         """Return the group and all below it, by path from the group (itself "/")."""
         with_indexes = default_indexes_follow()
-        plans = deque(self._planning.plan_tree(with_indexes=with_indexes))
+        plans = deque(self._planning.plan_tree(with_indexes=with_indexes, is_tree=is_tree))
         return self._built(plans, with_indexes=with_indexes, is_tree=is_tree)
 
     def tree(self) -> xr.DataTree:
@@ -88,7 +88,7 @@ class Opening:
         decoder = Decoder(planning.decoding, with_indexes=with_indexes)
         snapshot = self._library.snapshots[0]
         found = undeclared(plans, snapshot, assumed=planning.assumed, is_tree=is_tree)
-        last = list(without_principal(found, planning.plans_if, planning.taken))
+        last = list(lacks(found, planning.taken))
         root = plans[0].node
         datasets = {}
         while plans:  # thousands of plans take as much memory as what is built of them

@@ -73,7 +73,7 @@ class DecodingOptions(TypedDict, total=False):
 class OpenOptions(StoreOptions, EngineZarrOptions, DecodingOptions, total=False):
     """All options of an open: what xarray passes to a backend, and what concerns the store."""
 
-    assume_conventions: str | Iterable[str] | None
+    assume_conventions: Literal["auto"] | str | Iterable[str] | None
     resolution: float | tuple[float, float] | None
     use_zarr_fill_value_as_mask: bool | None
     convention_attrs: ConventionAttrs | None

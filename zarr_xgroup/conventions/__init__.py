@@ -1,7 +1,7 @@
 """The conventions: one module each, the list of handlers there are, and what a handler needs."""
 
 from zarr_xgroup.conventions.array import ArrayView
-from zarr_xgroup.conventions.base import Checkable, ConventionHandler
+from zarr_xgroup.conventions.base import Checkable, ConventionHandler, Surroundings
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.declaring import declarations, is_declared, matches
 from zarr_xgroup.conventions.descriptions import (
@@ -53,6 +53,7 @@ __all__ = [
     "Regular",
     "RegularBounds",
     "Stored",
+    "Surroundings",
     "Text",
     "build_handlers",
     "declarations",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from zarr_xgroup.conventions import lending
@@ -19,7 +20,9 @@ from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.errors import Rule, XGroupError
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.cf import candidate_paths
 from zarr_xgroup.metadata.nodes import Fragment, Node
+from zarr_xgroup.metadata.snapshots import Snapshot
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -52,6 +55,43 @@ class Checkable(Protocol):
 
     def is_declared(self, convention: type[ConventionHandler]) -> bool:
         """Tell whether the node or a group that it is in declares a convention."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What is around an array that lacks coordinates or a CRS, as `seems_meant` of a handler is given it.
+
+    Attributes
+    ----------
+    group : Node
+        The group that it is in.
+    names : frozenset of str
+        The names of the group's arrays.
+    dims : tuple of str
+        Its dimensions.
+    bare : tuple of str
+        Those along which there is no coordinate; as a path where the store says that another group defines one.
+    snapshot : Snapshot
+        What is known of the store: nothing is read to word a hint.
+    """
+
+    group: Node
+    names: frozenset[str]
+    dims: tuple[str, ...]
+    bare: tuple[str, ...]
+    snapshot: Snapshot
+
+    def leads_out(self, name: str) -> bool:
+        """Tell whether a name or path of CF may lead to a node outside of the group.
+
+        It may if there is such a node, or nobody has looked.
+        """
+        if name in self.names:
+            return False
+        known = self.snapshot
+        paths = candidate_paths(name, self.group.path)
+        is_above = any(known.document(it) is not None or not known.is_known(it) for it in paths)
+        return is_above or bool(known.listings.groups_with(name))
 
 
 class ConventionHandler(Convention):
@@ -120,19 +160,25 @@ class ConventionHandler(Convention):
         return is_declared_by_array(cls, array) or is_declared_by_group(cls, array)
 
     @classmethod
-    def seems_meant(cls, attributes: Mapping[str, Any], siblings: Collection[str]) -> bool:
-        """Tell whether attributes of a node look like this convention, declared or not.
+    def seems_meant(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
+        """Tell whether attributes that do not declare the convention have its marks, as to coordinates.
 
-        By default they do if one is prefixed with its name, or is an object called so.
+        By default they do if one is prefixed with its name, or is an object called so. Where an array
+        lacks coordinates, a warning advises to assume it, and ``assume_conventions="auto"`` does.
 
         Parameters
         ----------
         attributes : mapping
-            Those of an array, or of its group.
-        siblings : collection of str
-            The names of the group's arrays.
+            Those of an array, of its group, or of what describes its grid.
+        around : Surroundings
+            What is known around the array.
         """
         return has_prefixed(cls, attributes) or isinstance(attributes.get(cls.name), Mapping)
+
+    @classmethod
+    def seems_to_say_crs(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
+        """Tell the same as to the CRS of an array that has none; by default they say none."""
+        return False
 
     @classmethod
     def shares_with(cls, array: ArrayView) -> Collection[str]:

@@ -11,19 +11,19 @@ dimension of the name.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 from zarr_xgroup.conventions import cf_paths
 from zarr_xgroup.conventions.array import ArrayView
-from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.base import ConventionHandler, Surroundings
 from zarr_xgroup.conventions.cf_paths import Follower
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
 from zarr_xgroup.findings import coordinate_named
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import referred_names
+from zarr_xgroup.metadata.cf import mappings_in, words_of
 from zarr_xgroup.metadata.dimensions import (
     declared_dimensions,
     dimension_references,
@@ -52,9 +52,17 @@ class CfHandler(ConventionHandler):
     rules = cf_paths.RULES
 
     @classmethod
-    def seems_meant(cls, attributes: Mapping[str, Any], siblings: Collection[str]) -> bool:
-        """Tell whether attributes refer to arrays that are not in their group."""
-        return not set(referred_names(attributes)) <= set(siblings)
+    def seems_meant(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
+        """Tell whether coordinates are named outside of the group, or a dimension is that of another one."""
+        named = words_of(attributes, "coordinates")
+        return any(map(around.leads_out, named)) or any(
+            _is_of_other_group(dim, around) for dim in around.bare
+        )
+
+    @classmethod
+    def seems_to_say_crs(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
+        """Tell whether a grid mapping variable is named outside of the group."""
+        return any(map(around.leads_out, mappings_in(attributes)))
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return what the array's attributes refer to, and the coordinates of its dimensions."""
@@ -65,6 +73,14 @@ class CfHandler(ConventionHandler):
             for it in _axes_without_coordinate(array, links)
         ]
         return array.found(*filter(None, found), links=links)
+
+
+def _is_of_other_group(dim: str, around: Surroundings) -> bool:
+    """Tell whether another group defines a dimension, or one above has its coordinate variable."""
+    if "/" in dim:
+        return around.leads_out(dim)
+    nodes = [group.child(dim) for group in around.group.ancestors() if group != around.group]
+    return any(_is_coordinate_variable(it, around.snapshot.document(it.path)) for it in nodes)
 
 
 class _Axis(NamedTuple):

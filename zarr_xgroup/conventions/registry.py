@@ -9,7 +9,12 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
-from zarr_xgroup.conventions.base import ConventionHandler, failure_of, gives_coordinates
+from zarr_xgroup.conventions.base import (
+    ConventionHandler,
+    Surroundings,
+    failure_of,
+    gives_coordinates,
+)
 from zarr_xgroup.conventions.cf import CfHandler
 from zarr_xgroup.conventions.coords import CoordsHandler
 from zarr_xgroup.conventions.cs import CsHandler
@@ -86,7 +91,7 @@ def handlers() -> Handlers:
     return (*_installed(), *_REGISTERED)
 
 
-#: What `assume_conventions` is for whatever helps.
+#: The name in `assume_conventions` of those whose marks the store has.
 AUTO = "auto"
 
 
@@ -96,7 +101,7 @@ def named_conventions(names: object) -> frozenset[str]:
     Parameters
     ----------
     names : str, iterable of str or None
-        Names in any case, with or without a trailing colon.
+        Names in any case, with or without a trailing colon; ``"auto"`` stays what it is.
 
     Raises
     ------
@@ -105,14 +110,13 @@ def named_conventions(names: object) -> frozenset[str]:
     ValueError
         If there is no convention of a name; the error lists those there are.
     """
-    if names == AUTO:
-        return frozenset()
-    known = {name: it.name for it in handlers() for name in names_of(it)}
+    known = {name: it.name for it in handlers() for name in names_of(it)} | {AUTO: AUTO}
     wanted = {name: known.get(name.strip().rstrip(":").lower()) for name in _texts(names)}
     if unknown := [name for name, found in wanted.items() if found is None]:
         message = _("assume_conventions: there is no convention {names}; there are {known}")
         text = message.format(
-            names=", ".join(map(repr, unknown)), known=", ".join(sorted({*known.values()}))
+            names=", ".join(map(repr, unknown)),
+            known=", ".join([*sorted({*known.values()} - {AUTO}), AUTO]),
         )
         if Multiscales.name in unknown:
             text += _(
@@ -142,28 +146,46 @@ def declarable() -> Handlers:
 
 
 def seemingly_meant(
-    places: Collection[Mapping[str, Any]], siblings: Collection[str]
-) -> tuple[tuple[str, ...], str]:
-    """Return the conventions that attributes look like which none of them declare.
+    places: Collection[Mapping[str, Any]],
+    above: Collection[Mapping[str, Any]],
+    around: Surroundings,
+    *,
+    has_crs: bool,
+) -> tuple[list[str], list[str], str]:
+    """Return the conventions whose marks an array has that nobody declares: for coordinates, and for a CRS.
 
     And how a handler failed to tell, "" if none did.
 
     Parameters
     ----------
-    places : collection of mapping
-        The attributes of an array, of its group, and of what describes its grid.
-    siblings : collection of str
-        The names of the group's arrays.
+    places, above : collection of mapping
+        The attributes of the array, of its group, and of what describes its grid; those of all groups it is in.
+    around : Surroundings
+        What is around the array, which lacks coordinates along the dimensions that are bare.
+    has_crs : bool
+        Whether the array has a CRS.
     """
-    found, failure = [], ""
+    coordinates, crs, failure = [], [], ""
+    declaring = [attributes for attributes in (*places, *above) if CONVENTIONS_KEY in attributes]
     for it in handlers():
         try:
-            is_known = any(is_declared(it, attributes) for attributes in places)
-            if not is_known and any(it.seems_meant(attributes, siblings) for attributes in places):
-                found.append(it.name)
+            if any(is_declared(it, attributes) for attributes in declaring):
+                continue
+            if around.bare and any(it.seems_meant(attributes, around) for attributes in places):
+                coordinates.append(it.name)
+            if not has_crs and any(
+                it.seems_to_say_crs(attributes, around) for attributes in places
+            ):
+                crs.append(it.name)
         except Exception as error:  # noqa: BLE001 - a plug-in may raise anything
             failure = failure_of(it, error)
-    return tuple(found), failure
+    return coordinates, crs, failure
+
+
+def in_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Return names of conventions once, in the order in which these are asked."""
+    named = frozenset(names)
+    return tuple(it.name for it in handlers() if it.name in named)
 
 
 def declared_principal(attributes: Mapping[str, Any]) -> Handler | None:

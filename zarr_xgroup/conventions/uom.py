@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from zarr_xgroup.conventions.array import ArrayView
-from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.base import ConventionHandler, Surroundings
 from zarr_xgroup.conventions.descriptions import (
     UNUSABLE,
     Attribute,
@@ -174,6 +174,11 @@ class UomHandler(ConventionHandler):
     implies = ("proj",)
     described = (ATTRIBUTE,)
     rules = RULES
+
+    @classmethod
+    def seems_meant(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
+        """Tell that no coordinates follow from it."""
+        return False
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return ``units`` for the array."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import (
-    Callable,
-    Collection,
     Iterable,
     Iterator,
     Mapping,
@@ -20,7 +18,7 @@ import msgspec
 
 from zarr_xgroup.conventions import handlers
 from zarr_xgroup.conventions.layout import Layout
-from zarr_xgroup.conventions.registry import AUTO, BUILT_IN, Handlers, named_conventions
+from zarr_xgroup.conventions.registry import AUTO, in_order, named_conventions
 from zarr_xgroup.datasets.attributes import convention_attrs_of
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading, Interpreter
 from zarr_xgroup.datasets.naming import plan_group
@@ -35,7 +33,7 @@ from zarr_xgroup.datasets.pyramids import (
     pyramid_of,
     resolution_of,
 )
-from zarr_xgroup.datasets.undeclared import helpful, undeclared
+from zarr_xgroup.datasets.undeclared import by_documents
 from zarr_xgroup.errors import XGroupError, XGroupGroupError
 from zarr_xgroup.findings import Finding, Kind, noted
 from zarr_xgroup.i18n import _, listed
@@ -56,8 +54,7 @@ class Planning:
     def __init__(self, store_like: Any, options: OpenOptions) -> None:
         self.decoding = _part(DecodingOptions, options)
         self.dropped = frozenset(_names(options.get("drop_variables")))
-        assumed = options.get("assume_conventions")
-        self.assumed, self._is_auto = named_conventions(assumed), assumed == AUTO
+        self.assumed = named_conventions(options.get("assume_conventions"))
         self.taken: tuple[str, ...] = ()
         self.convention_attrs = convention_attrs_of(options.get("convention_attrs"))
         self.resolution = resolution_of(options.get("resolution"))
@@ -74,20 +71,20 @@ class Planning:
             self.library.read_group(group)
         else:
             group = self._choose(self.pyramid(), self.resolution).group.path
-        return self._plans(lambda: self._interpreted([group]), with_indexes=with_indexes)
+        return plan_groups(self._interpreted([group]), self.maker, with_indexes=with_indexes)
 
-    def plan_tree(self, *, with_indexes: bool) -> list[GroupPlan]:
-        """Return the plans of the group asked for and of all below it, parents first."""
+    def plan_tree(self, *, with_indexes: bool, is_tree: bool = True) -> list[GroupPlan]:
+        """Return the plans of the group asked for and of all below it, parents first.
+
+        `is_tree` if groups will have the coordinates of those above them.
+        """
         self.library.read_tree(self.group)
         snapshot = self.library.snapshots[0]
         if self.resolution is not None:
-            readings = self._interpreted(snapshot.subtree(self.group))
+            readings = self._interpreted(snapshot.subtree(self.group), is_tree=is_tree)
             self._choose_in_tree(readings, self.resolution)
-        return self._plans(
-            lambda: with_times(self._interpreted(snapshot.subtree(self.group))),
-            with_indexes=with_indexes,
-            is_tree=True,
-        )
+        readings = with_times(self._interpreted(snapshot.subtree(self.group), is_tree=is_tree))
+        return plan_groups(readings, self.maker, with_indexes=with_indexes)
 
     def pyramid(self) -> Pyramid:
         """Return the pyramid that the group asked for is, or raise XGroupGroupError if it is none."""
@@ -151,46 +148,19 @@ class Planning:
             self.findings.append(noted(Kind.CHOICE, text, pyramid.group))
         return level
 
-    def plans_if(self, groups: list[Node], convention: str) -> list[GroupPlan]:
-        """Return the plans of groups if a convention is assumed, [] where something had to be read.
-
-        Handlers of others are not asked again: what they do is not known.
-        """
-        readings, needs = self._trial(convention).interpret(groups)
-        return [] if needs else plan_groups(readings, self.maker)
-
-    def _read_and_planned_if(self, groups: list[Node], convention: str) -> list[GroupPlan]:
-        return plan_groups(self._known(self._trial(convention), groups), self.maker)
-
-    def _trial(self, convention: str) -> Interpreter:
-        return self._interpreter([*self.assumed, convention], BUILT_IN)
-
-    def _interpreter(self, assumed: Collection[str], known: Handlers) -> Interpreter:
-        return Interpreter(self.library.snapshots, self.maker, known, self.dropped, assumed)
-
-    def _plans(
-        self,
-        interpreted: Callable[[], list[GroupReading]],
-        *,
-        with_indexes: bool,
-        is_tree: bool = False,
-    ) -> list[GroupPlan]:
-        readings = interpreted()
-        if self._is_auto and not self.taken:
-            plans, snapshot = plan_groups(readings, self.maker), self.library.snapshots[0]
-            self.taken = helpful(
-                undeclared(plans, snapshot, is_tree=is_tree), self._read_and_planned_if
-            )
-            self.assumed = frozenset(self.taken)
-            readings = interpreted() if self.taken else readings
-        return plan_groups(readings, self.maker, with_indexes=with_indexes)
-
-    def _interpreted(self, paths: Iterable[str]) -> list[GroupReading]:
+    def _interpreted(self, paths: Iterable[str], *, is_tree: bool = False) -> list[GroupReading]:
         """Return what is known of groups, after reading all that it depends on."""
         groups = [Node(0, path) for path in paths]
-        return self._known(self._interpreter(self.assumed, handlers()), groups)
-
-    def _known(self, interpreter: Interpreter, groups: list[Node]) -> list[GroupReading]:
+        if AUTO in self.assumed:
+            named = self.assumed - {AUTO}
+            lacking = by_documents(
+                groups, self.library.snapshots[0], assumed=named, is_tree=is_tree
+            )
+            self.taken = in_order(name for array in lacking for name in array.assumable)
+            self.assumed = named.union(self.taken)
+        interpreter = Interpreter(
+            self.library.snapshots, self.maker, handlers(), self.dropped, self.assumed
+        )
         readings, needs = interpreter.interpret(groups)
         while needs:
             self.library.read(needs)

@@ -21,6 +21,7 @@ from zarr_xgroup.conventions.dialects.geozarr import TO_BE_ASSUMED as GEOZARR
 from zarr_xgroup.conventions.dialects.stac import TO_BE_ASSUMED as STAC
 from zarr_xgroup.conventions.dialects.stac import transform_of_stac
 from zarr_xgroup.conventions.layout import ATTRIBUTE, TILES, Item, Layout, asset_path
+from zarr_xgroup.conventions.registry import AUTO
 from zarr_xgroup.conventions.transforms import horizontal_unit
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.errors import XGroupGroupError
@@ -188,7 +189,7 @@ def layout_at(group: Node, snapshot: Snapshot, assumed: Collection[str] = ()) ->
     if written is None:
         return None
     if isinstance(written, Mapping) and TILES in written:
-        names = snapshot.groups(group.path) if GEOZARR in assumed else []
+        names = snapshot.groups(group.path) if not {GEOZARR, AUTO}.isdisjoint(assumed) else []
         found: Any = Layout(keys=(), layout=tuple(Item(keys=(), asset=name) for name in names))
     else:
         found, _wrong = ATTRIBUTE.read(Fragment(group, ("attributes", ATTRIBUTE.key), written))

@@ -156,4 +156,6 @@ def _findings(planned: Planning, plans: list[GroupPlan]) -> Iterator[Finding]:
     for plan in plans:
         yield from plan.findings
     snapshot = planned.library.snapshots[0]
-    yield from forgotten(undeclared(plans, snapshot, assumed=planned.assumed, is_tree=True))
+    yield from forgotten(
+        undeclared(plans, snapshot, assumed=planned.assumed, is_tree=True), snapshot
+    )

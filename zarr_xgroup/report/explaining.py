@@ -26,7 +26,7 @@ from zarr_xgroup.datasets.interpretation import ArrayReading
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.datasets.planning import Planning, planning
 from zarr_xgroup.datasets.pyramids import Pyramid, layout_at, pyramid_of
-from zarr_xgroup.datasets.undeclared import undeclared, without_coordinate, without_principal
+from zarr_xgroup.datasets.undeclared import lacks, undeclared, without_coordinate
 from zarr_xgroup.findings import Finding, Place, summed_up
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import BOUNDARIES, mappings_in, names_in
@@ -274,7 +274,7 @@ class _Explaining:
             found.extend(plan.findings)
         assumed = self._planned.assumed
         bare = undeclared(self._plans, self._snapshot, assumed=assumed, is_tree=True)
-        found.extend(without_principal(bare, self._planned.plans_if, self._planned.taken))
+        found.extend(lacks(bare, self._planned.taken))
         return map(self._problem, summed_up(found))
 
     def _problem(self, finding: Finding) -> FoundProblem:

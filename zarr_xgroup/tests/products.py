@@ -232,7 +232,12 @@ def _sentinel_2(zarr_format: int) -> Json:
         "sun_angles": form.array("<f8", angles),
         **{name: form.array("<i8", {name: 23}) for name in ("x", "y")},
     }
-    conditions = {"geometry": form.group(geometry), "meteorology": _meteorology(form)}
+    footprint = form.group({"r60m": form.group(bands(60.0, ("b01",), "|u1"))})
+    conditions = {
+        "geometry": form.group(geometry),
+        "mask": form.group({"detector_footprint": footprint}),
+        "meteorology": _meteorology(form),
+    }
     measured = form.group(reflectance, pyramid if is_geozarr else {})
     parts = {
         "conditions": form.group(conditions),

@@ -24,7 +24,7 @@ from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.datasets.interpretation import GroupReading, Interpreter
 from zarr_xgroup.datasets.plan import GroupPlan
 from zarr_xgroup.datasets.planning import plan_groups
-from zarr_xgroup.datasets.undeclared import undeclared, without_principal
+from zarr_xgroup.datasets.undeclared import lacks, undeclared
 from zarr_xgroup.findings import as_warnings
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Node
@@ -220,9 +220,7 @@ def test_interpreting_planning_and_telling_ask_no_store(path: Path) -> None:
     plans = plan_groups(readings, maker)
     assert [plan.node for plan in plans] == groups
     findings = [finding for plan in plans for finding in plan.findings]
-    told = as_warnings(
-        [*findings, *without_principal(undeclared(plans, snapshots[0]), lambda _groups, _name: [])]
-    )
+    told = as_warnings([*findings, *lacks(undeclared(plans, snapshots[0]))])
     assert all(str(warning) for warning in told)
     assert all(str(warning.error) for warning in told)
 

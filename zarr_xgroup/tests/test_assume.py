@@ -1,5 +1,6 @@
 """Conventions that a store does not declare and a user assumes: the option `assume_conventions`."""
 
+import inspect
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 import xarray as xr
 import zarr
 
+import zarr_xgroup
 from zarr_xgroup import (
     ConventionHandler,
     XGroupNoPrincipalWarning,
@@ -341,6 +343,129 @@ def test_the_warning_names_no_option_that_would_not_help() -> None:
     assert "assume_conventions" not in no_principal_warning(store)
     store = memory_store(build(Group({"v": band(("t", "y", "x"))})))
     assert "assume_conventions" not in no_principal_warning(store, assume_conventions="proj")
+
+
+SWATH = {
+    "geo": Group({name: Array(np.ones((3, 4)), ("line", "pixel")) for name in ("lat", "lon")}),
+    "data": Group(
+        {"v": Array(np.ones((3, 4)), ("line", "pixel"), {"coordinates": "/geo/lat /geo/lon"})}
+    ),
+}
+
+
+@pytest.mark.parametrize("consolidated", [False, True])
+@pytest.mark.parametrize(
+    "function", [xr.open_dataset, xr.open_datatree, xr.open_groups], ids=lambda it: it.__name__
+)
+def test_coordinates_of_a_swath_in_another_group_are_known_by_their_paths(
+    function: Any, consolidated: bool
+) -> None:
+    store: Any = memory_store(build(Group(SWATH), consolidated=consolidated))
+    for assumed, ending in ((None, "open with assume_conventions='cf'"), ("auto", "took cf")):
+        found, given = recorded(
+            function, store, group="data", engine="xgroup", assume_conventions=assumed
+        )
+        (warning,) = given
+        assert str(warning).endswith(ending)
+        dataset = next(iter(found.values())) if isinstance(found, dict) else found
+        assert set(dataset["v"].coords) == ({"lat", "lon"} if assumed else set())
+
+
+def test_a_crs_that_attributes_of_stac_would_give_is_missed() -> None:
+    store = memory_store(build(grid(b02=band())))
+    dataset, (warning,) = recorded(xr.open_dataset, store, engine="xgroup")
+    assert set(dataset.coords) == {"x", "y"}
+    assert str(warning) == (
+        "1 array lacks coordinates or a CRS and declares no principal convention (such as cs or "
+        "spatial): /b02. For these, open with assume_conventions='proj'"
+    )
+    dataset, (warning,) = recorded(
+        xr.open_dataset, store, engine="xgroup", assume_conventions="auto"
+    )
+    assert "spatial_ref" in dataset.coords
+    assert str(warning) == "assume_conventions='auto' took proj"
+
+
+@pytest.mark.parametrize(
+    "root",
+    [
+        grid(b02=band(grid_mapping="crs"), crs=Array(0, (), {"crs_wkt": WKT1})),
+        grid(b02=band(), spatial_ref=Array(0, (), {"crs_wkt": WKT1})),
+        grid(b02=band(**{"proj:epsg": None, "proj:wkt2": None})),
+        grid(b02=band(**declaring("proj"))),
+        grid(
+            v=Array(
+                np.ones((3, 4)), ("y", "x"), {"coordinates": "lost", "cell_measures": "area: a"}
+            )
+        ),
+    ],
+    ids=["named", "beside", "says none", "declared", "has coordinates"],
+)
+def test_nothing_is_missed_of_grids_that_have_all_that_is_said(root: Group) -> None:
+    for assumed in (None, "auto"):
+        _dataset, given = recorded(
+            xr.open_dataset, memory_store(build(root)), engine="xgroup", assume_conventions=assumed
+        )
+        assert given == []
+
+
+@pytest.mark.parametrize(
+    ("product", "advised", "name"),
+    [
+        ("sentinel1_grd_eopf_v2", "gcp", "latitude"),
+        ("sentinel2_l1c_eopf_v2", "proj", "spatial_ref"),
+    ],
+)
+def test_what_products_lack_is_advised_by_their_marks_and_auto_takes_it(
+    tmp_path: Path, product: str, advised: str, name: str
+) -> None:
+    store: Any = products.write(product, tmp_path / "product")
+    advice = no_principal_warning(store)
+    assert advice.endswith(f"open with assume_conventions='{advised}'")
+    for assumed in ("auto", ["auto", "cs"], {"Auto"}):
+        tree, given = recorded(xr.open_datatree, store, engine="xgroup", assume_conventions=assumed)
+        assert any(str(it).endswith(f"assume_conventions='auto' took {advised}") for it in given)
+        assert any(name in node.coords for node in tree.subtree)
+
+
+def test_what_a_list_holds_beside_auto_is_assumed_too() -> None:
+    members = {**SWATH, "b": Group({"b02": band()})}
+    store = memory_store(build(Group(members)))
+    options: Any = {"engine": "xgroup", "assume_conventions": ["auto", "proj"]}
+    tree, (warning,) = recorded(xr.open_datatree, store, **options)
+    assert str(warning) == "assume_conventions='auto' took cf"
+    assert {"lat", "lon"} <= set(tree["data/v"].coords)
+    assert {"x", "y", "spatial_ref"} <= set(tree["b/b02"].coords)
+
+
+def test_explain_and_check_take_auto_as_an_open_does() -> None:
+    store: Any = memory_store(build(grid(b02=band())))
+    explanation = zarr_xgroup.explain(store, assume_conventions="auto")
+    (array,) = (it for it in explanation.groups[0].arrays if it.path == "/b02")
+    assert array.crs is not None
+    assert [it.text for it in explanation.problems] == ["assume_conventions='auto' took proj"]
+    wrong = grid(b02=band(**{"proj:epsg": 1}))
+    (mistake, *_others) = zarr_xgroup.check(
+        memory_store(build(wrong)), assume_conventions=["auto"]
+    ).mistakes
+    assert "1" in mistake.text
+
+
+def test_auto_is_taken_before_a_level_is_chosen() -> None:
+    half = {"proj:shape": [2, 2], "proj:transform": [20.0, 0.0, 300000.0, 0.0, -20.0, 5000040.0]}
+    coarse = Array(np.ones((2, 2)), ("y", "x"), {**STAC, **half})
+    layout = {"multiscales": {"layout": [{"asset": "fine"}, {"asset": "coarse"}]}}
+    members = {"fine": Group({"b": band()}), "coarse": Group({"b": coarse})}
+    store = memory_store(build(Group(members, layout)))
+    options: Any = {"resolution": 30, "assume_conventions": "auto"}
+    dataset = quietly(xr.open_dataset, store, engine="xgroup", **options)
+    assert dataset["x"].values.tolist() == [300010.0, 300030.0]
+
+
+def test_help_says_what_auto_is() -> None:
+    assert '"auto"' in str(zarr_xgroup.XGroupBackendEntrypoint.open_dataset.__doc__)
+    for function in (zarr_xgroup.explain, zarr_xgroup.check):
+        assert "'auto'" in str(inspect.signature(function).parameters["assume_conventions"])
 
 
 def test_nothing_lacks_an_array_whose_grid_is_known_by_what_is_assumed() -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zarr
 
 import zarr_xgroup
 from zarr_xgroup import XGroupPluginWarning, cli
@@ -142,6 +143,15 @@ def test_options_of_an_open_are_passed_on(asked: dict[str, Any]) -> None:
         "storage_options": {"anon": True, "profile": "me", "client_kwargs": {"a": [1]}},
         "cross_store_storage_options": {"s3://b": {"anon": False, "key": "a=b"}, "file:///c": {}},
     }
+
+
+@pytest.mark.parametrize("command", ["explain", "check"])
+def test_what_auto_assumes(capsys: Capture, tmp_path: Path, command: str) -> None:
+    group = zarr.create_group(tmp_path / "a.zarr", zarr_format=3)
+    band = group.create_array("b", shape=(2, 3), dtype="u2", dimension_names=("y", "x"))
+    band.attrs["proj:epsg"] = "EPSG:0"
+    assert cli.main([command, str(tmp_path / "a.zarr"), "--assume", "auto"]) == (command == "check")
+    assert "proj:epsg" in capsys.readouterr().out
 
 
 def test_options_that_are_not_given_are_left_to_the_open(asked: dict[str, Any]) -> None:

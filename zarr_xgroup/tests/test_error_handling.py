@@ -515,8 +515,7 @@ def test_groups_that_nczarr_names_are_advised_to_be_read(is_consolidated: bool) 
         )
         return str(warning).rpartition("assume_conventions=")[2], list(map(str, dataset.coords))
 
-    # Where nothing has to be read to know what helps, that is named.
-    assert told_and_coords() == ("'cf'" if is_consolidated else "'auto'", [])
+    assert told_and_coords() == ("'cf'", [])
     assert told_and_coords(assume_conventions="auto") == ("'auto' took cf", ["time"])
 
 

@@ -8,10 +8,12 @@ Source: the products (Sentinel-1 GRD of EOPF, version 2).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 from zarr_xgroup.conventions.array import ArrayView, chunks_along, shape_of
-from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.base import ConventionHandler, Surroundings
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.findings import coordinate_named
 from zarr_xgroup.i18n import _
@@ -34,6 +36,12 @@ class GcpHandler(ConventionHandler):
     name = "gcp"
     is_declarable = False
     gives_way = True
+
+    @classmethod
+    def seems_meant(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
+        """Tell whether it is a grid of measurements, with control points beside its group."""
+        is_grid = len(around.dims) == 2 and around.group.name == MEASUREMENTS
+        return is_grid and around.leads_out("../conditions/gcp")
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:

@@ -11,13 +11,13 @@ Source: GeoZarr draft, 8.1.6, 8.1.8, 8.2; GDAL, "Raster data model",
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from zarr_xgroup.conventions.array import ArrayView, attributes_above
-from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.base import ConventionHandler, Surroundings
 from zarr_xgroup.conventions.cf_paths import array_named, links_of
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.dialects.stac import placed, rows_and_columns
@@ -50,14 +50,16 @@ class GeoZarrHandler(ConventionHandler):
     implies = ("proj",)
 
     @classmethod
-    def seems_meant(cls, attributes: Mapping[str, Any], siblings: Collection[str]) -> bool:
+    def seems_meant(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
         """Tell whether attributes are those that GDAL writes, or name a tile matrix set."""
+        return "GeoTransform" in attributes or cls.seems_to_say_crs(attributes, around)
+
+    @classmethod
+    def seems_to_say_crs(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
+        """Tell whether there is the CRS that GDAL writes, or a tile matrix set."""
         multiscales = attributes.get(LAYOUT.key)
-        return (
-            "GeoTransform" in attributes
-            or isinstance(attributes.get("_CRS"), Mapping)
-            or (isinstance(multiscales, Mapping) and TILES in multiscales)
-        )
+        is_of_tiles = isinstance(multiscales, Mapping) and TILES in multiscales
+        return is_of_tiles or isinstance(attributes.get("_CRS"), Mapping)
 
     @classmethod
     def owned(cls, attributes: Mapping[str, Any]) -> Iterator[str]:

@@ -17,6 +17,8 @@ from typing import Any
 from affine import Affine
 
 from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.base import Surroundings
+from zarr_xgroup.conventions.crs import CRS_KEYS
 from zarr_xgroup.conventions.geolocation import horizontal_dims
 from zarr_xgroup.conventions.grids import Grid, coordinates_along
 from zarr_xgroup.conventions.layout import places_of
@@ -38,6 +40,16 @@ class StacProjHandler(ProjHandler):
     """Says which CRS an array has and, where that is meant, which transform its grid has."""
 
     gives_way = True
+
+    @classmethod
+    def seems_meant(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
+        """Tell whether there is a transform."""
+        return "proj:transform" in attributes
+
+    @classmethod
+    def seems_to_say_crs(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
+        """Tell whether one of the attributes is a CRS."""
+        return any(attributes.get(key) is not None for key in CRS_KEYS)
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the CRS, and what follows from ``proj:transform``."""

@@ -12,7 +12,10 @@ import xarray as xr
 import zarr
 
 from zarr_xgroup import XGroupDimensionWarning, XGroupNoPrincipalWarning
+from zarr_xgroup.conventions import Surroundings
 from zarr_xgroup.conventions.dialects.geozarr import GeoZarrHandler
+from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.metadata.snapshots import Snapshot
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
@@ -656,7 +659,8 @@ def test_axes_are_known_by_name_outside_of_an_open() -> None:
 def test_what_looks_like_it(
     attributes: Mapping[str, Any], is_meant: bool, owned: list[str]
 ) -> None:
-    assert GeoZarrHandler.seems_meant(attributes, []) is is_meant
+    around = Surroundings(Node(0, ""), frozenset(), (), (), Snapshot("store", 3))
+    assert GeoZarrHandler.seems_meant(attributes, around) is is_meant
     assert list(GeoZarrHandler.owned(attributes)) == owned
 
 

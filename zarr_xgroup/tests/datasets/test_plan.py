@@ -62,9 +62,7 @@ def findings(
         plans = planned.plan_tree(with_indexes=False)
         snapshot = planned.library.snapshots[0]
         found = list(undeclared(plans, snapshot, assumed=assumed, is_tree=is_tree))
-    return {
-        str(it.array.node): (it.why.partition(" in ")[0], it.bare, it.assumable) for it in found
-    }
+    return {str(it.node): (it.why.partition(" in ")[0], it.bare, it.assumable) for it in found}
 
 
 def test_what_grids_lack_whose_group_declares_a_convention() -> None:

@@ -350,7 +350,8 @@ def test_groups_are_no_levels_unless_a_layout_says_so(attributes: Any, groups: s
     assert zarr_xgroup.explain(store).groups[1].levels == ()
 
 
-def test_the_groups_of_a_tile_matrix_set_are_levels_where_geozarr_is_assumed() -> None:
+@pytest.mark.parametrize("assumed", ["geozarr", "auto"])
+def test_the_groups_of_a_tile_matrix_set_are_levels_where_geozarr_is_assumed(assumed: str) -> None:
     tiles = {
         "id": "mine",
         "crs": "EPSG:32632",
@@ -370,10 +371,10 @@ def test_the_groups_of_a_tile_matrix_set_are_levels_where_geozarr_is_assumed() -
     }
     members = {"0": Group({"v": field(4, 6)}), "1": Group({"v": field(8, 12)})}
     root = Group(members, {"multiscales": {"tile_matrix_set": tiles}})
-    assert paths(root, assume_conventions="geozarr") == ["/1", "/0"]
-    assert chosen(root, resolution=20, assume_conventions="geozarr") == {"y": 4, "x": 6}
+    assert paths(root, assume_conventions=assumed) == ["/1", "/0"]
+    assert chosen(root, resolution=20, assume_conventions=assumed) == {"y": 4, "x": 6}
     tree = opened(
-        xr.open_datatree, memory_store(build(root)), resolution=10, assume_conventions="geozarr"
+        xr.open_datatree, memory_store(build(root)), resolution=10, assume_conventions=assumed
     )
     assert tree.groups == ("/", "/1")
 
