@@ -1,8 +1,8 @@
 """Bring the message catalogues up to date: extract, merge and compile, in one command.
 
-Run it after a message changed: ``python scripts/update_translations.py``. Messages that are new
-stay English until somebody translates them in the ``.po`` files and runs it again. Needs Babel,
-which is part of the extra ``test``.
+``python scripts/update_translations.py``; with names of languages (``de``, ``pt_BR``) it begins their
+catalogues. Messages that are new stay English until somebody translates them in the ``.po`` files and
+runs it again. Needs Babel, which is part of the extra ``test``.
 """
 
 import argparse
@@ -19,8 +19,8 @@ LOCALE = PACKAGE / "locale"
 DOMAIN = "zarr_xgroup"
 
 
-def template() -> Catalog:
-    """Return the messages of the package."""
+def messages_of_package() -> Catalog:
+    """Return the messages of the package, none of them translated."""
     catalogue = Catalog(project=DOMAIN)
     messages = extract_from_dir(PACKAGE, directory_filter=lambda path: Path(path).name != "tests")
     for _file, _line, message, _comments, _context in messages:
@@ -29,7 +29,7 @@ def template() -> Catalog:
 
 
 def update(language: Path, messages: Catalog) -> tuple[int, int]:
-    """Merge messages into the catalogue of a language.
+    """Merge messages into the catalogue of a language, or begin it.
 
     Returns
     -------
@@ -37,8 +37,11 @@ def update(language: Path, messages: Catalog) -> tuple[int, int]:
         How many messages are translated, and how many there are.
     """
     path = language / "LC_MESSAGES" / f"{DOMAIN}.po"
-    with path.open("rb") as file:
-        catalogue = read_po(file, locale=language.name)
+    catalogue = Catalog(locale=language.name, project=DOMAIN)
+    if path.is_file():
+        with path.open("rb") as file:
+            catalogue = read_po(file, locale=language.name)
+    path.parent.mkdir(parents=True, exist_ok=True)
     catalogue.update(messages, no_fuzzy_matching=True)
     catalogue.obsolete.clear()
     with path.open("wb") as file:
@@ -67,11 +70,11 @@ def _texts(string: object) -> tuple[str, ...]:
 
 def main() -> None:
     """Update all catalogues, and print how much of them is translated."""
-    argparse.ArgumentParser(description=__doc__).parse_args()
-    messages = template()
-    with (LOCALE / f"{DOMAIN}.pot").open("wb") as file:
-        write_po(file, messages, no_location=True, omit_header=True, width=100)
-    for language in sorted(path for path in LOCALE.iterdir() if path.is_dir()):
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("languages", nargs="*", help="languages to begin catalogues of")
+    begun = [LOCALE / name for name in parser.parse_args().languages]
+    messages = messages_of_package()
+    for language in sorted({*(path for path in LOCALE.iterdir() if path.is_dir()), *begun}):
         translated, number = update(language, messages)
         print(f"{language.name}: {translated} of {number} messages translated")
     compiled()

@@ -25,7 +25,6 @@ import zarr_xgroup
 from zarr_xgroup._requirements import missing_package
 from zarr_xgroup.conventions.registry import named_conventions
 from zarr_xgroup.errors import XGroupError
-from zarr_xgroup.i18n import _
 from zarr_xgroup.redaction import presentable
 from zarr_xgroup.report.github import workflow_commands
 from zarr_xgroup.storage.reading import counted
@@ -103,7 +102,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         _tell(missing)
         return _FAILED
     except OSError as error:
-        _tell(_("the output cannot be written: {reason}").format(reason=error.strerror or error))
+        _tell(f"the output cannot be written: {error.strerror or error}")
         return _FAILED
     return status
 
@@ -133,40 +132,40 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="xgroup",
-        description=_(
+        description=(
             "See what hierarchical Zarr stores say of their coordinates, and what engine 'xgroup' "
             "of xarray makes of it."
         ),
     )
     parser.add_argument("--version", action="version", version=zarr_xgroup.__version__)
-    commands = parser.add_subparsers(dest="command", metavar=_("COMMAND"), required=True)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _add_explain(commands)
     _add_check(commands)
-    text = _("open a small store with engine zarr and with engine xgroup and compare")
+    text = "open a small store with engine zarr and with engine xgroup and compare"
     commands.add_parser("demo", help=text, description=_sentence(text)).set_defaults(run=_demo)
     return parser
 
 
 def _add_explain(commands: Any) -> None:
-    text = _("show what is in a store, and where its arrays get their coordinates from")
+    text = "show what is in a store, and where its arrays get their coordinates from"
     parser = commands.add_parser("explain", help=text, description=_sentence(text))
     _add_store(parser)
     output = parser.add_mutually_exclusive_group()
-    output.add_argument("--json", action="store_true", help=_("print it as JSON"))
+    output.add_argument("--json", action="store_true", help="print it as JSON")
     output.add_argument(
-        "--html", metavar=_("FILE"), type=Path, help=_("write it as an HTML page to a file")
+        "--html", metavar="FILE", type=Path, help="write it as an HTML page to a file"
     )
-    output.add_argument("--all", action="store_true", help=_("show everything, nothing folded"))
+    output.add_argument("--all", action="store_true", help="show everything, nothing folded")
     parser.set_defaults(run=_explain)
 
 
 def _add_check(commands: Any) -> None:
-    text = _("check whether a store follows the conventions that it declares")
+    text = "check whether a store follows the conventions that it declares"
     parser = commands.add_parser(
         "check",
         help=text,
         description=_sentence(text),
-        epilog=_("Exit status: 0 if there is nothing to mend, 1 if there is, 2 without a store."),
+        epilog="Exit status: 0 if there is nothing to mend, 1 if there is, 2 without a store.",
     )
     _add_store(parser)
     output = parser.add_mutually_exclusive_group()
@@ -174,12 +173,12 @@ def _add_check(commands: Any) -> None:
         "--format",
         choices=("text", "json", "github"),
         default="text",
-        help=_("how to print what is to be mended (github: as annotations of a workflow)"),
+        help="how to print what is to be mended (github: as annotations of a workflow)",
     )
     output.add_argument(
-        "--json", action="store_const", const="json", dest="format", help=_("print it as JSON")
+        "--json", action="store_const", const="json", dest="format", help="print it as JSON"
     )
-    output.add_argument("--all", action="store_true", help=_("show everything, nothing folded"))
+    output.add_argument("--all", action="store_true", help="show everything, nothing folded")
     parser.set_defaults(run=_check)
 
 
@@ -189,51 +188,49 @@ def _sentence(text: str) -> str:
 
 def _add_store(parser: argparse.ArgumentParser) -> None:
     """Add the store, and the options of an open that say how it is opened and understood."""
-    parser.add_argument("store", metavar=_("STORE"), help=_("a path, a URL, or a chain of URLs"))
-    parser.add_argument(
-        "--group", metavar=_("PATH"), help=_("only this group, with all groups in it")
-    )
+    parser.add_argument("store", metavar="STORE", help="a path, a URL, or a chain of URLs")
+    parser.add_argument("--group", metavar="PATH", help="only this group, with all groups in it")
     parser.add_argument(
         "-o",
         "--option",
-        metavar=_("KEY=VALUE"),
+        metavar="KEY=VALUE",
         action="append",
         default=[],
         type=_setting,
         dest="storage_options",
-        help=_("an option of the storage, as JSON or as text (-o anon=true); can be repeated"),
+        help="an option of the storage, as JSON or as text (-o anon=true); can be repeated",
     )
     parser.add_argument(
         "--consolidated",
         action=argparse.BooleanOptionalAction,
-        help=_("use consolidated metadata, or do not; else if there is some"),
+        help="use consolidated metadata, or do not; else if there is some",
     )
-    parser.add_argument("--zarr-format", type=int, choices=(2, 3), help=_("where a store has both"))
+    parser.add_argument("--zarr-format", type=int, choices=(2, 3), help="where a store has both")
     parser.add_argument(
         "--assume",
-        metavar=_("NAME"),
+        metavar="NAME",
         action="append",
         default=[],
         type=_convention,
-        help=_(
+        help=(
             "a convention that all arrays follow without saying so, or auto for those whose marks "
             "they have; can be repeated"
         ),
     )
     parser.add_argument(
         "--cross-store-option",
-        metavar=(_("PREFIX"), _("KEY=VALUE")),
+        metavar=("PREFIX", "KEY=VALUE"),
         nargs=2,
         action="append",
         default=[],
-        help=_("a storage option of other stores, whose URI begins so; can be repeated"),
+        help="a storage option of other stores, whose URI begins so; can be repeated",
     )
     parser.add_argument(
         "--cross-store",
-        metavar=_("PREFIX"),
+        metavar="PREFIX",
         action="append",
         default=[],
-        help=_("follow references to stores whose URI begins so wherever that leads"),
+        help="follow references to stores whose URI begins so wherever that leads",
     )
 
 
@@ -241,7 +238,7 @@ def _setting(text: str) -> tuple[str, Any]:
     """Return the name and the value of an option: JSON where it is JSON, else text."""
     key, separator, value = text.partition("=")
     if not (key and separator):
-        message = _("an option is written KEY=VALUE")
+        message = "an option is written KEY=VALUE"
         raise argparse.ArgumentTypeError(message)
     try:
         return key, json.loads(value)
@@ -322,7 +319,7 @@ def _write(path: Path, text: str) -> int:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        _tell(_("{path} cannot be written: {reason}").format(path=path, reason=error.strerror))
+        _tell(f"{path} cannot be written: {error.strerror}")
         return _FAILED
     return _CLEAN
 
@@ -363,7 +360,7 @@ def _progress() -> Iterator[None]:
     with Progress(
         *columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False
     ) as progress:
-        task = progress.add_task(_("Reading metadata"), visible=False)
+        task = progress.add_task("Reading metadata", visible=False)
 
         def show(read: int, asked: int) -> None:
             is_late = time.monotonic() > end

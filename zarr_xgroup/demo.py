@@ -14,7 +14,6 @@ from rich.table import Table
 from rich.text import Text
 
 from zarr_xgroup.errors import XGroupWarning
-from zarr_xgroup.i18n import _
 from zarr_xgroup.report.terminal import StreamConsole, literal, print_lines, wrapped
 
 STORE = Path(__file__).with_name("demo.zarr")
@@ -30,10 +29,10 @@ def main() -> int:
     """Print a table of what both engines give for each group, and what was warned of."""
     console = StreamConsole(sys.stdout)
     console.width = min(console.width, _WIDEST)
-    title = _("A small hierarchical Zarr store: variables by group and engine, * coordinates")
+    title = "A small hierarchical Zarr store: variables by group and engine, * coordinates"
     print_lines(console, wrapped(console, literal(title, "bold"), console.width))
     table = Table(show_lines=True, expand=True)
-    for heading in (_("group"), 'engine="zarr"', 'engine="xgroup"'):
+    for heading in ("group", 'engine="zarr"', 'engine="xgroup"'):
         table.add_column(literal(heading), overflow="fold", ratio=1 + 2 * ("=" in heading))
     with warnings.catch_warnings(record=True) as given:
         warnings.simplefilter("always")

@@ -1,9 +1,8 @@
-"""Messages in the user's language, through the standard library's gettext.
+"""Errors and warnings of an open in the user's language, through the standard library's gettext.
 
 The language is chosen by the usual environment variables (``LANGUAGE``, ``LC_ALL``,
 ``LC_MESSAGES``, ``LANG``), read each time a message is made. Catalogues live in
-``zarr_xgroup/locale``; docs/development.md ("Translations") gives the commands that extract the
-template, update a catalogue and compile it.
+``zarr_xgroup/locale``; docs/development.md ("Translations") gives the command that brings them up to date.
 """
 
 import gettext
@@ -40,11 +39,6 @@ def _(message: str) -> str:
 def ngettext(singular: str, plural: str, n: int) -> str:
     """Return the form of a message that fits the number `n`, in the user's language."""
     return _catalogue().ngettext(singular, plural, n)
-
-
-def language() -> str:
-    """Return the language of messages as HTML and HTTP name it (BCP 47): ``en``, ``pt-BR``."""
-    return _catalogue().info().get("language", "en").replace("_", "-")
 
 
 def listed(names: Collection[str], most: int = _NAMED, count: int | None = None) -> str:

@@ -28,7 +28,6 @@ from zarr_xgroup.datasets.planning import Planning, planning
 from zarr_xgroup.datasets.pyramids import Pyramid, layout_at, pyramid_of
 from zarr_xgroup.datasets.undeclared import lacks, undeclared, without_coordinate
 from zarr_xgroup.findings import Finding, Place, summed_up
-from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import BOUNDARIES, mappings_in, names_in
 from zarr_xgroup.metadata.nodes import Keys, Node, pointer_to
 from zarr_xgroup.metadata.snapshots import Snapshots
@@ -308,14 +307,14 @@ class _Variables:
         for name, planned in self.by_name.items():
             for key in BOUNDARIES:
                 for bounds in self._named(planned, key):
-                    roles[bounds].append(_("cell boundaries of {name!r}").format(name=name))
+                    roles[bounds].append(f"cell boundaries of {name!r}")
             terms = str(self._attribute(planned, "formula_terms") or "").split()
             for term, word in zip(terms[::2], terms[1::2], strict=False):
-                text = _("term {term!r} of the formula of {name!r}")
+                text = "term {term!r} of the formula of {name!r}"
                 roles[word].append(text.format(term=term.rstrip(":"), name=name))
         for name in {name for it in self.by_name.values() for name in self.crs_names(it)}:
             if (crs := self._crs_called(name)) is not None:
-                roles[name].append(_("stands for the CRS {name}").format(name=crs.name))
+                roles[name].append(f"stands for the CRS {crs.name}")
         return roles
 
     def bounds_of(self, planned: PlannedVariable) -> list[str]:
@@ -359,7 +358,7 @@ def _declared_times(planned: PlannedVariable) -> str:
     declared = [planned.attributes.get(key) for key in ("units", "calendar")]
     if not (planned.is_own and planned.is_time and declared[0]):
         return ""
-    text = _("times, as the arrays that refer to it declare: {units}")
+    text = "times, as the arrays that refer to it declare: {units}"
     return text.format(units=", ".join(_shortened(str(it)) for it in declared if it is not None))
 
 
@@ -368,7 +367,7 @@ def _overruled(plan: GroupPlan, variables: _Variables) -> Iterator[tuple[str, st
     for array in plan.reading.arrays:
         crs = array.interpretation.overruled_crs
         if crs is not None:
-            text = _("stands against the declared CRS {name}").format(name=_shortened(crs.title))
+            text = f"stands against the declared CRS {_shortened(crs.title)}"
             planned = variables.by_name[array.node.name]
             yield from ((name, text) for name in variables.crs_names(planned))
 
@@ -446,14 +445,14 @@ def _described(source: Source) -> str:
     if isinstance(source, Offset):
         return _distances(source.below, source.above)
     if isinstance(source, HandlerVariable):
-        return _("a variable that the handler of a convention gave")
+        return "a variable that the handler of a convention gave"
     return _of_function(source)
 
 
 def _of_array(source: Stored) -> str:
     if source.first:
-        return _("its first element along {dim!r}").format(dim=source.along[0])
-    return _("transposed") if source.transposed else ""
+        return f"its first element along {source.along[0]!r}"
+    return "transposed" if source.transposed else ""
 
 
 def _of_function(source: Computed) -> str:
@@ -461,7 +460,7 @@ def _of_function(source: Computed) -> str:
     if isinstance(function, Regular):
         line = _line(function.first, function.step, _position("i", function.offset or 0))
         is_of_cells = function.offset is not None
-        text = _("affine transform: {formula}") if is_of_cells else _("regular: {formula}")
+        text = "affine transform: {formula}" if is_of_cells else "regular: {formula}"
         return text.format(formula=line)
     if isinstance(function, RegularBounds):
         line = _line(function.values.first, function.values.step, "i")
@@ -469,10 +468,10 @@ def _of_function(source: Computed) -> str:
     if isinstance(function, RotatedCentres):
         column, row = (_position(name, function.offset) for name in ("column", "row"))
         line = _line(function.origin, function.column, column)
-        return _("rotated affine transform: {formula}").format(
+        return "rotated affine transform: {formula}".format(
             formula=f"{line}{_term(function.row, row)}"
         )
-    return _("computed")
+    return "computed"
 
 
 def _line(first: float, step: float, position: str) -> str:
@@ -488,7 +487,7 @@ def _position(name: str, offset: float) -> str:
 
 
 def _distances(below: float, above: float) -> str:
-    return _("from {below:+} to {above:+} of each value").format(below=below, above=above)
+    return f"from {below:+} to {above:+} of each value"
 
 
 def _values(values: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> str:
@@ -496,4 +495,4 @@ def _values(values: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> str:
     shown = [redact(str(value))[:_LONGEST_VALUE] for value in flat[:_SHOWN_VALUES].tolist()]
     if flat.size > _SHOWN_VALUES:
         shown += ["...", redact(str(flat[-1:].tolist()[0]))[:_LONGEST_VALUE]]
-    return _("values {values}").format(values=", ".join(shown)) if shown else _("no values")
+    return "values {values}".format(values=", ".join(shown)) if shown else "no values"

@@ -10,7 +10,7 @@ from os.path import isfile
 from pathlib import Path
 
 from zarr_xgroup.findings import Finding, Place, folded
-from zarr_xgroup.i18n import _, and_more
+from zarr_xgroup.i18n import and_more
 from zarr_xgroup.redaction import printable
 
 #: What is escaped in a property such as ``file``; in a message only the first of it.
@@ -31,9 +31,7 @@ def workflow_commands(store: str, mistakes: Iterable[Finding]) -> Iterator[str]:
 
 
 def _text(mistake: Finding) -> str:
-    text = _("{place}: {text}. Instead: {remedy}").format(
-        place=mistake.place, text=mistake.text, remedy=mistake.remedy
-    )
+    text = f"{mistake.place}: {mistake.text}. Instead: {mistake.remedy}"
     if others := len({*mistake.places, mistake.place}) - 1:
         text = f"{text} ({and_more(others)})"
     return text

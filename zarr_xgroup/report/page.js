@@ -6,7 +6,6 @@
 (async () => {
   const { explanation, alike, texts, counts } = await unpacked(byId("data").textContent);
 
-  const language = document.documentElement.lang;
   /** How many rows are unfolded without being asked for. */
   const ROWS_AT_FIRST = 40;
   /** How many members of a group, or lines of details, are shown at once. */
@@ -43,7 +42,7 @@
   }
 
   function inWords(number) {
-    return number.toLocaleString(language);
+    return number.toLocaleString("en");
   }
 
   /** Return how many problems, or other things, there are, with those that some stand for. */

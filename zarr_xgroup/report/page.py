@@ -14,7 +14,6 @@ from collections.abc import Callable
 from importlib import resources
 from string import Template
 
-from zarr_xgroup.i18n import _, language, ngettext
 from zarr_xgroup.redaction import printable
 from zarr_xgroup.report.explanation import Explanation, JsonValue
 from zarr_xgroup.report.folding import Folding
@@ -58,12 +57,12 @@ def framed(found: Explanation, text: str) -> str:
         whole = Template(_FRAME).substitute(page=inside, text=html.escape(text))
         if len(whole) <= _MOST_IN_NOTEBOOK:
             return whole
-    hint = _("The page of it is too large for a notebook: xgroup explain --html writes it.")
+    hint = "The page of it is too large for a notebook: xgroup explain --html writes it."
     return f"<pre>{html.escape(text)}\n\n{html.escape(hint)}</pre>"
 
 
 def page(found: Explanation) -> str:
-    """Return an explanation as an HTML page, in the user's language.
+    """Return an explanation as an HTML page.
 
     Parameters
     ----------
@@ -75,7 +74,7 @@ def page(found: Explanation) -> str:
     str
         The file, in ASCII letters only: it means the same in whatever encoding it is written.
     """
-    return _page(found, _("This page needs JavaScript, which this browser does not run."))
+    return _page(found, "This page needs JavaScript, which this browser does not run.")
 
 
 def _page(found: Explanation, otherwise: str) -> str:
@@ -83,9 +82,8 @@ def _page(found: Explanation, otherwise: str) -> str:
     style, script = _part("page.css"), _part("page.js")
     texts = _texts()
     shown = {
-        "title": _("What {store} says").format(store=printable(found.store)),
+        "title": f"What {printable(found.store)} says",
         "store": printable(found.store),
-        "language": language(),
         "otherwise": otherwise,
         **{name: texts.pop(name) for name in _IN_TEMPLATE},
     }
@@ -142,108 +140,108 @@ def _texts() -> dict[str, str]:
 
 def _of_frame() -> dict[str, str]:
     return {
-        "filters": _("Search and filter"),
-        "search": _("Search paths, dimensions, coordinates, CRS"),
-        "show_only": _("Show only"),
-        "convention": _("Convention"),
-        "anyConvention": _("Any convention"),
-        "problemsFlag": _("With problems"),
-        "brokenFlag": _("References that lead nowhere"),
-        "missingFlag": _("Without a coordinate"),
-        "found": _("{number} of {all}"),
-        "format": _("Zarr v{number}"),
-        "consolidated": _("consolidated"),
-        "notConsolidated": _("not consolidated"),
+        "filters": "Search and filter",
+        "search": "Search paths, dimensions, coordinates, CRS",
+        "show_only": "Show only",
+        "convention": "Convention",
+        "anyConvention": "Any convention",
+        "problemsFlag": "With problems",
+        "brokenFlag": "References that lead nowhere",
+        "missingFlag": "Without a coordinate",
+        "found": "{number} of {all}",
+        "format": "Zarr v{number}",
+        "consolidated": "consolidated",
+        "notConsolidated": "not consolidated",
     }
 
 
 def _of_picture() -> dict[str, str]:
     return {
-        "hierarchy": _("Groups and arrays"),
-        "elsewhere": _("Elsewhere"),
-        "scalar": _("scalar"),
-        "range": _("{first} … {last}"),
-        "coordinate": _("coordinate"),
-        "without": _("no coordinate {names}"),
-        "legendTo": _("refers to"),
-        "legendFallback": _("refers to, by another rule than the first"),
-        "legendNowhere": _("leads nowhere"),
-        "legendLoss": _("something is lost"),
-        "legendNoLoss": _("nothing is lost"),
-        "picture": _("References between groups."),
-        "arrow": _("{references} of {from} to {name}."),
-        "arrowNowhere": _("{references} of {from} to nowhere."),
-        "to": _("{references} to {name}"),
-        "from": _("{references} from {name}"),
-        "inside": _("{references} within"),
-        "nowhere": _("{references} to nowhere"),
+        "hierarchy": "Groups and arrays",
+        "elsewhere": "Elsewhere",
+        "scalar": "scalar",
+        "range": "{first} … {last}",
+        "coordinate": "coordinate",
+        "without": "no coordinate {names}",
+        "legendTo": "refers to",
+        "legendFallback": "refers to, by another rule than the first",
+        "legendNowhere": "leads nowhere",
+        "legendLoss": "something is lost",
+        "legendNoLoss": "nothing is lost",
+        "picture": "References between groups.",
+        "arrow": "{references} of {from} to {name}.",
+        "arrowNowhere": "{references} of {from} to nowhere.",
+        "to": "{references} to {name}",
+        "from": "{references} from {name}",
+        "inside": "{references} within",
+        "nowhere": "{references} to nowhere",
     }
 
 
 def _of_details() -> dict[str, str]:
     return {
-        "close": _("Close"),
-        "array": _("Array"),
-        "group": _("Group"),
-        "store": _("Other store"),
-        "outside": _("Elsewhere in this store"),
-        "dimensions": _("Dimensions"),
-        "type": _("Type"),
-        "crs": _("CRS"),
-        "missing": _("No coordinate along"),
-        "arraysBelow": _("Arrays, with those below"),
-        "problemsTitle": _("Problems"),
-        "conventionsTitle": _("Conventions"),
-        "levelsTitle": _("Levels"),
-        "coordinatesTitle": _("Coordinates"),
-        "arraysTitle": _("Arrays"),
-        "groupsTitle": _("Groups"),
-        "referencesTitle": _("References"),
-        "referredByTitle": _("Referred to by"),
+        "close": "Close",
+        "array": "Array",
+        "group": "Group",
+        "store": "Other store",
+        "outside": "Elsewhere in this store",
+        "dimensions": "Dimensions",
+        "type": "Type",
+        "crs": "CRS",
+        "missing": "No coordinate along",
+        "arraysBelow": "Arrays, with those below",
+        "problemsTitle": "Problems",
+        "conventionsTitle": "Conventions",
+        "levelsTitle": "Levels",
+        "coordinatesTitle": "Coordinates",
+        "arraysTitle": "Arrays",
+        "groupsTitle": "Groups",
+        "referencesTitle": "References",
+        "referredByTitle": "Referred to by",
     }
 
 
 def _of_parts() -> dict[str, str]:
     """Return the words for conventions, coordinates, references and problems."""
     return {
-        "principal": _("principal"),
-        "recognised": _("recognised: nothing about coordinates"),
-        "unknown": _("unknown: nothing is read of it"),
-        "service": _("service"),
-        "declaredIn": _("declared in"),
-        "undeclared": _("not declared"),
-        "own": _("array of this group"),
-        "stored": _("array of another group"),
-        "foreign": _("array of another store"),
-        "computed": _("computed"),
-        "inline": _("in metadata"),
-        "given": _("given by a plug-in"),
-        "index": _("index"),
-        "storedIn": _("stored in"),
-        "bounds": _("cell boundaries: {name}"),
-        "leadsTo": _("leads to"),
-        "leadsNowhere": _("leads nowhere"),
-        "byFallback": _("by another rule than the first"),
-        "at": _("at"),
-        "concerns": _("concerns"),
-        "level": _("level"),
-        "resolution": _("resolution"),
-        "cells": _("rows x columns"),
-        "chunk": _("of a chunk"),
-        "factor": _("factor"),
-        "lost": _("opened without {lost}"),
+        "principal": "principal",
+        "recognised": "recognised: nothing about coordinates",
+        "unknown": "unknown: nothing is read of it",
+        "service": "service",
+        "declaredIn": "declared in",
+        "undeclared": "not declared",
+        "own": "array of this group",
+        "stored": "array of another group",
+        "foreign": "array of another store",
+        "computed": "computed",
+        "inline": "in metadata",
+        "given": "given by a plug-in",
+        "index": "index",
+        "storedIn": "stored in",
+        "bounds": "cell boundaries: {name}",
+        "leadsTo": "leads to",
+        "leadsNowhere": "leads nowhere",
+        "byFallback": "by another rule than the first",
+        "at": "at",
+        "concerns": "concerns",
+        "level": "level",
+        "resolution": "resolution",
+        "cells": "rows x columns",
+        "chunk": "of a chunk",
+        "factor": "factor",
+        "lost": "opened without {lost}",
     }
 
 
 def _counts() -> dict[str, Callable[[int], str]]:
     """Return the texts that count, by what the script calls them."""
     return {
-        "arrays": lambda n: ngettext("{count} array", "{count} arrays", n),
-        "groups": lambda n: ngettext("{count} group", "{count} groups", n),
-        "places": lambda n: ngettext("{count} place", "{count} places", n),
-        "references": lambda n: ngettext("{count} reference", "{count} references", n),
-        "broken": lambda n: ngettext("{count} leads nowhere", "{count} lead nowhere", n),
-        "problems": lambda n: ngettext("{count} problem", "{count} problems", n),
-        "alike": lambda n: ngettext("{count} group alike", "{count} groups alike", n),
-        "more": lambda n: ngettext("{count} more", "{count} more", n),
+        "arrays": lambda n: "{count} array" if n == 1 else "{count} arrays",
+        "groups": lambda n: "{count} group" if n == 1 else "{count} groups",
+        "places": lambda n: "{count} place" if n == 1 else "{count} places",
+        "references": lambda n: "{count} reference" if n == 1 else "{count} references",
+        "broken": lambda n: "{count} leads nowhere" if n == 1 else "{count} lead nowhere",
+        "problems": lambda n: "{count} problem" if n == 1 else "{count} problems",
+        "alike": lambda n: "{count} group alike" if n == 1 else "{count} groups alike",
+        "more": lambda n: "{count} more",
     }

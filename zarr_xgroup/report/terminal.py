@@ -21,7 +21,7 @@ from rich.text import Text
 
 from zarr_xgroup.errors import after_place
 from zarr_xgroup.findings import Finding, Place, folded, shortened
-from zarr_xgroup.i18n import _, and_more, listed, ngettext
+from zarr_xgroup.i18n import and_more, listed
 from zarr_xgroup.redaction import printable
 from zarr_xgroup.report.explanation import (
     Explanation,
@@ -250,7 +250,7 @@ def explanation_lines(
     for number, problem in enumerate(problems, 1):
         yield from wrapped(console, _problem(number, problem, is_whole=is_whole), console.width, 4)
     if more := _number(found.problems[len(problems) :]):
-        yield drawing.more(ngettext("{count} more problem", "{count} more problems", more), more)
+        yield drawing.more(("{count} more problem" if more == 1 else "{count} more problems"), more)
     if problems:
         yield Text()
     yield from wrapped(console, _summary(found), console.width)
@@ -267,19 +267,19 @@ def _limited_tree(
     lines = list(islice(_tree_lines(console, rows), _LINES_OF_TEXT + 1))
     yield from lines[:_LINES_OF_TEXT]
     if len(lines) > _LINES_OF_TEXT:
-        text = _("and more")
+        text = "and more"
         yield literal(f"{drawing.guides.ellipsis} {text}", "dim")
 
 
 def _heading(found: Explanation, guides: _Guides) -> Text:
     facts = [f"Zarr v{found.zarr_format}"]
-    facts.append(_("consolidated") if found.is_consolidated else _("not consolidated"))
+    facts.append("consolidated" if found.is_consolidated else "not consolidated")
     dot = f" {guides.dot} "
     return literal(found.store, "bold") + literal(dot + dot.join(facts), "dim")
 
 
 def _summary(found: Explanation) -> Text:
-    text = _("Groups: {groups}. Arrays: {arrays}. References: {references}. Problems: {problems}.")
+    text = "Groups: {groups}. Arrays: {arrays}. References: {references}. Problems: {problems}."
     counts = {
         "groups": len(found.groups),
         "arrays": sum(len(group.arrays) for group in found.groups),
@@ -334,12 +334,12 @@ class _Drawing:
             if not row[0].is_coordinate:
                 above.update(row[0].coordinates)
         if more:
-            text = ngettext("{count} more array", "{count} more arrays", more)
+            text = "{count} more array" if more == 1 else "{count} more arrays"
             inside.append((None, _Row(self.more(text, more))))
         groups, more = self.folding.groups(group)
         inside += [(alike[0], self._of_group(alike, alike[0].name)) for alike in groups]
         if more:
-            text = ngettext("{count} more group", "{count} more groups", more)
+            text = "{count} more group" if more == 1 else "{count} more groups"
             inside.append((None, _Row(self.more(text, more))))
         return inside
 
@@ -347,7 +347,7 @@ class _Drawing:
         """Return the row of a group, which names those that are like it."""
         texts = []
         if others := [it.name for it in alike[1:]]:
-            text = ngettext("{count} group like it: ", "{count} groups like it: ", len(others))
+            text = "{count} group like it: " if len(others) == 1 else "{count} groups like it: "
             texts.append(literal(text.format(count=len(others)), "dim") + _names(others))
         texts += [*self._told_of(alike[0].path, ()), *self._levels(alike[0])]
         return _Row(literal(name, "bold blue", longest=_LONGEST_NAME), texts)
@@ -358,7 +358,7 @@ class _Drawing:
         if shown:
             yield from level_lines(shown, group.path)
         if more := len(levels) - len(shown):
-            yield self.more(ngettext("{count} more level", "{count} more levels", more), more)
+            yield self.more(("{count} more level" if more == 1 else "{count} more levels"), more)
 
     def _of_array(
         self,
@@ -401,15 +401,15 @@ class _Drawing:
         shown = [number for number in numbers if self.is_whole or number <= _MOST_TOLD]
         if shown:
             names = ", ".join(f"[{number}]" for number in shown)
-            yield literal(_("see {names} below").format(names=names), "red")
+            yield literal(f"see {names} below", "red")
         elif numbers:
-            text = ngettext("{count} problem", "{count} problems", len(numbers))
+            text = "{count} problem" if len(numbers) == 1 else "{count} problems"
             yield literal(f"{text.format(count=len(numbers))}{self.option}", "red")
 
 
 def level_lines(levels: Sequence[FoundLevel], group: str = "") -> Iterator[Text]:
     """Yield the lines of a table of levels; beside the group that has them without what is long."""
-    heads = [_("level"), _("resolution"), _("rows x columns"), _("of a chunk"), _("factor")]
+    heads = ["level", "resolution", "rows x columns", "of a chunk", "factor"]
     rows = [heads, *([*_cells_of(level, group)] for level in levels)]
     columns = [
         column for column in zip(*rows, strict=True) if not (group and column[0] == heads[3])
@@ -440,7 +440,7 @@ def _pair(numbers: Sequence[float] | None) -> str:
 
 def _about(array: FoundArray, guides: _Guides) -> Iterator[Text]:
     """Yield what an array is, which conventions it follows, and its CRS."""
-    facts = [literal(_("coordinate"), "dim")] if array.is_coordinate else []
+    facts = [literal("coordinate", "dim")] if array.is_coordinate else []
     declared: defaultdict[str | None, list[FoundConvention]] = defaultdict(list)
     for convention in array.conventions:
         declared[convention.declared_in].append(convention)
@@ -464,9 +464,9 @@ def _coordinates(
         else:
             yield _coordinate(it, guides)
     if own:
-        yield literal(_("in the group: {names}").format(names=", ".join(own)), "dim")
+        yield literal("in the group: {names}".format(names=", ".join(own)), "dim")
     if again:
-        yield literal(_("as above: {names}").format(names=", ".join(again)), "dim")
+        yield literal("as above: {names}".format(names=", ".join(again)), "dim")
 
 
 def _coordinate(coordinate: FoundCoordinate, guides: _Guides) -> Text:
@@ -476,7 +476,7 @@ def _coordinate(coordinate: FoundCoordinate, guides: _Guides) -> Text:
         origin = literal(str(coordinate.origin), style)
         facts.insert(0, literal(f"{guides.arrow} ", "dim") + origin)
     if coordinate.bounds is not None:
-        text = _("bounds {name}").format(name=coordinate.bounds)
+        text = f"bounds {coordinate.bounds}"
         facts.append(literal(text, "dim"))
     name = literal(coordinate.name, style, longest=_LONGEST_NAME)
     dims = literal(f" ({', '.join(coordinate.dims)}) " if coordinate.dims else " ", "dim")
@@ -485,12 +485,12 @@ def _coordinate(coordinate: FoundCoordinate, guides: _Guides) -> Text:
 
 def _missing(array: FoundArray) -> Iterator[Text]:
     if array.missing:
-        text = _("no coordinate along {names}").format(names=", ".join(array.missing))
+        text = "no coordinate along {names}".format(names=", ".join(array.missing))
         yield literal(text, "yellow")
 
 
 def _reference(found: FoundReference, guides: _Guides) -> Text:
-    text = literal(_("refers to "), "dim") + literal(found.target, "" if found.leads_to else "red")
+    text = literal("refers to ", "dim") + literal(found.target, "" if found.leads_to else "red")
     if found.leads_to is not None and found.target != str(found.leads_to):
         text += literal(f" {guides.to} ", "dim")
         text += literal(str(found.leads_to), "yellow" if found.by_fallback else "cyan")
@@ -509,7 +509,7 @@ def _problem(number: int, problem: FoundProblem, *, is_whole: bool) -> Text:
         told = after_place(str(place or ""), problem.text)
         text += literal(": ") + literal(told, longest=longest)
     if problem.lost:
-        lost = _("Opened without {what}").format(what=problem.lost)
+        lost = f"Opened without {problem.lost}"
         text += literal(f" {lost}" if problem.text.endswith("?") else f". {lost}")
     others = [path for path in problem.arrays if place is None or path != place.node]
     if others and (names_none or not problem.text):
@@ -533,7 +533,7 @@ def _conventions(
     conventions: Iterable[FoundConvention], path: str | None, array: FoundArray
 ) -> Text:
     """Return the names of conventions, and who declares them if that is not the array."""
-    words = {"recognised": _("recognised"), "unknown": _("unknown")}
+    words = {"recognised": "recognised", "unknown": "unknown"}
     names = [
         literal(it.name, "bold" if it.tier == "principal" else "")
         + literal(f" ({words[it.tier]})" if it.tier in words else "", "dim")
@@ -543,8 +543,8 @@ def _conventions(
     if path in (None, array.path):
         return text
     is_near = path == (array.path.rpartition("/")[0] or "/")
-    declarer = _("the group") if is_near else path
-    return text + literal(_(" of {path}").format(path=declarer), "dim")
+    declarer = "the group" if is_near else path
+    return text + literal(f" of {declarer}", "dim")
 
 
 def _crs(crs: FoundCrs) -> Text:
@@ -563,12 +563,12 @@ def _names(names: Sequence[str], style: str = "") -> Text:
 
 def _told_kind(kind: str) -> str:
     names = {
-        "problem": _("Problem"),
-        "choice": _("Choice"),
-        "dimension": _("Dimension"),
-        "name": _("Name"),
-        "metadata": _("Metadata"),
-        "no principal convention": _("No principal convention"),
+        "problem": "Problem",
+        "choice": "Choice",
+        "dimension": "Dimension",
+        "name": "Name",
+        "metadata": "Metadata",
+        "no principal convention": "No principal convention",
     }
     return names.get(kind, kind)
 
@@ -595,7 +595,7 @@ def verdict_lines(
             yield from wrapped(console, text, console.width, 4)
         yield Text()
     if not is_whole and (more := _number(once[_MOST_TOLD:])):
-        others = ngettext("{count} more problem", "{count} more problems", more)
+        others = "{count} more problem" if more == 1 else "{count} more problems"
         yield literal(f"... {others.format(count=more)}{'' if is_text else ' (--all)'}", "dim")
         yield Text()
     judgement = literal(store, "bold") + literal(": ") + _judgement(once, is_declared=is_declared)
@@ -606,7 +606,7 @@ def _places(mistake: Finding, *, is_whole: bool) -> Iterator[Text]:
     """Yield where a mistake is, after how bad it is."""
     is_error = mistake.severity == "error"
     severity = literal(
-        _("error: ") if is_error else _("warning: "), "bold red" if is_error else "bold yellow"
+        "error: " if is_error else "warning: ", "bold red" if is_error else "bold yellow"
     )
     places = list(dict.fromkeys((mistake.place, *mistake.places)))
     shown = places if is_whole else places[:_MOST_PLACES]
@@ -620,7 +620,7 @@ def _places(mistake: Finding, *, is_whole: bool) -> Iterator[Text]:
 def _mistake(mistake: Finding) -> Iterator[Text]:
     """Yield what is wrong, what to write instead, and who says so."""
     yield literal("  ") + literal(mistake.text)
-    yield literal("  ") + literal(_("Instead: "), "green") + literal(mistake.remedy)
+    yield literal("  ") + literal("Instead: ", "green") + literal(mistake.remedy)
     rule = mistake.rule
     yield literal(f"  {rule.name} ({rule.document}, {rule.section})", "dim")
 
@@ -628,8 +628,8 @@ def _mistake(mistake: Finding) -> Iterator[Text]:
 def _judgement(mistakes: Sequence[Finding], *, is_declared: bool) -> Text:
     if mistakes:
         errors = _number(it for it in mistakes if it.severity == "error")
-        text = _("errors: {errors}, warnings: {warnings}")
+        text = "errors: {errors}, warnings: {warnings}"
         return literal(text.format(errors=errors, warnings=_number(mistakes) - errors))
     if is_declared:
-        return literal(_("nothing to mend"), "green")
-    return literal(_('nothing to mend, but no node has "zarr_conventions": little was checked'))
+        return literal("nothing to mend", "green")
+    return literal('nothing to mend, but no node has "zarr_conventions": little was checked')

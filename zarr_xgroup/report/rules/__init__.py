@@ -14,7 +14,6 @@ from zarr_xgroup.conventions.asked import may_refer
 from zarr_xgroup.conventions.registry import BUILT_IN, OTHERS, Handler, handlers
 from zarr_xgroup.errors import Rule, XGroupError, XGroupPluginWarning, containing, warn_user
 from zarr_xgroup.findings import Finding
-from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import DECODED_BY
 from zarr_xgroup.metadata.dimensions import DIMENSION_KEY, NCZARR_KEYS
 from zarr_xgroup.report.rules import (
@@ -104,9 +103,7 @@ def _of_third_party(handler: Handler, subject: Subject) -> Iterable[Finding]:
                 raise TypeError(repr(odd[0]))
             return found
     except XGroupError as error:
-        message = _("the rules of convention {name!r} ({module}) failed: {reason}").format(
-            name=handler.name, module=handler.__module__, reason=error
-        )
+        message = f"the rules of convention {handler.name!r} ({handler.__module__}) failed: {error}"
         subject.store.failed.add(handler)
         warn_user(XGroupPluginWarning(message, error))
         return []

@@ -15,7 +15,6 @@ from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.conventions.spatial_model import DIMENSIONS
 from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding, mistake
-from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import (
     DIMENSION_KEY,
     NCZARR,
@@ -54,9 +53,7 @@ def _names(subject: Subject) -> Iterator[Finding]:
     if not nameless or not _goes_by_names(subject):
         return
     keys = dimension_keys(subject.document)
-    text = _("{count} of {ndim} dimensions have no name").format(
-        count=nameless, ndim=len(subject.dims)
-    )
+    text = f"{nameless} of {len(subject.dims)} dimensions have no name"
     place = Fragment(subject.node, keys, None)
     yield mistake(NAMES, place, text, write(keys[-1], _likely_names(subject)))
 
@@ -68,8 +65,8 @@ def _only_as_v2(subject: Subject) -> Iterator[Finding]:
     if not is_lacking or names is None or names.value != list(subject.dims):
         return
     place = Fragment(subject.node, ("dimension_names",), None)
-    text = _("is missing; {key} names the dimensions of arrays of Zarr v2 only")
-    remedy = _('write as "dimension_names" what {key} has').format(key=DIMENSION_KEY)
+    text = "is missing; {key} names the dimensions of arrays of Zarr v2 only"
+    remedy = f'write as "dimension_names" what {DIMENSION_KEY} has'
     yield mistake(NAMES, place, text.format(key=DIMENSION_KEY), remedy, "warning")
 
 
@@ -100,12 +97,12 @@ def _written(subject: Subject) -> Iterator[Finding]:
         ndim, value = len(subject.dims), Fragment(subject.node, keys, names)
         remedy = write(keys[-1], _likely(subject, keys))
         if not (isinstance(names, list) and all(isinstance(it, str) for it in names)):
-            yield mistake(rule, value, got(_("a list of names"), names), remedy)
+            yield mistake(rule, value, got("a list of names", names), remedy)
         elif len(names) != ndim:
-            text = _("names {count} dimensions, the array has {ndim}")
+            text = "names {count} dimensions, the array has {ndim}"
             yield mistake(rule, value, text.format(count=len(names), ndim=ndim), remedy)
         elif _are_others(names, subject.dims):
-            text = _("has other names than the array, which count: {dims}")
+            text = "has other names than the array, which count: {dims}"
             text = text.format(dims=shown(list(subject.dims)))
             yield mistake(rule, value, text, remedy, "warning")
 
@@ -182,7 +179,7 @@ def _other_sizes(
     array: Subject, names: Collection[str], sizes: Mapping[str, tuple[int, str]]
 ) -> Finding:
     """Return that dimensions of an array have other sizes than by earlier arrays of the group."""
-    message = _("the dimension {name!r} has {size} positions here, but {first} in {other}")
+    message = "the dimension {name!r} has {size} positions here, but {first} in {other}"
     told = []
     for name in names:
         first, other = sizes[name]
@@ -192,7 +189,5 @@ def _other_sizes(
     renamed = [
         f"{it}_{array.sizes[it]}" if it is not None and it in names else it for it in array.dims
     ]
-    remedy = _("{write}, or put the arrays of each size into a group of their own").format(
-        write=write(keys[-1], renamed)
-    )
+    remedy = f"{write(keys[-1], renamed)}, or put the arrays of each size into a group of their own"
     return mistake(SIZES, Fragment(array.node, keys, None), "; ".join(told), remedy, "warning")

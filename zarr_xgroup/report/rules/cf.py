@@ -18,7 +18,6 @@ from zarr_xgroup.conventions.timeunits import (
 from zarr_xgroup.conventions.values import is_finite
 from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding, mistake
-from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT
 from zarr_xgroup.report.rules.subject import Subject
 
@@ -48,11 +47,11 @@ def check(subject: Subject) -> Iterator[Finding]:
         values = [] if packing is None else packing.value
         (number, *others) = values if isinstance(values, list) and values else [values]
         if packing is not None and (others or not is_finite(number)):
-            text = got(_("a number"), packing.value)
+            text = got("a number", packing.value)
             yield mistake(PACKED, packing, text, such_as(f'"{key}": {example}'))
     missing = subject.attribute("missing_value")
     if missing is not None and isinstance(missing.value, OBJECT):
-        text = got(_("a value of the array's type"), missing.value)
+        text = got("a value of the array's type", missing.value)
         yield mistake(MISSING, missing, text, such_as('"missing_value": -999.0'))
     units, calendar = subject.attribute("units"), subject.attribute("calendar")
     match = units and isinstance(units.value, str) and _SINCE.fullmatch(units.value.strip())
@@ -60,10 +59,10 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     unit, epoch = match.groups()
     if not is_unit(unit):
-        text = _("{value} is no unit of time").format(value=shown(unit))
-        yield mistake(UNIT_OF_TIME, units, text, _("write seconds, minutes, hours or days"))
+        text = f"{shown(unit)} is no unit of time"
+        yield mistake(UNIT_OF_TIME, units, text, "write seconds, minutes, hours or days")
     if not is_epoch(epoch):
-        text = got(_("a date and time as ISO 8601 writes it"), epoch)
+        text = got("a date and time as ISO 8601 writes it", epoch)
         example = f'"units": "{unit} since 2028-02-01T00:00:00"'
         yield mistake(EPOCH, units, text, such_as(example))
     if calendar is not None:

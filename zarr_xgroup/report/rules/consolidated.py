@@ -8,7 +8,6 @@ from typing import Any
 
 from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding, mistake
-from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.metadata.snapshots import Snapshot, nodes_below
@@ -35,7 +34,7 @@ def check(consolidated: Snapshot, own: Snapshot, group: str) -> Iterator[Finding
         The path of the group that is checked, with all below it.
     """
     at = consolidated.consolidated_at
-    remedy = _("consolidate again: `zarr.consolidate_metadata(store{path})`").format(
+    remedy = "consolidate again: `zarr.consolidate_metadata(store{path})`".format(
         path=f', path="{at}"' if at else ""
     )
     nodes = [*nodes_below(consolidated, group), *nodes_below(own, group)]
@@ -45,7 +44,7 @@ def check(consolidated: Snapshot, own: Snapshot, group: str) -> Iterator[Finding
         place = Fragment(Node(0, path), (), None)
         theirs, written = consolidated.document(path), own.document(path)
         if theirs is None and path not in consolidated.problems:
-            text = _("the node is not in the consolidated metadata: an open does not find it")
+            text = "the node is not in the consolidated metadata: an open does not find it"
             yield mistake(COMPLETE, place, text, remedy)
         elif theirs is not None:
             yield from _compared(place, theirs, written, remedy)
@@ -57,10 +56,10 @@ def _compared(
     """Yield that the document of a node is not there, or in which members it is another one."""
     if written is not None:
         for keys in _differences(theirs, written):
-            text = _("the consolidated metadata say something else")
+            text = "the consolidated metadata say something else"
             yield mistake(SAME, Fragment(place.node, keys, None), text, remedy)
     elif theirs.is_array or theirs.attributes:
-        text = _("the node is in the consolidated metadata, but not in the store")
+        text = "the node is in the consolidated metadata, but not in the store"
         yield mistake(THERE, place, text, remedy)
 
 

@@ -29,7 +29,6 @@ from zarr_xgroup.conventions.registry import declarable
 from zarr_xgroup.conventions.spelling import misspelt
 from zarr_xgroup.errors import Severity
 from zarr_xgroup.findings import Finding, mistake
-from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.report.rules.subject import Subject, null
 
@@ -68,14 +67,14 @@ def declaration(convention: type[ConventionHandler]) -> str:
 
 
 def _write(convention: type[ConventionHandler]) -> str:
-    return _("write {item}").format(item=declaration(convention))
+    return f"write {declaration(convention)}"
 
 
 def _spelling_of_key(subject: Subject) -> Iterator[Finding]:
     keys = [key for key in subject.attributes if "convention" in key.lower()]
     for key in misspelt(keys, [ATTRIBUTE.key], NAMING):
-        text = _("{key!r} means nothing: no convention is declared by it").format(key=key)
-        remedy = _('call the attribute "{key}"').format(key=ATTRIBUTE.key)
+        text = f"{key!r} means nothing: no convention is declared by it"
+        remedy = f'call the attribute "{ATTRIBUTE.key}"'
         yield mistake(KEY, subject.all_attributes, text, remedy, key=key)
 
 
@@ -84,12 +83,12 @@ def _identity(item: Fragment) -> Iterator[Finding]:
     meant, given = _meant(item.value), Declaration.read(item).identity
     is_lost = meant is not None and not matches(meant, item.value)
     if not any(map(item.get, IDENTIFIERS)):
-        text = _("has none of 'uuid', 'schema_url', 'spec_url': it is declared by name only")
-        remedy = _('add "uuid"') if meant is None else _write(meant)
+        text = "has none of 'uuid', 'schema_url', 'spec_url': it is declared by name only"
+        remedy = 'add "uuid"' if meant is None else _write(meant)
         severity: Severity = "error" if is_lost else "warning"
         yield mistake(IDENTIFIED, item, text, remedy, severity)
     elif given is not None and meant is not None and is_lost:
-        text = _("{key} {value} is not that of {name!r}: this does not declare it")
+        text = "{key} {value} is not that of {name!r}: this does not declare it"
         text = text.format(key=given[0], value=shown(given[1]), name=meant.name)
         yield mistake(KNOWN, item, text, _write(meant), key=given[0])
     elif meant is None and not is_of_other_things(item.value):
@@ -97,8 +96,8 @@ def _identity(item: Fragment) -> Iterator[Finding]:
 
 
 def _some_other(item: Fragment) -> Finding:
-    text = _("{name} is a convention that is not known here: nothing is read of it")
-    remedy = _("leave it, if it is meant for other readers")
+    text = "{name} is a convention that is not known here: nothing is read of it"
+    remedy = "leave it, if it is meant for other readers"
     named = text.format(name=shown(self_called(item.value)))
     return mistake(SOME_OTHER, item, named, remedy, "warning")
 
@@ -148,6 +147,6 @@ def _twice(items: list[Fragment]) -> Iterator[Finding]:
         for it in _conventions():
             if matches(it, item.value):
                 if it in found:
-                    text = _("{name!r} is declared a second time").format(name=it.name)
-                    yield mistake(ONCE, item, text, _("leave this item out"), "warning")
+                    text = f"{it.name!r} is declared a second time"
+                    yield mistake(ONCE, item, text, "leave this item out", "warning")
                 found.add(it)

@@ -30,7 +30,6 @@ from zarr_xgroup.conventions.registry import BUILT_IN, Handler, declarable, hand
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.errors import Severity
 from zarr_xgroup.findings import Finding, mistake
-from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.metadata.references import references_in, unwrapped
 from zarr_xgroup.report.rules.declarations import declaration, stands_for
@@ -87,11 +86,11 @@ def _found(attribute: Attribute, written: Fragment, *, is_array: bool) -> Iterat
     if attribute.on in (None, "array" if is_array else "group"):
         yield from (it.at(written.node) for it in attribute.all_wrong(written))
     elif attribute.misplaced is not None:
-        text = _("is an attribute of a group: the convention is about arrays")
-        remedy = _("write it on each array")
+        text = "is an attribute of a group: the convention is about arrays"
+        remedy = "write it on each array"
         if is_array:
-            text = _("is an attribute of an array: the convention is about groups")
-            remedy = _("write it on the group")
+            text = "is an attribute of an array: the convention is about groups"
+            remedy = "write it on the group"
         yield mistake(attribute.misplaced, written, text, remedy, "warning")
 
 
@@ -110,8 +109,8 @@ def _spelling(subject: Subject, convention: Handler) -> Iterator[Finding]:
     keys = [key for key in subject.attributes if prefix and key.startswith(prefix)]
     others = {key for it in convention.described for key in it.unless}
     for key, meant in misspelt_attributes(keys, convention.described, others).items():
-        text = _("{key!r} means nothing in {name!r}").format(key=key, name=convention.name)
-        remedy = _('call the attribute "{key}"').format(key=meant)
+        text = f"{key!r} means nothing in {convention.name!r}"
+        remedy = f'call the attribute "{meant}"'
         yield mistake(SPELLING, subject.all_attributes, text, remedy, key=key)
 
 
@@ -130,12 +129,10 @@ def _undeclared(subject: Subject, convention: Handler) -> Iterator[Finding]:
     keys = [it.key for it in here if it.on != others]
     if not keys or _is_covered(subject, convention):
         return  # by one of its items, too, that was meant to: that it does not count is told there
-    text = _("attributes of the convention {name!r}, which is not declared: {keys}").format(
+    text = "attributes of the convention {name!r}, which is not declared: {keys}".format(
         name=convention.name, keys=", ".join(keys)
     )
-    remedy = _('add {item} to the list "{key}" of the node').format(
-        item=declaration(convention), key=DECLARATIONS.key
-    )
+    remedy = f'add {declaration(convention)} to the list "{DECLARATIONS.key}" of the node'
     severity: Severity = "warning" if issubclass(convention, _READ_ALL_THE_SAME) else "error"
     yield mistake(DECLARED, subject.all_attributes, text, remedy, severity, key=keys[0])
 
@@ -158,10 +155,8 @@ def _unused(subject: Subject) -> Iterator[Finding]:
         needed = [f'"{it.key}"' for it in convention.described if it.is_needed]
         if needed and _declares(item.value, convention) and not _is_used(subject, convention):
             names = _any_of(needed)
-            text = _("{name!r} is declared, but there is no {needed}").format(
-                name=convention.name, needed=names
-            )
-            remedy = _("add {needed}, or leave this item out").format(needed=names)
+            text = f"{convention.name!r} is declared, but there is no {names}"
+            remedy = f"add {names}, or leave this item out"
             yield mistake(USED, item, text, remedy)
 
 
@@ -172,7 +167,7 @@ def _declares(item: object, convention: Handler) -> bool:
 
 def _any_of(names: Sequence[str]) -> str:
     *others, last = names
-    return _("{names} or {last}").format(names=", ".join(others), last=last) if others else last
+    return "{names} or {last}".format(names=", ".join(others), last=last) if others else last
 
 
 def _is_used(subject: Subject, convention: type[ConventionHandler]) -> bool:

@@ -15,7 +15,6 @@ from zarr_xgroup.conventions.spelling import alike
 from zarr_xgroup.conventions.values import is_finite
 from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding, mistake
-from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment
 from zarr_xgroup.metadata.paths import join_path
 from zarr_xgroup.report.rules.described import is_meant
@@ -59,13 +58,11 @@ def _are_numbers(written: Fragment, *counts: int) -> bool:
 
 
 def _of_another(subject: Subject, shape: Fragment, sizes: list[int]) -> Finding:
-    text = _("is {shape}, but the array has {sizes} cells").format(
-        shape=shown(shape.value), sizes=shown(sizes)
-    )
+    text = f"is {shown(shape.value)}, but the array has {shown(sizes)} cells"
     other = _array_of(subject, shape.value)
     if other:
-        text = _("{what}: it is that of {other}").format(what=text, other=other)
-    remedy = _("{write}, and the array's own {keys}, or leave them out").format(
+        text = f"{text}: it is that of {other}"
+    remedy = "{write}, and the array's own {keys}, or leave them out".format(
         write=write(SHAPE, sizes), keys=f"{TRANSFORM}, {BOX}"
     )
     return mistake(OF_ARRAY, shape, text, remedy, "warning")
@@ -89,10 +86,8 @@ def _off_the_box(transform: Fragment, box: Fragment, sizes: list[int]) -> Iterat
     spans = [a * width + b * height, d * width + e * height]
     cells, wanted = (a + b, d + e), [abs(right - left), abs(top - bottom)]
     if any(abs(it - to) > cell for it, to, cell in zip(spans, wanted, cells, strict=True)):
-        text = _("has the array's cells span {spans}, but {key} spans {box}").format(
-            spans=shown(spans), key=BOX, box=shown(wanted)
-        )
-        remedy = _("write the array's own {keys}, or leave them out").format(
+        text = f"has the array's cells span {shown(spans)}, but {BOX} spans {shown(wanted)}"
+        remedy = "write the array's own {keys}, or leave them out".format(
             keys=f"{TRANSFORM}, {BOX}"
         )
         yield mistake(OF_ARRAY, transform, text, remedy, "warning")
@@ -119,8 +114,8 @@ def _asset(subject: Subject, item: Item, compared: Sequence[str], names: str) ->
         return
     if subject.store.subject(join_path(subject.node.path, item.asset)) is None:
         meant = alike(item.asset, compared)
-        text = _("{asset} is neither a group nor an array here").format(asset=shown(item.asset))
-        remedy = _("name one of {names}, or leave this item out").format(names=names)
+        text = f"{shown(item.asset)} is neither a group nor an array here"
+        remedy = f"name one of {names}, or leave this item out"
         place = item.place_of_asset(subject.node)
         remedy = write(place.keys[-1], meant) if meant else remedy
         yield mistake(THERE, place, text, remedy)
@@ -133,8 +128,8 @@ def _of_no_array(subject: Subject, declared: Fragment) -> Iterator[Finding]:
     grids = [list(it.sizes) for it in subject.below() if _has_a_grid_by(declared, it)]
     if not grids or any(wanted.issubset(map(str.lower, own)) for own in grids):
         return
-    text = _("{value} are not both dimensions of the array, which has {dims}").format(
-        value=shown(declared.value), dims=shown(grids[0])
+    text = (
+        f"{shown(declared.value)} are not both dimensions of the array, which has {shown(grids[0])}"
     )
     yield mistake(spatial_model.OF_ARRAY, declared, text, write(DIMENSIONS.key, grids[0][-2:]))
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.errors import XGroupReferenceError, XGroupStoreError
 from zarr_xgroup.findings import OPEN_RULES, Finding, Kind, Place
-from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import DIMENSION_KEY
 from zarr_xgroup.redaction import chain_of
 from zarr_xgroup.report.rules.subject import Checked
@@ -93,24 +92,24 @@ def _mistake(finding: Finding) -> Finding:
     places = () if place.pointer else tuple(map(Place, finding.arrays))
     text = finding.text
     if finding.lost:
-        text = _("{text}; lost: {what}").format(text=text, what=finding.lost)
+        text = f"{text}; lost: {finding.lost}"
     return replace(finding, text=text, remedy=finding.remedy or _remedy(finding), places=places)
 
 
 def _remedy(finding: Finding) -> str:
     if finding.kind is Kind.DIMENSION:
-        return _("give each dimension of a group one name and one size")
+        return "give each dimension of a group one name and one size"
     if finding.kind is Kind.NAME:
-        return _("give what is referred to a name that nothing else in the group has")
+        return "give what is referred to a name that nothing else in the group has"
     causes = () if finding.error is None else chain_of(finding.error)
     if any(type(it).__name__ == "UnknownCodecError" for it in causes):  # numcodecs' or zarr's
-        return _("use codecs that zarr has itself, or tell readers which package has them")
+        return "use codecs that zarr has itself, or tell readers which package has them"
     if finding.kind is Kind.METADATA:
-        return _("write the document anew, as zarr writes it")
+        return "write the document anew, as zarr writes it"
     if isinstance(finding.error, XGroupStoreError):
-        return _("correct the URI, or make the store readable where it is")
+        return "correct the URI, or make the store readable where it is"
     if isinstance(finding.error, XGroupReferenceError):
-        return _("refer to an array that is there and has the shape that is needed")
+        return "refer to an array that is there and has the shape that is needed"
     if finding.kind is Kind.CHOICE:
-        return _("complete what is declared, or correct it, so that it has one meaning")
-    return _("write it as the convention has it")
+        return "complete what is declared, or correct it, so that it has one meaning"
+    return "write it as the convention has it"

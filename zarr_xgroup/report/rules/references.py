@@ -12,7 +12,6 @@ from zarr_xgroup.conventions.descriptions import write
 from zarr_xgroup.conventions.ref import FIRST, OWN, SOMEWHERE
 from zarr_xgroup.errors import Rule, Severity
 from zarr_xgroup.findings import Finding, Place, mistake
-from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import ALONG, REFERRING, with_names, without_names
 from zarr_xgroup.metadata.nodes import Fragment
 from zarr_xgroup.metadata.references import NODE
@@ -63,19 +62,15 @@ def _within(reference: FoundReference, target: Place) -> Iterator[Finding]:
     """Yield what to write otherwise of a reference that leads to a node of the store."""
     uri, bar, _rest = reference.target.rpartition("|")
     if bar:
-        text = _("the uri {uri} is that of the store itself").format(uri=uri)
-        remedy = _('leave "uri" out, and {write}').format(write=write(NODE, target.node))
+        text = f"the uri {uri} is that of the store itself"
+        remedy = f'leave "uri" out, and {write(NODE, target.node)}'
         yield _mistake(OWN, reference, text, remedy, "warning")
     elif reference.by_fallback:
-        text = _(
-            "{target!r} leads to nothing that fits from the group of the array; {node} was taken"
-        ).format(target=reference.target, node=target.node)
+        text = f"{reference.target!r} leads to nothing that fits from the group of the array; {target.node} was taken"
         remedy = write(NODE, target.node)
         if reference.arrays == (reference.source.node,):
             path = _relative(reference, target.node)
-            remedy = _("{relative}, or {absolute}").format(
-                relative=write(NODE, path), absolute=remedy
-            )
+            remedy = f"{write(NODE, path)}, or {remedy}"
         yield _mistake(FIRST, reference, text, remedy, "warning")
 
 
@@ -96,7 +91,7 @@ def _nowhere(reference: FoundReference, text: str, checked: Checked) -> Finding:
     """Return what to write instead of a reference that leads nowhere."""
     uri, _bar, target = reference.target.rpartition("|")
     if uri:
-        remedy = _("correct the URI or the path, or make the store readable where it is")
+        remedy = "correct the URI or the path, or make the store readable where it is"
         return _mistake(SOMEWHERE, reference, text, remedy, "error")
     remedy = _meant(reference, _named_so(reference, target, checked))
     return _mistake(SOMEWHERE, reference, text, remedy, "error")
@@ -114,10 +109,10 @@ def _named_so(reference: FoundReference, target: str, checked: Checked) -> list[
 def _meant(reference: FoundReference, found: Sequence[str]) -> str:
     """Return what may be meant by a reference that leads nowhere: nodes that are called so."""
     if not found:
-        return _("refer to a node that is there and fits, or leave the reference out")
+        return "refer to a node that is there and fits, or leave the reference out"
     remedy = write(NODE, _relative(reference, found[0]))
     more = ", ".join(found[1:])
-    return _("{remedy} (or {others})").format(remedy=remedy, others=more) if more else remedy
+    return f"{remedy} (or {more})" if more else remedy
 
 
 # Names and paths in CF attributes.
@@ -151,14 +146,14 @@ def _remedy_of_names(key: str, text: str, names: Mapping[str, str | None]) -> st
         return write(key, with_names(key, text, meant))
     if key == "cell_measures":
         listed = f'"external_variables": "{" ".join(missing)}"'
-        remedy = _(
+        remedy = (
             "name arrays that are there, or write {text} on the root if they are in other files"
         )
         return remedy.format(text=listed)
     rest = with_names(key, without_names(key, text, missing), meant)
     if not rest:
-        return _('name an array that is there, or leave "{key}" out').format(key=key)
-    return _("name an array that is there, or {write}").format(write=write(key, rest))
+        return f'name an array that is there, or leave "{key}" out'
+    return f"name an array that is there, or {write(key, rest)}"
 
 
 def _name_of_nearest(subject: Subject, key: str, name: str) -> str | None:

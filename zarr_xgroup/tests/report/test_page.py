@@ -155,20 +155,6 @@ def test_the_page_is_not_much_larger_than_what_it_holds() -> None:
     assert len(made("large")) - len(data) < 80_000
 
 
-@pytest.mark.parametrize("language", ["es", "fr"])
-def test_the_page_says_its_language(monkeypatch: pytest.MonkeyPatch, language: str) -> None:
-    def said() -> str | None:
-        return next(
-            attributes["lang"]
-            for tag, attributes in Elements(page(EACH["small"])).found
-            if tag == "html"
-        )
-
-    assert said() == "en"
-    monkeypatch.setenv("LANGUAGE", language)
-    assert said() == language
-
-
 def test_the_script_uses_the_texts_that_there_are() -> None:
     script = pages._part("page.js")
     dynamic = {
