@@ -17,6 +17,7 @@ from typing import Any
 from affine import Affine
 
 from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.axes import axis_by_name
 from zarr_xgroup.conventions.base import Surroundings
 from zarr_xgroup.conventions.crs import CRS_KEYS
 from zarr_xgroup.conventions.geolocation import horizontal_dims
@@ -121,7 +122,10 @@ def placed(grid: Grid, transform: Transform, place: Place) -> Interpretation:
 def rows_and_columns(array: ArrayView) -> tuple[str, str] | None:
     """Return the array's dimensions along Y and X, or None if it has no two."""
     dims = horizontal_dims(array)
-    return (dims[0], dims[1]) if len(set(dims)) == 2 else None
+    if len(set(dims)) != 2:
+        return None
+    first, second = map(axis_by_name, dims)  # nothing declares which is which
+    return (dims[1], dims[0]) if first == "X" != second else (dims[0], dims[1])
 
 
 def _transform(

@@ -28,6 +28,14 @@ from zarr_xgroup.tests.test_assume import (
 )
 
 
+@pytest.mark.parametrize("dims", [("X", "Y"), ("x", "Y"), ("X", "y")])
+def test_columns_may_come_first_in_capitals_too(dims: tuple[str, str]) -> None:
+    attributes = {**STAC, "proj:shape": None}
+    dataset = assuming("proj", root=Group({"b02": Array(np.ones((4, 3)), dims, attributes)}))
+    assert dataset[dims[0]].values.tolist() == X
+    assert dataset[dims[1]].values.tolist() == Y
+
+
 def test_a_dimension_twice_is_no_grid() -> None:
     twice = Array(np.ones((3, 3)), ("x", "x"), {**STAC, "proj:shape": [3, 3], "proj:bbox": None})
     store = memory_store(build(Group({"b02": twice})))
