@@ -235,25 +235,23 @@ def _bounded(
 
 
 def _attributes(axis: ArrayAxis, item: Described) -> dict[str, Any]:
-    """Return the attributes that an axis and one of its sets give a coordinate."""
-    written = {**item.units, **axis.axis.attributes, **item.attributes}
-    direction = (item.direction or axis.axis.direction).lower()
-    derived = _derived(axis, direction, str(written.get("units", "")))
-    return written | {key: it for key, it in derived.items() if key not in written}
+    """Return the attributes that an axis and one of its sets give a coordinate.
 
-
-def _derived(axis: ArrayAxis, direction: str, units: str) -> dict[str, str]:
-    """Return the CF attributes that follow from an axis's abbreviation and direction."""
+    CF attributes that follow from the abbreviation and the direction are added where none is written.
+    """
     abbreviation = axis.axis.abbreviation.upper()
-    along = abbreviation or ALONG.get(direction)
-    found = {}
+    direction = (item.direction or axis.axis.direction).lower()
+    along = abbreviation or ALONG.get(direction, "")
+    name = _STANDARD_NAMES.get(along) if axis.is_geographic else None
+    written = {**item.units(name), **axis.axis.attributes, **item.attributes}
+    derived = {}
     if abbreviation in ABBREVIATIONS:
-        found["axis"] = abbreviation
+        derived["axis"] = abbreviation
     if abbreviation == "Z" and direction in ("up", "down"):
-        found["positive"] = direction
-    if axis.is_geographic and units.lower() in _DEGREES and along in _STANDARD_NAMES:
-        found["standard_name"] = _STANDARD_NAMES[along]
-    return found
+        derived["positive"] = direction
+    if name is not None and str(written.get("units", "")).lower() in _DEGREES:
+        derived["standard_name"] = name
+    return derived | written
 
 
 def _tell_of_parts(axis: ArrayAxis, item: Described, node: Node) -> None:

@@ -305,12 +305,12 @@ class Described(_CsModel, frozen=True, kw_only=True):
     ] = None
     attributes: Annotated[Mapping[str, Any], Object(), _ATTRIBUTES] = {}
 
-    @property
-    def units(self) -> Mapping[str, str]:
-        """CF ``units``, and ``calendar`` of times."""
+    def units(self, standard_name: str | None) -> Mapping[str, str]:
+        """Return CF ``units``, and ``calendar`` of times, of what has a standard name, or none."""
         if self.time is not None:
             return self.time.units
-        return {key: cf_length(unit) for key, unit in units_of(self.unit).items()}
+        units = units_of(self.unit, standard_name)
+        return {key: cf_length(unit) for key, unit in units.items()}
 
     def lost_of(self, axis: str) -> Iterator[tuple[Finding, str]]:
         """Yield which members cannot be used, and what an axis is without for that; not its values."""

@@ -66,6 +66,26 @@ _CALLED = {
 }
 _CODES = {name: code for code, names in _CALLED.items() for name in names}
 
+#: What UDUNITS, by which CF has units, calls the units that UCUM has another code for; it reads some of these codes
+#: as other units (``a`` as are, ``10*-6`` as -60). All others of the most used codes are the same in both.
+# fmt: off
+_UDUNITS = {
+    "Cel": "degC", "[degF]": "degF", "[degR]": "degR",
+    "deg": "degree", "''": "arcsecond", "gon": "grade",
+    "wk": "week", "mo": "month", "a": "year", "ka": "kiloyear", "Ma": "megayear",
+    "10*": "10^", "[ppth]": "1e-3", "[ppm]": "ppm", "[ppb]": "ppb", "[pptr]": "1e-12",
+    "[psi]": "psi", "mm[Hg]": "mmHg", "[in_i'Hg]": "inHg", "cm[H2O]": "cmH2O",
+    "[in_i]": "inch", "[ft_i]": "foot", "[ft_us]": "US_survey_foot", "[yd_i]": "yard",
+    "[mi_i]": "mile", "[nmi_i]": "nautical_mile", "[kn_i]": "knot", "Ao": "angstrom",
+    "AU": "astronomical_unit", "pc": "parsec", "ar": "are", "[lb_av]": "pound",
+    "dyn": "dyne", "P": "poise", "cP": "centipoise", "G": "gauss", "[Btu]": "Btu",
+}
+# fmt: on
+#: A unit in a term of UCUM, or an annotation.
+_ATOM = re.compile(r"\{[^{}]*\}|10\*|''|[A-Za-z_]*\[[^\[\]]*\]|[A-Za-z_]+")
+#: UCUM has one degree; CF says which by it.
+_DIRECTED = {"longitude": "degrees_east", "latitude": "degrees_north"}
+
 _UNIT = re.compile(r"[!-~]*")
 #: How powers are written elsewhere; ``10^`` is a unit of UCUM.
 _EXPONENT = re.compile(r"\*\*|(?<!10)\^")
@@ -158,10 +178,16 @@ ATTRIBUTE = Attribute(
 )
 
 
-def units_of(unit: str | Uom | None) -> Mapping[str, str]:
-    """Return CF ``units``, none where a unit is not known."""
+def units_of(unit: str | Uom | None, standard_name: object = None) -> Mapping[str, str]:
+    """Return CF ``units`` of what has a standard name, or none; no units where these are not known."""
     code = unit.unit if isinstance(unit, Uom) else unit
-    return {"units": code} if code else {}
+    if not code:
+        return {}
+    if code == "deg" and standard_name in _DIRECTED:
+        return {"units": _DIRECTED[str(standard_name)]}
+    if not _is_term(code):
+        return {"units": code}
+    return {"units": _ATOM.sub(lambda atom: _UDUNITS.get(atom[0], atom[0]), code)}
 
 
 class UomHandler(ConventionHandler):
@@ -185,7 +211,7 @@ class UomHandler(ConventionHandler):
         unit = array.read(ATTRIBUTE, lost=_("the attribute 'units'"))
         if isinstance(unit, Uom):
             array.tell(array.node, unit.all_wrong(), _("the attribute 'units'"))
-        return array.found(attributes=units_of(unit))
+        return array.found(attributes=units_of(unit, array.attributes.get("standard_name")))
 
 
 def code_of(unit: str) -> str:

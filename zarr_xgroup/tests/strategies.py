@@ -146,7 +146,7 @@ class _Builder:
         if axis == "t" and self.chance():
             item["time"] = self.time()
         else:
-            unit = self.any("m", "degrees", "degrees_north", "K")
+            unit = self.any("m", "degrees", "degrees_north", "K", "Cel", "mm/a")
             uom = {"ucum": {"unit": unit}}
             self.optional(item, "unit", unit, uom, {"uom": uom})
         if axis == "z" and axis in self.sizes and self.chance():

@@ -279,7 +279,7 @@ def test_what_is_wrong_is_raised(
 @pytest.mark.parametrize(
     "unit",
     [
-        *("deg", "°", "degree", "degrees", "Degrees_East"),
+        *("°", "degree", "degrees", "Degrees_East"),
         *("degree_east", "degree_north", "degree_e", "degree_n", "degree_E", "degree_N"),
         *("degreeeast", "degreenorth", "degreee", "degreen", "degreeE", "degreeN"),
         *("degrees_east", "degrees_north", "degrees_e", "degrees_n", "degrees_E", "degrees_N"),

@@ -99,7 +99,7 @@ class Reader:
             if "units" not in own:
                 found.since = unit, epoch, time.get("calendar", "standard")
         elif unit is not None:
-            given["units"] = unit
+            given["units"] = {"Cel": "degC", "mm/a": "mm/year"}.get(unit, unit)  # UCUM, UDUNITS
         abbreviation = axis.get("abbreviation", "").upper()
         direction = (item.get("direction") or axis.get("direction") or "").lower()
         if abbreviation:
