@@ -110,8 +110,9 @@ class CsHandler(ConventionHandler):
 
 def _tell_of_bare_dims(array: ArrayView, cs: Cs) -> None:
     """Say which dimensions have no axis, if all axes are known: only a check tells it."""
-    axes = _dims_of_axes(array)
-    if axes.issuperset(array.dims) or cs.wrong_with("crs") or len(systems_of(array)) < len(cs.crs):
+    axes, systems = _dims_of_axes(array), [system for _node, system in systems_of(array)]
+    is_unknown = cs.wrong_with("crs") or any(system.wrong_with("axes") for system in systems)
+    if axes.issuperset(array.dims) or is_unknown or len(systems) < len(cs.crs):
         return
     for name in array.declared:
         if name is not None and array.names.get(name, name) not in axes:

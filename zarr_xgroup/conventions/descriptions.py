@@ -416,25 +416,23 @@ class ByName(Kind):
             expected = _("an object or a list") if self.or_list else _("an object")
             reader.object_to(value, got(expected, value.value), member=member)
             return UNUSABLE
-        if len(named) != len(value.value):
-            reader.object_to(value, _("must give each item a 'name'"), member=member)
-            return UNUSABLE
         if len(named) < self.least:
             reader.object_to(value, _("must not be empty"), member=member, is_used=True)
-        found = ((name, self.kind.read(item, member, reader)) for name, item in named)
-        return tuple((name, item) for name, item in found if item is not UNUSABLE)
+        found = []
+        for name, item in named:
+            if not isinstance(name, str):
+                reader.object_to(item, _("must have a 'name'"), such_as('"name": "x"'))
+            elif (meant := self.kind.read(item, member, reader)) is not UNUSABLE:
+                found.append((name, meant))
+        return tuple(found)
 
-    def _named(self, value: Fragment) -> Sequence[tuple[str, Fragment]] | None:
+    def _named(self, value: Fragment) -> Sequence[tuple[Any, Fragment]] | None:
         if isinstance(value.value, OBJECT):
             return list(value.members())
         if not (self.or_list and isinstance(value.value, list)):
             return None
         names = ((item.get("name"), item) for item in value.items())
-        return [
-            (name.value, item)
-            for name, item in names
-            if name is not None and isinstance(name.value, str)
-        ]
+        return [(None if name is None else name.value, item) for name, item in names]
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):

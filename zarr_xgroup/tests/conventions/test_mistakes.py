@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from zarr_xgroup import XGroupResolutionWarning
+from zarr_xgroup import XGroupResolutionWarning, check
 from zarr_xgroup.conventions.cs_model import Axis, CoordinateSet, Cs, System, Time
 from zarr_xgroup.conventions.descriptions import Model, misspelt_attributes
 from zarr_xgroup.conventions.proj_model import ProjMembers
@@ -167,6 +167,18 @@ def test_a_scalar_axis_is_no_mistake(tmp_path: Path, axis: Json, others: Json) -
 def test_a_key_that_is_not_known(tmp_path: Path, cs: Json, text: str, lost: str) -> None:
     _dataset, told = told_of(tmp_path, with_cs(cs))
     assert told == [f"{text}{'' if text.endswith('?') else '.'} {WITHOUT} {lost}"]
+
+
+@pytest.mark.parametrize("name", [{}, {"name": 7}], ids=str)
+def test_an_axis_without_a_name_costs_itself(tmp_path: Path, name: Json) -> None:
+    listed = [{"name": "lat", **LON}, {**name, **LON}, 5]
+    dataset, told = told_of(tmp_path, with_cs({"crs": [{"axes": listed}]}))
+    assert set(dataset.coords) == {"lat"}
+    text = "{axis}/{index}: must have a 'name'. {without} what 'cs/crs/0/axes/{index}' declares"
+    assert told == [text.format(axis=AXIS, index=index, without=WITHOUT) for index in (1, 2)]
+    (store,) = tmp_path.iterdir()
+    errors = [it.text for it in check(store).mistakes if it.severity == "error"]
+    assert errors == ["must have a 'name'"]  # of both; not that a dimension has no axis, too
 
 
 def test_positions_do_not_stand_for_misspelt_coordinates(tmp_path: Path) -> None:
