@@ -151,8 +151,8 @@ def seemingly_meant(
     around: Surroundings,
     *,
     has_crs: bool,
-) -> tuple[list[str], list[str], str]:
-    """Return the conventions whose marks an array has that nobody declares: for coordinates, and for a CRS.
+) -> tuple[list[str], str]:
+    """Return the conventions whose marks an array has of what it lacks, and that nobody declares.
 
     And how a handler failed to tell, "" if none did.
 
@@ -165,21 +165,23 @@ def seemingly_meant(
     has_crs : bool
         Whether the array has a CRS.
     """
-    coordinates, crs, failure = [], [], ""
+    names, failure = [], ""
     declaring = [attributes for attributes in (*places, *above) if CONVENTIONS_KEY in attributes]
     for it in handlers():
         try:
             if any(is_declared(it, attributes) for attributes in declaring):
                 continue
-            if around.bare and any(it.seems_meant(attributes, around) for attributes in places):
-                coordinates.append(it.name)
-            if not has_crs and any(
-                it.seems_to_say_crs(attributes, around) for attributes in places
+            gives_coordinates = around.bare and any(
+                it.seems_meant(attributes, around) for attributes in places
+            )
+            if gives_coordinates or (
+                not has_crs
+                and any(it.seems_to_say_crs(attributes, around) for attributes in places)
             ):
-                crs.append(it.name)
+                names.append(it.name)
         except Exception as error:  # noqa: BLE001 - a plug-in may raise anything
             failure = failure_of(it, error)
-    return coordinates, crs, failure
+    return names, failure
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:

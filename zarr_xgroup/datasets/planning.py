@@ -33,7 +33,7 @@ from zarr_xgroup.datasets.pyramids import (
     pyramid_of,
     resolution_of,
 )
-from zarr_xgroup.datasets.undeclared import by_documents
+from zarr_xgroup.datasets.undeclared import undeclared
 from zarr_xgroup.errors import XGroupError, XGroupGroupError
 from zarr_xgroup.findings import Finding, Kind, noted
 from zarr_xgroup.i18n import _, listed
@@ -152,12 +152,14 @@ class Planning:
         """Return what is known of groups, after reading all that it depends on."""
         groups = [Node(0, path) for path in paths]
         if AUTO in self.assumed:
-            named = self.assumed - {AUTO}
-            lacking = by_documents(
-                groups, self.library.snapshots[0], assumed=named, is_tree=is_tree
+            # Just what the warning of an open without it would name.
+            self.assumed -= {AUTO}
+            plans = plan_groups(self._interpreted([it.path for it in groups]), self.maker)
+            lacking = undeclared(
+                plans, self.library.snapshots[0], assumed=self.assumed, is_tree=is_tree
             )
             self.taken = in_order(name for array in lacking for name in array.assumable)
-            self.assumed = named.union(self.taken)
+            self.assumed = self.assumed.union(self.taken)
         interpreter = Interpreter(
             self.library.snapshots, self.maker, handlers(), self.dropped, self.assumed
         )

@@ -17,13 +17,13 @@ from zarr_xgroup.conventions.registry import (
     why_not_declared,
 )
 from zarr_xgroup.conventions.standing import SPATIAL_REF
+from zarr_xgroup.datasets.interpretation import ArrayReading
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.errors import XGroupError, containing
 from zarr_xgroup.findings import Finding, Kind, noted, shortened
 from zarr_xgroup.i18n import _, listed, ngettext
 from zarr_xgroup.metadata.cf import BOUNDARIES, candidate_paths, mappings_in, referred_names
-from zarr_xgroup.metadata.dimensions import declared_dimensions, dimension_references, shape_of
-from zarr_xgroup.metadata.documents import Document
+from zarr_xgroup.metadata.dimensions import dimension_references
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.snapshots import Snapshot
 from zarr_xgroup.redaction import printable
@@ -45,121 +45,27 @@ class Undeclared:
     ----------
     node : Node
         The array.
-    dims, bare : tuple of str
-        Its dimensions, and those without a coordinate.
+    ndim : int
+        How many dimensions it has.
+    bare : tuple of str
+        Those without a coordinate.
     why : str
         Why what it or its group declares does not count, "" if they declare nothing.
-    for_coordinates, for_crs : tuple of str
-        The conventions that would give coordinates, and the CRS, by the marks that its attributes have of them.
+    assumable : tuple of str
+        The conventions whose marks it has: assumed, they would give what it lacks.
     principal : handler or None
         What its group declares, though it does not apply to the array.
     """
 
     node: Node
-    dims: tuple[str, ...]
+    ndim: int
     bare: tuple[str, ...]
     why: str = ""
-    for_coordinates: tuple[str, ...] = ()
-    for_crs: tuple[str, ...] = ()
+    assumable: tuple[str, ...] = ()
     principal: Handler | None = None
-
-    @property
-    def assumable(self) -> tuple[str, ...]:
-        """The conventions that would help."""
-        return tuple(dict.fromkeys([*self.for_coordinates, *self.for_crs]))
 
 
 # Which arrays.
-
-
-def by_documents(
-    groups: Iterable[Node], snapshot: Snapshot, *, assumed: Collection[str] = (), is_tree: bool
-) -> Iterator[Undeclared]:
-    """Yield the arrays of groups that declare no principal convention, and lack something by their documents.
-
-    Not coordinates, nor arrays that others or the group's ``coordinates`` refer to.
-
-    Parameters
-    ----------
-    groups : iterable of Node
-        The groups, parents first: their members are known.
-    snapshot : Snapshot
-        Their store.
-    assumed : collection of str
-        The conventions that are assumed: they would not help.
-    is_tree : bool
-        Whether groups have the coordinates of their parents.
-    """
-    found, referred = list[Undeclared](), set[Node]()
-    indexes: dict[Node, set[tuple[str, int]]] = {}
-    members: dict[Node, frozenset[str]] = {}
-    for group in groups:
-        attributes, arrays = _attributes(group, snapshot), snapshot.arrays(group.path)
-        members[group] = frozenset(arrays)
-        sizes = {name: along for name, it in arrays.items() if (along := _sizes(it))}
-        parents = (indexes.get(node, set()) for node in group.ancestors() if is_tree)
-        own = {along[0] for name, along in sizes.items() if len(along) == 1 and along[0][0] == name}
-        indexes[group] = own.union(*parents)
-        covered = set(indexes[group])
-        for written in (attributes, *(document.attributes for document in arrays.values())):
-            referred.update(_named(group, written, snapshot))
-            coordinates = {key: written.get(key) for key in _OF_COORDINATES}
-            for node in _named(group, coordinates, snapshot):
-                covered.update(sizes.get(node.name, ()) if node.group == group else ())
-        principal, why = declared_principal(attributes), _why_not(group, attributes)
-        for name, along in sizes.items():
-            dims = tuple(dim for dim, _size in along)
-            if dims != (name,) and declared_principal(arrays[name].attributes) is None:
-                bare = tuple(it[0] for it in along if it not in covered and it[0][:1] != "/")
-                found.append(Undeclared(group.child(name), dims, bare, why, principal=principal))
-    for array in found:
-        if array.node in referred:
-            continue
-        if array.principal is None:
-            array = _marked(array, members[array.node.group], snapshot, assumed)
-        if array.bare or array.for_crs:
-            yield array
-
-
-def _sizes(document: Document) -> list[tuple[str, int]]:
-    """Return the dimensions of an array with their sizes, none if its document does not say them."""
-    try:
-        names = declared_dimensions(document)
-    except XGroupError:  # which is told of the array
-        return []
-    return [(name or "", size) for name, size in zip(names, shape_of(document), strict=True)]
-
-
-def _marked(
-    array: Undeclared, names: frozenset[str], snapshot: Snapshot, assumed: Collection[str]
-) -> Undeclared:
-    """Return an array with the conventions whose marks it has, and why what it declares does not count.
-
-    Given the names of its group's arrays.
-    """
-    group, document = array.node.group, snapshot.document(array.node.path)
-    attributes, above = _attributes(array.node, snapshot), _attributes(group.group, snapshot)
-    layout = {LAYOUT.key: above[LAYOUT.key]} if LAYOUT.key in above else {}
-    places = [attributes, *filter(None, (_attributes(group, snapshot), layout))]
-    mappings = [*_named(group, {"grid_mapping": attributes.get("grid_mapping")}, snapshot)]
-    places += [_attributes(node, snapshot) for node in mappings]
-    paths = () if document is None else dimension_references(document)
-    elsewhere = {
-        dim: path
-        for dim, path in zip(array.dims, paths, strict=False)
-        if path and path.rpartition("/")[0].strip("/") != group.path
-    }
-    bare = tuple(elsewhere.get(dim, dim) for dim in array.bare)
-    around = Surroundings(group, names, array.dims, bare, snapshot)
-    has_crs = not names.isdisjoint([*mappings_in(attributes), SPATIAL_REF])
-    declared = [_attributes(node, snapshot) for node in group.ancestors()]
-    for_coordinates, for_crs, failure = seemingly_meant(places, declared, around, has_crs=has_crs)
-    return replace(
-        array,
-        why=_why_not(array.node, attributes) or array.why or failure,
-        for_coordinates=tuple(name for name in for_coordinates if name not in assumed),
-        for_crs=tuple(name for name in for_crs if name not in assumed),
-    )
 
 
 def undeclared(
@@ -171,40 +77,81 @@ def undeclared(
 ) -> Iterator[Undeclared]:
     """Yield the arrays of data without a principal convention that lack something as they are planned.
 
-    Of those of a group that declares one, only grids. The parameters are those of `by_documents`.
+    Not coordinates, nor arrays that others or the group's ``coordinates`` refer to. Of a group that
+    declares a principal convention, only grids that it gives no coordinates.
+
+    Parameters
+    ----------
+    plans : collection of GroupPlan
+        What is opened, parents first.
+    snapshot : Snapshot
+        Its store.
+    assumed : collection of str
+        The conventions that are assumed: they would not help.
+    is_tree : bool
+        Whether groups have the coordinates of their parents.
     """
     if all(array.has_principal for plan in plans for array in plan.reading.arrays):
         return
-    nodes = [plan.node for plan in plans]
-    found = {it.node: it for it in by_documents(nodes, snapshot, assumed=assumed, is_tree=is_tree)}
-    referred = set(chain.from_iterable(map(_referred, plans)))
+    referred = {node for plan in plans for node in _referred(plan, snapshot)}
     known = {plan.node: plan for plan in plans if is_tree}
     for plan in plans:
-        data = {it.name for it in plan.variables if not (it.is_coordinate or _is_index(it))}
-        arrays = [
-            it
-            for it in plan.reading.arrays
-            if it.node in found and not (it.has_principal or it.node in referred)
-        ]
-        if not arrays:
-            continue
+        group = _attributes(plan.node, snapshot)
+        principal = declared_principal(group)
+        coordinates = {it.stored for it in plan.variables if it.is_coordinate or _is_index(it)}
         parents = [known[node] for node in plan.node.ancestors() if node in known]
-        bare, lost = without_coordinate(plan, snapshot, parents), set(_dims_told(plan))
-        for array in arrays:
-            dims, it = bare.get(array.node, ()), found[array.node]
-            if array.node.name not in data or (len(array.dims) == 1 and array.dims[0] in lost):
+        bare = without_coordinate(plan, snapshot, parents)
+        told = set(_dims_told(plan))
+        for array in plan.reading.arrays:
+            node, dims = array.node, bare.get(array.node, ())
+            if array.has_principal or node in referred or node in coordinates:
                 continue
-            if it.principal is not None and (not dims or len(array.dims) == 1):
+            if len(array.dims) == 1 and array.dims[0] in told:
                 continue
-            has_crs = array.interpretation.crs is not None
-            it = replace(
-                it,
-                bare=dims,
-                for_coordinates=it.for_coordinates if dims else (),
-                for_crs=() if has_crs else it.for_crs,
-            )
-            if it.bare or it.for_crs:
-                yield it
+            if principal is not None:
+                if dims and len(array.dims) > 1:
+                    yield Undeclared(node, len(array.dims), dims, principal=principal)
+                continue
+            names, failure = _marks(plan, array, dims, snapshot)
+            helpful = tuple(name for name in names if name not in assumed)
+            if dims or helpful:
+                own = array.document.attributes
+                why = _why_not(node, own) or _why_not(plan.node, group) or failure
+                yield Undeclared(node, len(array.dims), dims, why, helpful)
+
+
+def _marks(
+    plan: GroupPlan, array: ArrayReading, bare: tuple[str, ...], snapshot: Snapshot
+) -> tuple[list[str], str]:
+    """Return the conventions whose marks an array has of what it lacks, and how a handler failed to tell.
+
+    Looked at are its attributes, those of its group, of its grid mapping variables, and ``multiscales`` of
+    the group above.
+    """
+    group, attributes = plan.node, array.document.attributes
+    layout = _attributes(group.group, snapshot).get(LAYOUT.key)
+    mappings = _named(group, {"grid_mapping": attributes.get("grid_mapping")}, snapshot)
+    places = [
+        attributes,
+        _attributes(group, snapshot),
+        {} if layout is None else {LAYOUT.key: layout},
+        *(_attributes(node, snapshot) for node in mappings),
+    ]
+    # Where NCZarr says which group defines a dimension.
+    paths = zip(array.dims, dimension_references(array.document), strict=True)
+    elsewhere = {
+        dim: path
+        for dim, path in paths
+        if path and path.rpartition("/")[0].strip("/") != group.path
+    }
+    names = frozenset(it.node.name for it in plan.reading.arrays)
+    dims = tuple(elsewhere.get(dim, dim) for dim in bare)
+    above = [_attributes(node, snapshot) for node in group.ancestors()]
+    has_crs = array.interpretation.crs is not None or not names.isdisjoint(
+        [*mappings_in(attributes), SPATIAL_REF]
+    )
+    around = Surroundings(group, names, array.dims, dims, snapshot)
+    return seemingly_meant(places, above, around, has_crs=has_crs)
 
 
 def _dims_told(plan: GroupPlan) -> Iterator[str]:
@@ -263,9 +210,11 @@ def _why_not(node: Node, attributes: Mapping[str, Any]) -> str:
     return f"{node}: {why}" if why else ""
 
 
-def _referred(plan: GroupPlan) -> Iterator[Node]:
-    """Yield the arrays that conventions say arrays of a group refer to."""
+def _referred(plan: GroupPlan, snapshot: Snapshot) -> Iterator[Node]:
+    """Yield the arrays that conventions and CF attributes say a group and its arrays refer to."""
+    yield from _named(plan.node, _attributes(plan.node, snapshot), snapshot)
     for array in plan.reading.arrays:
+        yield from _named(plan.node, array.document.attributes, snapshot)
         yield from array.interpretation.referred
         inherited = array.inherited.coordinates
         companions = (link.coordinate for it in inherited for link in it.links)
@@ -316,7 +265,7 @@ def forgotten(found: Iterable[Undeclared], snapshot: Snapshot) -> Iterator[Findi
         group = it.node.group
         if it.principal is not None:
             yield _lacking(it, it.principal)
-        elif it.bare and len(it.dims) > 1:
+        elif it.bare and it.ndim > 1:
             if group not in declaring:
                 documents = snapshot.arrays(group.path).values()
                 declaring[group] = any(declared_principal(each.attributes) for each in documents)
