@@ -159,7 +159,7 @@ def _values() -> Nodes:
         "": Group(),
         **fields,
         "level": Array(np.array([1000, 850, 500, 200], np.int32), ("level",), {"units": "hPa"}),
-        "height": Array([2.0, 10.0, 50.0, 100.0], ("height_coord",), {"long_name": "height"}),
+        "height": Array([2.0, 10.0, 50.0, 100.0], ("height",), {"long_name": "height"}),
         "sources": Group(),
         "sources/depth": Array([0.5, 1.5, 3.0, 7.0], ("depth_coord",), {"units": "m"}),
         "sources/age": Array(np.array([0, 1, 2, 3], np.int16), ("age_coord",), packed),

@@ -12,7 +12,7 @@ import xarray as xr
 from zarr_xgroup._compat import default_indexes_follow
 from zarr_xgroup.datasets.align import align_with_parents
 from zarr_xgroup.datasets.attributes import settle
-from zarr_xgroup.datasets.build import Builder, compared
+from zarr_xgroup.datasets.build import Builder, built_group
 from zarr_xgroup.datasets.decode import Decoder
 from zarr_xgroup.datasets.plan import GroupPlan
 from zarr_xgroup.datasets.planning import Planning, planning
@@ -103,7 +103,7 @@ class Opening:
         return datasets
 
     def _dataset(self, plan: GroupPlan, builder: Builder, decoder: Decoder) -> xr.Dataset:
-        built = compared(plan, builder)
+        built = built_group(plan, builder)
         dataset, findings = decoder.dataset(built)
         self.findings.extend([*plan.findings, *built.findings, *findings])
         self._identities[self._relative(plan.node)] = {

@@ -12,7 +12,6 @@ from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.descriptions import Attribute, Model
 from zarr_xgroup.conventions.model import (
     Coordinate,
-    DeclaredValues,
     Interpretation,
     Link,
 )
@@ -319,7 +318,6 @@ class ArrayView:
         crs: Crs | None = None,
         geotransform: str | None = None,
         attributes: Mapping[str, Any] | None = None,
-        declared_values: tuple[DeclaredValues, ...] = (),
         links: tuple[Link, ...] = (),
     ) -> Interpretation:
         """Return an interpretation with these parts and all that was said to be wrong so far."""
@@ -331,7 +329,6 @@ class ArrayView:
             findings=tuple(self.findings),
             referred=frozenset(self.referred),
             links=links,
-            declared_values=declared_values,
         )
 
 

@@ -9,16 +9,11 @@ from typing import Any
 
 from zarr_xgroup.conventions.array import ArrayView, chunks_along
 from zarr_xgroup.conventions.axes import axis_by_attributes, axis_by_name
-from zarr_xgroup.conventions.model import Coordinate, DeclaredValues
+from zarr_xgroup.conventions.model import Coordinate
 from zarr_xgroup.conventions.proj import crs_of
 from zarr_xgroup.conventions.standing import own_grid_mapping
-from zarr_xgroup.conventions.transforms import (
-    OF_A_CELL,
-    Transform,
-    horizontal_unit,
-    transform_of_gdal,
-)
-from zarr_xgroup.findings import Place, coordinate_named
+from zarr_xgroup.conventions.transforms import Transform, transform_of_gdal
+from zarr_xgroup.findings import coordinate_named
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment
 from zarr_xgroup.variables.functions import Regular, RotatedCentres
@@ -33,9 +28,8 @@ def coordinates_along(names: list[str]) -> str:
 
 
 def has_coordinate(array: ArrayView, name: str) -> bool:
-    """Tell whether the group has a 1-D array of the name and length of a dimension."""
-    document = array.sibling(name)
-    return document is not None and document.get("shape") == [array.sizes[name]]
+    """Tell whether the group has a 1-D array that is called as the dimension that it lies along."""
+    return array.sibling(name) is not None and list(array.siblings[name]) == [name]
 
 
 @dataclass(frozen=True)
@@ -127,46 +121,28 @@ class Grid:
                 source = Computed(centres, (self.array.sizes[name],), "float64", (name,))
                 yield Coordinate(name, source, self.axes[self._axis(name)])
 
+    def declared(self, transform: Transform | None, own: list[str]) -> Iterator[Coordinate]:
+        """Yield what is declared of the grid's coordinates, also where the group's own ones stand.
+
+        Parameters
+        ----------
+        transform : Transform or None
+            The transform of the grid, if it is known.
+        own : list of str
+            The dimensions along Y and X whose coordinates in the group are meant, too.
+        """
+        if transform is None or transform.is_rotated:
+            yield from self.own_coordinates(own)
+        if transform is not None:
+            yield from self.coordinates(transform, [*own, *self.missing])
+
     def geotransform(self, transform: Transform) -> str | None:
         """Return a transform as GDAL writes it, where coordinates cannot say it."""
         return None if self.own else transform.beside_coordinates(self.sizes)
 
-    def declared_values(
-        self, transform: Transform, place: Place, names: list[str]
-    ) -> Iterator[DeclaredValues]:
-        """Yield what a transform says of the group's own coordinates of dimensions.
 
-        A rotated one says nothing of them, nor one whose unit is another one.
-        """
-        if transform.is_rotated:
-            return
-        for it in self.coordinates(transform, names):
-            if self._is_in(it.name, it.attributes.get("units")):
-                step = transform.affine.e if it.name == self.dims[0] else transform.affine.a
-                yield DeclaredValues(it, place, abs(step) * OF_A_CELL)
-
-    def _is_in(self, name: str, units: str | None) -> bool:
-        """Tell whether a coordinate of the group is in a unit, as far as both are known."""
-        written = self.attributes_of(name).get("units")
-        return None in (written, units) or horizontal_unit(str(written)) == horizontal_unit(
-            str(units)
-        )
-
-    def values_of_gdal(self, names: list[str]) -> Iterator[DeclaredValues]:
-        """Yield what the ``GeoTransform`` of the group says of its own coordinates.
-
-        It is left behind by tools that wrote it before data were cut, thinned or sorted.
-        """
-        found = own_geotransform(self.array) if names else None
-        if found is not None:
-            yield from self.declared_values(*found, names)
-
-
-def own_geotransform(array: ArrayView) -> tuple[Transform, Place] | None:
-    """Return the ``GeoTransform`` of the group's own grid mapping variable, and its place."""
+def own_geotransform(array: ArrayView) -> Transform | None:
+    """Return the ``GeoTransform`` of the group's own grid mapping variable."""
     mapping = array.quietly(own_grid_mapping, array)
     written: Fragment | None = None if mapping is None else mapping.get("GeoTransform")
-    if written is None:
-        return None
-    transform = array.quietly(transform_of_gdal, written)
-    return None if transform is None else (transform, Place.of(written))
+    return None if written is None else array.quietly(transform_of_gdal, written)

@@ -8,6 +8,7 @@ for handlers outside of an open, so that one can be tested with an array.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -121,16 +122,29 @@ def variables_of(
     interpret: Callable[[ArrayView], object], array: zarr.Array[Any], root: zarr.Group
 ) -> dict[str, xr.Variable]:
     """Return what a handler's `interpret` says of an array that is open by itself, as variables."""
-    ask = _asking(array, root)
-    interpretation, maker = ask(lambda view: (answer_of(interpret, view), view.maker))
+
+    def question(view: ArrayView) -> tuple[Interpretation, list[Coordinate], Maker]:
+        answer = answer_of(interpret, view)
+        return answer, [_or_own(view, it) for it in answer.coordinates], view.maker
+
+    interpretation, coordinates, maker = _asking(array, root)(question)
     for finding in interpretation.findings:
         if finding.error is not None:
             raise finding.error
     variables: dict[str, xr.Variable] = {}
     attached = (link.coordinate for link in interpretation.links)
-    for coordinate in (*interpretation.coordinates, *attached):
+    for coordinate in (*coordinates, *attached):
         _add_complete(variables, coordinate, maker)
     return variables
+
+
+def _or_own(view: ArrayView, coordinate: Coordinate) -> Coordinate:
+    """Return a coordinate, or the group's own one of a dimension that stands in the place of its numbers."""
+    name, dims = coordinate.name, coordinate.source.dims
+    is_own = view.sibling(name) is not None and tuple(view.siblings[name]) == dims == (name,)
+    if not is_own or isinstance(coordinate.source, Stored | HandlerVariable):
+        return coordinate
+    return replace(coordinate, source=Stored(view.node.group.child(name), dims), bounds=None)
 
 
 def _asking(array: zarr.Array[Any], root: zarr.Group) -> Ask:

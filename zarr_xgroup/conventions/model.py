@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from zarr_xgroup.conventions.crs import Crs
-from zarr_xgroup.findings import Finding, Place
+from zarr_xgroup.findings import Finding
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.resolver import Followed
 from zarr_xgroup.variables.sources import Source, Stored, renamed
@@ -84,25 +84,6 @@ class Coordinate:
 
 
 @dataclass(frozen=True)
-class DeclaredValues:
-    """Values that metadata declare for a coordinate that the group has itself: only compared.
-
-    Attributes
-    ----------
-    coordinate : Coordinate
-        What is declared, by the name of the group's own coordinate.
-    place : Place or None
-        Where it is declared, None if that is said of the array that refers to it.
-    tolerance : float or None
-        By how much values may differ; None for what types and ways of computing make of them.
-    """
-
-    coordinate: Coordinate
-    place: Place | None = None
-    tolerance: float | None = None
-
-
-@dataclass(frozen=True)
 class GridMapping:
     """The CRS of an array, and the transform of its grid.
 
@@ -159,8 +140,6 @@ class Interpretation:
         Arrays that it refers to, besides the sources of its coordinates.
     links : tuple of Link
         What its CF attributes refer to.
-    declared_values : tuple of DeclaredValues
-        What it declares of coordinates that the group has itself.
     references : tuple of Followed
         The references that were followed.
     """
@@ -172,7 +151,6 @@ class Interpretation:
     findings: tuple[Finding, ...] = ()
     referred: frozenset[Node] = frozenset()
     links: tuple[Link, ...] = ()
-    declared_values: tuple[DeclaredValues, ...] = ()
     references: tuple[Followed, ...] = ()
     overruled_crs: Crs | None = None
 

@@ -11,7 +11,6 @@ whether what else is declared agrees with that, which coordinates follow (`grids
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar
@@ -27,7 +26,7 @@ from zarr_xgroup.conventions.grids import (
 )
 from zarr_xgroup.conventions.layout import is_declared_around, layout_of, places_of
 from zarr_xgroup.conventions.levels import Levels, Site, is_placeholder
-from zarr_xgroup.conventions.model import DeclaredValues, Interpretation
+from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.proj import crs_of
 from zarr_xgroup.conventions.spatial_model import (
     ATTRIBUTES,
@@ -49,7 +48,7 @@ from zarr_xgroup.conventions.transforms import (
     in_order_of_gdal,
     spans,
 )
-from zarr_xgroup.findings import Finding, Kind, Place, mistake
+from zarr_xgroup.findings import Finding, Kind, mistake
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment
 
@@ -99,14 +98,11 @@ class SpatialHandler(ConventionHandler):
             lost_with_it = partial(coordinates_along, grid.missing)
             transform = array.attempt(_transform, grid, lost=lost_with_it)
         else:
-            _compare(grid)
-        coordinates = () if transform is None else grid.coordinates(transform, grid.missing)
+            transform = _transform_beside(grid)
         return array.found(
-            *grid.own_coordinates(grid.own),
-            *coordinates,
+            *grid.declared(transform, grid.own),
             crs=crs,
             geotransform=None if transform is None else grid.geotransform(transform),
-            declared_values=tuple(_declared_values(grid)),
         )
 
     def axis_names(self, array: ArrayView) -> tuple[str, ...]:
@@ -213,22 +209,22 @@ def _transform(grid: Grid) -> Transform | None:
     _check_numbers(grid, transform)
     # Coordinates have to agree with what tools read.
     own = own_geotransform(grid.array)
-    return transform if own is None else own[0]
+    return transform if own is None else own
 
 
-def _compare(grid: Grid) -> None:
-    """Compare what is declared of a grid whose coordinates the group has: only a check tells it."""
-    transform = _written_transform(grid)
-    _check_shape(grid)
-    if transform is not None:
-        _check_numbers(grid, transform)
+def _transform_beside(grid: Grid) -> Transform | None:
+    """Return the transform of a grid whose coordinates the group has: only a check tells what is wrong.
 
-
-def _written_transform(grid: Grid) -> Transform | None:
-    """Return the transform that is written, None if there is none that can be used."""
+    None if none is written that can be used, or a rotated one.
+    """
     here = _site(grid)
     written = here.places.get(TRANSFORM.key)
-    return None if written is None else grid.array.quietly(here.transform, written)
+    transform = None if written is None else grid.array.quietly(here.transform, written)
+    _check_shape(grid)
+    if transform is None:
+        return None
+    _check_numbers(grid, transform)
+    return None if transform.is_rotated else transform
 
 
 def _of_levels(grid: Grid, here: Site) -> Transform | None:
@@ -237,15 +233,6 @@ def _of_levels(grid: Grid, here: Site) -> Transform | None:
     if level is None or written is not None:
         return here.transform(written)
     return Levels(grid.array, grid.dims, level).transform(here)
-
-
-def _declared_values(grid: Grid) -> Iterator[DeclaredValues]:
-    """Yield what transforms say of the group's own coordinates: the declared one, GDAL's."""
-    own, written = grid.own, places_of(grid.array).get(TRANSFORM.key)
-    transform = _written_transform(grid) if own else None
-    if written is not None and transform is not None:
-        yield from grid.declared_values(transform, Place.of(written), own)
-    yield from grid.values_of_gdal(own)
 
 
 def _check_shape(grid: Grid) -> None:

@@ -1,41 +1,34 @@
-"""What the data carry themselves stands: against what, what is compared, and what is said.
+"""What the data carry themselves stands, whatever attributes declare: nothing is compared, and nothing told.
 
 Whoever opens, subsets, reprojects and writes data leaves the attributes of conventions behind. Reopening must
-not bring back what they say. What is declared adds where absent.
+not bring back what they say.
 
-====================  ==========================  =================================  ======================
-declared              stands                      compared                           if they differ
-====================  ==========================  =================================  ======================
-values of a           the array of the group      where xarray reads the coordinate  one choice is told; the
-coordinate (inline,   that is called so, see      anyway                             own ones are used, and
-computed)             `is_standing`                                                  no declared boundaries
-another array, as     the 1-D array of the group  in the same case; of equal values  both are kept, the name
-a dimension's         that is called as its       the own one alone is kept          is told
-coordinate            dimension
-boundaries            those that the own          with the values that they are      the declared ones are
-                      coordinate names; else at   declared for, as these             left out
-                      the declared distances
-                      from the own values
-a CRS                 the grid mapping variable   never                              nothing is added to it
-                      that an array names, else
-                      ``spatial_ref``
-====================  ==========================  =================================  ======================
+==========================  ===================================================  ===============================
+declared                    stands                                               what is declared adds if absent
+==========================  ===================================================  ===============================
+a dimension's coordinate    the array of the group that is called as the         attributes; boundaries that are
+                            dimension that it lies along                         an array
+another coordinate          the array of the group that is called so, along the  the same
+                            same dimensions and as long
+numbers of boundaries or    the array of the group that is called so, as long;   the same
+terms                       boundaries whatever their side is called
+a CRS                       the grid mapping variable that an array names, else  nothing, if it says a CRS
+                            ``spatial_ref``
+==========================  ===================================================  ===============================
 
-Decided is here which one stands; `datasets.build` compares values once they are read.
+Boundaries, terms and ancillary arrays that are named are those, whatever else the group has. Of coordinates
+`datasets.naming.uniting` decides, which knows what they are called.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY, ArrayView
 from zarr_xgroup.conventions.crs import Crs
-from zarr_xgroup.conventions.model import Coordinate
 from zarr_xgroup.metadata.cf import only_mapping
 from zarr_xgroup.metadata.nodes import Fragment
-from zarr_xgroup.variables.sources import Computed, HandlerVariable, Offset, Stored
 
 #: What tools expect the variable of a CRS to be called.
 SPATIAL_REF = "spatial_ref"
@@ -51,44 +44,6 @@ def is_standing(name: str, dims: tuple[str, ...], attributes: Mapping[str, Any])
     coordinate all the same where it is called like its only dimension.
     """
     return dims == (name,) or CONVENTIONS_KEY not in attributes
-
-
-def stands(own: Stored, attributes: Mapping[str, Any], declared: Coordinate) -> bool:
-    """Tell whether a group's own array stands in the place of a coordinate that is declared.
-
-    Parameters
-    ----------
-    own : Stored
-        The array that is called as the coordinate, along the dimensions that it has.
-    attributes : mapping
-        Its attributes.
-    declared : Coordinate
-        What is declared.
-    """
-    source = declared.source
-    if isinstance(source, HandlerVariable) or sorted(own.dims) != sorted(source.dims):
-        return False
-    if not isinstance(source, Stored):
-        return is_standing(declared.name, source.dims, attributes)
-    return source.dims == (declared.name,) and source.node != own.node
-
-
-def boundaries_of(own: Stored, declared: Coordinate) -> Coordinate:
-    """Return boundaries at distances from declared values as those at these from the own values.
-
-    Parameters
-    ----------
-    own : Stored
-        The group's own coordinate, of numbers.
-    declared : Coordinate
-        Its boundaries as they are declared.
-    """
-    source = declared.source
-    if not isinstance(source, Computed | Offset):
-        return declared
-    distances = source.function if isinstance(source, Computed) else source
-    offset = Offset(own, distances.below, distances.above, source.dims[-1])
-    return replace(declared, source=offset)
 
 
 def own_grid_mapping(array: ArrayView) -> Fragment | None:

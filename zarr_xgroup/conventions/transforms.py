@@ -18,9 +18,6 @@ from zarr_xgroup.conventions.values import finite_numbers
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment
 
-#: By how much of a cell coordinate arrays may differ from a transform: they are often rounded.
-OF_A_CELL = 0.1
-
 #: By how much of a cell numbers differ that are the same but for rounding.
 ROUNDED = 1e-3
 

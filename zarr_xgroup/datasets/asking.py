@@ -316,7 +316,7 @@ def _giving_way(item: Interpretation, before: Collection[Interpretation]) -> Int
     if said.isdisjoint(it.name for it in item.coordinates):
         return item
     coordinates = tuple(it for it in item.coordinates if it.name not in said)
-    return replace(item, coordinates=coordinates, geotransform=None, declared_values=())
+    return replace(item, coordinates=coordinates, geotransform=None)
 
 
 def _merged(view: ArrayView, found: Sequence[Interpretation]) -> Interpretation:
@@ -332,7 +332,6 @@ def _merged(view: ArrayView, found: Sequence[Interpretation]) -> Interpretation:
         findings=tuple(dict.fromkeys(findings)),
         referred=frozenset(view.referred).union(*(it.referred for it in found)),
         links=tuple(chain.from_iterable([it.links for it in found])),
-        declared_values=tuple(chain.from_iterable([it.declared_values for it in found])),
         references=tuple(view.resolver.followed.values()),
         overruled_crs=view.overruled_crs,
     )

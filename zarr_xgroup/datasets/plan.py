@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 
-from zarr_xgroup.conventions.model import DeclaredValues
 from zarr_xgroup.datasets.interpretation import GroupReading
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.metadata.nodes import Node
@@ -41,15 +40,8 @@ class PlannedVariable(msgspec.Struct, frozen=True, eq=False):
     users: tuple[Node, ...] = ()
     #: Whether its metadata name its coordinates.
     names_coordinates: bool = False
-    #: Other values that metadata declare for it, with the array that does: only compared.
-    declared_values: tuple[tuple[DeclaredValues, Node], ...] = ()
-    #: The group's own coordinate of a dimension for which it is declared, too: of equal values only
-    #: that is kept, else it is told that there are both.
-    beside: str = ""
-    told_beside: Finding | None = None
-    #: Set for boundaries of which only these, or only the coordinate that is named here, are declared,
-    #: and the other one is the group's own: what is declared is left out if it is not of the other one.
-    bounds_of: str = ""
+    #: What is declared and it stands in the place of, with the array that declares it.
+    stood_against: tuple[tuple[Source, Node], ...] = ()
     #: Attributes in which paths were replaced by names.
     rewritten: Mapping[str, str] = msgspec.field(default_factory=dict)
     #: Units and calendar of times that are not wanted, and whose boundaries it is.
@@ -58,11 +50,6 @@ class PlannedVariable(msgspec.Struct, frozen=True, eq=False):
     is_time: bool = False
     #: Whether attributes that it has not itself have a say in how xarray decodes it.
     has_declared_decoding: bool = False
-
-    @property
-    def is_compared(self) -> bool:
-        """Whether it is read to be compared, though xarray reads no index of it."""
-        return bool(self.beside or (self.is_own and self.bounds_of))
 
     @property
     def stored(self) -> Node | None:

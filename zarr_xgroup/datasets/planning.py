@@ -195,7 +195,7 @@ def _can_be_moved(plan: GroupPlan, group: Node) -> bool:
     """
     groups = (plan.node, group)
     return not plan.findings and all(
-        it.identity is None and not it.declared_values
+        it.identity is None and not it.stood_against
         if it.is_own
         else isinstance(it.source, Computed | Literal)
         or (isinstance(it.source, Stored) and it.source.node.group not in groups)

@@ -329,9 +329,8 @@ def _axes(array: ArrayReading) -> tuple[tuple[str, str], Pair, str] | None:
 
     They do by coordinates that follow from numbers. Those of a rotated grid both lie along both dimensions.
     """
-    said = array.interpretation
     found = {}
-    for coordinate in (*said.coordinates, *(it.coordinate for it in said.declared_values)):
+    for coordinate in array.interpretation.coordinates:
         source = coordinate.source
         function = source.function if isinstance(source, Computed) else None
         if isinstance(function, RotatedCentres):

@@ -175,7 +175,7 @@ class _Explaining:
             for name in array.coordinates:
                 users[name].append(array.path)
         roles = variables.roles()
-        for name, text in dict.fromkeys(_overruled(plan, variables)):
+        for name, text in dict.fromkeys(_overruled(plan, variables, self._snapshots)):
             roles[name].append(text)
         found = (
             self._coordinate(it, variables, roles.get(it.name, []), tuple(users.get(it.name, ())))
@@ -362,13 +362,21 @@ def _declared_times(planned: PlannedVariable) -> str:
     return text.format(units=", ".join(_shortened(str(it)) for it in declared if it is not None))
 
 
-def _overruled(plan: GroupPlan, variables: _Variables) -> Iterator[tuple[str, str]]:
+def _overruled(
+    plan: GroupPlan, variables: _Variables, snapshots: Snapshots
+) -> Iterator[tuple[str, str]]:
     """Yield the group's own variables that stand, and in words against what is declared."""
-    for array in plan.reading.arrays:
-        crs = array.interpretation.overruled_crs
+    for own in variables.by_name.values():
+        for source, array in own.stood_against:
+            declared = _described(source)
+            if isinstance(source, Stored):
+                declared = str(_place(snapshots, source.node, ""))
+            yield own.name, f"stands against what {array} declares: {declared}"
+    for reading in plan.reading.arrays:
+        crs = reading.interpretation.overruled_crs
         if crs is not None:
             text = f"stands against the declared CRS {_shortened(crs.title)}"
-            planned = variables.by_name[array.node.name]
+            planned = variables.by_name[reading.node.name]
             yield from ((name, text) for name in variables.crs_names(planned))
 
 

@@ -54,8 +54,6 @@ _OF_VALUES = (
     "was opened with its times undecoded: ",
     "was opened without /attributes/",
     "cannot be read",
-    "declare other values of dimension ",
-    " gives other coordinates than ",
     " is something else here or cannot be a name",
     " in a DataTree",
 )

@@ -30,7 +30,6 @@ from zarr_xgroup.conventions.proj import crs_of
 from zarr_xgroup.conventions.proj_model import crs_at
 from zarr_xgroup.conventions.standing import crs_of_grid_mapping
 from zarr_xgroup.conventions.transforms import transform_of_gdal
-from zarr_xgroup.findings import Place
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import names_in
 from zarr_xgroup.metadata.nodes import Fragment, Node
@@ -95,13 +94,12 @@ class GeoZarrHandler(ConventionHandler):
         elif (level := tile_level_of(array)) and not any(
             has_coordinate(array, name) for name in dims
         ):
-            written = level.matrix
             transform = array.attempt(transform_of_tiles, array, dims, level, lost=lost)
         else:
             return None
         if transform is None:
             return None
-        return placed(Grid(array, dims), transform, Place.of(written))
+        return placed(Grid(array, dims), transform)
 
 
 #: The convention that has to be assumed for the child groups of a tile matrix set to be levels.

@@ -29,7 +29,6 @@ from zarr_xgroup.conventions.spatial_model import CENTRES, usable
 from zarr_xgroup.conventions.transforms import Transform, extent_of, spans
 from zarr_xgroup.conventions.values import finite_numbers
 from zarr_xgroup.errors import XGroupMetadataError
-from zarr_xgroup.findings import Place
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node
 
@@ -64,10 +63,7 @@ class StacProjHandler(ProjHandler):
             transform = array.attempt(_transform, grid, places_of(array).get, lost=lost)
         elif self.name in array.assumed:
             transform = array.attempt(_transform, grid, array.attribute, lost=lost)
-        if transform is None:
-            declared_values = tuple(grid.values_of_gdal(grid.own_of_the_axes))
-            return array.found(crs=crs_of(grid.array), declared_values=declared_values)
-        return placed(grid, *transform)
+        return super().interpret(array) if transform is None else placed(grid, transform)
 
     def _declared_dims(self, array: ArrayView) -> tuple[str, str] | None:
         """Return the array's dimensions along Y and X if the first version of `proj` names them."""
@@ -92,12 +88,11 @@ class StacProjHandler(ProjHandler):
 TO_BE_ASSUMED = StacProjHandler.name
 
 
-def placed(grid: Grid, transform: Transform, place: Place) -> Interpretation:
+def placed(grid: Grid, transform: Transform) -> Interpretation:
     """Return what follows from the transform of an array's grid.
 
-    That is coordinates of the dimensions of which the group has none. Those it has stand, and are
-    compared; they are told to be along Y and X if they say so themselves, as another dimension may have
-    taken the place of the one that was meant.
+    Of the dimensions of which the group has coordinates, it is about those that say themselves that they are
+    along Y and X, as another dimension may have taken the place of the one that was meant.
 
     Parameters
     ----------
@@ -105,17 +100,13 @@ def placed(grid: Grid, transform: Transform, place: Place) -> Interpretation:
         The grid.
     transform : Transform
         The transform.
-    place : Place
-        Where it is written.
     """
     if transform.is_rotated and grid.own:
         return grid.array.found(crs=crs_of(grid.array))
     return grid.array.found(
-        *grid.own_coordinates(grid.own_of_the_axes),
-        *grid.coordinates(transform, grid.missing),
+        *grid.declared(transform, grid.own_of_the_axes),
         crs=crs_of(grid.array),
         geotransform=grid.geotransform(transform),
-        declared_values=tuple(grid.declared_values(transform, place, grid.own)),
     )
 
 
@@ -128,10 +119,8 @@ def rows_and_columns(array: ArrayView) -> tuple[str, str] | None:
     return (dims[1], dims[0]) if first == "X" != second else (dims[0], dims[1])
 
 
-def _transform(
-    grid: Grid, attribute: Callable[[str], Fragment | None]
-) -> tuple[Transform, Place] | None:
-    """Return the transform of ``proj:transform`` if it is that of the array's grid, and its place."""
+def _transform(grid: Grid, attribute: Callable[[str], Fragment | None]) -> Transform | None:
+    """Return the transform of ``proj:transform`` if it is that of the array's grid."""
     written = attribute("proj:transform")
     if written is None:
         return None
@@ -143,7 +132,7 @@ def _transform(
         return None
     transform = _transform_of(written)
     _check_box(array, attribute("proj:bbox"), transform, sizes)
-    return transform, Place.of(written)
+    return transform
 
 
 def transform_of_stac(

@@ -15,7 +15,7 @@ from zarr_xgroup.datasets.naming.taken import Taken
 from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.findings import Finding, Kind, noted
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import names_in, referred_names
+from zarr_xgroup.metadata.cf import names_in
 from zarr_xgroup.variables.functions import RotatedCentres
 from zarr_xgroup.variables.sources import Computed, HandlerVariable, Source, Stored
 
@@ -52,23 +52,6 @@ class Wanted:
             for array in self.arrays
             if array.is_first_class or (array.has_principal and array.node not in declared)
         )
-
-    @cached_property
-    def dims_of_coordinates(self) -> frozenset[str]:
-        """The dimensions along which the coordinates of the arrays are."""
-        said = dict.fromkeys(array.interpretation for array in self.arrays)
-        return frozenset(
-            dim for it in said for found in it.coordinates for dim in found.source.dims
-        )
-
-    @cached_property
-    def referring(self) -> Mapping[str, list[str]]:
-        """The arrays whose CF attributes hold each name."""
-        found = defaultdict(list)
-        for array in self.arrays:
-            for name in referred_names(array.document.attributes):
-                found[name].append(array.node.name)
-        return found
 
     @cached_property
     def named_coordinates(self) -> frozenset[str]:

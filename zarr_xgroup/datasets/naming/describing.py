@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import msgspec
 
 from zarr_xgroup.conventions.crs import Crs
-from zarr_xgroup.conventions.model import DeclaredValues, Interpretation
-from zarr_xgroup.conventions.standing import stands
+from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.datasets.naming.collecting import Attributes, Wanted
 from zarr_xgroup.datasets.naming.names import Named
 from zarr_xgroup.datasets.naming.uniting import Attached, Links, Thing, United
@@ -18,7 +17,7 @@ from zarr_xgroup.datasets.plan import PlannedVariable
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.metadata.cf import LATITUDES, LONGITUDES, names_in, only_mapping, with_names
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.variables.sources import Computed, Literal, Stored
+from zarr_xgroup.variables.sources import Source
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,17 +50,15 @@ class _Describing:
     def __init__(self, wanted: Wanted, united: United, named: Named) -> None:
         self._wanted = wanted
         self._named = named
-        self._only_beside = {key for key, it in united.others.items() if it.beside}
         self._known: set[Interpretation] = set()
         self._linked: set[Interpretation] = set()
         self._paths: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
         self._coordinates: dict[str, tuple[str, ...]] = {}
         self._mentioned: set[str] = set()
         self._users: defaultdict[str, list[Node]] = defaultdict(list)
-        self._declared_values: defaultdict[str, dict[Hashable, tuple[DeclaredValues, Node]]] = (
-            defaultdict(dict)
+        self._stood_against: defaultdict[str, dict[Hashable, tuple[Source, Node]]] = defaultdict(
+            dict
         )
-        self._bounds_of: dict[str, str] = {}
         self.attributes = Attributes(
             {name: wanted.attributes_of(it.source) for name, it in named.variables.items()}
         )
@@ -75,8 +72,7 @@ class _Describing:
                 is_coordinate=it.is_coordinate or name in self._mentioned,
                 coordinates=self._coordinates.get(name, ()),
                 users=tuple(self._users.get(name, ())),
-                declared_values=tuple(self._declared_values.get(name, {}).values()),
-                bounds_of=self._bounds_of.get(name, ""),
+                stood_against=tuple(self._stood_against.get(name, {}).values()),
             )
             for name, it in self._named.variables.items()
         }
@@ -112,15 +108,6 @@ class _Describing:
             self.describe(thing, referrer)
             name = self._named.name_of(thing)
             self.add_standard_name(name, crs or said.crs, is_its=crs is not None)
-        for values in said.declared_values:
-            own = self._named.variables.get(values.coordinate.name)
-            if (
-                own is not None
-                and own.is_own
-                and isinstance(own.source, Stored)
-                and stands(own.source, self.attributes.own[own.name], values.coordinate)
-            ):
-                self._declare_values(own.name, values, referrer)
 
     def describe(self, thing: Thing, referrer: Node) -> None:
         """Take down what is said of a coordinate and of all that belongs to it."""
@@ -129,7 +116,6 @@ class _Describing:
         if thing.bounds is not None:
             self.describe(thing.bounds, referrer)
             attributes["bounds"] = self._named.name_of(thing.bounds)
-            self._tie_bounds(attributes["bounds"], name, stands=bool(thing.own))
         for term in thing.terms.values():
             self.describe(term, referrer)
         if thing.terms:
@@ -137,42 +123,13 @@ class _Describing:
             attributes["formula_terms"] = " ".join(f"{term}: {it}" for term, it in terms)
         self.attributes.add(name, attributes)
         if thing.own:
-            self._describe_beside(thing, referrer)
+            against = (coordinate.source, referrer)
+            self._stood_against[name].setdefault(coordinate.identity, against)
         elif coordinate.crs is not None:
             self.located.setdefault(name, (coordinate.crs, referrer))
         for _link, linked in thing.links:
             self.describe(linked, referrer)
-        self._link(self._named.attached_as(thing), thing.links, referrer)
-
-    def _describe_beside(self, thing: Thing, referrer: Node) -> None:
-        """Take down what is declared and in whose place the group's own coordinate stands."""
-        if not isinstance(thing.coordinate.source, Stored):
-            self._declare_values(thing.own, DeclaredValues(thing.coordinate), referrer)
-        elif thing.key in self._only_beside:  # what is something else as well is described as that
-            beside = self._named.attached_as(thing)
-            self.attributes.add(beside, thing.coordinate.attributes)
-            self._users[beside].append(referrer)
-
-    def _declare_values(self, name: str, values: DeclaredValues, referrer: Node) -> None:
-        """Take down other values that an array declares, the same ones once."""
-        self._declared_values[name].setdefault(values.coordinate.identity, (values, referrer))
-
-    def _tie_bounds(self, bounds: str, name: str, *, stands: bool) -> None:
-        """Take down which boundaries go with the values that they are declared for.
-
-        Whoever cuts data, drops the coordinate and writes them leaves boundaries of other numbers.
-        """
-        own, bounded = self._named.variables[bounds], self._named.variables[name]
-        if stands:
-            # 1. Boundaries that are declared of the group's own coordinate.
-            is_tied = not own.is_own
-        else:
-            # 2. The group's own, with values that are compared, of declared numbers that make an index.
-            is_index = isinstance(bounded.source, Computed | Literal) and bounded.dims == (name,)
-            is_compared = own.is_own and bounds in self._declared_values
-            is_tied = is_compared and is_index and not self._wanted.is_unindexed(own.source)
-        if is_tied:
-            self._bounds_of[bounds] = name
+        self._link(self._named.name_of(thing), thing.links, referrer)
 
     def add_standard_name(self, name: str, crs: Crs | None, *, is_its: bool = False) -> None:
         """Add the standard name that follows from the units of a coordinate.
@@ -192,7 +149,7 @@ class _Describing:
     def _link(self, name: str, links: Links, referrer: Node) -> None:
         """Name in a variable's CF attributes what was attached for them."""
         for link, thing in links:
-            attached = self._named.attached_as(thing)
+            attached = self._named.name_of(thing)
             self._paths[name, link.attribute][link.path] = attached
             self._users[attached].append(referrer)
         own = self.attributes.own[name]

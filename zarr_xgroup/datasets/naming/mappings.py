@@ -11,7 +11,7 @@ import numpy as np
 
 from zarr_xgroup.conventions.crs import Crs, likeness
 from zarr_xgroup.conventions.model import GridMapping, Interpretation
-from zarr_xgroup.conventions.standing import CRS_ATTRIBUTES, SPATIAL_REF
+from zarr_xgroup.conventions.standing import CRS_ATTRIBUTES, SPATIAL_REF, crs_of_grid_mapping
 from zarr_xgroup.datasets.interpretation import ArrayReading
 from zarr_xgroup.datasets.naming.collecting import Wanted
 from zarr_xgroup.datasets.naming.describing import Described
@@ -121,11 +121,13 @@ class _Mappings:
         return self._new_name(crs.variable_name or SPATIAL_REF)
 
     def _name_for_located(self, crs: Crs) -> str:
-        """Return a variable for the CRS of coordinates: a scalar array that says one, and no other one."""
+        """Return a variable for the CRS of coordinates: a scalar array that says it, and no other one."""
         wanted = crs.variable_name or "crs"
         there = self.variables.get(wanted)
-        if there is not None and there.is_own and not there.dims and self._says_crs(wanted):
-            return wanted
+        if there is not None and there.is_own and not there.dims:
+            own = crs_of_grid_mapping(self.attributes.own[wanted])
+            if own is not None and own.is_same(crs):
+                return wanted
         return self._new_name(wanted)
 
     def _new_name(self, wanted: str) -> str:

@@ -29,10 +29,6 @@ class Named:
         """Return the name of a thing, or of what stands in its place."""
         return thing.own or self.names[thing.key]
 
-    def attached_as(self, thing: Thing) -> str:
-        """Return the name of what is read from a thing's very array."""
-        return self.names.get(thing.key, thing.own)
-
 
 def give_names(wanted: Wanted, united: United) -> Named:
     """Return the variables of a group by name.
@@ -76,20 +72,12 @@ class _Naming:
             return self._taken.is_free_for_others(name)
 
         name = self._taken.first_free(wanted.name, origin.path, can_be)
-        told = None
         if name != wanted.name:
-            finding = _renaming(wanted, referrer, name, sizes, is_beyond=is_beyond)
-            if wanted.beside and not is_beyond:
-                told = finding
-            else:
-                self.findings.append(finding)
+            self.findings.append(_renaming(wanted, referrer, name, sizes, is_beyond=is_beyond))
         names = self._fitting_names(name, sizes, origin, referrer)
         dims = tuple(names.get(dim, dim) for dim in source.dims)
         self._taken.add(name, {names.get(dim, dim): it for dim, it in sizes.items()})
-        beside = "" if told is None else wanted.beside
-        return msgspec.structs.replace(
-            wanted, name=name, dims=dims, beside=beside, told_beside=told
-        )
+        return msgspec.structs.replace(wanted, name=name, dims=dims)
 
     def _fitting_names(
         self, name: str, sizes: Mapping[str, int], origin: Node, referrer: Node

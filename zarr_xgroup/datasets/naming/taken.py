@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 
@@ -15,7 +14,6 @@ class Taken:
         self._groups = groups
         self._variables: dict[str, Mapping[str, int]] = {}
         self._sizes: dict[str, int] = {}
-        self._users: Counter[str] = Counter()
         self._numbers: dict[str, int] = {}
         for name, sizes in variables:
             self.add(name, sizes)
@@ -24,25 +22,16 @@ class Taken:
         """Take a name, and those of dimensions."""
         self._variables[name] = sizes
         self._sizes.update(sizes)
-        self._users.update(sizes.keys())
-
-    def remove(self, name: str) -> None:
-        """Give free the dimensions of a variable that no other one has."""
-        self._users.subtract(self._variables[name].keys())
 
     def is_dimension(self, name: str) -> bool:
         """Tell whether a variable has a dimension of a name."""
-        return self._users[name] > 0
-
-    def fits(self, dim: str, size: int) -> bool:
-        """Tell whether a dimension of a name and size is none yet, or as long."""
-        return not self.is_dimension(dim) or self._sizes[dim] == size
+        return name in self._sizes
 
     def can_be_dimension(self, dim: str, size: int) -> bool:
         """Tell whether a variable can have a dimension of a name and size."""
         # xarray refuses a dimension that is called as a scalar.
         is_scalar = dim in self._variables and not self._variables[dim]
-        return not is_scalar and self.fits(dim, size)
+        return not is_scalar and self._sizes.get(dim, size) == size
 
     def is_free(self, name: str) -> bool:
         """Tell whether a variable can be called so, whatever dimensions are."""
@@ -61,7 +50,6 @@ class Taken:
 
         name = self.first_free(wanted, "", can_be)
         self._sizes[name] = size
-        self._users[name] += 1
         return name
 
     def first_free(self, wanted: str, group: str, can_be: Callable[[str], bool]) -> str:

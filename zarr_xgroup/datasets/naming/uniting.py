@@ -4,23 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
+from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
-from zarr_xgroup.conventions.standing import boundaries_of, stands
 from zarr_xgroup.datasets.interpretation import ArrayReading
 from zarr_xgroup.datasets.naming.collecting import Attributes, Wanted
-from zarr_xgroup.datasets.naming.taken import Taken
 from zarr_xgroup.datasets.plan import PlannedVariable
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, containing
 from zarr_xgroup.findings import Finding, coordinate_named, problem_of
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import DECODED_BY, REFERRING
+from zarr_xgroup.metadata.cf import BOUNDARIES
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.variables.sources import Stored
+from zarr_xgroup.variables.sources import HandlerVariable, Stored
+
+#: What a coordinate is to the array that refers to it.
+_Role: TypeAlias = Literal["coordinate", "bounds", "other"]
+
+
+def _role_of(attribute: str) -> _Role:
+    """Return what an array is that a CF attribute names."""
+    if attribute in BOUNDARIES:
+        return "bounds"
+    return "coordinate" if attribute == "coordinates" else "other"
 
 
 class Thing(msgspec.Struct, frozen=True, eq=False):
@@ -80,12 +88,12 @@ class _Own:
 
     def __init__(self, wanted: Wanted) -> None:
         self._wanted = wanted
-        self._copies: set[str] = set()
         self.sources = {array.node.name: Stored(array.node, array.dims) for array in wanted.arrays}
         self.attributes = Attributes(
             {name: array.document.attributes for name, array in wanted.own.items()}
         )
         self.coordinates: set[str] = set()
+        self._stood_for: dict[str, Node] = {}
         self.identities: dict[str, Hashable] = {}
 
     def planned(self) -> dict[str, PlannedVariable]:
@@ -102,77 +110,68 @@ class _Own:
             for name, source in self.sources.items()
         }
 
-    @cached_property
-    def _taken(self) -> Taken:
-        return self._wanted.taken()
+    def standing_for(self, coordinate: Coordinate, role: _Role) -> str:
+        """Return the group's own array that stands in the place of a coordinate, "" if none does.
 
-    def standing_for(self, coordinate: Coordinate) -> str:
-        """Return the group's own coordinate for which another one is declared, "" without one."""
-        own = self.sources.get(coordinate.name)
-        if own is None:
+        What is named and no coordinate is that which is named; numbers name nothing.
+        """
+        name, source = coordinate.name, coordinate.source
+        if name not in self.sources:
             return ""
-        attributes = self.attributes.own[coordinate.name]
-        return coordinate.name if stands(own, attributes, coordinate) else ""
+        if not isinstance(source, Stored):
+            return name if self._stands(name, coordinate, role) else ""
+        if role != "coordinate" or source.node == self.sources[name].node:
+            return ""
+        # Of two that are called alike the second one would be attached by the longer name.
+        for called in (name, f"{source.node.group.path}/{name}".replace("/", "_")):
+            if called in self.sources and self._stands(called, coordinate, role):
+                first = self._stood_for.setdefault(called, source.node)
+                if first == source.node or self.sources[called].dims == (called,):
+                    return called
+        return ""
 
-    def name_of(self, coordinate: Coordinate) -> str:
+    def _stands(self, name: str, coordinate: Coordinate, role: _Role) -> bool:
+        """Tell whether an own array stands in the place of a coordinate that would be called so."""
+        own, source, sizes = self.sources[name], coordinate.source, self._wanted.maker.sizes
+        # 1. A dimension's own coordinate, whatever is declared; but no array of another length.
+        if own.dims == source.dims == (name,):
+            is_array = isinstance(source, Stored | HandlerVariable)
+            return not is_array or sizes(own) == sizes(source)
+        # 2. What declares a principal convention itself is data, and what a third party gives is no declaration.
+        array = self._wanted.own[name]
+        is_data = array.is_first_class and CONVENTIONS_KEY in array.document.attributes
+        if is_data or isinstance(source, HandlerVariable):
+            return False
+        # 3. Other coordinates, along the same dimensions and as long; boundaries, whatever their side is called.
+        if role == "bounds":
+            is_as_long = [*sizes(own).values()] == [*sizes(source).values()]
+            return is_as_long and own.dims[:-1] == source.dims[:-1]
+        return sizes(own) == sizes(source)
+
+    def name_of(self, coordinate: Coordinate, role: _Role) -> str:
         """Return the name of the array that a coordinate is, "" if it is none of the group."""
         source = coordinate.source
-        if not isinstance(source, Stored):
+        if not isinstance(source, Stored) or source.node.group != self._wanted.reading.node:
             return ""
-        if source.node.group != self._wanted.reading.node:
-            return self._copy_of(coordinate, source)
         name = source.node.name
         if name not in self.sources or self._counts_otherwise(name, coordinate):
             return ""
-        return name if self._can_serve(name, coordinate, source) else ""
+        return name if self._can_serve(name, coordinate, source, role) else ""
 
-    def _can_serve(self, name: str, coordinate: Coordinate, source: Stored) -> bool:
+    def _can_serve(self, name: str, coordinate: Coordinate, source: Stored, role: _Role) -> bool:
         """Tell whether an array can be a coordinate as it is meant."""
-        # 1. Data stay as they are.
-        if name in self._wanted.first_class:
-            return source.is_whole and self.sources[name].dims == source.dims
-        # 2. What another array refers to is a coordinate, also if a part of it is meant.
-        was_coordinate = name in self.coordinates
-        self.coordinates.add(name)
-        if not source.is_whole:
-            return False
-        # 3. A coordinate of a dimension has to be called as it.
-        if source.dims == (coordinate.name,) != (name,):
-            return False
-        # 4. The first that refers to it says along which dimensions it lies.
-        dims = self.sources[name].dims
-        if dims == source.dims or len(set(dims)) < len(dims):
-            return True
-        is_beyond = source.dims == (name,) and self._wanted.is_unindexed(source)
-        return not was_coordinate and not is_beyond and self._takes(name, source)
-
-    def _takes(self, name: str, source: Stored) -> bool:
-        """Give an array other dimensions, if these fit those of the others.
-
-        Not if others have it as a coordinate along those that it has.
-        """
-        sizes = self._wanted.maker.sizes(source)
-        self._taken.remove(name)
-        fits = all(self._taken.fits(dim, size) for dim, size in sizes.items())
-        if not fits or self._is_needed(name):
-            self._taken.add(name, self._wanted.maker.sizes(self.sources[name]))
-            return False
-        self.sources[name] = source
-        self._taken.add(name, sizes)
-        return True
-
-    def _is_needed(self, name: str) -> bool:
-        """Tell whether data have an array as a coordinate, which is not counted any more.
-
-        They have its dimensions, and name it unless it is called as its dimension, along which other
-        coordinates may be. Coordinates that name each other do not count.
-        """
-        dims = self.sources[name].dims
-        if dims == (name,):
-            return self._taken.is_dimension(name) or name in self._wanted.dims_of_coordinates
-        referring = self._wanted.referring
-        data = (it for it in referring.get(name, ()) if it not in referring)
-        return any(set(dims) <= set(self.sources[it].dims) for it in data)
+        if name not in self._wanted.first_class:
+            # 1. What another array refers to is a coordinate, also if a part of it is meant.
+            self.coordinates.add(name)
+            # 2. A coordinate of a dimension has to be called as it.
+            if source.dims == (coordinate.name,) != (name,):
+                return False
+        # 3. It stays as it lies, and own boundaries serve whatever their side is called.
+        dims, meant = self.sources[name].dims, source.dims
+        if role == "bounds" and len(dims) == len(meant):
+            dims, meant = dims[:-1], meant[:-1]
+        is_as_it_lies = dims == meant or len(set(dims)) < len(dims)  # two that are called alike
+        return source.is_whole and is_as_it_lies
 
     def _counts_otherwise(self, name: str, coordinate: Coordinate) -> bool:
         """Tell whether an array is to be other times than were declared of it before."""
@@ -182,32 +181,6 @@ class _Own:
         declared = self._wanted.identity_of(coordinate)
         before = self._wanted.identity_of(replace(coordinate, attributes=added))
         return declared not in (coordinate.identity, before)
-
-    def _copy_of(self, coordinate: Coordinate, source: Stored) -> str:
-        """Return the group's own copy of an array elsewhere, as it has one where it was written again.
-
-        It is not read to tell. Such an array has the name that the other one is, or would be, attached
-        by, its dimensions and its attributes; an array of the group names it; and it is a copy of
-        one array alone.
-        """
-        longer = f"{source.node.group.path}/{coordinate.name}".replace("/", "_")
-        for name in (coordinate.name, longer):
-            if name in self._wanted.referring and self._is_copy(name, source):
-                self._copies.add(name)
-                return name
-        return ""
-
-    def _is_copy(self, name: str, source: Stored) -> bool:
-        """Tell whether an array of the group is described as another one, and no other's copy."""
-        if name not in self.sources or name in self._copies:
-            return False
-        sizes = self._wanted.maker.sizes
-        if sizes(self.sources[name]) != sizes(source):
-            return False
-        own = self.attributes.own[name]
-        theirs = self._wanted.attributes_of(source)
-        kept = (key for key in theirs if key not in DECODED_BY and key not in REFERRING)
-        return all(key in own and own[key] == theirs[key] for key in kept)
 
 
 class _Uniting:
@@ -250,25 +223,25 @@ class _Uniting:
                 times = Coordinate(name, self.own.sources[name], attributes)
                 yield self._thing(times, self._wanted.reading.node)
 
-    def _thing(self, coordinate: Coordinate, referrer: Node) -> Thing:
+    def _thing(self, coordinate: Coordinate, referrer: Node, role: _Role = "coordinate") -> Thing:
         """Return a coordinate as one thing with all that is the same, with what belongs to it."""
-        # 1. What is declared of the group's own coordinate and absent is added to that.
-        own = self.own.standing_for(coordinate)
-        key = -1 if own else self._key(coordinate, referrer)
+        own = self.own.standing_for(coordinate, role)
+        key = -1 if own else self._key(coordinate, referrer, role)
         name = own or self.names.get(key, "")
         self._is_coordinate(name, stands=bool(own))
-        bounds = self._bounds_of(coordinate, own)
-        united = None if bounds is None else self._thing(bounds, referrer)
-        terms = self._terms(coordinate, referrer)
-        if name:
+        bounds = coordinate.bounds
+        if own and bounds is not None and not self._can_be_bounds_of(own, bounds):
+            bounds = None
+        united = None if bounds is None else self._thing(bounds, referrer, "bounds")
+        terms = {
+            term: self._thing(it, referrer, "other")
+            for term, it in coordinate.formula_terms.items()
+        }
+        if name:  # what is declared of the group's own arrays and absent is added to them
             self.own.attributes.add(name, coordinate.attributes)
             self.own.attributes.add(name, {"bounds": united} if united else {})
-        # 2. Another array is attached beside it.
-        if own and isinstance(coordinate.source, Stored):
-            key = self._key(coordinate, referrer, beside=own)
-        # 3. What the group's own arrays name themselves, they have said.
-        is_own = key < 0 or key in self.names
-        links = () if is_own else self._linked(coordinate.links, referrer)
+        # What the group's own arrays name themselves, they have said.
+        links = () if name else self._linked(coordinate.links, referrer)
         return Thing(key, coordinate, own, united, terms, links)
 
     def _is_coordinate(self, name: str, *, stands: bool) -> None:
@@ -278,22 +251,23 @@ class _Uniting:
         if stands or (name and name not in self._wanted.first_class):
             self.own.coordinates.add(name)
 
-    def _terms(self, coordinate: Coordinate, referrer: Node) -> dict[str, Thing]:
-        return {term: self._thing(it, referrer) for term, it in coordinate.formula_terms.items()}
+    def _can_be_bounds_of(self, own: str, bounds: Coordinate) -> bool:
+        """Tell whether declared boundaries can be those of an own coordinate that stands: if they are an array.
 
-    def _key(self, coordinate: Coordinate, referrer: Node, beside: str = "") -> int:
+        Numbers are those of the values that are declared.
+        """
+        return isinstance(bounds.source, Stored) and self.own.attributes.get(own, "bounds") is None
+
+    def _key(self, coordinate: Coordinate, referrer: Node, role: _Role) -> int:
         """Return the key of a coordinate; what is new is one of the own arrays, or needs a name."""
-        identity = coordinate.identity if beside else self._wanted.identity_of(coordinate)
+        identity = self._wanted.identity_of(coordinate)
         if identity in self._keys:
             return self._keys[identity]
         key, source = len(self._keys), coordinate.source
-        name = "" if beside else self.own.name_of(coordinate)
+        name = self.own.name_of(coordinate, role)
         if name:
             self.names[key] = name
-            # A copy is read itself: to other groups it is not what it was copied from.
-            own = self._wanted.reading.node
-            is_itself = isinstance(source, Stored) and source.node.group == own
-            self.own.identities[name] = identity if is_itself else self.own.sources[name]
+            self.own.identities[name] = identity
         else:
             self._wanted.maker.sizes(source)  # or it is raised that it cannot be opened
             self.others[key] = PlannedVariable(
@@ -303,34 +277,17 @@ class _Uniting:
                 identity=identity,
                 is_coordinate=True,
                 referrer=referrer,
-                beside=beside,
             )
             self._names.add(coordinate.name)
         self._keys[identity] = key
         self._keys.setdefault(coordinate.identity, key)
         return key
 
-    def _bounds_of(self, coordinate: Coordinate, own: str) -> Coordinate | None:
-        """Return what boundaries are declared of a coordinate, or of an own one that has none itself.
-
-        Those at distances from declared values are at these from the own values then.
-        """
-        bounds = coordinate.bounds
-        if not own or bounds is None:
-            return bounds
-        if self.own.attributes.get(own, "bounds") is not None:
-            return None
-        source = self.own.sources[own]
-        found = boundaries_of(source, bounds)
-        try:
-            if found is bounds or self._wanted.maker.decoded_dtype(source).kind in "iuf":
-                return found
-        except XGroupMetadataError:  # told when it is decoded for the Dataset
-            return None
-        return None
-
     def _linked(self, links: Iterable[Link], referrer: Node) -> Links:
-        return tuple((link, self._thing(link.coordinate, referrer)) for link in links)
+        return tuple(
+            (link, self._thing(link.coordinate, referrer, _role_of(link.attribute)))
+            for link in links
+        )
 
     def _inherited(self, array: ArrayReading) -> Iterator[Thing]:
         """Yield the coordinates of dimensions that an array takes from ancestor groups."""

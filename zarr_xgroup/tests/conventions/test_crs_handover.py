@@ -231,64 +231,6 @@ def test_coordinates_agree_with_the_transform_of_an_existing_grid_mapping(tmp_pa
             assert dataset["y"].values.tolist() == [8.0, 6.0]
 
 
-COLUMNS, ROWS = [500_005.0, 500_015.0, 500_025.0], [4_999_995.0, 4_999_985.0]
-
-
-def carrying(attributes: Json, written: Any, x: Sequence[float] = COLUMNS) -> dict[str, Json]:
-    """Return a group whose arrays have coordinates, and a grid mapping variable a transform."""
-    crs = reference(crs_wkt=pyproj.CRS(32633).to_wkt(), GeoTransform=written)
-    named = {"grid_mapping": "crs"}
-    return {
-        "": group(attributes),
-        "a": array((2, len(x)), ("y", "x"), named),
-        "b": array((2, len(x)), ("y", "x"), named),
-        "crs": crs,
-        "y": array((2,), ("y",), dtype="float64"),
-        "x": array((len(x),), ("x",), dtype="float64"),
-    }
-
-
-SPATIAL_ALONE = {key: it for key, it in declared().items() if key != "spatial:transform"}
-
-
-@pytest.mark.parametrize(
-    "attributes",
-    [SPATIAL_ALONE, declaring("proj"), {"Conventions": "NZ-1.0 CF-1.12"}],
-    ids=["spatial", "proj", "cf"],
-)
-@pytest.mark.parametrize(
-    ("written", "x", "others"),
-    [
-        ("500000 10 0 5000000 0 -10", COLUMNS, None),
-        ([500000, 10, 0, 5000000, 0, -10], COLUMNS, None),
-        ("500000 10 0 5000000 0 -10", COLUMNS[::2], "/x"),
-        ("0 10 0 0 0 -10", COLUMNS, "/x, /y"),
-        ("0 10 1 0 0 -10", COLUMNS, None),
-        ("10 0", COLUMNS, None),
-        (7, COLUMNS, None),
-    ],
-)
-def test_a_transform_that_was_left_behind_is_told_once(
-    tmp_path: Path, attributes: Json, written: Any, x: list[float], others: str | None
-) -> None:
-    values = {"y": ROWS, "x": x}
-    store = write(tmp_path / "store.zarr", carrying(attributes, written, x), values)
-    dataset, told = opened_with_warnings(xr.open_dataset, store)
-    assert dataset["crs"].attrs["GeoTransform"] == written
-    assert dataset["x"].values.tolist() == x
-    text = f"/crs#/attributes/GeoTransform: gives other coordinates than {others}, which were used"
-    assert [text in str(it) for it in told] == ([] if others is None else [True])
-
-
-def test_a_transform_is_compared_with_nothing_but_coordinates_along_y_and_x(tmp_path: Path) -> None:
-    documents = carrying(declaring("proj"), "0 10 0 0 0 -10")
-    for name, dims in (("a", ("t", "band")), ("b", ("t", "band"))):
-        documents[name] = array((2, 3), dims, {"grid_mapping": "crs"})
-    documents |= {"t": array((2,), ("t",)), "band": array((3,), ("band",))}
-    _dataset, told = opened_with_warnings(xr.open_dataset, write(tmp_path / "s.zarr", documents))
-    assert told == []
-
-
 def test_what_is_written_after_reprojecting_stands(tmp_path: Path) -> None:
     documents = {
         "": group(declared(code=UTM)),
@@ -300,8 +242,7 @@ def test_what_is_written_after_reprojecting_stands(tmp_path: Path) -> None:
     dataset, told = opened_with_warnings(xr.open_dataset, write(tmp_path / "store.zarr", documents))
     assert dataset["a"].rio.crs.to_epsg() == 4326
     assert dataset["x"].attrs["standard_name"] == "longitude"
-    (by_values,) = map(str, told)
-    assert "spatial:transform: gives other coordinates than /x, /y" in by_values
+    assert told == []
 
 
 def test_one_real_coordinate_hands_over_no_transform(tmp_path: Path) -> None:
@@ -370,6 +311,7 @@ def extended(attributes: Json, text: str) -> dict[str, Json]:
     }
 
 
+SPATIAL_ALONE = {key: it for key, it in declared().items() if key != "spatial:transform"}
 EVERY_DECLARATION = pytest.mark.parametrize(
     "attributes", [declaring("proj"), {"Conventions": "NZ-1.0 CF-1.12"}, SPATIAL_ALONE]
 )

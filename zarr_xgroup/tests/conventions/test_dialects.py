@@ -392,7 +392,7 @@ def test_what_is_declared_of_own_coordinates_is_added_where_absent() -> None:
     assert set(dataset.data_vars) == {"sst"}
     assert dataset["time"].dt.day.values.tolist() == [27, 28, 29, 1]
     named = {"standard_name": "time"}
-    assert dataset["time"].attrs == {"axis": "T", "bounds": "time_bounds", **named}
+    assert dataset["time"].attrs == {"axis": "T", **named}
     lat = {"units": "degree_north", "axis": "Y", "standard_name": "latitude"}
     assert dataset["lat"].attrs == lat
     assert dataset["row"].attrs == {"long_name": "row", "axis": "Y"}

@@ -313,10 +313,10 @@ def test_cs_two_sides_are_those_of_a_scalar_only() -> None:
 
 @pytest.mark.parametrize(
     ("rows", "own", "expected"),
-    [(2, {}, {"c_lon"}), (5, {}, {"lon"}), (5, declaring("cs"), {"c_lon"})],
+    [(2, {}, {"lon"}), (5, {}, {"lon"}), (5, declaring("cs"), {"c_lon"})],
     ids=["fits", "does not", "the group's are data"],
 )
-def test_geolocation_that_fits_goes_before_what_the_group_has(
+def test_geolocation_of_what_the_group_has_itself(
     rows: int, own: dict[str, Json], expected: set[str]
 ) -> None:
     arrays = {"geodetic": {axis: {"node": "/c/lon"} for axis in ("x", "y")}}
@@ -341,7 +341,7 @@ def test_geolocation_of_the_group_is_that_of_the_last_dimensions() -> None:
         "": declaring("geolocation", geolocation=arrays),
         "a": stored(np.ones((2, 3, 4)), "t y x"),
         "b": stored(np.ones((3, 4)), "y x"),
-        "lon": stored(np.ones((3, 4)), "rows columns"),
+        "lon": stored(np.ones((3, 4)), "y x"),
     }
     dataset = quietly(xr.open_dataset, memory_store(build(nodes)), engine="xgroup")
     assert dataset["lon"].dims == ("y", "x")

@@ -3,7 +3,6 @@
 import math
 from pathlib import Path
 
-import numpy as np
 import pytest
 import xarray as xr
 from affine import Affine
@@ -93,34 +92,6 @@ def test_the_order_of_gdal_at_any_size(
 )
 def test_odd_grids_are_not_taken_for_the_order_of_gdal(numbers: list[float]) -> None:
     assert in_order_of_gdal(Transform(Affine(*numbers), PIXEL), (3, 4), None, "") is None
-
-
-@pytest.mark.parametrize(
-    ("code", "units", "skew", "is_told"),
-    [
-        ("EPSG:4326", "Degrees_East", (0.0, 0.0), True),
-        ("EPSG:4326", "metre", (0.0, 0.0), False),  # what it says is in degrees
-        ("EPSG:4326", "degrees_east", (0.5, 0.0), False),
-        ("EPSG:4326", "degrees_east", (0.0, 0.5), False),
-        *(
-            ("EPSG:32632", units, (0.0, 0.0), True)
-            for units in ("m", "metre", "metres", "meter", "meters", "Metre")
-        ),
-        ("EPSG:32632", "km", (0.0, 0.0), False),
-    ],
-)
-def test_what_a_transform_says_of_an_array(
-    tmp_path: Path, code: str, units: str, skew: tuple[float, float], is_told: bool
-) -> None:
-    transform = [1.0, skew[0], 50.0, skew[1], -1.0, 60.0]
-    declared = declaring("spatial", "proj") | {"proj:code": code}
-    declared |= {"spatial:dimensions": ["y", "x"], "spatial:transform": transform}
-    y, x = array((4,), ("y",), {"units": units}), array((6,), ("x",), {"units": units})
-    documents = {"": group(declared), "a": array((4, 6), ("y", "x")), "y": y, "x": x}
-    data = {"y": 59.5 - np.arange(4.0), "x": np.arange(6.0)}
-    store = write(tmp_path / "store.zarr", documents, data)
-    _dataset, told = opened_with_warnings(xr.open_dataset, store)
-    assert len(told) == is_told, told
 
 
 @pytest.mark.parametrize("is_declared", [False, True])

@@ -135,10 +135,10 @@ def test_a_transform_alone_is_not_of_the_first_version_of_proj(key: str) -> None
 def test_a_coordinate_of_the_group_stands_beside_the_first_version_of_proj() -> None:
     members = {"a": plain(**FIRST), "x": coordinate("x", [1.0, 2.0, 3.0])}
     store = memory_store(build(Group(members)))
-    dataset, (told,) = opened_with_warnings(xr.open_dataset, store)
+    dataset, told = opened_with_warnings(xr.open_dataset, store)
     assert dataset["x"].values.tolist() == [1.0, 2.0, 3.0]
     assert dataset["y"].values.tolist() == CENTRES["y"]
-    assert "/a#/attributes/proj:transform" in str(told)
+    assert told == []
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
@@ -159,8 +159,7 @@ def test_another_dimension_in_the_place_of_x_is_not_along_x(
     assert dataset["k"].attrs == {}
     assert dataset["k"].values.tolist() == [0.0, 1.0, 2.0, 3.0]
     assert [dataset[name].attrs["axis"] for name in "xy"] == ["X", "Y"]
-    (text,) = [str(it) for it in told if isinstance(it, XGroupResolutionWarning)]
-    assert "gives other coordinates than /k, which were used" in text
+    assert not any(isinstance(it, XGroupResolutionWarning) for it in told)
 
 
 def test_coordinates_that_say_themselves_along_which_axis_they_are() -> None:

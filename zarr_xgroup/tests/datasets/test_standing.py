@@ -8,10 +8,9 @@ import xarray as xr
 from packaging.version import Version
 from zarr.storage import MemoryStore
 
-from zarr_xgroup import XGroupNameWarning, XGroupResolutionWarning, XGroupWarning
-from zarr_xgroup.datasets import budget
+import zarr_xgroup
+from zarr_xgroup import XGroupWarning
 from zarr_xgroup.tests.builders import (
-    HAS_INDEX_OPTION,
     XARRAY,
     Array,
     Group,
@@ -21,7 +20,6 @@ from zarr_xgroup.tests.builders import (
     declaring,
     memory_store,
     opened_with_warnings,
-    oracle,
     recording_store,
 )
 
@@ -67,42 +65,80 @@ def opened(store: Any, **options: Any) -> tuple[xr.Dataset, list[XGroupWarning]]
     return dataset, told
 
 
-def test_the_same_values_are_one_coordinate() -> None:
-    lat = Array(np.array([44.5, 43.5], "float32"), ("lat",))
-    time = Array([57.0, 58.0, 59.0], ("time",))
-    dataset, told = opened(store_of(lat=lat, time=time))
+def text_of(store: Any, name: str) -> str:
+    """Return what an explanation says of a coordinate of the group."""
+    (group,) = zarr_xgroup.explain(store, group="g").groups
+    return next(it.text for it in group.coordinates if it.name == name)
+
+
+def test_the_group_own_coordinates_stand_whatever_is_declared() -> None:
+    units = {"units": "days since 2028-01-01", "calendar": "noleap"}
+    lat = Array(np.array([10.0, 20.0], "float32"), ("lat",))
+    store = store_of(lat=lat, time=Array([1.0, 2.0, 3.0], ("time",), units))
+    dataset, told = opened(store)
     assert told == []
-    assert set(dataset.coords) == {"time", "lat", "lat_bounds"}
+    # Boundaries that are numbers are those of the declared values.
+    assert set(dataset.coords) == {"time", "lat"}
+    assert dataset["lat"].values.tolist() == [10.0, 20.0]
     assert dataset["lat"].dtype == "float32"
+    assert dataset["time"].dt.day.values.tolist() == [2, 3, 4]
     # What is declared adds where absent.
     assert dataset["lat"].attrs["units"] == "degrees_north"
-    assert dataset["lat"].attrs["bounds"] == "lat_bounds"
+    assert text_of(store, "lat") == ("stands against what /g/sst declares: regular: 44.5 - 1.0 * i")
+    assert text_of(store, "time") == "stands against what /g/sst declares: /axes/time"
+
+
+def test_units_that_are_declared_count_where_absent() -> None:
+    dataset, told = opened(store_of(time=Array([57.0, 58.0, 59.0], ("time",))))
+    assert told == []
     assert dataset["time"].dt.month.values.tolist() == [2, 2, 3]
-    np.testing.assert_array_equal(dataset["lat_bounds"], [[44.0, 45.0], [43.0, 44.0]])
 
 
-def test_other_values_are_told() -> None:
-    lat = Array([10.0, 20.0], ("lat",), {"units": "degrees_north"})
-    dataset, told = opened(store_of(lat=lat))
-    assert dataset["lat"].values.tolist() == [10.0, 20.0]
-    (warning,) = told
-    assert type(warning) is XGroupResolutionWarning
-    assert str(warning) == (
-        "Array /g/sst: its metadata declare other values of dimension 'lat' than /g/lat has; the "
-        "latter were used"
-    )
-    # Boundaries that were declared for other values are not those of these.
-    assert "lat_bounds" not in dataset
-    assert "bounds" not in dataset["lat"].attrs
+@pytest.mark.parametrize("own", ["lat", "geo_lat"])
+@pytest.mark.parametrize(
+    ("dims", "shape", "stands"),
+    [("yx", (2, 3), True), ("xy", (3, 2), True), ("yn", (2, 3), False), ("y", (2,), False)],
+)
+def test_other_coordinates_stand_along_the_same_dimensions(
+    own: str, dims: str, shape: tuple[int, ...], stands: bool
+) -> None:
+    lat = Array(np.ones((2, 3)), ("y", "x"))
+    members = {"a": Array(np.ones((2, 3)), ("y", "x"), declaring("ref", r={"node": "/geo/lat"}))}
+    if own != "lat":  # then it could not be called so
+        members["lat"] = Array([1.0], ("z",))
+    members[own] = Array(np.zeros(shape), tuple(dims))
+    store = memory_store(build(Group({"geo": Group({"lat": lat}), "g": Group(members)})))
+    dataset, told = opened(store)
+    assert (own in dataset["a"].coords) is stands
+    assert (told == []) is stands
+    if stands:
+        assert not dataset[own].values.any()
 
 
-def test_another_array_with_other_values_is_attached_under_another_name() -> None:
-    units = {"units": "days since 2028-01-01", "calendar": "noleap"}
-    dataset, told = opened(store_of(time=Array([1.0, 2.0, 3.0], ("time",), units)))
-    assert [type(warning) for warning in told] == [XGroupNameWarning]
-    assert dataset["time"].dt.day.values.tolist() == [2, 3, 4]
-    assert dataset["axes_time"].dims == ("time",)
-    assert dataset["axes_time"].dt.month.values.tolist() == [2, 2, 3]
+@pytest.mark.parametrize("in_v2", [True, False])
+def test_numbers_of_scalars_stand(in_v2: bool) -> None:
+    height = {"height": {"coordinates": [{"values": {"explicit": [2.0]}, "unit": "m"}]}}
+    field = Array([1.0], ("t",), declaring("cs", cs={"crs": [{"axes": height}]}))
+    group = Group({"g": Group({"a": field, "height": Array(10.0, ())})})
+    dataset, told = opened(memory_store(build(group, 2 if in_v2 else 3)))
+    assert told == []
+    assert float(dataset["a"].height) == 10.0
+    assert dataset["height"].attrs["units"] == "m"
+
+
+def test_boundaries_that_are_an_array_are_added() -> None:
+    values = {"values": {"regular": [0, 1]}, "boundaries": {"external": {"node": "edges"}}}
+    declared = declaring("cs", cs={"crs": [{"axes": {"u": {"coordinates": [values]}}}]})
+    members = {
+        "a": Array(np.ones(3), ("u",), declared),
+        "u": Array([7.0, 8.0, 9.0], ("u",)),
+        "edges": Array(np.ones((3, 2)), ("u", "bnds")),
+    }
+    dataset, told = opened(memory_store(build(Group({"g": Group(members)}))))
+    assert told == []
+    assert dataset["u"].attrs["bounds"] == "edges"
+    assert dataset["edges"].dims == ("u", "bnds")
+    assert set(dataset.coords) == {"u", "edges"}
 
 
 def test_own_boundaries_stand() -> None:
@@ -114,51 +150,12 @@ def test_own_boundaries_stand() -> None:
     assert dataset["lat"].attrs["bounds"] == "edges"
 
 
-def test_values_are_compared_in_the_same_round_and_only_if_they_are_read() -> None:
+def test_nothing_is_read_of_what_does_not_count() -> None:
     root = {"sst": Array(VALUES, ("time", "lat"), FIELD), "time": Array([1.0, 2.0, 3.0], ("time",))}
     axes = Group({"time": Array([57.0, 58.0, 59.0], ("time",))})
     store = recording_store(build(Group({"axes": axes, "g": Group(root)})))
     opened(store)
-    assert sorted(store.chunk_gets) == ["axes/time/c/0", "g/time/c/0"]
-    if not HAS_INDEX_OPTION:
-        pytest.skip("this xarray always builds indexes of dimension coordinates")
-    store.gets.clear()
-    dataset, told = opened(store, create_default_indexes=False, decode_times=False)
-    assert not store.chunk_gets
-    assert "axes_time" in dataset.coords
-    assert [type(warning) for warning in told] == [XGroupNameWarning]
-
-
-@pytest.mark.parametrize(
-    ("units", "values", "is_same"),
-    [
-        ("days since 2028-01-01", [57.0, 58.0, 59.0], True),
-        ("hours since 2028-02-27", [0.0, 24.0, 48.0], True),
-        ("days since 2028-01-01", [1.0, 2.0, 3.0], False),
-    ],
-)
-def test_inline_times_are_compared_as_times(units: str, values: list[float], is_same: bool) -> None:
-    times = {**TIMES, "values": {"regular": [57.0, 1.0]}}
-    cs = {"crs": [{"axes": {"time": {"coordinates": [times]}}}]}
-    field = Array([1.0, 2.0, 3.0], ("time",), declaring("cs", cs=cs))
-    time = Array(values, ("time",), {"units": units, "calendar": "noleap"})
-    dataset, told = opened(memory_store(build(Group({"g": Group({"v": field, "time": time})}))))
-    assert len(told) == (not is_same)
-    assert set(dataset.coords) == {"time"}
-
-
-def test_a_declared_array_that_cannot_be_read_is_told_of_once() -> None:
-    field = Array(VALUES, ("time", "lat"), FIELD)
-    axes = Group({"time": Array([57.0, 58.0, 59.0], ("time",))})
-    own = {"time": Array([1.0, 2.0, 3.0], ("time",)), "sst": field}
-    contents = dict(build(Group({"axes": axes, "g": Group(own)})))
-    (chunk,) = (key for key in contents if key.startswith("axes/time/c"))
-    contents[chunk] = b"broken"
-    dataset, told = opened(memory_store(contents))
-    (warning,) = told
-    assert str(warning).endswith("Array /g/sst was opened without coordinate 'axes_time'")
-    assert "/axes/time cannot be read" in str(warning)
-    assert set(dataset.coords) == {"time", "lat", "lat_bounds"}
+    assert sorted(store.chunk_gets) == ["g/time/c/0"]
 
 
 # A transform of `spatial` beside real arrays.
@@ -189,84 +186,17 @@ def imagery(
     return dict(build(Group({"g": Group({"a": image, "b": image, **own}, attributes)})))
 
 
-@pytest.mark.parametrize(
-    ("registration", "x", "y", "others"),
-    [
-        ("pixel", CENTRES["x"], CENTRES["y"], ""),
-        ("node", NODES["x"], NODES["y"], ""),
-        ("node", CENTRES["x"], NODES["y"], "/g/x"),
-        ("pixel", NODES["x"], NODES["y"], "/g/x, /g/y"),
-        ("pixel", CENTRES["x"], CENTRES["y"][::-1], "/g/y"),
-        # Less than a tenth of a cell off: rounded, or stored in few digits.
-        ("pixel", [500_005.4, 500_015.0, 500_024.6], CENTRES["y"], ""),
-        ("pixel", np.array(CENTRES["x"], "float32"), CENTRES["y"], ""),
-        ("pixel", [500_006.1, 500_016.1, 500_026.1], CENTRES["y"], "/g/x"),
-        # One cell, of which only the transform knows the size.
-        ("pixel", [500_005.4], CENTRES["y"], ""),
-        ("pixel", [500_006.1], CENTRES["y"], "/g/x"),
-        ("pixel", [0, 1, 2], CENTRES["y"], "/g/x"),
-        ("pixel", [np.nan, 500_015.0, 500_025.0], CENTRES["y"], "/g/x"),
-        ("pixel", ["a", "b", "c"], CENTRES["y"], "/g/x"),
-    ],
-)
-def test_a_transform_is_compared_with_the_arrays_that_stand(
-    registration: str, x: Any, y: Any, others: str
-) -> None:
-    dataset, told = opened(memory_store(imagery(x, y, registration=registration)))
-    np.testing.assert_array_equal(dataset["x"].values, np.asarray(x))
-    np.testing.assert_array_equal(dataset["y"].values, np.asarray(y))
-    assert set(dataset.coords) == {"x", "y", "spatial_ref"}
-    text = (
-        f"Array /g/a: /g#/attributes/spatial:transform: gives other coordinates than {others}, "
-        "which were used: correct it, or remove it if they are right"
-    )
-    assert [str(warning) for warning in told] == ([text] if others else [])
-
-
-@pytest.mark.parametrize(
-    "store",
-    [
-        imagery([500.005, 500.015, 500.025], units="km"),
-        imagery(CENTRES["x"], units="meters"),
-        imagery([1.0, 2.0, 3.0], transform=[10.0, 1.0, 0.0, 1.0, -10.0, 0.0]),
-        imagery([1.0, 2.0, 3.0], transform="nonsense"),
-        imagery([1.0, 2.0, 3.0], transform=None),
-        imagery([1.0, 2.0, 3.0], registration="corner"),
-        imagery([1.0, 2.0, 3.0], transform=None, bbox=[0.0, 0.0, 1.0, 1.0]),
-    ],
-    ids=["kilometres", "metres", "rotated", "nonsense", "none", "registration", "bbox"],
-)
-def test_what_cannot_be_compared_is_not(store: dict[str, bytes]) -> None:
-    _dataset, told = opened(memory_store(store))
+@pytest.mark.parametrize("x", [CENTRES["x"], NODES["x"], [0, 1, 2], ["a", "b", "c"]], ids=str)
+@pytest.mark.parametrize("transform", [TRANSFORM, [10.0, 1.0, 0.0, 1.0, -10.0, 0.0], "nonsense"])
+def test_arrays_stand_beside_a_transform(x: list[Any], transform: Any) -> None:
+    store = memory_store(imagery(x, transform=transform))
+    dataset, told = opened(store)
     assert told == []
-
-
-@pytest.mark.parametrize(("size", "start"), [(1e307, 1.79e308), (1e-320, 0.0)])
-def test_what_is_beyond_all_numbers_is_another_value(size: float, start: float) -> None:
-    transform = [size, 0.0, start, 0.0, -10.0, 5_000_000.0]
-    _dataset, told = opened(memory_store(imagery([np.inf, np.inf, -np.inf], transform=transform)))
-    assert ["gives other coordinates than /g/x" in str(warning) for warning in told] == [True]
-
-
-def test_nothing_is_read_to_compare_a_transform() -> None:
-    store = recording_store(imagery([1.0, 2.0, 3.0]))
-    _dataset, told = opened(store)
-    assert len(told) == 1
-    assert sorted(store.chunk_gets) == ["g/x/c/0", "g/y/c/0"]
-    if not HAS_INDEX_OPTION:
-        pytest.skip("this xarray always builds indexes of dimension coordinates")
-    store.gets.clear()
-    _dataset, told = opened(store, create_default_indexes=False)
-    assert not told
-    assert not store.chunk_gets
-
-
-def test_transforms_of_several_groups_that_are_alike_are_told_once() -> None:
-    contents = imagery([1.0, 2.0, 3.0])
-    contents |= {key.replace("g/", "h/", 1): it for key, it in contents.items()}
-    _tree, told = opened_with_warnings(xr.open_groups, memory_store(contents))
-    (text,) = map(str, told)
-    assert text.startswith("Arrays /g/a, /h/a: /g#/attributes/spatial:transform and 1 more: gives")
+    assert dataset["x"].values.tolist() == x
+    assert set(dataset.coords) == {"x", "y", "spatial_ref"}
+    assert dataset["x"].attrs["axis"] == "X"
+    against = "affine transform: 500000.0 + 10.0 * (i + 0.5)"
+    assert (against in text_of(store, "x")) is (transform is TRANSFORM)
 
 
 # Boundaries that were written again without what they bound.
@@ -293,25 +223,6 @@ REGULAR: list[dict[str, Any]] = [
 ]
 
 
-@needs_writing
-@pytest.mark.parametrize("zarr_format", [2, 3])
-@pytest.mark.parametrize("of_set", REGULAR, ids=str)
-@pytest.mark.parametrize("cut", [slice(2, 5), slice(1, None), slice(None, None, 2)], ids=str)
-def test_boundaries_of_other_values_stand_alone(
-    zarr_format: ZarrFormat, of_set: dict[str, Any], cut: slice
-) -> None:
-    store = written_again(cut, zarr_format, **of_set)
-    theirs = oracle(xr.open_dataset, store, consolidated=False)
-    for function in (xr.open_dataset, xr.open_datatree):
-        found, (told,) = opened_with_warnings(function, store)
-        assert set(found.coords) == {"u_bounds"}
-        np.testing.assert_array_equal(found["u_bounds"].values, theirs["u_bounds"].values)
-        assert str(told) == (
-            "Array /a: its metadata declare values of dimension 'u' to which the boundaries /u_bounds "
-            "do not belong; the boundaries were used, and no values"
-        )
-
-
 @pytest.mark.parametrize("own", [{}, {"bounds": "u_bounds"}], ids=str)
 def test_other_values_than_declared_are_not_tied_to_the_boundaries_of_these(
     own: dict[str, str],
@@ -326,7 +237,7 @@ def test_other_values_than_declared_are_not_tied_to_the_boundaries_of_these(
         }
     )
     dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(group)))
-    assert len(told) == 1
+    assert told == []
     assert dataset["u"].values.tolist() == [7, 8, 9]
     assert dataset["u"].attrs == own  # what it says itself stands
 
@@ -348,29 +259,16 @@ def test_boundaries_of_the_values_that_are_declared_stay_theirs(
 
 
 @needs_writing
-def test_boundaries_are_read_only_to_be_compared() -> None:
-    contents = contents_of(written_again(slice(2, 5), 3, **REGULAR[0]))
-    store = recording_store(contents)
-    opened_with_warnings(xr.open_dataset, store)
-    assert [*store.chunk_gets] == ["u_bounds/c/0/0"]
-    # What cannot be read is not compared, and costs nothing else.
-    broken = memory_store(contents | {"u_bounds/c/0/0": b"broken"})
-    dataset, told = opened_with_warnings(xr.open_dataset, broken)
-    assert (set(dataset.coords), told) == ({"u", "u_bounds"}, [])
-    if HAS_INDEX_OPTION:
-        store.gets.clear()
-        opened_with_warnings(xr.open_dataset, store, create_default_indexes=False)
-        assert not store.chunk_gets
-
-
-def test_boundaries_that_are_too_long_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budget, "MOST_VALUES", 11)
-    edges = Array(np.zeros((6, 2)), ("u", "bounds"), chunks=(1, 1))
-    values = {"values": {"regular": [100.0, 10.0]}, "boundaries": {"regular": [-5.0, 5.0]}}
-    declared = declaring("cs", cs={"crs": [{"axes": {"u": {"coordinates": [values]}}}]})
-    root = Group({"a": Array(np.arange(6.0), ("u",), declared), "u_bounds": edges})
-    store = recording_store(build(root))
-    dataset, told = opened_with_warnings(xr.open_dataset, store)
+@pytest.mark.parametrize("side", ["bounds", "bnds"])
+def test_own_boundaries_serve_whatever_their_side_is_called(side: str) -> None:
+    store = written_again(slice(None), 3, **REGULAR[0])
+    contents = contents_of(store)
+    contents["u_bounds/zarr.json"] = contents["u_bounds/zarr.json"].replace(
+        b'"bounds"', f'"{side}"'.encode()
+    )
+    recording = recording_store(contents)
+    dataset, told = opened_with_warnings(xr.open_dataset, recording)
     assert told == []
-    assert "u" in dataset.indexes
-    assert not store.chunk_gets
+    assert dataset["u"].attrs["bounds"] == "u_bounds"
+    assert dataset["u_bounds"].dims == ("u", side)
+    assert not recording.chunk_gets
