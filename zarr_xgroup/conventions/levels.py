@@ -5,7 +5,7 @@ Source: multiscales convention (zarr-conventions/multiscales).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -264,22 +264,48 @@ def _sizes(array: ArrayView, dims: tuple[str, str], document: Document) -> tuple
 
 def _affine(relation: Relation, group: Node, array: ArrayView, dims: tuple[str, str]) -> Affine:
     """Return how positions of a level are positions of the one that it is derived from."""
-    y, x = dims
-    scale, shift = (
-        {y: default, x: default} if numbers is None else _by_axis(numbers.at(group), array, dims)
+    (rows, columns), (down, right) = (
+        (default, default)
+        if numbers is None
+        else for_y_and_x(numbers.at(group), dims, _orders_of_axes(array))
         for numbers, default in ((relation.scale, 1.0), (relation.translation, 0.0))
     )
-    return Affine(scale[x], 0.0, shift[x], 0.0, scale[y], shift[y])
+    return Affine(columns, 0.0, right, 0.0, rows, down)
 
 
-def _by_axis(numbers: Fragment, array: ArrayView, dims: tuple[str, str]) -> dict[str, float]:
-    """Return numbers by axis: of the grid, or of all axes of an array of the group.
+def _orders_of_axes(array: ArrayView) -> Iterator[tuple[str, ...]]:
+    """Yield the dimensions of an array, then those of the others of its group if they are asked for."""
+    yield array.dims
+    yield from map(tuple, array.siblings.values())
 
-    They stand in the order of the array's axes.
+
+def for_y_and_x(
+    numbers: Fragment, dims: tuple[str, str], orders: Iterable[tuple[str, ...]]
+) -> tuple[float, float]:
+    """Return those of the numbers of a relation that are for rows and columns.
+
+    They stand in the order of an array's axes: one for each, or for those along Y and X alone.
+
+    Parameters
+    ----------
+    numbers : Fragment
+        The numbers.
+    dims : tuple of str
+        The dimensions along Y and X.
+    orders : iterable of tuple of str
+        The dimensions of the array, then those of others of its group.
+
+    Raises
+    ------
+    XGroupMetadataError
+        If they are as many as no array has axes.
     """
-    count, names = len(numbers.value), tuple(name for name in array.dims if name in dims)
+    orders = iter(orders)
+    own = next(orders)
+    names = tuple(name for name in own if name in dims)
+    count = len(numbers.value)
     if count > len(names):
-        arrays = chain([array.dims], map(tuple, array.siblings.values()))
-        fitting = (it for it in arrays if len(it) == count and set(it) >= set(names))
+        fitting = (it for it in chain([own], orders) if len(it) == count and set(it) >= set(dims))
         names = next(fitting, names)
-    return dict(zip(names, finite_numbers(numbers, len(names)), strict=True))
+    found = dict(zip(names, finite_numbers(numbers, len(names)), strict=True))
+    return found[dims[0]], found[dims[1]]

@@ -146,6 +146,13 @@ class Planning:
             )
             text = text.format(levels=listed(unknown), level=level.node)
             self.findings.append(noted(Kind.CHOICE, text, pyramid.group))
+        if pyramid.missing:
+            text = _(
+                "its layout names {levels}, which are not there: {level} was chosen of the rest"
+            )
+            missing = listed([str(node) for node in pyramid.missing])
+            text = text.format(levels=missing, level=level.node)
+            self.findings.append(noted(Kind.CHOICE, text, pyramid.group))
         return level
 
     def _interpreted(self, paths: Iterable[str], *, is_tree: bool = False) -> list[GroupReading]:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from numbers import Real
 from typing import Any
 
@@ -21,10 +23,12 @@ from zarr_xgroup.conventions.dialects.geozarr import TO_BE_ASSUMED as GEOZARR
 from zarr_xgroup.conventions.dialects.stac import TO_BE_ASSUMED as STAC
 from zarr_xgroup.conventions.dialects.stac import transform_of_stac
 from zarr_xgroup.conventions.layout import ATTRIBUTE, TILES, Item, Layout, asset_path
+from zarr_xgroup.conventions.levels import for_y_and_x
+from zarr_xgroup.conventions.proj_model import UNDERSTOOD
 from zarr_xgroup.conventions.registry import AUTO
 from zarr_xgroup.conventions.transforms import horizontal_unit
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
-from zarr_xgroup.errors import XGroupGroupError
+from zarr_xgroup.errors import XGroupGroupError, XGroupMetadataError
 from zarr_xgroup.i18n import _, listed
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.metadata.paths import is_below, join_path
@@ -79,6 +83,12 @@ class Level:
         Of the resolution, "" if it is not known.
     assumable : str
         The convention that would say the resolution if it were assumed, "" if none.
+    not_understood : str
+        What is wrong with the CRS that is declared of that array, "" if nothing is.
+    dims : tuple of str
+        The dimensions of that array along Y and X; () if the level has none.
+    orders : tuple of tuple of str
+        The dimensions of that array, and of the others that belong to the level.
     """
 
     node: Node
@@ -89,6 +99,9 @@ class Level:
     resolution: Pair | None = None
     unit: str = ""
     assumable: str = ""
+    not_understood: str = ""
+    dims: tuple[()] | tuple[str, str] = ()
+    orders: tuple[tuple[str, ...], ...] = ()
 
     @property
     def area(self) -> float:
@@ -111,10 +124,13 @@ class Pyramid:
         The group.
     levels : tuple of Level
         The finest first; those whose cells are of no known size last.
+    missing : tuple of Node
+        What the layout names that is not there.
     """
 
     group: Node
     levels: tuple[Level, ...]
+    missing: tuple[Node, ...] = ()
 
     def factor(self, level: Level) -> Pair | None:
         """Return how many times as long cells are as those of the finest level."""
@@ -139,6 +155,7 @@ class Pyramid:
     def _not_comparable(self, units: Sequence[str]) -> XGroupGroupError:
         """Return the error of levels whose resolutions are in no unit, in an unknown one, or several."""
         assumable = {level.assumable for level in self.levels} - {""}
+        not_understood = {level.not_understood for level in self.levels} - {""}
         if not units and assumable:
             message = _(
                 "Group {group}: metadata do not say the size of the cells of its levels, unless "
@@ -148,6 +165,11 @@ class Pyramid:
             message = _(
                 "Group {group}: metadata do not say the size of the cells of its levels; open one "
                 "of {levels} by group="
+            )
+        elif "" in units and not_understood:
+            message = _(
+                "Group {group}: the unit of the size of cells is not known: {reasons}; open one of "
+                "{levels} by group="
             )
         elif "" in units:
             message = _(
@@ -162,7 +184,13 @@ class Pyramid:
         levels = listed([str(level.node) for level in self.levels])
         names, units_shown = ", ".join(sorted(assumable)), ", ".join(units)
         return XGroupGroupError(
-            message.format(group=self.group, levels=levels, units=units_shown, names=names)
+            message.format(
+                group=self.group,
+                levels=levels,
+                units=units_shown,
+                names=names,
+                reasons=listed(sorted(not_understood)),
+            )
         )
 
     def without_others(self, level: Level) -> Iterator[str]:
@@ -237,33 +265,41 @@ def pyramid_of(
         else:
             arrays = [it for it in reading.arrays if it.node == node]
         levels[asset] = _level(node, reading.node, arrays, assumed)
-    found = _following(layout, levels)
-    return Pyramid(group, tuple(sorted(found, key=lambda it: it.area))) if found else None
+    if not levels:
+        return None
+    found = sorted(_following(group, layout, levels), key=lambda it: it.area)
+    missing = tuple(group.child(asset) for asset in layout.items if asset not in levels)
+    return Pyramid(group, tuple(found), missing)
 
 
-def _following(layout: Layout, levels: Mapping[str, Level]) -> list[Level]:
-    """Return levels with the size of cells that they have by that of the levels they follow from."""
+def _following(group: Node, layout: Layout, levels: Mapping[str, Level]) -> list[Level]:
+    """Return levels with the size of cells that they have by that of the levels they follow from.
+
+    Those may not be there: then the numbers are taken to stand in the order of the axes of one that is.
+    """
     found = dict(levels)
+    with_grid = next((it for it in levels.values() if it.dims), None)
     known = {asset: (it.resolution, it.unit) for asset, it in levels.items() if it.resolution}
     waiting = defaultdict(list)
-    for asset in levels.keys() - known:
+    for asset in layout.items.keys() - known:
         source = layout.items[asset].derived_from
         waiting[layout.base if source is None else asset_path(source)].append(asset)
     sources = list(known)
     for source in sources:  # which grow
         (y, x), unit = known[source]
         for asset in waiting.pop(source, ()):
-            relation = layout.items[asset].transform
-            scale = None if relation is None else relation.scale
-            if scale is None or len(scale.value) < 2:
+            relation, level = layout.items[asset].transform, found.get(asset)
+            axes = level if level is not None and level.dims else with_grid
+            if relation is None or relation.scale is None or axes is None or not axes.dims:
                 continue
-            rows, columns = scale.value[-2:]
-            size = abs(y * rows), abs(x * columns)
-            if all(map(_is_size, size)):
-                known[asset] = size, unit
-                sources.append(asset)
-                if found[asset].shape:
-                    found[asset] = replace(found[asset], resolution=size, unit=unit)
+            with suppress(XGroupMetadataError):  # which an open of the level tells
+                rows, columns = for_y_and_x(relation.scale.at(group), axes.dims, axes.orders)
+                size = abs(y * rows), abs(x * columns)
+                if all(map(_is_size, size)):
+                    known[asset] = size, unit
+                    sources.append(asset)
+                    if level is not None and level.dims:
+                        found[asset] = replace(level, resolution=size, unit=unit)
     return list(found.values())
 
 
@@ -297,20 +333,31 @@ def _level(
     known = [it for it in grids if it.resolution is not None] or grids
     names = frozenset(name for it in known for name in it.arrays)
     first = min(known, key=lambda it: (it.area, -math.prod(it.shape)), default=None)
-    return Level(node, group, names) if first is None else replace(first, arrays=names)
+    if first is None:
+        return Level(node, group, names)
+    orders = dict.fromkeys(chain(first.orders, *(it.orders for it in known)))
+    return replace(first, arrays=names, orders=tuple(orders))
 
 
 def _grid(node: Node, group: Node, array: ArrayReading, assumed: Collection[str]) -> Level:
     """Return a level of one array: its grid is that of its last two dimensions if metadata say none."""
-    pair = _axes(array)
-    names = array.dims[-2:] if pair is None else pair[0]
-    axes = [array.dims.index(name) for name in names]
+    dims, size, unit = _grid_of(array)
+    axes = [array.dims.index(name) for name in dims]
     chunks = array.template.encoding.get("chunks") or array.shape
     shape, chunk = (tuple(sizes[axis] for axis in axes) for sizes in (array.shape, chunks))
-    level = Level(node, group, frozenset([array.node.name]), shape, chunk)
-    if pair is not None:
-        _dims, size, unit = pair
-    else:
+    findings = array.interpretation.findings
+    not_understood = next((f"{it.place} {it.text}" for it in findings if it.rule is UNDERSTOOD), "")
+    level = Level(
+        node,
+        group,
+        frozenset([array.node.name]),
+        shape,
+        chunk,
+        not_understood=not_understood,
+        dims=dims,
+        orders=(array.dims,),
+    )
+    if size is None:
         written = transform_of_stac(array.node, array.document.attributes, shape)
         if written is None:
             return level
@@ -324,27 +371,31 @@ def _grid(node: Node, group: Node, array: ArrayReading, assumed: Collection[str]
     return replace(level, resolution=size if is_known else None, unit=horizontal_unit(unit))
 
 
-def _axes(array: ArrayReading) -> tuple[tuple[str, str], Pair, str] | None:
-    """Return an array's dimensions along Y and X, the size of cells and its unit, None if metadata do not say.
+def _grid_of(array: ArrayReading) -> tuple[tuple[str, str], Pair | None, str]:
+    """Return an array's dimensions along Y and X, the size of cells and its unit, as far as metadata say them.
 
-    They do by coordinates that follow from numbers. Those of a rotated grid both lie along both dimensions.
+    Dimensions are those of its coordinates along Y and X, else the last two. The size is that by which
+    coordinates follow from numbers. Those of a rotated grid both lie along both dimensions.
     """
-    found = {}
+    dims: dict[str | None, str] = {}
+    steps: dict[str | None, Pair] = {}
+    unit = ""
     for coordinate in array.interpretation.coordinates:
-        source = coordinate.source
+        source, axis = coordinate.source, axis_by_attributes(coordinate.attributes)
         function = source.function if isinstance(source, Computed) else None
         if isinstance(function, RotatedCentres):
             axis = {"xc": "X", "yc": "Y"}.get(coordinate.name)
-            found[axis] = source.dims, (function.row, function.column), ""
-        elif isinstance(function, Regular) and len(source.dims) == 1:
-            axis = axis_by_attributes(coordinate.attributes)
-            steps = (function.step, 0.0) if axis == "Y" else (0.0, function.step)
-            found[axis] = source.dims, steps, str(coordinate.attributes.get("units", ""))
-    if not {"X", "Y"} <= found.keys():
-        return None
-    (y_dims, y_steps, _unit), (x_dims, x_steps, unit) = found["Y"], found["X"]
-    dims = y_dims[0], x_dims[-1]
-    if dims[0] == dims[1] or not set(dims) <= set(array.dims):
-        return None
-    rows, columns = map(math.hypot, y_steps, x_steps)
-    return dims, (rows, columns), unit
+            dims |= {"Y": source.dims[0], "X": source.dims[-1]}
+            steps[axis] = function.row, function.column
+        elif len(source.dims) == 1 and source.dims[0] in array.dims:
+            dims[axis] = source.dims[0]
+            if isinstance(function, Regular):
+                steps[axis] = (function.step, 0.0) if axis == "Y" else (0.0, function.step)
+                unit = str(coordinate.attributes.get("units", "")) if axis == "X" else unit
+    y, x = dims.get("Y", ""), dims.get("X", "")
+    if not (y and x and y != x):
+        return (array.dims[-2], array.dims[-1]), None, ""
+    if not {"X", "Y"} <= steps.keys():
+        return (y, x), None, unit
+    rows, columns = map(math.hypot, steps["Y"], steps["X"])
+    return (y, x), (rows, columns), unit

@@ -237,6 +237,43 @@ def test_levels_with_coordinates_of_their_own() -> None:
     assert chosen(root, resolution=25) == {"y": 4, "x": 6}
 
 
+@pytest.mark.parametrize(
+    ("dims", "scale"), [("y x band", [2, 5, 1]), ("y x band", [2, 5]), ("x y", [5, 2])], ids=str
+)
+@pytest.mark.parametrize("own", [("y", "x"), ("y",), ()], ids=str)
+@pytest.mark.parametrize("has_level_between", [True, False])
+def test_numbers_of_scale_stand_in_the_order_of_the_axes(
+    dims: str, scale: list[int], own: tuple[str, ...], has_level_between: bool
+) -> None:
+    def placed(rows: int, columns: int, **attributes: Any) -> Group:
+        sizes = {"y": rows, "x": columns, "band": 3}
+        axes = {it: stored(np.arange(float(sizes[it])), it, units="m") for it in own}
+        values = stored(np.zeros([sizes[it] for it in dims.split()]), dims)
+        grid = [name for name in dims.split() if name != "band"]
+        mask = stored(np.zeros([sizes[it] for it in grid]), " ".join(grid))
+        return Group({**axes, "v": values, "mask": mask}, attributes)
+
+    transform = {"spatial:transform": [10.0, 0.0, 100.0, 0.0, -20.0, 200.0]}
+    members = {"0": placed(8, 50, **transform), "2": placed(2, 2)}
+    members |= {"1": placed(4, 10)} if has_level_between else {}
+    root = Group(members, declared(level("0"), level("1", "0", scale), level("2", "1", scale)))
+    found = zarr_xgroup.levels(memory_store(build(root)))
+    expected = {"/0": ((20.0, 10.0), (8, 50)), "/1": ((40.0, 50.0), (4, 10))}
+    expected["/2"] = ((80.0, 250.0), (2, 2))
+    assert {it.path: (it.resolution, it.shape) for it in found} == {
+        f"/{name}": expected[f"/{name}"] for name in sorted(members)
+    }
+
+
+def test_levels_that_are_not_there_are_told_when_one_is_chosen() -> None:
+    members = {name: LEVELS[name] for name in ("0", "2")}
+    store = memory_store(build(Group(members, declared(*ITEMS))))
+    for opens in (xr.open_dataset, xr.open_datatree):
+        _opened, told = opened_with_warnings(opens, store, resolution=20)
+        text = "its layout names /1, which are not there: /0 was chosen of the rest"
+        assert [text in str(it) for it in told] == [True]
+
+
 def test_a_geographic_grid_is_in_degrees() -> None:
     root = Group(LEVELS, declared(level("0", **said(0.1)), *ITEMS[1:], **DEGREES))
     (first, second, _third) = zarr_xgroup.levels(memory_store(build(root)))
@@ -275,13 +312,22 @@ def test_a_level_whose_cells_are_of_no_known_size_is_not_chosen_and_that_is_told
     ("attributes", "items", "reason"),
     [
         ({}, [level("0"), level("1")], "metadata do not say the size of the cells of its levels"),
-        ({"proj:code": None}, ITEMS, "the unit of the size of cells is not known"),
+        (
+            {"proj:code": None},
+            ITEMS,
+            "the unit of the size of cells is not known, as no CRS is declared",
+        ),
+        (
+            {"proj:code": "EPSG:999999"},
+            ITEMS,
+            'is not known: /#/attributes/proj:code is no CRS that pyproj understands: "EPSG:999999"',
+        ),
     ],
-    ids=["no size", "no unit"],
+    ids=["no size", "no unit", "unknown CRS"],
 )
 def test_levels_that_cannot_be_compared(attributes: Any, items: Any, reason: str) -> None:
     store: Any = memory_store(build(Group(LEVELS, declared(*items, **attributes))))
-    with pytest.raises(XGroupGroupError, match=rf"Group /: {reason}.*/0, /1.* by group="):
+    with pytest.raises(XGroupGroupError, match=rf"Group /: .*{reason}.*/0, /1.* by group="):
         xr.open_dataset(store, engine="xgroup", resolution=10)
     assert [it.path for it in zarr_xgroup.levels(store)][:2] == ["/0", "/1"]
 
