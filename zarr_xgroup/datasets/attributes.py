@@ -12,6 +12,8 @@ import xarray as xr
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.base import failure_of
 from zarr_xgroup.conventions.declaring import is_declared, items_in, matches
+from zarr_xgroup.conventions.dggs import ATTRIBUTE as CELLS
+from zarr_xgroup.conventions.dggs import with_attached_ids
 from zarr_xgroup.conventions.layout import Multiscales
 from zarr_xgroup.conventions.registry import Handler, handlers, named_conventions
 from zarr_xgroup.errors import XGroupError, XGroupPluginWarning, containing, warn_user
@@ -111,6 +113,8 @@ def settle(
     `above` are the attributes of groups above them.
     """
     counting = dict(_counting(datasets, above))
+    for path, dataset in datasets.items():
+        _name_attached_ids(dataset, counting[path], assumed)
     if how == "drop":
         _drop(datasets, counting, assumed)
     for path, dataset in datasets.items():
@@ -119,6 +123,18 @@ def settle(
             continue
         dataset.attrs = dict(_as_json(dataset.attrs))
         _fit_for_netcdf(dataset.variables.values())
+
+
+def _name_attached_ids(
+    dataset: xr.Dataset, counting: set[Handler], assumed: Collection[str]
+) -> None:
+    """Make `dggs` of a Dataset, and of its variables, name the ids of cells that were attached."""
+    holders: list[Any] = [dataset, *dataset.variables.values()]
+    for attributes in (holder.attrs for holder in holders if CELLS.key in holder.attrs):
+        declared = {cls.name for cls in counting | _declared(attributes)}
+        if CELLS.key in declared.union(assumed):
+            dims = {name: variable.dims for name, variable in dataset.variables.items()}
+            attributes[CELLS.key] = with_attached_ids(attributes[CELLS.key], dims)
 
 
 def _counting(

@@ -13,6 +13,9 @@ import numpy as np
 
 from zarr_xgroup.i18n import _
 
+#: The finest level of HEALPix whose ids 64 bits hold.
+FINEST = 29
+
 #: For how many positions at once values between points are computed.
 _CELLS = 2**16
 
@@ -90,29 +93,38 @@ class Months:
 
 
 @dataclass(frozen=True)
-class IdsOfRanges:
-    """The integers of ranges, one after the other.
+class UnpackedCells:
+    """The ids of nested cells of a level of HEALPix, from what they are packed in.
+
+    That is pairs of the first id of the finest level and that behind the last one, or cells of any level in
+    the scheme ``zuniq``: a bit behind the id, and two zeros for each finer level.
 
     Attributes
     ----------
     size : int
-        How many there are. It tells whether the ends of ranges are among them.
+        How many there are.
+    level : int
+        Their level.
     """
 
     size: int
+    level: int
 
-    def __call__(self, ranges: Any, position: Any) -> Any:
-        """Return the integers at positions, given a lazy array of pairs of start and end."""
-        pairs = np.asarray(ranges.values)
+    def __call__(self, packed: Any, position: Any) -> Any:
+        """Return the ids at positions, given a lazy array of what they are packed in."""
+        found = np.asarray(packed.values)
+        if found.ndim == 1:
+            bit = found & -found
+            found = np.stack([(found - bit) >> 1, (found + bit) >> 1], axis=1)
+        pairs = found >> 2 * (FINEST - self.level)
         starts = pairs[:, 0]
-        for inclusive in (0, 1) if np.all(pairs[:, 1] >= starts) else ():
-            after = np.cumsum(pairs[:, 1] - starts + inclusive)
-            if (int(after[-1]) if after.size else 0) == self.size:
-                index = np.searchsorted(after, position, side="right")
-                before = np.concatenate([[0], after[:-1]]).astype(pairs.dtype)
-                return starts[index] + (position - before[index]).astype(pairs.dtype)
-        message = _("the ranges of cells do not have the {size} ids that the dimension needs")
-        raise ValueError(message.format(size=self.size))
+        after = np.cumsum(pairs[:, 1] - starts)
+        if np.any(pairs[:, 1] < starts) or (int(after[-1]) if after.size else 0) != self.size:
+            message = _("the packed cells are not the {size} that the dimension needs")
+            raise ValueError(message.format(size=self.size))
+        index = np.searchsorted(after, position, side="right")
+        before = np.concatenate([[0], after[:-1]]).astype(pairs.dtype)
+        return starts[index] + (position - before[index]).astype(pairs.dtype)
 
 
 @dataclass(frozen=True)

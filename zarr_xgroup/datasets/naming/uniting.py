@@ -18,7 +18,7 @@ from zarr_xgroup.findings import Finding, coordinate_named, problem_of
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import BOUNDARIES
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.variables.sources import HandlerVariable, Stored
+from zarr_xgroup.variables.sources import Computed, HandlerVariable, Stored
 
 #: What a coordinate is to the array that refers to it.
 _Role: TypeAlias = Literal["coordinate", "bounds", "other"]
@@ -148,6 +148,13 @@ class _Own:
             return is_as_long and own.dims[:-1] == source.dims[:-1]
         return sizes(own) == sizes(source)
 
+    def unpack(self, coordinate: Coordinate) -> None:
+        """Leave out the array that a coordinate of its name is unpacked from."""
+        source, name = coordinate.source, coordinate.name
+        packed = source.arrays if isinstance(source, Computed) else ()
+        if name in self.sources and any(it.node == self.sources[name].node for it in packed):
+            del self.sources[name]
+
     def name_of(self, coordinate: Coordinate, role: _Role) -> str:
         """Return the name of the array that a coordinate is, "" if it is none of the group."""
         source = coordinate.source
@@ -270,6 +277,7 @@ class _Uniting:
             self.own.identities[name] = identity
         else:
             self._wanted.maker.sizes(source)  # or it is raised that it cannot be opened
+            self.own.unpack(coordinate)
             self.others[key] = PlannedVariable(
                 coordinate.name,
                 source,

@@ -31,10 +31,21 @@ GRID = {
     "refinement_level": LEVEL,
     "indexing_scheme": "nested",
     "spatial_dimension": "cells",
-    "ellipsoid": {"name": "sphere", "semimajor_axis": 6370997.0, "semiminor_axis": 6370997.0},
+    "ellipsoid": {"name": "sphere", "radius": 6370997.0},
 }
 #: What xdggs reads of it.
-READ = {"grid_name": "healpix", "level": LEVEL, "indexing_scheme": "nested"}
+READ = {
+    "grid_name": "healpix",
+    "level": LEVEL,
+    "indexing_scheme": "nested",
+    "ellipsoid": {"name": "sphere", "radius": 6370997.0},
+}
+WGS84 = {"name": "WGS84", "semi_major_axis": 6378137.0, "inverse_flattening": 298.257223563}
+#: Cells of the level, and what they are packed in: pairs of ids of the finest level, and cells of any level.
+CELLS = np.array([3, 4, 5, 6, 7, 12], "u8")
+FINE = 4 ** (29 - LEVEL)
+RANGES = np.array([[3, 8], [12, 13]], "u8") * FINE
+COMPACTED = np.array([(2 * 3 + 1) * FINE, (2 * 1 + 1) * 4 * FINE, (2 * 12 + 1) * FINE], "u8")
 
 
 def values(size: int, *names: str, **grid: Any) -> Array:
@@ -74,33 +85,35 @@ def test_implied_ids_are_all_cells_of_the_level() -> None:
     assert found["cell_ids"].isel(cells=[7, 3]).values.tolist() == [7, 3]
 
 
-@pytest.mark.parametrize(
-    ("ranges", "expected"),
-    [
-        ([[3, 5], [10, 13], [20, 21]], [3, 4, 10, 11, 12, 20]),  # ends are not among them
-        ([[3, 4], [10, 12], [20, 20]], [3, 4, 10, 11, 12, 20]),  # ends are
-    ],
-)
-def test_ids_of_ranges(ranges: Any, expected: list[int]) -> None:
-    packed = Array(np.array(ranges, "u8"), ("range", "end"))
-    members = {"a": values(6, coordinate="ranges", compression="ranges"), "ranges": packed}
+PACKED = [("ranges", Array(RANGES, ("range", "end"))), ("compacted", Array(COMPACTED, ("some",)))]
+
+
+@pytest.mark.parametrize("name", ["packed", "cell_ids"])
+@pytest.mark.parametrize(("compression", "packed"), PACKED)
+def test_packed_ids_are_unpacked_when_they_are_read(
+    compression: str, packed: Array, name: str
+) -> None:
+    members = {"a": values(6, coordinate=name, compression=compression), name: packed}
     store: Any = recording_store(build(Group(members)))
-    found = xr.open_dataset(store, engine="xgroup", zarr_format=3)
+    found, told = opened_with_warnings(xr.open_dataset, store, zarr_format=3)
     assert not store.chunk_gets
-    assert found["cell_ids"].values.tolist() == expected
+    assert not told
+    assert {*found.variables} == {"a", "cell_ids", name}
+    assert (found["cell_ids"].values == CELLS).all()
     assert found["cell_ids"].dtype == "u8"
-    assert found["cell_ids"].isel(cells=[4, 0]).values.tolist() == [12, 3]
-    assert found["cell_ids"].isel(cells=3).values == 11
+    assert found["cell_ids"].isel(cells=[5, 0]).values.tolist() == [12, 3]
+    assert found["cell_ids"].isel(cells=3).values == 6
     again = pickle.loads(pickle.dumps(found["cell_ids"]))
-    assert again.values.tolist() == expected
+    assert (again.values == CELLS).all()
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
 def test_cell_0_is_one_where_it_stands_for_missing_data(zarr_format: ZarrFormat) -> None:
-    last = 2**63  # which no float can tell from the next one
+    last = 2**61  # which no float can tell from the next one
     ranges = np.array([[0, 2], [last, last + 2]], "u8")
     packed = Array(ranges, ("range", "end"), missing=0)
-    members = {"a": values(4, coordinate="ranges", compression="ranges"), "ranges": packed}
+    grid = {"refinement_level": 29, "coordinate": "ranges", "compression": "ranges"}
+    members = {"a": values(4, **grid), "ranges": packed}
     found = opened(xr.open_dataset, store_of(members, zarr_format))["cell_ids"]
     assert found.values.tolist() == [0, 1, last, last + 1]
 
@@ -112,7 +125,7 @@ def test_ids_are_computed_in_the_chunks_of_the_data(grid: Any) -> None:
     attributes = declaring("dggs", dggs={**GRID, **grid})
     members = {
         "a": Array(np.zeros(number), ("cells",), attributes, chunks=(50,)),
-        "ranges": Array(np.array([[0, number]]), ("range", "end")),
+        "ranges": Array(np.array([[0, number]]) * FINE, ("range", "end")),
     }
     store: Any = recording_store(build(Group(members)))
     found = quietly(xr.open_dataset, store, engine="xgroup", zarr_format=3, chunks={})
@@ -123,10 +136,10 @@ def test_ids_are_computed_in_the_chunks_of_the_data(grid: Any) -> None:
 
 @pytest.mark.parametrize("ranges", [[[3, 5]], [[4, 1], [0, 9]]])
 def test_ranges_of_another_number_of_cells_are_no_ids(ranges: Any) -> None:
-    packed = Array(np.array(ranges), ("range", "end"))
+    packed = Array(np.array(ranges) * FINE, ("range", "end"))
     members = {"a": values(6, coordinate="ranges", compression="ranges"), "ranges": packed}
     found = opened(xr.open_dataset, store_of(members))
-    with pytest.raises(ValueError, match="do not have the 6 ids"):
+    with pytest.raises(ValueError, match="are not the 6 that"):
         found["cell_ids"].load()
 
 
@@ -154,6 +167,15 @@ def test_a_group_says_it_for_its_arrays() -> None:
         (5, {"coordinate": "nope"}, "nope"),
         (5, {"coordinate": "few"}, "the cells need [5]"),
         (5, {"coordinate": "few", "compression": "ranges"}, "the cells need ['n', 2]"),
+        (5, {"coordinate": "texts", "compression": "compacted"}, "the cells need ['n']"),
+        *(
+            (
+                5,
+                {"coordinate": "texts", "compression": "ranges", **grid},
+                "is packed, which is only",
+            )
+            for grid in ({"indexing_scheme": "ring"}, {"refinement_level": None}, {"name": "h3"})
+        ),
         (5, {"coordinate": 5}, "must be a string"),
         (
             5,
@@ -187,14 +209,25 @@ def test_what_is_wrong_costs_the_ids(size: int, grid: Any, text: str) -> None:
         # Cells of several levels.
         (
             {"name": "healpix", "refinement_level": None, "indexing_scheme": "zuniq"},
-            {"grid_name": "healpix", "indexing_scheme": "zuniq"},
+            {"grid_name": "healpix", "level": None, "indexing_scheme": "zuniq"},
         ),
-        (
-            {
-                **GRID,
-                "ellipsoid": {"semimajor_axis": 6378137.0, "inverse_flattening": 298.257223563},
-            },
-            READ,
+        *(
+            ({**GRID, "ellipsoid": written}, {**READ, "ellipsoid": ellipsoid})
+            for written, ellipsoid in [
+                ({"radius": 6371000}, {"radius": 6371000.0}),
+                (
+                    {"semi_major_axis": 6378137.0, "inverse_flattening": 298.25},
+                    {"semimajor_axis": 6378137.0, "inverse_flattening": 298.25},
+                ),
+                (  # as it was spelt before summer 2026
+                    {"name": "of old", "semimajor_axis": 6378137.0, "semiminor_axis": 6356752.0},
+                    {"name": "of old", "semimajor_axis": 6378137.0, "semiminor_axis": 6356752.0},
+                ),
+                (
+                    {"semi_major_axis": 6371000.0, "semi_minor_axis": 6371000.0},
+                    {"radius": 6371000.0},
+                ),
+            ]
         ),
     ],
 )
@@ -210,28 +243,93 @@ def test_grids_of_a_group_that_follow_the_convention(grid: Any, read: Any) -> No
     assert zarr_xgroup.check(store).is_clean
 
 
-@pytest.mark.parametrize("way", ["explicit", "implied", "ranges"])
-def test_xdggs_decodes_it_with_no_further_step(way: str) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what it imports
-        xdggs = pytest.importorskip("xdggs")
-    number = 12 * 4**LEVEL
+@pytest.mark.parametrize(
+    ("grid", "lost", "text"),
+    [
+        ({"spatial_dimension": "cell"}, True, "'cell' is no dimension of an array of the group"),
+        ({"coordinate": "cellids"}, False, "leads nowhere; the group's own 'cell_ids' was taken"),
+        ({"coordinate": "few"}, True, "the cells need [6]"),
+        ({"ellipsoid": {"radius": "6378137"}}, False, "must be a positive number"),
+    ],
+)
+def test_what_a_group_names_and_is_not_there_is_told(grid: Any, lost: bool, text: str) -> None:
     members = {
-        "explicit": values(number, coordinate="cell_ids"),
-        "implied": values(number),
-        "ranges": values(number, coordinate="ranges", compression="ranges"),
-        "cell_ids": Array(np.arange(number), ("cells",)),
+        "a": Array(np.zeros(6), ("cells",)),
+        "b": Array(np.zeros((2, 6)), ("time", "cells")),
+        "few": Array(np.arange(2), ("few",)),
+        "cell_ids": Array(CELLS, ("cells",)),
     }
-    needed = {way, "cell_ids"} if way == "explicit" else {way}
-    stored = {name: it for name, it in members.items() if name in needed}
-    if way == "ranges":
-        stored["ranges"] = Array(np.array([[0, number]]), ("range", "end"))
-        stored["a"] = members["ranges"]
-    decoded = opened(xr.open_dataset, store_of(stored)).pipe(xdggs.decode)
-    assert decoded.dggs.grid_info.level == LEVEL
-    centres = decoded.dggs.cell_centers()
-    assert centres.sizes["cells"] == number
-    assert abs(float(centres["latitude"].mean())) < 1e-6
+    written = {**GRID, "coordinate": "cell_ids", **grid}
+    store = memory_store(build(Group(members, declaring("dggs", dggs=written))))
+    found, told = opened_with_warnings(xr.open_dataset, store)
+    assert [text in str(warning) for warning in told] == [True], told
+    assert ("cell_ids" in found["a"].coords) != lost
+    assert text in str(zarr_xgroup.check(store))
+
+
+def xdggs() -> Any:
+    with warnings.catch_warnings(action="ignore"):  # of what it imports
+        return pytest.importorskip("xdggs")
+
+
+ZUNIQ = (2 * CELLS + 1) * np.uint64(FINE)
+H3 = np.array([0x83754EFFFFFFFFF, 0x831F1DFFFFFFFFF], "u8")
+EXPLICIT = {"coordinate": "cell_ids"}
+
+
+@pytest.mark.parametrize("way", [{}, {"convention": "zarr"}], ids=["any", "zarr"])
+@pytest.mark.parametrize("ellipsoid", [None, GRID["ellipsoid"], WGS84], ids=["", "R", "WGS84"])
+@pytest.mark.parametrize(
+    ("grid", "ids", "options"),
+    [
+        (EXPLICIT, Array(CELLS, ("cells",)), {}),
+        # xdggs takes each attribute for a parameter of the grid.
+        (EXPLICIT, Array(CELLS, ("cells",), {"long_name": "cells"}), {}),
+        (EXPLICIT, Array(CELLS, ("cells",), {"grid_name": "healpix", "nside": 4}), {}),
+        ({**EXPLICIT, "indexing_scheme": "ring"}, Array(CELLS, ("cells",)), {}),
+        ({**EXPLICIT, "indexing_scheme": "zuniq"}, Array(ZUNIQ, ("cells",)), {}),
+        (
+            {**EXPLICIT, "indexing_scheme": "zuniq", "refinement_level": None},
+            Array(ZUNIQ, ("cells",)),
+            {},
+        ),
+        (
+            {**EXPLICIT, "name": "h3", "refinement_level": 3, "indexing_scheme": None},
+            Array(H3, ("cells",)),
+            {},
+        ),
+        *(({"indexing_scheme": it}, None, {}) for it in ("nested", "ring", "zuniq")),
+        *(
+            ({"coordinate": name, "compression": compression}, packed, {"index_kind": "moc"})
+            for compression, packed in PACKED
+            for name in ("cell_ids", "packed")
+        ),
+    ],
+)
+def test_xdggs_finds_cells_where_it_finds_them_by_engine_zarr(
+    grid: Any, ids: Array | None, options: Any, ellipsoid: Any, way: Any
+) -> None:
+    decode = xdggs().decode
+    written = {**GRID, **grid, "ellipsoid": ellipsoid}
+    written = {key: value for key, value in written.items() if value is not None}
+    written.setdefault("refinement_level", None)
+    size = 12 * 4**LEVEL if ids is None else len(H3) if written["name"] == "h3" else len(CELLS)
+    members = {"a": Array(np.zeros(size), ("cells",))}
+    members |= {} if ids is None else {grid["coordinate"]: ids}
+    store = memory_store(build(Group(members, declaring("dggs", dggs=written))))
+    plain = quietly(xr.open_dataset, store, engine="zarr", consolidated=False)
+    expected = decode(plain, convention="zarr", **options)
+    found = opened(xr.open_dataset, store)
+    for decoded in (
+        decode(found, **way),
+        decode(found, **way, **options),
+        found.dggs.decode(**way),
+        found.dggs.decode(**way, **options),
+    ):
+        assert decoded.dggs.coord.values.tolist() == expected.dggs.coord.values.tolist()
+        for name, centres in decoded.dggs.cell_centers().coords.items():
+            wanted = expected.dggs.cell_centers()[name]
+            np.testing.assert_allclose(centres, wanted, rtol=0, atol=1e-9)
 
 
 def test_another_principal_convention_says_the_rest() -> None:
@@ -255,3 +353,5 @@ def test_what_was_cut_and_written_again_has_its_own_ids(coordinate: Any) -> None
     found, told = opened_with_warnings(xr.open_dataset, again)
     assert (found["cell_ids"].values.tolist(), told) == ([5, 7], [])
     assert found["cell_ids"].attrs == READ
+    # Nor does the attribute say any more that these are all cells, or elsewhere.
+    assert found["a"].attrs["dggs"]["coordinate"] == "cell_ids"

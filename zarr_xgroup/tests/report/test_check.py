@@ -678,9 +678,9 @@ CASES: list[BrokenRule] = [
     at_fault("dggs/object", f"{DGGS}/refinement_level", -1, '"refinement_level": 2'),
     (
         "dggs/object",
-        f"{DGGS}/ellipsoid/semimajor_axis",
-        {f"{DGGS}/ellipsoid": {"semimajor_axis": 10**400, "inverse_flattening": 298.0}},
-        '"semimajor_axis": 6378137.0',
+        f"{DGGS}/ellipsoid/semi_major_axis",
+        {f"{DGGS}/ellipsoid": {"semi_major_axis": 10**400, "inverse_flattening": 298.0}},
+        '"semi_major_axis": 6378137.0',
     ),
     at_fault("dggs/spatial-dimension", f"{DGGS}/spatial_dimension", "cell", '"cells"'),
     at_fault("dggs/cells", DGGS, {**HEALPIX, "refinement_level": 1}, '"coordinate": "cell_ids"'),
@@ -810,9 +810,9 @@ CASES: list[BrokenRule] = [
     ),
     (
         "dggs/object",
-        f"{DGGS}/ellipsoid/semimajor_axis",
-        {f"{DGGS}/ellipsoid": {"semiminor_axis": 1.0}},
-        '"semimajor_axis": 6378137.0',
+        f"{DGGS}/ellipsoid/semi_major_axis",
+        {f"{DGGS}/ellipsoid": {"semi_minor_axis": 1.0}},
+        '"semi_major_axis": 6378137.0',
     ),
     (
         "proj/of-the-array",
