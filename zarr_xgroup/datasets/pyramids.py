@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from zarr_xgroup.conventions.axes import axis_by_attributes
+from zarr_xgroup.conventions.dggs import LENGTHS
 from zarr_xgroup.conventions.dialects.geozarr import TO_BE_ASSUMED as GEOZARR
 from zarr_xgroup.conventions.dialects.stac import TO_BE_ASSUMED as STAC
 from zarr_xgroup.conventions.dialects.stac import transform_of_stac
@@ -76,7 +77,8 @@ class Level:
     arrays : frozenset of str
         The arrays of that which belong to it.
     shape, chunk : tuple of int
-        How many rows and columns its finest array of two or more dimensions has, and a chunk of it; () if it has none.
+        How many rows and columns its finest array of two or more dimensions has, or how many cells, and a
+        chunk of it; () if it has none.
     resolution : tuple of float or None
         The size of the cells of that along Y and X, None if metadata do not say it.
     unit : str
@@ -89,6 +91,10 @@ class Level:
         The dimensions of that array along Y and X; () if the level has none.
     orders : tuple of tuple of str
         The dimensions of that array, and of the others that belong to the level.
+    refinement : int or None
+        The level of its cells in a discrete global grid system.
+    relative : float or None
+        How long these are as a part of those of level 0, None where that is not known.
     """
 
     node: Node
@@ -102,11 +108,14 @@ class Level:
     not_understood: str = ""
     dims: tuple[()] | tuple[str, str] = ()
     orders: tuple[tuple[str, ...], ...] = ()
+    refinement: int | None = None
+    relative: float | None = None
 
     @property
-    def area(self) -> float:
-        """The area of a cell, infinite if it is not known."""
-        return math.inf if self.resolution is None else math.prod(self.resolution)
+    def coarseness(self) -> tuple[float, int]:
+        """What is less for finer levels: the area of a cell, infinite if it is not known; then how fine it is."""
+        area = math.inf if self.resolution is None else math.prod(self.resolution)
+        return area, -(self.refinement or 0)
 
     def is_as_fine_as(self, resolution: Pair) -> bool:
         """Tell whether its cells are no larger than some."""
@@ -135,7 +144,10 @@ class Pyramid:
     def factor(self, level: Level) -> Pair | None:
         """Return how many times as long cells are as those of the finest level."""
         own, finest = level.resolution, self.levels[0].resolution
-        return None if own is None or finest is None else (own[0] / finest[0], own[1] / finest[1])
+        if own is not None and finest is not None:
+            return own[0] / finest[0], own[1] / finest[1]
+        length, least = level.relative, self.levels[0].relative
+        return None if length is None or least is None else (length / least, length / least)
 
     def level(self, resolution: Pair) -> Level:
         """Return the coarsest level that is at least as fine, else the finest.
@@ -267,7 +279,7 @@ def pyramid_of(
         levels[asset] = _level(node, reading.node, arrays, assumed)
     if not levels:
         return None
-    found = sorted(_following(group, layout, levels), key=lambda it: it.area)
+    found = sorted(_following(group, layout, levels), key=lambda it: it.coarseness)
     missing = tuple(group.child(asset) for asset in layout.items if asset not in levels)
     return Pyramid(group, tuple(found), missing)
 
@@ -329,14 +341,38 @@ def _level(
     node: Node, group: Node, arrays: Iterable[ArrayReading], assumed: Collection[str]
 ) -> Level:
     """Return a level of arrays: it is as fine as its finest one."""
-    grids = [_grid(node, group, it, assumed) for it in arrays if len(it.dims) > 1]
-    known = [it for it in grids if it.resolution is not None] or grids
+    found = ((it, _cells(node, group, it)) for it in arrays)
+    grids = [
+        cells or _grid(node, group, it, assumed) for it, cells in found if cells or len(it.dims) > 1
+    ]
+    known = [it for it in grids if it.resolution or it.refinement is not None] or grids
     names = frozenset(name for it in known for name in it.arrays)
-    first = min(known, key=lambda it: (it.area, -math.prod(it.shape)), default=None)
+    first = min(known, key=lambda it: (it.coarseness, -math.prod(it.shape)), default=None)
     if first is None:
         return Level(node, group, names)
     orders = dict.fromkeys(chain(first.orders, *(it.orders for it in known)))
     return replace(first, arrays=names, orders=tuple(orders))
+
+
+def _cells(node: Node, group: Node, array: ArrayReading) -> Level | None:
+    """Return a level of one array of cells of a discrete global grid system, None if it has no such."""
+    for cells in array.interpretation.coordinates:
+        name, level = map(cells.attributes.get, ("grid_name", "level"))
+        if name is None or level is None:
+            continue
+        (axis,) = (array.dims.index(dim) for dim in cells.source.dims)
+        chunks = array.template.encoding.get("chunks") or array.shape
+        length = LENGTHS.get(name)
+        return Level(
+            node,
+            group,
+            frozenset([array.node.name]),
+            (array.shape[axis],),
+            (chunks[axis],),
+            refinement=level,
+            relative=None if length is None else length**-level,
+        )
+    return None
 
 
 def _grid(node: Node, group: Node, array: ArrayReading, assumed: Collection[str]) -> Level:

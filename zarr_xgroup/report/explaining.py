@@ -138,7 +138,8 @@ TypeError
 def _levels(pyramid: Pyramid) -> Iterator[FoundLevel]:
     for it in pyramid.levels:
         shape, chunk = it.shape or None, it.chunk or None
-        yield FoundLevel(str(it.node), it.resolution, it.unit, shape, chunk, pyramid.factor(it))
+        told = (it.resolution, it.unit, shape, chunk, pyramid.factor(it), it.refinement)
+        yield FoundLevel(str(it.node), *told)
 
 
 class _Explaining:

@@ -213,6 +213,8 @@ class FoundLevel:
         The numbers of rows and of columns: of its finest array, of a chunk of that.
     factor : tuple of float or None
         How many times as long cells are as those of the finest level, along Y and X.
+    refinement : int or None
+        The level of its cells in a discrete global grid system, whose number is the `shape`.
     """
 
     path: str
@@ -221,6 +223,7 @@ class FoundLevel:
     shape: tuple[int, ...] | None = None
     chunk: tuple[int, ...] | None = None
     factor: tuple[float, float] | None = None
+    refinement: int | None = None
 
 
 class Levels(tuple[FoundLevel, ...]):

@@ -716,8 +716,9 @@
     return section("levels", levels, levelCells, { list: table, body, tag: "tr" });
   }
 
-  function levelCells({ path, resolution, unit, shape, chunk, factor }) {
-    const size = resolution === null ? "?" : `${lengths(resolution)} ${unit}`;
+  function levelCells({ path, resolution, unit, shape, chunk, factor, refinement }) {
+    const known = refinement === null ? "?" : `refinement level ${refinement}`;
+    const size = resolution === null ? known : `${lengths(resolution)} ${unit}`;
     const cells = [size, pair(shape), pair(chunk), lengths(factor)];
     const name = nodes.has(path) ? link(nodes.get(path)) : text(path);
     return [name, ...cells.map(text)].map((cell) => make("td", {}, cell));

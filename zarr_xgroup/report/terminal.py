@@ -424,8 +424,11 @@ def _cells_of(level: FoundLevel, group: str) -> Iterator[str]:
     """Yield the texts of a row of the table."""
     path = level.path if level.path == group else level.path.removeprefix(group).lstrip("/")
     yield shortened(printable(path if group else level.path), _LONGEST_NAME)
-    size = f"{_pair(level.resolution)} {printable(level.unit)}" if level.resolution else "?"
-    yield size.strip()
+    if level.refinement is not None:
+        yield f"refinement level {level.refinement}"
+    else:
+        size = f"{_pair(level.resolution)} {printable(level.unit)}" if level.resolution else "?"
+        yield size.strip()
     yield from map(_pair, (level.shape, level.chunk, level.factor))
 
 

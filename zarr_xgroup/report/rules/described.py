@@ -39,7 +39,7 @@ from zarr_xgroup.report.rules.subject import Subject, null
 _READ_ALL_THE_SAME = (ProjHandler, Multiscales)
 
 #: In what conventions without a prefix may be written, too.
-_OF_CS = tuple(it.key for it in CsHandler.described)
+_HOLDING = (*(it.key for it in CsHandler.described), Multiscales.name)
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -193,7 +193,7 @@ def _uses(subject: Subject, convention: type[ConventionHandler]) -> bool:
         keys = [key for key in attributes if key != DECLARATIONS.key]
         return any(map(methodcaller("startswith", prefix), keys)) or _quotes(subject, keys, prefix)
     marks = [f'{mark}"' for it in convention.described for mark in it.marks]
-    return any(_quotes(subject, _OF_CS, mark) for mark in marks)
+    return any(_quotes(subject, _HOLDING, mark) for mark in marks)
 
 
 def _quotes(subject: Subject, keys: Iterable[str], start: str) -> bool:

@@ -267,6 +267,33 @@ def test_what_a_group_names_and_is_not_there_is_told(grid: Any, lost: bool, text
     assert text in str(zarr_xgroup.check(store))
 
 
+def test_levels_say_which_cells_they_have() -> None:
+    layout = [
+        {"asset": str(level), "dggs": {**GRID, "refinement_level": level, "coordinate": "cell_ids"}}
+        for level in (1, 2)
+    ]
+    groups = {
+        str(level): Group(
+            {
+                "a": Array(np.zeros(size), ("cells",), chunks=(2,)),
+                "cell_ids": Array(np.arange(size), ("cells",)),
+            }
+        )
+        for level, size in ((1, 3), (2, 12))
+    }
+    attributes = declaring("multiscales", "dggs", multiscales={"layout": layout})
+    store = memory_store(build(Group(groups, attributes)))
+    found, told = opened_with_warnings(xr.open_datatree, store)
+    assert (found["2/a"]["cell_ids"].attrs, told) == (READ, [])
+    assert found["1/a"]["cell_ids"].attrs == {**READ, "level": 1}
+    assert zarr_xgroup.check(store).is_clean
+    assert str(zarr_xgroup.levels(store)).splitlines() == [
+        "level  resolution          rows x columns  of a chunk  factor",
+        "/2     refinement level 2  12              2           1",
+        "/1     refinement level 1  3               2           2",
+    ]
+
+
 def xdggs() -> Any:
     with warnings.catch_warnings(action="ignore"):  # of what it imports
         return pytest.importorskip("xdggs")
