@@ -78,7 +78,8 @@ def undeclared(
     """Yield the arrays of data without a principal convention that lack something as they are planned.
 
     Not coordinates, nor arrays that others or the group's ``coordinates`` refer to. Of a group that
-    declares a principal convention, only grids that it gives no coordinates.
+    declares a principal convention, only grids that have none along one of their last two dimensions: bands
+    are no matter of that.
 
     Parameters
     ----------
@@ -109,7 +110,7 @@ def undeclared(
             if len(array.dims) == 1 and array.dims[0] in told:
                 continue
             if principal is not None:
-                if dims and len(array.dims) > 1:
+                if len(array.dims) > 1 and not set(dims).isdisjoint(array.dims[-2:]):
                     yield Undeclared(node, len(array.dims), dims, principal=principal)
                 continue
             names, failure = _marks(plan, array, dims, snapshot)

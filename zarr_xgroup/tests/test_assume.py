@@ -558,3 +558,18 @@ def test_declared_latitudes_and_longitudes_stay_coordinates(
     dataset = assuming(*assumed, root=root, zarr_format=zarr_format)
     assert set(dataset.data_vars) == {"data", "other"}
     assert set(dataset["data"].coords) == {"lat", "lon"}
+
+
+@pytest.mark.parametrize("own", [("time", "y_1km", "x_1km"), ("y_1km", "x_1km")], ids=str)
+def test_nothing_is_told_of_a_grid_that_has_coordinates_along_its_rows_and_columns(
+    own: tuple[str, ...],
+) -> None:
+    sizes = {"time": 2, "band": 3, "y_1km": 4, "x_1km": 5, "y": 6, "x": 7}
+    embeddings = Array(np.ones((2, 3, 4, 5)), ("time", "band", "y_1km", "x_1km"))
+    members = {name: coordinate(name, np.arange(float(sizes[name]))) for name in (*own, "y", "x")}
+    members |= {"embeddings_1km": embeddings, "red": Array(np.ones((6, 7)), ("y", "x"))}
+    declared = declaring("spatial", **{"spatial:dimensions": ["y", "x"]})
+    store = memory_store(build(Group(members, declared)))
+    _dataset, told = recorded(xr.open_dataset, store, engine="xgroup")
+    assert [str(it) for it in told] == []
+    assert zarr_xgroup.check(store).mistakes == ()
