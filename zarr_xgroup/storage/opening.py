@@ -180,7 +180,10 @@ def _location(location: str | os.PathLike[str], name: str) -> str | Path:
     """Return what zarr can open of what a user named, or raise XGroupStoreError if it is no URL."""
     place = _expanded(location)
     if isinstance(place, str) and not has_plain_hosts(place):
-        message = _("{store} is no URL: its user, host or port is not written as URLs have it")
+        message = _(
+            "{store} is no URL: its user, host or port is not written as URLs have it. Credentials for "
+            "a bucket are given by storage_options"
+        )
         raise XGroupStoreError(message.format(store=name))
     return place
 

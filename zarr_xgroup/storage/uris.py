@@ -30,6 +30,8 @@ _ALIASES = {"gcs": "gs", "s3a": "s3", "local": "file"}
 #: Schemes whose authority is a host or a bucket, which have no case.
 _CASELESS = HOSTED | CLOUD
 _HOST = re.compile(r"(?:[^\s:\[\]]*|\[[^\s\[\]]*\])(?::[0-9]*)?")
+#: Names of buckets, without and with an account (``abfs://container@account...``), or an ARN of AWS.
+_BUCKET, _BUCKET_OF = re.compile(r"arn:[^@]*|[^:@]*"), re.compile(r"[^:@]*(?:@[^:@]*)?")
 _DECODED = frozenset({"http", "https", "file"})
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21", "sftp": "22", "ssh": "22"}
 
@@ -99,14 +101,25 @@ def is_absolute(uri: str) -> bool:
 def has_plain_hosts(uri: str) -> bool:
     """Tell whether hosts are followed by nothing but a port, in all links of a URI, and Python can split it.
 
-    Else what looks like a host is part of a password that was not percent-encoded, and messages of
-    libraries would show it.
+    And buckets by nothing at all. Else what looks like a host is part of a password that was not
+    percent-encoded, or a bucket has credentials before it, and messages of libraries would show these.
     """
-    hosted = (link.authority for link in links_of(uri) if link.scheme in HOSTED)
     try:
-        return all(_HOST.fullmatch(it) for it in hosted) and bool([*map(urlsplit, uri.split("::"))])
+        return all(map(_has_plain_host, uri.split("::"))) and bool(
+            [*map(urlsplit, uri.split("::"))]
+        )
     except ValueError:
         return False
+
+
+def _has_plain_host(text: str) -> bool:
+    link, url = Link.parse(text), _parts(text)
+    if link.scheme in HOSTED:
+        return _HOST.fullmatch(link.authority) is not None
+    if url is None or link.scheme not in CLOUD:
+        return True
+    bucket = _BUCKET if link.scheme in ("s3", "gs") else _BUCKET_OF
+    return bucket.fullmatch(url["authority"]) is not None
 
 
 def _parts(uri: str) -> re.Match[str] | None:

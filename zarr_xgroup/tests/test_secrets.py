@@ -343,6 +343,22 @@ def test_no_error_tells_a_secret_of_the_url_of_the_store(uri: str) -> None:
         assert_untold(shown_by(caught.value))
 
 
+@pytest.mark.parametrize("user", [f"AKIA:{SECRET}", f"AKIA:{SECRET}/a", SECRET, f"a:b::{SECRET}"])
+@pytest.mark.parametrize("form", ["s3://{}/x", "zip::s3://{}/x.zip", "simplecache::gs://{}/x"])
+def test_a_bucket_has_no_credentials_in_its_url(form: str, user: str) -> None:
+    """Libraries would take them for a part of its name, and tell that."""
+    with pytest.raises(XGroupStoreError) as caught:
+        xr.open_dataset(form.format(f"{user}@bucket"), engine="xgroup")
+    assert str(caught.value).endswith("Credentials for a bucket are given by storage_options")
+    assert_untold(shown_by(caught.value))
+    uri = form.format(f"{user}@bucket")
+    own = declaring("ref", it={"uri": uri, "node": "a"})
+    store = memory_store(build(Group({"v": Array([3.0, 4.0], ("x",), own)})))
+    _dataset, (warning,) = opened_with_warnings(xr.open_dataset, store)
+    assert "is not an absolute URI of a store" in str(warning)
+    assert_untold(shown_by(warning))
+
+
 FAULTS = {
     "none": None,
     "401": Fault(401),
