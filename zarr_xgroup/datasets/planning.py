@@ -317,7 +317,7 @@ def planning(store_like: Any, options: OpenOptions) -> Iterator[Planning]:
             names=", ".join(map(_with_likely, unknown)), options=", ".join(known)
         )
         raise TypeError(message)
-    _check_values(store_like, settled)
+    _check_values(settled)
     try:
         planned = Planning(store_like, settled)
         try:
@@ -340,13 +340,8 @@ def _with_likely(name: str) -> str:
     )
 
 
-def _check_values(store_like: Any, options: OpenOptions) -> None:
+def _check_values(options: OpenOptions) -> None:
     """Raise TypeError or ValueError, in words of the options, for what no store can be opened by."""
-    if store_like is None or isinstance(store_like, list | tuple):
-        text = _(
-            "one store is opened at a time, given by a path, a URL or an object; got {value!r}"
-        )
-        raise TypeError(text.format(value=store_like))
     if not isinstance(group := options.get("group"), str | None):
         text = _("group must be the path of a group, such as 'a/b', got {value!r}")
         raise TypeError(text.format(value=group))

@@ -44,6 +44,12 @@ def reason_of(error: BaseException) -> str:
     return _kind_of(chain).format(detail=detail, option="storage_options={'anon': True}")
 
 
+def not_opened(store: str, error: BaseException) -> XGroupStoreError:
+    """Return the error of a store that another library cannot open."""
+    message = _("Store {store} cannot be opened: {reason}")
+    return XGroupStoreError(message.format(store=store, reason=reason_of(error)))
+
+
 def _kind_of(chain: Sequence[BaseException]) -> str:
     """Return what kind of failure an error is that came from others, with places for its text and an option."""
     names = {kind.__name__ for link in chain for kind in type(link).__mro__}

@@ -15,14 +15,21 @@ from typing import Any, Self, TypeVar
 import zarr
 from zarr.abc.store import Store
 
-from zarr_xgroup.errors import XGroupStoreError
+from zarr_xgroup.errors import XGroupError, XGroupStoreError
 from zarr_xgroup.findings import Finding
+from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import METADATA_KEYS, ZarrFormat, format_of
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import join_path, normalize_path
 from zarr_xgroup.metadata.snapshots import Needs, Snapshot, Snapshots, nodes_below
 from zarr_xgroup.options import ForeignOptions, StoreOptions
-from zarr_xgroup.storage.failures import check_foreign_root, check_group, check_not_stale, reason_of
+from zarr_xgroup.storage.failures import (
+    check_foreign_root,
+    check_group,
+    check_not_stale,
+    not_opened,
+    reason_of,
+)
 from zarr_xgroup.storage.foreign import ForeignStores
 from zarr_xgroup.storage.limits import ForeignLimits
 from zarr_xgroup.storage.opening import describe_store, named_by, open_store, uri_of
@@ -94,7 +101,12 @@ class Library:
         """
         store_like, options = named_by(store_like, options)
         library = cls(options)
-        return library, wait(_open(library, store_like, options))
+        try:
+            return library, wait(_open(library, store_like, options))
+        except (XGroupError, Warning):
+            raise
+        except Exception as error:
+            raise not_opened(describe_store(store_like), error) from error
 
     @classmethod
     def around(cls, store: Store, zarr_format: ZarrFormat) -> Self:
@@ -114,12 +126,12 @@ class Library:
 
         Raises
         ------
-        RuntimeError
+        XGroupStoreError
             If just that was read before: to ask for it again would never end.
         """
         if needs in self._satisfied:
-            message = f"what was read is still lacking: {needs}"
-            raise RuntimeError(message)
+            message = _("what was read is still lacking: {needs}").format(needs=needs)
+            raise XGroupStoreError(message)
         wait(self._read(needs))
         self._satisfied.add(needs)
 

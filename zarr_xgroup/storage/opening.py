@@ -11,10 +11,8 @@ import re
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from tarfile import TarError
 from typing import Any
 from urllib.parse import quote, unquote
-from zipfile import BadZipFile
 
 from fsspec.core import url_to_fs
 from fsspec.implementations.asyn_wrapper import AsyncFileSystemWrapper
@@ -29,12 +27,12 @@ from zarr.storage import (
 )
 
 from zarr_xgroup._compat import make_store_path
-from zarr_xgroup.errors import XGroupStoreError, XGroupStoreNotFoundError
+from zarr_xgroup.errors import XGroupError, XGroupStoreError, XGroupStoreNotFoundError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.paths import is_node_name, is_plain_name
 from zarr_xgroup.options import StoreOptions
 from zarr_xgroup.redaction import redact, redact_location
-from zarr_xgroup.storage.failures import reason_of
+from zarr_xgroup.storage.failures import not_opened
 from zarr_xgroup.storage.uris import CACHES, Link, has_plain_hosts, links_of
 
 #: Schemes of fsspec's filesystems that take names as they are.
@@ -42,9 +40,6 @@ _LITERAL = frozenset({"file", "memory", "zip"})
 
 #: Schemes of fsspec's filesystems that are archives.
 ARCHIVES = frozenset({"zip", "tar", "libarchive"})
-
-#: What is raised of what can be no store; of a name, filesystems of fsspec raise more.
-_NO_STORE = (ImportError, ValueError, OSError, BadZipFile, TarError)
 
 #: An address that goes on behind what is called as stores are, the last if several are.
 _IN_STORE = re.compile(r"(.*\.zarr)/+(.+)", re.IGNORECASE | re.DOTALL)
@@ -71,6 +66,11 @@ def named_by(store_like: Any, options: StoreOptions) -> tuple[Any, StoreOptions]
     """Return the URL that an asset of pystac or a path of universal_pathlib stands for, and options.
 
     Those that it comes with count where none are given. All else is returned as it is.
+
+    Raises
+    ------
+    TypeError
+        If it is nothing that could name a store.
     """
     fields = getattr(store_like, "extra_fields", None)
     if isinstance(fields, Mapping) and hasattr(store_like, "get_absolute_href"):
@@ -81,6 +81,12 @@ def named_by(store_like: Any, options: StoreOptions) -> tuple[Any, StoreOptions]
         return str(store_like), _or(
             options, {"storage_options": dict(store_like.storage_options) or None}
         )
+    is_named = isinstance(store_like, str | os.PathLike | Mapping)
+    if not (is_named or isinstance(store_like, Store) or hasattr(store_like, "store")):
+        text = _(
+            "one store is opened at a time, given by a path, a URL or an object; got {value!r}"
+        )
+        raise TypeError(text.format(value=store_like))
     return store_like, options
 
 
@@ -113,8 +119,7 @@ async def open_store(store_like: Any, storage_options: dict[str, Any] | None) ->
         path = "" if store is store_like else getattr(store_like, "path", "")
         return await StorePath.open(store, path)
     name = describe_store(store_like)
-    is_location = isinstance(store_like, str | os.PathLike)
-    if is_location:
+    if isinstance(store_like, str | os.PathLike):
         store_like = _location(store_like, name)
     try:
         place = _zip_or_cache(store_like, storage_options)
@@ -126,12 +131,10 @@ async def open_store(store_like: Any, storage_options: dict[str, Any] | None) ->
     except FileNotFoundError as error:
         message = _("There is no store {store}").format(store=name)
         raise XGroupStoreNotFoundError(message) from error
-    except (*_NO_STORE, TypeError, AttributeError, LookupError) as error:
-        if not is_location and not isinstance(error, _NO_STORE):
-            raise
-        reason = reason_of(error) if isinstance(error, ImportError) else error
-        message = _("Store {store} cannot be opened: {reason}").format(store=name, reason=reason)
-        raise XGroupStoreError(message) from error
+    except (XGroupError, Warning):
+        raise
+    except Exception as error:
+        raise not_opened(name, error) from error
 
 
 def root_of(store_like: Any) -> tuple[str, str] | None:
@@ -247,7 +250,8 @@ def _expanded(location: str | os.PathLike[str]) -> str | Path:
         return Path(text.removeprefix("file://"))  # literally, as fsspec and zarr take it
     if "://" in text or "::" in text:
         return text
-    return Path(text).expanduser().absolute()
+    # A user that there is not is a name as any other, as for a shell.
+    return Path(os.path.expanduser(text)).absolute()
 
 
 def innermost(store: Any) -> Any:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pytest
 import xarray as xr
+from zarr.storage import MemoryStore
 
 from zarr_xgroup import (
     XGroupMetadataWarning,
@@ -423,6 +424,21 @@ def test_object_stores_that_refuse_connections(
     with serve_http({}) as server:
         place = Place(server, "s3://bucket/a", "", {"s3://bucket": options})
         check_broken(place, whole, xr.open_dataset, "connection refused")
+    with pytest.raises(XGroupStoreError, match="connection refused") as caught:
+        xr.open_dataset("zip::s3://bucket/a.zip", engine="xgroup", storage_options={"s3": options})
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("odd"), TypeError("odd"), AttributeError("odd")])
+def test_whatever_a_store_raises_is_an_error_of_it(error: Exception) -> None:
+    class Odd(MemoryStore):
+        @property
+        def supports_listing(self) -> bool:  # type: ignore[override]
+            raise error
+
+    store: Any = Odd({})
+    with pytest.raises(XGroupStoreError, match=f"cannot be opened: {type(error).__name__}: odd"):
+        xr.open_dataset(store, engine="xgroup")
 
 
 @pytest.mark.parametrize("uri", ["http://store.invalid/a", "http://user:hunter2@store.invalid/a"])

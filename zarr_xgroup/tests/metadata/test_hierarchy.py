@@ -140,7 +140,7 @@ def test_to_ask_again_for_what_was_read_is_a_mistake() -> None:
     library, _group = Library.open(store, {})
     library.read(Needs(documents=nodes("v", "nope")))
     before = list(store.gets)
-    with pytest.raises(RuntimeError, match=r"^what was read is still lacking: Needs"):
+    with pytest.raises(XGroupStoreError, match=r"^what was read is still lacking: Needs"):
         library.read(Needs(documents=nodes("nope", "v")))
     assert store.gets == before
 
