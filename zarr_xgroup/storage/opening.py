@@ -9,7 +9,8 @@ import asyncio
 import os
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -46,6 +47,8 @@ _IN_STORE = re.compile(r"(.*\.zarr)/+(.+)", re.IGNORECASE | re.DOTALL)
 
 #: Held while the table of contents of an archive is made, which all stores in it share.
 _indexing = threading.Lock()
+#: Held while a file is got from one of fsspec's caches, whose table of contents all stores in it share.
+_caching = threading.Lock()
 
 #: The options that an asset of STAC may give: none that says which other stores may be opened.
 _OF_ASSETS = ("group", "consolidated", "zarr_format", "storage_options")
@@ -239,8 +242,29 @@ def _behind_cache(url: str, storage_options: dict[str, Any] | None) -> FsspecSto
     A cache of what is asynchronous passes for asynchronous and is not: its methods run in threads.
     """
     filesystem, path = url_to_fs(url, **(storage_options or {}))
-    wrapped = AsyncFileSystemWrapper(filesystem, asynchronous=True)
-    return FsspecStore(wrapped, read_only=True, path=path)
+    has_table = links_of(url)[0].scheme != "simplecache"
+    wrapper = _OneByOne if has_table else AsyncFileSystemWrapper
+    return FsspecStore(wrapper(filesystem, asynchronous=True), read_only=True, path=path)
+
+
+class _OneByOne(AsyncFileSystemWrapper):  # type: ignore[misc]
+    """One of fsspec's caches that keeps a table of its files, asked for one file at a time.
+
+    Of two threads that ask for files, one replaces what the other has just entered into that table.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        for name in ("cat_file", "cat_ranges"):
+            setattr(self, f"_{name}", partial(_alone, getattr(self.sync_fs, name)))
+
+
+async def _alone(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    def call() -> Any:
+        with _caching:
+            return function(*arguments, **options)
+
+    return await asyncio.to_thread(call)
 
 
 def _expanded(location: str | os.PathLike[str]) -> str | Path:

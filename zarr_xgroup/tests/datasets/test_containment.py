@@ -677,6 +677,21 @@ def test_a_store_behind_a_cache(cache: str, is_remote: bool) -> None:
         check_rest(pickle.loads(pickle.dumps(opened(xr.open_dataset, location))))
 
 
+@pytest.mark.server
+def test_threads_lose_nothing_of_a_cache(tmp_path: Path) -> None:
+    """One takes what another has just got for absent, or fails with a TypeError."""
+    arrays = Group({f"v{number}": ints() for number in range(10)})
+    contents = build(Group({f"g{number}": arrays for number in range(5)}))
+    with serve_http(contents, listing=True) as server:
+        ours = opened(
+            xr.open_datatree,
+            f"filecache::{server.url}",
+            storage_options={"filecache": {"cache_storage": str(tmp_path)}},
+        )
+        assert [len(it.data_vars) for it in ours.subtree] == [0, *[10] * 5]
+        assert all((it == [1, 2]).all() for it in ours["g4"].load().data_vars.values())
+
+
 def test_a_reference_to_a_store_behind_a_cache(tmp_path: Path) -> None:
     other = write_local(build(Group({"x": ints()})), tmp_path / "other.zarr")
     w = along_x({"external": {"uri": f"simplecache::file://{other}", "node": "x"}})
