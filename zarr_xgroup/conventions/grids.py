@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -116,7 +117,7 @@ class Grid:
             (self.dims[0], affine.f, affine.e),
             (self.dims[1], affine.c, affine.a),
         ):
-            if name in names:
+            if name in names and not math.isnan(step):
                 centres = Regular(origin, step, transform.centre)
                 source = Computed(centres, (self.array.sizes[name],), "float64", (name,))
                 yield Coordinate(name, source, self.axes[self._axis(name)])

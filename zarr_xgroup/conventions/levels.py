@@ -13,7 +13,9 @@ from typing import Any
 from affine import Affine
 
 from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.layout import Item, Level, Places, Relation, asset_path
+from zarr_xgroup.conventions.proj import crs_of
 from zarr_xgroup.conventions.spatial_model import (
     BOX,
     CENTRES,
@@ -42,10 +44,13 @@ class Site:
         Where its attributes may stand.
     sizes : tuple of int or None
         The number of rows, and of columns, if they are known.
+    crs : Crs or None
+        The CRS of its coordinates.
     """
 
     places: Places
     sizes: tuple[int, int] | None
+    crs: Crs | None
 
     def check_kind(self) -> None:
         """Raise XGroupMetadataError if what is written is another kind of transform."""
@@ -67,6 +72,14 @@ class Site:
         box = self.places.get(BOX.key)
         return None if box is None or is_placeholder(box) else box
 
+    def sides(self, box: Fragment) -> list[float]:
+        """Return the sides of the bounding box: across the antimeridian it ends beyond 180 degrees east."""
+        left, bottom, right, top = BOX.value(box)
+        units = {} if self.crs is None else self.crs.axis_attributes().get("X", {})
+        if left > right and units.get("units") == "degrees_east":
+            right += 360
+        return [left, bottom, right, top]
+
     def transform(self, written: Fragment | None) -> Transform | None:
         """Return the transform that is written, else that of a grid that fills the bounding box."""
         self.check_kind()
@@ -77,7 +90,7 @@ class Site:
         sizes = self.sizes or self.places.value(SHAPE)
         if box is None or sizes is None:
             return None
-        return Transform(from_box(box, sizes, centre), centre)
+        return from_box(box, self.sides(box), sizes, centre)
 
 
 def is_placeholder(box: Fragment) -> bool:
@@ -203,7 +216,8 @@ class Levels:
         level = Level(group, layout, of_array, layout.about(within, group))
         places = Places.about(at, within, level, self.array.attributes_of)
         document = None if at is None else self.array.document_of(at)
-        return Site(places, None if document is None else _sizes(self.array, self.dims, document))
+        sizes = None if document is None else _sizes(self.array, self.dims, document)
+        return Site(places, sizes, crs_of(self.array))
 
     def _declared(self, asset: str, site: Site) -> Transform | None:
         """Return the transform of a level that follows from no other one.

@@ -11,6 +11,7 @@ whether what else is declared agrees with that, which coordinates follow (`grids
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar
@@ -46,6 +47,7 @@ from zarr_xgroup.conventions.transforms import (
     Transform,
     extent_of,
     in_order_of_gdal,
+    no_area,
     spans,
 )
 from zarr_xgroup.findings import Finding, Kind, mistake
@@ -187,7 +189,7 @@ def _tell(array: ArrayView, found: Finding, *, is_told: bool = True) -> None:
 
 
 def _site(grid: Grid) -> Site:
-    return Site(places_of(grid.array), grid.sizes)
+    return Site(places_of(grid.array), grid.sizes, crs_of(grid.array))
 
 
 def _transform(grid: Grid) -> Transform | None:
@@ -206,6 +208,10 @@ def _transform(grid: Grid) -> Transform | None:
     if transform is None:
         _tell_of_nothing(grid)
         return None
+    steps = zip(grid.dims, (transform.affine.e, transform.affine.a), strict=True)
+    lost = [name for name, step in steps if math.isnan(step) and name in grid.missing]
+    if lost and here.box is not None:
+        grid.array.problem(no_area(here.box, grid.sizes), coordinates_along(lost))
     _check_numbers(grid, transform)
     # Coordinates have to agree with what tools read.
     own = own_geotransform(grid.array)
@@ -261,13 +267,15 @@ def _check_numbers(grid: Grid, transform: Transform) -> None:
     array, here = grid.array, _site(grid)
     box, written = here.box, here.places.get(TRANSFORM.key)
     read = array.attempt if grid.missing else array.quietly
-    numbers = None if box is None else array.quietly(BOX.value, box)
+    if transform.is_partial:
+        return
+    numbers = None if box is None else array.quietly(here.sides, box)
     unit = grid.axes["X"].get("units", "")
     meant = in_order_of_gdal(transform, grid.sizes, numbers, unit)
     if written is not None and meant is not None:
         _tell_of_gdal(grid, written, transform, list(meant.affine)[:6])
-    elif box is not None and read(BOX.value, box) is not None:
-        _check_box(grid, box, transform)
+    elif box is not None and (sides := read(here.sides, box)) is not None:
+        _check_box(grid, box, sides, transform)
 
 
 def _tell_of_gdal(grid: Grid, written: Fragment, transform: Transform, meant: list[float]) -> None:
@@ -281,12 +289,12 @@ def _tell_of_gdal(grid: Grid, written: Fragment, transform: Transform, meant: li
     _tell(grid.array, found, is_told=bool(grid.missing))
 
 
-def _check_box(grid: Grid, box: Fragment, transform: Transform) -> None:
-    """Say that a box is another one than that of the grid."""
-    written, actual = BOX.value(box), extent_of(transform, grid.sizes)
-    if not spans(written, transform, grid.sizes, OVERHANG):
+def _check_box(grid: Grid, box: Fragment, sides: list[float], transform: Transform) -> None:
+    """Say that a box of some sides is another one than that of the grid."""
+    actual = extent_of(transform, grid.sizes)
+    if not spans(sides, transform, grid.sizes, OVERHANG):
         message = _("is {box}, but the transform gives {actual}; the latter counts")
-        text = message.format(box=written, actual=actual)
+        text = message.format(box=BOX.value(box), actual=actual)
         found = mistake(BOX_OF_GRID, box, text, write(BOX.key, actual), "warning")
         _tell(grid.array, found, is_told=bool(grid.missing))
 

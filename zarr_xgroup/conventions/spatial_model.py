@@ -74,8 +74,8 @@ def _centre(written: Fragment) -> float:
 
 def _area(box: list[float], value: Fragment, member: Member, reader: Reader) -> list[float]:
     """Take down that a box has no area; zeros stand for none."""
-    # A box across the antimeridian ends west of where it begins.
-    if box[0] == box[2] or box[1] >= box[3]:
+    # A box across the antimeridian ends west of where it begins; one of a single row of nodes has no height.
+    if box[1] > box[3] or (box[0] == box[2] and box[1] == box[3]):
         reader.object_to(
             value,
             _("{value} spans no area").format(value=shown(value.value)),

@@ -15,6 +15,7 @@ from affine import Affine
 from zarr_xgroup.conventions.crs import cf_length
 from zarr_xgroup.conventions.spatial_model import CENTRES, usable
 from zarr_xgroup.conventions.values import finite_numbers
+from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment
 
@@ -56,6 +57,11 @@ class Transform:
         return bool(self.affine.b != 0 or self.affine.d != 0)
 
     @property
+    def is_partial(self) -> bool:
+        """Whether cells have no known size along an axis, as a single row or column of nodes."""
+        return not abs(self.affine.a * self.affine.e - self.affine.b * self.affine.d) > 0
+
+    @property
     def is_right_angled(self) -> bool:
         """Whether rows and columns are at a right angle."""
         row, column = self.cell
@@ -86,6 +92,8 @@ class Transform:
         They cannot say how rows and columns are turned, nor how long a single cell is. Where they can,
         it would become untrue as soon as data are cut, thinned or sorted, and tools go by it.
         """
+        if self.is_partial:
+            return None
         return self.geotransform if self.is_rotated or 1 in sizes else None
 
 
@@ -184,17 +192,29 @@ def _is_distorted(transform: Transform, other: Transform) -> bool:
     return is_askew or longer > _LONG
 
 
-def from_box(box: Fragment, sizes: tuple[int, int], centre: float) -> Affine:
-    """Return the transform of a grid with north up that fills a bounding box."""
-    left, bottom, right, top = finite_numbers(box, 4)
+def from_box(box: Fragment, sides: list[float], sizes: tuple[int, int], centre: float) -> Transform:
+    """Return the transform of a grid with north up that fills a bounding box of some sides.
+
+    By node registration a single row or column, which is a point of its axis, has no length: if the box has
+    none there either, its position is known, else not.
+    """
+    left, bottom, right, top = sides
     # Node registration: the box ends at the outermost centres, one cell fewer.
     rows, columns = (size - 1 + 2 * centre for size in sizes)
-    if not (left < right and bottom < top and rows > 0 and columns > 0):
-        raise box.error(
-            _("spans no area for {rows} x {columns} cells").format(rows=sizes[0], columns=sizes[1])
-        )
-    cells = Affine((right - left) / columns, 0.0, left, 0.0, -(top - bottom) / rows, top)
-    return usable(cells, box)
+    spans = (right - left, columns), (top - bottom, rows)
+    if any(span < 0 or (span == 0 and cells > 0) for span, cells in spans):
+        raise no_area(box, sizes)
+    across, down = (span / cells if cells else (math.nan if span else 0.0) for span, cells in spans)
+    affine = Affine(across, 0.0, left, 0.0, -down, top)
+    return Transform(usable(affine, box) if rows and columns else affine, centre)
+
+
+def no_area(box: Fragment, sizes: tuple[int, int]) -> XGroupMetadataError:
+    """Return the error of a bounding box that so many rows and columns cannot fill."""
+    rows, columns = sizes
+    return box.error(
+        _("spans no area for {rows} x {columns} cells").format(rows=rows, columns=columns)
+    )
 
 
 def composed(outer: Affine, inner: Affine) -> Affine:

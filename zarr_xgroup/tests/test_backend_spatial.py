@@ -15,6 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from packaging.version import Version
 
+import zarr_xgroup
 from zarr_xgroup import XGroupDimensionWarning, XGroupResolutionWarning
 from zarr_xgroup.errors import XGroupMetadataError, XGroupReferenceError
 from zarr_xgroup.tests.builders import (
@@ -885,10 +886,59 @@ def test_what_cannot_be_used_is_told_and_the_array_opens(
     assert dataset["a"].values.shape == (2, 3)
 
 
-def test_bounding_box_of_a_single_node_spans_nothing(tmp_path: Path) -> None:
-    attributes = spatial(bbox=[0, 0, 5, 5], registration="node")
-    _dataset, told = told_of(tmp_path, one_array(attributes, (1, 3)))
-    text = "/#/attributes/spatial:bbox: spans no area for 1 x 3 cells"
+@pytest.mark.parametrize(
+    ("shape", "box", "expected"),
+    [
+        ((1, 3), [0, 0, 5, 5], {"x": [0.0, 2.5, 5.0]}),
+        ((1, 3), [0, 5, 5, 5], {"x": [0.0, 2.5, 5.0], "y": [5.0]}),
+        ((3, 1), [0, 0, 5, 5], {"y": [5.0, 2.5, 0.0]}),
+        ((3, 1), [7, 0, 7, 5], {"y": [5.0, 2.5, 0.0], "x": [7.0]}),
+        ((1, 1), [7, 5, 7, 5], {"y": [5.0], "x": [7.0]}),
+        ((1, 1), [0, 0, 5, 5], {}),
+    ],
+)
+def test_a_bounding_box_of_a_single_row_or_column_of_nodes(
+    tmp_path: Path, shape: tuple[int, int], box: list[int], expected: dict[str, list[float]]
+) -> None:
+    documents = one_array(spatial(bbox=box, registration="node", code="EPSG:32632"), shape)
+    dataset, told = told_of(tmp_path, documents)
+    found = {name: dataset[name].values.tolist() for name in ("y", "x") if name in dataset.coords}
+    assert found == expected
+    lost = [name for name in ("y", "x") if name not in expected]
+    rows, columns = shape
+    text = f"/#/attributes/spatial:bbox: spans no area for {rows} x {columns} cells"
+    texts = [f"{text}. {WITHOUT} coordinates along {', '.join(lost)}"] if lost else []
+    assert [str(warning) for warning in told] == texts
+    assert "GeoTransform" not in dataset["spatial_ref"].attrs
+
+
+ACROSS = [170.0, -10.0, -170.0, 10.0]
+
+
+@pytest.mark.parametrize("transform", [None, [5.0, 0.0, 170.0, 0.0, -10.0, 10.0]])
+@pytest.mark.parametrize("own", [(), ("x",)])
+def test_a_bounding_box_across_the_antimeridian(
+    tmp_path: Path, transform: list[float] | None, own: tuple[str, ...]
+) -> None:
+    attributes = spatial(transform, bbox=ACROSS, code="EPSG:4326")
+    documents = one_array(attributes, (2, 4)) | {name: array((4,), (name,)) for name in own}
+    dataset, told = told_of(tmp_path, documents)
+    assert [str(warning) for warning in told] == []
+    expected = [0.0] * 4 if own else [172.5, 177.5, 182.5, 187.5]
+    assert dataset["x"].values.tolist() == expected
+    assert dataset["y"].values.tolist() == [5.0, -5.0]
+    assert not [
+        it for it in zarr_xgroup.check(tmp_path / "store.zarr").mistakes if "box" in str(it)
+    ]
+
+
+@pytest.mark.parametrize("code", [None, "EPSG:32632"])
+def test_a_bounding_box_that_ends_before_it_begins_on_no_globe(
+    tmp_path: Path, code: str | None
+) -> None:
+    attributes = spatial(bbox=ACROSS) | {"proj:code": code}
+    _dataset, told = told_of(tmp_path, one_array(attributes, (2, 4)))
+    text = "/#/attributes/spatial:bbox: spans no area for 2 x 4 cells"
     assert [str(warning) for warning in told] == [f"{text}. {WITHOUT} coordinates along y, x"]
 
 
