@@ -29,6 +29,7 @@ from zarr_xgroup.conventions.descriptions import (
     fields_of,
     got,
     shown,
+    such_as,
     write,
 )
 from zarr_xgroup.conventions.geolocation_model import ATTRIBUTE as GEOLOCATION
@@ -37,11 +38,12 @@ from zarr_xgroup.conventions.proj_model import ProjObject
 from zarr_xgroup.conventions.timeunits import (
     CALENDAR,
     CALENDARS,
+    EPOCH,
     UNIT_OF_TIME,
     cf_units,
     cf_units_of_reference,
+    faults_of,
     is_epoch,
-    is_unit,
 )
 from zarr_xgroup.conventions.uom import UnitOfMeasure, Uom, units_of
 from zarr_xgroup.conventions.values import explicit_values, two_numbers
@@ -241,21 +243,12 @@ def _checked_epoch(place: Fragment, epoch: str) -> str:
     )
 
 
-def _unit_of_time(unit: str, value: Fragment, _member: Member, reader: Reader) -> str:
-    """Take down a unit that is none of time."""
-    if not is_unit(unit):
-        reason = _("{value} is no unit of time").format(value=shown(unit))
-        remedy = _("write seconds, minutes, hours or days")
-        reader.object_to(value, reason, remedy, rule=UNIT_OF_TIME, is_used=True)
-    return unit
-
-
 class Time(_CsModel, frozen=True, kw_only=True):
     """What the numbers of a temporal axis count."""
 
     unit: Annotated[
         str,
-        Judged(Text(), _unit_of_time),
+        Text(),
         Member(required=True, unless=("reference",), example='"unit": "days"'),
     ] = ""
     epoch: Annotated[
@@ -273,6 +266,23 @@ class Time(_CsModel, frozen=True, kw_only=True):
         Text(CALENDARS, any_case=True, rule=CALENDAR, severity="error"),
         Member(example='"calendar": "standard"'),
     ] = ""
+
+    @classmethod
+    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Take down a unit, and an epoch, by which times cannot be decoded; an open tells it of the coordinate."""
+        unit, epoch = (found.get(key, "") for key in ("unit", "epoch"))
+        parts = {UNIT_OF_TIME: "unit", EPOCH: "epoch"}
+        units = f"{unit} since {epoch}"
+        if "reference" in found:
+            units, parts = found["reference"], dict.fromkeys(parts, "reference")
+        remedies = {
+            UNIT_OF_TIME: _("write seconds, minutes, hours or days"),
+            EPOCH: such_as('"epoch": "2028-02-01T00:00:00"'),
+        }
+        for rule, text in faults_of(units, found.get("calendar", "")):
+            if parts.get(rule) in found:  # what is wrong with the calendar is told by its kind
+                place = fragment.required(parts[rule])
+                reader.object_to(place, text, remedies[rule], rule=rule, is_used=True)
 
     @property
     def units(self) -> Mapping[str, str]:

@@ -38,6 +38,7 @@ from zarr_xgroup.metadata.references import (
     is_reference,
     path_of,
     pointer_of,
+    unwrapped,
 )
 from zarr_xgroup.redaction import redact
 
@@ -277,11 +278,18 @@ class ReferenceTo(Kind):
         if is_reference(value.value):
             return value.part
         node = value.value if isinstance(value.value, str) else "time"
+        reason = self.why_none(value, _("a reference to an array"))
         remedy = write(member.key, {NODE: node})
-        reader.object_to(
-            value, got(_("a reference to an array"), value.value), remedy, member=member
-        )
+        reader.object_to(value, reason, remedy, member=member)
         return UNUSABLE
+
+    @staticmethod
+    def why_none(value: Fragment, expected: str) -> str:
+        """Return why a value is no reference, which is expected."""
+        written = unwrapped(value).value
+        if isinstance(written, OBJECT) and NODE not in written:
+            return _("is no reference: it has no 'node'")
+        return got(expected, value.value)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,6 @@ from zarr_xgroup.conventions.descriptions import (
     Member,
     Reader,
     ReferenceTo,
-    got,
 )
 from zarr_xgroup.conventions.geolocation import fitting_dims, standing_for
 from zarr_xgroup.conventions.geolocation_model import ATTRIBUTE as GEOLOCATION
@@ -54,7 +53,8 @@ class _References(ReferenceTo):
     def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
         """Return the value: who interprets it finds the references."""
         for item in _without_references(value):
-            reader.object_to(item, got(_("a reference"), item.value), member=member, is_used=True)
+            reason = self.why_none(item, _("a reference"))
+            reader.object_to(item, reason, member=member, is_used=True)
         return value.part
 
 

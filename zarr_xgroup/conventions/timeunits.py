@@ -4,10 +4,14 @@ The result is what xarray and cftime decode: ``days since 1850-01-01 00:00:00`` 
 Source: CF conventions 1.12, section 4.4 "Time coordinate".
 """
 
+import json
 import re
+from calendar import monthrange
+from collections.abc import Iterator
 from functools import lru_cache
 
 from zarr_xgroup.errors import Rule
+from zarr_xgroup.i18n import _
 
 CF = "CF conventions 1.12"
 
@@ -60,7 +64,7 @@ _UNITS = {
 _EPOCH = re.compile(
     r"(?P<sign>[+-]?)(?P<year>\d{1,6})-(?P<month>0?[1-9]|1[0-2])-"
     r"(?P<day>0?[1-9]|[12]\d|3[01])"
-    r"(?:[T ]\s*(?P<time>\d{1,2}(?::\d{1,2}(?::\d{1,2}(?:\.\d*)?)?)?))?"
+    r"(?:[T ]\s*(?P<time>(?:[01]?\d|2[0-3])(?::[0-5]?\d(?::[0-5]?\d(?:\.\d*)?)?)?))?"
     r"\s*(?P<zone>Z|UTC|GMT|[+-]\d{1,2}(?::?\d{2})?)?",
     re.IGNORECASE,
 )
@@ -92,9 +96,45 @@ def cf_unit(unit: str) -> str:
     return word if word.removesuffix("s") in _UNITS else unit.strip()
 
 
-def is_unit(unit: str) -> bool:
-    """Tell whether a text is a unit of time that is known."""
-    return cf_unit(unit) in {f"{name}s" for name in _UNITS}
+def faults_of(units: str, calendar: str) -> Iterator[tuple[Rule, str]]:
+    """Yield why times of these units, ``days since 1850-01-01``, cannot be decoded, by the rule that is broken.
+
+    What xarray and cftime say of any of it is that the units cannot be decoded, and that cftime might help.
+    """
+    unit, _since, epoch = units.partition(" since ")
+    name, calendar = cf_unit(unit), calendar or "standard"
+    if name.removesuffix("s") not in _UNITS:
+        yield UNIT_OF_TIME, _("{unit} is no unit of time").format(unit=json.dumps(unit))
+    elif name in ("weeks", "years") or (name == "months" and calendar.lower() != "360_day"):
+        text = _("{unit} is no unit by which times are decoded")
+        yield UNIT_OF_TIME, text.format(unit=json.dumps(unit))
+    if calendar.lower() not in CALENDARS or calendar.lower() in ("utc", "tai", "none"):
+        text = _("{calendar!r} is no calendar in which times are decoded")
+        yield CALENDAR, text.format(calendar=calendar)
+    elif not is_date(epoch, calendar):
+        text = _("the calendar {calendar!r} has no such day: {epoch}")
+        yield EPOCH, text.format(calendar=calendar, epoch=json.dumps(epoch))
+
+
+def is_date(epoch: str, calendar: str) -> bool:
+    """Tell whether there is the day of an epoch in a calendar; it is there in one that is not known."""
+    match, calendar = _EPOCH.fullmatch(epoch.strip()), calendar.lower()
+    if match is None:
+        return True
+    year, month, day = int(match["year"]), int(match["month"]), int(match["day"])
+    if calendar == "360_day":
+        return day <= 30
+    is_mixed = calendar in ("standard", "gregorian")
+    if (is_mixed or calendar == "julian") and year == 0:
+        return False
+    if is_mixed and "1582-10-05" <= f"{year:04}-{month:02}-{day:02}" <= "1582-10-14":
+        return False
+    is_julian = calendar == "julian" or (is_mixed and year < 1582)
+    is_leap = year % 4 == 0 and (is_julian or year % 100 != 0 or year % 400 == 0)
+    is_leap = {"noleap": False, "365_day": False, "all_leap": True, "366_day": True}.get(
+        calendar, is_leap
+    )
+    return day <= monthrange(2000 if is_leap else 2001, month)[1]
 
 
 @lru_cache

@@ -18,6 +18,7 @@ import xarray as xr
 from xarray.conventions import decode_cf_variables
 from xarray.indexes import PandasIndex
 
+from zarr_xgroup.conventions.timeunits import faults_of
 from zarr_xgroup.datasets.build import BuiltGroup
 from zarr_xgroup.datasets.plan import PlannedVariable
 from zarr_xgroup.datasets.store import ResolvedZarrStore
@@ -26,6 +27,7 @@ from zarr_xgroup.findings import Finding, Kind, left_out, noted
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import DECODED_BY, STRING_ATTRIBUTES, referred_names
 from zarr_xgroup.metadata.documents import copy_of
+from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.options import DecodingOptions
 from zarr_xgroup.variables.fillvalues import FILL
 from zarr_xgroup.variables.sources import Computed, HandlerVariable, Literal, Offset
@@ -128,7 +130,8 @@ class Decoder:
         for name, remedy in remedies.items():
             planned = group.planned[name]
             if name not in group.unreadable or planned.referrer is None:  # else told already
-                findings.append(_finding(group, planned, remedy))
+                attributes = dataset.variables[name].attrs if name in dataset.variables else {}
+                findings.append(_finding(group, planned, remedy, attributes))
         return dataset, findings
 
     def _made(
@@ -554,14 +557,35 @@ def _switched_off(
     return result
 
 
-def _finding(group: BuiltGroup, planned: PlannedVariable, remedy: _Remedy) -> Finding:
-    """Return the finding of a variable that could not be decoded as asked for."""
-    node = group.node.child(planned.name) if planned.referrer is None else planned.referrer
+def _subject_of(group: Node, planned: PlannedVariable) -> tuple[Node, str]:
+    """Return the array that a variable is told of, and that or the variable in words."""
     if planned.referrer is None:
-        subject = _("Array {path}").format(path=node)
-    else:
-        message = _("Array {path}: its coordinate {name!r}")
-        subject = message.format(path=node, name=planned.name)
+        node = group.child(planned.name)
+        return node, _("Array {path}").format(path=node)
+    message = _("Array {path}: its coordinate {name!r}")
+    return planned.referrer, message.format(path=planned.referrer, name=planned.name)
+
+
+def why_no_times(attributes: Mapping[str, Any]) -> str:
+    """Return why what has these attributes cannot be decoded as times, "" if they do not tell."""
+    units, calendar = (attributes.get(key, "") for key in ("units", "calendar"))
+    if not (isinstance(units, str) and isinstance(calendar, str) and " since " in units):
+        return ""
+    return next((text for _rule, text in faults_of(units, calendar)), "")
+
+
+def times_undecoded(group: Node, planned: PlannedVariable, reason: str) -> Finding:
+    """Return the finding of a variable in a group whose times cannot be decoded."""
+    node, subject = _subject_of(group, planned)
+    message = _("{subject} was opened with its times undecoded: {reason}")
+    return noted(Kind.METADATA, message.format(subject=subject, reason=reason), node)
+
+
+def _finding(
+    group: BuiltGroup, planned: PlannedVariable, remedy: _Remedy, attributes: Mapping[str, Any]
+) -> Finding:
+    """Return the finding of a variable that could not be decoded as asked for, which has attributes."""
+    node, subject = _subject_of(group.node, planned)
     reason = str(remedy.error)
     pointers = ", ".join(f"/attributes/{key}" for key in remedy.set_aside)
     if remedy.switched_off is None:
@@ -573,6 +597,7 @@ def _finding(group: BuiltGroup, planned: PlannedVariable, remedy: _Remedy) -> Fi
     elif "mask_and_scale" in remedy.switched_off:
         message = _("{subject} was left undecoded, xarray cannot decode it: {reason}")
     else:
-        message = _("{subject} was opened with its times undecoded: {reason}")
+        found = times_undecoded(group.node, planned, why_no_times(attributes) or reason)
+        return replace(found, error=remedy.error)
     text = message.format(subject=subject, pointers=pointers, reason=reason)
     return noted(Kind.METADATA, text, node, error=remedy.error)

@@ -22,6 +22,7 @@ from zarr_xgroup.conventions.declaring import (
 )
 from zarr_xgroup.conventions.nz import Nz
 from zarr_xgroup.conventions.registry import declarable
+from zarr_xgroup.datasets.decode import times_undecoded, why_no_times
 from zarr_xgroup.datasets.interpretation import ArrayReading
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.datasets.planning import Planning, planning
@@ -272,6 +273,8 @@ class _Explaining:
         found = [*self._planned.library.findings, *self._planned.findings]
         for plan in self._plans:
             found.extend(plan.findings)
+            variables = _Variables({it.name: it for it in plan.variables}, self._planned.maker)
+            found.extend(variables.undecoded(plan.node))
         assumed = self._planned.assumed
         bare = undeclared(self._plans, self._snapshot, assumed=assumed, is_tree=True)
         found.extend(lacks(bare, self._planned.taken))
@@ -341,6 +344,14 @@ class _Variables:
             if planned and isinstance(text := self._attribute(planned, key), str):
                 return _found_crs(Crs(key, text), name)
         return None
+
+    def undecoded(self, group: Node) -> Iterator[Finding]:
+        """Yield that times of a group cannot be decoded, as an open tells that tries it."""
+        for planned in self.by_name.values():
+            written = {key: self._attribute(planned, key) for key in ("units", "calendar")}
+            reason = why_no_times({key: it for key, it in written.items() if it is not None})
+            if reason:
+                yield times_undecoded(group, planned, reason)
 
     def _attribute(self, planned: PlannedVariable, key: str) -> Any:
         """Return an attribute that a variable will have, or None."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from zarr_xgroup.conventions.descriptions import Attribute, Text, got, shown, such_as
+from zarr_xgroup.conventions.descriptions import Attribute, Text, got, such_as
 from zarr_xgroup.conventions.timeunits import (
     CALENDAR,
     CALENDARS,
     CF,
     EPOCH,
     UNIT_OF_TIME,
+    faults_of,
     is_epoch,
-    is_unit,
 )
 from zarr_xgroup.conventions.values import is_finite
 from zarr_xgroup.errors import Rule
@@ -58,12 +58,14 @@ def check(subject: Subject) -> Iterator[Finding]:
     if not (units and match):
         return
     unit, epoch = match.groups()
-    if not is_unit(unit):
-        text = f"{shown(unit)} is no unit of time"
-        yield mistake(UNIT_OF_TIME, units, text, "write seconds, minutes, hours or days")
+    example = f'"units": "{unit} since 2028-02-01T00:00:00"'
+    remedies = {UNIT_OF_TIME: "write seconds, minutes, hours or days", EPOCH: such_as(example)}
+    counted_in = "" if calendar is None else str(calendar.value)
+    for rule, text in faults_of(f"{unit} since {epoch}", counted_in):
+        if rule in remedies:
+            yield mistake(rule, units, text, remedies[rule])
     if not is_epoch(epoch):
         text = got("a date and time as ISO 8601 writes it", epoch)
-        example = f'"units": "{unit} since 2028-02-01T00:00:00"'
-        yield mistake(EPOCH, units, text, such_as(example))
+        yield mistake(EPOCH, units, text, remedies[EPOCH])
     if calendar is not None:
         yield from (found.at(subject.node) for found in _CALENDAR.all_wrong(calendar))

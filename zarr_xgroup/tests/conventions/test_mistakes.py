@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from zarr_xgroup import XGroupResolutionWarning, check
+from zarr_xgroup import XGroupResolutionWarning, check, explain
 from zarr_xgroup.conventions.cs_model import Axis, CoordinateSet, Cs, System, Time
 from zarr_xgroup.conventions.descriptions import Model, misspelt_attributes
 from zarr_xgroup.conventions.proj_model import ProjMembers
@@ -237,6 +237,43 @@ def test_an_epoch_that_may_mean_anything(tmp_path: Path, time: Json) -> None:
     ]
     assert dataset["lat"].values.tolist() == [0, 1, 2]
     assert dataset["lat"].attrs == {}
+
+
+@pytest.mark.parametrize(
+    ("time", "key", "text"),
+    [
+        ({"epoch": "2020-02-30"}, "epoch", "the calendar 'standard' has no such day: \"2020-02-30"),
+        ({"epoch": "2020-02-29", "calendar": "NoLeap"}, "epoch", "the calendar 'NoLeap' has no such day"),
+        ({"unit": "months"}, "unit", '"months" is no unit by which times are decoded'),
+        ({"unit": "parsecs"}, "unit", '"parsecs" is no unit of time'),
+        ({"calendar": "nope"}, "calendar", "'nope' is no calendar in which times are decoded"),
+        ({"reference": "days since 2020-02-30"}, "reference", "has no such day"),
+        ({"reference": "years since 2020-02-28"}, "reference", '"years" is no unit by which'),
+    ],
+    ids=lambda it: str(it) if isinstance(it, dict) else "",
+)  # fmt: skip
+def test_times_that_cannot_be_decoded(tmp_path: Path, time: Json, key: str, text: str) -> None:
+    given = time if "reference" in time else {"unit": "days", "epoch": "2000-01-01", **time}
+    documents = with_cs(axes(lat=valued({"regular": [0, 1]}, time=given)))
+    store = write(tmp_path / "a.zarr", documents)
+    dataset, (told,) = opened_with_warnings(xr.open_dataset, store)
+    start = f"Array /a: its coordinate 'lat' was opened with its times undecoded: {text}"
+    assert str(told).startswith(start.partition("has no")[0].partition('"')[0])
+    assert text in str(told)
+    assert "cftime" not in str(told)
+    assert dataset["lat"].values.tolist() == [0, 1, 2]
+    assert " since " in dataset["lat"].attrs["units"]  # for who knows more of them
+    problems = [it.text for it in explain(store).problems if "undecoded" in it.text]
+    assert problems == [str(told)]
+    mistakes = [it for it in check(store).mistakes if it.place.pointer.endswith(f"/time/{key}")]
+    assert [it.severity for it in mistakes] == ["error"]
+
+
+@pytest.mark.parametrize("epoch", ["2020-13-01", "2020-01-01T25:00:00"])
+def test_an_epoch_that_is_none(tmp_path: Path, epoch: str) -> None:
+    time = {"unit": "days", "epoch": epoch}
+    _dataset, told = told_of(tmp_path, with_cs(axes(lat=valued({"regular": [0, 1]}, time=time))))
+    assert ["must give a date and time as ISO 8601" in text for text in told] == [True]
 
 
 # spatial.

@@ -16,8 +16,9 @@ from zarr_xgroup.conventions.timeunits import (
     cf_unit,
     cf_units,
     cf_units_of_reference,
+    faults_of,
+    is_date,
     is_epoch,
-    is_unit,
 )
 from zarr_xgroup.tests.builders import some_pairs
 
@@ -196,7 +197,26 @@ def test_both_spellings_say_the_same(epoch: str) -> None:
 )
 def test_units_of_time(unit: str, expected: str, is_known: bool) -> None:
     assert cf_unit(unit) == expected
-    assert is_unit(unit) is is_known
+    assert (list(faults_of(f"{unit} since 2000-01-01", "")) == []) is is_known
+
+
+@pytest.mark.parametrize("calendar", ["", *REAL_CALENDARS, *OTHER_CALENDARS, "NoLeap"])
+def test_units_and_days_are_those_that_are_decoded(calendar: str) -> None:
+    years, days = (0, 4, 1500, 1582, 1900, 2000, 2001), (4, 5, 14, 15, 28, 29, 30, 31)
+    dates = [(year, month, day) for year in years for month in range(1, 13) for day in days]
+    for year, month, day in dates:
+        epoch, is_one = f"{year:04}-{month:02}-{day:02}", True
+        try:
+            cftime.num2date(0, f"days since {epoch}", calendar.lower() or "standard")
+        except ValueError:
+            is_one = False
+        assert is_date(epoch, calendar or "standard") is is_one, epoch
+    for unit in ("seconds", "days", "weeks", "months", "years"):
+        try:
+            is_one = bool(decoded([1], f"{unit} since 2000-01-01", calendar.lower() or None))
+        except ValueError:
+            is_one = False
+        assert (list(faults_of(f"{unit} since 2000-01-01", calendar)) == []) is is_one, unit
 
 
 @pytest.mark.parametrize(
