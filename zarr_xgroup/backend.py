@@ -55,7 +55,7 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
         **options
             Those of xarray, and these:
             group : str, optional
-                The group to open, below what is named. Default: what is named.
+                The group to open, relative to the path, URL or group that is given. Default: that itself.
             consolidated : bool, optional
                 Whether to use consolidated metadata. Default: if there is some.
             storage_options : dict, optional
@@ -63,7 +63,7 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
             zarr_format : {2, 3}, optional
                 Default: whichever the store has, v3 if it has both.
             use_zarr_fill_value_as_mask : bool, optional
-                Whether the fill value of an array's storage means missing data. Default: in v2.
+                Whether Zarr's ``fill_value`` means missing data. Default: in v2 yes, in v3 no.
             cross_store_storage_options : mapping of str to mapping, optional
                 Storage options of other stores that references lead to, by URI prefix; the
                 longest at a path boundary counts. `storage_options` are never used for these.
@@ -72,17 +72,17 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
             cross_store_max_bytes : int, optional
                 Bytes that a document of another store may have. None: any. Default: 32 MiB.
             cross_store_max_stores : int, optional
-                How many other stores references are followed to. None: any number. Default: 100.
+                How many other stores references may lead to. None: any number. Default: 100.
             assume_conventions : str or iterable of str, optional
                 Names of conventions (``"cf"``, ``"proj"``, ``"spatial"``, ``"cs"``, ...) that
                 count as declared by every array of the store. ``"auto"``, alone or among them, stands for
                 those that the warning about arrays without coordinates or a CRS would name. Default: none.
             convention_attrs : {"keep", "drop", "json"}, optional
-                What becomes of the attributes of conventions: they stay, are dropped as
-                `drop_conventions` does it, or, as all that netCDF cannot hold, become JSON text.
+                What to do with the attributes of conventions: keep them, drop them as
+                `drop_conventions` does, or make JSON text of all attributes that netCDF cannot hold.
             resolution : float or pair of float, optional
-                The size of cells, for y and x, in the unit of the CRS: opens the coarsest level of
-                the pyramid `group` that is as fine; in a tree one of each ``multiscales`` layout.
+                The size of cells that is needed, for y and x, in the unit of the CRS: opens the coarsest
+                level of the pyramid `group` whose cells are not larger; in a tree one of each layout.
 
         Raises
         ------
