@@ -35,6 +35,10 @@ from zarr_xgroup.storage.reading import counted
 _PATIENCE = 1.0
 
 _CLEAN, _PROBLEMS, _FAILED = 0, 1, 2
+_STATUSES = (
+    "Exit status: 0: nothing is wrong. 1: check found something to mend. 2: the store could not be "
+    "opened, the command line is wrong, or a package is missing."
+)
 #: As of a process that a signal ended: 128 and the number of the signal.
 _INTERRUPTED, _NOT_READ = 130, 141
 
@@ -136,6 +140,7 @@ def _parser() -> argparse.ArgumentParser:
             "See what hierarchical Zarr stores say of their coordinates, and what engine 'xgroup' "
             "of xarray makes of it."
         ),
+        epilog=_STATUSES,
     )
     parser.add_argument("--version", action="version", version=zarr_xgroup.__version__)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -165,7 +170,7 @@ def _add_check(commands: Any) -> None:
         "check",
         help=text,
         description=_sentence(text),
-        epilog="Exit status: 0 if there is nothing to mend, 1 if there is, 2 without a store.",
+        epilog=_STATUSES,
     )
     _add_store(parser)
     output = parser.add_mutually_exclusive_group()

@@ -6,6 +6,7 @@ Light to import, as the entry point of xarray is: whoever lists engines imports 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar
 
@@ -70,13 +71,17 @@ class DecodingOptions(TypedDict, total=False):
     decode_timedelta: Any
 
 
-class OpenOptions(StoreOptions, EngineZarrOptions, DecodingOptions, total=False):
-    """All options of an open: what xarray passes to a backend, and what concerns the store."""
+class ReportOptions(StoreOptions, DecodingOptions, total=False):
+    """The options of a report on an open: those of the open that change what is made of a store."""
 
     assume_conventions: Literal["auto"] | str | Iterable[str] | None
     resolution: float | tuple[float, float] | None
     use_zarr_fill_value_as_mask: bool | None
     convention_attrs: ConventionAttrs | None
+
+
+class OpenOptions(ReportOptions, EngineZarrOptions, total=False):
+    """All options of an open: what xarray passes to a backend, and what concerns the store."""
 
 
 #: What it means not to give an option, where that is not None.
@@ -95,8 +100,8 @@ DEFAULTS: Mapping[str, Any] = {
 }
 
 
-def with_options_shown(function: Function) -> Function:
-    """Return a function that takes `OpenOptions`, of which `help` and completion show each."""
+def with_options_shown(function: Function, kind: type[ReportOptions] = OpenOptions) -> Function:
+    """Return a function that takes options of a kind, of which `help` and completion show each."""
     found = signature(function)
     named = [it for it in found.parameters.values() if it.kind != Parameter.VAR_KEYWORD]
     options = [
@@ -107,11 +112,14 @@ def with_options_shown(function: Function) -> Function:
             default=DEFAULTS.get(name),
             annotation=getattr(annotation, "__forward_arg__", annotation),
         )
-        for name, annotation in sorted(OpenOptions.__annotations__.items(), key=_rank)
+        for name, annotation in sorted(kind.__annotations__.items(), key=_rank)
     ]
     shown = found.replace(parameters=[*named, *options])
     function.__dict__["__signature__"] = shown  # which type checkers would take for a mistake
     return function
+
+
+with_report_options_shown = partial(with_options_shown, kind=ReportOptions)
 
 
 def _rank(option: tuple[str, Any]) -> int:

@@ -39,7 +39,13 @@ from zarr_xgroup.findings import Finding, Kind, noted
 from zarr_xgroup.i18n import _, listed
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.snapshots import Needs
-from zarr_xgroup.options import DecodingOptions, OpenOptions, StoreOptions, without_engine_zarr
+from zarr_xgroup.options import (
+    DecodingOptions,
+    OpenOptions,
+    ReportOptions,
+    StoreOptions,
+    without_engine_zarr,
+)
 from zarr_xgroup.redaction import redact_causes
 from zarr_xgroup.storage.library import Library
 from zarr_xgroup.variables.making import Maker
@@ -51,7 +57,7 @@ T = TypeVar("T", StoreOptions, DecodingOptions)
 class Planning:
     """An open up to the plans of groups: read, interpret, plan."""
 
-    def __init__(self, store_like: Any, options: OpenOptions) -> None:
+    def __init__(self, store_like: Any, options: ReportOptions) -> None:
         self.decoding = _part(DecodingOptions, options)
         self.dropped = frozenset(_names(options.get("drop_variables")))
         self.assumed = named_conventions(options.get("assume_conventions"))
@@ -298,8 +304,10 @@ def _units(times: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 @contextmanager
-def planning(store_like: Any, options: OpenOptions) -> Iterator[Planning]:
-    """Open a store; close it if anything is raised.
+def planning(
+    store_like: Any, options: ReportOptions, kind: type[ReportOptions] = OpenOptions
+) -> Iterator[Planning]:
+    """Open a store by options of a kind; close it if anything is raised.
 
     Raises
     ------
@@ -310,13 +318,15 @@ def planning(store_like: Any, options: OpenOptions) -> Iterator[Planning]:
     XGroupError
         If the store cannot be opened, see `Library.open`.
     """
-    settled = cast(OpenOptions, without_engine_zarr(options))
-    if unknown := sorted(set(settled) - set(OpenOptions.__annotations__)):
-        known = sorted(OpenOptions.__annotations__)
-        message = _("engine 'xgroup' has no option {names}; it has {options}").format(
-            names=", ".join(map(_with_likely, unknown)), options=", ".join(known)
-        )
-        raise TypeError(message)
+    message = _("there is no option {names}; there are {options}")
+    settled = options
+    if kind is OpenOptions:
+        message = _("engine 'xgroup' has no option {names}; it has {options}")
+        settled = cast(ReportOptions, without_engine_zarr(options))
+    if unknown := sorted(set(settled) - set(kind.__annotations__)):
+        names = ", ".join(_with_likely(name, kind) for name in unknown)
+        known = ", ".join(sorted(kind.__annotations__))
+        raise TypeError(message.format(names=names, options=known))
     _check_values(settled)
     try:
         planned = Planning(store_like, settled)
@@ -332,15 +342,15 @@ def planning(store_like: Any, options: OpenOptions) -> Iterator[Planning]:
         raise
 
 
-def _with_likely(name: str) -> str:
+def _with_likely(name: str, kind: type[ReportOptions]) -> str:
     """Return the name of an option that there is not, and which was probably meant."""
-    likely = get_close_matches(name, OpenOptions.__annotations__, 1)
+    likely = get_close_matches(name, kind.__annotations__, 1)
     return (
         _("{name} (did you mean {meant}?)").format(name=name, meant=likely[0]) if likely else name
     )
 
 
-def _check_values(options: OpenOptions) -> None:
+def _check_values(options: ReportOptions) -> None:
     """Raise TypeError or ValueError, in words of the options, for what no store can be opened by."""
     if not isinstance(group := options.get("group"), str | None):
         text = _("group must be the path of a group, such as 'a/b', got {value!r}")
@@ -350,7 +360,7 @@ def _check_values(options: OpenOptions) -> None:
         raise ValueError(text.format(value=zarr_format))
 
 
-def _part(kind: type[T], options: OpenOptions) -> T:
+def _part(kind: type[T], options: ReportOptions) -> T:
     part: Any = {key: value for key, value in options.items() if key in kind.__annotations__}
     return kind(**part)
 

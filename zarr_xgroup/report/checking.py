@@ -12,7 +12,7 @@ from zarr_xgroup.datasets.planning import Planning, planning
 from zarr_xgroup.datasets.undeclared import forgotten, undeclared
 from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding, alike, at_most, but_for_paths, folded
-from zarr_xgroup.options import OpenOptions, with_options_shown
+from zarr_xgroup.options import ReportOptions, with_report_options_shown
 from zarr_xgroup.report.explaining import found_references
 from zarr_xgroup.report.explanation import VERSION, JsonValue, as_json, not_drawn
 from zarr_xgroup.report.rules import Checked, consolidated, mistakes_of, opening, references
@@ -72,8 +72,8 @@ class Verdict:
         )
 
 
-@with_options_shown
-def check(store: Any, **options: Unpack[OpenOptions]) -> Verdict:
+@with_report_options_shown
+def check(filename_or_obj: Any, **options: Unpack[ReportOptions]) -> Verdict:
     """Check what a store declares against the documents of its conventions.
 
     Reads metadata documents, and no chunk. If the store has consolidated metadata, the nodes' own
@@ -81,7 +81,7 @@ def check(store: Any, **options: Unpack[OpenOptions]) -> Verdict:
 
     Parameters
     ----------
-    store : str, os.PathLike, zarr.abc.store.Store, zarr.Group, ...
+    filename_or_obj : str, os.PathLike, zarr.abc.store.Store, zarr.Group, ...
         The store, as for `xarray.open_datatree` with ``engine="xgroup"``.
     **options
         Those of an open: ``group`` (checked with all groups below it), ``consolidated``,
@@ -104,7 +104,7 @@ def check(store: Any, **options: Unpack[OpenOptions]) -> Verdict:
     >>> verdict.is_clean  # doctest: +SKIP
     True
     """
-    with planning(store, options) as planned:
+    with planning(filename_or_obj, options, ReportOptions) as planned:
         plans = planned.plan_tree(with_indexes=True)
         checked = Checked(planned.library.snapshots, planned.group, planned.assumed)
         # Without the errors behind them, of which no two are equal: a verdict is a value.

@@ -32,7 +32,7 @@ from zarr_xgroup.findings import Finding, Place, summed_up
 from zarr_xgroup.metadata.cf import BOUNDARIES, mappings_in, names_in
 from zarr_xgroup.metadata.nodes import Keys, Node, pointer_to
 from zarr_xgroup.metadata.snapshots import Snapshots
-from zarr_xgroup.options import OpenOptions, with_options_shown
+from zarr_xgroup.options import ReportOptions, with_report_options_shown
 from zarr_xgroup.redaction import presentable, redact
 from zarr_xgroup.report.explanation import (
     Explanation,
@@ -57,8 +57,8 @@ _LONGEST = 80
 _SHOWN_VALUES, _LONGEST_VALUE = 3, 30
 
 
-@with_options_shown
-def explain(filename_or_obj: Any, **options: Unpack[OpenOptions]) -> Explanation:
+@with_report_options_shown
+def explain(filename_or_obj: Any, **options: Unpack[ReportOptions]) -> Explanation:
     """Return what a store says, and what an open makes of it, without reading a chunk.
 
     It is what `xarray.open_datatree` with ``engine="xgroup"`` finds: the conventions of each
@@ -70,8 +70,8 @@ def explain(filename_or_obj: Any, **options: Unpack[OpenOptions]) -> Explanation
     filename_or_obj : str, os.PathLike, zarr.abc.store.Store, zarr.Group, ...
         The store: whatever an open takes.
     **options
-        Those of an open, see `XGroupBackendEntrypoint.open_dataset`; what concerns values alone
-        changes nothing. ``group`` is explained with all groups below it.
+        Those of an open, see `XGroupBackendEntrypoint.open_dataset`, but for those of engine zarr
+        (`mode`, `stacklevel`, ...); what concerns values alone changes nothing. ``group`` is explained with all groups below it.
 
     Returns
     -------
@@ -96,7 +96,7 @@ XGroupMetadataError, ValueError, TypeError
     >>> explanation.groups[0].arrays[0].missing
     ('time',)
     """
-    with planning(filename_or_obj, options) as planned:
+    with planning(filename_or_obj, options, ReportOptions) as planned:
         explanation = _Explaining(planned).explanation()
         planned.library.close()
     return explanation
@@ -130,7 +130,7 @@ TypeError
         As for an open.
     """
     all_options: Any = {"group": group, **options}
-    with planning(filename_or_obj, all_options) as planned:
+    with planning(filename_or_obj, all_options, ReportOptions) as planned:
         found = Levels(_levels(planned.pyramid()))
         planned.library.close()
     return found

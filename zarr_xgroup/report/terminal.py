@@ -70,14 +70,15 @@ class StreamConsole(Console):
     Parameters
     ----------
     stream : TextIO
-        Where to draw. If it is no terminal, or ``NO_COLOR`` is set (https://no-color.org), what is
-        drawn has no escape sequences.
+        Where to draw. If it is no terminal and ``FORCE_COLOR`` is not set, or ``NO_COLOR`` is
+        (https://force-color.org, https://no-color.org), what is drawn has no escape sequences.
     width : int, optional
         How wide lines are at most. Default: as wide as the terminal.
     """
 
     def __init__(self, stream: TextIO, width: int | None = None) -> None:
-        is_drawn = stream.isatty() and not os.environ.get("NO_COLOR")
+        is_wanted = stream.isatty() or bool(os.environ.get("FORCE_COLOR"))
+        is_drawn = is_wanted and not os.environ.get("NO_COLOR")
         super().__init__(
             file=stream,
             width=width or max(shutil.get_terminal_size().columns, _NARROWEST),

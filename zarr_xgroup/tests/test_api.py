@@ -19,7 +19,7 @@ import pytest
 import zarr
 
 import zarr_xgroup
-from zarr_xgroup.backend import OpenOptions
+from zarr_xgroup.options import OpenOptions, ReportOptions
 from zarr_xgroup.tests.builders import Array, Group, build, declaring, memory_store
 from zarr_xgroup.tests.pages import DOCS
 
@@ -33,7 +33,7 @@ TYPED = HERE / "plugins" / "typed"
 
 def public_api() -> str:
     """Return the options of an open, and the names and signatures of all that is public."""
-    options = inspect.signature(zarr_xgroup.explain).parameters.values()
+    options = inspect.signature(FUNCTIONS["open_dataset"]).parameters.values()
     shown = sorted(f"  {it}" for it in options if it.name in OpenOptions.__annotations__)
     lines = ["options of an open", *shown]
     for name in PUBLIC:
@@ -70,9 +70,9 @@ def _annotations(cls: type) -> Iterator[tuple[str, str]]:
 
 
 def _signature(function: Any) -> str:
-    """Return a signature as text, all options of an open as one: they are listed once."""
+    """Return a signature as text, all options of an open or a report as one: they are listed once."""
     found = inspect.signature(function)
-    if not found.parameters.keys() >= set(OpenOptions.__annotations__):
+    if not found.parameters.keys() >= set(ReportOptions.__annotations__):
         return str(found)
     kept = [it for it in found.parameters.values() if it.name not in OpenOptions.__annotations__]
     options = inspect.Parameter("options", inspect.Parameter.VAR_KEYWORD)
@@ -133,7 +133,7 @@ def test_completion_offers_what_is_public_and_all_of_it_is_there() -> None:
     assert done.stdout.split()[: len(names)] == sorted(names)
 
 
-FUNCTIONS = {
+FUNCTIONS: dict[str, Any] = {
     "explain": zarr_xgroup.explain,
     "check": zarr_xgroup.check,
     "open_dataset": zarr_xgroup.XGroupBackendEntrypoint().open_dataset,
@@ -146,7 +146,8 @@ FUNCTIONS = {
 def test_help_and_completion_show_every_option_and_what_it_is_by_default(name: str) -> None:
     function: Any = FUNCTIONS[name]
     _store, *options = inspect.signature(function).parameters.values()
-    assert {it.name for it in options} == set(OpenOptions.__annotations__)
+    kind = OpenOptions if name.startswith("open") else ReportOptions
+    assert {it.name for it in options} == set(kind.__annotations__)
     assert options[0].name == "group"
     assert "cross_store_timeout: 'float | None' = 30.0" in pydoc.plain(pydoc.render_doc(function))
     cs = {"cs": {"crs": [{"axes": {"x": {"coordinates": [{"values": {"regular": [1.0, 0.5]}}]}}}]}}

@@ -3,6 +3,7 @@
 import json
 import warnings
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -150,9 +151,19 @@ def test_what_is_imported_late_is_shown_and_nothing_else() -> None:
         getattr(zarr_xgroup, "nonsense")  # noqa: B009 - not known to type checkers
 
 
+@pytest.mark.parametrize("name", ["stacklevel", "mode", "cache_members", "zarr_version", "bbox"])
+@pytest.mark.parametrize("function", [explain, zarr_xgroup.check, zarr_xgroup.levels])
+def test_options_that_change_nothing_of_a_report_are_not_taken(function: Any, name: str) -> None:
+    shown = signature(function).parameters
+    assert next(iter(shown)) == "filename_or_obj"
+    assert name not in shown
+    with pytest.raises(TypeError, match=f"there is no option {name}"):
+        function(memory_store(build(Group())), **{name: None})
+
+
 def test_options_are_those_of_an_open() -> None:
     store = memory_store(build(Group({"x": coordinate("x", [1.0]), "y": Array([1.0], ("x",))})))
-    with pytest.raises(TypeError, match="engine 'xgroup' has no option nonsense"):
+    with pytest.raises(TypeError, match="there is no option nonsense"):
         explain(store, nonsense=1)  # type: ignore[call-arg]
     with pytest.raises(ValueError, match="there is no convention 'nonsense'"):
         explain(store, assume_conventions="nonsense")

@@ -56,6 +56,7 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
 
 
 def drawn(
@@ -317,9 +318,16 @@ def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatc
     assert drawn(ocean(), stream=Stream(terminal=True)) == coloured
 
 
-def test_nothing_but_the_terminal_asks_for_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colours_are_where_they_are_forced(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, text = drawn(ocean()), repr(ocean())
     monkeypatch.setenv("FORCE_COLOR", "1")
-    assert "\x1b" not in drawn(ocean())
+    assert "\x1b[36m" in drawn(ocean())
+    assert repr(ocean()) == text
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert drawn(ocean()) == plain
+
+
+def test_a_terminal_without_colours_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "dumb")
     assert "\x1b" not in drawn(ocean(), stream=Stream(terminal=True))
 
