@@ -14,6 +14,8 @@ from affine import Affine
 
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.crs import Crs
+from zarr_xgroup.conventions.descriptions import write
+from zarr_xgroup.conventions.layout import TRANSFORM as RELATION
 from zarr_xgroup.conventions.layout import Item, Level, Places, Relation, asset_path
 from zarr_xgroup.conventions.proj import crs_of
 from zarr_xgroup.conventions.spatial_model import (
@@ -25,7 +27,7 @@ from zarr_xgroup.conventions.spatial_model import (
     TRANSFORM_TYPE,
     usable,
 )
-from zarr_xgroup.conventions.transforms import Transform, composed, from_box
+from zarr_xgroup.conventions.transforms import OVERHANG, Transform, composed, from_box
 from zarr_xgroup.conventions.values import finite_numbers
 from zarr_xgroup.errors import XGroupError, XGroupReferenceError
 from zarr_xgroup.i18n import _
@@ -142,8 +144,9 @@ class Levels:
                 found = known[key]
         except XGroupError as error:
             found = error
-        for asset, (site, item) in reversed(below.items()):
-            found = known[self._key(asset)] = self._following(found, site, item)
+        for asset, (own, item) in reversed(below.items()):
+            found = known[self._key(asset)] = self._following(found, site, own, item)
+            site = own
         if isinstance(found, XGroupError):
             raise found
         return found
@@ -238,20 +241,66 @@ class Levels:
         return site.transform(written)
 
     def _following(
-        self, source: Transform | XGroupError | None, site: Site, item: Item
+        self, source: Transform | XGroupError | None, above: Site, site: Site, item: Item
     ) -> Transform | XGroupError | None:
-        """Return the transform of a level, or what is wrong, given that of its source."""
+        """Return the transform of a level, or what is wrong, given that of its source and where that is."""
         if not isinstance(source, Transform):
             return source
         group = self.level.group
         try:
             relation = item.relation(group)
-            affine = composed(source.affine, _affine(relation, group, self.array, self.dims))
+            cells = _affine(relation, group, self.array, self.dims)
+            self._check_sizes(cells, above.sizes, site.sizes, relation.place(group))
+            affine = composed(source.affine, cells)
             registration = site.places.get_of_level(REGISTRATION.key)
             centre = source.centre if registration is None else REGISTRATION.value(registration)
             return Transform(usable(affine, relation.place(group)), centre)
         except XGroupError as error:
             return error
+
+    def _check_sizes(
+        self,
+        cells: Affine,
+        whole: tuple[int, int] | None,
+        sizes: tuple[int, int] | None,
+        place: Fragment,
+    ) -> None:
+        """Raise XGroupMetadataError if a level of some sizes cannot be of the same extent as its source."""
+        if whole is None or sizes is None:
+            return
+        steps, shifts = (cells.e, cells.a), (cells.f, cells.c)
+        if not all(map(spans_the_same, sizes, whole, steps, shifts)):
+            spanned = [abs(step) * size for step, size in zip(steps, sizes, strict=True)]
+            text = _(
+                "makes {rows} x {columns} cells of the level span {spanned} of the level that it is "
+                "derived from, which has {whole}"
+            ).format(
+                rows=sizes[0],
+                columns=sizes[1],
+                spanned=" x ".join(f"{it:g}" for it in spanned),
+                whole=" x ".join(map(str, whole)),
+            )
+            by_name = {it: n / m for it, n, m in zip(self.dims, whole, sizes, strict=True)}
+            scale = [by_name[name] for name in self.array.dims if name in by_name]
+            raise place.error(text, RELATION, write("scale", scale))
+
+
+def spans_the_same(size: int, whole: int, step: float, shift: float) -> bool:
+    """Tell whether the cells of a level span those of its source along an axis, but for one of the coarser.
+
+    They may span less where the level is shifted: it is a part then.
+
+    Parameters
+    ----------
+    size, whole : int
+        How many cells the level has, and its source.
+    step : float
+        How many cells of the source one of the level spans.
+    shift : float
+        Where the level begins in the source.
+    """
+    more, cell = abs(step) * size - whole, max(1.0, abs(step)) * OVERHANG
+    return more <= cell and (shift != 0 or -more <= cell)
 
 
 def _leading_nowhere(item: Item, level: Level, asset: str, reason: str) -> XGroupReferenceError:

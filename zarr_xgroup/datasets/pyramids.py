@@ -24,7 +24,7 @@ from zarr_xgroup.conventions.dialects.geozarr import TO_BE_ASSUMED as GEOZARR
 from zarr_xgroup.conventions.dialects.stac import TO_BE_ASSUMED as STAC
 from zarr_xgroup.conventions.dialects.stac import transform_of_stac
 from zarr_xgroup.conventions.layout import ATTRIBUTE, TILES, Item, Layout, asset_path
-from zarr_xgroup.conventions.levels import for_y_and_x
+from zarr_xgroup.conventions.levels import for_y_and_x, spans_the_same
 from zarr_xgroup.conventions.proj_model import UNDERSTOOD
 from zarr_xgroup.conventions.registry import AUTO
 from zarr_xgroup.conventions.transforms import horizontal_unit
@@ -304,10 +304,17 @@ def _following(group: Node, layout: Layout, levels: Mapping[str, Level]) -> list
             axes = level if level is not None and level.dims else with_grid
             if relation is None or relation.scale is None or axes is None or not axes.dims:
                 continue
+            shape, whole = (
+                () if it is None else it.shape for it in (level, found.get(source or ""))
+            )
             with suppress(XGroupMetadataError):  # which an open of the level tells
-                rows, columns = for_y_and_x(relation.scale.at(group), axes.dims, axes.orders)
-                size = abs(y * rows), abs(x * columns)
-                if all(map(_is_size, size)):
+                steps, shifts = (
+                    for_y_and_x(numbers.at(group), axes.dims, axes.orders) if numbers else (0, 0)
+                    for numbers in (relation.scale, relation.translation)
+                )
+                is_as_long = all(map(spans_the_same, shape, whole, steps, shifts))
+                size = abs(y * steps[0]), abs(x * steps[1])
+                if is_as_long and all(map(_is_size, size)):
                     known[asset] = size, unit
                     sources.append(asset)
                     if level is not None and level.dims:

@@ -291,10 +291,11 @@ def test_a_rotated_grid_has_cells_as_long_as_their_sides() -> None:
 
 def test_cells_that_are_not_square() -> None:
     wide: Any = {"spatial:transform": [30.0, 0.0, 0.0, 0.0, -10.0, 0.0]}
-    root = Group(LEVELS, declared(level("0", **wide), level("1", "0", [1, 2])))
+    members = {"0": LEVELS["0"], "1": Group({"v": field(8, 6)})}
+    root = Group(members, declared(level("0", **wide), level("1", "0", [1, 2])))
     found = zarr_xgroup.levels(memory_store(build(root)))
     assert [it.resolution for it in found] == [(10.0, 30.0), (10.0, 60.0)]
-    assert chosen(root, resolution=(10, 60)) == {"y": 4, "x": 6}
+    assert chosen(root, resolution=(10, 60)) == {"y": 8, "x": 6}
     assert chosen(root, resolution=(10, 59)) == {"y": 8, "x": 12}
 
 
@@ -546,11 +547,51 @@ def test_a_long_chain_of_levels_with_coordinates_of_their_own() -> None:
 @settings(deadline=None, max_examples=30)
 @given(st.integers(1, 6), st.integers(2, 4), st.floats(0.01, 1e5))
 def test_the_same_rule_for_any_pyramid(count: int, factor: int, resolution: float) -> None:
-    members = {str(n): Group({"v": field(2, n + 2)}) for n in range(count)}
+    widths = [factor ** (count - n) for n in range(count)]
+    members = {str(n): Group({"v": field(1, width)}) for n, width in enumerate(widths)}
     items = [level(str(n), str(n - 1), factor) for n in range(1, count)]
     root = Group(members, declared(level("0", **said(1.0)), *items))
     fitting = [n for n in range(count) if factor**n <= resolution]
-    assert chosen(root, resolution=resolution)["x"] == max(fitting, default=0) + 2
+    assert chosen(root, resolution=resolution)["x"] == widths[max(fitting, default=0)]
+
+
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize(
+    ("scale", "shift", "size", "is_possible"),
+    [
+        (2, 0, 32, True),
+        (4, 0, 32, False),
+        (1, 0, 32, False),
+        (1, 16, 32, True),  # a part
+        (2, 0, 33, True),
+        (2, 0, 34, False),
+        (2, 0, 31, True),
+        (2, 0, 30, False),
+        (-2, 64, 32, True),
+        (0.5, 0, 128, True),
+        (0.5, 0, 132, False),
+    ],
+)
+def test_a_level_whose_scale_contradicts_its_size_is_of_no_known_size(
+    scale: float, shift: float, size: int, is_possible: bool, own: bool
+) -> None:
+    step = 10.0 * abs(scale)
+    axes = {name: stored(np.arange(float(size)), name, units="m") for name in ("y", "x") if own}
+    relation = {"scale": [scale, scale], "translation": [shift, shift]}
+    item = {"asset": "1", "derived_from": "0", "transform": relation}
+    members = {"0": Group({"v": field(64, 64)}), "1": Group({**axes, "v": field(size, size)})}
+    store = memory_store(build(Group(members, declared(level("0", **said(10.0)), item))))
+    found = {it.path: it.resolution for it in zarr_xgroup.levels(store)}
+    assert found == {"/0": (10.0, 10.0), "/1": (step, step) if is_possible else None}
+    dataset, told = opened_with_warnings(xr.open_dataset, store, group="1")
+    assert ("x" in dataset.coords) == (own or is_possible)
+    errors = [] if own or is_possible else ["/#/attributes/multiscales/layout/1/transform"]
+    assert [str(it).partition(":")[0] for it in told] == errors
+    mistakes = zarr_xgroup.check(store).mistakes
+    assert [str(it.place) for it in mistakes if it.severity == "error"] == errors
+    if errors:
+        assert f"{size} x {size} cells of the level span" in str(told[0])
+        assert mistakes[0].remedy == f'write "scale": [{64 / size}, {64 / size}]'
 
 
 # What is read.

@@ -126,16 +126,50 @@ class Spatial:
         written = self.attribute(path, "spatial:transform")
         if written is not None:
             return Grid(tuple(map(Fraction, written)), centre)
+        if self.contradicts(path):
+            return None
         return self.derived(path, centre) or self.of_box(path, centre)
 
-    def derived(self, path: str, centre: Fraction) -> Grid | None:
+    def relation(self, path: str) -> tuple[str | None, dict[str, Any]]:
+        """Return the array that a level follows from, if there is one, and the item that says how."""
         layout = self.layout(path)
         items = (self.item(layout, it) for it in (path, parent(path)))
-        item = next((it for it in items if it.get("transform")), None)
-        if item is None or layout is None:
+        item = next((it for it in items if it.get("transform")), {})
+        if layout is None or "derived_from" not in item:
+            return None, item
+        return self.level(joined(layout, item["derived_from"]) or "", name_of(path)), item
+
+    def contradicts(self, path: str) -> bool:
+        """Tell whether a level, or one that it follows from, has not as many cells as the layout says.
+
+        A cell of a level is `scale` cells of its source: so many times its size is the source's, but for a
+        cell of the coarser; less if a translation says that the level begins elsewhere, as a part does.
+        """
+        source, item = self.relation(path)
+        if source is None or self.attribute(path, "spatial:transform") is not None:
+            return False
+        relation, (height, width), whole = item["transform"], self.size(path), self.size(source)
+        scale = self.for_rows_and_columns(path, relation.get("scale", [1, 1]))
+        offset = self.for_rows_and_columns(path, relation.get("translation", [0, 0]))
+        for n, cells, of, shift in zip(scale, (height, width), whole, offset, strict=True):
+            step = abs(Fraction(n))
+            more, cell = step * cells - of, max(step, Fraction(1)) * Fraction(1001, 1000)
+            if more > cell or (not shift and -more > cell):
+                return True
+        return self.contradicts(source)
+
+    def size(self, path: str) -> tuple[int, int]:
+        """Return the number of rows and of columns of an array."""
+        axes = self.axes(path)
+        assert axes is not None
+        rows, columns = (self.nodes[path].values.shape[it] for it in axes)
+        return rows, columns
+
+    def derived(self, path: str, centre: Fraction) -> Grid | None:
+        layout, (source, item) = self.layout(path), self.relation(path)
+        if not item or layout is None:
             return None
         if "derived_from" in item:
-            source = self.level(joined(layout, item["derived_from"]) or "", name_of(path))
             base = None if source is None else self.grid(source)
         else:  # the level of which all others follow
             written = attributes(self.nodes, layout).get("spatial:transform")

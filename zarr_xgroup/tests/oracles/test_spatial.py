@@ -57,6 +57,7 @@ class _Pyramid:
         self.size = self._draw(st.integers(2, 9)), self._draw(st.integers(2, 9))
         self.items: list[Json] = []
         self.turns = [(0, 0), (0, 0), (0, 0), (2.5, 0.5), (0, 1)]
+        self.may_contradict = False
 
     def one_of(self, *values: Any) -> Any:
         return self._draw(st.sampled_from(values))
@@ -120,6 +121,7 @@ class _Pyramid:
         kind = self.one_of("groups", "groups", "arrays", "root is a level")
         if kind == "arrays":  # of one group: the coordinates of some would be all arrays'
             self.turns = [(0, 0)]
+        self.may_contradict = kind != "arrays"
         bands = ["a"] if kind == "arrays" or self.chance() else ["a", "c"]
         size, number = self.size, self._draw(st.integers(2, 4))
         self.put(self.layout, {"spatial:dimensions": [self.y, self.x]})
@@ -159,6 +161,8 @@ class _Pyramid:
         item["derived_from"] = self.items[source]["asset"]
         item["transform"] = relation
         height, width = (max(1, math.ceil(n / s)) for n, s in zip(size, scale, strict=True))
+        if self.may_contradict and self.one_of(False, False, False, True):
+            width = self.one_of(width + 1, 2 * width, 3 * width, (width + 1) // 2)
         return height, width
 
     def ordered(self, numbers: list[Any], other: int) -> list[Any]:
