@@ -83,6 +83,8 @@ class Convention:
         What else it is, or was, called.
     uuid : str or None
         The convention's identifier.
+    other_uuids : tuple of str
+        Those of other conventions that say the same.
     repositories : tuple of str
         ``owner/repository`` of the places that its `schema_url` and `spec_url` point to.
     named_by_root : re.Pattern or None
@@ -94,6 +96,7 @@ class Convention:
     name: ClassVar[str]
     aliases: ClassVar[tuple[str, ...]] = ()
     uuid: ClassVar[str | None] = None
+    other_uuids: ClassVar[tuple[str, ...]] = ()
     repositories: ClassVar[tuple[str, ...]] = ()
     named_by_root: ClassVar[re.Pattern[str] | None] = None
     is_declarable: ClassVar[bool] = True
@@ -173,7 +176,9 @@ def matches(convention: type[Convention], declaration: Mapping[str, Any]) -> boo
     if not convention.is_declarable:
         return False
     if isinstance(uuid := declaration.get("uuid"), str):
-        return convention.uuid is not None and uuid.lower() == convention.uuid.lower()
+        return uuid.lower() in (
+            str(it).lower() for it in (convention.uuid, *convention.other_uuids)
+        )
     for key in IDENTIFIERS[1:]:
         if isinstance(url := declaration.get(key), str):
             known = {repository.lower() for repository in convention.repositories}

@@ -19,7 +19,14 @@ from zarr_xgroup.conventions.cf import CfHandler
 from zarr_xgroup.conventions.coords import CoordsHandler
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.declaring import ATTRIBUTE as DECLARATIONS
-from zarr_xgroup.conventions.declaring import Declaration, is_declared, matches, names_of
+from zarr_xgroup.conventions.declaring import (
+    Declaration,
+    is_declared,
+    is_of_other_things,
+    matches,
+    names_of,
+    self_called,
+)
 from zarr_xgroup.conventions.descriptions import Attribute
 from zarr_xgroup.conventions.dggs import DggsHandler
 from zarr_xgroup.conventions.dialects.gcp import GcpHandler
@@ -209,12 +216,16 @@ def why_not_declared(attributes: Mapping[str, Any]) -> str:
 
 
 def _why_no_declaration(item: Declaration, names: Mapping[str, Handler]) -> str:
-    """Return why an item of ``zarr_conventions`` is none of the conventions, if it names one."""
+    """Return why an item of ``zarr_conventions`` is none of the principal conventions; "" if it need not be."""
     name = item.name.strip().rstrip(":")
     handler = names.get(name.lower())
     given = item.identity
-    if handler is None or given is None or matches(handler, dict([given])):
+    declared = dict([*([] if given is None else [given]), *([("name", name)] if name else [])])
+    if any(matches(it, declared) for it in declarable()) or is_of_other_things(declared):
         return ""
+    if handler is None or given is None:
+        text = _("{name!r} is declared, for which no handler is installed")
+        return text.format(name=redact(self_called(declared))[:_SHOWN])
     key, value = given
     right = ", ".join(handler.repositories) if item.uuid is None else handler.uuid
     return _("{name!r} is declared with {key} {value!r}, not with {right}").format(
@@ -280,7 +291,7 @@ def _why_not(handler: object, known: Iterable[Handler]) -> str | None:
 
 #: What a class says in tuples, and of what.
 _LISTED: Mapping[str, type] = {
-    **dict.fromkeys(("aliases", "repositories", "implies"), str),
+    **dict.fromkeys(("aliases", "other_uuids", "repositories", "implies"), str),
     "described": Attribute,
     "rules": Rule,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -9,8 +10,9 @@ import pytest
 import xarray as xr
 import zarr
 
-from zarr_xgroup import ConventionHandler
+from zarr_xgroup import ConventionHandler, check
 from zarr_xgroup.conventions import register, registry
+from zarr_xgroup.conventions.cf import CfHandler
 from zarr_xgroup.conventions.declaring import declarations, is_declared, matches
 from zarr_xgroup.tests.builders import Array, Group, build, memory_store, opened_with_warnings
 
@@ -189,6 +191,29 @@ def test_why_a_declaration_does_not_count_is_told_in_full_but_for_what_is_long()
     assert found == f"'CS' is declared with spec_url {url[:40]!r}, not with {right}"
     found = registry.why_not_declared({"zarr_conventions": ["long" * 50]})
     assert found == f'zarr_conventions/0: must be an object, got string "{("long" * 50)[:99]}...'
+
+
+@pytest.mark.parametrize(
+    ("declaration", "warning", "mistake"),
+    [
+        ({"name": "tide:", "uuid": OTHER_UUID}, "/a: 'tide' is declared, for which no handler is installed", "is a convention that is not known here"),
+        ({"name": "license", "uuid": OTHER_UUID}, "'zarr_conventions' of an array or of its group can", ""),
+        ({"name": "cf", "uuid": "0c0a02d2-8a95-4303-8b62-16a50b439d74"}, "", ""),
+        ({"name": "CF", "uuid": CfHandler.uuid, "version": "1.12"}, "", ""),
+        ({"name": "CF", "uuid": CfHandler.uuid, "since": "1.12"}, "", "'since' is no member of a declaration"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_is_told_of_a_declaration(
+    declaration: dict[str, Any], warning: str, mistake: str
+) -> None:
+    attributes = {"units": "m", "zarr_conventions": [declaration]}
+    store = memory_store(build(Group({"a": Array(np.zeros(3), ("x",), attributes)})))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        xr.open_dataset(store, engine="xgroup")  # type: ignore[arg-type]
+    assert [warning in str(it.message) for it in told] == [True] * bool(warning)
+    assert [mistake in it.text for it in check(store).mistakes] == [True] * bool(mistake)
 
 
 def test_what_a_grid_lacks_to_which_the_convention_of_its_group_does_not_apply() -> None:

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any
 
 from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.cf import CfHandler
 from zarr_xgroup.conventions.declaring import (
     ATTRIBUTE,
     IDENTIFIED,
@@ -18,13 +19,14 @@ from zarr_xgroup.conventions.declaring import (
     NAMING,
     ONCE,
     SOME_OTHER,
+    TEXTS,
     Declaration,
     is_of_other_things,
     items_in,
     matches,
     self_called,
 )
-from zarr_xgroup.conventions.descriptions import shown
+from zarr_xgroup.conventions.descriptions import fields_of, shown
 from zarr_xgroup.conventions.registry import declarable
 from zarr_xgroup.conventions.spelling import misspelt
 from zarr_xgroup.errors import Severity
@@ -81,6 +83,11 @@ def _spelling_of_key(subject: Subject) -> Iterator[Finding]:
 def _identity(item: Fragment) -> Iterator[Finding]:
     """Yield that a declaration has no identity, or another one than it is called by."""
     meant, given = _meant(item.value), Declaration.read(item).identity
+    known = {member.key for _kind, member in fields_of(Declaration).values()}
+    for key in sorted(item.value.keys() - known):
+        if not (key == "version" and meant is CfHandler):  # whose document has it
+            text = f"{key!r} is no member of a declaration"
+            yield mistake(TEXTS, item, text, "leave it out", "warning", key=key)
     is_lost = meant is not None and not matches(meant, item.value)
     if not any(map(item.get, IDENTIFIERS)):
         text = "has none of 'uuid', 'schema_url', 'spec_url': it is declared by name only"
