@@ -102,7 +102,6 @@ class Decoder:
         self._with_indexes = with_indexes
         self._seen: set[Hashable] = set()
         self._shared: dict[Hashable, _Shared | None] = {}
-        self._datasets: dict[Hashable, xr.Dataset] = {}
 
     def dataset(self, group: BuiltGroup) -> tuple[xr.Dataset, list[Finding]]:
         """Return a group as a Dataset, and a finding for each variable not decoded as asked for.
@@ -189,28 +188,6 @@ class Decoder:
         rest = decoded.keys() - own
         order = (*((None,) if _NAMELESS in group.planned else ()), *group.planned)
         data = {name: decoded[name] for name in order if name in rest}
-        if own:
-            return self._assembled(group, own, data, shared, attributes)
-        # How variables fit together has to be found out once for groups that have the same.
-        kind = (*((name, it.dims, it.shape) for name, it in data.items()), *shared.items())
-        if kind in self._datasets:
-            return _with_variables(self._datasets[kind], data, shared, attributes)
-        dataset = self._assembled(group, own, data, shared, attributes)
-        # xarray may make a coordinate of what is called as one of its dimensions.
-        is_data = dataset.data_vars.keys() == data.keys()
-        if is_data and not any(it.has_writeable_index for it in shared.values()):
-            self._datasets[kind] = dataset
-        return dataset
-
-    def _assembled(
-        self,
-        group: BuiltGroup,
-        own: Mapping[str, xr.Variable],
-        data: Mapping[Hashable, xr.Variable],
-        shared: Mapping[str, _Shared],
-        attributes: Mapping[str, Any],
-    ) -> xr.Dataset:
-        """Return a Dataset of decoded variables: coordinates of its own, data, shared coordinates."""
         coordinates: dict[str, xr.Variable] = {}
         indexes: dict[str, xr.Index] = {}
         for name in group.planned:
@@ -491,33 +468,11 @@ def _own(name: str, shared: _Shared) -> tuple[xr.Variable, xr.Index | None]:
         index = index.copy(deep=True)
         variable = index.create_variables({name: variable})[name]
     own = variable.copy(deep=False)
-    _make_independent(own, shared)
-    return own, index
-
-
-def _make_independent(own: xr.Variable, shared: _Shared) -> None:
-    """Give a copy of a shared coordinate what could be changed in another one."""
-    if shared.index is None and isinstance(shared.decoded._data, np.ndarray):
-        own.data = shared.decoded._data.copy()  # can be written to; values of an index were seen to
+    if index is None and isinstance(variable._data, np.ndarray):
+        own.data = variable._data.copy()  # can be written to; values of an index were seen to
     own.attrs = copy_of(shared.decoded.attrs)
     own.encoding = copy_of(shared.decoded.encoding)
-
-
-def _with_variables(
-    known: xr.Dataset,
-    data: Mapping[Hashable, xr.Variable],
-    shared: Mapping[str, _Shared],
-    attributes: Mapping[str, Any],
-) -> xr.Dataset:
-    """Return a Dataset like one that has the same coordinates, and data of the same dimensions."""
-    dataset = known.copy(data={name: it._data for name, it in data.items()})
-    dataset.attrs = dict(attributes)
-    for name, variable in data.items():
-        dataset.variables[name].attrs = variable.attrs
-        dataset.variables[name].encoding = variable.encoding
-    for name, it in shared.items():
-        _make_independent(dataset.variables[name], it)
-    return dataset
+    return own, index
 
 
 def _indexed(name: str, variable: xr.Variable) -> tuple[xr.Variable, xr.Index]:

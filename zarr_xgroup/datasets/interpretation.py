@@ -81,8 +81,6 @@ class GroupReading:
     #: Units and calendars of times that are not wanted, by the names of their boundaries: xarray
     #: decodes these by them all the same.
     bounds_of_dropped: Mapping[str, Mapping[str, Any]]
-    #: The reading of another group that differs from this one in nothing but where it is.
-    like: GroupReading | None = None
     #: The arrays that are times to all arrays of a tree that refer to them, and what these declare.
     times: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
@@ -193,7 +191,7 @@ class _GroupInterpretation:
             replace(array, node=self.node.child(name), document=document)
             for array, (name, document) in pairs
         )
-        return replace(other, node=self.node, arrays=arrays, like=other)
+        return replace(other, node=self.node, arrays=arrays)
 
     def is_pattern(self, reading: GroupReading) -> bool:
         """Tell whether nothing of the group's reading depends on where the group is."""

@@ -18,7 +18,7 @@ from zarr_xgroup.variables.sources import Source, Stored
 
 
 class PlannedVariable(msgspec.Struct, frozen=True, eq=False):
-    """A variable of a group's Dataset. There are thousands, and each is moved to many groups."""
+    """A variable of a group's Dataset. There are thousands."""
 
     name: str
     source: Source

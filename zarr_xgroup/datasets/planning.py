@@ -14,15 +14,13 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, TypeAlias, TypeVar, cast
 
-import msgspec
-
 from zarr_xgroup.conventions import handlers
 from zarr_xgroup.conventions.layout import Layout
 from zarr_xgroup.conventions.registry import AUTO, in_order, named_conventions
 from zarr_xgroup.datasets.attributes import convention_attrs_of
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading, Interpreter
 from zarr_xgroup.datasets.naming import plan_group
-from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
+from zarr_xgroup.datasets.plan import GroupPlan
 from zarr_xgroup.datasets.pyramids import (
     Level,
     Pair,
@@ -49,7 +47,7 @@ from zarr_xgroup.options import (
 from zarr_xgroup.redaction import redact_causes
 from zarr_xgroup.storage.library import Library
 from zarr_xgroup.variables.making import Maker
-from zarr_xgroup.variables.sources import Computed, Literal, Stored
+from zarr_xgroup.variables.sources import Stored
 
 T = TypeVar("T", StoreOptions, DecodingOptions)
 
@@ -186,50 +184,8 @@ class Planning:
 def plan_groups(
     readings: Iterable[GroupReading], maker: Maker, *, with_indexes: bool = False
 ) -> list[GroupPlan]:
-    """Return what the Datasets of groups will hold; pure.
-
-    Of those that differ only in where they are, each plan is made of that of the first.
-    """
-    plans: dict[GroupReading, GroupPlan] = {}
-    for reading in readings:
-        like = None if reading.like is None else plans.get(reading.like)
-        if like is not None and _can_be_moved(like, reading.node):
-            plans[reading] = _moved(like, reading)
-        else:
-            plans[reading] = plan_group(reading, maker, with_indexes=with_indexes)
-    return list(plans.values())
-
-
-def _can_be_moved(plan: GroupPlan, group: Node) -> bool:
-    """Tell whether a group whose reading is like that of a plan has the same plan.
-
-    Not if anything was found, as that was found in another place, nor if an array of one of the two
-    groups is a coordinate by reference: in that group it is the group's own, in the other it is not.
-    """
-    groups = (plan.node, group)
-    return not plan.findings and all(
-        it.identity is None and not it.stood_against
-        if it.is_own
-        else isinstance(it.source, Computed | Literal)
-        or (isinstance(it.source, Stored) and it.source.node.group not in groups)
-        for it in plan.variables
-    )
-
-
-def _moved(plan: GroupPlan, reading: GroupReading) -> GroupPlan:
-    """Return a plan with the arrays of another group in place of its own."""
-    pairs = zip(plan.reading.arrays, reading.arrays, strict=True)
-    nodes = {theirs.node: mine.node for theirs, mine in pairs}
-
-    def moved(planned: PlannedVariable) -> PlannedVariable:
-        source = planned.source
-        if isinstance(source, Stored) and source.node in nodes:
-            source = replace(source, node=nodes[source.node])
-        users = tuple(nodes[user] for user in planned.users)
-        referrer = None if planned.referrer is None else nodes[planned.referrer]
-        return msgspec.structs.replace(planned, source=source, users=users, referrer=referrer)
-
-    return GroupPlan(reading, tuple(map(moved, plan.variables)), ())
+    """Return what the Datasets of groups will hold; pure."""
+    return [plan_group(reading, maker, with_indexes=with_indexes) for reading in readings]
 
 
 # Times of a tree: what all arrays that refer to an array take it for, it is in its own group, too.
@@ -250,7 +206,7 @@ def with_times(readings: Sequence[GroupReading]) -> list[GroupReading]:
 
 
 def _told(reading: GroupReading, declared: _Declared) -> GroupReading:
-    """Return a reading with the times among its arrays; it is like that of no other group then."""
+    """Return a reading with the times among its arrays."""
     times = {
         array.node.name: attributes
         for array in reading.arrays
@@ -259,7 +215,7 @@ def _told(reading: GroupReading, declared: _Declared) -> GroupReading:
         and any(node.group != array.node.group for node in declared[array.node])
         and (attributes := _agreed(declared[array.node]))
     }
-    return replace(reading, times=times, like=None) if times else reading
+    return replace(reading, times=times) if times else reading
 
 
 def _declared(readings: Iterable[GroupReading]) -> _Declared:
