@@ -82,7 +82,12 @@ def candidates(reference: Reference, referrer: Node, written: Node, lookup: Look
 def _nodes(store: int, paths: list[str | None], reference: Reference) -> list[Node]:
     nodes = [Node(store, path) for path in dict.fromkeys(paths) if path is not None]
     if not nodes:
-        message = _("{target!r} leads above the root of the store").format(target=reference.node)
+        message = _("{target!r} leads above the root of the store")
+        if store == 0 and not reference.node.startswith("/"):
+            message += _(
+                "; if that is a group of a larger store, open the larger one, with group=..."
+            )
+        message = message.format(target=reference.node)
         raise XGroupPathError(message, target=str(reference), reason=message)
     return nodes
 

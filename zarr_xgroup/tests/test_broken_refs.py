@@ -81,7 +81,10 @@ FAULTS: Mapping[str, Faults] = {
         XGroupPathError: {
             "empty_path": "{set}/values/external/node: '' is not the path of a node",
             "doubled_slash": "{set}/values/external/node: 'values//x' is not the path of a node",
-            "beyond_root": "{set}/values/external: '../../../x' leads above the root of the store",
+            "beyond_root": (
+                "{set}/values/external: '../../../x' leads above the root of the store; "
+                "if that is a group of a larger store, open the larger one, with group=..."
+            ),
             "absolute_beyond_root": (
                 "{set}/values/external: '/../x' leads above the root of the store"
             ),
@@ -290,7 +293,8 @@ FAULTS: Mapping[str, Faults] = {
         },
         XGroupPathError: {
             "ref_beyond_root": (
-                "{array}/attributes/related: '../../../x' leads above the root of the store"
+                "{array}/attributes/related: '../../../x' leads above the root of the store; "
+                "if that is a group of a larger store, open the larger one, with group=..."
             ),
             "ref_malformed": (
                 "{array}/attributes/related/0/node: 'services//lon' is not the path of a node"
