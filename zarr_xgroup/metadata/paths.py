@@ -32,10 +32,12 @@ def normalize_path(path: str | None, *, is_served: bool = True) -> str:
     """
     normalized = "/".join(segment for segment in (path or "").split("/") if segment)
     if not is_node_path(normalized, is_served=is_served):
-        message = _("{path!r} is not the path of a group: '.' and '..' cannot name one").format(
-            path=path
-        )
-        raise XGroupPathError(message)
+        message = _("{path!r} is not the path of a group: '.' and '..' cannot name one")
+        if is_node_path(normalized, is_served=False):
+            message = _(
+                "{path!r} is not opened: a server may take it for the path of something else"
+            )
+        raise XGroupPathError(message.format(path=path))
     return normalized
 
 

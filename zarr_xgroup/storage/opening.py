@@ -133,6 +133,10 @@ async def open_store(store_like: Any, storage_options: dict[str, Any] | None) ->
         )
     except FileNotFoundError as error:
         message = _("There is no store {store}").format(store=name)
+        decoded = unquote(str(store_like))
+        if isinstance(store_like, Path) and "%" in str(store_like) and os.path.exists(decoded):
+            hint = _("; its path is taken as it is written, not percent-decoded: name it {path!r}")
+            message += hint.format(path=decoded)
         raise XGroupStoreNotFoundError(message) from error
     except (XGroupError, Warning):
         raise

@@ -4,7 +4,7 @@ import os
 import pickle
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,6 +22,7 @@ import zarr_xgroup
 from zarr_xgroup import (
     XGroupEmptyGroupWarning,
     XGroupGroupError,
+    XGroupPathError,
     XGroupStoreError,
     XGroupStoreNotFoundError,
 )
@@ -342,12 +343,24 @@ def test_what_cannot_be_listed_has_to_be_consolidated_itself(
     assert "time" in opened(xr.open_dataset, root, group="/images/r60m").coords
 
 
-def test_nothing_above_an_address_is_looked_at(tmp_path: Path) -> None:
-    """What others plant there could be a pipe that never ends."""
+@pytest.mark.parametrize(
+    "plant",
+    [
+        Path.write_bytes,
+        lambda path, _content: os.mkfifo(path),
+        lambda path, _content: path.symlink_to("/dev/zero"),
+    ],
+    ids=["group", "pipe", "endless"],
+)
+def test_nothing_above_an_address_is_looked_at(
+    plant: Callable[[Path, bytes], object], tmp_path: Path
+) -> None:
+    """What others plant there could be a group, a pipe that nobody writes to, or what never ends."""
+    planted = document(attributes={"title": "planted"}, consolidated_metadata={"metadata": {}})
     for at in ("", "folder", "a.zarr"):
         (tmp_path / at).mkdir(exist_ok=True)
         for key in ("zarr.json", ".zgroup", ".zattrs", ".zmetadata"):
-            os.mkfifo(tmp_path / at / key)
+            plant(tmp_path / at / key, planted)
     for at in ("folder/p.zarr", "folder/product", "a.zarr/p.zarr"):
         root = write_local(product(), tmp_path / at)
         ours = opened(xr.open_dataset, root / "images" / "r60m" if "." in at else root)
@@ -362,6 +375,16 @@ def test_a_group_that_is_not_there_is_told_with_what_is(tmp_path: Path) -> None:
         f"There is no group '/images/r10m' in {root}; groups there are: /images, /images/axes, "
         "/images/r60m"
     )
+
+
+def test_an_open_group_is_told_by_its_own_store(tmp_path: Path) -> None:
+    root = write_local(product(), tmp_path / "p.zarr")
+    for group, told in (
+        (zarr.open_group(root, path="images", mode="r"), f"'/images/nope' in file://{root}"),
+        (zarr.open_group(root / "images", mode="r"), f"'/nope' in file://{root}/images"),
+    ):
+        with pytest.raises(XGroupGroupError, match=f"^There is no group {told}; groups there are"):
+            quietly(xr.open_dataset, group, engine="xgroup", group="nope")
 
 
 # What is named and cannot be opened as it is.
@@ -413,6 +436,37 @@ def test_a_tree_of_empty_groups_is_looked_at_as_far_as_it_is_worth_it() -> None:
     store = recording_store(build(wide))
     assert recorded(xr.open_dataset, store, engine="xgroup")[1] == []
     assert len(store.listed) <= 301
+
+
+def test_a_path_is_not_percent_decoded(tmp_path: Path) -> None:
+    """As engine zarr has it; the URL that pathlib makes of a path says how to name it instead."""
+    for name in ("a%2Fb.zarr", "a b.zarr"):
+        root = write_local(product(), tmp_path / name)
+        for address in (root / "images" / "r60m", f"file://{root}/images/r60m"):
+            ours, theirs = opened(xr.open_dataset, address), oracle(xr.open_dataset, address)
+            assert ours.attrs == theirs.attrs == {"note": "of the level"}
+        for path in (root, root / "images"):
+            with pytest.raises(FileNotFoundError):
+                oracle(xr.open_dataset, path.as_uri())
+            with pytest.raises(XGroupStoreNotFoundError) as caught:
+                xr.open_dataset(path.as_uri(), engine="xgroup")
+            assert str(caught.value) == (
+                f"There is no store {path.as_uri()}; its path is taken as it is written, not "
+                f"percent-decoded: name it {str(path)!r}"
+            )
+
+
+@server
+def test_a_server_would_take_an_encoded_slash_for_a_slash(http_server: FileServer) -> None:
+    member = Group({"v": Array([1.0], ("x",))})
+    http_server.contents = build(Group({"a%2Fb": member}), consolidated=True)
+    theirs: Any = oracle(xr.open_dataset, http_server.url, group="a%2Fb")
+    assert theirs["v"].values.tolist() == [0.0]  # its chunk is asked for in vain
+    with pytest.raises(XGroupPathError) as caught:
+        xr.open_dataset(http_server.url, engine="xgroup", group="a%2Fb")
+    assert str(caught.value) == (
+        "'a%2Fb' is not opened: a server may take it for the path of something else"
+    )
 
 
 FILES = {
