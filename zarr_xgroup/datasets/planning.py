@@ -51,6 +51,9 @@ from zarr_xgroup.variables.sources import Stored
 
 T = TypeVar("T", StoreOptions, DecodingOptions)
 
+#: By which factor a resolution and the cells of the level chosen differ where another unit was meant.
+_OTHER_UNIT = 10_000
+
 
 class Planning:
     """An open up to the plans of groups: read, interpret, plan."""
@@ -156,6 +159,16 @@ class Planning:
             )
             missing = listed([str(node) for node in pyramid.missing])
             text = text.format(levels=missing, level=level.node)
+            self.findings.append(noted(Kind.CHOICE, text, pyramid.group))
+        own = level.resolution or resolution
+        if any(
+            not 1 / _OTHER_UNIT < a / b < _OTHER_UNIT for a, b in zip(resolution, own, strict=True)
+        ):
+            text = _(
+                "resolution is in the unit of the CRS, {unit}, and was {asked}: cells of {level} are of {own}"
+            )
+            asked, size = (" x ".join(f"{it:g}" for it in pair) for pair in (resolution, own))
+            text = text.format(unit=level.unit, asked=asked, level=level.node, own=size)
             self.findings.append(noted(Kind.CHOICE, text, pyramid.group))
         return level
 

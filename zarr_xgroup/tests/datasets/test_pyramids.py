@@ -92,7 +92,7 @@ def sizes(root: Group, group: str = "/") -> list[Any]:
         (np.float32(20), "1"),
         (np.int64(39), "1"),
         (40, "2"),
-        (1e9, "2"),
+        (1e5, "2"),
         ((20, 40), "1"),
         ((40, 20), "1"),
         ([40, 40], "2"),
@@ -280,6 +280,26 @@ def test_a_geographic_grid_is_in_degrees() -> None:
     assert (first.resolution, first.unit) == ((0.1, 0.1), "degree")
     assert second.factor == (2.0, 2.0)
     assert chosen(root, resolution=0.2) == {"y": 4, "x": 6}
+
+
+@pytest.mark.parametrize(
+    ("code", "resolution", "told"),
+    [
+        ("EPSG:4326", 500_000, "degree, and was 500000 x 500000: cells of /2 are of 40 x 40"),
+        ("EPSG:32632", 0.0005, "m, and was 0.0005 x 0.0005: cells of /0 are of 10 x 10"),
+        ("EPSG:32632", 100_000, None),
+        ("EPSG:4326", 1, None),
+    ],
+)
+def test_a_resolution_that_is_far_from_all_cells_is_told_with_the_unit(
+    code: str, resolution: float, told: str | None
+) -> None:
+    attributes = {**declared(*ITEMS), "proj:code": code}
+    store = memory_store(build(Group(LEVELS, attributes)))
+    _dataset, given = opened_with_warnings(xr.open_dataset, store, resolution=resolution)
+    texts = [str(it) for it in given if "unit of the CRS" in str(it)]
+    assert len(texts) == (told is not None)
+    assert all(str(told) in text for text in texts)
 
 
 def test_a_rotated_grid_has_cells_as_long_as_their_sides() -> None:
@@ -552,7 +572,9 @@ def test_the_same_rule_for_any_pyramid(count: int, factor: int, resolution: floa
     items = [level(str(n), str(n - 1), factor) for n in range(1, count)]
     root = Group(members, declared(level("0", **said(1.0)), *items))
     fitting = [n for n in range(count) if factor**n <= resolution]
-    assert chosen(root, resolution=resolution)["x"] == widths[max(fitting, default=0)]
+    store = memory_store(build(root))
+    dataset = quietly(xr.open_dataset, store, engine="xgroup", resolution=resolution)
+    assert dataset.sizes["x"] == widths[max(fitting, default=0)]
 
 
 @pytest.mark.parametrize("own", [True, False])
