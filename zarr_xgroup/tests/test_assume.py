@@ -428,6 +428,33 @@ def test_what_products_lack_is_advised_by_their_marks_and_auto_takes_it(
         assert any(name in node.coords for node in tree.subtree)
 
 
+@pytest.mark.parametrize(
+    ("attributes", "is_told"),
+    [
+        (declaring("ref", label={"node": "scalar"}), True),
+        (declaring("ref", label={"node": "rows"}), True),
+        (declaring("geolocation", geolocation={"geodetic": {"x": {"node": "lon"}, "y": {"node": "lat"}}}), True),
+        (declaring("uom", uom={"ucum": {"unit": "m"}}), True),
+        (declaring("ref", label={"node": "cube"}), False),
+    ],
+    ids=["a scalar", "along y", "along y and x", "none", "along all"],
+)  # fmt: skip
+def test_services_alone_are_told_where_they_leave_a_dimension_bare(
+    attributes: Mapping[str, Any], is_told: bool
+) -> None:
+    arrays = {
+        "v": Array(np.zeros((2, 3, 4)), ("t", "y", "x"), attributes),
+        "scalar": Array(np.array(5.0), ()),
+        "rows": Array(np.zeros(3), ("y",)),
+        "cube": Array(np.zeros((2, 3, 4)), ("t", "y", "x")),
+        **{name: Array(np.zeros((3, 4)), ("y", "x")) for name in ("lat", "lon")},
+    }
+    store = memory_store(build(Group(arrays)))
+    _dataset, told = recorded(xr.open_dataset, store, engine="xgroup")
+    paths = [path for it in told for path in getattr(it, "paths", ())]
+    assert ("/v" in paths) is is_told
+
+
 def test_what_a_list_holds_beside_auto_is_assumed_too() -> None:
     members = {**SWATH, "b": Group({"b02": band()})}
     store = memory_store(build(Group(members)))
