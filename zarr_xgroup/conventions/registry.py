@@ -25,7 +25,6 @@ from zarr_xgroup.conventions.declaring import (
     is_of_other_things,
     matches,
     names_of,
-    self_called,
 )
 from zarr_xgroup.conventions.descriptions import Attribute
 from zarr_xgroup.conventions.dggs import DggsHandler
@@ -204,33 +203,39 @@ def declared_principal(attributes: Mapping[str, Any]) -> Handler | None:
 
 
 def why_not_declared(attributes: Mapping[str, Any]) -> str:
-    """Return why attributes do not declare a principal convention that they name, or ""."""
+    """Return why attributes do not declare a principal convention, if they name one that is one or may be, or ""."""
     written = attributes.get(CONVENTIONS_KEY)
     if written is None:
         return ""
     found, wrong = DECLARATIONS.read(Fragment(Node(0, ""), (CONVENTIONS_KEY,), written))
-    names = {it.name.lower(): it for it in handlers() if it.tier == "principal"}
-    reasons = (_why_no_declaration(item, names) for item in found)
+    reasons = map(_why_no_declaration, found)
     forms = (f"{'/'.join(it.place.keys)}: {it.text}" for it in wrong)
-    return next(filter(None, chain(reasons, forms)), "")
+    return next(filter(None, chain(reasons, forms, map(_without_handler, found))), "")
 
 
-def _why_no_declaration(item: Declaration, names: Mapping[str, Handler]) -> str:
-    """Return why an item of ``zarr_conventions`` is none of the principal conventions; "" if it need not be."""
-    name = item.name.strip().rstrip(":")
-    handler = names.get(name.lower())
-    given = item.identity
-    declared = dict([*([] if given is None else [given]), *([("name", name)] if name else [])])
-    if any(matches(it, declared) for it in declarable()) or is_of_other_things(declared):
+def _why_no_declaration(item: Declaration) -> str:
+    """Return why an item of ``zarr_conventions`` is none of the principal conventions, if it names one."""
+    name, given = item.name.strip().rstrip(":"), item.identity
+    principals = (it for it in handlers() if it.tier == "principal")
+    handler = next((it for it in principals if it.name.lower() == name.lower()), None)
+    if handler is None or given is None or matches(handler, dict([given])):
         return ""
-    if handler is None or given is None:
-        text = _("{name!r} is declared, for which no handler is installed")
-        return text.format(name=redact(self_called(declared))[:_SHOWN])
     key, value = given
     right = ", ".join(handler.repositories) if item.uuid is None else handler.uuid
     return _("{name!r} is declared with {key} {value!r}, not with {right}").format(
         name=name, key=key, value=redact(value)[:_SHOWN], right=right
     )
+
+
+def _without_handler(item: Declaration) -> str:
+    """Return that there is no handler for what an item names, if it is a convention that is not known."""
+    name = item.name.strip().rstrip(":")
+    declared = {"name": name, **({} if item.identity is None else dict([item.identity]))}
+    is_known = any(matches(it, declared) for it in declarable())
+    if not name or is_known or is_of_other_things(declared):
+        return ""
+    text = _("{name!r} is declared, for which no handler is installed")
+    return text.format(name=redact(name)[:_SHOWN])
 
 
 @cache

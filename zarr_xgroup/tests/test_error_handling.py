@@ -275,6 +275,10 @@ def test_long_paths_are_shortened(depth: int) -> None:
                 "zarr-conventions/spatial"
             ),
         ),
+        (
+            [{"name": "mine"}, {"name": "ref"}],
+            "'mine' is declared, for which no handler is installed",
+        ),
     ],
     ids=str,
 )
@@ -289,7 +293,7 @@ def test_a_declaration_that_does_not_count_is_told(
 
 
 @pytest.mark.parametrize(
-    "declared", [[], None, [{"uuid": "1"}], [{"name": "mine"}, {"name": "ref"}]]
+    "declared", [[], None, [{"uuid": "1"}], [{"name": "license"}, {"name": "ref"}]]
 )
 def test_nothing_is_told_of_other_declarations(declared: Any) -> None:
     text = told_without_principal(Group({"a": values("x", zarr_conventions=declared)}))
