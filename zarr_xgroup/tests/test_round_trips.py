@@ -507,3 +507,37 @@ def test_what_is_opened_is_appended(zarr_format: ZarrFormat, place: Path) -> Non
     quietly(first.to_zarr, path, consolidated=False, zarr_format=zarr_format)
     quietly(second.to_zarr, path, consolidated=False, append_dim="time")
     check_again(dataset, path)
+
+
+@pytest.mark.parametrize("shape", [{}, {"spatial:shape": [4, 5]}], ids=["", "shape"])
+@pytest.mark.parametrize("described", [True, False])
+def test_a_coordinate_of_another_group_has_no_cells_of_the_group_it_is_written_with(
+    shape: dict[str, Any], described: bool
+) -> None:
+    values = {"regular": [0, 1]}
+    axes = {"y": {"abbreviation": "Y", "coordinates": [{"values": values}]}}
+    line = declaring("cs", cs={"crs": [{"axes": axes}]}) if described else declaring("CF")
+    lat = Array(np.arange(20.0).reshape(4, 5), ("y", "x"))
+    group = declaring("spatial", "proj", **{"spatial:dimensions": ["y", "x"]}, **shape)
+    group |= {"spatial:transform": [10, 0, 600000, 0, -10, 5100000], "proj:code": "EPSG:32632"}
+    members = {"line": Array(np.arange(4.0), ("y",), {**line, "coordinates": "/geo/lat"})}
+    root = Group({**members, "geo": Group({"lat": lat})}, group)
+    dataset, _told = opened_with_warnings(xr.open_dataset, memory_store(build(root)))
+    part, store = dataset.isel(y=slice(1, 2), x=slice(1, 3)), MemoryStore()
+    quietly(part.to_zarr, store, zarr_format=3, consolidated=False)
+    again, told = opened_with_warnings(xr.open_dataset, store)
+    assert told == []
+    xr.testing.assert_equal(again, part)
+    assert "grid_mapping" not in {**again["lat"].attrs, **again["lat"].encoding}
+
+
+def test_an_array_of_data_along_both_dimensions_has_the_cells_of_its_group() -> None:
+    group = declaring("spatial", "proj", **{"spatial:dimensions": ["y", "x"]})
+    group |= {"spatial:transform": [10, 0, 600000, 0, -10, 5100000], "proj:code": "EPSG:32632"}
+    values = np.arange(6.0).reshape(2, 3)
+    members = {"v": Array(values, ("y", "x"), {"coordinates": "lat"})}
+    members |= {"lat": Array(values, ("y", "x"))}
+    dataset = quietly(xr.open_dataset, memory_store(build(Group(members, group))), engine="xgroup")
+    for array in (dataset["v"], dataset["lat"]):
+        assert array["x"].values.tolist() == [600005.0, 600015.0, 600025.0]
+        assert {**array.attrs, **array.encoding}["grid_mapping"] == "spatial_ref"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.datasets.budget import is_too_long
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
@@ -148,10 +149,11 @@ def sizes_of(array: ArrayReading) -> dict[str, int]:
 
 def collect(reading: GroupReading, maker: Maker, *, with_indexes: bool) -> Wanted:
     """Return what a group's arrays want, along dimensions of which each has one coordinate."""
-    as_read = Wanted(reading, maker, with_indexes, reading.arrays)
+    arrays_read = tuple(_without_grids_of_no_data(reading, maker))
+    as_read = Wanted(reading, maker, with_indexes, arrays_read)
     splitting = _Splitting(as_read)
     arrays, findings = [], []
-    for array in reading.arrays:
+    for array in arrays_read:
         names = splitting.new_names(array)
         arrays.append(splitting.along(array, names) if names else array)
         if names:
@@ -159,6 +161,36 @@ def collect(reading: GroupReading, maker: Maker, *, with_indexes: bool) -> Wante
     if not findings:
         return as_read
     return replace(as_read, arrays=tuple(arrays), findings=tuple(findings))
+
+
+def _without_grids_of_no_data(reading: GroupReading, maker: Maker) -> Iterator[ArrayReading]:
+    """Yield the arrays of a group, those that are coordinates without a grid that no array of data has.
+
+    An array of another group may have been attached, cut, and written with the group that it was a coordinate
+    of. What that declares of its own grid is not said of it, and would give it the first cells.
+    """
+    places = [maker.attributes(reading.node), *(it.document.attributes for it in reading.arrays)]
+    named = {name for attributes in places for name in names_in(attributes, "coordinates")}
+    data = {
+        array
+        for array in reading.arrays
+        if array.node.name not in named or CONVENTIONS_KEY in array.document.attributes
+    }
+    sizes = {along for array in data for along in sizes_of(array).items()}
+    for array in reading.arrays:
+        said, own = array.interpretation, array.document.attributes
+        kept = tuple(it for it in said.coordinates if not isinstance(it.source, Computed))
+        is_of_data = not data or array in data or sizes.issuperset(sizes_of(array).items())
+        if is_of_data or len(kept) == len(said.coordinates):
+            yield array
+            continue
+        crs = said.crs if "grid_mapping" in own else None
+        # Which choice was made for the grid is no matter to an open any more.
+        findings = tuple(
+            replace(it, kind=None) if it.kind is Kind.CHOICE else it for it in said.findings
+        )
+        stripped = replace(said, coordinates=kept, crs=crs, geotransform=None, findings=findings)
+        yield replace(array, interpretation=stripped)
 
 
 class _Splitting:
