@@ -83,14 +83,17 @@ class Planning:
     def plan_tree(self, *, with_indexes: bool, is_tree: bool = True) -> list[GroupPlan]:
         """Return the plans of the group asked for and of all below it, parents first.
 
-        `is_tree` if groups will have the coordinates of those above them.
+        `is_tree` if groups will have the coordinates of those above them, and their times be decoded
+        by what all that refer to them say: a group that is opened by itself cannot know that.
         """
         self.library.read_tree(self.group)
         snapshot = self.library.snapshots[0]
         if self.resolution is not None:
             readings = self._interpreted(snapshot.subtree(self.group), is_tree=is_tree)
             self._choose_in_tree(readings, self.resolution)
-        readings = with_times(self._interpreted(snapshot.subtree(self.group), is_tree=is_tree))
+        readings = self._interpreted(snapshot.subtree(self.group), is_tree=is_tree)
+        if is_tree:
+            readings = with_times(readings)
         return plan_groups(readings, self.maker, with_indexes=with_indexes)
 
     def pyramid(self) -> Pyramid:

@@ -15,7 +15,7 @@ import zarr
 from packaging.version import Version
 from zarr.storage import StorePath
 
-from zarr_xgroup import XGroupMetadataError, XGroupMetadataWarning, XGroupStoreError
+from zarr_xgroup import XGroupMetadataError, XGroupMetadataWarning, XGroupStoreError, demo
 from zarr_xgroup.metadata.documents import CONSOLIDATED_V2, NODE_KEYS
 from zarr_xgroup.redaction import redact
 from zarr_xgroup.tests.builders import (
@@ -38,6 +38,7 @@ from zarr_xgroup.tests.builders import (
     opened,
     opened_with_warnings,
     oracle,
+    quietly,
     recorded,
     recording_store,
     some_pairs,
@@ -45,6 +46,9 @@ from zarr_xgroup.tests.builders import (
     update,
     write_local,
 )
+from zarr_xgroup.tests.documents import STORES
+from zarr_xgroup.tests.products import PRODUCTS
+from zarr_xgroup.tests.products import write as write_product
 
 KINDS: tuple[tuple[ZarrFormat, bool], ...] = ((2, False), (2, True), (3, False), (3, True))
 
@@ -56,6 +60,22 @@ each_kind = pytest.mark.parametrize(
 each_function = pytest.mark.parametrize(
     "function", [xr.open_dataset, xr.open_groups, xr.open_datatree], ids=lambda f: f.__name__
 )
+
+
+# A group is the same by itself and beside others.
+
+
+@pytest.mark.parametrize(
+    "name", [*sorted(it.stem for it in STORES.glob("*.zarr")), "demo", *PRODUCTS]
+)
+def test_a_group_is_the_same_by_itself_and_beside_others(name: str, tmp_path: Path) -> None:
+    if name in PRODUCTS:
+        store = write_product(name, tmp_path)
+    else:
+        store = demo.STORE if name == "demo" else STORES / f"{name}.zarr"
+    options: Any = {"engine": "xgroup", "consolidated": False}
+    for path, beside_others in quietly(xr.open_groups, store, **options).items():
+        assert_same(quietly(xr.open_dataset, store, group=path, **options), beside_others)
 
 
 # Lazy.

@@ -82,15 +82,11 @@ def test_parent_and_children_share_one_time(zarr_format: ZarrFormat, consolidate
         assert means[name].sizes == {"month": 3, "x": 2}
 
 
-def test_groups_opened_at_once_form_a_tree() -> None:
-    groups = opened(xr.open_groups, memory_store(build(SHARED)))
-    tree = opened(xr.open_datatree, memory_store(build(SHARED)))
-    xr.testing.assert_identical(xr.DataTree.from_dict(groups), tree)
-
-
-def test_the_parent_alone_is_as_it_says_itself() -> None:
-    dataset = opened(xr.open_dataset, memory_store(build(SHARED)))
+def test_the_parent_is_as_it_says_itself_where_groups_are_no_tree() -> None:
+    store = memory_store(build(SHARED))
+    dataset, groups = opened(xr.open_dataset, store), opened(xr.open_groups, store)
     assert dataset["time"].values.tolist() == DAYS
+    xr.testing.assert_identical(groups["/"], dataset)
 
 
 def test_a_tree_below_the_root_is_one_of_its_own() -> None:
@@ -270,7 +266,7 @@ def test_groups_with_the_same_contents_are_told_apart() -> None:
         return Group({"time": NUMBERS, "ocean": Group({"sst": field(node)})})
 
     runs = {"a": run("/c/time"), "b": run("/c/time"), "c": run("/c/time"), "d": run("/d/time")}
-    tree = opened(xr.open_groups, memory_store(build(Group(runs))))
+    tree, _told = opened_with_warnings(xr.open_datatree, memory_store(build(Group(runs))))
     kinds = {path: tree[f"/{path}"]["time"].dtype.kind for path in runs}
     assert kinds == {"a": "f", "b": "f", "c": "O", "d": "O"}
 
