@@ -774,6 +774,7 @@ CASES: list[BrokenRule] = [
         "/swath/radiance#",
         {
             f"{PLACED}/geodetic/x": {"node": "../other/lon"},
+            "/swath/lon": array((3,), ("row",)),
             "/other": group(),
             "/other/lon": array((3, 4), ("row", "column")),
         },
