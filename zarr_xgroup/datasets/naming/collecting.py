@@ -130,10 +130,6 @@ class Attributes:
         """Tell whether a variable has an attribute."""
         return key in self.own.get(name, {}) or key in self.added.get(name, {})
 
-    def all_of(self, name: str) -> dict[str, Any]:
-        """Return the attributes that a variable has, but for names in place of paths."""
-        return {**self.added.get(name, {}), **self.own.get(name, {})}
-
     def add(self, name: str, attributes: Mapping[str, Any]) -> None:
         """Add attributes where there is none of the name."""
         own = self.own.get(name, {})
