@@ -62,15 +62,51 @@ class References:
         """Return the arrays of other groups that belong to an array, with their boundaries."""
         found: set[str | None] = set(self.coordinate_variables(array))
         for key in (*ALONG, "grid_mapping"):
-            text = attributes(self.nodes, array).get(key, "")
-            found |= {self.find(name, array, key) for name in names_in(key, text)}
+            found |= set(self.referred(array, key))
         arrays = {it for it in found if it is not None}
+        # What is no coordinate, because one of the group stands in its place, has no boundaries.
+        named = {it for it in self.found(array, "coordinates") if self.standing(it, array) != it}
         bounds = {
             self.find(attributes(self.nodes, it)["bounds"], it, "bounds")
-            for it in (*arrays, array)
+            for it in (*(arrays - named), array)
             if "bounds" in attributes(self.nodes, it)
         }
         return {it for it in arrays | bounds if it is not None and parent(it) != parent(array)}
+
+    def referred(self, array: str, key: str) -> list[str]:
+        """Return the arrays that an attribute of an array refers to, or that stand in their place."""
+        arrays = self.found(array, key)
+        return [self.standing(it, array) for it in arrays] if key == "coordinates" else arrays
+
+    def found(self, array: str, key: str) -> list[str]:
+        names = names_in(key, attributes(self.nodes, array).get(key, ""))
+        found = (self.find(name, array, key) for name in names)
+        return [it for it in found if it is not None]
+
+    def standing(self, path: str, array: str) -> str:
+        """Return the array of the group that stands in the place of a coordinate, else the coordinate.
+
+        It is called so, and has its dimensions and sizes. Of several coordinates that are called alike the
+        first one that the group's arrays refer to is meant.
+        """
+        own = joined(parent(array), name_of(path))
+        if own is None or own == path or not self.is_alike(own, path):
+            return path
+        group = sorted(
+            it for it in self.nodes if is_array(self.nodes, it) and parent(it) == parent(own)
+        )
+        words = (
+            (it, name)
+            for it in group
+            for name in attributes(self.nodes, it).get("coordinates", "").split()
+        )
+        found = (self.find(name, it, "coordinates") for it, name in words)
+        others = (it for it in found if it and it != own and name_of(it) == name_of(own))
+        first = next(it for it in others if self.is_alike(own, it))
+        return own if path == first or sizes_of(self.nodes, own).keys() == {name_of(own)} else path
+
+    def is_alike(self, own: str, path: str) -> bool:
+        return is_array(self.nodes, own) and sizes_of(self.nodes, own) == sizes_of(self.nodes, path)
 
     # Coordinate variables of dimensions.
 

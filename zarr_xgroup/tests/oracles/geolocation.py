@@ -22,10 +22,16 @@ class Located:
 
 
 def located(nodes: Nodes, array: str) -> Iterator[Located]:
-    """Yield the geolocation arrays of an array: of its own, else of its group."""
+    """Yield the geolocation arrays of an array: of its own, else of its group if one of these fits it."""
     own = attributes(nodes, array).get("geolocation")
     written = array if own else parent(array)
     described: dict[str, Any] = own or attributes(nodes, written).get("geolocation", {})
+    paths = [
+        target(nodes, pair[key], array, written) for pair in described.values() for key in "xy"
+    ]
+    there = [path for path in paths if path is not None]
+    if not own and there and not any(fits(nodes, path, array) for path in there):
+        return
     for kind, pair in described.items():
         for key in "xy":
             path = target(nodes, pair[key], array, written)
@@ -33,6 +39,13 @@ def located(nodes: Nodes, array: str) -> Iterator[Located]:
                 identity = pair.get("crs") or pair.get("id") or {}
                 dims = along(nodes, path, array)
                 yield Located(path, dims, NAMES.get((kind, key)), identity.get("proj:code"))
+
+
+def fits(nodes: Nodes, path: str, array: str) -> bool:
+    """Tell whether an array has the dimensions of a geolocation array, or its last ones that one's shape."""
+    shape = tuple(nodes[path].values.shape)
+    is_along = sizes_of(nodes, path).items() <= sizes_of(nodes, array).items()
+    return is_along or tuple(nodes[array].values.shape[-len(shape) :]) == shape
 
 
 def along(nodes: Nodes, path: str, array: str) -> tuple[str, ...]:
