@@ -100,9 +100,9 @@ def missing_package(errors: Iterable[BaseException]) -> str | None:
     told = [f"{error} {error.name}" for error in known if isinstance(error, ImportError)]
     for package, extra in EXTRAS.items():
         if any(package in text for text in told):
-            return _(
-                "package {package} is missing or too old: pip install 'xarray-zarr-xgroup[{extra}]'"
-            ).format(package=package, extra=extra)
+            return _("package {package} is missing or too old: install the extra `{extra}`").format(
+                package=package, extra=extra
+            )
     return None
 
 

@@ -147,9 +147,6 @@ class Finding:
         The error behind it.
     related : tuple of Place
         Other places that it follows from: what is wrong there explains it.
-    of_several : str
-        The text where several have the same cause, beginning with ``{names}`` of their arrays; equal
-        if they have. "" if the text says no array.
     """
 
     rule: Rule
@@ -164,11 +161,10 @@ class Finding:
     lost: str = ""
     error: XGroupError | None = None
     related: tuple[Place, ...] = ()
-    of_several: str = ""
 
     def __post_init__(self) -> None:
         """Make what is told show no credentials of URLs, and nothing that is not to be seen."""
-        for name in ("text", "remedy", "lost", "of_several"):
+        for name in ("text", "remedy", "lost"):
             if text := getattr(self, name):
                 object.__setattr__(self, name, presentable(text))
 
@@ -272,18 +268,13 @@ def referred_to_by(attribute: str, name: str = "") -> str:
 
 def left_out(node: Node, error: XGroupError) -> Finding:
     """Return the finding of a node that could not be used."""
-    message = _("Node {path} was left out: {reason}").format(path=node, reason=error)
-    found = noted(Kind.METADATA, message, node, error=error)
-    several = _("left out: {reason}").format(reason=error)
-    return replace(found, of_several=f"{{names}}: {several}")
+    return noted(Kind.METADATA, _("left out: {reason}").format(reason=error), node, error=error)
 
 
-def group_without(what: str, group: Node, error: XGroupError) -> Finding:
-    """Return the finding of a group whose attributes or members could not be used."""
-    message = _("Group {path} was opened without {what}: {reason}").format(
-        path=group, what=what, reason=error
-    )
-    return noted(Kind.METADATA, message, group, "/attributes", error=error)
+def opened_without(what: str, node: Node, error: XGroupError) -> Finding:
+    """Return the finding of a group or array whose attributes or members could not be used."""
+    text = _("opened without {what}: {reason}").format(what=what, reason=error)
+    return noted(Kind.METADATA, text, node, "/attributes", error=error)
 
 
 def as_warnings(findings: Iterable[Finding]) -> list[XGroupWarning]:
@@ -378,19 +369,17 @@ _WARNINGS: dict[Kind, type[XGroupWarning]] = {
 
 
 def _warning(finding: Finding) -> XGroupWarning:
-    """Return the warning that tells of a finding."""
-    text = after_place(_place_before(finding), finding.text)
+    """Return the warning that tells of a finding: its arrays, what they lost, where, and why."""
     names, number = listed(finding.arrays), len(finding.arrays)
+    text = after_place(_place_before(finding), finding.text)
     if finding.kind is Kind.PROBLEM:
         text = ngettext(
-            "{error} Array {names} was opened without {lost}",
-            "{error} Arrays {names} were opened without {lost}",
+            "{names} was opened without {lost}: {error}",
+            "{names} were opened without {lost}: {error}",
             number,
-        ).format(error=text if text.endswith("?") else f"{text}.", names=names, lost=finding.lost)
-    elif finding.kind is Kind.CHOICE:
-        text = ngettext("Array {names}: {text}", "Arrays {names}: {text}", number).format(
-            names=names, text=text
-        )
+        ).format(names=names, lost=finding.lost, error=text)
+    elif finding.kind is not Kind.NO_PRINCIPAL and not text.startswith(f"{names}#"):
+        text = after_place(names, text)
     warning = _WARNINGS[finding.kind or Kind.METADATA](text, finding.error)
     warning.paths = finding.arrays
     return warning
@@ -409,7 +398,7 @@ def _cause_of(finding: Finding) -> Hashable:
     """Return what findings of one kind have in common if they have the same cause."""
     error, place = finding.error, finding.place
     if finding.kind not in (Kind.PROBLEM, Kind.CHOICE):
-        return relative(finding.of_several or finding.text, finding)
+        return relative(finding.text, finding)
     if isinstance(error, XGroupStoreError) and error.store:
         return error.store
     is_reference = isinstance(error, XGroupReferenceError) and error.target and place.pointer
@@ -445,14 +434,8 @@ def in_one_text(findings: Iterable[Finding], texts: Sequence[str]) -> str:
 def _in_one(same: Sequence[Finding]) -> Finding:
     """Return the findings of one cause as one."""
     places = tuple(dict.fromkeys(it.place for it in same))
-    found = replace(same[0], arrays=_arrays_of(same), places=places)
-    if len(same) > 1 and found.of_several:
-        several = in_one_text(same, [it.of_several for it in same])
-        found = replace(found, text=several.replace("{names}", listed(found.arrays), 1))
-    elif found.kind in (Kind.PROBLEM, Kind.CHOICE):
-        found = replace(found, text=in_one_text(same, [it.text for it in same]))
-    elif len({it.text for it in same}) > 1:  # they begin with the path of their array
-        found = replace(found, text=_with_others(same).text)
+    text = in_one_text(same, [it.text for it in same])
+    found = replace(same[0], text=text, arrays=_arrays_of(same), places=places)
     if found.kind is not Kind.PROBLEM:
         return found
     if isinstance(found.error, XGroupStoreError) and (store := found.error.store):

@@ -209,17 +209,16 @@ def _leave_indexes_to_xarray(
 
 def _called_otherwise(path: str, name: str, new: str, group: str) -> Finding:
     message = _(
-        "Group {path}: its coordinate {name!r} is called {new!r} in a DataTree, because a group "
-        "below it is called {group}. To have it unrenamed use xarray.open_dataset(..., group={path!r}) or "
-        "xarray.open_groups"
-    ).format(path=path, name=name, new=new, group=group)
+        "its coordinate {name!r} is called {new!r} in a DataTree, because a group below it is called "
+        "{group}. To have it unrenamed use xarray.open_dataset or xarray.open_groups"
+    ).format(name=name, new=new, group=group)
     return noted(Kind.NAME, message, path)
 
 
 def _finding(path: str, names: Mapping[str, str], reasons: Mapping[str, str]) -> Finding:
     renamed = ", ".join(f"{old!r} -> {new!r} ({reasons[old]})" for old, new in names.items())
     message = _(
-        "Group {path} does not align with its parents in a DataTree; renamed in it: {renamed}. "
-        "To have it unrenamed use xarray.open_dataset(..., group={path!r}) or xarray.open_groups"
-    ).format(path=path, renamed=renamed)
+        "does not align with its parents in a DataTree; renamed in it: {renamed}. To have it "
+        "unrenamed use xarray.open_dataset or xarray.open_groups"
+    ).format(renamed=renamed)
     return noted(Kind.DIMENSION, message, path)

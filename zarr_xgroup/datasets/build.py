@@ -14,8 +14,8 @@ from zarr_xgroup.errors import XGroupMetadataError, XGroupStoreError
 from zarr_xgroup.findings import (
     Finding,
     coordinate_named,
-    group_without,
     left_out,
+    opened_without,
     problem_of,
 )
 from zarr_xgroup.i18n import _
@@ -196,7 +196,7 @@ def _attributes_of(group: Node, builder: Builder) -> tuple[dict[str, Any], list[
     try:
         return builder.attributes_of(group), []
     except XGroupMetadataError as error:
-        return {}, [group_without(_("attributes"), group, error)]
+        return {}, [opened_without(_("attributes"), group, error)]
 
 
 def _unread(plan: GroupPlan, builder: Builder) -> Iterator[Finding]:

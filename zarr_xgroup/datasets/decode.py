@@ -22,7 +22,7 @@ from zarr_xgroup.conventions.timeunits import faults_of
 from zarr_xgroup.datasets.build import BuiltGroup
 from zarr_xgroup.datasets.plan import PlannedVariable
 from zarr_xgroup.datasets.store import ResolvedZarrStore
-from zarr_xgroup.errors import XGroupError, XGroupMetadataError, containing
+from zarr_xgroup.errors import XGroupError, XGroupMetadataError, after_place, containing
 from zarr_xgroup.findings import Finding, Kind, left_out, noted
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import DECODED_BY, STRING_ATTRIBUTES, referred_names
@@ -512,13 +512,15 @@ def _switched_off(
     return result
 
 
-def _subject_of(group: Node, planned: PlannedVariable) -> tuple[Node, str]:
-    """Return the array that a variable is told of, and that or the variable in words."""
-    if planned.referrer is None:
-        node = group.child(planned.name)
-        return node, _("Array {path}").format(path=node)
-    message = _("Array {path}: its coordinate {name!r}")
-    return planned.referrer, message.format(path=planned.referrer, name=planned.name)
+def _undecoded(
+    group: Node, planned: PlannedVariable, text: str, error: XGroupError | None = None
+) -> Finding:
+    """Return the finding of a variable in a group, as its array is told of it, or who has it as a coordinate."""
+    node = planned.referrer
+    if node is None:
+        return noted(Kind.METADATA, text, group.child(planned.name), error=error)
+    name = _("its coordinate {name!r}").format(name=planned.name)
+    return noted(Kind.METADATA, after_place(name, text), node, error=error)
 
 
 def why_no_times(attributes: Mapping[str, Any]) -> str:
@@ -531,28 +533,26 @@ def why_no_times(attributes: Mapping[str, Any]) -> str:
 
 def times_undecoded(group: Node, planned: PlannedVariable, reason: str) -> Finding:
     """Return the finding of a variable in a group whose times cannot be decoded."""
-    node, subject = _subject_of(group, planned)
-    message = _("{subject} was opened with its times undecoded: {reason}")
-    return noted(Kind.METADATA, message.format(subject=subject, reason=reason), node)
+    text = _("opened with its times undecoded: {reason}").format(reason=reason)
+    return _undecoded(group, planned, text)
 
 
 def _finding(
     group: BuiltGroup, planned: PlannedVariable, remedy: _Remedy, attributes: Mapping[str, Any]
 ) -> Finding:
     """Return the finding of a variable that could not be decoded as asked for, which has attributes."""
-    node, subject = _subject_of(group.node, planned)
     reason = str(remedy.error)
     pointers = ", ".join(f"/attributes/{key}" for key in remedy.set_aside)
     if remedy.switched_off is None:
-        message = _("{subject} was left out, xarray cannot decode it: {reason}")
+        message = _("left out, xarray cannot decode it: {reason}")
     elif pointers and not remedy.switched_off:
-        message = _("{subject} was opened without {pointers}: {reason}")
+        message = _("opened without {pointers}: {reason}")
         if not any(isinstance(value, str) for value in remedy.set_aside.values()):
-            message = _("{subject} was opened without {pointers}: it must be a string")
+            message = _("opened without {pointers}: it must be a string")
     elif "mask_and_scale" in remedy.switched_off:
-        message = _("{subject} was left undecoded, xarray cannot decode it: {reason}")
+        message = _("left undecoded, xarray cannot decode it: {reason}")
     else:
         found = times_undecoded(group.node, planned, why_no_times(attributes) or reason)
         return replace(found, error=remedy.error)
-    text = message.format(subject=subject, pointers=pointers, reason=reason)
-    return noted(Kind.METADATA, text, node, error=remedy.error)
+    text = message.format(pointers=pointers, reason=reason)
+    return _undecoded(group.node, planned, text, remedy.error)

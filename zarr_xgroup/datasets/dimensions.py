@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, count
 from typing import Any
 
@@ -128,22 +128,22 @@ def _without_conflicts(
 def _unnamed(
     node: Node, document: Mapping[str, Any], declared: Names, assigned: tuple[str, ...]
 ) -> Finding:
-    axes = [axis for axis, dim in enumerate(declared) if dim is None]
-    message = _(
-        "Array {path}: {pointer} gives axes {axes} of shape {shape} no usable name; its "
-        "dimensions are called {dimensions}"
+    pointer = pointer_to(dimension_keys(document))
+    if all(name in declared or name.startswith(_PHONY) for name in assigned):
+        text = _(
+            "{pointer} gives dimensions no usable names; they are called phony_dim_0 and so on"
+        )
+        return _finding(node, document, text.format(pointer=pointer))
+    text = _(
+        "{pointer} gives axes {axes} of shape {shape} no usable name; its dimensions are called "
+        "{dimensions}"
     ).format(
-        path=node,
-        pointer=pointer_to(dimension_keys(document)),
-        axes=axes,
+        pointer=pointer,
+        axes=[axis for axis, dim in enumerate(declared) if dim is None],
         shape=list(document["shape"]),
         dimensions=list(assigned),
     )
-    found = _finding(node, document, message)
-    if not all(name in declared or name.startswith(_PHONY) for name in assigned):
-        return found  # a convention names some
-    several = _("their dimensions have no usable names, and are called phony_dim_0 and so on")
-    return replace(found, of_several=f"{{names}}: {several}")
+    return _finding(node, document, text)
 
 
 def _conflict(
@@ -156,10 +156,9 @@ def _conflict(
         f"{old!r} -> {new!r}" for old, new in zip(named, assigned, strict=True) if old != new
     )
     message = _(
-        "Array {path}: {pointer} gives shape {shape} the dimensions {named}, of which other "
+        "{pointer} gives shape {shape} the dimensions {named}, of which other "
         "arrays of the group have another size; renamed {renamed}"
     ).format(
-        path=node,
         pointer=pointer_to(dimension_keys(document)),
         shape=list(document["shape"]),
         named=list(named),
@@ -367,19 +366,17 @@ def _along(
 
 def _left(array: Node, name: str | None, size: int, ancestor: Node, length: int) -> Finding:
     message = _(
-        "Array {path}: its dimension {name!r} of length {size} cannot be that of group "
+        "its dimension {name!r} of length {size} cannot be that of group "
         "{ancestor} (length {length}); it was left as it is"
     )
-    text = message.format(path=array, name=name, size=size, ancestor=ancestor, length=length)
+    text = message.format(name=name, size=size, ancestor=ancestor, length=length)
     return noted(Kind.DIMENSION, text, array)
 
 
 def _renamed(array: Node, written: str | None, ancestor: Node, name: str) -> Finding:
     message = _(
-        "Group {group}: the dimension {written!r} of its arrays, that of group {ancestor}, is called "
-        "{name!r} with its coordinate, because the group has something else called {dim!r}"
+        "the dimension {written!r} of its arrays, that of group {ancestor}, is called {name!r} with its "
+        "coordinate, because the group has something else called {dim!r}"
     )
-    text = message.format(
-        group=array.group, written=written, ancestor=ancestor, name=name, dim=_meant(written)
-    )
-    return noted(Kind.DIMENSION, text, array)
+    text = message.format(written=written, ancestor=ancestor, name=name, dim=_meant(written))
+    return noted(Kind.DIMENSION, text, array.group)

@@ -23,7 +23,7 @@ from zarr_xgroup.datasets.dimensions import (
     inherited_dimensions,
 )
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError
-from zarr_xgroup.findings import Finding, Kind, group_without, left_out, noted
+from zarr_xgroup.findings import Finding, left_out, opened_without
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Node
@@ -323,13 +323,10 @@ def _problems(interpreter: Interpreter, group: Node) -> Iterable[Finding]:
         document = snapshot.document(path)
         if path == group.path:
             what = _("attributes") if snapshot.is_listed(path) else _("members")
-            yield group_without(what, node, error)
+            yield opened_without(what, node, error)
         elif node.name in interpreter.dropped:
             continue
         elif document is None:
             yield left_out(node, error)
         elif document.is_array:  # a group tells of itself when it is opened
-            text = _("Array {path} was opened without {what}: {reason}").format(
-                path=node, what=_("attributes"), reason=error
-            )
-            yield noted(Kind.METADATA, text, node, "/attributes", error=error)
+            yield opened_without(_("attributes"), node, error)

@@ -392,8 +392,13 @@ def _tells_of_shape(outcome: Outcome[Any], path: str) -> bool:
     Engine zarr makes something of the former, and of the latter what raises when it is read.
     """
     reasons = ("'shape' must be", "its chunks [")
-    starts = tuple(f"Node {path} was left out: {reason}" for reason in reasons)
-    return any(str(item).startswith(starts) for item in outcome.warnings)
+    return any(_tells_left_out(outcome, path, reason) for reason in reasons)
+
+
+def _tells_left_out(outcome: Outcome[Any], path: str, reason: str) -> bool:
+    """Return whether a node was told to be left out, for a reason that begins so."""
+    told = [item for item in outcome.warnings if isinstance(item, XGroupWarning)]
+    return any(path in item.paths and f": left out: {reason}" in str(item) for item in told)
 
 
 def _comparable(theirs: xr.Dataset, ours: Outcome[Any], path: str) -> xr.Dataset:
@@ -409,8 +414,7 @@ def _comparable(theirs: xr.Dataset, ours: Outcome[Any], path: str) -> xr.Dataset
 
 def _tells_of_reading(outcome: Outcome[Any], path: str) -> bool:
     """Return whether an array was told not to be readable, which became a dimension's coordinate."""
-    start = f"Node {path} was left out: {path} cannot be read"
-    return any(str(item).startswith(start) for item in outcome.warnings)
+    return _tells_left_out(outcome, path, f"{path} cannot be read")
 
 
 def _is_huge(document: Json) -> bool:

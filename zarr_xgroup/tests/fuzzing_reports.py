@@ -51,8 +51,8 @@ _TELLING: Mapping[str, type[XGroupWarning]] = {
 #: What warnings say of values, or of how Datasets fit together: an explanation does not know it.
 _OF_VALUES = (
     "cannot decode it: ",
-    "was opened with its times undecoded: ",
-    "was opened without /attributes/",
+    "opened with its times undecoded: ",
+    "opened without /attributes/",
     "cannot be read",
     " is something else here or cannot be a name",
     " in a DataTree",

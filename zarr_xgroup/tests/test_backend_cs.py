@@ -130,19 +130,19 @@ def test_all_that_is_told_of_the_store() -> None:
     told = [(type(warning), str(warning)) for warning in given]
 
     def renamed(array: str, name: str, to: str) -> tuple[type, str]:
-        text = f"Array /collisions/{array}: its coordinate {name!r} is called {to!r}, because "
+        text = f"/collisions/{array}: its coordinate {name!r} is called {to!r}, because "
         return XGroupNameWarning, f"{text}{name!r} is something else here or cannot be a name"
 
     def diverging(array: str) -> tuple[type, str]:
-        text = f"Array /collisions/{array}: other arrays of the group have other coordinate values "
+        text = f"/collisions/{array}: other arrays of the group have other coordinate values "
         return XGroupDimensionWarning, f"{text}along its dimensions; renamed 'z' -> 'z_{array}'"
 
     other_size = (
-        "Array /collisions/referring: dimensions of its coordinate 'grid' have another size here, "
+        "/collisions/referring: dimensions of its coordinate 'grid' have another size here, "
         "and were renamed 'cell' -> 'cell_grid'"
     )
     other_node = (
-        "Array /collisions/ambiguous/data: /collisions/ambiguous/data#/attributes/cs/crs/0"
+        "/collisions/ambiguous/data#/attributes/cs/crs/0"
         "/axes/shared/coordinates/0/values/external: '../shared' was taken to be "
         "/collisions/shared, not /collisions/ambiguous/shared (which fits too)"
     )

@@ -242,7 +242,7 @@ def test_tie_points_are_attached_under_their_own_dimensions() -> None:
     dataset, warnings = opened_with_warnings(xr.open_dataset, STORE, group="tie_points")
     place = "/tie_points/radiance#/attributes/geolocation/geodetic"
     assert texts(warnings, XGroupResolutionWarning) == [
-        f"Array /tie_points/radiance: {place}/{axis}: the shape of /tie_points/{name} is not that "
+        f"{place}/{axis}: the shape of /tie_points/{name} is not that "
         "of the array's horizontal axes; it was attached under its own dimensions tie_y, tie_x"
         for axis, name in (("x", "lon"), ("y", "lat"))
     ]
@@ -257,7 +257,7 @@ def test_tie_points_are_attached_under_their_own_dimensions() -> None:
 def test_dimensions_of_another_size_are_renamed() -> None:
     dataset, warnings = opened_with_warnings(xr.open_dataset, STORE, group="wrong_size/fine")
     assert texts(warnings, XGroupDimensionWarning) == [
-        f"Array /wrong_size/fine/radiance: dimensions of its coordinate {name!r} have another "
+        f"/wrong_size/fine/radiance: dimensions of its coordinate {name!r} have another "
         "size here, and were renamed 'y' -> 'y_lon', 'x' -> 'x_lon'"
         for name in ("lon", "lat")
     ]

@@ -161,7 +161,7 @@ PLAIN: dict[str, tuple[str, tuple[str, str], list[float], float]] = {
 
 #: What the store's arrays without names of dimensions make the reader say.
 UNNAMED_TOLD = [
-    f"Array /unnamed/{name}: {{pointer}} gives axes {axes} of shape {shape} no usable name; "
+    f"/unnamed/{name}: {{pointer}} gives axes {axes} of shape {shape} no usable name; "
     f"its dimensions are called {dims}"
     for name, axes, shape, dims in (
         ("image", [0, 1], [4, 6], ["y", "x"]),
@@ -476,7 +476,7 @@ def test_transform_of_the_layouts_group_is_not_that_of_every_level(tmp_path: Pat
         xr.open_dataset, write(tmp_path / "s", documents), group="coarse"
     )
     assert set(dataset.coords) == set()
-    assert [str(warning) for warning in told] == [f"Array /coarse/a: {NOTHING}"]
+    assert [str(warning) for warning in told] == [f"/coarse/a: {NOTHING}"]
 
 
 def two_sizes(attributes: Sequence[Json], dims: Any = ("y", "x")) -> dict[str, Json]:
@@ -611,7 +611,7 @@ def test_nothing_to_compute_coordinates_from(tmp_path: Path, attributes: Json) -
     store = write(tmp_path / "store.zarr", one_array(attributes))
     dataset, told = opened_with_warnings(xr.open_dataset, store)
     assert set(dataset.variables) == {"a"}
-    assert [str(warning) for warning in told] == [f"Array /a: {NOTHING}"]
+    assert [str(warning) for warning in told] == [f"/a: {NOTHING}"]
 
 
 def test_placeholder_beside_a_transform_is_no_contradiction(tmp_path: Path) -> None:
@@ -629,7 +629,7 @@ def test_stale_transform_of_stac_is_ignored(tmp_path: Path) -> None:
     documents = {"": group(), "a": array((2, 3), ("y", "x"), {**spatial(), **stale})}
     dataset, told = opened_with_warnings(xr.open_dataset, write(tmp_path / "stale", documents))
     assert set(dataset.variables) == {"a"}
-    assert [str(warning) for warning in told] == [f"Array /a: {NOTHING}"]
+    assert [str(warning) for warning in told] == [f"/a: {NOTHING}"]
     documents["a"]["attributes"] |= spatial(TRANSFORM)
     assert_grid(open_one(tmp_path, documents)["a"], TRANSFORM)
 
@@ -725,7 +725,7 @@ def test_two_grids_of_one_size_in_one_group(tmp_path: Path) -> None:
     (warning,) = told
     assert type(warning) is XGroupDimensionWarning
     assert str(warning) == (
-        "Array /b: other arrays of the group have other coordinate values along its dimensions; "
+        "/b: other arrays of the group have other coordinate values along its dimensions; "
         "renamed 'y' -> 'y_b', 'x' -> 'x_b'"
     )
 
@@ -816,7 +816,7 @@ def told_of(tmp_path: Path, documents: Mapping[str, Json], **options: Any) -> An
     return dataset, told
 
 
-WITHOUT = "Array /a was opened without"
+WITHOUT = "/a was opened without"
 OF_SPATIAL = "the coordinates of 'spatial'"
 
 
@@ -878,7 +878,7 @@ def test_what_cannot_be_used_is_told_and_the_array_opens(
 ) -> None:
     dataset, told = told_of(tmp_path, one_array(spatial(**{"transform": TRANSFORM, **attributes})))
     assert [str(warning) for warning in told] == [
-        f"/#/attributes/{text}. {WITHOUT} coordinates along y, x"
+        f"{WITHOUT} coordinates along y, x: /#/attributes/{text}"
     ]
     assert isinstance(told[0].error, XGroupMetadataError)
     assert told[0].paths == ("/a",)
@@ -907,7 +907,7 @@ def test_a_bounding_box_of_a_single_row_or_column_of_nodes(
     lost = [name for name in ("y", "x") if name not in expected]
     rows, columns = shape
     text = f"/#/attributes/spatial:bbox: spans no area for {rows} x {columns} cells"
-    texts = [f"{text}. {WITHOUT} coordinates along {', '.join(lost)}"] if lost else []
+    texts = [f"{WITHOUT} coordinates along {', '.join(lost)}: {text}"] if lost else []
     assert [str(warning) for warning in told] == texts
     assert "GeoTransform" not in dataset["spatial_ref"].attrs
 
@@ -939,7 +939,7 @@ def test_a_bounding_box_that_ends_before_it_begins_on_no_globe(
     attributes = spatial(bbox=ACROSS) | {"proj:code": code}
     _dataset, told = told_of(tmp_path, one_array(attributes, (2, 4)))
     text = "/#/attributes/spatial:bbox: spans no area for 2 x 4 cells"
-    assert [str(warning) for warning in told] == [f"{text}. {WITHOUT} coordinates along y, x"]
+    assert [str(warning) for warning in told] == [f"{WITHOUT} coordinates along y, x: {text}"]
 
 
 @pytest.mark.parametrize("key", ["transform", "bbox"])
@@ -947,7 +947,7 @@ def test_numbers_beyond_all_bounds(tmp_path: Path, key: str) -> None:
     numbers = {"transform": [10**400, 0, 0, 0, -1, 0], "bbox": [0, 0, 10**400, 1]}[key]
     attributes = {**spatial(), f"spatial:{key}": numbers}
     dataset, told = told_of(tmp_path, one_array(attributes))
-    start = f"/#/attributes/spatial:{key}: must be {len(numbers)} finite numbers, got ["
+    start = f"{WITHOUT} coordinates along y, x: /#/attributes/spatial:{key}: must be {len(numbers)} finite numbers, got ["
     assert [str(warning)[: len(start)] for warning in told] == [start]
     assert set(dataset.variables) == {"a"}
 
@@ -980,14 +980,14 @@ def test_transform_wins_and_contradictions_are_told(
     tmp_path: Path, attributes: Json, text: str
 ) -> None:
     dataset, told = told_of(tmp_path, one_array(spatial(TRANSFORM, **attributes)))
-    assert [str(warning) for warning in told] == [f"Array /a: /#/attributes/{text}"]
+    assert [str(warning) for warning in told] == [f"/a: /#/attributes/{text}"]
     assert_grid(dataset["a"], TRANSFORM, OFFSET[attributes.get("registration", "pixel")])
 
 
 def test_box_that_cannot_be_used_does_not_spoil_the_transform(tmp_path: Path) -> None:
     dataset, told = told_of(tmp_path, one_array(spatial(TRANSFORM, bbox=[1, 2])))
     text = "/#/attributes/spatial:bbox: must be 4 finite numbers, got [1, 2]"
-    assert [str(warning) for warning in told] == [f"{text}. {WITHOUT} what 'spatial:bbox' declares"]
+    assert [str(warning) for warning in told] == [f"{WITHOUT} what 'spatial:bbox' declares: {text}"]
     assert_grid(dataset["a"], TRANSFORM)
 
 
@@ -995,7 +995,7 @@ def test_shape_without_a_transform_is_told(tmp_path: Path) -> None:
     box = [0.0, 0.0, 3.0, 2.0]
     dataset, told = told_of(tmp_path, one_array(spatial(bbox=box, shape=[20, 30])))
     text = "spatial:shape: is [20, 30], but the array has [2, 3] cells; the latter counts"
-    assert [str(warning) for warning in told] == [f"Array /a: /#/attributes/{text}"]
+    assert [str(warning) for warning in told] == [f"/a: /#/attributes/{text}"]
     assert_grid(dataset["a"], [1.0, 0, 0.0, 0, -1.0, 2.0])
 
 
@@ -1004,8 +1004,8 @@ def test_what_is_wrong_with_a_group_is_told_once(tmp_path: Path) -> None:
     documents |= {f"g/{name}": array((2, 3), ("y", "x")) for name in "abc"}
     _dataset, told = told_of(tmp_path, documents, group="g")
     text = (
-        "/g#/attributes/spatial:transform: must be 6 finite numbers, got [1, 2]. "
-        "Arrays /g/a, /g/b, /g/c were opened without coordinates along y, x"
+        "/g/a, /g/b, /g/c were opened without coordinates along y, x: "
+        "/g#/attributes/spatial:transform: must be 6 finite numbers, got [1, 2]"
     )
     assert [str(warning) for warning in told] == [text]
 
@@ -1029,7 +1029,7 @@ def test_array_that_declares_dimensions_it_does_not_have(
     documents = {"": group(), "a": array((2, 3), ("y", "x"), spatial(TRANSFORM, dimensions))}
     dataset, told = told_of(tmp_path, documents)
     assert [str(warning) for warning in told] == [
-        f"/a#/attributes/spatial:dimensions: {reason}. {WITHOUT} {OF_SPATIAL}"
+        f"{WITHOUT} {OF_SPATIAL}: /a#/attributes/spatial:dimensions: {reason}"
     ]
     assert set(dataset.variables) == {"a"}
 
@@ -1042,8 +1042,8 @@ def test_dimensions_that_cannot_be(tmp_path: Path, place: str, dimensions: Any) 
     dataset, told = told_of(tmp_path, documents)
     assert [str(warning) for warning in told] == [
         (
-            f"/{place}#/attributes/spatial:dimensions: must be the names of two dimensions, "
-            f"got {json.dumps(dimensions)}. {WITHOUT} {OF_SPATIAL}"
+            f"{WITHOUT} {OF_SPATIAL}: /{place}#/attributes/spatial:dimensions: must be the names of "
+            f"two dimensions, got {json.dumps(dimensions)}"
         )
     ]
     assert set(dataset.variables) == {"a", "t"}
@@ -1097,7 +1097,7 @@ def test_levels_that_lead_nowhere(
 ) -> None:
     dataset, told = told_of(tmp_path, two_levels(item), group="coarse")
     assert [str(warning) for warning in told] == [
-        f"{text}. Array /coarse/a was opened without coordinates along y, x"
+        f"/coarse/a was opened without coordinates along y, x: {text}"
     ]
     assert isinstance(told[0].error, error)
     assert set(dataset.variables) == {"a"}
@@ -1110,8 +1110,8 @@ def test_circle_of_levels_is_told_with_its_chain(tmp_path: Path) -> None:
     items.append(derived("coarser", "coarse", [2, 2]))
     _dataset, told = told_of(tmp_path, documents, group="coarse")
     text = (
-        f"{LAYOUT}/1: levels are derived from one another: coarse -> coarser -> coarse. "
-        "Array /coarse/a was opened without coordinates along y, x"
+        "/coarse/a was opened without coordinates along y, x: "
+        f"{LAYOUT}/1: levels are derived from one another: coarse -> coarser -> coarse"
     )
     assert [str(warning) for warning in told] == [text]
 
@@ -1120,7 +1120,7 @@ def test_circle_of_levels_is_told_with_its_chain(tmp_path: Path) -> None:
 def test_scale_of_nothing_is_degenerate(tmp_path: Path, scale: list[int]) -> None:
     dataset, told = told_of(tmp_path, two_levels(derived("coarse", "fine", scale)), group="coarse")
     assert len(told) == 1
-    assert str(told[0]).startswith(LAYOUT)
+    assert str(told[0]).startswith(f"/coarse/a was opened without coordinates along y, x: {LAYOUT}")
     assert set(dataset.variables) == {"a"}
 
 
@@ -1128,6 +1128,6 @@ def test_layout_that_is_none(tmp_path: Path) -> None:
     documents = one_array({**spatial(TRANSFORM), "multiscales": {"layout": "none"}})
     dataset, told = told_of(tmp_path, documents)
     assert [str(warning) for warning in told] == [
-        f"/#/attributes/multiscales/layout: must be a list, got string \"none\". {WITHOUT} what 'multiscales/layout' declares"
+        f"{WITHOUT} what 'multiscales/layout' declares: /#/attributes/multiscales/layout: must be a list, got string \"none\""
     ]
     assert_grid(dataset["a"], TRANSFORM)

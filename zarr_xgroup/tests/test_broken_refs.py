@@ -465,7 +465,7 @@ def test_a_store_that_is_missing_is_told_once_for_an_open(store: Told, function:
         text = told(warning.paths[0], ALL_FAULTS[warning.paths[0]][1])
         assert isinstance(warning.error, XGroupStoreError)
         assert str(warning.error) == text
-        assert str(warning).startswith(f"{text}. Array")
+        assert str(warning).endswith(f": {text}")
 
 
 @pytest.mark.parametrize("path", [path for path in ALL_FAULTS if "missing_store" not in path])
@@ -473,7 +473,7 @@ def test_the_fault_is_told_exactly(store: Told, path: str) -> None:
     kind, template = ALL_FAULTS[path]
     text = told(path, template)
     (warning,) = store.about(path)
-    assert str(warning) == f"{text}. Array {path} was opened without {lost(path)}"
+    assert str(warning) == f"{path} was opened without {lost(path)}: {text}"
     assert type(warning) is XGroupResolutionWarning
     # A private subclass marks what does not depend on the candidate.
     assert isinstance(warning.error, kind)
@@ -562,7 +562,7 @@ def test_undecodable_times_are_told_and_left_as_they_are(store: Told, name: str)
     told = next(
         text for _rule, text in faults_of(attributes["units"], attributes.get("calendar", ""))
     )
-    text = f"Array /times/{name}: its coordinate 'x_{name}' was opened with its times undecoded: {told}"
+    text = f"/times/{name}: its coordinate 'x_{name}': opened with its times undecoded: {told}"
     (warning,) = (warning for warning in store.warnings if str(warning) == text)
     assert type(warning) is XGroupMetadataWarning
     assert type(warning.error) is XGroupMetadataError
@@ -608,7 +608,7 @@ def test_first_of_two_principal_conventions_wins(
     for array_name, other in (("two", "other"), ("spatial", "spatial")):
         warning = told.pop((f"/principals/{array_name}",))
         assert str(warning) == (
-            f"Array /principals/{array_name}: it declares the principal conventions cs, {other}; "
+            f"/principals/{array_name}: it declares the principal conventions cs, {other}; "
             "cs was used"
         )
         assert type(warning) is XGroupResolutionWarning
@@ -651,8 +651,8 @@ def test_one_fault_of_several_arrays_is_told_once(tmp_path: Path) -> None:
     assert isinstance(warning, XGroupResolutionWarning)
     names = ", ".join(f"/a{number:02}" for number in range(30))
     assert str(warning) == (
-        "/#/attributes/crs/broken/axes: must be an object or a list, got number 7. Arrays "
-        f"{names} and 2 more were opened without what 'crs/broken/axes' declares"
+        f"{names} and 2 more were opened without what 'crs/broken/axes' declares: "
+        "/#/attributes/crs/broken/axes: must be an object or a list, got number 7"
     )
     assert warning.paths == tuple(f"/a{number:02}" for number in range(32))
 
@@ -673,9 +673,10 @@ def test_a_target_with_a_broken_document(tmp_path: Path, name: str) -> None:
     result, given = opened_with_warnings(opening, folder)
     (warning,) = (item for item in given if isinstance(item, XGroupResolutionWarning))
     assert str(warning) == (
+        "/data was opened without coordinate 't': "
         "/data#/attributes/cs/crs/0/axes/t/coordinates/0/values/external: 'other/t' leads "
         f"nowhere, tried /other/t (/other/t/zarr.json is not valid JSON: {raised.value}), "
-        "/data/other/t (not found in store). Array /data was opened without coordinate 't'"
+        "/data/other/t (not found in store)"
     )
     assert type(warning.error) is XGroupReferenceError
     assert set(result.data_vars) == {"data"}
@@ -695,7 +696,7 @@ def test_a_target_that_zarr_cannot_use(tmp_path: Path) -> None:
     (warning,) = given
     assert isinstance(warning, XGroupResolutionWarning)
     place = "/data#/attributes/cs/crs/0/axes/t/coordinates/0/values/external: "
-    assert str(warning).startswith(place)
+    assert str(warning).startswith(f"/data was opened without coordinate 't': {place}")
     assert "/other/t" in str(warning)
     assert "unheard_of" in str(warning)
     assert isinstance(warning.error, XGroupError)
@@ -713,9 +714,9 @@ def test_what_the_consolidated_metadata_leaves_out(tmp_path: Path) -> None:
         "consolidated=False"
     )
     assert str(warning) == (
+        "/data was opened without coordinate 't': "
         "/data#/attributes/cs/crs/0/axes/t/coordinates/0/values/external: 'other/t' leads "
-        f"nowhere, tried /other/t ({reason}), /data/other/t (not found in store). "
-        "Array /data was opened without coordinate 't'"
+        f"nowhere, tried /other/t ({reason}), /data/other/t (not found in store)"
     )
     assert "t" in opened_with_warnings(xr.open_dataset, folder, consolidated=False)[0].coords
 
@@ -734,7 +735,7 @@ def test_an_earlier_candidate_that_does_not_fit_is_told(tmp_path: Path) -> None:
     (warning,) = given
     assert isinstance(warning, XGroupResolutionWarning)
     assert str(warning) == (
-        "Array /g/data: /g/data#/attributes/cs/crs/0/axes/t/coordinates/0/values/external: "
+        "/g/data#/attributes/cs/crs/0/axes/t/coordinates/0/values/external: "
         "'../t' was taken to be /g/t, not /t (its shape is [5], the axis 't' needs [3])"
     )
     assert warning.paths == ("/g/data",)

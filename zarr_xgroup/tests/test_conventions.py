@@ -229,7 +229,7 @@ def test_what_a_grid_lacks_to_which_the_convention_of_its_group_does_not_apply()
     lack = (
         "its group declares 'rings', but the convention does not apply to it: it has no coordinates"
     )
-    assert str(warning).startswith(f"Array /v: {lack} along ")
+    assert str(warning).startswith(f"/v: {lack} along ")
 
 
 class WithoutTier(ConventionHandler):

@@ -124,7 +124,7 @@ def check_warnings(told: list[Any], product: str) -> None:
     """Assert that nothing is told but what the installed version of zarr cannot open."""
     if is_beyond(product, GROUP_OF_STRINGS):
         assert [str(item).partition(":")[0] for item in told] == [
-            f"Node /{GROUP_OF_STRINGS}/{name} was left out" for name in sorted(STRINGS)
+            f"/{GROUP_OF_STRINGS}/{name}: left out" for name in sorted(STRINGS)
         ]
     else:
         assert told == []

@@ -23,10 +23,10 @@ FILL = "_FillValue"
 def unusable_fill_value(array: Node, written: str) -> Finding:
     """Return the finding of a ``_FillValue`` that is no value of the array's type."""
     message = _(
-        "Array {path}: /attributes/_FillValue is {written}, which is no value of the "
-        "array's type; nothing is masked by it"
+        "/attributes/_FillValue is {written}, which is no value of the array's type; nothing is "
+        "masked by it"
     )
-    text = message.format(path=array, written=written)
+    text = message.format(written=written)
     remedy = _("write a value of the array's type, or leave {key} out").format(key=FILL)
     found = noted(Kind.METADATA, text, array, f"/attributes/{FILL}")
     return replace(found, rule=OF_ITS_TYPE, remedy=remedy)

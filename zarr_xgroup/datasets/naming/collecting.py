@@ -281,7 +281,7 @@ def _renaming(array: ArrayReading, names: Mapping[str, str]) -> Finding:
     """Return the finding of dimensions that are others than those of the group."""
     changes = ", ".join(f"{old!r} -> {new!r}" for old, new in names.items())
     message = _(
-        "Array {path}: other arrays of the group have other coordinate values along its "
+        "other arrays of the group have other coordinate values along its "
         "dimensions; renamed {renamed}"
-    ).format(path=array.node, renamed=changes)
+    ).format(renamed=changes)
     return noted(Kind.DIMENSION, message, array.node)

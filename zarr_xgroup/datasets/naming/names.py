@@ -94,10 +94,10 @@ class _Naming:
         if names:
             changes = ", ".join(f"{old!r} -> {new!r}" for old, new in names.items())
             message = _(
-                "Array {array}: dimensions of its coordinate {name!r} have another size here, and "
+                "dimensions of its coordinate {name!r} have another size here, and "
                 "were renamed {renamed}"
             )
-            text = message.format(array=referrer, name=name, renamed=changes)
+            text = message.format(name=name, renamed=changes)
             self.findings.append(noted(Kind.DIMENSION, text, referrer))
         return names
 
@@ -108,14 +108,14 @@ def _renaming(
     """Return the finding of a coordinate that could not have its name."""
     if is_beyond and wanted.source.dims == (wanted.name,):
         message = _(
-            "Array {array}: its coordinate {wanted!r} of length {length} is called {name!r} and "
+            "its coordinate {wanted!r} of length {length} is called {name!r} and "
             "has no index, because the open would have to read too much for one"
         )
     else:
         message = _(
-            "Array {array}: its coordinate {wanted!r} is called {name!r}, because {wanted!r} is "
+            "its coordinate {wanted!r} is called {name!r}, because {wanted!r} is "
             "something else here or cannot be a name"
         )
     (length, *_others) = (*sizes.values(), 1)
-    text = message.format(array=referrer, wanted=wanted.name, name=name, length=length)
+    text = message.format(wanted=wanted.name, name=name, length=length)
     return noted(Kind.NAME, text, referrer)

@@ -246,7 +246,7 @@ def test_a_principal_convention_that_does_not_count_is_judged_all_the_same() -> 
     }
     dataset, told = opened_with_warnings(xr.open_dataset, store)
     assert [str(it) for it in told] == [
-        "Array /a: it declares the principal conventions cs, spatial; cs was used"
+        "/a: it declares the principal conventions cs, spatial; cs was used"
     ]
     assert dataset["y"].values.tolist() == [0, 1]
 

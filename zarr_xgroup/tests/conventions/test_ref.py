@@ -74,7 +74,7 @@ def test_what_is_meant_as_a_reference_and_is_none(
     members = {"a": sound, "b": ALONG_X, "m": Array(np.ones(2), ("x",), declaring("ref", ref=ref))}
     store = memory_store(build(Group(members), zarr_format))
     dataset, (told,) = opened_with_warnings(xr.open_dataset, store)
-    text = f"/m#/attributes/ref{place}: {why}. Array /m was opened without what 'ref' refers to"
+    text = f"/m was opened without what 'ref' refers to: /m#/attributes/ref{place}: {why}"
     assert str(told) == text
     assert type(told) is XGroupResolutionWarning
     assert dataset["m"].values.tolist() == [1, 1]

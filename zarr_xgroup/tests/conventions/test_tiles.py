@@ -81,7 +81,7 @@ def test_documents_elsewhere_are_not_read(place: str) -> None:
     dataset, told = told_when_assuming(pyramid(place), group="p/0")
     assert not dataset.coords
     assert "is neither an identifier nor a place in the store" in told
-    assert told.endswith("Array /p/0/v was opened without what follows from the tile matrix set")
+    assert told.startswith("/p/0/v was opened without what follows from the tile matrix set: ")
 
 
 @pytest.mark.parametrize("value", [1, 2**53])

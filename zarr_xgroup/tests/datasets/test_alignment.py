@@ -40,8 +40,8 @@ def tree_of(root: Group, **options: Any) -> tuple[Any, list[str]]:
 
 def text(path: str, renamed: str) -> str:
     return (
-        f"Group {path} does not align with its parents in a DataTree; renamed in it: {renamed}. To "
-        f"have it unrenamed use xarray.open_dataset(..., group={path!r}) or xarray.open_groups"
+        f"{path}: does not align with its parents in a DataTree; renamed in it: {renamed}. To have "
+        "it unrenamed use xarray.open_dataset or xarray.open_groups"
     )
 
 
@@ -372,9 +372,8 @@ def test_a_coordinate_of_the_group_asked_for_called_as_a_group_below() -> None:
     tree, (told,) = opened_with_warnings(xr.open_datatree, store, group="g")
     assert told.paths == ("/g",)
     assert str(told) == (
-        "Group /g: its coordinate 'x' is called 'x_1' in a DataTree, because a group below it is "
-        "called /g/h/x. To have it unrenamed use xarray.open_dataset(..., group='/g') or "
-        "xarray.open_groups"
+        "/g: its coordinate 'x' is called 'x_1' in a DataTree, because a group below it is "
+        "called /g/h/x. To have it unrenamed use xarray.open_dataset or xarray.open_groups"
     )
     assert tree["x_1"].values.tolist() == [1.0, 2.0]
 

@@ -87,7 +87,8 @@ def test_what_is_too_much_to_tell_is_counted(count: int) -> None:
         f"/v{n:05}" for n in range(count)
     ]
     if count > 200:
-        assert f" (and {count - 200} more of this kind). Arrays /v00" in str(told[-1])
+        assert str(told[-1]).startswith("/v00")
+        assert str(told[-1]).endswith(f" (and {count - 200} more of this kind)")
         assert "'/no/x199' leads nowhere" in str(told[-1])
     assert isinstance(told[-1].error, XGroupReferenceError)
 
@@ -130,7 +131,7 @@ def referring(length: int, chunk: int) -> dict[str, Json]:
 
 def unindexed(name: str, length: int, other: str, path: str) -> str:
     return (
-        f"Array {path}: its coordinate {name!r} of length {length} is called {other!r} and has no "
+        f"{path}: its coordinate {name!r} of length {length} is called {other!r} and has no "
         "index, because the open would have to read too much for one"
     )
 
@@ -227,7 +228,7 @@ TIME = {"units": "days since 2000-01-01"}
 
 def undecoded(subject: str, node: str) -> str:
     return (
-        f"Array {subject} was opened with its times undecoded: {node} was not read, its chunks are "
+        f"{subject}: opened with its times undecoded: {node} was not read, its chunks are "
         "too long to be read for one value"
     )
 
@@ -257,8 +258,8 @@ def test_times_elsewhere_in_long_chunks_are_left_undecoded() -> None:
     assert [str(warning) for warning in told] == [
         unindexed(f"x{2**25}", 2**25, f"axes_x{2**25}", f"/v{2**25}"),
         (
-            f"/axes/t{2**25} was not read, its chunks are too long to be read for one value. "
-            f"Array /v{2**25} was opened without the decoded times of 'axes_x{2**25}'"
+            f"/v{2**25} was opened without the decoded times of 'axes_x{2**25}': "
+            f"/axes/t{2**25} was not read, its chunks are too long to be read for one value"
         ),
     ]
     assert set(store.chunk_gets) == {f"axes/t{2**20}/c/0"}

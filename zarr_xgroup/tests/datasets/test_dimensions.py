@@ -62,7 +62,7 @@ def settle(
         (warning,) = as_warnings([finding])
         assert type(warning) is XGroupDimensionWarning
         assert warning.error is None
-        assert str(warning).startswith(f"Array /g/{name}: ")
+        assert str(warning).startswith(f"/g/{name}: ")
         assert finding.arrays == (f"/g/{name}",)
         told.append(str(warning))
     assert set(assigned.dims) == set(assigned.named) == set(arrays)
@@ -188,31 +188,29 @@ def test_names_of_dimensions_fit_together(
     store = memory_store(build(Group(members), zarr_format))
     dataset, told = opened_with_warnings(xr.open_dataset, store)
     pointer = "/dimension_names" if zarr_format == 3 else "/attributes/_ARRAY_DIMENSIONS"
-    texts, unnamed = [], []
+    texts: dict[str, list[str]] = {}
     for name, (shape, names) in arrays.items():
         named = list(names or [None] * len(shape))
         dims = renamed.get(name, tuple(named))
         assert (dataset[name].dims, dataset[name].shape) == (dims, tuple(shape))
         changes = ", ".join(f"{a!r} -> {b!r}" for a, b in zip(named, dims, strict=True) if a != b)
-        if None in named:
+        if None in named and any(it not in named and "phony" not in it for it in dims):
             axes = [axis for axis, item in enumerate(named) if item is None]
             text = (
                 f"axes {axes} of shape {shape} no usable name; its dimensions are called {[*dims]}"
             )
+        elif None in named:
+            text = "dimensions no usable names; they are called phony_dim_0 and so on"
         else:
             text = (
                 f"shape {shape} the dimensions {named}, of which other arrays of the group have "
                 f"another size; renamed {changes}"
             )
         if name in renamed:
-            texts.append(f"Array /{name}: {pointer} gives {text}")
-            unnamed += [f"/{name}"] if None in named else []
-    if len(unnamed) > 1:  # one cause, one warning
-        several = "their dimensions have no usable names, and are called phony_dim_0 and so on"
-        first = next(number for number, text in enumerate(texts) if "no usable name" in text)
-        texts = [text for text in texts if "no usable name" not in text]
-        texts.insert(first, f"{', '.join(unnamed)}: {several}")
-    assert [str(warning) for warning in told] == texts
+            texts.setdefault(text, []).append(f"/{name}")
+    assert [str(warning) for warning in told] == [
+        f"{', '.join(names)}: {pointer} gives {text}" for text, names in texts.items()
+    ]
     assert all(type(warning) is XGroupDimensionWarning for warning in told)
 
 
@@ -243,7 +241,7 @@ def test_whatever_is_declared_it_fits_together(
             assert sizes.setdefault(dimension, size) == size
     assert not {name for name, shape in shapes.items() if not shape} & set(sizes)
     changed = [name for name in shapes if settled[name] != declared_dimensions(arrays[name])]
-    assert [text.split(":")[0] for text in told] == [f"Array /g/{name}" for name in changed]
+    assert [text.split(":")[0] for text in told] == [f"/g/{name}" for name in changed]
     # A dimension's own coordinate keeps its name.
     for name, shape in shapes.items():
         if [dimension for _size, dimension in shape] == [name]:
@@ -281,12 +279,12 @@ def test_conventions_name_the_last_axes(
     settled, told = settle({"v": array}, {"v": hints})
     assert settled == {"v": expected}
     axes = [axis for axis, name in enumerate(declared_dimensions(array)) if name is None]
-    assert told == [
-        (
-            f"Array /g/v: /dimension_names gives axes {axes} of shape {shape} no usable name; its "
-            f"dimensions are called {list(expected)}"
-        )
-    ]
+    text = (
+        f"axes {axes} of shape {shape} no usable name; its dimensions are called {list(expected)}"
+        if {*expected} & {*hints} - {*(names or ())}
+        else "dimensions no usable names; they are called phony_dim_0 and so on"
+    )
+    assert told == [f"/g/v: /dimension_names gives {text}"]
 
 
 def test_hints_do_not_change_what_is_declared() -> None:
@@ -299,7 +297,7 @@ def test_a_hint_that_has_another_size_in_the_group() -> None:
     assert settled == {"a": ("x",), "v": ("t", "y", "x_v")}
     assert told == [
         (
-            "Array /g/v: /dimension_names gives axes [0, 1, 2] of shape [7, 4, 5] no usable name; "
+            "/g/v: /dimension_names gives axes [0, 1, 2] of shape [7, 4, 5] no usable name; "
             "its dimensions are called ['t', 'y', 'x_v']"
         )
     ]
@@ -375,7 +373,7 @@ def test_arrays_that_disagree_open_with_all_their_values(zarr_format: ZarrFormat
     pointer = "/dimension_names" if zarr_format == 3 else "/attributes/_ARRAY_DIMENSIONS"
     assert [str(warning) for warning in told] == [
         (
-            f"Array /b: {pointer} gives shape [3] the dimensions ['x'], of which other arrays of the "
+            f"/b: {pointer} gives shape [3] the dimensions ['x'], of which other arrays of the "
             "group have another size; renamed 'x' -> 'x_b'"
         )
     ]
@@ -448,7 +446,7 @@ def test_the_time_of_the_nearest_ancestor() -> None:
 
 def left_as_it_is(length: int, ancestor: str, other: int) -> str:
     return (
-        f"Array /g/deep/v: its dimension '/time' of length {length} cannot be that of group "
+        f"/g/deep/v: its dimension '/time' of length {length} cannot be that of group "
         f"{ancestor} (length {other}); it was left as it is"
     )
 
@@ -492,7 +490,7 @@ def test_names_that_no_ancestor_has_are_as_in_engine_zarr(name: str) -> None:
 
 def is_called(name: str, ancestor: str = "/") -> str:
     return (
-        f"Group /g/deep: the dimension '/time' of its arrays, that of group {ancestor}, is called "
+        f"/g/deep: the dimension '/time' of its arrays, that of group {ancestor}, is called "
         f"{name!r} with its coordinate, because the group has something else called 'time'"
     )
 

@@ -281,7 +281,7 @@ def test_what_two_conventions_say_of_an_array() -> None:
         }
     )
     dataset, (told,) = opened_with_warnings(xr.open_dataset, memory_store(build(root)))
-    assert str(told) == "Arrays /a, /b: it is said"
+    assert str(told) == "/a, /b: it is said"
     assert [dataset[name].attrs["units"] for name in "ab"] == ["kg", "m"]
     assert [dataset[name].attrs["said"] for name in "ab"] == [1, 1]
     assert dataset["spatial_ref"].attrs["GeoTransform"] == TRANSFORM

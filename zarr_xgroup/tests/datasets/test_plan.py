@@ -79,7 +79,7 @@ def test_what_grids_lack_whose_group_declares_a_convention() -> None:
             engine="xgroup",
         )[1]
     ]
-    assert text.startswith("Arrays /a, /c: its group declares 'spatial', but ")
+    assert text.startswith("/a, /c: its group declares 'spatial', but ")
     assert text.endswith("it has no coordinates along 'x'")
 
 

@@ -258,7 +258,7 @@ def test_an_array_that_does_not_say_its_format(
     dataset, told = opened_with_warnings(xr.open_dataset, store, group="g")
     assert list(dataset.data_vars) == ["w"]
     assert [str(warning) for warning in told] == [
-        f"Node /g/v was left out: 'zarr_format' of /g/v must be {zarr_format}, got {written!r}"
+        f"/g/v: left out: 'zarr_format' of /g/v must be {zarr_format}, got {written!r}"
     ]
 
 
@@ -435,7 +435,7 @@ def test_a_broken_node_within_consolidated_metadata(zarr_format: ZarrFormat) -> 
     )
     tree, told = opened_with_warnings(xr.open_datatree, store)
     assert [str(item) for item in told] == [
-        f"Node /a was left out: '{key[2:]}' of /a must be a JSON object, got str"
+        f"/a: left out: '{key[2:]}' of /a must be a JSON object, got str"
     ]
     assert set(tree.children) == {"c"}
     with pytest.raises(XGroupMetadataError) as error:
@@ -512,7 +512,7 @@ def test_a_group_whose_listing_fails_opens_without_members(zarr_format: ZarrForm
     tree, told = opened_with_warnings(xr.open_datatree, store)
     (warning,) = told
     assert str(warning) == (
-        "Group /a was opened without members: The members of group '/a' cannot be found: "
+        "/a: opened without members: The members of group '/a' cannot be found: "
         "recording store cannot be listed and has no consolidated metadata. Who writes the store "
         "can add it by zarr.consolidate_metadata(store)."
     )
@@ -602,11 +602,11 @@ def test_attributes_of_a_v2_node_that_cannot_be_read() -> None:
     store.failing["a/.zattrs"] = PermissionError("no")
     tree, told = opened_with_warnings(xr.open_datatree, store)
     reason = "/a/.zattrs cannot be read: no permission (PermissionError: no)"
-    assert [str(item) for item in told] == [f"Group /a was opened without attributes: {reason}"]
+    assert [str(item) for item in told] == [f"/a: opened without attributes: {reason}"]
     assert tree["a"].attrs == {}
     assert set(tree["a"].variables) == {"w"}
     dataset, told = opened_with_warnings(xr.open_dataset, store, group="a")
-    assert [str(item) for item in told] == [f"Group /a was opened without attributes: {reason}"]
+    assert [str(item) for item in told] == [f"/a: opened without attributes: {reason}"]
     assert (dataset.attrs, set(dataset.variables)) == ({}, {"w"})
 
 

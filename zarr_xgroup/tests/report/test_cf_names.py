@@ -127,20 +127,20 @@ def test_an_open_says_what_is_there_in_one_warning(
     place = "/data/t#/attributes/coordinates: "
     assert told(store(tmp_path / "comma", {"coordinates": "lat, lon, height"}), recwarn) == [
         (
-            f'{place}must be names with blanks between them, got string "lat, lon, height". '
-            "Array /data/t was opened without 'lat' of 'coordinates', 'lon' of 'coordinates'"
+            "/data/t was opened without 'lat' of 'coordinates', 'lon' of 'coordinates': "
+            f'{place}must be names with blanks between them, got string "lat, lon, height"'
         )
     ]
     assert told(store(tmp_path / "group", {"coordinates": "/grid"}), recwarn) == [
         (
-            f"{place}'/grid' leads to no array, tried /grid (a group). "
-            "Array /data/t was opened without '/grid' of 'coordinates'"
+            "/data/t was opened without '/grid' of 'coordinates': "
+            f"{place}'/grid' leads to no array, tried /grid (a group)"
         )
     ]
     assert told(store(tmp_path / "above", {"coordinates": "../../lon"}), recwarn) == [
         (
-            f"{place}'../../lon' leads above the root of the store. "
-            "Array /data/t was opened without '../../lon' of 'coordinates'"
+            "/data/t was opened without '../../lon' of 'coordinates': "
+            f"{place}'../../lon' leads above the root of the store"
         )
     ]
 

@@ -140,7 +140,7 @@ SCANS = "/swath/radiance#/attributes"
             },
             "/grid/a, /grid/b, /grid/c: left out: ",
         ),
-        ({"/grid/band#/data_type": "quaternion"}, "/grid/band was left out"),
+        ({"/grid/band#/data_type": "quaternion"}, "/grid/band: left out"),
         ({f"{GRID}/proj:code": "EPSG:999999"}, "is no CRS that pyproj understands"),
         ({f"{GRID}/spatial:transform": [1, 2, 3]}, "must be 6 finite numbers, got [1, 2, 3]"),
         (

@@ -257,7 +257,7 @@ def test_what_is_no_value_of_the_type_masks_nothing(
     assert dataset["v"].attrs["units"] == "m"
     assert [str(warning) for warning in told] == [
         (
-            f"Array /v: /attributes/_FillValue is {written!r}, which is no value of the array's type; "
+            f"/v: /attributes/_FillValue is {written!r}, which is no value of the array's type; "
             "nothing is masked by it"
         )
     ]
@@ -292,11 +292,7 @@ def test_each_array_with_an_unusable_fill_value_is_told_of() -> None:
     array = Array(np.array([1.0, -5.0], "f4"), ("x",), {"_FillValue": "minus five"})
     root = Group({"a": array, "b": array, "g": Group({"c": array})})
     _tree, told = opened_with_warnings(xr.open_datatree, memory_store(build(root)))
-    assert [str(warning).split(":")[0] for warning in told] == [
-        "Array /a",
-        "Array /b",
-        "Array /g/c",
-    ]
+    assert [str(warning).split(":")[0] for warning in told] == ["/a, /b, /g/c"]
 
 
 def test_scaled_data_with_a_plain_fill_value() -> None:
