@@ -327,7 +327,7 @@ def test_coordinates_that_are_there_are_not_told_to_be_lost() -> None:
     own = {"x": coordinate("x", X), "y": coordinate("y", Y)}
     _dataset, told = told_when_assuming(Group({"v": grid(GeoTransform="0 1 0 2 0"), **own}))
     assert "must be 6 finite numbers" in told
-    assert told.endswith("without what 'GeoTransform' declares")
+    assert told.startswith("/v was opened without what 'GeoTransform' declares: ")
 
 
 # What is told of stores that declare nothing.

@@ -123,8 +123,8 @@ def test_names_of_dimensions_that_are_not_two(tmp_path: Path, dimensions: Json) 
     attributes = declaring("spatial") | {"spatial:dimensions": dimensions}
     told = told_of(tmp_path, {"": group(), "a": array((4, 6), None, attributes)})
     about = [text for text in told if "spatial" in text]
-    place = "/a#/attributes/spatial:dimensions"
+    lost, place = "the coordinates of 'spatial'", "/a#/attributes/spatial:dimensions"
     assert [text.partition(",")[0] for text in about] == [
-        f"{place}: must be the names of two dimensions"
+        f"/a was opened without {lost}: {place}: must be the names of two dimensions"
     ]
     assert not [text for text in told if "Error" in text]
