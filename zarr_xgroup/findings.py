@@ -268,13 +268,20 @@ def referred_to_by(attribute: str, name: str = "") -> str:
 
 def left_out(node: Node, error: XGroupError) -> Finding:
     """Return the finding of a node that could not be used."""
-    return noted(Kind.METADATA, _("left out: {reason}").format(reason=error), node, error=error)
+    text = _("left out: {reason}").format(reason=_reason_at(node, error))
+    return noted(Kind.METADATA, text, node, error=error)
 
 
 def opened_without(what: str, node: Node, error: XGroupError) -> Finding:
     """Return the finding of a group or array whose attributes or members could not be used."""
-    text = _("opened without {what}: {reason}").format(what=what, reason=error)
-    return noted(Kind.METADATA, text, node, "/attributes", error=error)
+    text = _("opened without {what}: {reason}").format(what=what, reason=_reason_at(node, error))
+    place = Place(str(node), "/attributes")
+    return noted(Kind.METADATA, text, node, place=place, error=error)
+
+
+def _reason_at(node: Node, error: XGroupError) -> str:
+    """Return what is wrong with a node that is named already."""
+    return error.text if error.place == str(node) else str(error)
 
 
 def as_warnings(findings: Iterable[Finding]) -> list[XGroupWarning]:

@@ -414,7 +414,7 @@ def _tell_of_attributes(array: ArrayView, node: Node) -> None:
         array.problem(problem, _("the attributes of {node}").format(node=node))
     elif problem is not None and node.group != array.node.group:
         text = _("{node} was opened without attributes: {reason}")
-        array.note(text.format(node=node, reason=problem))
+        array.note(text.format(node=node, reason=problem.text))
 
 
 def _note(findings: list[Finding], node: Node, text: str, place: Fragment | None = None) -> None:

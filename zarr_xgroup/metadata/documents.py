@@ -322,10 +322,8 @@ def _v3_document(
     if node_type is None and "shape" not in value:
         node_type = value["node_type"] = "group"  # as zarr takes it
     if node_type not in ("array", "group"):
-        message = _("'node_type' of {place} must be 'array' or 'group', got {value!r}").format(
-            place=place, value=node_type
-        )
-        return None, XGroupMetadataError(message)
+        message = _("'node_type' must be 'array' or 'group', got {value!r}").format(value=node_type)
+        return None, XGroupMetadataError(message, place=place)
     attributes, problem = _object_at(value, "attributes", place)
     value.pop(_CONSOLIDATED["zarr.json"], None)
     document = Document(value, JsonObject(attributes or {}, place, pool), place, pool)
@@ -362,10 +360,10 @@ def _check(document: Document, zarr_format: ZarrFormat, place: str) -> None:
         document.put("shape", shape)
     written = document.get("zarr_format")
     if written != zarr_format:
-        message = _("'zarr_format' of {place} must be {zarr_format}, got {written!r}").format(
-            place=place, zarr_format=zarr_format, written=written
+        message = _("'zarr_format' must be {zarr_format}, got {written!r}").format(
+            zarr_format=zarr_format, written=written
         )
-        raise XGroupMetadataError(message)
+        raise XGroupMetadataError(message, place=place)
     _check_codecs(document, place)
 
 
@@ -379,8 +377,8 @@ def _check_codecs(document: Document, place: str) -> None:
         if b"\\" in text:  # letters may be written as numbers
             text = json.dumps(document[key]).encode()
         if b"pickle" in text.lower():
-            message = _("{key!r} of {place} has the codec 'pickle', which is not safe to read")
-            raise XGroupMetadataError(message.format(key=key, place=place))
+            message = _("{key!r} has the codec 'pickle', which is not safe to read").format(key=key)
+            raise XGroupMetadataError(message, place=place)
 
 
 def _object_at(
@@ -402,10 +400,10 @@ def _object_at(
     if isinstance(value, XGroupError):
         return None, value
     if not isinstance(value, Mapping):
-        message = _("{key!r} of {place} must be a JSON object, got {kind}").format(
-            key=key, place=place, kind=type(value).__name__
+        message = _("{key!r} must be a JSON object, got {kind}").format(
+            key=key, kind=type(value).__name__
         )
-        return None, XGroupMetadataError(message)
+        return None, XGroupMetadataError(message, place=place)
     return dict(value), None
 
 

@@ -523,14 +523,14 @@ def test_a_document_that_is_no_object(kind: tuple[ZarrFormat, bool], value: Any)
     zarr_format, consolidated = kind
     intact, broken = break_array(zarr_format, lambda _: value, consolidated=consolidated)
     key = "zarr.json" if zarr_format == 3 else ".zarray"
-    text = f"/bad: left out: '{key}' of /bad must be a JSON object, got {type(value).__name__}"
+    text = f"/bad: left out: '{key}' must be a JSON object, got {type(value).__name__}"
     check_left_out(intact, broken, text)
 
 
 @pytest.mark.parametrize("node_type", ["table", None, 5])
 def test_a_node_that_is_neither_array_nor_group(node_type: Any) -> None:
     intact, broken = break_array(3, update(node_type=node_type))
-    text = f"/bad: left out: 'node_type' of /bad must be 'array' or 'group', got {node_type!r}"
+    text = f"/bad: left out: 'node_type' must be 'array' or 'group', got {node_type!r}"
     check_left_out(intact, broken, text)
 
 
@@ -567,7 +567,7 @@ def test_attributes_that_are_no_object(
         ours, told = opened_with_warnings(function, memory_store(broken))
         # The one array has no attributes, thus in v2 no names of dimensions.
         assert str(told[0]) == (
-            f"/bad: opened without attributes: {key!r} of /bad must be a JSON object, "
+            f"/bad: opened without attributes: {key!r} must be a JSON object, "
             f"got {type(attributes).__name__}"
         )
         assert len(told) == 1
@@ -667,7 +667,7 @@ def test_attributes_of_a_group_that_are_no_object(
         key = ".zattrs"
     if consolidated:
         broken = consolidate(broken, zarr_format=zarr_format)
-    text = f"/sub: opened without attributes: {key!r} of /sub must be a JSON object, got list"
+    text = f"/sub: opened without attributes: {key!r} must be a JSON object, got list"
     tree, told = opened_with_warnings(xr.open_datatree, memory_store(broken))
     assert [str(item) for item in told] == [text]
     assert_same(tree, opened(xr.open_datatree, memory_store(intact)))

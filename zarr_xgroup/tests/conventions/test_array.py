@@ -99,8 +99,8 @@ def along_x(**reference: str) -> Array:
 @pytest.mark.parametrize(
     ("path", "attributes", "text"),
     [
-        ("c/lon", 5, "/g/v: /c/lon was opened without attributes: 'attributes' of /c/lon "),
-        ("g/lon", 5, "/g/lon: opened without attributes: 'attributes' of /g/lon "),
+        ("c/lon", 5, "/g/v: /c/lon was opened without attributes: 'attributes' "),
+        ("g/lon", 5, "/g/lon: opened without attributes: 'attributes' "),
         ("c/lon", {"_FillValue": "none"}, "/c/lon: /attributes/_FillValue is 'none', which"),
     ],
     ids=["attributes", "attributes in the group", "fill value"],
@@ -125,7 +125,7 @@ def test_of_another_store_it_is_told_what_an_array_lacks_without_the_attributes_
     store = write_local(build({"": {}, "v": array}), tmp_path / "store")
     dataset, (warning,) = opened_with_warnings(xr.open_dataset, store)
     assert dataset["x"].values.tolist() == [5, 6]
-    assert "'attributes' of /lon must be a JSON object, got int" in str(warning)
+    assert "'attributes' must be a JSON object, got int" in str(warning)
     assert str(warning).startswith("/v was opened without the attributes of /lon: ")
 
 

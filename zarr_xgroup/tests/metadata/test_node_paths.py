@@ -174,7 +174,9 @@ def test_names_that_no_server_sees(tmp_path: Path, name: str, is_consolidated: b
 
 def test_such_names_of_a_server(http_server: FileServer) -> None:
     http_server.contents.update(build(Group({"a%2Fb": Group(), "a": Group()})))
-    with pytest.raises(XGroupPathError, match="a server may take it for the path of something else"):
+    with pytest.raises(
+        XGroupPathError, match="a server may take it for the path of something else"
+    ):
         xr.open_dataset(http_server.url, engine="xgroup", group="a%2Fb")
     assert not [path for path in http_server.paths() if "%2" in path]
 
