@@ -17,6 +17,7 @@ import xarray as xr
 import zarr
 from fsspec.asyn import AsyncFileSystem
 from hypothesis import given, settings
+from packaging.version import Version
 
 import zarr_xgroup
 from zarr_xgroup import (
@@ -29,6 +30,8 @@ from zarr_xgroup import (
 from zarr_xgroup.tests.addresses import ADDRESSES, OPEN_GROUPS, OPEN_STORES, Way, http, icechunk
 from zarr_xgroup.tests.builders import (
     HAS_SYNC_FSSPEC,
+    OPENS_GROUPS,
+    XARRAY,
     Array,
     Contents,
     Group,
@@ -312,6 +315,7 @@ def test_what_the_root_keeps_of_a_group_may_be_old(
             assert_same(opened(xr.open_dataset, named(group)), expected, encoding=False)
 
 
+@pytest.mark.skipif(Version("2025.1") > XARRAY, reason="this xarray does not write by this zarr")
 @each_format
 def test_an_archive_to_which_days_are_added(zarr_format: ZarrFormat, tmp_path: Path) -> None:
     archive, address = tmp_path / "archive.zarr", tmp_path / "archive.zarr" / "daily"
@@ -438,6 +442,7 @@ def test_a_tree_of_empty_groups_is_looked_at_as_far_as_it_is_worth_it() -> None:
     assert len(store.listed) <= 301
 
 
+@pytest.mark.skipif(not HAS_SYNC_FSSPEC, reason="zarr is too old")
 def test_a_path_is_not_percent_decoded(tmp_path: Path) -> None:
     """As engine zarr has it; the URL that pathlib makes of a path says how to name it instead."""
     for name in ("a%2Fb.zarr", "a b.zarr"):
@@ -460,8 +465,9 @@ def test_a_path_is_not_percent_decoded(tmp_path: Path) -> None:
 def test_a_server_would_take_an_encoded_slash_for_a_slash(http_server: FileServer) -> None:
     member = Group({"v": Array([1.0], ("x",))})
     http_server.contents = build(Group({"a%2Fb": member}), consolidated=True)
-    theirs: Any = oracle(xr.open_dataset, http_server.url, group="a%2Fb")
-    assert theirs["v"].values.tolist() == [0.0]  # its chunk is asked for in vain
+    if HAS_SYNC_FSSPEC:  # else engine zarr does not find the group
+        theirs: Any = oracle(xr.open_dataset, http_server.url, group="a%2Fb")
+        assert theirs["v"].values.tolist() == [0.0]  # its chunk is asked for in vain
     with pytest.raises(XGroupPathError) as caught:
         xr.open_dataset(http_server.url, engine="xgroup", group="a%2Fb")
     assert str(caught.value) == (
@@ -672,7 +678,7 @@ def test_a_web_server_is_asked_for_no_more_than_by_engine_zarr(
         opened(function, address)
         ours = Counter(server.paths())
     assert ours <= theirs
-    if consolidated:
+    if consolidated and OPENS_GROUPS:  # else engine zarr opens group by group
         assert ours == theirs
 
 

@@ -445,7 +445,8 @@ if not builders.HAS_SYNC_FSSPEC:
             with pytest.raises(XGroupStoreError) as error:
                 xr.open_dataset(url, engine="xgroup")
             assert str(error.value) == (
-                f"Store {url} cannot be opened: Filesystem needs to support async operations."
+                f"Store {url} cannot be opened: TypeError: Filesystem needs to support "
+                "async operations."
             )
 
 

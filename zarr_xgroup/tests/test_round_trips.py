@@ -509,6 +509,7 @@ def test_what_is_opened_is_appended(zarr_format: ZarrFormat, place: Path) -> Non
     check_again(dataset, path)
 
 
+@pytest.mark.skipif(Version("2025.1") > XARRAY, reason="this xarray does not write by this zarr")
 @pytest.mark.parametrize("shape", [{}, {"spatial:shape": [4, 5]}], ids=["", "shape"])
 @pytest.mark.parametrize("described", [True, False])
 def test_a_coordinate_of_another_group_has_no_cells_of_the_group_it_is_written_with(
