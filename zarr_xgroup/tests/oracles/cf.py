@@ -64,24 +64,19 @@ class References:
         for key in (*ALONG, "grid_mapping"):
             found |= set(self.referred(array, key))
         arrays = {it for it in found if it is not None}
-        # What is no coordinate, because one of the group stands in its place, has no boundaries.
-        named = {it for it in self.found(array, "coordinates") if self.standing(it, array) != it}
         bounds = {
             self.find(attributes(self.nodes, it)["bounds"], it, "bounds")
-            for it in (*(arrays - named), array)
+            for it in (*arrays, array)
             if "bounds" in attributes(self.nodes, it)
         }
         return {it for it in arrays | bounds if it is not None and parent(it) != parent(array)}
 
     def referred(self, array: str, key: str) -> list[str]:
         """Return the arrays that an attribute of an array refers to, or that stand in their place."""
-        arrays = self.found(array, key)
-        return [self.standing(it, array) for it in arrays] if key == "coordinates" else arrays
-
-    def found(self, array: str, key: str) -> list[str]:
         names = names_in(key, attributes(self.nodes, array).get(key, ""))
         found = (self.find(name, array, key) for name in names)
-        return [it for it in found if it is not None]
+        arrays = [it for it in found if it is not None]
+        return [self.standing(it, array) for it in arrays] if key == "coordinates" else arrays
 
     def standing(self, path: str, array: str) -> str:
         """Return the array of the group that stands in the place of a coordinate, else the coordinate.
