@@ -205,10 +205,11 @@ def _unread(plan: GroupPlan, builder: Builder) -> Iterator[Finding]:
         problem = builder.problem_of(it)
         if problem is None:
             continue
-        if it.referrer is not None:
+        if it.referrer:
             lost = coordinate_named(it.name)
             if not builder.is_lost(it):
                 lost = _("the decoded times of {name!r}").format(name=it.name)
-            yield from (problem_of(user, problem, lost) for user in it.users)
+            users = map(plan.node.child, it.users)
+            yield from (problem_of(user, problem, lost) for user in users)
         elif builder.is_lost(it):
             yield left_out(plan.node.child(it.name), problem)

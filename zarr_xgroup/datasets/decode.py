@@ -128,7 +128,7 @@ class Decoder:
             dataset = self._opened(group, variables, {}, remedies)
         for name, remedy in remedies.items():
             planned = group.planned[name]
-            if name not in group.unreadable or planned.referrer is None:  # else told already
+            if name not in group.unreadable or not planned.referrer:  # else told already
                 attributes = dataset.variables[name].attrs if name in dataset.variables else {}
                 findings.append(_finding(group, planned, remedy, attributes))
         return dataset, findings
@@ -211,7 +211,7 @@ class Decoder:
         variables = group.planned.values()
         if remedies or self._options.get("decode_coords") == "all":
             return {}
-        if any(it.is_own and it.names_coordinates for it in variables):
+        if any(it.is_own and it.has("coordinates") for it in variables):
             return {}  # xarray looks for what is named among the variables
         named = _named_elsewhere(variables)
         shared = {}
@@ -516,11 +516,10 @@ def _undecoded(
     group: Node, planned: PlannedVariable, text: str, error: XGroupError | None = None
 ) -> Finding:
     """Return the finding of a variable in a group, as its array is told of it, or who has it as a coordinate."""
-    node = planned.referrer
-    if node is None:
+    if not planned.referrer:
         return noted(Kind.METADATA, text, group.child(planned.name), error=error)
     name = _("its coordinate {name!r}").format(name=planned.name)
-    return noted(Kind.METADATA, after_place(name, text), node, error=error)
+    return noted(Kind.METADATA, after_place(name, text), group.child(planned.referrer), error=error)
 
 
 def why_no_times(attributes: Mapping[str, Any]) -> str:

@@ -379,11 +379,11 @@ def _overruled(
 ) -> Iterator[tuple[str, str]]:
     """Yield the group's own variables that stand, and in words against what is declared."""
     for own in variables.by_name.values():
-        for source, array in own.stood_against:
+        for source, array in own.stood_against.values():
             declared = _described(source)
             if isinstance(source, Stored):
                 declared = str(_place(snapshots, source.node, ""))
-            yield own.name, f"stands against what {array} declares: {declared}"
+            yield own.name, f"stands against what {plan.node.child(array)} declares: {declared}"
     for reading in plan.reading.arrays:
         crs = reading.interpretation.overruled_crs
         if crs is not None:

@@ -293,7 +293,7 @@ def test_undecoded_nothing_is_wrong() -> None:
 
 def test_variables_that_do_not_go_together() -> None:
     def planned(name: str, *dims: str, size: int = 2) -> PlannedVariable:
-        return PlannedVariable(name, Literal(np.zeros((size,) * len(dims)), dims), dims)
+        return PlannedVariable(name, Literal(np.zeros((size,) * len(dims)), dims), dims, {})
 
     def made(planned: PlannedVariable) -> xr.Variable:
         if planned.name == "e":

@@ -19,8 +19,8 @@ from zarr_xgroup.conventions import ConventionHandler, register
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
-from zarr_xgroup.datasets.naming import collecting
-from zarr_xgroup.datasets.naming.taken import Taken
+from zarr_xgroup.datasets import naming
+from zarr_xgroup.datasets.plan import UsedNames
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.tests.builders import (
     Array,
@@ -402,7 +402,7 @@ def test_data_that_others_refer_to_stay_data() -> None:
 def test_an_array_that_must_not_be_read_gets_no_index(monkeypatch: pytest.MonkeyPatch) -> None:
     beyond = {Node(0, "far/x")}
     monkeypatch.setattr(
-        collecting, "is_too_long", lambda source, _maker: getattr(source, "node", None) in beyond
+        naming, "is_too_long", lambda source, _maker: getattr(source, "node", None) in beyond
     )
     # What cannot be called as its dimension makes no other one of that of others.
     dataset, _told = opened(
@@ -508,7 +508,7 @@ def test_an_array_stands_in_the_place_of_one() -> None:
     assert "source" not in dataset["far_c"].encoding
 
 
-def test_what_fails_of_one_array_is_told_of_it() -> None:
+def test_what_fails_of_one_array_is_told_of_it_and_costs_nothing_else() -> None:
     said = {
         "a": says(along("x", 1, 2)),
         "b": says(Coordinate("x", stored("far/bad")), LON),
@@ -516,7 +516,14 @@ def test_what_fails_of_one_array_is_told_of_it() -> None:
     }
     dataset, told = opened({name: array("yx") for name in said}, said)
     assert [it.paths for it in told if it.error is not None] == [("/g/b",)]
-    assert dims_of(dataset) == {"a": "y x", "b": "y x_b", "c": "y x", "x": "x", "far_x_b": ""}
+    assert dims_of(dataset) == {
+        "a": "y x",
+        "b": "y x_b",
+        "c": "y x",
+        "x": "x",
+        "lon": "y x_b",
+        "far_x_b": "",
+    }
 
 
 # Grid mappings.
@@ -556,7 +563,7 @@ def test_grid_mappings_are_named_one_after_the_other(monkeypatch: pytest.MonkeyP
     calls: Counter[str] = Counter()
 
     def counted(method: str) -> Callable[..., Any]:
-        function = getattr(Taken, method)
+        function = getattr(UsedNames, method)
 
         def count(*arguments: Any) -> Any:
             calls[method] += 1
@@ -565,7 +572,7 @@ def test_grid_mappings_are_named_one_after_the_other(monkeypatch: pytest.MonkeyP
         return count
 
     for method in ("add", "is_free_for_others"):
-        monkeypatch.setattr(Taken, method, counted(method))
+        monkeypatch.setattr(UsedNames, method, counted(method))
 
     def number_of_calls(number: int) -> int:
         calls.clear()

@@ -1,0 +1,154 @@
+"""Grid mappings: the scalar coordinates that stand for the CRSs of a group's arrays."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from zarr_xgroup.conventions.crs import Crs, likeness
+from zarr_xgroup.conventions.model import GridMapping, Interpretation
+from zarr_xgroup.conventions.standing import CRS_ATTRIBUTES, SPATIAL_REF, crs_of_grid_mapping
+from zarr_xgroup.datasets.plan import PlannedVariable
+from zarr_xgroup.errors import XGroupError, containing
+from zarr_xgroup.findings import Kind, noted, problem_of
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.cf import names_in
+from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.variables.sources import Literal
+
+if TYPE_CHECKING:
+    from zarr_xgroup.datasets.naming import GroupNaming
+
+
+def attach_grid_mappings(group: GroupNaming) -> None:
+    """Have a scalar coordinate stand for the CRS of each array of a group, named by ``grid_mapping``.
+
+    An array that is no coordinate names the CRS of its grid; a coordinate that is in another one names
+    that, never as that of the grid.
+    """
+    gridded = [array for array in group.arrays if array.interpretation.crs is not None]
+    if not gridded and not group.located:
+        return
+    mappings = _GridMappings(group)
+    attributes = [array.document.attributes for array in group.arrays]
+    keys = ("coordinates", "bounds")
+    named = {name for own in attributes for key in keys for name in names_in(own, key)} - group.data
+    known: dict[Interpretation, str] = {}
+    for array in gridded:
+        said, variable = array.interpretation, group.variables[array.node.name]
+        is_axis = variable.is_coordinate or variable.dims == (variable.name,)
+        if said.grid_mapping is None or is_axis or variable.name in named:
+            continue
+        if said in known and variable.get("grid_mapping") is None:
+            variable.add({"grid_mapping": known[said]})
+            continue
+        try:
+            with containing():
+                used = mappings.use_for_grid(variable, said.grid_mapping, array.node)
+        except XGroupError as error:
+            group.findings.append(problem_of(array.node, error))
+        else:
+            if used:
+                known[said] = used
+    for name, (crs, referrer) in group.located.items():
+        mappings.use_for_coordinate(group.variables[name], GridMapping(crs), referrer)
+
+
+class _GridMappings:
+    """The variables of a group that stand for CRSs."""
+
+    def __init__(self, group: GroupNaming) -> None:
+        self._group = group
+        self._used: dict[str, GridMapping] = {}
+        self._alike: defaultdict[Hashable, list[str]] = defaultdict(list)
+
+    def use_for_grid(self, array: PlannedVariable, mapping: GridMapping, referrer: Node) -> str:
+        """Name an array's CRS by its ``grid_mapping``, and return the name; "" if it names another one.
+
+        An array of the group that serves as such is completed, never doubled.
+        """
+        name = _named_by(array)
+        if name and not self._can_be_mapping(name):
+            return ""  # not ours to change
+        name = name or self._same_as(mapping)
+        if not name:
+            # That is `spatial_ref`, unless it was made of another CRS or is something else.
+            there = self._group.variables.get(SPATIAL_REF)
+            is_free = (there is None or there.is_own) and self._can_be_mapping(SPATIAL_REF)
+            name = SPATIAL_REF if is_free else self._new_name(mapping.crs, SPATIAL_REF)
+        return name if self._use(name, mapping, array, referrer) else ""
+
+    def use_for_coordinate(
+        self, coordinate: PlannedVariable, mapping: GridMapping, referrer: Node
+    ) -> None:
+        """Name the CRS of a coordinate by its ``grid_mapping``."""
+        name = _named_by(coordinate)
+        if not name or not self._can_be_mapping(name):
+            name = self._same_as(mapping)
+        if not name:
+            # A scalar array that says this CRS serves, and no other one.
+            name = mapping.crs.variable_name or "crs"
+            there = self._group.variables.get(name)
+            own = None
+            if there is not None and there.is_own and not there.dims:
+                own = crs_of_grid_mapping(there.own)
+            if own is None or not own.is_same(mapping.crs):
+                name = self._new_name(mapping.crs, "crs")
+        self._use(name, mapping, coordinate, referrer)
+
+    def _can_be_mapping(self, name: str) -> bool:
+        """Tell whether a name is that of a scalar, or free."""
+        variable = self._group.variables.get(name)
+        if variable is None:
+            return self._group.names.is_free_for_others(name)
+        return not variable.dims and not self._group.names.is_dimension(name)
+
+    def _same_as(self, mapping: GridMapping) -> str:
+        """Return the variable that was used of the same CRS and grid, "" if there is none."""
+        alike = self._alike[likeness(mapping.crs), mapping.geotransform]
+        return next((name for name in alike if self._used[name].crs.is_same(mapping.crs)), "")
+
+    def _new_name(self, crs: Crs, otherwise: str) -> str:
+        names = self._group.names
+        return names.first_free(crs.variable_name or otherwise, "", names.is_free_for_others)
+
+    def _use(self, name: str, mapping: GridMapping, user: PlannedVariable, referrer: Node) -> bool:
+        """Have a scalar coordinate stand for the CRS of a variable; one is made if there is none.
+
+        It is completed unless an array before has another CRS by that name: then that is told.
+        """
+        crs, variables = mapping.crs, self._group.variables
+        if name not in variables:
+            source = Literal(np.array(0, np.int64), ())
+            variables[name] = PlannedVariable(name, source, (), {}, identity=("crs", crs.text))
+            self._group.names.add(name, {})
+        variable = variables[name]
+        variable.is_coordinate = True
+        first = self._used.setdefault(name, mapping)
+        if first is mapping:
+            self._alike[likeness(crs), mapping.geotransform].append(name)
+        user.add({"grid_mapping": name})
+        own = variable.own if variable.is_own else {}
+        is_its = crs.text in (own.get("crs_wkt"), own.get("spatial_ref"))
+        if not is_its and not CRS_ATTRIBUTES.isdisjoint(own):
+            return True  # it is the CRS that it says, whatever is declared
+        if first.crs.differs(crs):
+            message = _(
+                "the CRS ({key}) is another one than {name!r} has for other arrays ({other})"
+            )
+            text = message.format(key=crs.key, name=name, other=first.crs.key)
+            self._group.findings.append(noted(Kind.CHOICE, text, referrer))
+            return False
+        variable.add(crs.grid_mapping())
+        if mapping.geotransform is not None:
+            variable.add({"GeoTransform": mapping.geotransform})
+        return True
+
+
+def _named_by(variable: PlannedVariable) -> str:
+    """Return the grid mapping that a variable names, "" if what it names can be none."""
+    name = variable.get("grid_mapping")
+    return name if isinstance(name, str) and name.isidentifier() else ""
