@@ -568,10 +568,6 @@ class RecordingStore(WrapperStore[Store]):
         What reading a key raises; ``"*"`` stands for all keys.
     unlistable : dict of str to Exception
         What listing a prefix raises; ``"*"`` stands for all prefixes.
-    delays : dict of str to float
-        Seconds before a key is read; ``"*"`` stands for all keys.
-    in_flight, most_in_flight : int
-        How many reads are, and at most were, waiting at once.
     """
 
     def __init__(self, store: Store) -> None:
@@ -581,9 +577,6 @@ class RecordingStore(WrapperStore[Store]):
         self.closed = 0
         self.failing: dict[str, Exception] = {}
         self.unlistable: dict[str, Exception] = {}
-        self.delays: dict[str, float] = {}
-        self.in_flight = 0
-        self.most_in_flight = 0
 
     def _with_store(self, store: Store) -> Self:
         # A read-only copy for zarr: it records into the same lists.
@@ -612,10 +605,7 @@ class RecordingStore(WrapperStore[Store]):
         self.gets.append(key)
         if error := self.failing.get(key, self.failing.get("*")):
             raise error.with_traceback(None)  # not what was added when it was raised before
-        self.in_flight += 1
-        self.most_in_flight = max(self.most_in_flight, self.in_flight)
-        await asyncio.sleep(self.delays.get(key, self.delays.get("*", 0)))
-        self.in_flight -= 1
+        await asyncio.sleep(0)  # others go on meanwhile, as they do while a store waits
 
     async def get(
         self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None

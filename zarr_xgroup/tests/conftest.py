@@ -11,6 +11,7 @@ from typing import Any
 
 import fsspec
 import pytest
+from hypothesis import HealthCheck, settings
 from zarr.storage import FsspecStore, LocalStore
 
 from zarr_xgroup.conventions import registry
@@ -30,6 +31,13 @@ from zarr_xgroup.tests.servers import (
 os.environ["GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT"] = "false"
 # Tests compare messages: whoever runs them, they are in English.
 os.environ["LANGUAGE"] = "en"
+# How long a machine takes that does something else, too, says nothing.
+settings.register_profile(
+    "patient",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile("patient")
 
 
 SERVER_FIXTURES = frozenset({"http_server", "public_server", "s3_server", "gcs_server", "serve"})

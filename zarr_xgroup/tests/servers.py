@@ -8,6 +8,7 @@ they yield is a `Server`: it has a URL, the requests it got, and the faults it i
 
 import asyncio
 import http.client
+import inspect
 import math
 import re
 import socket
@@ -28,7 +29,7 @@ from collections.abc import (
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from email.message import Message
-from functools import partial
+from functools import partial, wraps
 from html import escape
 from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from socketserver import BaseServer
@@ -156,6 +157,26 @@ class Fault:
 def stall() -> Fault:
     """Return the fault of never answering."""
     return Fault(delay=math.inf)
+
+
+def patiently(test: Callable[..., None]) -> Callable[..., None]:
+    """Run a test with its argument `timeout`: a short time, and longer ones if it fails.
+
+    Where one store never answers, others must in the time that it has. How long they take depends on what
+    else the machine does.
+    """
+
+    @wraps(test)
+    def run(**fixtures: Any) -> None:
+        for timeout in (1.0, 10.0):
+            with suppress(Exception):
+                return test(timeout=timeout, **fixtures)
+        return test(timeout=60.0, **fixtures)
+
+    signature = inspect.signature(test)
+    others = [item for name, item in signature.parameters.items() if name != "timeout"]
+    run.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
+    return run
 
 
 def redirect(location: str, *, status: int = 302) -> Fault:

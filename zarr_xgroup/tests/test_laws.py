@@ -49,6 +49,7 @@ from zarr_xgroup.tests.builders import (
 from zarr_xgroup.tests.documents import STORES
 from zarr_xgroup.tests.products import PRODUCTS
 from zarr_xgroup.tests.products import write as write_product
+from zarr_xgroup.tests.servers import DelayingStore
 
 KINDS: tuple[tuple[ZarrFormat, bool], ...] = ((2, False), (2, True), (3, False), (3, True))
 
@@ -259,11 +260,10 @@ def test_documents_are_asked_for_together_but_not_all_of_them(
     concurrency: int, expected: int
 ) -> None:
     root = Group({f"a{n:03}": Array([float(n)], ("x",)) for n in range(150)})
-    store = recording_store(build(root))
-    store.delays["*"] = 0.002
+    store = DelayingStore(memory_store(build(root)), 0.002)
     with zarr.config.set({"async.concurrency": concurrency}):
         opened(xr.open_dataset, store)
-    assert store.most_in_flight == expected
+    assert store.log.most_in_flight == expected
 
 
 # Portable.

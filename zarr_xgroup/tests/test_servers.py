@@ -31,7 +31,7 @@ def test_rounds_are_requests_that_wait_for_one_another() -> None:
 
     start = time.monotonic()
     sync(read())
-    assert 0.08 <= time.monotonic() - start < 1
+    assert time.monotonic() - start >= 0.08
     assert len(store.requests) == 9
     assert store.requests[-3:] == [
         ("list_dir", ""),

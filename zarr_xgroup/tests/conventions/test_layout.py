@@ -306,10 +306,13 @@ def seconds_to_read(count: int) -> float:
     """Return how long the processor takes to read levels that follow from none that there is."""
     levels = [{"asset": f"level{n}", "derived_from": f"other{n}"} for n in range(count)]
     written = Fragment(Node(0, ""), ("attributes", "multiscales"), {"layout": levels})
-    began = time.thread_time()
-    layout = Layout.read(written)
-    assert len(layout.wrong) == count
-    return time.thread_time() - began
+    times = []
+    for _time in range(5):  # of which the least is what it takes where nothing else is done
+        began = time.thread_time()
+        layout = Layout.read(written)
+        times.append(time.thread_time() - began)
+        assert len(layout.wrong) == count
+    return min(times)
 
 
 def test_many_levels_that_follow_from_none_take_a_time_that_grows_with_their_number() -> None:

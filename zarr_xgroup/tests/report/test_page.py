@@ -216,7 +216,7 @@ def opened(browser: "Browser", tmp_path: Path) -> Iterator[Callable[..., "Page"]
         context = browser.new_context(reduced_motion="reduce", **options)
         contexts.append(context)
         shown = context.new_page()
-        shown.set_default_timeout(10_000)
+        shown.set_default_timeout(60_000)
         shown.on("console", lambda message: told.append(message.text))
         shown.on("pageerror", lambda error: told.append(str(error)))
         shown.on("request", lambda request: requests.append(request.url))
