@@ -3,12 +3,14 @@
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import xarray as xr
 
 from zarr_xgroup.tests.builders import write_local
+from zarr_xgroup.tests.servers import serve_http
 
 from . import stores
 from .measure import Call, import_seconds, medians, peak
@@ -17,6 +19,8 @@ from .stores import Kind
 Engine: TypeAlias = Literal["xgroup", "zarr"]
 
 ENGINES: tuple[Engine, ...] = ("xgroup", "zarr")
+#: Of what is opened group by group: what declares nothing, and what refers to another group.
+KINDS: tuple[Kind, ...] = ("plain", "refs")
 PRODUCTS = ("sentinel1_grd_eopf_v2", "sentinel2_l1c_eopf_v2", "sentinel2_l1c_geozarr_v3")
 
 
@@ -35,6 +39,8 @@ class Plan:
     groups : sequence of int
         Numbers of groups of the stores of which one group is opened; the last one counts
         where there is one row.
+    small : sequence of int
+        Numbers of arrays of the small groups that are opened.
     memory : int
         Number of groups of the tree whose peak of memory is taken.
     products : sequence of str
@@ -51,6 +57,7 @@ class Plan:
     flat: tuple[int, ...] = (50, 400, 2000)
     flat_runs: int = 2
     groups: tuple[int, ...] = (50, 400)
+    small: tuple[int, ...] = (2, 10)
     memory: int = 200
     products: tuple[str, ...] = PRODUCTS
     product_runs: int = 7
@@ -89,12 +96,16 @@ class Opening:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A ratio to state: of times, for each group that is opened."""
+    """A ratio to state: of times, for each group that is opened.
+
+    The column is that of the history which it has; most have none.
+    """
 
     figure: str
     goal: str
     ours: Opening
     theirs: Opening
+    column: str = ""
 
 
 @dataclass(frozen=True)
@@ -107,6 +118,7 @@ class Row:
     off: float | None = None
     goal: str = ""
     unit: str = ""
+    column: str = ""
 
 
 def rows(plan: Plan, folder: Path) -> Iterator[Row]:
@@ -114,23 +126,38 @@ def rows(plan: Plan, folder: Path) -> Iterator[Row]:
     for n, runs in plan.trees.items():
         slowest = n == max(plan.trees)
         yield from _compared(trees(n)[: 1 if slowest else None], runs, folder)
-    yield from _compared(costs_per_group(plan.flat), plan.flat_runs, folder, both=False)
+    yield from _compared(costs_per_group(plan.flat), plan.flat_runs, folder, on=False)
     yield from _compared(single_groups(plan.groups), plan.runs, folder)
-    yield from products(plan.products, plan.product_runs, folder)
+    yield from small_groups(plan.small, plan.runs)
+    yield from real_products(plan.products, plan.product_runs, folder)
     yield from reading(plan.runs)
     yield memory(plan.memory, folder)
+    yield from requests()
     milliseconds = 1e3 * import_seconds(plan.imports)
     yield Row("import zarr_xgroup, after xarray and zarr", on=milliseconds, goal="<= 20", unit="ms")
+
+
+def landing(n: int, runs: int, folder: Path) -> Iterator[Row]:
+    """Yield the rows that the history of landings has, for stores of n groups."""
+    kept = [compared for compared in (*trees(n), *single_groups((n,))) if compared.column]
+    whole = [compared for compared in kept if not compared.ours.one_group]
+    single = [compared for compared in kept if compared.ours.one_group]
+    yield from _compared(whole, runs, folder, off=False)
+    yield from _compared(single, 5 * runs, folder, off=False)
+    yield from small_groups((2, 10), 5 * runs)
+    yield memory(n // 2, folder)
+    yield from requests()
 
 
 def trees(n: int) -> list[Comparison]:
     """Return what is compared for trees of n groups; the first one is the one that counts most."""
     return [
-        _tree("refs", "inline", n, "<= 0.30"),
-        _tree("refs", "refs", n, "<= 1.0"),
-        _tree("refs+ref", "inline", n, "<= 0.30"),
-        _tree("refs+ref", "refs+ref", n, "<= 1.0"),
-        _tree("worst", "inline", n, "<= 0.6"),
+        _tree("refs", "inline", n, "<= 0.25", column="refs / inline"),
+        _tree("refs", "refs", n, "<= 0.80", column="refs / bare"),
+        _tree("refs+ref", "inline", n, "<= 0.25"),
+        _tree("refs+ref", "refs+ref", n, "<= 0.80"),
+        _tree("absolute", "inline", n, "<= 0.16", column="absolute / inline"),
+        _tree("worst", "inline", n, "<= 0.6", column="worst / inline"),
         _tree("plain", "plain", n, "<= 0.9", consolidated=False),
     ]
 
@@ -151,9 +178,10 @@ def single_groups(sizes: Collection[int]) -> list[Comparison]:
     return [
         Comparison(
             "one group, consolidated: xgroup on refs / zarr on refs",
-            "<= 0.08",
+            "<= 0.055",
             consolidated,
             replace(consolidated, engine="zarr"),
+            column="one group / bare",
         ),
         *(
             Comparison(
@@ -171,6 +199,20 @@ def single_groups(sizes: Collection[int]) -> list[Comparison]:
     ]
 
 
+def small_groups(sizes: Collection[int], runs: int) -> Iterator[Row]:
+    """Yield rows on groups of few arrays, as are opened one after the other: nothing is new then."""
+    for kind, n in product(KINDS, sizes):
+        store: Any = stores.memory_store(stores.small_contents(kind, n))
+        opens = {
+            engine: partial(xr.open_dataset, store, engine=engine, group=stores.SMALL)
+            for engine in ENGINES
+        }
+        without = " (no coordinates)" if kind in stores.DECLARES else ""
+        figure = f"a group of few arrays: xgroup on {kind} / zarr on {kind}{without}"
+        row = _row_of_calls(figure, n, "<= 1.6", opens, 3 * runs)
+        yield replace(row, column=f"{n} arrays, {kind}")
+
+
 def ratios(
     comparisons: Collection[Comparison], runs: int, folder: Path, *, collecting: bool
 ) -> list[float]:
@@ -186,7 +228,7 @@ def ratios(
     return [costs[compared.ours] / costs[compared.theirs] for compared in comparisons]
 
 
-def products(names: Collection[str], runs: int, folder: Path) -> Iterator[Row]:
+def real_products(names: Collection[str], runs: int, folder: Path) -> Iterator[Row]:
     """Yield rows on real products, or one that says that they are not there."""
     if not stores.SHARED.is_dir():
         yield Row("real products: not beside the repository")
@@ -227,6 +269,25 @@ def read_slices(variable: xr.Variable) -> None:
         variable[index].values  # noqa: B018
 
 
+def requests() -> Iterator[Row]:
+    """Yield rows on what a web server is asked for one group; to read shared times costs one request."""
+    for kind, goal in zip(KINDS, ("0", "1"), strict=True):
+        with serve_http(stores.contents(kind, 2)) as server:
+            counts = {}
+            for engine in ENGINES:
+                server.requests.clear()
+                xr.open_dataset(server.url, group=stores.group_path(1), engine=engine)
+                counts[engine] = len(server.requests)
+        more = counts["xgroup"] - counts["zarr"]
+        yield Row(
+            f"requests over HTTP for one group, beside those of zarr: xgroup on {kind}",
+            on=more,
+            goal=goal,
+            unit="more",
+            column=f"requests, {kind}",
+        )
+
+
 def memory(n: int, folder: Path) -> Row:
     """Return the row on the memory that opening a tree takes."""
     ours, theirs = (Opening(engine, "refs", n) for engine in ENGINES)
@@ -237,10 +298,13 @@ def memory(n: int, folder: Path) -> Row:
         )
 
     figure = "peak of memory of open_datatree: xgroup on refs / zarr on refs"
-    return Row(figure, n, ratio(collecting=True), ratio(collecting=False), "<= 1.0")
+    on, off = ratio(collecting=True), ratio(collecting=False)
+    return Row(figure, n, on, off, "<= 1.0", column="memory")
 
 
-def _tree(ours: Kind, theirs: Kind, n: int, goal: str, *, consolidated: bool = True) -> Comparison:
+def _tree(
+    ours: Kind, theirs: Kind, n: int, goal: str, *, consolidated: bool = True, column: str = ""
+) -> Comparison:
     what = "open_datatree" if consolidated else "open_datatree, not consolidated"
     # Engine zarr follows no references.
     without = " (no coordinates)" if theirs in stores.DECLARES else ""
@@ -249,17 +313,25 @@ def _tree(ours: Kind, theirs: Kind, n: int, goal: str, *, consolidated: bool = T
         goal,
         Opening("xgroup", ours, n, consolidated=consolidated),
         Opening("zarr", theirs, n, consolidated=consolidated),
+        column,
     )
 
 
 def _compared(
-    comparisons: list[Comparison], runs: int, folder: Path, *, both: bool = True
+    comparisons: list[Comparison], runs: int, folder: Path, *, on: bool = True, off: bool = True
 ) -> Iterator[Row]:
-    off = ratios(comparisons, runs, folder, collecting=False)
-    on = ratios(comparisons, runs, folder, collecting=True) if both else [None] * len(off)
-    for compared, with_collector, without in zip(comparisons, on, off, strict=True):
-        n = compared.ours.n_groups
-        yield Row(compared.figure, n, with_collector, without, compared.goal)
+    unasked: list[float | None] = [None] * len(comparisons)
+    without = ratios(comparisons, runs, folder, collecting=False) if off else unasked
+    collecting = ratios(comparisons, runs, folder, collecting=True) if on else unasked
+    for compared, with_collector, without_it in zip(comparisons, collecting, without, strict=True):
+        yield Row(
+            compared.figure,
+            compared.ours.n_groups,
+            with_collector,
+            without_it,
+            compared.goal,
+            column=compared.column,
+        )
 
 
 def _row_of_calls(

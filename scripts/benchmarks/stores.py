@@ -29,15 +29,18 @@ from zarr_xgroup.tests.builders import (
 )
 
 Values: TypeAlias = np.ndarray[Any, np.dtype[Any]]
-Kind: TypeAlias = Literal["refs", "refs+ref", "inline", "worst", "plain"]
+Kind: TypeAlias = Literal["refs", "refs+ref", "absolute", "inline", "worst", "plain"]
 
 SIZES = {"time": 8, "y": 16, "x": 20}
 #: Where the regular coordinates begin, and their steps.
 REGULAR = {"y": (5.0e6, -10.0), "x": (6.0e5, 10.0)}
 FIELDS = ("temperature", "salinity", "oxygen", "nitrate", "chlorophyll")
+#: Where a small group is.
+SMALL = "small"
 TIME_UNITS = "days since 2020-01-01"
+TIME = {"unit": "days", "epoch": "2020-01-01", "calendar": "standard"}
 #: Engine xgroup has to open these by following what every array declares.
-DECLARES: frozenset[Kind] = frozenset({"refs", "refs+ref", "worst"})
+DECLARES: frozenset[Kind] = frozenset({"refs", "refs+ref", "absolute", "worst"})
 
 #: The array to read: 8 MB in 8 chunks, in a group of its own.
 LARGE = "product/large"
@@ -60,7 +63,8 @@ def nodes(kind: Kind, n_groups: int) -> Iterator[tuple[str, Array | Group]]:
 
     Kinds: "refs" declares `cs` on every array, regular y and x, and shares an external time and
     two-dimensional longitudes and latitudes; "refs+ref" is "refs" with `ref` declared on every
-    array, too, and an attribute that refers to the longitudes; "inline" has arrays for all of these in each group,
+    array, too, and an attribute that refers to the longitudes; "absolute" computes nothing: every array refers
+    to the same times, y and x by their absolute paths; "inline" has arrays for all of these in each group,
     as producers write today; "worst" is "refs" with another `cs` on every array; "plain" has
     fields without coordinates.
     """
@@ -68,7 +72,7 @@ def nodes(kind: Kind, n_groups: int) -> Iterator[tuple[str, Array | Group]]:
     yield "product", Group()
     if kind in DECLARES:
         yield "shared", Group()
-        for name in ("time", "longitude", "latitude"):
+        for name in ("time", "y", "x") if kind == "absolute" else ("time", "longitude", "latitude"):
             yield f"shared/{name}", _coordinate(name, kind)
     for number in range(n_groups):
         group = group_path(number)
@@ -84,6 +88,15 @@ def contents(kind: Kind, n_groups: int, *, consolidated: bool = True) -> Content
     """Return a whole store."""
     found = build(dict(nodes(kind, n_groups)))
     return consolidate(found) if consolidated else found
+
+
+def small_contents(kind: Kind, n_arrays: int) -> Contents:
+    """Return a store of one group of that many fields, and what they refer to."""
+    fields = {
+        f"{SMALL}/field_{number}": _field(kind, "temperature", 0) for number in range(n_arrays)
+    }
+    shared = {path: node for path, node in nodes(kind, 0) if path.startswith("shared")}
+    return consolidate(build({"": Group(), SMALL: Group(), **fields, **shared}))
 
 
 def large_contents() -> Contents:
@@ -143,7 +156,9 @@ def _coordinate(name: str, kind: Kind) -> Array:
 def _field(kind: Kind, name: str, number: int) -> Array:
     attributes: Json = {"units": "1", "long_name": "a field of the ocean"}
     dimensions = tuple(SIZES)
-    if kind in DECLARES:
+    if kind == "absolute":
+        attributes |= declaring("cs", cs={"crs": [{"axes": _absolute_axes()}]})
+    elif kind in DECLARES:
         offset = number if kind == "worst" else 0
         dimensions = ("time", f"y{number % 5}", f"x{number % 5}") if offset else dimensions
         attributes |= _declarations(dimensions, offset)
@@ -165,13 +180,7 @@ def _declarations(dimensions: tuple[str, ...], offset: int) -> Json:
     time, y, x = dimensions
     (y_start, y_step), (x_start, x_step) = REGULAR["y"], REGULAR["x"]
     axes = {
-        time: _axis(
-            "T",
-            {
-                "time": {"unit": "days", "epoch": "2020-01-01", "calendar": "standard"},
-                "values": {"external": {"node": "/shared/time"}},
-            },
-        ),
+        time: _axis("T", {"time": TIME, "values": {"external": {"node": "/shared/time"}}}),
         y: _axis("Y", {"unit": "m", "values": {"regular": [y_start - offset, y_step]}}),
         x: _axis("X", {"unit": "m", "values": {"regular": [x_start + offset, x_step]}}),
     }
@@ -180,6 +189,14 @@ def _declarations(dimensions: tuple[str, ...], offset: int) -> Json:
     if not offset:  # one longitude in a group: it cannot lie along the axes of several fields
         system["geolocation"] = {"geodetic": geodetic}
     return declaring("cs", cs={"crs": [system]})
+
+
+def _absolute_axes() -> Json:
+    declared: dict[str, Json] = {"time": {"time": TIME}, "y": {"unit": "m"}, "x": {"unit": "m"}}
+    return {
+        name: _axis(axis, {**declared[name], "values": {"external": {"node": f"/shared/{name}"}}})
+        for name, axis in (("time", "T"), ("y", "Y"), ("x", "X"))
+    }
 
 
 def _axis(abbreviation: str, coordinates: Json) -> Json:

@@ -40,6 +40,13 @@ def test_coordinates_are_the_same_wherever_they_are_kept(kind: str) -> None:
         np.testing.assert_array_equal(shared[name].values, coordinate.values)
 
 
+def test_coordinates_of_absolute_references_are_those_that_they_name() -> None:
+    dataset, own = group_of("absolute"), group_of("inline")
+    assert set(dataset.coords) == {"time", "y", "x"}
+    for name in dataset.coords:
+        np.testing.assert_array_equal(dataset[name].values, own[name].values)
+
+
 def test_one_group_costs_no_documents_of_arrays_and_one_chunk() -> None:
     store = recording_store(stores.contents("refs", 9))
     opened(xr.open_dataset, store, group=stores.group_path(4))
@@ -57,6 +64,7 @@ def without_old_objects() -> Iterator[None]:
     gc.unfreeze()
 
 
+@pytest.mark.server
 @pytest.mark.skipif(Version("2024.11") > XARRAY, reason="engine zarr cannot open such trees")
 @pytest.mark.usefixtures("without_old_objects")
 @pytest.mark.filterwarnings("ignore")
@@ -66,6 +74,7 @@ def test_the_table_is_printed(tmp_path: Path) -> None:
         flat=(1, 2),
         flat_runs=1,
         groups=(1, 2),
+        small=(2,),
         memory=1,
         products=(PRODUCT,),
         product_runs=1,
@@ -77,15 +86,28 @@ def test_the_table_is_printed(tmp_path: Path) -> None:
     begins = [re.split(":| of |,  +|  +", line)[0] for line in lines]
     missing = not stores.SHARED.is_dir()
     assert begins == [
-        *["open_datatree"] * 5,
+        *["open_datatree"] * 6,
         "open_datatree, not consolidated",
         "open_datatree",
         "cost per group",
         "one group, consolidated",
         *["one group, not consolidated"] * 3,
+        *["a group"] * 2,
         "real products" if missing else "open_datatree",
         "reading a variable whole",
         "reading a variable in slices",
         "peak",
+        *["requests over HTTP for one group, beside those"] * 2,
         "import zarr_xgroup, after xarray and zarr",
     ]
+
+
+@pytest.mark.server
+@pytest.mark.skipif(Version("2024.11") > XARRAY, reason="engine zarr cannot open such trees")
+@pytest.mark.usefixtures("without_old_objects")
+@pytest.mark.filterwarnings("ignore")
+def test_a_row_for_the_history_has_its_columns(tmp_path: Path) -> None:
+    history = (Path(main.__file__).parent / "history.md").read_text().splitlines()
+    titles, row = main.history_row(2, 1, tmp_path)
+    assert titles in history
+    assert row.count("|") == titles.count("|")
