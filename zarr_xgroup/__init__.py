@@ -48,7 +48,7 @@ from zarr_xgroup.errors import (
 if TYPE_CHECKING:
     from zarr_xgroup.conventions import ConventionHandler, register
     from zarr_xgroup.datasets.attributes import drop_conventions
-    from zarr_xgroup.findings import Finding, Kind, Place
+    from zarr_xgroup.findings import Finding, Place, Topic
     from zarr_xgroup.report.checking import Verdict, check
     from zarr_xgroup.report.explaining import explain, levels
     from zarr_xgroup.report.explanation import Explanation, Levels
@@ -59,11 +59,11 @@ __all__ = [
     "ConventionHandler",
     "Explanation",
     "Finding",
-    "Kind",
     "Levels",
     "Place",
     "ResolvedZarrStore",
     "Rule",
+    "Topic",
     "Verdict",
     "XGroupBackendEntrypoint",
     "XGroupDimensionWarning",
@@ -96,7 +96,7 @@ _LATER = {
     for module, names in (
         ("conventions", ("ConventionHandler", "register")),
         ("datasets.attributes", ("drop_conventions",)),
-        ("findings", ("Finding", "Kind", "Place")),
+        ("findings", ("Finding", "Place", "Topic")),
         ("report.checking", ("Verdict", "check")),
         ("report.explaining", ("explain", "levels")),
         ("report.explanation", ("Explanation", "Levels")),

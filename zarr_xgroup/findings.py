@@ -29,7 +29,7 @@ from zarr_xgroup.errors import (
     after_place,
 )
 from zarr_xgroup.i18n import _, listed, ngettext
-from zarr_xgroup.metadata.nodes import Fragment, Keys, Node, keys_of, pointer_to
+from zarr_xgroup.metadata.nodes import Fragment, Keys, Node, keys_of
 from zarr_xgroup.redaction import presentable
 
 #: How many of the things that arrays were opened without are named, and with how many letters.
@@ -43,8 +43,8 @@ _MOST = 200
 _PATH = re.compile(r"(?<![^\s'\"(\[])/[^\s'\"()\[\],;]+")
 
 
-class Kind(Enum):
-    """What a finding is about; each kind is told by one class of warnings."""
+class Topic(Enum):
+    """What an open warns of; each topic is told by one class of warnings."""
 
     #: What kept an array from being complete: a failed reference, malformed metadata.
     PROBLEM = "problem"
@@ -64,12 +64,12 @@ _DOCUMENT = "xarray-zarr-xgroup specification"
 
 #: What is broken where no better rule says it, by what a finding is about.
 OPEN_RULES = {
-    Kind.PROBLEM: Rule("open/nothing-lost", _DOCUMENT, "8 Conventions"),
-    Kind.CHOICE: Rule("open/one-meaning", _DOCUMENT, "8 Conventions"),
-    Kind.DIMENSION: Rule("open/dimensions", _DOCUMENT, "6 Dimensions"),
-    Kind.NAME: Rule("open/names", _DOCUMENT, "9 Coordinates and their names"),
-    Kind.METADATA: Rule("open/metadata", _DOCUMENT, "5 Variables"),
-    Kind.NO_PRINCIPAL: Rule("open/principal-convention", _DOCUMENT, "8.1 Declaration"),
+    Topic.PROBLEM: Rule("open/nothing-lost", _DOCUMENT, "8 Conventions"),
+    Topic.CHOICE: Rule("open/one-meaning", _DOCUMENT, "8 Conventions"),
+    Topic.DIMENSION: Rule("open/dimensions", _DOCUMENT, "6 Dimensions"),
+    Topic.NAME: Rule("open/names", _DOCUMENT, "9 Coordinates and their names"),
+    Topic.METADATA: Rule("open/metadata", _DOCUMENT, "5 Variables"),
+    Topic.NO_PRINCIPAL: Rule("open/principal-convention", _DOCUMENT, "8.1 Declaration"),
 }
 
 
@@ -97,9 +97,11 @@ class Place:
         return f"{store}{self.node}{f'#{self.pointer}' if self.pointer else ''}"
 
     @classmethod
-    def of(cls, written: Fragment, *keys: str) -> Place:
-        """Return the place of a value in the store that is opened, or of a member that it may have."""
-        return cls(str(written.node), pointer_to((*written.keys, *keys)))
+    def of(cls, written: Fragment | Node) -> Place:
+        """Return the place of a node, or of a value, in the store that is opened."""
+        if isinstance(written, Node):
+            return cls(str(written))
+        return cls(str(written.node), written.pointer)
 
     @property
     def keys(self) -> Keys:
@@ -137,11 +139,11 @@ class Finding:
         All places with the same, if they are several.
     count : int
         How many findings it stands for: several where it is the last of many of its kind.
-    kind : Kind or None
+    topic : Topic or None
         What an open warns of; None if it costs the reader nothing, and only a check tells it.
     arrays : tuple of str
         The absolute paths of the arrays that it concerns.
-    lost : str
+    cost : str
         What the arrays were opened without, if it was told: else what the place declares.
     error : XGroupError or None
         The error behind it.
@@ -156,15 +158,15 @@ class Finding:
     severity: Severity = "error"
     places: tuple[Place, ...] = ()
     count: int = 1
-    kind: Kind | None = None
+    topic: Topic | None = None
     arrays: tuple[str, ...] = ()
-    lost: str = ""
+    cost: str = ""
     error: XGroupError | None = None
     related: tuple[Place, ...] = ()
 
     def __post_init__(self) -> None:
         """Make what is told show no credentials of URLs, and nothing that is not to be seen."""
-        for name in ("text", "remedy", "lost"):
+        for name in ("text", "remedy", "cost"):
             if text := getattr(self, name):
                 object.__setattr__(self, name, presentable(text))
 
@@ -179,70 +181,78 @@ class Finding:
         place, *related = (it.moved(node, other) for it in (self.place, *self.related))
         return replace(self, place=place, related=tuple(related))
 
-    def error_in(self, node: Node) -> XGroupMetadataError:
-        """Return it as the error of a value that is written in a node."""
-        place = Fragment(node, self.place.keys, None)
-        return place.error(self.text, self.rule, self.remedy, self.severity)
+    def as_error(self) -> XGroupError:
+        """Return the error behind it, or what is raised where it keeps from going on."""
+        if self.error is not None:
+            return self.error
+        error = XGroupMetadataError(self.text, place=str(self.place), reason=self.text)
+        error.keys, error.rule = self.place.keys, self.rule
+        error.remedy, error.severity = self.remedy, self.severity
+        return error
 
 
-def mistake(
-    rule: Rule,
-    place: Fragment,
-    text: str,
-    remedy: str,
-    severity: Severity = "error",
+def report(
+    rule: Rule | Topic,
+    place: Fragment | Node | Place,
+    text: str | XGroupError,
+    remedy: str = "",
+    cost: str = "",
     *,
-    key: str | None = None,
-) -> Finding:
-    """Return a finding at the place of a value, or of a member that it has or should have.
-
-    The text of the same in other nodes should be the same: then it is told once.
-    """
-    where = Place.of(place, *([] if key is None else [key]))
-    return Finding(rule, where, text, remedy, severity)
-
-
-def noted(
-    kind: Kind,
-    text: str,
-    node: Node | str,
-    pointer: str = "",
-    *,
-    place: Place | None = None,
+    topic: Topic | None = None,
+    severity: Severity | None = None,
+    arrays: tuple[str, ...] | None = None,
     error: XGroupError | None = None,
 ) -> Finding:
-    """Return the finding of what an open warns of, which concerns a node.
+    """Return a finding: the one way to make one.
 
-    Without a place it is where the error says, else in the node, at the pointer.
+    Parameters
+    ----------
+    rule : Rule or Topic
+        The rule that is broken. What an open warns of without a better rule breaks that of the topic.
+    place : Fragment, Node or Place
+        Where: the value in question, or where it should be.
+    text : str or XGroupError
+        What is wrong, without the place. The text of the same in other nodes should be the same:
+        then it is told once. An error says place, rule and remedy itself, as far as it knows them.
+    remedy : str, optional
+        What to write instead.
+    cost : str, optional
+        What the arrays are opened without. By default what is declared at the place.
+    topic : Topic, optional
+        What an open warns of. By default what `rule` says; a problem if there is a cost; else only a
+        check tells the finding.
+    severity : {"error", "warning"}, optional
+        Whether an open loses something by it, or can live with it.
+    arrays : tuple of str, optional
+        The absolute paths of the arrays that it concerns. By default the node of the place.
+    error : XGroupError, optional
+        The error behind it, where the text is another one.
     """
-    if place is None:
-        place = Place(str(node), pointer)
-        if error is not None and error.place:
-            place = _place_of(error, place.node)
-    severity: Severity = "error" if kind in (Kind.PROBLEM, Kind.METADATA) else "warning"
+    where = place if isinstance(place, Place) else Place.of(place)
+    if isinstance(rule, Topic):
+        topic, rule = rule, OPEN_RULES[rule]
+        severity = severity or ("error" if topic in (Topic.PROBLEM, Topic.METADATA) else "warning")
+    elif cost and topic is None:
+        topic = Topic.PROBLEM
+    if arrays is None:
+        arrays = () if topic is None else (where.node,)
+    if isinstance(text, XGroupError):
+        error, text = text, text.text
+        if isinstance(error, XGroupMetadataError) and error.rule:
+            rule, remedy, severity = error.rule, error.remedy, error.severity
+    if error is not None and error.place and not (where.pointer or where.store):
+        where = _place_of(error, where.node)
     return Finding(
-        OPEN_RULES[kind],
-        place,
+        rule,
+        where,
         text,
-        severity=severity,
-        kind=kind,
-        arrays=(str(node),),
+        remedy,
+        severity or "error",
+        topic=topic,
+        arrays=arrays,
+        cost=cost,
         error=error,
     )
-
-
-def of_store(message: str, at: Node, store: str, error: XGroupError) -> Finding:
-    """Return the finding of what is wrong with the nodes of a store, which is called so, at a node."""
-    place = Place(str(at), "", store if at.store else None)
-    return Finding(OPEN_RULES[Kind.METADATA], place, message, kind=Kind.METADATA, error=error)
-
-
-def problem_of(array: Node, error: XGroupError, lost: str = "") -> Finding:
-    """Return the finding of what kept an array from being complete, and what it lacks now."""
-    found = replace(noted(Kind.PROBLEM, error.text, array, error=error), lost=lost)
-    if not (isinstance(error, XGroupMetadataError) and error.rule):
-        return found
-    return replace(found, rule=error.rule, remedy=error.remedy, severity=error.severity)
 
 
 def _place_of(error: XGroupError, node: str) -> Place:
@@ -252,6 +262,24 @@ def _place_of(error: XGroupError, node: str) -> Place:
         return Place(node, pointer[1:])
     other, _hash, pointer = error.place.partition("#")
     return Place(other, pointer)
+
+
+def left_out(node: Node, error: XGroupError) -> Finding:
+    """Return the finding of a node that could not be used."""
+    text = _("left out: {reason}").format(reason=_reason_at(node, error))
+    return report(Topic.METADATA, node, text, error=error)
+
+
+def opened_without(what: str, node: Node, error: XGroupError) -> Finding:
+    """Return the finding of a group or array whose attributes or members could not be used."""
+    text = _("opened without {what}: {reason}").format(what=what, reason=_reason_at(node, error))
+    place = Fragment(node, ("attributes",), None)
+    return report(Topic.METADATA, place, text, error=error)
+
+
+def _reason_at(node: Node, error: XGroupError) -> str:
+    """Return what is wrong with a node that is named already."""
+    return error.text if error.place == str(node) else str(error)
 
 
 def coordinate_named(name: str) -> str:
@@ -266,24 +294,6 @@ def referred_to_by(attribute: str, name: str = "") -> str:
     return _("what {attribute!r} refers to").format(attribute=attribute)
 
 
-def left_out(node: Node, error: XGroupError) -> Finding:
-    """Return the finding of a node that could not be used."""
-    text = _("left out: {reason}").format(reason=_reason_at(node, error))
-    return noted(Kind.METADATA, text, node, error=error)
-
-
-def opened_without(what: str, node: Node, error: XGroupError) -> Finding:
-    """Return the finding of a group or array whose attributes or members could not be used."""
-    text = _("opened without {what}: {reason}").format(what=what, reason=_reason_at(node, error))
-    place = Place(str(node), "/attributes")
-    return noted(Kind.METADATA, text, node, place=place, error=error)
-
-
-def _reason_at(node: Node, error: XGroupError) -> str:
-    """Return what is wrong with a node that is named already."""
-    return error.text if error.place == str(node) else str(error)
-
-
 def as_warnings(findings: Iterable[Finding]) -> list[XGroupWarning]:
     """Return the warnings that tell findings, summed up, each in a text that says its place."""
     return [_warning(it) for it in summed_up(findings)]
@@ -296,14 +306,14 @@ def summed_up(findings: Iterable[Finding]) -> list[Finding]:
     and all that is wrong with one other store. What was wrong comes first, what was not declared
     last. Each says what was `lost`. There are at most 200 of each kind.
     """
-    met: dict[Kind, defaultdict[Hashable, list[Finding]]] = {
+    met: dict[Topic, defaultdict[Hashable, list[Finding]]] = {
         kind: defaultdict(list) for kind in _WARNINGS
     }
     for it in findings:
-        if it.kind is not None:
-            met[it.kind][_cause_of(it)].append(it)
+        if it.topic is not None:
+            met[it.topic][_cause_of(it)].append(it)
     found = chain.from_iterable(map(_in_one, causes.values()) for causes in met.values())
-    return list(at_most(found, lambda it: it.kind))
+    return list(at_most(found, lambda it: it.topic))
 
 
 def alike(findings: Iterable[Finding]) -> dict[Hashable, list[Finding]]:
@@ -351,9 +361,9 @@ def _with_others(findings: Sequence[Finding]) -> Finding:
     text = ngettext(
         "{text} (and {count} more of this kind)", "{text} (and {count} more of this kind)", more
     ).format(text=first.text, count=more)
-    lost = first.lost and _("what depends on it")
+    cost = first.cost and _("what depends on it")
     places, arrays = _places_of(findings), _arrays_of(findings)
-    return replace(first, text=text, places=places, arrays=arrays, lost=lost, count=count)
+    return replace(first, text=text, places=places, arrays=arrays, cost=cost, count=count)
 
 
 def _places_of(findings: Iterable[Finding]) -> tuple[Place, ...]:
@@ -365,13 +375,13 @@ def _arrays_of(findings: Iterable[Finding]) -> tuple[str, ...]:
 
 
 #: What tells of each kind, in the order in which it is told.
-_WARNINGS: dict[Kind, type[XGroupWarning]] = {
-    Kind.DIMENSION: XGroupDimensionWarning,
-    Kind.NAME: XGroupNameWarning,
-    Kind.METADATA: XGroupMetadataWarning,
-    Kind.PROBLEM: XGroupResolutionWarning,
-    Kind.CHOICE: XGroupResolutionWarning,
-    Kind.NO_PRINCIPAL: XGroupNoPrincipalWarning,
+_WARNINGS: dict[Topic, type[XGroupWarning]] = {
+    Topic.DIMENSION: XGroupDimensionWarning,
+    Topic.NAME: XGroupNameWarning,
+    Topic.METADATA: XGroupMetadataWarning,
+    Topic.PROBLEM: XGroupResolutionWarning,
+    Topic.CHOICE: XGroupResolutionWarning,
+    Topic.NO_PRINCIPAL: XGroupNoPrincipalWarning,
 }
 
 
@@ -379,15 +389,17 @@ def _warning(finding: Finding) -> XGroupWarning:
     """Return the warning that tells of a finding: its arrays, what they lost, where, and why."""
     names, number = listed(finding.arrays), len(finding.arrays)
     text = after_place(_place_before(finding), finding.text)
-    if finding.kind is Kind.PROBLEM:
+    if finding.topic is Topic.PROBLEM:
         text = ngettext(
             "{names} was opened without {lost}: {error}",
             "{names} were opened without {lost}: {error}",
             number,
-        ).format(names=names, lost=finding.lost, error=text)
-    elif finding.kind is not Kind.NO_PRINCIPAL and not text.startswith(f"{names}#"):
+        ).format(names=names, lost=finding.cost, error=text)
+    elif finding.topic is not Topic.NO_PRINCIPAL and not text.startswith(f"{names}#"):
         text = after_place(names, text)
-    warning = _WARNINGS[finding.kind or Kind.METADATA](text, finding.error)
+    is_problem = finding.topic is Topic.PROBLEM
+    error = finding.as_error() if is_problem else finding.error
+    warning = _WARNINGS[finding.topic or Topic.METADATA](text, error)
     warning.paths = finding.arrays
     return warning
 
@@ -396,7 +408,7 @@ def _place_before(finding: Finding) -> str:
     """Return the place of a finding where neither its text nor its arrays say it, else ""."""
     place = finding.place
     is_said = not place.pointer and place.node in finding.arrays
-    if finding.kind not in (Kind.PROBLEM, Kind.CHOICE) or is_said:
+    if finding.topic not in (Topic.PROBLEM, Topic.CHOICE) or is_said:
         return ""
     return listed([str(place)], count=max(1, len(finding.places)))
 
@@ -404,7 +416,7 @@ def _place_before(finding: Finding) -> str:
 def _cause_of(finding: Finding) -> Hashable:
     """Return what findings of one kind have in common if they have the same cause."""
     error, place = finding.error, finding.place
-    if finding.kind not in (Kind.PROBLEM, Kind.CHOICE):
+    if finding.topic not in (Topic.PROBLEM, Topic.CHOICE):
         return relative(finding.text, finding)
     if isinstance(error, XGroupStoreError) and error.store:
         return error.store
@@ -443,21 +455,21 @@ def _in_one(same: Sequence[Finding]) -> Finding:
     places = tuple(dict.fromkeys(it.place for it in same))
     text = in_one_text(same, [it.text for it in same])
     found = replace(same[0], text=text, arrays=_arrays_of(same), places=places)
-    if found.kind is not Kind.PROBLEM:
+    if found.topic is not Topic.PROBLEM:
         return found
     if isinstance(found.error, XGroupStoreError) and (store := found.error.store):
         reasons = "; ".join(dict.fromkeys(it.error.reason for it in same if it.error))
         error = XGroupStoreError.of(store, reasons, found.error.place)
         error.__cause__ = found.error.__cause__
         found = replace(found, error=error, text=reasons, places=())
-    return replace(found, lost=_lost(same))
+    return replace(found, cost=_lost(same))
 
 
 def _lost(findings: Iterable[Finding]) -> str:
     """Return what arrays were opened without, and each time which if not all lack the same."""
     lacking: defaultdict[str, set[str]] = defaultdict(set)
     for finding in findings:
-        lost = shortened(finding.lost or _declared_at(finding.place), _LONGEST_LOST)
+        lost = shortened(finding.cost or _declared_at(finding.place), _LONGEST_LOST)
         lacking[lost].update(finding.arrays)
     arrays = set().union(*lacking.values())
     named = list(lacking)

@@ -25,7 +25,7 @@ from zarr_xgroup.conventions.registry import (
     handlers,
     register,
 )
-from zarr_xgroup.findings import mistake
+from zarr_xgroup.findings import Topic, report
 from zarr_xgroup.variables.functions import Regular, RegularBounds
 from zarr_xgroup.variables.sources import Computed, Literal, Stored
 
@@ -55,11 +55,12 @@ __all__ = [
     "Stored",
     "Surroundings",
     "Text",
+    "Topic",
     "build_handlers",
     "declarations",
     "handlers",
     "is_declared",
     "matches",
-    "mistake",
     "register",
+    "report",
 ]

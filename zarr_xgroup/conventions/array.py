@@ -15,8 +15,8 @@ from zarr_xgroup.conventions.model import (
     Interpretation,
     Link,
 )
-from zarr_xgroup.errors import Rule, XGroupError, XGroupMetadataError, XGroupStoreError
-from zarr_xgroup.findings import Finding, Kind, Place, noted, problem_of
+from zarr_xgroup.errors import Rule, Severity, XGroupError, XGroupMetadataError, XGroupStoreError
+from zarr_xgroup.findings import Finding, Topic, report
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import (
     declared_dimensions,
@@ -142,7 +142,7 @@ class ArrayView:
         self.overruled_crs: Crs | None = None
         self.referred: set[Node] = set()
         self.derived: dict[Any, Any] = {}
-        # Not `self.note`: in a cycle of objects, all of them would stay until Python looks for such.
+        # Not `self.report`: in a cycle of objects, all of them would stay until Python looks for such.
         self.resolver = Resolver(lookup, node, partial(_note, self.findings, node))
         self._documents: dict[Node, Document | None] = {node: document}
         self.attributes = AskedAttributes(document.attributes, self.asked.own)
@@ -200,27 +200,67 @@ class ArrayView:
         found = AskedAttributes(attributes, self.asked.around) if is_around else attributes
         return Fragment(node, ("attributes",), found)
 
-    def read(self, attribute: Attribute, lost: str = "") -> Any:
+    def read(self, attribute: Attribute, cost: str = "") -> Any:
         """Return what one of the array's attributes means, None if it has none that can be used.
 
-        What is wrong with it itself is told, and what is lost with it; what is wrong with what it
-        holds is to be told with that, by `tell`.
+        What is wrong with it itself is told, and what it costs; what is wrong with what it
+        holds is to be told with that, by `report_wrong`.
         """
         written = self.attribute(attribute.key)
         if written is None:
             return None
         found, wrong = parsed(self, attribute.read, written)
-        self.tell(self.node, wrong, lost)
+        self.report_wrong(self.node, wrong, cost)
         return found
 
-    def tell(self, node: Node, wrong: Model | Iterable[Finding] | None, lost: str = "") -> None:
+    def report(
+        self,
+        rule: Rule | Topic,
+        place: Fragment | Node,
+        text: str | XGroupError,
+        remedy: str = "",
+        cost: str = "",
+        *,
+        topic: Topic | None = None,
+        severity: Severity | None = None,
+    ) -> None:
+        """Say what is wrong, or which choice was made.
+
+        Parameters
+        ----------
+        rule : Rule or Topic
+            The rule that is broken; a topic where there is none, `Topic.PROBLEM` or `Topic.CHOICE`.
+        place : Fragment or Node
+            Where: the value in question, or where it should be.
+        text : str or XGroupError
+            What is wrong, without the place; an error says place, rule and remedy itself.
+        remedy : str, optional
+            What to write instead.
+        cost : str, optional
+            What the array is opened without. By default what is declared at the place.
+        topic : Topic, optional
+            What an open warns of. By default what `rule` says; a problem if there is a cost; else
+            only a check tells it.
+        severity : {"error", "warning"}, optional
+            Whether an open loses something by it, or can live with it.
+        """
+        where = self.asked.node if place is self.node else place
+        found = report(rule, where, text, remedy, cost, topic=topic, severity=severity)
+        if found.topic is not None:
+            found = replace(found, arrays=(str(self.asked.node),))
+        self.findings.append(found)
+
+    def report_wrong(
+        self, node: Node, wrong: Model | Iterable[Finding] | None, cost: str = ""
+    ) -> None:
         """Say what is wrong with the members of a model, or with values, that a node has.
 
-        Only what is not used for that is told, and what is `lost` with it.
+        Only what is not used for that is told, and the array is opened without.
         """
+        arrays = (str(self.asked.node),)
         for item in wrong.wrong if isinstance(wrong, Model) else wrong or ():
-            if item.kind is not None:
-                self.problem(item.error_in(node), lost)
+            if item.topic is not None:
+                self.findings.append(replace(item.at(node), arrays=arrays, cost=cost))
 
     def sibling(self, name: str) -> Document | None:
         """Return the document of an array of the same group, or None if there is none such."""
@@ -230,56 +270,25 @@ class ArrayView:
         self.asked.limit(Reach.SAME_GROUP)
         return self.document_of(self.asked.node.group.child(name))
 
-    def note(
-        self,
-        text: str,
-        place: Fragment | None = None,
-        rule: Rule | None = None,
-        remedy: str = "",
-    ) -> None:
-        """Say which choice was made where the array's metadata left one.
-
-        Parameters
-        ----------
-        text : str
-            The choice, without the place.
-        place : Fragment, optional
-            The value that left it.
-        rule : Rule, optional
-            The rule that it breaks. By default that metadata should have one meaning.
-        remedy : str, optional
-            What to write instead.
-        """
-        _note(self.findings, self.asked.node, text, place)
-        found = self.findings[-1]
-        self.findings[-1] = replace(found, rule=rule or found.rule, remedy=remedy)
-
-    def problem(self, error: XGroupError, lost: str = "") -> None:
-        """Say what keeps the array from being complete, and what it lacks for that.
-
-        Without the latter it is what the attribute declares that the error is about.
-        """
-        self.findings.append(problem_of(self.asked.node, error, lost))
-
-    def attempt(
-        self, make: Callable[..., T], *arguments: Any, lost: Callable[[], str] = str
+    def try_reporting(
+        self, make: Callable[..., T], *arguments: Any, cost: Callable[[], str] = str
     ) -> T | None:
-        """Return what a function gives, or None after saying what was wrong, and what is `lost`.
+        """Return what a function gives, or None after saying what was wrong, and what it costs.
 
         None also where something is not known yet: then all is asked again later.
         """
         try:
             return make(*arguments)
         except XGroupError as error:
-            self.problem(error, lost())
+            self.report(Topic.PROBLEM, self.node, error, cost=cost())
         except LackingError:
             pass
         return None
 
-    def quietly(self, make: Callable[..., T], *arguments: Any) -> T | None:
+    def try_silently(self, make: Callable[..., T], *arguments: Any) -> T | None:
         """Return what a function gives, or None if that is wrong and told elsewhere."""
         findings, followed = list(self.findings), dict(self.resolver.followed)
-        found = self.attempt(make, *arguments)
+        found = self.try_reporting(make, *arguments)
         self.findings[:] = findings
         self.resolver.followed = followed
         return found
@@ -411,16 +420,15 @@ def _tell_of_attributes(array: ArrayView, node: Node) -> None:
     """Say what is wrong with the attributes of an array that can be opened."""
     problem = array.lookup.store_of(node).problem(node.path)
     if isinstance(problem, XGroupStoreError) and problem.store:
-        array.problem(problem, _("the attributes of {node}").format(node=node))
+        cost = _("the attributes of {node}").format(node=node)
+        array.report(Topic.PROBLEM, array.node, problem, cost=cost)
     elif problem is not None and node.group != array.node.group:
         text = _("{node} was opened without attributes: {reason}")
-        array.note(text.format(node=node, reason=problem.text))
+        array.report(Topic.CHOICE, array.node, text.format(node=node, reason=problem.text))
 
 
-def _note(findings: list[Finding], node: Node, text: str, place: Fragment | None = None) -> None:
-    findings.append(
-        noted(Kind.CHOICE, text, node, place=None if place is None else Place.of(place))
-    )
+def _note(findings: list[Finding], node: Node, text: str, place: Fragment) -> None:
+    findings.append(report(Topic.CHOICE, place, text, arrays=(str(node),)))
 
 
 __all__ = ["CONVENTIONS_KEY", "ArrayView", "Models"]

@@ -217,7 +217,7 @@ class ConventionHandler(Convention):
         ----------
         array : ArrayView
             The array, for which `applies` or `detect` was true. What is wrong with its
-            metadata is said to its `problem` and `note`.
+            metadata is said to its `report`.
         """
         self.resolver = lending.BoundResolver(lambda question: question(array))
         return lending.interpreted(self.get_variables, array)
@@ -236,7 +236,7 @@ class ConventionHandler(Convention):
         Returns
         -------
         iterable of Finding
-            As `zarr_xgroup.findings.mistake` makes them.
+            As `zarr_xgroup.findings.report` makes them.
         """
         return ()
 

@@ -21,7 +21,7 @@ from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.base import ConventionHandler, Surroundings
 from zarr_xgroup.conventions.cf_paths import Follower
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
-from zarr_xgroup.findings import coordinate_named
+from zarr_xgroup.findings import Topic, coordinate_named
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import mappings_in, words_of
 from zarr_xgroup.metadata.dimensions import (
@@ -70,7 +70,9 @@ class CfHandler(ConventionHandler):
         follower = Follower(array, by_name=True)
         links = follower.links()
         found = [
-            array.attempt(_coordinate, array, it, follower, lost=partial(coordinate_named, it.dim))
+            array.try_reporting(
+                _coordinate, array, it, follower, cost=partial(coordinate_named, it.dim)
+            )
             for it in _axes_without_coordinate(array, links)
         ]
         return array.found(*filter(None, found), links=links)
@@ -158,7 +160,11 @@ def _coordinate(array: ArrayView, axis: _Axis, follower: Follower) -> Coordinate
             "dimension {dim!r} has no coordinate in its group or above it, and {nodes} are equally "
             "near; none of them was attached"
         )
-        array.note(message.format(dim=axis.name, nodes=", ".join(map(str, nodes))))
+        array.report(
+            Topic.CHOICE,
+            array.node,
+            message.format(dim=axis.name, nodes=", ".join(map(str, nodes))),
+        )
     if len(nodes) != 1:
         return None
     array.resolver.take_down(place, axis.name, nodes[0])

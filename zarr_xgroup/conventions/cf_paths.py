@@ -16,7 +16,7 @@ from zarr_xgroup.conventions.descriptions import Attribute, Parsed, got, such_as
 from zarr_xgroup.conventions.geolocation import fitting_dims
 from zarr_xgroup.conventions.model import Coordinate, Link
 from zarr_xgroup.errors import Rule, XGroupMetadataError, XGroupReferenceError, rules_in
-from zarr_xgroup.findings import referred_to_by
+from zarr_xgroup.findings import Topic, referred_to_by
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import (
     ALONG,
@@ -166,7 +166,7 @@ class Follower:
             if "/" not in name and not (self._by_name and array.sibling(name) is None):
                 continue
             lost = partial(referred_to_by, key, name.strip(",;:"))
-            coordinate = array.attempt(self._referred, key, name, lost=lost)
+            coordinate = array.try_reporting(self._referred, key, name, cost=lost)
             if coordinate is not None:
                 found.append(Link(key, name, coordinate))
         return tuple(found)
@@ -210,8 +210,8 @@ class Follower:
             if not self._may_follow():
                 return
             lost = partial(referred_to_by, key, name)
-            coordinate = array.attempt(
-                self._referred_further, place, source.dims, links_left, lost=lost
+            coordinate = array.try_reporting(
+                self._referred_further, place, source.dims, links_left, cost=lost
             )
             if coordinate is not None:
                 yield Link(key, name, coordinate)
@@ -223,7 +223,7 @@ class Follower:
             message = _(
                 "the arrays that it refers to refer to more than {most} others, of which the rest were left out"
             )
-            self._array.note(message.format(most=_MOST))
+            self._array.report(Topic.CHOICE, self._array.node, message.format(most=_MOST))
         return self._left >= 0
 
     def _referred_further(

@@ -137,7 +137,7 @@ class Descriptor(Model, frozen=True, kw_only=True):
                 place = Fragment(fragment.node, (*fragment.keys, key), None)
                 kind = found["type"]
                 text = _("is missing, which a descriptor of type {kind!r} needs").format(kind=kind)
-                reader.object_to(place, text, such_as(_EXAMPLE))
+                reader.report(reader.form, place, text, such_as(_EXAMPLE))
 
 
 _COORDS = Member(example=f'"coords": {_EXAMPLE}')
@@ -244,9 +244,9 @@ class CoordsHandler(ConventionHandler):
                 lost = partial(coordinate_named, it.name)
                 it.tell(array)
                 if _stands(array, it):  # whatever does not fit to it is left behind
-                    found[it.name] = array.quietly(_coordinate, array, it)
+                    found[it.name] = array.try_silently(_coordinate, array, it)
                 else:
-                    found[it.name] = array.attempt(_coordinate, array, it, lost=lost)
+                    found[it.name] = array.try_reporting(_coordinate, array, it, cost=lost)
         return array.found(*filter(None, found.values()), crs=crs_of(array))
 
 
@@ -286,12 +286,12 @@ class _Described:
     def tell(self, array: ArrayView) -> None:
         """Say what of it cannot be used."""
         if self.descriptor is not None and self.descriptor.wrong:
-            array.tell(self.node, self.descriptor, coordinate_named(self.name))
+            array.report_wrong(self.node, self.descriptor, coordinate_named(self.name))
         for wrong in () if self.said is None else self.said.wrong:
             key = wrong.place.keys[-1]
             part = _("{key!r} of {what}").format(key=key, what=coordinate_named(self.name))
             is_all = self.descriptor is None
-            array.tell(self.node, [wrong], coordinate_named(self.name) if is_all else part)
+            array.report_wrong(self.node, [wrong], coordinate_named(self.name) if is_all else part)
 
     def at(self, *keys: str) -> Fragment:
         """Return the place of its descriptor, or of a part of that."""

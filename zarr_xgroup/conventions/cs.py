@@ -40,7 +40,7 @@ from zarr_xgroup.conventions.geolocation import (
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.conventions.proj import crs_of
 from zarr_xgroup.errors import Severity
-from zarr_xgroup.findings import Finding, coordinate_named, mistake
+from zarr_xgroup.findings import Finding, Topic, coordinate_named
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node, Part
 from zarr_xgroup.variables.functions import Regular
@@ -90,11 +90,11 @@ class CsHandler(ConventionHandler):
         if array.attribute(ATTRIBUTE.key) is None:
             place = Fragment(array.node, ("attributes", ATTRIBUTE.key), None)
             lost = _("the coordinates of its dimensions")
-            array.problem(place.error(_("is declared, but missing")), lost)
+            array.report(Topic.PROBLEM, place, _("is declared, but missing"), cost=lost)
         model: Cs | None = array.read(ATTRIBUTE)
         if model is None:
             return array.found(crs=crs_of(array))
-        array.tell(array.node, model)
+        array.report_wrong(array.node, model)
         _tell_of_bare_dims(array, model)
         systems = (_system(array, item, model.id) for item in model.crs)
         return array.found(*chain.from_iterable(systems), crs=crs_of(array))
@@ -124,7 +124,7 @@ def _tell_of_bare_dims(array: ArrayView, cs: Cs) -> None:
             )
             place = cs.place(array.node, "crs")
             severity: Severity = "warning" if is_there else "error"
-            array.findings.append(mistake(EVERY, place, text, remedy, severity))
+            array.report(EVERY, place, text, remedy, severity=severity)
 
 
 # From systems to axes to coordinate sets; each may be a reference.
@@ -132,11 +132,11 @@ def _tell_of_bare_dims(array: ArrayView, cs: Cs) -> None:
 
 def _system(array: ArrayView, item: System | Part, identity: Part | None) -> Iterator[Coordinate]:
     """Yield the coordinates of one CRS; `identity` is the ``id`` that overrides its own."""
-    found = array.attempt(followed, array, array.node, item, System)
+    found = array.try_reporting(followed, array, array.node, item, System)
     if found is None:
         return
     node, system = found
-    array.tell(node, system)
+    array.report_wrong(node, system)
     own = identity or system.id
     geographic = is_geographic(own and own.value, system.name)
     for name, axis in system.axes:
@@ -151,7 +151,7 @@ def _axis(
     array: ArrayView, node: Node, name: str, item: Axis | Part, geographic: bool
 ) -> Iterator[Coordinate]:
     lost = partial(coordinate_named, name)
-    found = array.attempt(followed, array, node, item, Axis, lost=lost)
+    found = array.try_reporting(followed, array, node, item, Axis, cost=lost)
     if found is not None:
         yield from _coordinates(ArrayAxis(array, found[0], name, found[1], geographic))
 
@@ -161,7 +161,7 @@ def _coordinates(axis: ArrayAxis) -> Iterator[Coordinate]:
     array, sets = axis.array, axis.axis.coordinates
     wrong = axis.axis.wrong_with("coordinates")
     if wrong is not None:  # without them it would be taken to have none
-        array.problem(wrong.error_in(axis.node), coordinate_named(axis.name))
+        array.report_wrong(axis.node, [wrong], coordinate_named(axis.name))
         return
     if sets or axis.is_dimension:
         _tell_of_parts(axis, axis.axis, axis.node)
@@ -169,7 +169,7 @@ def _coordinates(axis: ArrayAxis) -> Iterator[Coordinate]:
         yield Coordinate(axis.name, axis.regular(Regular(0, 1)), _attributes(axis, axis.axis))
     for index, item in enumerate(sets):
         lost = partial(_lost, axis, index, item)
-        coordinate = array.attempt(_coordinate, axis, index, item, lost=lost)
+        coordinate = array.try_reporting(_coordinate, axis, index, item, cost=lost)
         if coordinate is not None:
             yield coordinate
 
@@ -209,7 +209,7 @@ def _coordinate(axis: ArrayAxis, index: int, item: CoordinateSet | Part) -> Coor
 def _valued(axis: ArrayAxis, written: CoordinateSet, node: Node, name: str) -> Source:
     """Return the values of a set; a parametric one that has none are positions."""
     if wrong := written.wrong_with(OF_SET):
-        raise wrong.error_in(node)
+        raise wrong.at(node).as_error()
     if written.values is not None:
         return source_of(axis, written.values, node, name)
     if not axis.is_dimension:
@@ -227,8 +227,8 @@ def _bounded(
         key = "".join(wrong.place.keys[len(written.keys) :][:1])
         is_part = key in ("name", "attributes")
         part = _("{key!r} of {what}").format(key=key, what=lost()) if is_part else lost()
-        axis.array.tell(node, [wrong], part)
-    bounds = axis.array.attempt(bounds_of, axis, coordinate, written, node, lost=lost)
+        axis.array.report_wrong(node, [wrong], part)
+    bounds = axis.array.try_reporting(bounds_of, axis, coordinate, written, node, cost=lost)
     return replace(coordinate, bounds=bounds)
 
 
@@ -258,7 +258,7 @@ def _attributes(axis: ArrayAxis, item: Described) -> dict[str, Any]:
 def _tell_of_parts(axis: ArrayAxis, item: Described, node: Node) -> None:
     """Say which members of an axis, or of one of its sets, cannot be used."""
     for wrong, lost in item.lost_of(axis.name):
-        axis.array.tell(node, [wrong], lost)
+        axis.array.report_wrong(node, [wrong], lost)
 
 
 @once

@@ -119,7 +119,7 @@ def _step(
     remedy = _("write the step, or of a single value {example}").format(
         example=f'"explicit": [{numbers[0]}]'
     )
-    reader.object_to(value, _("has a step of 0: all values are the same"), remedy, rule=INCREMENT)
+    reader.report(INCREMENT, value, _("has a step of 0: all values are the same"), remedy)
     return UNUSABLE
 
 
@@ -129,7 +129,7 @@ def _width(
     """Take down that both sides of a cell are the same offset from its value."""
     if numbers[0] == numbers[1]:
         reason = _("{value}: cells have no width").format(value=shown(value.value))
-        reader.object_to(value, reason, member=member, severity="warning", is_used=True)
+        reader.report(member, value, reason, severity="warning", value_kept=True)
     return numbers
 
 
@@ -152,7 +152,7 @@ class _ValuesModel(_CsModel, frozen=True, kw_only=True):
             text = _("is read as {key!r}, which belongs around it").format(key="external")
             remedy = write("external", {WRAPPED: external.value})
             place = Fragment(fragment.node, (*fragment.keys, WRAPPED), None)
-            reader.object_to(place, text, remedy, rule=SPELLING, severity="warning", is_used=True)
+            reader.report(SPELLING, place, text, remedy, severity="warning", value_kept=True)
 
     def given(self, node: Node) -> Fragment:
         """Return the place of what gives the values, as it is written in a node."""
@@ -282,7 +282,7 @@ class Time(_CsModel, frozen=True, kw_only=True):
         for rule, text in faults_of(units, found.get("calendar", "")):
             if parts.get(rule) in found:  # what is wrong with the calendar is told by its kind
                 place = fragment.required(parts[rule])
-                reader.object_to(place, text, remedies[rule], rule=rule, is_used=True)
+                reader.report(rule, place, text, remedies[rule], value_kept=True)
 
     @property
     def units(self) -> Mapping[str, str]:
@@ -389,13 +389,13 @@ class Axis(Described, frozen=True, kw_only=True):
             name = item.name if isinstance(item, CoordinateSet) else ""
             if name in known:
                 text = _("{value} is the name of another set of the axis, too")
-                reader.object_to(
+                reader.report(
+                    DISTINCT,
                     item.place(fragment.node, "name"),
                     text.format(value=shown(name)),
                     _('write another "name", or leave it out'),
-                    rule=DISTINCT,
                     severity="warning",
-                    is_used=True,
+                    value_kept=True,
                 )
             known |= {name} - {""}
 
@@ -449,7 +449,7 @@ def _require_type(
     letters = (it.abbreviation if isinstance(it, Axis) else "" for _name, it in axes)
     kinds = {_TYPE_OF.get(it, "undefined") for it in letters}
     remedy = write("type", kinds.pop() if len(kinds) == 1 else "compound")
-    reader.object_to(place, _("is missing"), remedy, rule=TYPE, severity="warning", is_used=True)
+    reader.report(TYPE, place, _("is missing"), remedy, severity="warning", value_kept=True)
 
 
 def _doubled_abbreviations(axes: Iterable[tuple[str, Axis | Part]]) -> Iterator[Finding]:
@@ -499,7 +499,7 @@ class _Shared(ByName):
         items = value.value.values() if isinstance(value.value, OBJECT) else ()
         if not any(isinstance(it, OBJECT) and "axes" in it for it in items):
             expected = _("CRSs by name, with their axes")
-            reader.object_to(value, got(expected, value.value), member=member, severity="warning")
+            reader.report(member, value, got(expected, value.value), severity="warning")
             return UNUSABLE
         return super().read(value, member, reader)
 

@@ -27,7 +27,6 @@ from zarr_xgroup.conventions.model import Coordinate
 from zarr_xgroup.conventions.standing import is_standing
 from zarr_xgroup.conventions.values import is_representable
 from zarr_xgroup.errors import XGroupReferenceError
-from zarr_xgroup.findings import mistake
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import words_of
 from zarr_xgroup.metadata.documents import Document
@@ -142,7 +141,7 @@ def source_of(axis: ArrayAxis, values: Values, node: Node, name: str) -> Source:
             return Literal(values.explicit, axis.dims)
         return Literal(values.explicit[:1].reshape(()), ())
     if values.external is None:
-        raise next(it for it in values.wrong if it.kind is not None).error_in(node)
+        raise next(it for it in values.wrong if it.topic is not None).at(node).as_error()
     return _stored(axis, values.external.at(node), name)
 
 
@@ -155,7 +154,7 @@ def _check_number(axis: ArrayAxis, number: int, place: Fragment, name: str) -> N
     remedy = _("write {size} values, or refer to an array of them").format(size=axis.length)
     if not number or axis.own_coordinate(name) is None:
         raise place.error(text, LENGTH, remedy)
-    axis.array.findings.append(mistake(LENGTH, place, text, remedy))
+    axis.array.report(LENGTH, place, text, remedy)
 
 
 def _stored(axis: ArrayAxis, reference: Fragment, name: str) -> Stored:
@@ -277,9 +276,11 @@ def terms_of(axis: ArrayAxis, written: Parametric, node: Node) -> dict[str, Coor
     for wrong in written.wrong:
         term = wrong.place.keys[len(written.keys) + 1 :]
         lost = _lost_term(axis, term[0]) if term else whole.format(name=axis.name)
-        array.tell(node, [wrong], lost)
+        array.report_wrong(node, [wrong], lost)
     found = {
-        term: array.attempt(_term, axis, term, values, node, lost=partial(_lost_term, axis, term))
+        term: array.try_reporting(
+            _term, axis, term, values, node, cost=partial(_lost_term, axis, term)
+        )
         for term, values in written.terms
     }
     return {term: coordinate for term, coordinate in found.items() if coordinate is not None}

@@ -136,7 +136,7 @@ class _Declarations(Items):
         """Return the declarations."""
         items = items_in(value)
         if not isinstance(value.value, list) and not 0 < len(items) == len(value.value):
-            reader.object_to(value, got(_("a list of objects"), value.value), member=member)
+            reader.report(member, value, got(_("a list of objects"), value.value))
         found = (self.kind.read(item, member, reader) for item in items)
         return tuple(item for item in found if item is not UNUSABLE)
 

@@ -25,10 +25,9 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_type_hints
 
 import msgspec
 
-from zarr_xgroup import findings
 from zarr_xgroup.conventions.spelling import alike, misspelt
 from zarr_xgroup.errors import Rule, Severity, XGroupError, XGroupMetadataError
-from zarr_xgroup.findings import Finding, Place
+from zarr_xgroup.findings import Finding, Place, Topic
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Keys, Node, kind_of, pointer_to
 from zarr_xgroup.metadata.references import (
@@ -127,45 +126,40 @@ class Reader:
     """
 
     def __init__(self, form: Rule, spelling: Rule) -> None:
-        self._form, self._spelling = form, spelling
+        self.form, self._spelling = form, spelling
         self.wrong: list[Finding] = []
 
-    def object_to(
+    def report(
         self,
+        rule: Rule | Member,
         place: Fragment,
-        reason: str,
+        text: str,
         remedy: str = "",
         *,
-        member: Member | None = None,
-        rule: Rule | None = None,
         severity: Severity | None = None,
-        is_used: bool = False,
+        value_kept: bool = False,
         related: tuple[Place, ...] = (),
     ) -> None:
-        """Take down what is wrong with a value."""
-        member = member or Member()
-        found = Finding(
-            rule or member.rule or self._form,
-            Place("", pointer_to(place.keys)),
-            reason,
-            remedy or member.remedy,
-            severity or member.severity,
-            kind=None if is_used else findings.Kind.PROBLEM,
-            related=related,
-        )
-        self.wrong.append(found)
+        """Take down what is wrong with a value; a member says rule, remedy and severity itself."""
+        if isinstance(rule, Member):
+            remedy, severity = remedy or rule.remedy, severity or rule.severity
+            rule = rule.rule or self.form
+        topic = None if value_kept else Topic.PROBLEM
+        where = Place("", place.pointer)
+        found = Finding(rule, where, text, remedy, severity or "error", topic=topic)
+        self.wrong.append(replace(found, related=related) if related else found)
 
     def null(self, place: Fragment, rule: Rule | None = None) -> None:
         """Take down that a member is null."""
         reason, remedy = _("is null, which means nothing"), _("leave it out")
-        self.object_to(place, reason, remedy, rule=rule, severity="warning", is_used=True)
+        self.report(rule or self.form, place, reason, remedy, severity="warning", value_kept=True)
 
     def misspelt(self, place: Fragment, meant: str) -> None:
         """Take down a key that was probably meant to be another one."""
         reason = _("is not known there; was {meant!r} meant?").format(meant=meant)
         remedy = _('call it "{key}"').format(key=meant)
         related = (Place("", pointer_to((*place.keys[:-1], meant))),)
-        self.object_to(place, reason, remedy, rule=self._spelling, related=related)
+        self.report(self._spelling, place, reason, remedy, related=related)
 
 
 #: Stands for a value that is not what it must be; that has been taken down.
@@ -213,13 +207,15 @@ class Text(Kind):
             remedy = self._choice() if self.one_of else ""
             remedy = self.remedy(value) if self.remedy else remedy
             reason = got(_("a string"), value.value)
-            reader.object_to(value, reason, remedy, member=member, is_used=self.for_people)
+            reader.report(member, value, reason, remedy, value_kept=self.for_people)
             return UNUSABLE
         if self.one_of and self._cased(value.value) not in self._known:
             reason = got(_("one of {names}").format(names=self._names()), value.value)
             remedy = self._remedy(member.key, value.value)
             severity = self.severity
-            reader.object_to(value, reason, remedy, rule=self.rule, severity=severity, is_used=True)
+            reader.report(
+                self.rule or reader.form, value, reason, remedy, severity=severity, value_kept=True
+            )
         return value.value
 
     @cached_property
@@ -265,7 +261,7 @@ class Object(Kind):
         """Return the members."""
         if isinstance(value.value, OBJECT):
             return value.value
-        reader.object_to(value, got(_("an object"), value.value), member=member)
+        reader.report(member, value, got(_("an object"), value.value))
         return UNUSABLE
 
 
@@ -280,7 +276,7 @@ class ReferenceTo(Kind):
         node = value.value if isinstance(value.value, str) else "time"
         reason = self.why_none(value, _("a reference to an array"))
         remedy = write(member.key, {NODE: node})
-        reader.object_to(value, reason, remedy, member=member)
+        reader.report(member, value, reason, remedy)
         return UNUSABLE
 
     @staticmethod
@@ -315,7 +311,7 @@ class Parsed(Kind):
             keys = error.keys if isinstance(error, XGroupMetadataError) else value.keys
             place = Fragment(value.node, keys, None)
             remedy = "" if self.remedy is None else self.remedy(value)
-            reader.object_to(place, error.reason, remedy, member=member)
+            reader.report(member, place, error.reason, remedy)
             return UNUSABLE
 
 
@@ -369,7 +365,7 @@ class Nested(Kind):
         # What stands for a reference is followed, and told, by who interprets it.
         is_used = self.or_reference
         remedy = self.example and _("write {example}").format(example=self.example)
-        reader.object_to(value, got(expected, value.value), remedy, member=member, is_used=is_used)
+        reader.report(member, value, got(expected, value.value), remedy, value_kept=is_used)
         return value.part if is_used else UNUSABLE
 
 
@@ -391,10 +387,10 @@ class Items(Kind):
     def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
         """Return the items."""
         if not isinstance(value.value, list):
-            reader.object_to(value, got(_("a list"), value.value), member=member)
+            reader.report(member, value, got(_("a list"), value.value))
             return UNUSABLE
         if len(value.value) < self.least:
-            reader.object_to(value, _("must not be empty"), member=member, is_used=True)
+            reader.report(member, value, _("must not be empty"), value_kept=True)
         items = (self.kind.read(item, member, reader) for item in value.items())
         return tuple(item for item in items if item is not UNUSABLE)
 
@@ -422,14 +418,14 @@ class ByName(Kind):
         named = self._named(value)
         if named is None:
             expected = _("an object or a list") if self.or_list else _("an object")
-            reader.object_to(value, got(expected, value.value), member=member)
+            reader.report(member, value, got(expected, value.value))
             return UNUSABLE
         if len(named) < self.least:
-            reader.object_to(value, _("must not be empty"), member=member, is_used=True)
+            reader.report(member, value, _("must not be empty"), value_kept=True)
         found = []
         for name, item in named:
             if not isinstance(name, str):
-                reader.object_to(item, _("must have a 'name'"), such_as('"name": "x"'))
+                reader.report(reader.form, item, _("must have a 'name'"), such_as('"name": "x"'))
             elif (meant := self.kind.read(item, member, reader)) is not UNUSABLE:
                 found.append((name, meant))
         return tuple(found)
@@ -528,7 +524,9 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
             if member.is_lacking(fragment):
                 if member.key not in spelt:
                     rule = cls.required or cls.form
-                    reader.object_to(place, _("is missing"), member=member, rule=rule)
+                    reader.report(
+                        rule, place, _("is missing"), member.remedy, severity=member.severity
+                    )
             elif is_null and not member.or_null:
                 reader.null(place, member.rule)
 
@@ -541,7 +539,9 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
             if value is not None and others:
                 reason = _("says nothing beside {key!r}").format(key=others[0])
                 remedy = _("leave one of {keys} out").format(keys=f"{member.key}, {others[0]}")
-                reader.object_to(value, reason, remedy, severity="warning", is_used=True)
+                reader.report(
+                    reader.form, value, reason, remedy, severity="warning", value_kept=True
+                )
 
     @classmethod
     def _has_exactly_one(cls, fragment: Fragment, reader: Reader, spelt: Collection[str]) -> bool:
@@ -551,20 +551,20 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
         if not cls.exactly_one or len(given) == 1 or is_spelt:
             return True
         reason = _("must have exactly one of {kinds}").format(kinds=", ".join(cls.exactly_one))
-        reader.object_to(fragment, reason, such_as(cls.example))
+        reader.report(reader.form, fragment, reason, such_as(cls.example))
         return False
 
     @property
     def lost(self) -> Finding | None:
         """The first part that cannot be used."""
-        return next((it for it in self.wrong if it.kind is not None), None)
+        return next((it for it in self.wrong if it.topic is not None), None)
 
     def wrong_with(self, key: str) -> Finding | None:
         """Return what is wrong with a member: that it cannot be used, is missing, or misspelt."""
         if not self.wrong:
             return None
         member = Place("", pointer_to((*self.keys, key)))
-        lost = (item for item in self.wrong if item.kind is not None)
+        lost = (item for item in self.wrong if item.topic is not None)
         return next((it for it in lost if member.holds(it.place) or member in it.related), None)
 
     def place(self, node: Node, *keys: str) -> Fragment:
@@ -646,7 +646,7 @@ class Attribute:
         """Return what an attribute means, or raise XGroupMetadataError."""
         found, wrong = self.read(written)
         if found is None:
-            raise wrong[0].error_in(written.node)
+            raise wrong[0].at(written.node).as_error()
         return found
 
     def all_wrong(self, written: Fragment) -> Iterator[Finding]:

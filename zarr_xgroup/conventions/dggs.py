@@ -37,6 +37,7 @@ from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.conventions.spelling import alike
 from zarr_xgroup.conventions.values import is_finite
 from zarr_xgroup.errors import Rule, rules_in
+from zarr_xgroup.findings import Topic
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node, plain
 from zarr_xgroup.variables.functions import FINEST, Regular, UnpackedCells
@@ -188,9 +189,7 @@ class Dggs(Model, frozen=True, kw_only=True):
         _kind, member = fields_of(cls)["refinement_level"]
         if member.key not in (*fragment.value, *cls.misspelt(fragment.value).values()):
             place = Fragment(fragment.node, (*fragment.keys, member.key), None)
-            reader.object_to(
-                place, _("is missing"), member=member, severity="warning", is_used=True
-            )
+            reader.report(member, place, _("is missing"), severity="warning", value_kept=True)
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -258,12 +257,12 @@ class DggsHandler(ConventionHandler):
         if written is None:
             return array.found()
         model, wrong = parsed(array, ATTRIBUTE.read, written)
-        array.tell(written.node, wrong, lost)
-        array.tell(written.node, model, lost)
+        array.report_wrong(written.node, wrong, lost)
+        array.report_wrong(written.node, model, lost)
         if not isinstance(model, Dggs) or model.lost is not None:
             return array.found()
-        array.tell(written.node, model.ellipsoid, _("the ellipsoid of its cells"))
-        cells = array.attempt(_cells, array, model, written, lost=lambda: lost)
+        array.report_wrong(written.node, model.ellipsoid, _("the ellipsoid of its cells"))
+        cells = array.try_reporting(_cells, array, model, written, cost=lambda: lost)
         return array.found() if cells is None else array.found(cells)
 
 
@@ -314,7 +313,7 @@ def _referred(array: ArrayView, model: Dggs) -> Node | None:
     written = _written(array)
     if written is None or not model.coordinate:
         return None
-    found: Node | None = array.quietly(array.resolver.array, _reference(model, written.node))
+    found: Node | None = array.try_silently(array.resolver.array, _reference(model, written.node))
     return found
 
 
@@ -350,7 +349,14 @@ def _cells(array: ArrayView, model: Dggs, written: Fragment) -> Coordinate:
     reference = _reference(model, written.node)
     if has_own and array.sibling(model.coordinate) is None:
         text = _("leads nowhere; the group's own {name!r} was taken").format(name=CELL_IDS)
-        array.note(text, reference, CELLS, write("coordinate", CELL_IDS))
+        array.report(
+            CELLS,
+            reference,
+            text,
+            write("coordinate", CELL_IDS),
+            topic=Topic.CHOICE,
+            severity="warning",
+        )
         return _stored(array, model, written, own)
     shape: list[int | None] = [None, 2] if model.compression == "ranges" else [None]
     shape = shape if is_packed else [size]

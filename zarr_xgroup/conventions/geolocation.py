@@ -34,6 +34,7 @@ from zarr_xgroup.conventions.proj_model import crs_at
 from zarr_xgroup.conventions.spatial_model import DIMENSIONS
 from zarr_xgroup.conventions.standing import is_standing
 from zarr_xgroup.errors import XGroupReferenceError
+from zarr_xgroup.findings import Topic
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node, Part
 from zarr_xgroup.metadata.references import Reference
@@ -88,7 +89,7 @@ def _is_located(array: ArrayView, geolocation: Fragment) -> bool:
     """
     found, _wrong = parsed(array, ATTRIBUTE.read, geolocation)
     references = found.references if isinstance(found, Geolocation) else ()
-    nodes = (array.quietly(_referred, array, it.at(geolocation.node)) for it in references)
+    nodes = (array.try_silently(_referred, array, it.at(geolocation.node)) for it in references)
     located = list(filter(None, nodes))
     if array.node in located:
         return False
@@ -114,7 +115,7 @@ def geolocation_coordinates(
     identity : Fragment, optional
         The ``id`` of the CRS of ``cs`` that the geolocation is part of, which overrides its own.
     """
-    found = array.attempt(followed, array, node, written, Geolocation)
+    found = array.try_reporting(followed, array, node, written, Geolocation)
     if found is None:
         return
     node, geolocation = found
@@ -123,7 +124,7 @@ def geolocation_coordinates(
         lost = (
             ", ".join(_lost(kind, axis) for axis in ("x", "y")) if kind in KINDS_OF_ARRAYS else ""
         )
-        array.tell(node, [item], lost)
+        array.report_wrong(node, [item], lost)
     for kind, arrays in geolocation.kinds:
         yield from _Located(array, node, kind, arrays, identity).coordinates()
 
@@ -162,11 +163,11 @@ class _Located:
         for axis in ("x", "y"):
             wrong = self.arrays.wrong_with(axis)
             if wrong is not None:
-                array.problem(wrong.error_in(self.node), _lost(self.kind, axis))
+                array.report_wrong(self.node, [wrong], _lost(self.kind, axis))
                 continue
             added = _ATTRIBUTES[axis] if self.kind == GEODETIC else {}
             lost = partial(_lost, self.kind, axis)
-            coordinate = array.attempt(self._coordinate, axis, added, lost=lost)
+            coordinate = array.try_reporting(self._coordinate, axis, added, cost=lost)
             if coordinate is not None:
                 yield coordinate
 
@@ -184,7 +185,9 @@ class _Located:
                 "the shape of {node} is not that of the array's horizontal axes; it was attached "
                 "under its own dimensions {dimensions}"
             )
-            array.note(message.format(node=node, dimensions=", ".join(dims)), reference)
+            array.report(
+                Topic.CHOICE, reference, message.format(node=node, dimensions=", ".join(dims))
+            )
         source = array.stored(Stored(node, dims), reference)
         return Coordinate(node.name, source, added, crs=self._crs())
 
@@ -285,9 +288,9 @@ def axes_of(array: ArrayView) -> Iterator[tuple[Node, str, Axis | Part]]:
 @once
 def systems_of(array: ArrayView) -> tuple[tuple[Node, System], ...]:
     """Return the CRSs of an array's ``cs`` and where they are written, as far as they can be read."""
-    model: Cs | None = array.quietly(array.read, CS)
+    model: Cs | None = array.try_silently(array.read, CS)
     systems = () if model is None else model.crs
-    found = (array.quietly(followed, array, array.node, it, System) for it in systems)
+    found = (array.try_silently(followed, array, array.node, it, System) for it in systems)
     return tuple(filter(None, found))
 
 

@@ -64,9 +64,9 @@ class Geolocation(Model, frozen=True, kw_only=True):
     @classmethod
     def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
         """Take down that there are no arrays at all."""
-        if not (any(it.kind for it in reader.wrong) or any(map(fragment.get, KINDS_OF_ARRAYS))):
+        if not (any(it.topic for it in reader.wrong) or any(map(fragment.get, KINDS_OF_ARRAYS))):
             reason = _("has neither 'geodetic' nor 'planar'")
-            reader.object_to(fragment, reason, such_as(_EXAMPLE))
+            reader.report(reader.form, fragment, reason, such_as(_EXAMPLE))
 
     @property
     def kinds(self) -> Iterator[tuple[str, Arrays]]:

@@ -91,7 +91,7 @@ class Grid:
         for name in names:
             wanted = Stored(self.array.node.group.child(name), (name,))
             lost = partial(coordinate_named, name)
-            source = self.array.attempt(self.array.stored, wanted, lost=lost)
+            source = self.array.try_reporting(self.array.stored, wanted, cost=lost)
             if source is not None:
                 yield Coordinate(name, source, self.axes[self._axis(name)])
 
@@ -144,6 +144,6 @@ class Grid:
 
 def own_geotransform(array: ArrayView) -> Transform | None:
     """Return the ``GeoTransform`` of the group's own grid mapping variable."""
-    mapping = array.quietly(own_grid_mapping, array)
+    mapping = array.try_silently(own_grid_mapping, array)
     written: Fragment | None = None if mapping is None else mapping.get("GeoTransform")
-    return None if written is None else array.quietly(transform_of_gdal, written)
+    return None if written is None else array.try_silently(transform_of_gdal, written)

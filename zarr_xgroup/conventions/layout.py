@@ -77,7 +77,7 @@ class _Asset(Kind):
             reason = got(_("the path of a level, relative to the group"), value.value)
             meant = value.value.strip("/") if is_text else ""
             remedy = write(member.key, meant if _PATH.fullmatch(meant) else "r10m")
-            reader.object_to(value, reason, remedy, member=member, is_used=is_text)
+            reader.report(member, value, reason, remedy, value_kept=is_text)
         return asset_path(value.value) if is_text else UNUSABLE
 
 
@@ -167,18 +167,18 @@ class Item(Model, frozen=True, kw_only=True):
         for attribute in SPATIAL:
             written = fragment.get(attribute.key)
             wrong = () if written is None else attribute.all_wrong(written)
-            reader.wrong += (replace(it, kind=None) for it in wrong)
+            reader.wrong += (replace(it, topic=None) for it in wrong)
             if written is None and attribute.key in fragment.value:
                 place = Fragment(fragment.node, (*fragment.keys, attribute.key), None)
                 reader.null(place, attribute.form)
         _kind, member = fields_of(cls)["transform"]
         if "derived_from" in found and member.key not in fragment.value:
-            reader.object_to(
+            reader.report(
+                member,
                 Fragment(fragment.node, (*fragment.keys, member.key), None),
                 _("is missing, though the level is derived from another one"),
-                member=member,
                 severity="warning",
-                is_used=True,
+                value_kept=True,
             )
 
     def place_of_asset(self, node: Node) -> Fragment:
@@ -196,7 +196,7 @@ class Item(Model, frozen=True, kw_only=True):
         Raises XGroupMetadataError if that cannot be used.
         """
         if wrong := self.wrong_with("derived_from"):
-            raise wrong.error_in(group)
+            raise wrong.at(group).as_error()
         return None if self.derived_from is None else asset_path(self.derived_from)
 
     @property
@@ -212,7 +212,7 @@ class Item(Model, frozen=True, kw_only=True):
         relation = self.transform or Relation(keys=self.keys)
         wrong = self.wrong_with("transform") if self.transform is None else relation.lost
         if wrong is not None:
-            raise wrong.error_in(group)
+            raise wrong.at(group).as_error()
         return relation
 
     @property
@@ -259,13 +259,13 @@ class Layout(Model, frozen=True, kw_only=True, dict=True):
             )
             place = item.place(fragment.node, "derived_from")
             remedy = write("derived_from", meant) if meant else remedy
-            reader.object_to(place, text, remedy, rule=DERIVED, is_used=True)
+            reader.report(DERIVED, place, text, remedy, value_kept=True)
 
     @property
     def unusable(self) -> Finding | None:
         """What is wrong with the list of levels, if it is none."""
         keys = (*self.keys, "layout")
-        return next((it for it in self.wrong if it.place.keys == keys and it.kind), None)
+        return next((it for it in self.wrong if it.place.keys == keys and it.topic), None)
 
     @cached_property
     def items(self) -> Mapping[str, Item]:
@@ -387,7 +387,7 @@ def layout_of(array: ArrayView) -> Level | None:
     level = level_in(layouts, array.node)
     for group, layout in layouts:
         if (wrong := layout.unusable) is not None:
-            array.tell(group, [wrong])
+            array.report_wrong(group, [wrong])
         if level is not None and group == level.group:
             break
     return level

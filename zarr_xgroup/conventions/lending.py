@@ -22,6 +22,7 @@ from zarr.storage import MemoryStore
 from zarr_xgroup.conventions.array import ArrayView, own_dims_of
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.errors import XGroupReferenceError
+from zarr_xgroup.findings import Topic
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import with_names
 from zarr_xgroup.metadata.dimensions import declared_dimensions, shape_of
@@ -129,8 +130,8 @@ def variables_of(
 
     interpretation, coordinates, maker = _asking(array, root)(question)
     for finding in interpretation.findings:
-        if finding.error is not None:
-            raise finding.error
+        if finding.topic is Topic.PROBLEM:
+            raise finding.as_error()
     variables: dict[str, xr.Variable] = {}
     attached = (link.coordinate for link in interpretation.links)
     for coordinate in (*coordinates, *attached):

@@ -58,13 +58,13 @@ def crs_of(array: ArrayView) -> Crs | None:
     ``id`` of a CRS there, else ``proj:*`` directly in it, else what other conventions say (`ConventionHandler.crs`).
     That of a geolocation is the CRS of its arrays, not of the grid.
     """
-    own, before = array.quietly(own_crs, array), len(array.findings)
+    own, before = array.try_silently(own_crs, array), len(array.findings)
     declared = next(filter(None, (crs_at(array, place) for place in _places(array))), None)
     declared = declared or array.models.crs_of(array)
     if own is None:
         return declared
     # Only a check tells what is wrong with what does not count.
-    array.findings[before:] = [replace(finding, kind=None) for finding in array.findings[before:]]
+    array.findings[before:] = [replace(finding, topic=None) for finding in array.findings[before:]]
     array.overruled_crs = declared
     return own
 
@@ -75,7 +75,7 @@ def _places(array: ArrayView) -> Iterator[Fragment]:
     yield from places.own
     if len(array.dims) > 1:  # what a group says is of its grids, not of their axes
         yield from places.around
-    cs: Cs | None = array.quietly(array.read, CS)
+    cs: Cs | None = array.try_silently(array.read, CS)
     if cs is not None and cs.id is not None:
         yield cs.id.at(array.node)
     for node, system in systems_of(array):

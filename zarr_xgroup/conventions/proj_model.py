@@ -34,8 +34,7 @@ from zarr_xgroup.conventions.descriptions import (
     write,
 )
 from zarr_xgroup.errors import Rule, rules_in
-from zarr_xgroup.findings import Finding
-from zarr_xgroup.findings import Kind as About
+from zarr_xgroup.findings import Finding, Topic
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.metadata.references import is_reference
@@ -101,13 +100,13 @@ class _System(Kind):
         crs = next(crs_in({member.key: value.value}, (member.key,)), None)
         is_understood = crs is not None and crs.is_understood
         if not self.is_right(value.value):
-            reader.object_to(
+            reader.report(
+                member,
                 value,
                 got(self.expected(), value.value),
                 self.remedy(value.value),
-                member=member,
                 severity="warning" if is_understood else "error",
-                is_used=crs is None or is_understood,
+                value_kept=crs is None or is_understood,
             )
         elif crs is not None:
             _judge(crs, value, self.remedy(value.value) if not is_understood else "", reader)
@@ -118,7 +117,7 @@ def _judge(crs: Crs, value: Fragment, remedy: str, reader: Reader) -> None:
     """Take down that PROJ does not understand a CRS."""
     if not crs.is_understood:
         reason = _("is no CRS that pyproj understands: {text}").format(text=shown(value.value))
-        reader.object_to(value, reason, remedy, rule=UNDERSTOOD)
+        reader.report(UNDERSTOOD, value, reason, remedy)
 
 
 def _compare(place: Fragment, found: list[Crs], reader: Reader) -> None:
@@ -128,7 +127,7 @@ def _compare(place: Fragment, found: list[Crs], reader: Reader) -> None:
             text = _("is another CRS than {key}, which counts").format(key=found[0].key)
             remedy = _("leave one of {keys} out").format(keys=f"{found[0].key}, {other.key}")
             where = Fragment(place.node, (*place.keys, other.key), None)
-            reader.object_to(where, text, remedy, rule=AGREEING, is_used=True)
+            reader.report(AGREEING, where, text, remedy, value_kept=True)
 
 
 _PROJJSON = _System(
@@ -185,7 +184,7 @@ class ProjMembers(Model, frozen=True, kw_only=True):
             place = Fragment(fragment.node, (*fragment.keys, EPSG), None)
             text = _("{key!r} is not known in the convention").format(key=EPSG)
             remedy = write(CODE, code_of(fragment.value[EPSG]) or "EPSG:<code>")
-            reader.object_to(place, text, remedy, rule=OF_EPSG, severity="warning", is_used=True)
+            reader.report(OF_EPSG, place, text, remedy, severity="warning", value_kept=True)
 
     @property
     def systems(self) -> list[Crs]:
@@ -203,10 +202,12 @@ def crs_at(array: ArrayView, place: Fragment, keys: Iterable[str] = CRS_KEYS) ->
     found, wrong = _read(place, keys)
     for it in wrong:
         if it.rule is AGREEING:
-            told = replace(it.at(place.node), kind=About.CHOICE)
+            told = replace(it.at(place.node), topic=Topic.CHOICE)
             array.findings.append(replace(told, arrays=(str(array.node),)))
         else:
-            array.tell(place.node, [it], _("the CRS of {key!r}").format(key=it.place.keys[-1]))
+            array.report_wrong(
+                place.node, [it], _("the CRS of {key!r}").format(key=it.place.keys[-1])
+            )
     return found[0] if found else None
 
 
@@ -236,16 +237,16 @@ class ProjObject(Kind):
             example = f'{{"{CODE}": "{code}"}}' if code else _EXAMPLE
             expected = _("a proj object such as {example}").format(example=_EXAMPLE)
             remedy = _("write {example}").format(example=example)
-            reader.object_to(value, got(expected, value.value), remedy, rule=OBJECT_OF_PROJ)
+            reader.report(OBJECT_OF_PROJ, value, got(expected, value.value), remedy)
             return UNUSABLE
         spelt = ProjMembers.misspelt(value.value)
         for key, meant in spelt.items():
             reader.misspelt(Fragment(value.node, (*value.keys, key), None), meant)
         if not spelt and not any(key in value.value for key in CRS_KEYS):
             text = _("has none of {keys}").format(keys=", ".join(CRS_KEYS[:3]))
-            reader.object_to(value, text, such_as(_EXAMPLE), rule=OBJECT_OF_PROJ, is_used=True)
+            reader.report(OBJECT_OF_PROJ, value, text, such_as(_EXAMPLE), value_kept=True)
         # Who interprets it tells of CRSs that cannot be used.
-        reader.wrong += [replace(it, kind=None) for it in ProjMembers.read(value).wrong]
+        reader.wrong += [replace(it, topic=None) for it in ProjMembers.read(value).wrong]
         return value.part
 
 

@@ -54,7 +54,7 @@ class _References(ReferenceTo):
         """Return the value: who interprets it finds the references."""
         for item in _without_references(value):
             reason = self.why_none(item, _("a reference"))
-            reader.object_to(item, reason, member=member, is_used=True)
+            reader.report(member, item, reason, value_kept=True)
         return value.part
 
 
@@ -97,7 +97,7 @@ class RefHandler(ConventionHandler):
             attribute = array.attribute(key)
             for reference in _written_in(key, attribute) if attribute is not None else ():
                 lost = partial(referred_to_by, key)
-                coordinate = array.attempt(_coordinate, array, reference, lost=lost)
+                coordinate = array.try_reporting(_coordinate, array, reference, cost=lost)
                 if coordinate is not None:
                     coordinates.append(coordinate)
         return array.found(*coordinates)

@@ -12,7 +12,6 @@ whether what else is declared agrees with that, which coordinates follow (`grids
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
@@ -50,7 +49,7 @@ from zarr_xgroup.conventions.transforms import (
     no_area,
     spans,
 )
-from zarr_xgroup.findings import Finding, Kind, mistake
+from zarr_xgroup.findings import Topic
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment
 
@@ -91,14 +90,14 @@ class SpatialHandler(ConventionHandler):
         """Return the coordinates of cell centres, the CRS, and the transform if they follow from it."""
         crs = crs_of(array)
         lost = _("the coordinates of {convention!r}").format(convention=self.name)
-        dims = array.attempt(_declared_dims, array, lost=lambda: lost)
+        dims = array.try_reporting(_declared_dims, array, cost=lambda: lost)
         if dims is None:
             return array.found(crs=crs)
         grid = Grid(array, dims)
         transform = None
         if grid.missing:
             lost_with_it = partial(coordinates_along, grid.missing)
-            transform = array.attempt(_transform, grid, lost=lost_with_it)
+            transform = array.try_reporting(_transform, grid, cost=lost_with_it)
         else:
             transform = _transform_beside(grid)
         return array.found(
@@ -111,7 +110,7 @@ class SpatialHandler(ConventionHandler):
         """Return the names of an array's Y and X dimensions."""
         if not (is_declared_by_array(type(self), array) or is_declared_around(type(self), array)):
             return ()
-        return array.quietly(places_of(array).value, DIMENSIONS) or ()
+        return array.try_silently(places_of(array).value, DIMENSIONS) or ()
 
 
 # The dimensions along Y and X.
@@ -143,7 +142,7 @@ def _declared_dims(array: ArrayView) -> tuple[str, str]:
     spelt = [known.get(name.lower(), name) for name in names]
     if spelt != list(names):
         remedy = write(DIMENSIONS.key, spelt)
-        array.findings.append(mistake(OF_ARRAY, declared, text, remedy, "warning"))
+        array.report(OF_ARRAY, declared, text, remedy, severity="warning")
     return dims
 
 
@@ -178,11 +177,9 @@ def _dims_of(array: ArrayView, names: tuple[str, str]) -> tuple[str, str] | None
     return (y, x) if y is not None and x is not None and x != y else None
 
 
-def _tell(array: ArrayView, found: Finding, *, is_told: bool = True) -> None:
-    """Say what contradicts what else is declared; an open tells it where it makes a difference."""
-    if is_told:
-        found = replace(found, kind=Kind.CHOICE, arrays=(str(array.node),))
-    array.findings.append(found)
+def _topic(grid: Grid) -> Topic | None:
+    """Return what an open tells contradictions as: nothing where they make no difference."""
+    return Topic.CHOICE if grid.missing else None
 
 
 # The transform, and what is declared beside it.
@@ -211,7 +208,12 @@ def _transform(grid: Grid) -> Transform | None:
     steps = zip(grid.dims, (transform.affine.e, transform.affine.a), strict=True)
     lost = [name for name, step in steps if math.isnan(step) and name in grid.missing]
     if lost and here.box is not None:
-        grid.array.problem(no_area(here.box, grid.sizes), coordinates_along(lost))
+        grid.array.report(
+            Topic.PROBLEM,
+            grid.array.node,
+            no_area(here.box, grid.sizes),
+            cost=coordinates_along(lost),
+        )
     _check_numbers(grid, transform)
     # Coordinates have to agree with what tools read.
     own = own_geotransform(grid.array)
@@ -225,7 +227,7 @@ def _transform_beside(grid: Grid) -> Transform | None:
     """
     here = _site(grid)
     written = here.places.get(TRANSFORM.key)
-    transform = None if written is None else grid.array.quietly(here.transform, written)
+    transform = None if written is None else grid.array.try_silently(here.transform, written)
     _check_shape(grid)
     if transform is None:
         return None
@@ -255,8 +257,7 @@ def _check_shape(grid: Grid) -> None:
         remedy = _("take it off the group, whose arrays have several sizes, and {write}").format(
             write=_("write each array's own")
         )
-    found = mistake(SHAPE_OF_ARRAY, shape, text, remedy, "warning")
-    _tell(array, found, is_told=bool(grid.missing))
+    array.report(SHAPE_OF_ARRAY, shape, text, remedy, topic=_topic(grid), severity="warning")
 
 
 def _check_numbers(grid: Grid, transform: Transform) -> None:
@@ -266,10 +267,10 @@ def _check_numbers(grid: Grid, transform: Transform) -> None:
     """
     array, here = grid.array, _site(grid)
     box, written = here.box, here.places.get(TRANSFORM.key)
-    read = array.attempt if grid.missing else array.quietly
+    read = array.try_reporting if grid.missing else array.try_silently
     if transform.is_partial:
         return
-    numbers = None if box is None else array.quietly(here.sides, box)
+    numbers = None if box is None else array.try_silently(here.sides, box)
     unit = grid.axes["X"].get("units", "")
     meant = in_order_of_gdal(transform, grid.sizes, numbers, unit)
     if written is not None and meant is not None:
@@ -285,8 +286,7 @@ def _tell_of_gdal(grid: Grid, written: Fragment, transform: Transform, meant: li
     )
     extent = extent_of(transform, grid.sizes)
     text = message.format(numbers=list(transform.affine)[:6], extent=extent, meant=meant)
-    found = mistake(ORDER, written, text, write(TRANSFORM.key, meant))
-    _tell(grid.array, found, is_told=bool(grid.missing))
+    grid.array.report(ORDER, written, text, write(TRANSFORM.key, meant), topic=_topic(grid))
 
 
 def _check_box(grid: Grid, box: Fragment, sides: list[float], transform: Transform) -> None:
@@ -295,8 +295,8 @@ def _check_box(grid: Grid, box: Fragment, sides: list[float], transform: Transfo
     if not spans(sides, transform, grid.sizes, OVERHANG):
         message = _("is {box}, but the transform gives {actual}; the latter counts")
         text = message.format(box=BOX.value(box), actual=actual)
-        found = mistake(BOX_OF_GRID, box, text, write(BOX.key, actual), "warning")
-        _tell(grid.array, found, is_told=bool(grid.missing))
+        remedy = write(BOX.key, actual)
+        grid.array.report(BOX_OF_GRID, box, text, remedy, topic=_topic(grid), severity="warning")
 
 
 def _tell_of_nothing(grid: Grid) -> None:
@@ -312,10 +312,10 @@ def _tell_of_nothing(grid: Grid) -> None:
             "was not used: the grid follows that of another level, of which neither "
             "spatial:transform nor spatial:bbox and size are known"
         )
-        array.note(text, box)
+        array.report(Topic.CHOICE, box, text)
         return
     reason = _(
         "spatial is declared, but there is neither spatial:transform, nor spatial:bbox, nor "
         "1-D arrays {names}: these dimensions have no coordinates from it"
     ).format(names=", ".join(grid.dims))
-    array.note(reason)
+    array.report(Topic.CHOICE, array.node, reason)

@@ -76,13 +76,13 @@ def _area(box: list[float], value: Fragment, member: Member, reader: Reader) -> 
     """Take down that a box has no area; zeros stand for none."""
     # A box across the antimeridian ends west of where it begins; one of a single row of nodes has no height.
     if box[1] > box[3] or (box[0] == box[2] and box[1] == box[3]):
-        reader.object_to(
+        reader.report(
+            member,
             value,
             _("{value} spans no area").format(value=shown(value.value)),
             _("write {example} of the grid, or leave it out").format(example=BOX.example),
-            member=member,
             severity="warning",
-            is_used=True,
+            value_kept=True,
         )
     return box
 

@@ -102,7 +102,7 @@ def _known_unit(unit: str, value: Fragment, member: Member, reader: Reader) -> s
     if not unit or code != unit:
         remedy = write(member.key, code) if code else _("write its code in UCUM (https://ucum.org)")
         reason = _("{unit} is no unit of UCUM").format(unit=shown(unit))
-        reader.object_to(value, reason, remedy, rule=UNIT, severity="warning", is_used=True)
+        reader.report(UNIT, value, reason, remedy, severity="warning", value_kept=True)
     return unit
 
 
@@ -160,9 +160,7 @@ class UnitOfMeasure(Kind):
             if code:
                 example = json.dumps({"ucum": {"unit": code}})
                 remedy = _("write {example}").format(example=example)
-            reader.object_to(
-                value, got(expected, value.value), remedy, member=member, is_used=is_used
-            )
+            reader.report(member, value, got(expected, value.value), remedy, value_kept=is_used)
         return value.value if is_used else UNUSABLE
 
 
@@ -208,9 +206,9 @@ class UomHandler(ConventionHandler):
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return ``units`` for the array."""
-        unit = array.read(ATTRIBUTE, lost=_("the attribute 'units'"))
+        unit = array.read(ATTRIBUTE, cost=_("the attribute 'units'"))
         if isinstance(unit, Uom):
-            array.tell(array.node, unit.all_wrong(), _("the attribute 'units'"))
+            array.report_wrong(array.node, unit.all_wrong(), _("the attribute 'units'"))
         return array.found(attributes=units_of(unit, array.attributes.get("standard_name")))
 
 

@@ -16,7 +16,7 @@ import xarray as xr
 
 from zarr_xgroup._compat import has_index_option
 from zarr_xgroup.datasets.build import renamed_encoding
-from zarr_xgroup.findings import Finding, Kind, noted
+from zarr_xgroup.findings import Finding, Place, Topic, report
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import REFERRING, names_in, with_names
 
@@ -212,7 +212,7 @@ def _called_otherwise(path: str, name: str, new: str, group: str) -> Finding:
         "its coordinate {name!r} is called {new!r} in a DataTree, because a group below it is called "
         "{group}. To have it unrenamed use xarray.open_dataset or xarray.open_groups"
     ).format(name=name, new=new, group=group)
-    return noted(Kind.NAME, message, path)
+    return report(Topic.NAME, Place(path), message)
 
 
 def _finding(path: str, names: Mapping[str, str], reasons: Mapping[str, str]) -> Finding:
@@ -221,4 +221,4 @@ def _finding(path: str, names: Mapping[str, str], reasons: Mapping[str, str]) ->
         "does not align with its parents in a DataTree; renamed in it: {renamed}. To have it "
         "unrenamed use xarray.open_dataset or xarray.open_groups"
     ).format(renamed=renamed)
-    return noted(Kind.DIMENSION, message, path)
+    return report(Topic.DIMENSION, Place(path), message)

@@ -27,6 +27,7 @@ from zarr_xgroup.conventions.declaring import is_only_assumed
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.registry import Handler, Handlers
 from zarr_xgroup.errors import retold
+from zarr_xgroup.findings import Topic
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.snapshots import LackingError, Lookup
@@ -147,7 +148,7 @@ class Panel:
             message = _(
                 "it refers to convention {name!r} for its coordinates, of which no handler is installed"
             )
-            view.note(message.format(name=name))
+            view.report(Topic.CHOICE, view.node, message.format(name=name))
 
 
 class Answers:
@@ -255,7 +256,12 @@ def _guarded(view: ArrayView, handler: Handler, call: Callable[[Handler], T]) ->
             error, failure_of(handler, error)
         )  # what the resolver raised stays what it is
         problem.__cause__ = error
-        view.problem(problem, _("what convention {name!r} gives").format(name=handler.name))
+        view.report(
+            Topic.PROBLEM,
+            view.node,
+            problem,
+            cost=_("what convention {name!r} gives").format(name=handler.name),
+        )
         return None
 
 
@@ -289,10 +295,10 @@ def _judged(view: ArrayView, rivals: Iterable[Handler]) -> Iterator[Interpretati
 
     for cls in (it for it in rivals if it.rules):
         before, referred = set(view.findings), set(view.referred)
-        found = view.quietly(_guarded, view, cls, asked) or NOTHING
+        found = view.try_silently(_guarded, view, cls, asked) or NOTHING
         view.referred = referred
         wrong = (it for it in found.findings if it.rule in cls.rules and it not in before)
-        yield Interpretation(findings=tuple(replace(it, kind=None) for it in wrong))
+        yield Interpretation(findings=tuple(replace(it, topic=None) for it in wrong))
 
 
 def _shared_with(view: ArrayView, handlers: Iterable[Handler]) -> frozenset[str]:
@@ -307,7 +313,7 @@ def _tell_of_rivals(view: ArrayView, rivals: Sequence[Handler]) -> None:
     if len(rivals) > 1:
         names = [cls.name for cls in rivals]
         message = _("it declares the principal conventions {names}; {first} was used")
-        view.note(message.format(names=", ".join(names), first=names[0]))
+        view.report(Topic.CHOICE, view.node, message.format(names=", ".join(names), first=names[0]))
 
 
 def _giving_way(item: Interpretation, before: Collection[Interpretation]) -> Interpretation:

@@ -13,10 +13,11 @@ from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.errors import XGroupMetadataError, XGroupStoreError
 from zarr_xgroup.findings import (
     Finding,
+    Topic,
     coordinate_named,
     left_out,
     opened_without,
-    problem_of,
+    report,
 )
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import copy_of
@@ -210,6 +211,6 @@ def _unread(plan: GroupPlan, builder: Builder) -> Iterator[Finding]:
             if not builder.is_lost(it):
                 lost = _("the decoded times of {name!r}").format(name=it.name)
             users = map(plan.node.child, it.users)
-            yield from (problem_of(user, problem, lost) for user in users)
+            yield from (report(Topic.PROBLEM, user, problem, cost=lost) for user in users)
         elif builder.is_lost(it):
             yield left_out(plan.node.child(it.name), problem)

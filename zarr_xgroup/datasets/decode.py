@@ -23,7 +23,7 @@ from zarr_xgroup.datasets.build import BuiltGroup
 from zarr_xgroup.datasets.plan import PlannedVariable
 from zarr_xgroup.datasets.store import ResolvedZarrStore
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, after_place, containing
-from zarr_xgroup.findings import Finding, Kind, left_out, noted
+from zarr_xgroup.findings import Finding, Topic, left_out, report
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import DECODED_BY, STRING_ATTRIBUTES, referred_names
 from zarr_xgroup.metadata.documents import copy_of
@@ -517,9 +517,11 @@ def _undecoded(
 ) -> Finding:
     """Return the finding of a variable in a group, as its array is told of it, or who has it as a coordinate."""
     if not planned.referrer:
-        return noted(Kind.METADATA, text, group.child(planned.name), error=error)
+        return report(Topic.METADATA, group.child(planned.name), text, error=error)
     name = _("its coordinate {name!r}").format(name=planned.name)
-    return noted(Kind.METADATA, after_place(name, text), group.child(planned.referrer), error=error)
+    return report(
+        Topic.METADATA, group.child(planned.referrer), after_place(name, text), error=error
+    )
 
 
 def why_no_times(attributes: Mapping[str, Any]) -> str:

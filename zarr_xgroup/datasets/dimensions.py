@@ -16,12 +16,12 @@ from typing import Any
 
 from zarr_xgroup.conventions.model import Coordinate, Link
 from zarr_xgroup.errors import XGroupMetadataError
-from zarr_xgroup.findings import Finding, Kind, noted
+from zarr_xgroup.findings import Finding, Topic, report
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import BOUNDARIES, candidate_paths, names_in
 from zarr_xgroup.metadata.dimensions import declared_dimensions, dimension_keys
 from zarr_xgroup.metadata.documents import Document
-from zarr_xgroup.metadata.nodes import Node, pointer_to
+from zarr_xgroup.metadata.nodes import Fragment, Node, pointer_to
 from zarr_xgroup.metadata.snapshots import Lookup, Snapshot
 from zarr_xgroup.resolver import Followed
 from zarr_xgroup.variables.sources import Stored
@@ -168,7 +168,7 @@ def _conflict(
 
 
 def _finding(node: Node, document: Mapping[str, Any], text: str) -> Finding:
-    return noted(Kind.DIMENSION, text, node, pointer_to(dimension_keys(document)))
+    return report(Topic.DIMENSION, Fragment(node, dimension_keys(document), None), text)
 
 
 # Dimensions of ancestors.
@@ -370,7 +370,7 @@ def _left(array: Node, name: str | None, size: int, ancestor: Node, length: int)
         "{ancestor} (length {length}); it was left as it is"
     )
     text = message.format(name=name, size=size, ancestor=ancestor, length=length)
-    return noted(Kind.DIMENSION, text, array)
+    return report(Topic.DIMENSION, array, text)
 
 
 def _renamed(array: Node, written: str | None, ancestor: Node, name: str) -> Finding:
@@ -379,4 +379,4 @@ def _renamed(array: Node, written: str | None, ancestor: Node, name: str) -> Fin
         "coordinate, because the group has something else called {dim!r}"
     )
     text = message.format(written=written, ancestor=ancestor, name=name, dim=_meant(written))
-    return noted(Kind.DIMENSION, text, array.group)
+    return report(Topic.DIMENSION, array.group, text)

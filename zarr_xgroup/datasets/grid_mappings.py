@@ -13,7 +13,7 @@ from zarr_xgroup.conventions.model import GridMapping, Interpretation
 from zarr_xgroup.conventions.standing import CRS_ATTRIBUTES, SPATIAL_REF, crs_of_grid_mapping
 from zarr_xgroup.datasets.plan import PlannedVariable
 from zarr_xgroup.errors import XGroupError, containing
-from zarr_xgroup.findings import Kind, noted, problem_of
+from zarr_xgroup.findings import Topic, report
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import names_in
 from zarr_xgroup.metadata.nodes import Node
@@ -49,7 +49,7 @@ def attach_grid_mappings(group: GroupNaming) -> None:
             with containing():
                 used = mappings.use_for_grid(variable, said.grid_mapping, array.node)
         except XGroupError as error:
-            group.findings.append(problem_of(array.node, error))
+            group.findings.append(report(Topic.PROBLEM, array.node, error))
         else:
             if used:
                 known[said] = used
@@ -140,7 +140,7 @@ class _GridMappings:
                 "the CRS ({key}) is another one than {name!r} has for other arrays ({other})"
             )
             text = message.format(key=crs.key, name=name, other=first.crs.key)
-            self._group.findings.append(noted(Kind.CHOICE, text, referrer))
+            self._group.findings.append(report(Topic.CHOICE, referrer, text))
             return False
         variable.add(crs.grid_mapping())
         if mapping.geotransform is not None:

@@ -20,7 +20,7 @@ from zarr_xgroup.datasets.grid_mappings import attach_grid_mappings
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable, UsedNames
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, containing
-from zarr_xgroup.findings import Finding, Kind, coordinate_named, noted, problem_of
+from zarr_xgroup.findings import Finding, Topic, coordinate_named, report
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import (
     BOUNDARIES,
@@ -357,7 +357,7 @@ class GroupNaming:
                 )
             length = next(iter(sizes.values()), 1)
             text = message.format(wanted=wanted, name=name, length=length)
-            self.findings.append(noted(Kind.NAME, text, referrer))
+            self.findings.append(report(Topic.NAME, referrer, text))
         # 3. Dimensions that have another size in the group are renamed, the same of one group alike.
         renamed = {}
         for dim, size in sizes.items():
@@ -372,7 +372,7 @@ class GroupNaming:
                 "were renamed {renamed}"
             )
             text = message.format(name=name, renamed=_changes(renamed))
-            self.findings.append(noted(Kind.DIMENSION, text, referrer))
+            self.findings.append(report(Topic.DIMENSION, referrer, text))
         self.names.add(name, {renamed.get(dim, dim): size for dim, size in sizes.items()})
         own_attributes: Mapping[str, Any] = {}
         if isinstance(source, HandlerVariable):
@@ -395,7 +395,7 @@ class GroupNaming:
                 return self.attach(coordinate, referrer, role)
         except XGroupError as error:
             lost = coordinate_named(coordinate.name)
-            self.findings.append(problem_of(referrer, error, lost))
+            self.findings.append(report(Topic.PROBLEM, referrer, error, cost=lost))
         return ""
 
     def _attach_links(self, links: Iterable[Link], referrer: Node) -> list[tuple[Link, str]]:
@@ -491,7 +491,7 @@ class GroupNaming:
                     "other arrays of the group have other coordinate values along its "
                     "dimensions; renamed {renamed}"
                 ).format(renamed=_changes(names))
-                self.findings.append(noted(Kind.DIMENSION, message, array.node))
+                self.findings.append(report(Topic.DIMENSION, array.node, message))
             moved.append(array)
         return moved
 
@@ -577,7 +577,7 @@ def _without_grids_of_others(reading: GroupReading, maker: Maker) -> Iterator[Ar
             crs = said.crs if "grid_mapping" in array.document.attributes else None
             # Which choice was made for the grid is no matter to an open any more.
             findings = tuple(
-                replace(it, kind=None) if it.kind is Kind.CHOICE else it for it in said.findings
+                replace(it, topic=None) if it.topic is Topic.CHOICE else it for it in said.findings
             )
             said = replace(said, coordinates=kept, crs=crs, geotransform=None, findings=findings)
             array = replace(array, interpretation=said)

@@ -33,7 +33,7 @@ from zarr_xgroup.datasets.pyramids import (
 )
 from zarr_xgroup.datasets.undeclared import undeclared
 from zarr_xgroup.errors import XGroupError, XGroupGroupError
-from zarr_xgroup.findings import Finding, Kind, noted
+from zarr_xgroup.findings import Finding, Topic, report
 from zarr_xgroup.i18n import _, listed
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.snapshots import Needs
@@ -140,7 +140,7 @@ class Planning:
                 self._choose(self._pyramid_at(node, layout, known), resolution)
             except XGroupGroupError as error:
                 errors.append(error)
-                self.findings.append(noted(Kind.CHOICE, str(error), node))
+                self.findings.append(report(Topic.CHOICE, node, str(error)))
         if len(errors) == len(layouts):
             raise errors[0] if errors else no_pyramid(Node(0, self.group), None, snapshot)
 
@@ -155,14 +155,14 @@ class Planning:
                 "metadata do not say the size of the cells of {levels}: {level} was chosen of the rest"
             )
             text = text.format(levels=listed(unknown), level=level.node)
-            self.findings.append(noted(Kind.CHOICE, text, pyramid.group))
+            self.findings.append(report(Topic.CHOICE, pyramid.group, text))
         if pyramid.missing:
             text = _(
                 "its layout names {levels}, which are not there: {level} was chosen of the rest"
             )
             missing = listed([str(node) for node in pyramid.missing])
             text = text.format(levels=missing, level=level.node)
-            self.findings.append(noted(Kind.CHOICE, text, pyramid.group))
+            self.findings.append(report(Topic.CHOICE, pyramid.group, text))
         own = level.resolution or resolution
         if any(
             not 1 / _OTHER_UNIT < a / b < _OTHER_UNIT for a, b in zip(resolution, own, strict=True)
@@ -172,7 +172,7 @@ class Planning:
             )
             asked, size = (" x ".join(f"{it:g}" for it in pair) for pair in (resolution, own))
             text = text.format(unit=level.unit, asked=asked, level=level.node, own=size)
-            self.findings.append(noted(Kind.CHOICE, text, pyramid.group))
+            self.findings.append(report(Topic.CHOICE, pyramid.group, text))
         return level
 
     def _interpreted(self, paths: Iterable[str], *, is_tree: bool = False) -> list[GroupReading]:

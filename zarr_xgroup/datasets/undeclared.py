@@ -20,7 +20,7 @@ from zarr_xgroup.conventions.standing import SPATIAL_REF
 from zarr_xgroup.datasets.interpretation import ArrayReading
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.errors import XGroupError, containing
-from zarr_xgroup.findings import Finding, Kind, noted, shortened
+from zarr_xgroup.findings import Finding, Place, Topic, report, shortened
 from zarr_xgroup.i18n import _, listed, ngettext
 from zarr_xgroup.metadata.cf import BOUNDARIES, candidate_paths, mappings_in, referred_names
 from zarr_xgroup.metadata.dimensions import dimension_references
@@ -160,7 +160,7 @@ def _dims_told(plan: GroupPlan) -> Iterator[str]:
 
     Their coordinates may be other arrays along these, to which nothing refers for that.
     """
-    told = {path for it in plan.findings if it.kind is Kind.PROBLEM for path in it.arrays}
+    told = {path for it in plan.findings if it.topic is Topic.PROBLEM for path in it.arrays}
     for array in plan.reading.arrays:
         if array.has_principal and str(array.node) in told:
             yield from array.dims
@@ -256,7 +256,7 @@ def lacks(found: Iterable[Undeclared], taken: Collection[str] = ()) -> Iterator[
     if others:
         yield _in_one(others, taken)
     elif taken:
-        yield replace(noted(Kind.NO_PRINCIPAL, _taken(taken), "/"), arrays=())
+        yield report(Topic.NO_PRINCIPAL, Place("/"), _taken(taken), arrays=())
 
 
 def forgotten(found: Iterable[Undeclared], snapshot: Snapshot) -> Iterator[Finding]:
@@ -275,7 +275,7 @@ def forgotten(found: Iterable[Undeclared], snapshot: Snapshot) -> Iterator[Findi
                     "declares no principal convention, as others of the group do: no coordinates"
                 )
                 remedy = _('write "zarr_conventions", and what it declares, as the others have it')
-                yield replace(noted(Kind.NO_PRINCIPAL, text, it.node), remedy=remedy)
+                yield report(Topic.NO_PRINCIPAL, it.node, text, remedy)
 
 
 def _lacking(it: Undeclared, principal: Handler) -> Finding:
@@ -286,7 +286,7 @@ def _lacking(it: Undeclared, principal: Handler) -> Finding:
         lack = failure_of(principal, error.__cause__ or error)
     message = _("its group declares {name!r}, but {lack}: it has no coordinates along {dims}")
     text = message.format(name=principal.name, lack=lack, dims=", ".join(map(repr, it.bare)))
-    return noted(Kind.CHOICE, text, it.node)
+    return report(Topic.CHOICE, it.node, text)
 
 
 def _in_one(found: Sequence[Undeclared], taken: Collection[str]) -> Finding:
@@ -316,7 +316,7 @@ def _in_one(found: Sequence[Undeclared], taken: Collection[str]) -> Finding:
         message = f"{arrays.format(count=len(paths), names=names)}. {help_}"
         if len(message) <= _LONGEST:
             break
-    told = noted(Kind.NO_PRINCIPAL, shortened(message, _LONGEST), found[0].node)
+    told = report(Topic.NO_PRINCIPAL, found[0].node, shortened(message, _LONGEST))
     return replace(told, arrays=paths)
 
 

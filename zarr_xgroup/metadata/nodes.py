@@ -99,6 +99,10 @@ class Fragment(msgspec.Struct, frozen=True, gc=False):
         """Return the place: the node's path, ``#``, and the JSON pointer."""
         return f"{self.node}#{self.pointer}"
 
+    def place(self, *keys: str) -> Fragment:
+        """Return the place of a member that it has or should have."""
+        return Fragment(self.node, (*self.keys, *keys), None)
+
     @property
     def part(self) -> Part:
         """The value and the way to it, without the node."""

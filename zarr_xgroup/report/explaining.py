@@ -281,8 +281,8 @@ class _Explaining:
         return map(self._problem, summed_up(found))
 
     def _problem(self, finding: Finding) -> FoundProblem:
-        kind = "" if finding.kind is None else finding.kind.value
-        told = (finding.text, finding.place, finding.arrays, finding.lost, finding.count)
+        kind = "" if finding.topic is None else finding.topic.value
+        told = (finding.text, finding.place, finding.arrays, finding.cost, finding.count)
         return FoundProblem(kind, *told)
 
     def _place(self, node: Node, pointer: str = "") -> Place:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 from typing import TypeVar
 
-from zarr_xgroup.findings import Kind
+from zarr_xgroup.findings import Topic
 from zarr_xgroup.report.explanation import (
     Explanation,
     FoundArray,
@@ -149,7 +149,7 @@ def _numbers(problems: Sequence[FoundProblem]) -> dict[str, list[int]]:
     numbers: defaultdict[str, list[int]] = defaultdict(list)
     for number, problem in enumerate(problems, 1):
         # That a convention is not declared is no problem of an array, and may concern all.
-        if problem.kind != Kind.NO_PRINCIPAL.value:
+        if problem.kind != Topic.NO_PRINCIPAL.value:
             for path in dict.fromkeys((_node_of(problem), *problem.arrays)):
                 numbers[path].append(number)
     return dict(numbers)

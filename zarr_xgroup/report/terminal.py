@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.text import Text
 
 from zarr_xgroup.errors import after_place
-from zarr_xgroup.findings import Finding, Kind, Place, folded, shortened
+from zarr_xgroup.findings import Finding, Place, Topic, folded, shortened
 from zarr_xgroup.i18n import and_more, listed
 from zarr_xgroup.redaction import printable
 from zarr_xgroup.report.explanation import (
@@ -512,14 +512,14 @@ def _problem(number: int, problem: FoundProblem, *, is_whole: bool) -> Text:
         lost = f"Opened without {problem.lost}"
         text += literal(f" {lost}" if problem.text.endswith("?") else f". {lost}")
     others = [path for path in problem.arrays if place is None or path != place.node]
-    if others and (problem.kind != Kind.NO_PRINCIPAL.value or not problem.text):
+    if others and (problem.kind != Topic.NO_PRINCIPAL.value or not problem.text):
         text += literal(" (") + _names(others, "dim") + literal(")")
     return text
 
 
 def _place_before(problem: FoundProblem) -> Place | None:
     """Return the place of a problem where neither its text nor its arrays say it."""
-    place = problem.place if problem.kind in (Kind.PROBLEM.value, Kind.CHOICE.value) else None
+    place = problem.place if problem.kind in (Topic.PROBLEM.value, Topic.CHOICE.value) else None
     is_said = place is not None and not place.pointer and place.node in problem.arrays
     return None if is_said else place
 

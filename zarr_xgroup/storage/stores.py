@@ -12,7 +12,7 @@ import zarr
 from zarr.abc.store import Store
 
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupStoreError
-from zarr_xgroup.findings import Finding, of_store
+from zarr_xgroup.findings import Finding, Place, Topic, report
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import (
     GROUP_KEYS,
@@ -275,7 +275,7 @@ class OpenStore:
                 name = self.snapshot.name
                 message = _("{store} is read node by node: {reason}")
                 text = message.format(store=name, reason=problem)
-                self.findings.append(of_store(text, Node(self.number, at), name, problem))
+                self._report(at, text, problem)
             return None
         return nodes
 
@@ -285,4 +285,9 @@ class OpenStore:
             node, store = Node(self.number, group), self.snapshot.name
             in_short = ", ".join(map(_IN_SHORT.repr, names[:_NAMED]))
             text = message.format(path=node, store=store, count=len(names), names=in_short)
-            self.findings.append(of_store(text, node, store, XGroupMetadataError(text)))
+            self._report(group, text, XGroupMetadataError(text))
+
+    def _report(self, group: str, text: str, error: XGroupError) -> None:
+        """Tell what is wrong with the nodes at a group, in a text that names the store."""
+        place = Place(f"/{group}", store=self.snapshot.name if self.number else None)
+        self.findings.append(report(Topic.METADATA, place, text, arrays=(), error=error))

@@ -7,7 +7,6 @@ import traceback
 import types
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
@@ -34,7 +33,7 @@ from zarr_xgroup import (
     XGroupWarning,
     errors,
 )
-from zarr_xgroup.findings import Kind, as_warnings, noted
+from zarr_xgroup.findings import Place, Topic, as_warnings, report
 from zarr_xgroup.redaction import printable
 from zarr_xgroup.tests.builders import (
     HAS_INDEX_OPTION,
@@ -93,11 +92,10 @@ def values(*dims: str, **attrs: Any) -> Array:
 
 
 def warning_of(
-    kind: Kind, paths: Iterable[str], text: str = "", error: XGroupError | None = None
+    topic: Topic, paths: Iterable[str], text: str = "", error: XGroupError | None = None
 ) -> XGroupWarning:
     """Return the one warning that tells the same of arrays, each of which was found at fault."""
-    text = text or (error.text if error else "")
-    (warning,) = as_warnings([noted(kind, text, path, error=error) for path in paths])
+    (warning,) = as_warnings([report(topic, Place(path), error or text) for path in paths])
     return warning
 
 
@@ -173,8 +171,8 @@ def test_warnings_carry_their_error(kind: type[XGroupWarning]) -> None:
 @pytest.mark.parametrize(
     "warning",
     [
-        warning_of(Kind.NO_PRINCIPAL, ["/a", "/b"]),
-        warning_of(Kind.PROBLEM, ["/a"], error=XGroupReferenceError("why")),
+        warning_of(Topic.NO_PRINCIPAL, ["/a", "/b"]),
+        warning_of(Topic.PROBLEM, ["/a"], error=XGroupReferenceError("why")),
         XGroupMetadataWarning("text", XGroupMetadataError("why")),
     ],
     ids=lambda warning: type(warning).__name__,
@@ -565,8 +563,7 @@ def test_a_failed_reference_is_told_with_its_error_and_its_array() -> None:
 def lacking(*lost: tuple[str, str]) -> str:
     """Return what is told of arrays each of which lacks something for the same reason."""
     error = XGroupStoreError("why")
-    told = [noted(Kind.PROBLEM, "why", path, error=error) for path, _it in lost]
-    findings = [replace(found, lost=it) for found, (_path, it) in zip(told, lost, strict=True)]
+    findings = [report(Topic.PROBLEM, Place(path), error, cost=cost) for path, cost in lost]
     (warning,) = as_warnings(findings)
     return str(warning).removesuffix(": why")
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from zarr_xgroup.errors import Rule, XGroupMetadataError, containing
-from zarr_xgroup.findings import Finding, Kind, noted
+from zarr_xgroup.findings import Finding, Topic, report
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import NZ
-from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.metadata.nodes import Fragment, Node
 
 OF_ITS_TYPE = Rule("arrays/fill-value", NZ, "The _FillValue Attribute")
 
@@ -28,8 +27,8 @@ def unusable_fill_value(array: Node, written: str) -> Finding:
     )
     text = message.format(written=written)
     remedy = _("write a value of the array's type, or leave {key} out").format(key=FILL)
-    found = noted(Kind.METADATA, text, array, f"/attributes/{FILL}")
-    return replace(found, rule=OF_ITS_TYPE, remedy=remedy)
+    place = Fragment(array, ("attributes", FILL), None)
+    return report(OF_ITS_TYPE, place, text, remedy, topic=Topic.METADATA)
 
 
 def can_hold(dtype: np.dtype[Any], written: Any, *, either_sign: bool = False) -> bool:

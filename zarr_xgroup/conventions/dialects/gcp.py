@@ -57,7 +57,7 @@ class GcpHandler(ConventionHandler):
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the latitudes and longitudes."""
         found = [
-            array.attempt(_coordinate, array, name, lost=partial(coordinate_named, name))
+            array.try_reporting(_coordinate, array, name, cost=partial(coordinate_named, name))
             for name in _WANTED
         ]
         return array.found(*filter(None, found))

@@ -30,6 +30,7 @@ from zarr_xgroup.conventions.proj import crs_of
 from zarr_xgroup.conventions.proj_model import crs_at
 from zarr_xgroup.conventions.standing import crs_of_grid_mapping
 from zarr_xgroup.conventions.transforms import transform_of_gdal
+from zarr_xgroup.findings import Topic
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import names_in
 from zarr_xgroup.metadata.nodes import Fragment, Node
@@ -74,7 +75,7 @@ class GeoZarrHandler(ConventionHandler):
     @classmethod
     def crs(cls, array: ArrayView) -> Crs | None:
         """Return the CRS of a grid mapping variable in a group above, else of ``_CRS``, else of tiles."""
-        node = array.quietly(_grid_mapping_named, array)
+        node = array.try_silently(_grid_mapping_named, array)
         above = None if node is None else array.attributes_of(node)
         found = None if above is None else crs_of_grid_mapping(above.value)
         return found or _crs_of_gdal(array) or crs_of_tiles(array)
@@ -86,15 +87,15 @@ class GeoZarrHandler(ConventionHandler):
             return None
         missing = Grid(array, dims).missing
         lost = partial(coordinates_along, missing) if missing else str
-        written = array.quietly(_geotransform_of, array)
+        written = array.try_silently(_geotransform_of, array)
         if written is not None:
             if _is_of_several(array, dims, written):
                 return None
-            transform = array.attempt(transform_of_gdal, written, lost=lost)
+            transform = array.try_reporting(transform_of_gdal, written, cost=lost)
         elif (level := tile_level_of(array)) and not any(
             has_coordinate(array, name) for name in dims
         ):
-            transform = array.attempt(transform_of_tiles, array, dims, level, lost=lost)
+            transform = array.try_reporting(transform_of_tiles, array, dims, level, cost=lost)
         else:
             return None
         if transform is None:
@@ -122,7 +123,7 @@ def _dims(array: ArrayView) -> tuple[str, str] | None:
 def _crs_of_gdal(array: ArrayView) -> Crs | None:
     """Return the CRS of ``_CRS``."""
     written = array.attribute("_CRS")
-    if written is None or array.attempt(written.as_object) is None:
+    if written is None or array.try_reporting(written.as_object) is None:
         return None
     return crs_at(array, written, _CRS_KEYS)
 
@@ -160,7 +161,7 @@ def _is_of_several(array: ArrayView, dims: tuple[str, str], written: Fragment) -
     text = _(
         "is the transform of one grid, but arrays of several sizes refer to it; it was not used"
     )
-    array.note(text, written)
+    array.report(Topic.CHOICE, written, text)
     return True
 
 

@@ -29,6 +29,7 @@ from zarr_xgroup.conventions.spatial_model import CENTRES, usable
 from zarr_xgroup.conventions.transforms import Transform, extent_of, spans
 from zarr_xgroup.conventions.values import finite_numbers
 from zarr_xgroup.errors import XGroupMetadataError
+from zarr_xgroup.findings import Topic
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node
 
@@ -60,9 +61,9 @@ class StacProjHandler(ProjHandler):
         grid, lost = Grid(array, dims), partial(coordinates_along, list(dims))
         transform = None
         if declared is not None:
-            transform = array.attempt(_transform, grid, places_of(array).get, lost=lost)
+            transform = array.try_reporting(_transform, grid, places_of(array).get, cost=lost)
         elif self.name in array.assumed:
-            transform = array.attempt(_transform, grid, array.attribute, lost=lost)
+            transform = array.try_reporting(_transform, grid, array.attribute, cost=lost)
         return super().interpret(array) if transform is None else placed(grid, transform)
 
     def _declared_dims(self, array: ArrayView) -> tuple[str, str] | None:
@@ -128,7 +129,7 @@ def _transform(grid: Grid, attribute: Callable[[str], Fragment | None]) -> Trans
     if shape is not None and shape.value != list(sizes):
         if grid.missing:  # else it is not missed
             message = _("is {shape}, so proj:transform is not that of {sizes} cells")
-            array.note(message.format(sizes=list(sizes), shape=shape.value), shape)
+            array.report(Topic.CHOICE, shape, message.format(sizes=list(sizes), shape=shape.value))
         return None
     transform = _transform_of(written)
     _check_box(array, attribute("proj:bbox"), transform, sizes)
@@ -161,7 +162,9 @@ def _check_box(
     array: ArrayView, box: Fragment | None, transform: Transform, sizes: tuple[int, int]
 ) -> None:
     """Say if ``proj:bbox`` is another one than that of the grid; zeros stand for none."""
-    numbers = None if box is None else array.attempt(finite_numbers, box, 4)
-    if numbers and any(numbers) and not spans(numbers, transform, sizes):
+    numbers = None if box is None else array.try_reporting(finite_numbers, box, 4)
+    if box and numbers and any(numbers) and not spans(numbers, transform, sizes):
         message = _("is {box}, but by proj:transform it is {actual}; the latter counts")
-        array.note(message.format(box=numbers, actual=extent_of(transform, sizes)), box)
+        array.report(
+            Topic.CHOICE, box, message.format(box=numbers, actual=extent_of(transform, sizes))
+        )

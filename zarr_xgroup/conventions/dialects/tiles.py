@@ -90,7 +90,7 @@ def tile_level_of(array: ArrayView) -> TileLevel | None:
     written = None if multiscales is None else multiscales.get(TILES)
     if multiscales is None or written is None or len(array.dims) < 2:
         return None
-    return array.attempt(_level, array, multiscales, written, lost=_lost)
+    return array.try_reporting(_level, array, multiscales, written, cost=_lost)
 
 
 def crs_of_tiles(array: ArrayView) -> Crs | None:

@@ -14,7 +14,7 @@ from zarr_xgroup.conventions.descriptions import got, shown, write
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.conventions.spatial_model import DIMENSIONS
 from zarr_xgroup.errors import Rule
-from zarr_xgroup.findings import Finding, mistake
+from zarr_xgroup.findings import Finding, report
 from zarr_xgroup.metadata.dimensions import (
     DIMENSION_KEY,
     NCZARR,
@@ -55,7 +55,7 @@ def _names(subject: Subject) -> Iterator[Finding]:
     keys = dimension_keys(subject.document)
     text = f"{nameless} of {len(subject.dims)} dimensions have no name"
     place = Fragment(subject.node, keys, None)
-    yield mistake(NAMES, place, text, write(keys[-1], _likely_names(subject)))
+    yield report(NAMES, place, text, write(keys[-1], _likely_names(subject)))
 
 
 def _only_as_v2(subject: Subject) -> Iterator[Finding]:
@@ -67,7 +67,7 @@ def _only_as_v2(subject: Subject) -> Iterator[Finding]:
     place = Fragment(subject.node, ("dimension_names",), None)
     text = "is missing; {key} names the dimensions of arrays of Zarr v2 only"
     remedy = f'write as "dimension_names" what {DIMENSION_KEY} has'
-    yield mistake(NAMES, place, text.format(key=DIMENSION_KEY), remedy, "warning")
+    yield report(NAMES, place, text.format(key=DIMENSION_KEY), remedy, severity="warning")
 
 
 def _goes_by_names(subject: Subject) -> bool:
@@ -97,14 +97,14 @@ def _written(subject: Subject) -> Iterator[Finding]:
         ndim, value = len(subject.dims), Fragment(subject.node, keys, names)
         remedy = write(keys[-1], _likely(subject, keys))
         if not (isinstance(names, list) and all(isinstance(it, str) for it in names)):
-            yield mistake(rule, value, got("a list of names", names), remedy)
+            yield report(rule, value, got("a list of names", names), remedy)
         elif len(names) != ndim:
             text = "names {count} dimensions, the array has {ndim}"
-            yield mistake(rule, value, text.format(count=len(names), ndim=ndim), remedy)
+            yield report(rule, value, text.format(count=len(names), ndim=ndim), remedy)
         elif _are_others(names, subject.dims):
             text = "has other names than the array, which count: {dims}"
             text = text.format(dims=shown(list(subject.dims)))
-            yield mistake(rule, value, text, remedy, "warning")
+            yield report(rule, value, text, remedy, severity="warning")
 
 
 def _others(subject: Subject) -> Iterator[tuple[Keys, Any, Rule]]:
@@ -190,4 +190,6 @@ def _other_sizes(
         f"{it}_{array.sizes[it]}" if it is not None and it in names else it for it in array.dims
     ]
     remedy = f"{write(keys[-1], renamed)}, or put the arrays of each size into a group of their own"
-    return mistake(SIZES, Fragment(array.node, keys, None), "; ".join(told), remedy, "warning")
+    return report(
+        SIZES, Fragment(array.node, keys, None), "; ".join(told), remedy, severity="warning"
+    )

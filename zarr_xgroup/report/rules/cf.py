@@ -17,7 +17,7 @@ from zarr_xgroup.conventions.timeunits import (
 )
 from zarr_xgroup.conventions.values import is_finite
 from zarr_xgroup.errors import Rule
-from zarr_xgroup.findings import Finding, mistake
+from zarr_xgroup.findings import Finding, report
 from zarr_xgroup.metadata.nodes import OBJECT
 from zarr_xgroup.report.rules.subject import Subject
 
@@ -48,11 +48,11 @@ def check(subject: Subject) -> Iterator[Finding]:
         (number, *others) = values if isinstance(values, list) and values else [values]
         if packing is not None and (others or not is_finite(number)):
             text = got("a number", packing.value)
-            yield mistake(PACKED, packing, text, such_as(f'"{key}": {example}'))
+            yield report(PACKED, packing, text, such_as(f'"{key}": {example}'))
     missing = subject.attribute("missing_value")
     if missing is not None and isinstance(missing.value, OBJECT):
         text = got("a value of the array's type", missing.value)
-        yield mistake(MISSING, missing, text, such_as('"missing_value": -999.0'))
+        yield report(MISSING, missing, text, such_as('"missing_value": -999.0'))
     units, calendar = subject.attribute("units"), subject.attribute("calendar")
     match = units and isinstance(units.value, str) and _SINCE.fullmatch(units.value.strip())
     if not (units and match):
@@ -63,9 +63,9 @@ def check(subject: Subject) -> Iterator[Finding]:
     counted_in = "" if calendar is None else str(calendar.value)
     for rule, text in faults_of(f"{unit} since {epoch}", counted_in):
         if rule in remedies:
-            yield mistake(rule, units, text, remedies[rule])
+            yield report(rule, units, text, remedies[rule])
     if not is_epoch(epoch):
         text = got("a date and time as ISO 8601 writes it", epoch)
-        yield mistake(EPOCH, units, text, remedies[EPOCH])
+        yield report(EPOCH, units, text, remedies[EPOCH])
     if calendar is not None:
         yield from (found.at(subject.node) for found in _CALENDAR.all_wrong(calendar))

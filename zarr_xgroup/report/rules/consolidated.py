@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from zarr_xgroup.errors import Rule
-from zarr_xgroup.findings import Finding, mistake
+from zarr_xgroup.findings import Finding, report
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.metadata.snapshots import Snapshot, nodes_below
@@ -45,7 +45,7 @@ def check(consolidated: Snapshot, own: Snapshot, group: str) -> Iterator[Finding
         theirs, written = consolidated.document(path), own.document(path)
         if theirs is None and path not in consolidated.problems:
             text = "the node is not in the consolidated metadata: an open does not find it"
-            yield mistake(COMPLETE, place, text, remedy)
+            yield report(COMPLETE, place, text, remedy)
         elif theirs is not None:
             yield from _compared(place, theirs, written, remedy)
 
@@ -57,10 +57,10 @@ def _compared(
     if written is not None:
         for keys in _differences(theirs, written):
             text = "the consolidated metadata say something else"
-            yield mistake(SAME, Fragment(place.node, keys, None), text, remedy)
+            yield report(SAME, Fragment(place.node, keys, None), text, remedy)
     elif theirs.is_array or theirs.attributes:
         text = "the node is in the consolidated metadata, but not in the store"
-        yield mistake(THERE, place, text, remedy)
+        yield report(THERE, place, text, remedy)
 
 
 def _differences(theirs: Document, written: Document) -> Iterator[tuple[str, ...]]:

@@ -30,7 +30,7 @@ from zarr_xgroup.conventions.descriptions import fields_of, shown
 from zarr_xgroup.conventions.registry import declarable
 from zarr_xgroup.conventions.spelling import misspelt
 from zarr_xgroup.errors import Severity
-from zarr_xgroup.findings import Finding, mistake
+from zarr_xgroup.findings import Finding, report
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.report.rules.subject import Subject, null
 
@@ -77,7 +77,7 @@ def _spelling_of_key(subject: Subject) -> Iterator[Finding]:
     for key in misspelt(keys, [ATTRIBUTE.key], NAMING):
         text = f"{key!r} means nothing: no convention is declared by it"
         remedy = f'call the attribute "{ATTRIBUTE.key}"'
-        yield mistake(KEY, subject.all_attributes, text, remedy, key=key)
+        yield report(KEY, subject.all_attributes.place(key), text, remedy)
 
 
 def _identity(item: Fragment) -> Iterator[Finding]:
@@ -87,17 +87,17 @@ def _identity(item: Fragment) -> Iterator[Finding]:
     for key in sorted(item.value.keys() - known):
         if not (key == "version" and meant is CfHandler):  # whose document has it
             text = f"{key!r} is no member of a declaration"
-            yield mistake(TEXTS, item, text, "leave it out", "warning", key=key)
+            yield report(TEXTS, item.place(key), text, "leave it out", severity="warning")
     is_lost = meant is not None and not matches(meant, item.value)
     if not any(map(item.get, IDENTIFIERS)):
         text = "has none of 'uuid', 'schema_url', 'spec_url': it is declared by name only"
         remedy = 'add "uuid"' if meant is None else _write(meant)
         severity: Severity = "error" if is_lost else "warning"
-        yield mistake(IDENTIFIED, item, text, remedy, severity)
+        yield report(IDENTIFIED, item, text, remedy, severity=severity)
     elif given is not None and meant is not None and is_lost:
         text = "{key} {value} is not that of {name!r}: this does not declare it"
         text = text.format(key=given[0], value=shown(given[1]), name=meant.name)
-        yield mistake(KNOWN, item, text, _write(meant), key=given[0])
+        yield report(KNOWN, item.place(given[0]), text, _write(meant))
     elif meant is None and not is_of_other_things(item.value):
         yield _some_other(item)
 
@@ -106,7 +106,7 @@ def _some_other(item: Fragment) -> Finding:
     text = "{name} is a convention that is not known here: nothing is read of it"
     remedy = "leave it, if it is meant for other readers"
     named = text.format(name=shown(self_called(item.value)))
-    return mistake(SOME_OTHER, item, named, remedy, "warning")
+    return report(SOME_OTHER, item, named, remedy, severity="warning")
 
 
 def _named(name: object) -> type[ConventionHandler] | None:
@@ -155,5 +155,5 @@ def _twice(items: list[Fragment]) -> Iterator[Finding]:
             if matches(it, item.value):
                 if it in found:
                     text = f"{it.name!r} is declared a second time"
-                    yield mistake(ONCE, item, text, "leave this item out", "warning")
+                    yield report(ONCE, item, text, "leave this item out", severity="warning")
                 found.add(it)

@@ -29,7 +29,7 @@ from zarr_xgroup.conventions.proj import ProjHandler
 from zarr_xgroup.conventions.registry import BUILT_IN, Handler, declarable, handlers
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.errors import Severity
-from zarr_xgroup.findings import Finding, mistake
+from zarr_xgroup.findings import Finding, report
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.metadata.references import references_in, unwrapped
 from zarr_xgroup.report.rules.declarations import declaration, stands_for
@@ -91,7 +91,7 @@ def _found(attribute: Attribute, written: Fragment, *, is_array: bool) -> Iterat
         if is_array:
             text = "is an attribute of an array: the convention is about groups"
             remedy = "write it on the group"
-        yield mistake(attribute.misplaced, written, text, remedy, "warning")
+        yield report(attribute.misplaced, written, text, remedy, severity="warning")
 
 
 def _references(subject: Subject) -> Iterator[Finding]:
@@ -111,7 +111,7 @@ def _spelling(subject: Subject, convention: Handler) -> Iterator[Finding]:
     for key, meant in misspelt_attributes(keys, convention.described, others).items():
         text = f"{key!r} means nothing in {convention.name!r}"
         remedy = f'call the attribute "{meant}"'
-        yield mistake(SPELLING, subject.all_attributes, text, remedy, key=key)
+        yield report(SPELLING, subject.all_attributes.place(key), text, remedy)
 
 
 def _prefix(convention: type[ConventionHandler]) -> str:
@@ -134,7 +134,7 @@ def _undeclared(subject: Subject, convention: Handler) -> Iterator[Finding]:
     )
     remedy = f'add {declaration(convention)} to the list "{DECLARATIONS.key}" of the node'
     severity: Severity = "warning" if issubclass(convention, _READ_ALL_THE_SAME) else "error"
-    yield mistake(DECLARED, subject.all_attributes, text, remedy, severity, key=keys[0])
+    yield report(DECLARED, subject.all_attributes.place(keys[0]), text, remedy, severity=severity)
 
 
 def _is_covered(subject: Subject, convention: type[ConventionHandler]) -> bool:
@@ -157,7 +157,7 @@ def _unused(subject: Subject) -> Iterator[Finding]:
             names = _any_of(needed)
             text = f"{convention.name!r} is declared, but there is no {names}"
             remedy = f"add {names}, or leave this item out"
-            yield mistake(USED, item, text, remedy)
+            yield report(USED, item, text, remedy)
 
 
 def _declares(item: object, convention: Handler) -> bool:

@@ -14,7 +14,7 @@ from zarr_xgroup.conventions.spatial_model import DIMENSIONS
 from zarr_xgroup.conventions.spelling import alike
 from zarr_xgroup.conventions.values import is_finite
 from zarr_xgroup.errors import Rule
-from zarr_xgroup.findings import Finding, mistake
+from zarr_xgroup.findings import Finding, report
 from zarr_xgroup.metadata.nodes import Fragment
 from zarr_xgroup.metadata.paths import join_path
 from zarr_xgroup.report.rules.described import is_meant
@@ -65,7 +65,7 @@ def _of_another(subject: Subject, shape: Fragment, sizes: list[int]) -> Finding:
     remedy = "{write}, and the array's own {keys}, or leave them out".format(
         write=write(SHAPE, sizes), keys=f"{TRANSFORM}, {BOX}"
     )
-    return mistake(OF_ARRAY, shape, text, remedy, "warning")
+    return report(OF_ARRAY, shape, text, remedy, severity="warning")
 
 
 def _array_of(subject: Subject, shape: list[int]) -> str:
@@ -90,7 +90,7 @@ def _off_the_box(transform: Fragment, box: Fragment, sizes: list[int]) -> Iterat
         remedy = "write the array's own {keys}, or leave them out".format(
             keys=f"{TRANSFORM}, {BOX}"
         )
-        yield mistake(OF_ARRAY, transform, text, remedy, "warning")
+        yield report(OF_ARRAY, transform, text, remedy, severity="warning")
 
 
 # What groups declare of what is below them.
@@ -118,7 +118,7 @@ def _asset(subject: Subject, item: Item, compared: Sequence[str], names: str) ->
         remedy = f"name one of {names}, or leave this item out"
         place = item.place_of_asset(subject.node)
         remedy = write(place.keys[-1], meant) if meant else remedy
-        yield mistake(THERE, place, text, remedy)
+        yield report(THERE, place, text, remedy)
 
 
 def _of_no_array(subject: Subject, declared: Fragment) -> Iterator[Finding]:
@@ -131,7 +131,7 @@ def _of_no_array(subject: Subject, declared: Fragment) -> Iterator[Finding]:
     text = (
         f"{shown(declared.value)} are not both dimensions of the array, which has {shown(grids[0])}"
     )
-    yield mistake(spatial_model.OF_ARRAY, declared, text, write(DIMENSIONS.key, grids[0][-2:]))
+    yield report(spatial_model.OF_ARRAY, declared, text, write(DIMENSIONS.key, grids[0][-2:]))
 
 
 def _has_a_grid_by(declared: Fragment, it: Subject) -> bool:

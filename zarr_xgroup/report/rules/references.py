@@ -11,7 +11,7 @@ from zarr_xgroup.conventions import cf_paths
 from zarr_xgroup.conventions.descriptions import write
 from zarr_xgroup.conventions.ref import FIRST, OWN, SOMEWHERE
 from zarr_xgroup.errors import Rule, Severity
-from zarr_xgroup.findings import Finding, Place, mistake
+from zarr_xgroup.findings import Finding, Place, report
 from zarr_xgroup.metadata.cf import ALONG, REFERRING, with_names, without_names
 from zarr_xgroup.metadata.nodes import Fragment
 from zarr_xgroup.metadata.references import NODE
@@ -77,7 +77,7 @@ def _within(reference: FoundReference, target: Place) -> Iterator[Finding]:
 def _mistake(
     rule: Rule, reference: FoundReference, text: str, remedy: str, severity: Severity
 ) -> Finding:
-    return Finding(rule, reference.source, text, remedy, severity)
+    return report(rule, reference.source, text, remedy, severity=severity)
 
 
 def _relative(reference: FoundReference, node: str) -> str:
@@ -135,7 +135,7 @@ def _names_of_nothing(
     text = "; ".join(f"{it.target!r} {it.text}" for it in wrong)
     meant = {it.target: _name_of_nearest(subject, key, it.target) for it in wrong}
     remedy = _remedy_of_names(key, written, meant)
-    return mistake(cf_paths.SOMEWHERE, attribute, text, remedy)
+    return report(cf_paths.SOMEWHERE, attribute, text, remedy)
 
 
 def _remedy_of_names(key: str, text: str, names: Mapping[str, str | None]) -> str:

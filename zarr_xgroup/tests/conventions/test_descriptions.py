@@ -110,7 +110,7 @@ def test_one_bad_part_costs_that_part() -> None:
     (found,) = axis.coordinates
     assert wrong == ()
     assert (found.values.regular, found.unit, found.direction) == ((10, 1), None, "nroth")
-    told = {it.place.keys[-1]: (it.severity, it.kind is None) for it in model.all_wrong()}
+    told = {it.place.keys[-1]: (it.severity, it.topic is None) for it in model.all_wrong()}
     assert told == {
         "abbreviation": ("warning", True),
         "unit": ("error", False),
@@ -138,7 +138,7 @@ class StripesHandler(ConventionHandler):
 
     def interpret(self, array: ArrayView) -> Interpretation:
         stripes = array.read(self.described[0])
-        array.tell(array.node, stripes)
+        array.report_wrong(array.node, stripes)
         return array.found()
 
 

@@ -17,7 +17,7 @@ from zarr_xgroup.conventions import (
     register,
     registry,
 )
-from zarr_xgroup.findings import Kind, noted
+from zarr_xgroup.findings import Topic, report
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
@@ -267,7 +267,7 @@ class Describing(Plugin):
             geotransform=TRANSFORM,
             crs=Crs("proj:code", "EPSG:3857"),
             attributes={"units": "m", "said": 1},
-            findings=(noted(Kind.CHOICE, "it is said", array.node),),
+            findings=(report(Topic.CHOICE, array.node, "it is said"),),
         )
 
 

@@ -22,7 +22,7 @@ from zarr_xgroup import ConventionHandler
 from zarr_xgroup.conventions import is_declared, register, spatial_model
 from zarr_xgroup.conventions.base import Checkable
 from zarr_xgroup.errors import Rule, XGroupPluginWarning, XGroupStoreNotFoundError
-from zarr_xgroup.findings import Finding, Place, mistake
+from zarr_xgroup.findings import Finding, Place, report
 from zarr_xgroup.report import explanation
 from zarr_xgroup.report.checking import Verdict, limited, merged
 from zarr_xgroup.report.github import workflow_commands
@@ -1297,7 +1297,7 @@ def test_a_handler_of_a_third_party_has_rules(tmp_path: Path) -> None:
         def check(cls, subject: Checkable) -> Iterator[Finding]:
             stripes = subject.attribute("stripes")
             if stripes is not None and is_declared(cls, subject.attributes):
-                yield mistake(rule, stripes, "is no colour", 'write "red"')
+                yield report(rule, stripes, "is no colour", 'write "red"')
 
         def interpret(self, array: Any) -> Any:
             return array.found()

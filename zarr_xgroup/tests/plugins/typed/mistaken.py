@@ -23,7 +23,7 @@ class MistakenHandler(ConventionHandler):
         return [self.resolver.variable({"node": "levels"}, depth="2")]  # mistake
 
     def interpret(self, array: ArrayView) -> Interpretation:
-        array.problem("what is wrong")  # mistake
+        array.report("what is wrong")  # mistake
         return array.found(Coordinate("x", "x"))  # mistake
 
 
