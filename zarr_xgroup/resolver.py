@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from zarr_xgroup.errors import (
     XGroupError,
@@ -260,7 +260,7 @@ class Resolver:
             if link.text:
                 place = Fragment(link.written, link.keys, None)
                 self._note(f"{link.target!r} {link.text}", place)
-        return found.result
+        return cast("T", found.result)  # an error is raised where there is nothing
 
 
 @dataclass(frozen=True)
@@ -269,22 +269,22 @@ class _Found(Generic[T]):
 
     Attributes
     ----------
-    result : object or XGroupError
-        What was accepted, or the error.
+    result : object, XGroupError or None
+        What was accepted, or the error; None where there is nothing.
     end : tuple of Node and keys
         Where what was accepted stands.
     links : tuple of Followed
         The references on the way.
     """
 
-    result: T | XGroupError
+    result: T | XGroupError | None
     end: tuple[Node | None, Keys] = (None, ())
     links: tuple[Followed, ...] = ()
 
     @property
     def fits(self) -> bool:
         """Whether something was accepted."""
-        return not isinstance(self.result, XGroupError)
+        return self.result is not None and not isinstance(self.result, XGroupError)
 
 
 class _Search(Generic[T]):
@@ -347,7 +347,7 @@ class _Search(Generic[T]):
         possible = [node for node in nodes if not self._is_in_array(node, fragment.node)]
         self._lookup.know(possible)
         return [
-            (node, self._at(node, reference, chain) if node in possible else _absent())
+            (node, self._at(node, reference, chain) if node in possible else _Found(None))
             for node in nodes
         ]
 
@@ -379,7 +379,7 @@ class _Search(Generic[T]):
             document = self._lookup.document(node)
             if document is None:
                 problem = self._lookup.store_of(node).problem(node.path)
-                return _absent() if problem is None else _Found(problem)
+                return _Found(problem)
             if reference.attribute is None:
                 return _Found(self._accept(Fragment(node, (), document)), end=(node, ()))
             found = at_pointer(node, document, reference.attribute)
@@ -436,15 +436,11 @@ class _Search(Generic[T]):
         reasons: dict[Node, str | None] = {}
         for node, found in outcomes:
             store = self._lookup.store_of(node)
-            is_there = store.document(node.path) or store.problem(node.path)
-            reasons[node] = str(found.result) if is_there else store.why_absent(node.path)
+            is_absent = found.result is None
+            reasons[node] = store.why_absent(node.path) if is_absent else str(found.result)
         if doubted := frozenset(node for node, reason in reasons.items() if reason is None):
             raise self._lookup.ask_for(Needs(doubted=doubted))
         return [reason for reason in reasons.values() if reason is not None]
-
-
-def _absent() -> _Found[Any]:
-    return _Found(XGroupReferenceError(_("not found in store")))
 
 
 def _written(fragment: Fragment, error: XGroupError) -> str:

@@ -131,7 +131,7 @@ class FoundProblem:
     Attributes
     ----------
     kind : str
-        What it is about: a value of `zarr_xgroup.findings.Kind`.
+        What it is about: a value of `zarr_xgroup.Topic`.
     text : str
         What was found.
     place : Place or None
