@@ -6,7 +6,7 @@ again. What is the same for many arrays is interpreted once.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -30,6 +30,7 @@ from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.snapshots import LackingError, Lookup, Needs, Snapshots
 from zarr_xgroup.resolver import Followed
 from zarr_xgroup.variables.fillvalues import unusable_fill_value
+from zarr_xgroup.variables.sources import Stored
 
 if TYPE_CHECKING:
     from zarr_xgroup.variables.making import Maker
@@ -61,6 +62,17 @@ class ArrayReading:
     def references(self) -> tuple[Followed, ...]:
         """The references that were followed for it."""
         return (*self.inherited.references, *self.interpretation.references)
+
+    def said_of_arrays(self) -> Iterator[tuple[Node, Mapping[str, Any]]]:
+        """Yield the arrays that it refers to, each with the attributes that it declares of it."""
+        yield from ((node, {}) for node in self.interpretation.referred)
+        linked = (link.coordinate for link in self.interpretation.links)
+        inherited = self.inherited.coordinates
+        companions = (link.coordinate for it in inherited for link in it.links)
+        for coordinate in (*self.interpretation.coordinates, *linked, *inherited, *companions):
+            for part in coordinate.parts():
+                if isinstance(part.source, Stored):
+                    yield part.source.node, part.attributes
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -12,13 +12,13 @@ from collections.abc import (
 from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from zarr_xgroup.conventions import handlers
 from zarr_xgroup.conventions.layout import Layout
 from zarr_xgroup.conventions.registry import AUTO, in_order, named_conventions
 from zarr_xgroup.datasets.attributes import convention_attrs_of
-from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading, Interpreter
+from zarr_xgroup.datasets.interpretation import GroupReading, Interpreter
 from zarr_xgroup.datasets.naming import plan_group
 from zarr_xgroup.datasets.plan import GroupPlan
 from zarr_xgroup.datasets.pyramids import (
@@ -47,7 +47,6 @@ from zarr_xgroup.options import (
 from zarr_xgroup.redaction import redact_causes
 from zarr_xgroup.storage.library import Library
 from zarr_xgroup.variables.making import Maker
-from zarr_xgroup.variables.sources import Stored
 
 T = TypeVar("T", StoreOptions, DecodingOptions)
 
@@ -204,72 +203,36 @@ def plan_groups(
     return [plan_group(reading, maker, with_indexes=with_indexes) for reading in readings]
 
 
-# Times of a tree: what all arrays that refer to an array take it for, it is in its own group, too.
-
-
-#: By array, and by who refers to it: the attributes of times that it is declared to have.
-_Declared: TypeAlias = Mapping[Node, Mapping[Node, list[Mapping[str, Any]]]]
-
-
 def with_times(readings: Sequence[GroupReading]) -> list[GroupReading]:
     """Return the readings of a tree's groups, told which of their arrays are times.
 
-    Those are arrays without units of their own that arrays of other groups refer to, and to which
-    all that refer to them give the same units and calendar.
+    What all arrays that refer to an array take it for, it is in its own group, too: times are those without
+    units of their own to which all that refer to them, some of other groups, give the same units and calendar.
     """
-    declared = _declared(readings)
-    return [_told(reading, declared) for reading in readings]
-
-
-def _told(reading: GroupReading, declared: _Declared) -> GroupReading:
-    """Return a reading with the times among its arrays."""
-    times = {
-        array.node.name: attributes
-        for array in reading.arrays
-        if array.node in declared
-        and "units" not in array.document.attributes
-        and any(node.group != array.node.group for node in declared[array.node])
-        and (attributes := _agreed(declared[array.node]))
-    }
-    return replace(reading, times=times) if times else reading
-
-
-def _declared(readings: Iterable[GroupReading]) -> _Declared:
-    """Return what arrays declare of those that they refer to; an empty list if no times."""
     declared: dict[Node, dict[Node, list[Mapping[str, Any]]]] = defaultdict(dict)
-    for array in (it for reading in readings for it in reading.arrays):
-        for node, attributes in _references(array):
-            times = declared[node].setdefault(array.node, [])
+    for referrer in (array for reading in readings for array in reading.arrays):
+        for node, attributes in referrer.said_of_arrays():
+            times = declared[node].setdefault(referrer.node, [])
             if isinstance(units := attributes.get("units"), str) and "since" in units:
                 times.append(attributes)
-    return declared
 
+    def agreed(node: Node) -> dict[str, Any]:
+        """Return the attributes that all who refer to an array declare of it; none unless it is the same times."""
+        said = declared.get(node, {})
+        if not all(said.values()) or all(referrer.group == node.group for referrer in said):
+            return {}
+        times = [attributes for each in said.values() for attributes in each]
+        if len({(it["units"], str(it.get("calendar"))) for it in times}) > 1:
+            return {}
+        shared = times[0].items()
+        return {key: value for key, value in shared if all(it.get(key) == value for it in times)}
 
-def _references(array: ArrayReading) -> Iterator[tuple[Node, Mapping[str, Any]]]:
-    """Yield the arrays that an array refers to, each with what it declares of it."""
-    yield from ((node, {}) for node in array.interpretation.referred)
-    linked = (link.coordinate for link in array.interpretation.links)
-    inherited = array.inherited.coordinates
-    companions = (link.coordinate for it in inherited for link in it.links)
-    for coordinate in (*array.interpretation.coordinates, *linked, *inherited, *companions):
-        for part in coordinate.parts():
-            if isinstance(part.source, Stored):
-                yield part.source.node, part.attributes
-
-
-def _agreed(declared: Mapping[Node, Sequence[Mapping[str, Any]]]) -> dict[str, Any] | None:
-    """Return what all declare of an array; None unless it is the same times."""
-    if not all(declared.values()):
-        return None
-    first, *others = (attributes for times in declared.values() for attributes in times)
-    if any(_units(it) != _units(first) for it in others):
-        return None
-    return {key: it for key, it in first.items() if all(key in o and o[key] == it for o in others)}
-
-
-def _units(times: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Return what times count from, and by which calendar."""
-    return times.get("units"), times.get("calendar")
+    found = []
+    for reading in readings:
+        alone = (it.node for it in reading.arrays if "units" not in it.document.attributes)
+        are_times = {node.name: attributes for node in alone if (attributes := agreed(node))}
+        found.append(replace(reading, times=are_times) if are_times else reading)
+    return found
 
 
 # What an open can be told.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain
+from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from zarr_xgroup.conventions.base import Surroundings, failure_of
@@ -27,7 +27,6 @@ from zarr_xgroup.metadata.dimensions import dimension_references
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.snapshots import Snapshot
 from zarr_xgroup.redaction import printable
-from zarr_xgroup.variables.sources import Stored
 
 #: Attributes that name coordinates, or the boundaries of some.
 _OF_COORDINATES = ("coordinates", *BOUNDARIES)
@@ -65,9 +64,6 @@ class Undeclared:
     principal: Handler | None = None
 
 
-# Which arrays.
-
-
 def undeclared(
     plans: Collection[GroupPlan],
     snapshot: Snapshot,
@@ -97,28 +93,57 @@ def undeclared(
     referred = {node for plan in plans for node in _referred(plan, snapshot)}
     known = {plan.node: plan for plan in plans if is_tree}
     for plan in plans:
-        group = _attributes(plan.node, snapshot)
+        arrays, group = plan.reading.arrays, _attributes(plan.node, snapshot)
         principal = declared_principal(group)
-        coordinates = {it.stored for it in plan.variables if it.is_coordinate or _is_index(it)}
         parents = [known[node] for node in plan.node.ancestors() if node in known]
         bare = without_coordinate(plan, snapshot, parents)
-        told = set(_dims_told(plan))
-        for array in plan.reading.arrays:
-            node, dims = array.node, bare.get(array.node, ())
-            if array.has_principal or node in referred or node in coordinates:
-                continue
-            if len(array.dims) == 1 and array.dims[0] in told:
+        coordinates = {it.stored for it in plan.variables if it.is_coordinate or _is_index(it)}
+        # Where an array is told to be opened without something, what lies along its dimensions may be
+        # what it lacks.
+        told = {path for it in plan.findings if it.topic is Topic.PROBLEM for path in it.arrays}
+        failed = [it.dims for it in arrays if it.has_principal and str(it.node) in told]
+        lacking = {(dim,) for dims in failed for dim in dims}
+        for array in arrays:
+            node, dims, ndim = array.node, bare.get(array.node, ()), len(array.dims)
+            is_secondary = node in referred or node in coordinates or array.dims in lacking
+            if array.has_principal or is_secondary:
                 continue
             if principal is not None:
-                if len(array.dims) > 1 and not set(dims).isdisjoint(array.dims[-2:]):
-                    yield Undeclared(node, len(array.dims), dims, principal=principal)
+                if ndim > 1 and not set(dims).isdisjoint(array.dims[-2:]):
+                    yield Undeclared(node, ndim, dims, principal=principal)
                 continue
             names, failure = _marks(plan, array, dims, snapshot)
             helpful = tuple(name for name in names if name not in assumed)
             if dims or helpful:
                 own = array.document.attributes
                 why = _why_not(node, own) or _why_not(plan.node, group) or failure
-                yield Undeclared(node, len(array.dims), dims, why, helpful)
+                yield Undeclared(node, ndim, dims, why, helpful)
+
+
+def without_coordinate(
+    plan: GroupPlan, snapshot: Snapshot, parents: Iterable[GroupPlan]
+) -> dict[Node | None, tuple[str, ...]]:
+    """Return the dimensions along which there is no coordinate, of each array of a group."""
+    arrays = plan.reading.arrays
+    named: set[Node] = set()
+    for attributes in (
+        _attributes(plan.node, snapshot),
+        *(it.document.attributes for it in arrays),
+    ):
+        naming = {key: attributes.get(key) for key in _OF_COORDINATES}
+        named.update(_named(plan.node, naming, snapshot))
+    along = {
+        dim
+        for it in plan.variables
+        if it.is_coordinate or _is_index(it) or it.stored in named
+        for dim in it.dims
+    }
+    sizes = _sizes(plan)
+    for parent in parents if {*sizes} - along else ():
+        indexes, theirs = {it.name for it in parent.variables if _is_index(it)}, _sizes(parent)
+        along |= {dim for dim in indexes & sizes.keys() if theirs.get(dim) == sizes[dim]}
+    own = (it for it in plan.variables if it.is_own)
+    return {it.stored: tuple(dim for dim in it.dims if dim not in along) for it in own}
 
 
 def _marks(
@@ -138,77 +163,16 @@ def _marks(
         {} if layout is None else {LAYOUT.key: layout},
         *(_attributes(node, snapshot) for node in mappings),
     ]
-    # Where NCZarr says which group defines a dimension.
-    paths = zip(array.dims, dimension_references(array.document), strict=True)
-    elsewhere = {
-        dim: path
-        for dim, path in paths
-        if path and path.rpartition("/")[0].strip("/") != group.path
-    }
-    names = frozenset(it.node.name for it in plan.reading.arrays)
-    dims = tuple(elsewhere.get(dim, dim) for dim in bare)
     above = [_attributes(node, snapshot) for node in group.ancestors()]
-    has_crs = array.interpretation.crs is not None or not names.isdisjoint(
-        [*mappings_in(attributes), SPATIAL_REF]
-    )
+    # NCZarr says which group defines a dimension.
+    defined = zip(array.dims, dimension_references(array.document), strict=True)
+    paths = {dim: path for dim, path in defined if path and path != f"/{group.child(dim).path}"}
+    names = frozenset(it.node.name for it in plan.reading.arrays)
+    is_mapped = not names.isdisjoint([*mappings_in(attributes), SPATIAL_REF])
+    has_crs = array.interpretation.crs is not None or is_mapped
+    dims = tuple(paths.get(dim, dim) for dim in bare)
     around = Surroundings(group, names, array.dims, dims, snapshot)
     return seemingly_meant(places, above, around, has_crs=has_crs)
-
-
-def _dims_told(plan: GroupPlan) -> Iterator[str]:
-    """Yield the dimensions of arrays that are told to be opened without something.
-
-    Their coordinates may be other arrays along these, to which nothing refers for that.
-    """
-    told = {path for it in plan.findings if it.topic is Topic.PROBLEM for path in it.arrays}
-    for array in plan.reading.arrays:
-        if array.has_principal and str(array.node) in told:
-            yield from array.dims
-
-
-def without_coordinate(
-    plan: GroupPlan, snapshot: Snapshot, parents: Iterable[GroupPlan]
-) -> dict[Node | None, tuple[str, ...]]:
-    """Return the dimensions along which there is no coordinate, of each array of a group."""
-    named: set[Node] = set()
-    documents = [array.document.attributes for array in plan.reading.arrays]
-    for attributes in (_attributes(plan.node, snapshot), *documents):
-        naming = {key: attributes.get(key) for key in _OF_COORDINATES}
-        named.update(_named(plan.node, naming, snapshot))
-    along = {
-        dim
-        for it in plan.variables
-        if it.is_coordinate or _is_index(it) or it.stored in named
-        for dim in it.dims
-    }
-    sizes = _sizes_of(plan)
-    for parent in parents if sizes.keys() - along else ():
-        theirs, names = _sizes_of(parent), (it.name for it in parent.variables if _is_index(it))
-        along.update(name for name in names if name in sizes and theirs.get(name) == sizes[name])
-    own = (it for it in plan.variables if it.is_own)
-    return {it.stored: tuple(dim for dim in it.dims if dim not in along) for it in own}
-
-
-def _is_index(planned: PlannedVariable) -> bool:
-    """Tell whether a variable is the coordinate of a dimension."""
-    return planned.dims == (planned.name,)
-
-
-def _sizes_of(plan: GroupPlan) -> dict[str, int]:
-    """Return the sizes of the dimensions of a group's arrays."""
-    arrays = plan.reading.arrays
-    return {dim: size for it in arrays for dim, size in zip(it.dims, it.shape, strict=True)}
-
-
-def _attributes(node: Node, snapshot: Snapshot) -> Mapping[str, Any]:
-    document = snapshot.document(node.path)
-    return {} if document is None else document.attributes
-
-
-def _why_not(node: Node, attributes: Mapping[str, Any]) -> str:
-    """Return why what a node declares does not count, "" if it declares nothing."""
-    why = why_not_declared(attributes)
-    return f"{node}: {why}" if why else ""
 
 
 def _referred(plan: GroupPlan, snapshot: Snapshot) -> Iterator[Node]:
@@ -216,12 +180,7 @@ def _referred(plan: GroupPlan, snapshot: Snapshot) -> Iterator[Node]:
     yield from _named(plan.node, _attributes(plan.node, snapshot), snapshot)
     for array in plan.reading.arrays:
         yield from _named(plan.node, array.document.attributes, snapshot)
-        yield from array.interpretation.referred
-        inherited = array.inherited.coordinates
-        companions = (link.coordinate for it in inherited for link in it.links)
-        for coordinate in (*array.interpretation.coordinates, *inherited, *companions):
-            sources = (part.source for part in coordinate.parts())
-            yield from (source.node for source in sources if isinstance(source, Stored))
+        yield from (node for node, _declared in array.said_of_arrays())
 
 
 def _named(group: Node, attributes: Mapping[str, Any], snapshot: Snapshot) -> Iterator[Node]:
@@ -232,6 +191,28 @@ def _named(group: Node, attributes: Mapping[str, Any], snapshot: Snapshot) -> It
             if document is not None and document.is_array:
                 yield Node(group.store, path)
                 break
+
+
+def _attributes(node: Node, snapshot: Snapshot) -> Mapping[str, Any]:
+    document = snapshot.document(node.path)
+    return {} if document is None else document.attributes
+
+
+def _sizes(plan: GroupPlan) -> dict[str, int]:
+    """Return the sizes of the dimensions of a group's arrays."""
+    arrays = plan.reading.arrays
+    return {dim: size for it in arrays for dim, size in zip(it.dims, it.shape, strict=True)}
+
+
+def _is_index(planned: PlannedVariable) -> bool:
+    """Tell whether a variable is the coordinate of a dimension."""
+    return planned.dims == (planned.name,)
+
+
+def _why_not(node: Node, attributes: Mapping[str, Any]) -> str:
+    """Return why what a node declares does not count, "" if it declares nothing."""
+    why = why_not_declared(attributes)
+    return f"{node}: {why}" if why else ""
 
 
 # What is told of them.
@@ -248,11 +229,11 @@ def lacks(found: Iterable[Undeclared], taken: Collection[str] = ()) -> Iterator[
         The conventions that were assumed for their marks.
     """
     others = []
-    for it in found:
-        if it.principal is None:
-            others.append(it)
+    for array in found:
+        if array.principal is None:
+            others.append(array)
         else:
-            yield _lacking(it, it.principal)
+            yield _lacking(array, array.principal)
     if others:
         yield _in_one(others, taken)
     elif taken:
@@ -261,81 +242,76 @@ def lacks(found: Iterable[Undeclared], taken: Collection[str] = ()) -> Iterator[
 
 def forgotten(found: Iterable[Undeclared], snapshot: Snapshot) -> Iterator[Finding]:
     """Yield what to mend of grids without coordinates in groups of which other arrays have some."""
-    declaring: dict[Node, bool] = {}
-    for it in found:
-        group = it.node.group
-        if it.principal is not None:
-            yield _lacking(it, it.principal)
-        elif it.bare and it.ndim > 1:
-            if group not in declaring:
-                documents = snapshot.arrays(group.path).values()
-                declaring[group] = any(declared_principal(each.attributes) for each in documents)
-            if declaring[group]:
+    for group, arrays in groupby(found, lambda array: array.node.group):
+        documents = snapshot.arrays(group.path).values()
+        is_declared = any(declared_principal(document.attributes) for document in documents)
+        for array in arrays:
+            if array.principal is not None:
+                yield _lacking(array, array.principal)
+            elif is_declared and array.bare and array.ndim > 1:
                 text = _(
                     "declares no principal convention, as others of the group do: no coordinates"
                 )
                 remedy = _('write "zarr_conventions", and what it declares, as the others have it')
-                yield report(Topic.NO_PRINCIPAL, it.node, text, remedy)
+                yield report(Topic.NO_PRINCIPAL, array.node, text, remedy)
 
 
-def _lacking(it: Undeclared, principal: Handler) -> Finding:
+def _lacking(array: Undeclared, principal: Handler) -> Finding:
     try:
         with containing():
             lack = principal.why_not()
     except XGroupError as error:
         lack = failure_of(principal, error.__cause__ or error)
     message = _("its group declares {name!r}, but {lack}: it has no coordinates along {dims}")
-    text = message.format(name=principal.name, lack=lack, dims=", ".join(map(repr, it.bare)))
-    return report(Topic.CHOICE, it.node, text)
+    text = message.format(name=principal.name, lack=lack, dims=", ".join(map(repr, array.bare)))
+    return report(Topic.CHOICE, array.node, text)
 
 
 def _in_one(found: Sequence[Undeclared], taken: Collection[str]) -> Finding:
-    """Return the one finding about all arrays without a principal convention, never long."""
+    """Return the one finding about all arrays without a principal convention, never long.
+
+    It ends with the option to write, else says why a declaration does not count.
+    """
     paths, is_bare = tuple(str(it.node) for it in found), all(it.bare for it in found)
-    help_ = _taken(taken) if taken else _help(found, is_bare=is_bare)
     if is_bare:
-        arrays = ngettext(
+        lacking = ngettext(
             "{count} array has dimensions without coordinates and declares no principal convention "
             "(such as cs or spatial): {names}",
             "{count} arrays have dimensions without coordinates and declare no principal convention "
             "(such as cs or spatial): {names}",
             len(paths),
         )
+        advice = _("For coordinates, open with {option}")
     else:
-        arrays = ngettext(
+        lacking = ngettext(
             "{count} array lacks coordinates or a CRS and declares no principal convention "
             "(such as cs or spatial): {names}",
             "{count} arrays lack coordinates or a CRS and declare no principal convention "
             "(such as cs or spatial): {names}",
             len(paths),
         )
+        advice = _("For these, open with {option}")
+    why = next((it.why for it in found if it.why), "")
+    if taken:
+        ending = _taken(taken)
+    elif names := in_order(name for it in found for name in it.assumable):
+        shown = repr(names[0] if len(names) == 1 else list(names))
+        advised = advice.format(option=f"assume_conventions={shown}")
+        ending = f"{why}. {advised}" if why else advised
+    else:
+        ending = why or _(
+            "'zarr_conventions' of an array or of its group can declare one, which says where "
+            "coordinates are"
+        )
     message = ""
     for longest in (_LONGEST, 60, 45, 30, 20):
         examples = [shortened(printable(path), longest) for path in paths[:_NAMED_EXAMPLES]]
-        names = listed(examples, count=len(paths))
-        message = f"{arrays.format(count=len(paths), names=names)}. {help_}"
+        listed_names = listed(examples, count=len(paths))
+        message = f"{lacking.format(count=len(paths), names=listed_names)}. {ending}"
         if len(message) <= _LONGEST:
             break
-    told = report(Topic.NO_PRINCIPAL, found[0].node, shortened(message, _LONGEST))
-    return replace(told, arrays=paths)
+    return report(Topic.NO_PRINCIPAL, found[0].node, shortened(message, _LONGEST), arrays=paths)
 
 
 def _taken(names: Iterable[str]) -> str:
     return _("assume_conventions='auto' took {names}").format(names=", ".join(names))
-
-
-def _help(found: Sequence[Undeclared], *, is_bare: bool) -> str:
-    """Return why a declaration does not count, or what would help; the option to write comes last."""
-    why = next((it.why for it in found if it.why), "")
-    names = in_order(chain.from_iterable(it.assumable for it in found))
-    if not names:
-        return why or _(
-            "'zarr_conventions' of an array or of its group can declare one, which says where "
-            "coordinates are"
-        )
-    message = (
-        _("For coordinates, open with {option}") if is_bare else _("For these, open with {option}")
-    )
-    shown = repr(names[0] if len(names) == 1 else list(names))
-    option = message.format(option=f"assume_conventions={shown}")
-    return f"{why}. {option}" if why else option
