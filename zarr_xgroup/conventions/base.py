@@ -204,6 +204,23 @@ class ConventionHandler(Convention):
         return (key for key in attributes if key == cls.name or key.startswith(prefixes))
 
     @classmethod
+    def restated(
+        cls, attributes: Mapping[str, Any], dims: Mapping[str, tuple[str, ...]]
+    ) -> Mapping[str, Any]:
+        """Return the attributes of a node so that they stay true where its coordinates are attached.
+
+        By default as they are.
+
+        Parameters
+        ----------
+        attributes : mapping
+            Those of an array or a group that follows the convention.
+        dims : mapping
+            The dimensions of the variables of its Dataset, by name.
+        """
+        return attributes
+
+    @classmethod
     def why_not(cls) -> str:
         """Return why it does not apply to an array, where the array's group declares it."""
         return _("the convention does not apply to it")

@@ -9,6 +9,7 @@ the attached arrays refer to in turn.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from functools import partial
 
 from zarr_xgroup.conventions.array import ArrayView, own_dims_of, shape_of
@@ -153,7 +154,7 @@ class Follower:
     def __init__(self, array: ArrayView, *, by_name: bool) -> None:
         self._array = array
         self._by_name = by_name
-        self._followed: set[Node] = set()
+        self._known: dict[Node, Coordinate] = {}
         self._left = _MOST
 
     def links(self, keys: Collection[str] = REFERRING) -> tuple[Link, ...]:
@@ -180,11 +181,15 @@ class Follower:
         """
         source = self._array.stored(Stored(node, dims), place)
         is_followed = self._by_name and node.group != self._array.node.group
-        if not is_followed or not links_left or node in self._followed:
-            return Coordinate(node.name, source)
-        self._followed.add(node)
-        further = tuple(self._further(source, links_left - 1))
-        return Coordinate(node.name, source, links=further)
+        bare = Coordinate(node.name, source)
+        if not is_followed or not links_left:
+            return bare
+        if node not in self._known:
+            self._known[node] = bare  # for what leads back to it
+            further = tuple(self._further(source, links_left - 1))
+            self._known[node] = replace(bare, links=further)
+        known = self._known[node]
+        return known if known.source == source else bare
 
     def _referred(self, key: str, name: str) -> Coordinate | None:
         """Return what a reference of the array leads to; None for what may be missing.

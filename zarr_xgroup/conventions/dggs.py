@@ -265,26 +265,24 @@ class DggsHandler(ConventionHandler):
         cells = array.try_reporting(_cells, array, model, written, cost=lambda: lost)
         return array.found() if cells is None else array.found(cells)
 
+    @classmethod
+    def restated(
+        cls, attributes: Mapping[str, Any], dims: Mapping[str, tuple[str, ...]]
+    ) -> Mapping[str, Any]:
+        """Return attributes that name the ids of cells that are attached, which are no longer packed.
 
-def with_attached_ids(written: Any, dims: Mapping[Any, tuple[Any, ...]]) -> Any:
-    """Return `dggs` of a Dataset so that it names the ids that are there, which are no longer packed.
-
-    Whoever reads it there, or where the Dataset is written, looks for the array that is named.
-
-    Parameters
-    ----------
-    written : object
-        The attribute.
-    dims : mapping
-        The dimensions of the Dataset's variables, by name.
-    """
-    if not isinstance(written, Mapping):
-        return written
-    along = (written.get("spatial_dimension"),)
-    ids = (name for name in (written.get("coordinate"), CELL_IDS) if isinstance(name, str))
-    name = next((name for name in ids if dims.get(name) == along), None)
-    unpacked = {"compression": "none"} if "compression" in written else {}
-    return written if name is None else {**written, "coordinate": name, **unpacked}
+        Whoever reads them there, or where the Dataset is written, looks for the array that is named.
+        """
+        written = attributes.get(ATTRIBUTE.key)
+        if not isinstance(written, Mapping):
+            return attributes
+        along = (written.get("spatial_dimension"),)
+        ids = (name for name in (written.get("coordinate"), CELL_IDS) if isinstance(name, str))
+        name = next((name for name in ids if dims.get(name) == along), None)
+        if name is None:
+            return attributes
+        unpacked = {"compression": "none"} if "compression" in written else {}
+        return {**attributes, ATTRIBUTE.key: {**written, "coordinate": name, **unpacked}}
 
 
 @once

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from inspect import getattr_static
 from types import NoneType
 from typing import Any, TypeVar
 
 import xarray as xr
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
-from zarr_xgroup.conventions.base import failure_of
+from zarr_xgroup.conventions.base import ConventionHandler, failure_of
 from zarr_xgroup.conventions.declaring import is_declared, items_in, matches
-from zarr_xgroup.conventions.dggs import ATTRIBUTE as CELLS
-from zarr_xgroup.conventions.dggs import with_attached_ids
 from zarr_xgroup.conventions.layout import Multiscales
 from zarr_xgroup.conventions.registry import Handler, handlers, named_conventions
 from zarr_xgroup.errors import XGroupError, XGroupPluginWarning, containing, warn_user
@@ -85,114 +84,111 @@ def drop_conventions(data: T, *, assume_conventions: str | Iterable[str] | None 
     >>> drop_conventions(ds.assign_attrs({"proj:code": "EPSG:4326"})).attrs
     {'title': 'a grid'}
     """
-    assumed = named_conventions(assume_conventions)
+    assumed: Collection[str] = named_conventions(assume_conventions)
     if not isinstance(data, xr.Dataset | xr.DataArray | xr.DataTree):
         message = _("must be a Dataset, a DataArray or a DataTree, got {kind}")
         raise TypeError(message.format(kind=type(data).__name__))
     copied: Any = data.copy(deep=False)
-    if isinstance(copied, xr.DataTree):
-        _drop_in_tree(copied, assumed)
-    elif isinstance(copied, xr.Dataset):
-        _drop_in_groups({"/": copied}, [], assumed)
-    else:
-        variables = [copied.variable, *(it.variable for it in copied.coords.values())]
-        _drop_in_variables(variables, {it for it in _known() if it.name in assumed}, set())
-        _fit_for_netcdf(variables)
     result: T = copied
+    if isinstance(copied, xr.DataArray):
+        variables = [copied.variable, *(it.variable for it in copied.coords.values())]
+        _drop_in_variables(variables, _assumed(assumed), set())
+        _fit_for_netcdf(variables)
+        return result
+    datasets: dict[str, xr.Dataset] = {"/": copied}
+    if isinstance(copied, xr.DataTree):
+        datasets = {node.path: node.to_dataset(inherit=False) for node in copied.subtree}
+    # Those that counted for a group without its saying so, as their open took it down.
+    known: list[Any] = [dataset.encoding.pop(CONVENTIONS_KEY, {}) for dataset in datasets.values()]
+    above = {CONVENTIONS_KEY: [{"name": name} for name in known[0].get("above", ())]}
+    names = {*assumed, *(name for it in known for name in it.get("assumed", ()))}
+    settle(datasets, "drop", [above], names)
+    if isinstance(copied, xr.DataTree):
+        for node in copied.subtree:
+            node.dataset = datasets[node.path]
     return result
 
 
 def settle(
     datasets: Mapping[str, xr.Dataset],
     how: ConventionAttrs,
-    above: Collection[Mapping[str, Any]],
+    above: Iterable[Mapping[str, Any]],
     assumed: Collection[str] = (),
 ) -> None:
     """Do with the attributes of Datasets, by path, in place, what `convention_attrs` says.
 
     `above` are the attributes of groups above them.
     """
-    counting = dict(_counting(datasets, above))
+    # 1. The conventions that count for a group: it declares them, or one above it.
+    outside = {handler for attributes in above for handler in _declared(attributes)}
+    counting: dict[str, set[Handler]] = {}
+    for path in sorted(datasets):  # parents first
+        parent = path.rpartition("/")[0] or "/"
+        counting[path] = counting.get(parent, outside) | _declared(datasets[path].attrs)
     for path, dataset in datasets.items():
-        _name_attached_ids(dataset, counting[path], assumed)
+        _restate(dataset, counting[path] | _assumed(assumed))
+
+    # 2. All attributes stay; `drop_conventions` will want to know what counts without their saying so.
+    if how == "keep":
+        for path, dataset in datasets.items():
+            others = sorted(it.name for it in counting[path] - _declared(dataset.attrs))
+            if others or assumed:
+                remembered = {"above": others, "assumed": sorted(assumed)}
+                dataset.encoding[CONVENTIONS_KEY] = remembered
+        return
+
+    # 3. Those of conventions go; of a group also those of conventions that arrays anywhere declare.
     if how == "drop":
-        _drop(datasets, counting, assumed)
-    for path, dataset in datasets.items():
-        if how == "keep":
-            _remember(dataset, counting[path], assumed)
-            continue
+        variables = [it for dataset in datasets.values() for it in dataset.variables.values()]
+        used = {handler for variable in variables for handler in _declared(variable.attrs)}
+        for path, dataset in datasets.items():
+            near = _assumed(assumed) | _declared(dataset.attrs)
+            _drop_in_variables(dataset.variables.values(), near, counting[path])
+            dataset.attrs = _without(dataset.attrs, near | used, counting[path])
+
+    # 4. What is left is such that netCDF can hold it.
+    for dataset in datasets.values():
         dataset.attrs = dict(_as_json(dataset.attrs))
         _fit_for_netcdf(dataset.variables.values())
 
 
-def _name_attached_ids(
-    dataset: xr.Dataset, counting: set[Handler], assumed: Collection[str]
-) -> None:
-    """Make `dggs` of a Dataset, and of its variables, name the ids of cells that were attached."""
+def _restate(dataset: xr.Dataset, conventions: Collection[Handler]) -> None:
+    """Have the attributes of a Dataset, and of its variables, say what was attached."""
+    default = vars(ConventionHandler)["restated"]
+    restating = [it for it in handlers() if getattr_static(it, "restated") is not default]
     holders: list[Any] = [dataset, *dataset.variables.values()]
-    for attributes in (holder.attrs for holder in holders if CELLS.key in holder.attrs):
-        declared = {cls.name for cls in counting | _declared(attributes)}
-        if CELLS.key in declared.union(assumed):
-            dims = {name: variable.dims for name, variable in dataset.variables.items()}
-            attributes[CELLS.key] = with_attached_ids(attributes[CELLS.key], dims)
+    for holder in holders:
+        for handler in restating:
+            if handler in conventions or is_declared(handler, holder.attrs):
+                dims = {name: variable.dims for name, variable in dataset.variables.items()}
+                restated = _asked(handler, handler.restated, holder.attrs, dims)
+                holder.attrs = holder.attrs if restated is None else dict(restated)
 
 
-def _counting(
-    datasets: Mapping[str, xr.Dataset], above: Iterable[Mapping[str, Any]]
-) -> Iterator[tuple[str, set[Handler]]]:
-    """Yield which conventions each group declares, or one above it."""
-    found: dict[str, set[Handler]] = {}
-    outside = {it for attributes in above for it in _declared(attributes)}
-    for path in sorted(datasets):  # parents first
-        parent = path.rpartition("/")[0] or "/"
-        found[path] = found.get(parent, outside) | _declared(datasets[path].attrs)
-        yield path, found[path]
+def _asked(handler: Handler, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what a handler answers, None if it fails, which is told."""
+    try:
+        with containing():
+            return function(*arguments)
+    except XGroupError as error:
+        text = failure_of(handler, error.__cause__ or error)
+        warn_user(XGroupPluginWarning(text, error))
+    return None
 
 
-def _drop(
-    datasets: Mapping[str, xr.Dataset],
-    counting: Mapping[str, set[Handler]],
-    assumed: Collection[str],
-) -> None:
-    """Drop the attributes of conventions; `counting` are those that a group or one above declares."""
-    used = {
-        handler
-        for dataset in datasets.values()
-        for variable in dataset.variables.values()
-        for handler in _declared(variable.attrs)
-    }
-    for path, dataset in datasets.items():
-        near = {it for it in _known() if it.name in assumed} | _declared(dataset.attrs)
-        _drop_in_variables(dataset.variables.values(), near, counting[path])
-        dataset.attrs = _without(dataset.attrs, near | used, counting[path])
+def _known() -> tuple[Handler, ...]:
+    return (*handlers(), Multiscales)
 
 
-def _remember(dataset: xr.Dataset, counting: set[Handler], assumed: Collection[str]) -> None:
-    """Take down which conventions count for a group without its saying so, for `drop_conventions`."""
-    above = sorted(it.name for it in counting - _declared(dataset.attrs))
-    if above or assumed:
-        dataset.encoding[CONVENTIONS_KEY] = {"above": above, "assumed": sorted(assumed)}
+def _assumed(names: Collection[str]) -> set[Handler]:
+    return {handler for handler in _known() if handler.name in names} if names else set()
 
 
-def _drop_in_groups(
-    datasets: Mapping[str, xr.Dataset],
-    above: Collection[Mapping[str, Any]],
-    assumed: Iterable[str],
-) -> None:
-    """Drop the attributes of a group, and of those below, as their open would have done."""
-    known: list[Any] = [it.encoding.pop(CONVENTIONS_KEY, {}) for it in datasets.values()]
-    declared = {CONVENTIONS_KEY: [{"name": name} for name in known[0].get("above", ())]}
-    names = {*assumed, *(name for it in known for name in it.get("assumed", ()))}
-    settle(datasets, "drop", [*above, declared], names)
-
-
-def _drop_in_tree(tree: xr.DataTree, assumed: Collection[str]) -> None:
-    """Drop the attributes of all nodes of a tree that is nobody else's."""
-    datasets = {node.path: node.to_dataset(inherit=False) for node in tree.subtree}
-    above: list[Any] = [parent.attrs for parent in tree.parents]
-    _drop_in_groups(datasets, above, assumed)
-    for node in tree.subtree:
-        node.dataset = datasets[node.path]
+def _declared(attributes: Mapping[str, Any]) -> set[Handler]:
+    """Return the conventions that attributes declare."""
+    if CONVENTIONS_KEY not in attributes:
+        return set()
+    return {handler for handler in _known() if is_declared(handler, attributes)}
 
 
 def _drop_in_variables(
@@ -202,58 +198,31 @@ def _drop_in_variables(
         variable.attrs = _without(variable.attrs, near | _declared(variable.attrs), above)
 
 
-def _known() -> tuple[Handler, ...]:
-    return (*handlers(), Multiscales)
-
-
-def _declared(attributes: Mapping[str, Any]) -> set[Handler]:
-    """Return the conventions that attributes declare."""
-    if CONVENTIONS_KEY not in attributes:
-        return set()
-    return {it for it in _known() if is_declared(it, attributes)}
-
-
 def _without(
-    attributes: Mapping[str, Any], near: Collection[Handler], above: Collection[Handler]
+    attributes: Mapping[str, Any], near: Collection[Handler], above: Iterable[Handler]
 ) -> dict[str, Any]:
     """Return attributes without those of conventions that are declared here, or above."""
-    owned = set(_owned(attributes, near, above))
-    kept = {key: value for key, value in attributes.items() if key not in owned}
-    if near and CONVENTIONS_KEY in kept:
-        kept[CONVENTIONS_KEY] = _without_declarations(kept[CONVENTIONS_KEY], near)
-        if not kept[CONVENTIONS_KEY]:
-            del kept[CONVENTIONS_KEY]
-    return kept
-
-
-def _owned(
-    attributes: Mapping[str, Any], near: Iterable[Handler], above: Iterable[Handler]
-) -> Iterator[str]:
-    """Yield the names of attributes of conventions that are declared here, or above."""
     named = {key: value for key, value in attributes.items() if isinstance(key, str)}
-    for handler in near:
-        try:
-            with containing():
-                yield from set(handler.owned(named))
-        except XGroupError as error:
-            text = failure_of(handler, error.__cause__ or error)
-            warn_user(XGroupPluginWarning(text, error))
     prefixes = tuple(f"{handler.name}:" for handler in above)
-    yield from (key for key in named if key.startswith(prefixes))
+    owned = {key for key in named if key.startswith(prefixes)}
+    for handler in near:
+        owned |= _asked(handler, lambda owner: set(owner.owned(named)), handler) or set()
+    kept = {key: value for key, value in attributes.items() if key not in owned}
+    if not near or CONVENTIONS_KEY not in kept:
+        return kept
 
-
-def _without_declarations(written: Any, dropped: Collection[Handler]) -> Any:
-    """Return what ``zarr_conventions`` declares besides some conventions, in the form it has."""
-    declared = items_in(Fragment(Node(0, ""), (), written))
-    lost = {it.keys[-1] for it in declared if _is_of(it.value, dropped)}
+    # What it declares besides, in the form that it has.
+    written = kept.pop(CONVENTIONS_KEY)
+    lost = {
+        item.keys[-1]
+        for item in items_in(Fragment(Node(0, ""), (), written))
+        if isinstance(item.value, Mapping) and any(matches(it, item.value) for it in near)
+    }
     if isinstance(written, Mapping):
-        return {key: item for key, item in written.items() if key not in lost}
-    is_list = isinstance(written, list)
-    return [it for n, it in enumerate(written) if str(n) not in lost] if is_list else written
-
-
-def _is_of(item: Any, conventions: Iterable[Handler]) -> bool:
-    return isinstance(item, Mapping) and any(matches(it, item) for it in conventions)
+        written = {key: item for key, item in written.items() if key not in lost}
+    elif isinstance(written, list):
+        written = [item for place, item in enumerate(written) if str(place) not in lost]
+    return {**kept, CONVENTIONS_KEY: written} if written else kept
 
 
 def _fit_for_netcdf(variables: Iterable[xr.Variable]) -> None:
@@ -265,22 +234,17 @@ def _fit_for_netcdf(variables: Iterable[xr.Variable]) -> None:
 
 
 def _as_json(attributes: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
-    """Yield attributes as netCDF can hold them: what it cannot as JSON text.
+    """Yield attributes as every kind of netCDF file can hold them: texts, numbers, all else as JSON text.
 
     Names that its libraries keep for themselves are left out: they say how a file stores dimensions.
     """
     for key, value in attributes.items():
-        if key in _RESERVED:
-            continue
-        yield key, value if _fits_netcdf(value) else json.dumps(value, default=str)
-
-
-def _fits_netcdf(value: Any) -> bool:
-    """Tell whether every kind of netCDF file can hold a value: a text, or numbers."""
-    if isinstance(value, list | tuple):
-        return bool(value) and all(_is_number(item) for item in value)
-    # What is not of JSON comes from decoding or from plug-ins.
-    return _is_number(value) or not isinstance(value, bool | int | Mapping | NoneType)
+        if isinstance(value, list | tuple):
+            fits = bool(value) and all(map(_is_number, value))
+        else:  # what is not of JSON comes from decoding or from plug-ins
+            fits = _is_number(value) or not isinstance(value, bool | int | Mapping | NoneType)
+        if key not in _RESERVED:
+            yield key, value if fits else json.dumps(value, default=str)
 
 
 def _is_number(value: Any) -> bool:

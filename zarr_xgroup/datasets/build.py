@@ -210,7 +210,7 @@ def _unread(plan: GroupPlan, builder: Builder) -> Iterator[Finding]:
             lost = coordinate_named(it.name)
             if not builder.is_lost(it):
                 lost = _("the decoded times of {name!r}").format(name=it.name)
-            users = map(plan.node.child, it.users)
+            users = map(plan.node.child, dict.fromkeys(it.users))
             yield from (report(Topic.PROBLEM, user, problem, cost=lost) for user in users)
         elif builder.is_lost(it):
             yield left_out(plan.node.child(it.name), problem)

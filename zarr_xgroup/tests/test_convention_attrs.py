@@ -125,6 +125,27 @@ def test_a_plug_in_that_cannot_say_what_it_owns() -> None:
     assert {type(it) for it in told if "failed" in str(it)} == {XGroupPluginWarning}
 
 
+def test_a_plug_in_that_restates_its_attributes() -> None:
+    class Height(ConventionHandler):
+        tier, name = "service", "height"
+
+        @classmethod
+        def restated(cls, attributes: Any, dims: Any) -> Any:
+            return {**attributes, "height:of": sorted(dims)}
+
+        def interpret(self, array: Any) -> Any:
+            return array.found()
+
+    register(Height)
+    members = {
+        "v": Array(np.ones(2), ("x",), {**declaring({"name": "height"}), "height:of": None}),
+        "w": Array(np.ones(2), ("x",), {"height:of": None}),
+    }
+    dataset = opened(xr.open_dataset, memory_store(build(Group(members))))
+    assert dataset["v"].attrs["height:of"] == ["v", "w"]
+    assert dataset["w"].attrs["height:of"] is None
+
+
 def test_what_a_group_above_declares_counts_for_prefixed_ones() -> None:
     below = Group({"v": Array(np.ones((2, 2)), ("y", "x"), {"cs": {}, "proj:epsg": 4326})})
     root = Group({"g": below}, {"zarr_conventions": [{"name": "proj"}, {"name": "cs"}]})

@@ -620,6 +620,17 @@ def test_a_path_beside_the_groups_own_coordinate(elsewhere: list[float]) -> None
     np.testing.assert_array_equal(dataset["other_x"].values, elsewhere)
 
 
+def test_what_is_named_twice_comes_with_its_boundaries_where_it_is_attached() -> None:
+    names = {"coordinates": "../far/x", "ancillary_variables": "../far/x"}
+    own = {"x": Array([1.0, 2.0], ("x",)), "v": Array([5.0, 6.0], ("x",), names)}
+    edges = Array(np.ones((2, 2)), ("x", "n"))
+    far = {"x": Array([7.0, 8.0], ("x",), {"bounds": "edges"}), "edges": edges}
+    root = Group({"far": Group(far), "g": Group(own)})
+    dataset, _told = assuming_with_warnings(root, "g")
+    assert dataset["far_x"].attrs["bounds"] == "edges"
+    assert set(dataset.coords) == {"x", "far_x", "edges"}
+
+
 @each_format
 @pytest.mark.parametrize("says", ["array", "coordinate"])
 def test_a_dimension_of_which_one_of_two_arrays_says_the_group(
