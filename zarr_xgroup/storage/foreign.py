@@ -1,4 +1,4 @@
-"""Stores that references lead to: which may be opened, each at most once for an open.
+"""Stores that references lead to: which may be opened, each at most once, and how much an open reads of them.
 
 Sources: specification, "Cross-store references"; ref convention, ``uri``.
 """
@@ -8,49 +8,51 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Callable, Collection, Coroutine, Hashable, Mapping
-from functools import partial
-from typing import Any, TypeAlias
+from collections.abc import Callable, Collection, Coroutine, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from urllib.parse import unquote
 
 from zarr.abc.store import Store
 
-from zarr_xgroup.errors import XGroupStoreError
+from zarr_xgroup._requirements import check_requirements
+from zarr_xgroup.errors import XGroupError, XGroupStoreError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.options import DEFAULTS, ForeignOptions
 from zarr_xgroup.redaction import redact_uri
 from zarr_xgroup.storage.failures import reason_of
-from zarr_xgroup.storage.limits import ForeignLimits, bounded_client, plain_client
-from zarr_xgroup.storage.trust import (
-    Network,
-    network_of_link,
-    network_of_store,
-    places_of,
-    public_client,
-)
-from zarr_xgroup.storage.uris import (
+from zarr_xgroup.storage.places import (
     Link,
+    Network,
     by_prefix,
     has_plain_hosts,
     is_absolute,
     leads_upwards,
     links_of,
+    network_of_link,
+    network_of_store,
     options_of,
     place_of,
+    places_of,
+    public_socket,
 )
+
+if TYPE_CHECKING:
+    import aiohttp  # at run time where it is needed: it takes longer than all of this package
 
 #: Stands in a warning for all stores beyond the limit, so that there is one warning about them.
 _ALL_OTHERS = "*"
-
 #: Options with which public data is read without credentials.
 _ANONYMOUS: Mapping[str, Mapping[str, Any]] = {"s3": {"anon": True}, "gs": {"token": "anon"}}
-
 
 #: Given a location, storage options, a name for messages and limits, opens another store and returns
 #: its number, or raises XGroupStoreError with the reason.
 Opener: TypeAlias = Callable[
-    [str, dict[str, Any] | None, str, ForeignLimits], Coroutine[Any, Any, int]
+    [str, dict[str, Any] | None, str, "ForeignLimits"], Coroutine[Any, Any, int]
 ]
 
 
@@ -73,18 +75,15 @@ class ForeignStores:
     """
 
     def __init__(
-        self,
-        opener: Opener,
-        zarr_store: Callable[[int], Store],
-        options: ForeignOptions,
+        self, opener: Opener, zarr_store: Callable[[int], Store], options: ForeignOptions
     ) -> None:
         self._opener = opener
         self._zarr_store = zarr_store
         self._place: Link | None = None
         self._options = by_prefix(options.get("cross_store_storage_options"))
-        self._limits = _limits(options)
-        self._opened: dict[Hashable, asyncio.Task[int | XGroupStoreError]] = {}
+        self._limits = ForeignLimits.of(options)
         self._followed: set[tuple[Link, ...]] = set()
+        self._opened: dict[Hashable, asyncio.Task[int | XGroupStoreError]] = {}
         self._networks: dict[int, Network] = {}
 
     def begin_at(self, uri: str) -> None:
@@ -93,156 +92,110 @@ class ForeignStores:
 
     async def root(self, uri: str, referring: int) -> Node | XGroupStoreError:
         """Return the root of the store at a URI that another one has, opened now if it was not, or why not."""
+        links, place, inside = links_of(uri), place_of(uri), None
+        given = {link: options_of(link, self._options) for link in links}
+        if self._place is not None and place is not None and self._place.contains(place):
+            inside = Node(0, "/".join(place.segments[len(self._place.segments) :]))
         try:
-            return await self._found(uri, referring)
+            _check_uri(uri, links)
+            if inside is None:
+                self._follow(links)
+            guarded = await self._check_networks(uri, links, given, referring)
         except XGroupStoreError as error:
             return error
-        except Exception as error:  # noqa: BLE001 - storage libraries raise errors of their own
-            problem = _not_opened(uri, reason_of(error))
-            problem.__cause__ = error
-            return problem
-
-    async def _found(self, uri: str, referring: int) -> Node:
-        links = _links_to_follow(uri)
-        inside = self._inside(uri)
-        if inside is None:
-            self._follow(links)
-        options = [options_of(link, self._options) for link in links]
-        named = {link for link, given in zip(links, options, strict=True) if given is not None}
-        guarded = await self._check(uri, links, named, referring)
         if inside is not None:
-            return Node(0, inside)
+            return inside
         key = links, guarded
         if key not in self._opened:
-            opening = self._open(uri, _storage_options(uri, options, guarded))
-            self._opened[key] = asyncio.create_task(opening)
+            self._opened[key] = asyncio.create_task(self._open(uri, given, guarded))
         opened = await self._opened[key]
-        if isinstance(opened, XGroupStoreError):
-            raise opened
-        return Node(opened, "")
+        return opened if isinstance(opened, XGroupStoreError) else Node(opened, "")
 
     def _follow(self, links: tuple[Link, ...]) -> None:
         """Count a store before it is opened: only the first so many are followed."""
-        self._followed.add(links)
         most = self._limits.stores
-        if most is not None and len(self._followed) > most:
-            self._followed.discard(links)
+        if most is not None and len(self._followed | {links}) > most:
             message = _(
                 "not followed: an open follows references to {count} other stores, the most that "
                 "cross_store_max_stores allows"
             )
             raise XGroupStoreError.of(_ALL_OTHERS, message.format(count=most))
+        self._followed.add(links)
 
-    def _inside(self, uri: str) -> str | None:
-        """Return the path of a place that lies inside the store opened itself, else None."""
-        place = place_of(uri)
-        if self._place is None or place is None or not self._place.contains(place):
-            return None
-        return "/".join(place.segments[len(self._place.segments) :])
-
-    async def _check(
-        self,
-        uri: str,
-        links: tuple[Link, ...],
-        named: set[Link],
-        referring: int,
+    async def _check_networks(
+        self, uri: str, links: Sequence[Link], given: Mapping[Link, object], referring: int
     ) -> frozenset[Link]:
         """Raise if a store must not lead to a place; return the links to guard.
 
-        Design, "References". Every link is judged, but those that the user has named. A public
-        store must not get further than to public places by way of one, named or not.
+        Design, "References". Every link is judged, but those for which the user has given options. A public
+        store must not get further than to public places by way of one, named so or not.
         """
-        origin = await self._network_of_store(referring)
+        if referring not in self._networks:
+            self._networks[referring] = await network_of_store(self._zarr_store(referring))
+        origin = self._networks[referring]
         if origin == Network.LOCAL:
             return frozenset()
-        networks = {it: await self._network_of(uri, it, it in named) for it in places_of(links)}
-        unnamed = {networks[link] for link in networks.keys() - named}
+        guarded, unnamed = set(), set()
+        for link in places_of(links):
+            is_named = given[link] is not None
+            try:
+                async with asyncio.timeout(self._limits.timeout):
+                    network = await network_of_link(link)
+            except OSError as error:  # also a timeout
+                if not is_named:
+                    raise _not_opened(uri, reason_of(error)) from error
+                network = Network.PUBLIC  # a proxy may know it
+            if network is None and not is_named:
+                reason = _("a store that is not local must not lead to places of unknown kind")
+                raise _refused(uri, reason)
+            if network == Network.PUBLIC:
+                guarded.add(link)
+            if not is_named:
+                unnamed.add(network)
         if Network.LOCAL in unnamed:
             raise _refused(uri, _("a store that is not local must not lead to local files"))
         if origin != Network.PUBLIC:
             return frozenset()
         if Network.PRIVATE in unnamed:
             raise _refused(uri, _("a public store must not lead into a private network"))
-        return frozenset(link for link, network in networks.items() if network == Network.PUBLIC)
+        return frozenset(guarded)
 
-    async def _network_of(self, uri: str, link: Link, is_named: bool) -> Network:
-        """Return the network of a link, or raise if it is not known and the user has not named it."""
-        try:
-            async with asyncio.timeout(self._limits.timeout):
-                network = await network_of_link(link)
-        except OSError as error:  # also a timeout
-            if is_named:
-                return Network.PUBLIC  # a proxy may know it
-            raise _not_opened(uri, reason_of(error)) from error
-        if network is None and not is_named:
-            reason = _("a store that is not local must not lead to places of unknown kind")
-            raise _refused(uri, reason)
-        return Network.LOCAL if network is None else network  # nobody but the user vouches for it
-
-    async def _network_of_store(self, referring: int) -> Network:
-        if referring not in self._networks:
-            self._networks[referring] = await network_of_store(self._zarr_store(referring))
-        return self._networks[referring]
-
-    async def _open(self, uri: str, options: dict[str, Any] | None) -> int | XGroupStoreError:
+    async def _open(
+        self, uri: str, given: Mapping[Link, dict[str, Any] | None], guarded: Collection[Link]
+    ) -> int | XGroupStoreError:
+        options = _storage_options(uri, given, guarded)
         location = _local_path(uri) if uri.lower().startswith("file://") else _lowered(uri)
         try:
             return await self._opener(location, options, redact_uri(uri), self._limits)
-        except (XGroupStoreError, Warning) as error:  # a warning that is to be an error
+        except (XGroupError, Warning) as error:  # a warning that is to be an error
             problem = _not_opened(uri, str(error))
             problem.__cause__ = error
             return problem
 
 
-def _links_to_follow(uri: str) -> tuple[Link, ...]:
-    """Return the links of the URI of a store, or raise XGroupStoreError if it can be none."""
+def _check_uri(uri: str, links: tuple[Link, ...]) -> None:
+    """Raise XGroupStoreError if a URI can be that of no store."""
     if not is_absolute(uri.rpartition("::")[2]) or not has_plain_hosts(uri):
         message = _("{uri!r} is not an absolute URI of a store").format(uri=redact_uri(uri))
         raise XGroupStoreError.of(redact_uri(uri), message)
-    links = links_of(uri)
     if leads_upwards(links):
         raise _not_opened(uri, _("there is '..' in its path"))
-    return links
-
-
-def _limits(options: ForeignOptions) -> ForeignLimits:
-    """Return the limits that options set, or raise TypeError or ValueError if one is none."""
-    seconds = _("{option} must be a positive number of seconds or None, got {value!r}")
-    number = _("{option} must be a positive integer or None, got {value!r}")
-    values = []
-    for option, kind, message in (
-        ("cross_store_timeout", int | float, seconds),
-        ("cross_store_max_bytes", int, number),
-        ("cross_store_max_stores", int, number),
-    ):
-        value: Any = options.get(option, DEFAULTS[option])
-        if value is not None:
-            if isinstance(value, bool) or not isinstance(value, kind):
-                raise TypeError(message.format(option=option, value=value))
-            if not value > 0:
-                raise ValueError(message.format(option=option, value=value))
-        values.append(value)
-    return ForeignLimits(*values)
 
 
 def _storage_options(
-    uri: str, given: list[dict[str, Any] | None], guarded: Collection[Link]
+    uri: str, given: Mapping[Link, dict[str, Any] | None], guarded: Collection[Link]
 ) -> dict[str, Any] | None:
     """Return fsspec's options for a URI: by scheme, if it is a chain."""
     by_scheme: dict[str, Any] = {}
-    texts = uri.split("::")
-    for text, options in zip(texts, given, strict=True):
+    for text in uri.split("::"):
         link = Link.parse(text)
-        if options is None:
-            options = dict(_ANONYMOUS.get(link.scheme, {}))
+        options = given[link]
+        options = dict(_ANONYMOUS.get(link.scheme, {}) if options is None else options)
         if link.scheme in ("http", "https"):
-            make = public_client if link in guarded else plain_client
-            options.setdefault("get_client", partial(bounded_client, make))
+            options.setdefault("get_client", partial(http_client, link in guarded))
         if options and link.scheme != "file":
             by_scheme[text.partition("://")[0].lower()] = options
-    if len(texts) > 1:
-        return by_scheme or None
-    return next(iter(by_scheme.values()), None)
+    return by_scheme or None if "::" in uri else next(iter(by_scheme.values()), None)
 
 
 def _lowered(uri: str) -> str:
@@ -267,3 +220,118 @@ def _refused(uri: str, reason: str) -> XGroupStoreError:
         "store {uri} was not opened: {reason} (allow it by cross_store_storage_options={example})"
     ).format(uri=redact_uri(uri), reason=reason, example=f"{{{redact_uri(uri)!r}: {{}}}}")
     return XGroupStoreError.of(redact_uri(uri), message)
+
+
+# How much is read.
+
+
+@dataclass(frozen=True)
+class ForeignLimits:
+    """How much one open may read of foreign stores; None for no limit.
+
+    Attributes
+    ----------
+    timeout : float or None
+        How many seconds it waits each time that it needs documents of a store, or values.
+    document : int or None
+        How many bytes a metadata document may have.
+    stores : int or None
+        How many stores it follows references to.
+    """
+
+    timeout: float | None = DEFAULTS["cross_store_timeout"]
+    document: int | None = DEFAULTS["cross_store_max_bytes"]
+    stores: int | None = DEFAULTS["cross_store_max_stores"]
+
+    @classmethod
+    def of(cls, options: ForeignOptions) -> Self:
+        """Return the limits that options set, or raise TypeError or ValueError if one is none."""
+        seconds = _("{option} must be a positive number of seconds or None, got {value!r}")
+        number = _("{option} must be a positive integer or None, got {value!r}")
+        values = []
+        for option, kind, message in (
+            ("cross_store_timeout", int | float, seconds),
+            ("cross_store_max_bytes", int, number),
+            ("cross_store_max_stores", int, number),
+        ):
+            value: Any = options.get(option, DEFAULTS[option])
+            if value is not None:
+                if isinstance(value, bool) or not isinstance(value, kind):
+                    raise TypeError(message.format(option=option, value=value))
+                if not value > 0:
+                    raise ValueError(message.format(option=option, value=value))
+            values.append(value)
+        return cls(*values)
+
+
+#: Those of the store that the user opens.
+NO_LIMITS = ForeignLimits(None, None, None)
+
+#: How many bytes what is being read may have; a context for each task that reads.
+_MOST_BYTES: ContextVar[int | None] = ContextVar("most_bytes", default=None)
+
+
+class TooLargeError(Exception):
+    """A document or chunk of a foreign store is larger than an open reads."""
+
+
+@contextmanager
+def at_most(size: int | None) -> Iterator[None]:
+    """Stop reading beyond a size within this context, if the HTTP client of the store can."""
+    token = _MOST_BYTES.set(size)
+    try:
+        yield
+    finally:
+        _MOST_BYTES.reset(token)
+
+
+def check_size(size: int) -> None:
+    """Raise TooLargeError if what is being read is larger than it may be."""
+    most = _MOST_BYTES.get()
+    if most is not None and size > most:
+        raise TooLargeError(_("it has more than {count} bytes").format(count=most))
+
+
+async def http_client(is_guarded: bool, **options: Any) -> aiohttp.ClientSession:
+    """Return an HTTP client that reads no more of an answer than `at_most` allows.
+
+    For the option ``get_client`` of fsspec's `HTTPFileSystem`. To ask for a range is not enough: a server
+    may ignore that. A guarded one connects to public addresses only, redirected or not.
+    """
+    import aiohttp  # here, because it takes longer to import than all of this package
+
+    if is_guarded:
+        check_requirements({"aiohttp": "3.12"})  # the first that asks for its sockets
+        options["connector"] = aiohttp.TCPConnector(socket_factory=public_socket)
+    return aiohttp.ClientSession(**{"response_class": _bounded_response(), **options})
+
+
+def is_bounded(store: Store) -> bool:
+    """Tell whether the HTTP client of a store stops by itself when an answer is too large."""
+    made_by = getattr(getattr(store, "fs", None), "get_client", None)
+    return isinstance(made_by, partial) and made_by.func is http_client
+
+
+@cache
+def _bounded_response() -> type[aiohttp.ClientResponse]:
+    import aiohttp
+
+    class BoundedResponse(aiohttp.ClientResponse):
+        """An HTTP response of which no more bytes are read than `at_most` allows."""
+
+        async def read(self) -> bytes:
+            """Return the body, or raise TooLargeError and close the connection."""
+            if _MOST_BYTES.get() is None:
+                return await super().read()
+            body = bytearray()
+            try:
+                check_size(self.content_length or 0)
+                async for part in self.content.iter_any():
+                    body += part
+                    check_size(len(body))
+            except BaseException:
+                self.close()
+                raise
+            return bytes(body)
+
+    return BoundedResponse

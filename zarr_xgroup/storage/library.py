@@ -30,8 +30,7 @@ from zarr_xgroup.storage.failures import (
     not_opened,
     reason_of,
 )
-from zarr_xgroup.storage.foreign import ForeignStores
-from zarr_xgroup.storage.limits import ForeignLimits
+from zarr_xgroup.storage.foreign import ForeignLimits, ForeignStores
 from zarr_xgroup.storage.opening import describe_store, named_by, open_store, uri_of
 from zarr_xgroup.storage.reading import StoreReader
 from zarr_xgroup.storage.start import Start, find_start, groups_near

@@ -23,7 +23,6 @@ from zarr.storage import (
     LocalStore,
     MemoryStore,
     StorePath,
-    WrapperStore,
     ZipStore,
 )
 
@@ -34,13 +33,10 @@ from zarr_xgroup.metadata.paths import is_node_name, is_plain_name
 from zarr_xgroup.options import StoreOptions
 from zarr_xgroup.redaction import redact, redact_location
 from zarr_xgroup.storage.failures import not_opened
-from zarr_xgroup.storage.uris import CACHES, Link, has_plain_hosts, links_of
+from zarr_xgroup.storage.places import ARCHIVES, CACHES, Link, has_plain_hosts, innermost, links_of
 
 #: Schemes of fsspec's filesystems that take names as they are.
 _LITERAL = frozenset({"file", "memory", "zip"})
-
-#: Schemes of fsspec's filesystems that are archives.
-ARCHIVES = frozenset({"zip", "tar", "libarchive"})
 
 #: An address that goes on behind what is called as stores are, the last if several are.
 _IN_STORE = re.compile(r"(.*\.zarr)/+(.+)", re.IGNORECASE | re.DOTALL)
@@ -280,13 +276,6 @@ def _expanded(location: str | os.PathLike[str]) -> str | Path:
         return text
     # A user that there is not is a name as any other, as for a shell.
     return Path(os.path.expanduser(text)).absolute()
-
-
-def innermost(store: Any) -> Any:
-    """Return the store that one wraps, if it wraps any, and so on."""
-    while isinstance(store, WrapperStore):
-        store = store._store
-    return store
 
 
 def uri_of(store_like: object) -> str | None:

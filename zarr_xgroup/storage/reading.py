@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
@@ -19,9 +19,16 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import Found
 from zarr_xgroup.metadata.paths import join_path
 from zarr_xgroup.storage.failures import late, reason_of
-from zarr_xgroup.storage.limits import TooLargeError, at_most, check_size, is_bounded, request_limit
+from zarr_xgroup.storage.foreign import TooLargeError, at_most, check_size, is_bounded
+from zarr_xgroup.storage.places import Link, innermost
 
 T = TypeVar("T")
+
+#: As many requests as aiohttp makes connections.
+MANY_REQUESTS = 100
+#: As many new connections as a server holds that is programmed without a thought for it
+#: (``request_queue_size`` of Python's `socketserver`): those beyond wait for a second and more.
+FEW_CONNECTIONS = 5
 
 
 class StoreReader:
@@ -221,3 +228,31 @@ def counted(tell: Callable[[int, int], object]) -> Iterator[None]:
         yield
     finally:
         _COUNT.reset(token)
+
+
+# How many requests are in flight.
+
+
+def request_limit(store: Store) -> asyncio.Semaphore:
+    """Return a semaphore that limits how many requests to a store are in flight.
+
+    zarr's ``async.concurrency``, 10 by default, is made for chunks that have to be decoded.
+    What an open asks for is small, and there is much of it: a hundred requests are in flight at
+    once, more if zarr's setting is higher, and fewer if the store's client makes fewer
+    connections, or the server ends each of them after one answer (as ``python -m http.server``).
+    """
+    limits = [max(MANY_REQUESTS, zarr.config.get("async.concurrency") or 0)]
+    store = innermost(store)
+    client: Any = getattr(store, "fs", None)
+    connector = getattr(getattr(client, "_session", None), "connector", None)  # aiohttp's
+    configured = getattr(client, "config_kwargs", None)  # botocore's
+    pool = configured.get("max_pool_connections") if isinstance(configured, Mapping) else None
+    for limit in (getattr(connector, "limit", 0), getattr(connector, "limit_per_host", 0), pool):
+        if isinstance(limit, int) and limit > 0:  # 0 is aiohttp's word for no limit
+            limits.append(limit)
+    kept = getattr(connector, "_conns", None)  # by server: stores share clients
+    if isinstance(kept, Mapping):
+        server = Link.parse(str(getattr(store, "path", "")))
+        if not any(kept[key] and server.is_at(key.host, key.port) for key in kept):
+            limits.append(FEW_CONNECTIONS)
+    return asyncio.Semaphore(min(limits))

@@ -31,9 +31,9 @@ from zarr_xgroup.storage.failures import (
     unlisted,
     unusable_consolidated,
 )
-from zarr_xgroup.storage.limits import NO_LIMITS, ForeignLimits, request_limit
+from zarr_xgroup.storage.foreign import NO_LIMITS, ForeignLimits
 from zarr_xgroup.storage.opening import is_served, splits_at_backslash
-from zarr_xgroup.storage.reading import StoreReader, gather
+from zarr_xgroup.storage.reading import StoreReader, gather, request_limit
 
 #: How many bytes a chunk of another store may have that is read while a store is opened.
 MOST_STORED_BYTES = 2**28

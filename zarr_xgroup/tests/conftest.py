@@ -99,7 +99,7 @@ def public_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
         server = serve_http({}, host=host)
     except OSError:
         pytest.skip(f"this system has no {host}")
-    monkeypatch.setattr("zarr_xgroup.storage.trust.is_public", lambda address: address == host)
+    monkeypatch.setattr("zarr_xgroup.storage.places.is_public", lambda address: address == host)
     with server:
         yield server
 

@@ -186,7 +186,6 @@ def test_everything_is_caught_only_where_others_code_is_called() -> None:
         "storage.waiting",  # one thread hands on to another what it raises
         "conventions.lending",  # asking a handler outside of an open; raised after reading
         "datasets.asking",  # asking a handler
-        "storage.foreign",  # storage libraries
         "storage.reading",  # storage libraries and codecs
         "demo",  # shows what an engine raises
     }

@@ -159,9 +159,9 @@ def test_an_old_package_of_an_extra_is_named_like_a_missing_one(tmp_path: Path) 
     described.write_text("Metadata-Version: 2.1\nName: aiohttp\nVersion: 3.11.0\n")
     program = (
         "import asyncio\n"
-        "from zarr_xgroup.storage import failures, trust\n"
+        "from zarr_xgroup.storage import failures, foreign\n"
         f"sys.path.insert(0, {str(tmp_path)!r})\n"
-        "try: asyncio.run(trust.public_client())\n"
+        "try: asyncio.run(foreign.http_client(True))\n"
         "except ImportError as error: print(error, failures.reason_of(error), sep='\\n')"
     )
     told, reason = without([], program).stdout.splitlines()

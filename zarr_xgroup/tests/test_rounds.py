@@ -17,8 +17,8 @@ import xarray as xr
 from zarr.storage import StorePath
 
 from zarr_xgroup.metadata.documents import METADATA_KEYS
-from zarr_xgroup.storage.limits import MANY_REQUESTS
 from zarr_xgroup.storage.opening import open_store
+from zarr_xgroup.storage.reading import MANY_REQUESTS
 from zarr_xgroup.tests.builders import (
     HAS_INDEX_OPTION,
     Array,

@@ -11,7 +11,7 @@ import xarray as xr
 
 from zarr_xgroup import XGroupResolutionWarning, XGroupStoreError
 from zarr_xgroup.storage import stores
-from zarr_xgroup.storage.limits import ForeignLimits
+from zarr_xgroup.storage.foreign import ForeignLimits
 from zarr_xgroup.tests.builders import (
     Array,
     Contents,

@@ -13,7 +13,7 @@ from zarr.abc.store import Store
 from zarr.storage import WrapperStore
 
 from zarr_xgroup import XGroupStoreError
-from zarr_xgroup.storage.limits import FEW_CONNECTIONS, MANY_REQUESTS, request_limit
+from zarr_xgroup.storage.reading import FEW_CONNECTIONS, MANY_REQUESTS, request_limit
 from zarr_xgroup.tests.builders import (
     Array,
     Contents,

@@ -19,8 +19,8 @@ from zarr.core.sync import sync
 from zarr.storage import FsspecStore
 
 from zarr_xgroup import XGroupResolutionWarning, XGroupStoreError, XGroupWarning
-from zarr_xgroup.storage import trust as reach
-from zarr_xgroup.storage.limits import ForeignLimits
+from zarr_xgroup.storage import places
+from zarr_xgroup.storage.foreign import ForeignLimits
 from zarr_xgroup.tests.builders import (
     HAS_ICECHUNK,
     HAS_OBSTORE,
@@ -736,10 +736,10 @@ def test_a_name_is_judged_again_when_a_connection_is_made(
 ) -> None:
     """Whoever owns a name can let it mean something else each time it is looked up."""
 
-    async def public(_host: str) -> reach.Network:
-        return reach.Network.PUBLIC
+    async def public(_host: str) -> places.Network:
+        return places.Network.PUBLIC
 
-    monkeypatch.setattr(reach, "network_of_host", public)
+    monkeypatch.setattr(places, "network_of_host", public)
     http_server.contents.update(build(grid(1)))
     public_server.contents.update(product(y=http_server.url.replace("127.0.0.1", "localhost")))
     dataset, told = opened_with_warnings(xr.open_dataset, public_server.url)

@@ -1,4 +1,4 @@
-"""URIs of stores, the options that are given for them, and from where they can be reached."""
+"""Places that URIs name, the options given for them, and from where they can be reached."""
 
 import asyncio
 import socket
@@ -13,23 +13,21 @@ from zarr.abc.store import Store
 from zarr.storage import FsspecStore, LocalStore, MemoryStore
 
 from zarr_xgroup import XGroupPathError
-from zarr_xgroup.storage.trust import (
+from zarr_xgroup.storage.foreign import http_client
+from zarr_xgroup.storage.places import (
+    Link,
     Network,
+    by_prefix,
+    is_absolute,
     is_public,
+    leads_upwards,
+    links_of,
     network_of_host,
     network_of_link,
     network_of_store,
-    places_of,
-    public_client,
-)
-from zarr_xgroup.storage.uris import (
-    Link,
-    by_prefix,
-    is_absolute,
-    leads_upwards,
-    links_of,
     options_of,
     place_of,
+    places_of,
 )
 from zarr_xgroup.tests.builders import (
     HAS_OBSTORE,
@@ -488,7 +486,7 @@ def ask(url: str) -> bytes:
     """Return what a client of public addresses gets."""
 
     async def get() -> bytes:
-        async with await public_client() as client, client.get(url) as response:
+        async with await http_client(is_guarded=True) as client, client.get(url) as response:
             response.raise_for_status()
             content: bytes = await response.read()
             return content

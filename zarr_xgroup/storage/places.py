@@ -1,0 +1,334 @@
+"""Places that URIs name: the options that are given for them, and from which network each can be reached.
+
+A reference is written by whoever wrote the store. It must not make the reader's machine hand
+out what only that machine can read: its files, and servers of its own network.
+
+Sources: RFC 3986, sections 3 and 6.2 (syntax, normalization); fsspec, "URL chaining" (links of a chain are
+separated by ``::``, the innermost place comes last); IANA special-purpose registries of addresses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import ipaddress
+import re
+import socket
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from zarr.abc.store import Store
+from zarr.storage import FsspecStore, LocalStore, MemoryStore, WrapperStore, ZipStore
+
+from zarr_xgroup.errors import XGroupPathError
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.paths import decoded_to_the_end
+from zarr_xgroup.redaction import HOSTED, redact_location
+
+_NAME = re.compile(r"[A-Za-z][\w+.-]*")
+_URI = re.compile(rf"({_NAME.pattern})://(.*)", re.DOTALL)
+_QUERY = re.compile(r"[?#].*", re.DOTALL)
+_ALIASES = {"gcs": "gs", "s3a": "s3", "local": "file"}
+#: Schemes of object stores, whose public servers are reached unless options name others.
+_CLOUD = frozenset({"s3", "gs", "az", "abfs", "abfss", "adl"})
+_LOCAL = frozenset({"file", "memory"})
+#: fsspec's filesystems that keep copies of what the next link of a chain gives, unchanged.
+CACHES = frozenset({"simplecache", "filecache", "blockcache", "cached"})
+#: Those that are archives.
+ARCHIVES = frozenset({"zip", "tar", "libarchive"})
+#: Those that show something of the next link, and are themselves no place.
+_VIEWS = CACHES | ARCHIVES | {"dir"}
+
+_DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21", "sftp": "22", "ssh": "22"}
+_HOST = re.compile(r"(?:[^\s:\[\]]*|\[[^\s\[\]]*\])(?::[0-9]*)?")
+#: Names of buckets, without and with an account (``abfs://container@account...``), or an ARN of AWS.
+_BUCKET, _BUCKET_OF = re.compile(r"arn:[^@]*|[^:@]*"), re.compile(r"[^:@]*(?:@[^:@]*)?")
+
+#: What IANA has allocated of IPv6 for the internet. All else is of one network, or means something
+#: else: addresses of IPv4 in one of its spellings, site-local ones, ...
+_ALLOCATED = ipaddress.ip_network("2000::/3")
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")  # RFC 6052
+#: Networks that lie in what is public, and that a machine or a network of one's own answers at.
+_OWN = tuple(
+    ipaddress.ip_network(text)
+    for text in (
+        "168.63.129.16/32",  # the host of a machine in Azure, with its metadata
+        "192.0.0.0/24",  # RFC 6890: protocol assignments, the metadata of Oracle's cloud
+        "192.88.99.0/24",  # RFC 7526: relays of 6to4, given up
+        "2001::/23",  # RFC 2928: protocol assignments, Teredo
+        "2002::/16",  # RFC 3056: 6to4, which leads to an address of IPv4
+        "3fff::/20",  # RFC 9637: documentation
+    )
+)
+_ENDPOINTS = ("endpoint_url", "endpoint", "aws_endpoint", "aws_endpoint_url", "base_url")
+
+
+# Places.
+
+
+@dataclass(frozen=True)
+class Link:
+    """A place that a URI names, or one link of a chain of them: equal for equal places.
+
+    Attributes
+    ----------
+    scheme : str
+        In lower case, aliases replaced (``gcs`` by ``gs``). A path without a scheme is of ``file``.
+    authority : str
+        Host, bucket or the like, without user information and default port; in lower case
+        where case does not count.
+    segments : tuple of str
+        Of the path, without empty ones and ``.``; percent-decoded where that is the same place
+        (a key of an object store is literal).
+    """
+
+    scheme: str
+    authority: str
+    segments: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Link:
+        """Parse one link: a URI, a local path, or the bare name of a filesystem."""
+        scheme, authority, path = _split(text)
+        authority = authority.rpartition("@")[2]
+        if scheme in HOSTED | _CLOUD:  # hosts and buckets have no case
+            authority = authority.lower()
+        authority = _without_default_port(scheme, authority)
+        is_decoded = scheme in ("http", "https", "file")
+        # Split first: an encoded slash separates nothing.
+        names = (unquote(name) if is_decoded else name for name in path.split("/"))
+        return cls(scheme, authority, tuple(name for name in names if name not in ("", ".")))
+
+    @property
+    def host(self) -> str:
+        """The authority without a port, and an IPv6 address without its brackets."""
+        return re.sub(r":\d*$", "", self.authority).strip("[]")
+
+    def is_at(self, host: str, port: int | None) -> bool:
+        """Tell whether a server is that of this place; an IPv6 address is given without brackets."""
+        server = _without_default_port(self.scheme, f"{host}:{port}")
+        return self.authority.replace("[", "").replace("]", "") == server
+
+    def contains(self, other: Link) -> bool:
+        """Tell whether another place is this one or below it; a bare ``scheme://`` contains all of its scheme."""
+        if self.scheme != other.scheme:
+            return False
+        if not self.authority and not self.segments:
+            return True
+        is_below = other.segments[: len(self.segments)] == self.segments
+        return self.authority == other.authority and is_below
+
+
+def _without_default_port(scheme: str, authority: str) -> str:
+    return authority.removesuffix(f":{_DEFAULT_PORTS.get(scheme, '')}").removesuffix(":")
+
+
+def _split(text: str) -> tuple[str, str, str]:
+    """Return the scheme of a link, as it is compared, its authority and its path as they are written."""
+    url = _URI.fullmatch(text)
+    if url is None and _NAME.fullmatch(text) is None:
+        return "file", "", text
+    scheme, rest = (text, "") if url is None else (url[1], url[2])
+    scheme = _ALIASES.get(scheme.lower(), scheme.lower())
+    if scheme != "file":  # the names of files are literal
+        rest = _QUERY.sub("", rest)
+    authority, _slash, path = rest.partition("/")
+    return scheme, authority, path
+
+
+def links_of(uri: str) -> tuple[Link, ...]:
+    """Return the links of a URI, one unless it is chained."""
+    return tuple(Link.parse(text) for text in uri.split("::"))
+
+
+def place_of(uri: str) -> Link | None:
+    """Return the one location that a URI names, without caches; None for an archive and the like."""
+    links = [link for link in links_of(uri) if link.scheme not in CACHES]
+    return links[0] if len(links) == 1 else None
+
+
+def places_of(links: Sequence[Link]) -> list[Link]:
+    """Return the links of a chained URI that are read from: no caches, no archives."""
+    return [link for link in links[:-1] if link.scheme not in _VIEWS] + [links[-1]]
+
+
+def is_absolute(uri: str) -> bool:
+    """Tell whether a URI has a scheme and names a place by it."""
+    return _URI.fullmatch(uri) is not None
+
+
+def has_plain_hosts(uri: str) -> bool:
+    """Tell whether hosts are followed by nothing but a port, in all links of a URI, and Python can split it.
+
+    And buckets by nothing at all. Else what looks like a host is part of a password that was not
+    percent-encoded, or a bucket has credentials before it, and messages of libraries would show these.
+    """
+    for text in uri.split("::"):
+        scheme, authority, _path = _split(text)
+        expected = _BUCKET_OF
+        if scheme in HOSTED:
+            authority, expected = authority.rpartition("@")[2], _HOST
+        elif scheme in ("s3", "gs"):
+            expected = _BUCKET
+        if scheme in HOSTED | _CLOUD and expected.fullmatch(authority) is None:
+            return False
+        try:
+            urlsplit(text)
+        except ValueError:
+            return False
+    return True
+
+
+def leads_upwards(links: Iterable[Link]) -> bool:
+    """Tell whether a path has ``..`` in it, so that where it leads depends on who reads it."""
+    return any(
+        ".." in re.split(r"[/\\]", decoded_to_the_end(name))
+        for link in links
+        for name in (link.authority, *link.segments)
+    )
+
+
+# Options by places.
+
+
+def by_prefix(options: Any) -> dict[Link, Mapping[str, Any]]:
+    """Return storage options, given by prefixes of URIs, by the places that these name, the most special first.
+
+    Raises TypeError or XGroupPathError if they are not given so: a prefix may also be an absolute path.
+    """
+    options = {} if options is None else options
+    if not isinstance(options, Mapping) or not all(
+        isinstance(prefix, str) and isinstance(given, Mapping) for prefix, given in options.items()
+    ):
+        message = _(
+            "cross_store_storage_options must map URI prefixes to dicts of storage options, got "
+            "{kind}"
+        )
+        raise TypeError(message.format(kind=type(options).__name__))
+    for prefix in options:
+        if not is_absolute(prefix) and not prefix.startswith("/"):
+            message = _("cross_store_storage_options: {prefix!r} is not the beginning of a URI")
+            raise XGroupPathError(message.format(prefix=redact_location(prefix)))
+    places = {Link.parse(prefix): given for prefix, given in reversed(list(options.items()))}
+    longest = sorted(places, key=lambda it: (bool(it.authority), len(it.segments)), reverse=True)
+    return {place: places[place] for place in longest}
+
+
+def options_of(link: Link, by_place: Mapping[Link, Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Return the options for a place, or None if no prefix contains it."""
+    return next((dict(given) for place, given in by_place.items() if place.contains(link)), None)
+
+
+# Networks.
+
+
+class Network(IntEnum):
+    """From which network a place can be reached: the wider it is, the less the place is trusted."""
+
+    LOCAL = 0
+    PRIVATE = 1
+    PUBLIC = 2
+
+
+def is_public(address: str) -> bool:
+    """Tell whether an IP address is of the public internet (IANA special-purpose registries)."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(ip, ipaddress.IPv6Address):
+        if ip.ipv4_mapped is not None:
+            ip = ip.ipv4_mapped
+        elif ip in _NAT64:
+            ip = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
+        elif ip not in _ALLOCATED:
+            return False
+    is_own = any(ip in network for network in _OWN)
+    return ip.is_global and not ip.is_multicast and not is_own
+
+
+def public_socket(address: tuple[Any, ...]) -> socket.socket:
+    """Return a socket for a connection to an address, unless that is not public.
+
+    What a name means is looked up again when a connection is made, so a check beforehand is not enough.
+    """
+    family, kind, protocol, _name, place = address
+    if not is_public(str(place[0])):
+        message = _("{address} is no public address").format(address=place[0])
+        raise PermissionError(errno.EACCES, message)
+    return socket.socket(family=family, type=kind, proto=protocol)
+
+
+async def network_of_host(host: str) -> Network:
+    """Return PUBLIC if all addresses of a host are public ones, else PRIVATE; OSError if it has none."""
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except UnicodeError as error:  # a name that no host can have
+        raise OSError(str(error)) from error
+    addresses = {str(address[4][0]) for address in found}
+    return Network.PUBLIC if all(is_public(address) for address in addresses) else Network.PRIVATE
+
+
+async def network_of_link(link: Link) -> Network | None:
+    """Return the network of a place, None if nothing is known of its scheme; OSError if its host has no address.
+
+    That of an archive or cache in nothing else is local.
+    """
+    if link.scheme in _LOCAL | _VIEWS:
+        return Network.LOCAL
+    if link.scheme in HOSTED:
+        return await network_of_host(link.host)
+    return Network.PUBLIC if link.scheme in _CLOUD else None
+
+
+async def network_of_store(store: Store) -> Network:
+    """Return the network of an open store, from the server that its options or its URL name.
+
+    One of which nothing is known counts as public.
+    """
+    store = innermost(store)
+    if isinstance(store, LocalStore | MemoryStore | ZipStore):
+        return Network.LOCAL
+    if isinstance(store, FsspecStore):
+        filesystem = _origin(store.fs)
+        names = filesystem.protocol
+        is_local = (names if isinstance(names, str) else names[0]) in {*_LOCAL, "local"}
+        options, location = getattr(filesystem, "storage_options", {}), store.path
+    else:  # of obstore, which need not be installed, or of anybody
+        held: Any = getattr(store, "store", None)
+        is_local = type(held).__name__ in ("LocalStore", "MemoryStore")
+        is_local = is_local and type(held).__module__.startswith("obstore")
+        options, location = getattr(held, "config", None), getattr(held, "url", "")
+    if is_local:
+        return Network.LOCAL
+    given = options if isinstance(options, Mapping) else {}
+    nested = given.get("client_kwargs")
+    named = [
+        values[key]
+        for values in (given, nested if isinstance(nested, Mapping) else {})
+        for key in _ENDPOINTS
+        if values.get(key)
+    ]
+    link = Link.parse(str(named[0] if named else location))
+    host = link.host if link.scheme in HOSTED else given.get("host")  # ftp, sftp
+    try:
+        return await network_of_host(host) if isinstance(host, str) else Network.PUBLIC
+    except OSError:
+        return Network.PUBLIC
+
+
+def innermost(store: Any) -> Any:
+    """Return the store that one wraps, if it wraps any, and so on."""
+    while isinstance(store, WrapperStore):
+        store = store._store
+    return store
+
+
+def _origin(filesystem: Any) -> Any:
+    """Return the filesystem that an asynchronous wrapper wraps, or a cache or an archive is filled from."""
+    archive = getattr(filesystem, "fo", None)
+    for holder, name in ((filesystem, "sync_fs"), (filesystem, "fs"), (archive, "fs")):
+        inner = getattr(holder, name, None)
+        if hasattr(inner, "protocol"):
+            return _origin(inner)
+    return filesystem
