@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Hashable, Mapping
 from types import FrameType
 from typing import Any
 
@@ -17,6 +18,7 @@ from zarr.storage._common import make_store_path
 
 __all__ = [
     "array_of_metadata",
+    "dataset_of",
     "default_indexes_follow",
     "has_index_option",
     "make_store_path",
@@ -62,3 +64,25 @@ def array_of_metadata(metadata: Any, place: Any) -> zarr.Array[Any]:
     for: a public way to make an array of metadata that was read by other means.
     """
     return zarr.Array(zarr.AsyncArray(metadata=metadata, store_path=place))
+
+
+def dataset_of(
+    data: Mapping[Hashable, xr.Variable],
+    coordinates: Mapping[Hashable, xr.Variable],
+    indexes: Mapping[Hashable, xr.Index],
+    attributes: Mapping[str, Any],
+) -> xr.Dataset:
+    """Return what ``xr.Dataset(data, xr.Coordinates(coordinates, indexes), attributes)`` does.
+
+    The variables become its own. The constructor copies each and looks for others to align them with:
+    in a tree of small groups that takes more time than to decode them all. Wished for: a public way to
+    make a Dataset of variables that are known to go together.
+    """
+    variables = {**data, **coordinates}
+    named_as_dimensions = {dim for variable in variables.values() for dim in variable.dims}
+    return xr.Dataset._construct_direct(
+        variables,
+        {*coordinates, *(variables.keys() & named_as_dimensions)},
+        attrs=dict(attributes) or None,
+        indexes=dict(indexes),
+    )

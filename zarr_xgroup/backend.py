@@ -5,13 +5,14 @@ Light to import, as xarray imports the entry points of all engines to list these
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import xarray as xr
-from xarray.backends import BackendEntrypoint
+from xarray.backends import AbstractDataStore, BackendEntrypoint
+from xarray.core.utils import FrozenDict
 
-from zarr_xgroup.datasets.store import ResolvedZarrStore
 from zarr_xgroup.options import OpenOptions, with_options_shown
 from zarr_xgroup.redaction import redact_location
 
@@ -19,6 +20,49 @@ if TYPE_CHECKING:
     from zarr_xgroup.opening import Opening
 
 __all__ = ["OpenOptions", "ResolvedZarrStore", "XGroupBackendEntrypoint"]
+
+
+class ResolvedZarrStore(AbstractDataStore):
+    """A group's variables, those resolved from elsewhere included, as xarray reads them.
+
+    Parameters
+    ----------
+    variables : mapping of str to xarray.Variable
+        Undecoded variables by the name they have in the Dataset.
+    attributes : mapping, optional
+        The attributes of the group.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> store = ResolvedZarrStore({"x": xr.Variable("x", [1, 2])}, {"title": "two numbers"})
+    >>> xr.open_dataset(store).sizes["x"]
+    2
+    """
+
+    def __init__(
+        self,
+        variables: Mapping[str, xr.Variable],
+        attributes: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._variables = dict(variables)
+        self._attributes = dict(attributes or {})
+
+    def get_variables(self) -> Mapping[str, xr.Variable]:
+        """Return all variables by name."""
+        return FrozenDict(self._variables)
+
+    def get_attrs(self) -> dict[str, Any]:
+        """Return the attributes of the group."""
+        return dict(self._attributes)
+
+    def get_dimensions(self) -> dict[str, int]:
+        """Return the size of each dimension of the variables."""
+        return {
+            str(dimension): size
+            for variable in self._variables.values()
+            for dimension, size in variable.sizes.items()
+        }
 
 
 class XGroupBackendEntrypoint(BackendEntrypoint):

@@ -12,8 +12,7 @@ import xarray as xr
 from zarr_xgroup._compat import default_indexes_follow
 from zarr_xgroup.datasets.align import align_with_parents
 from zarr_xgroup.datasets.attributes import settle
-from zarr_xgroup.datasets.build import Builder, built_group
-from zarr_xgroup.datasets.decode import Decoder
+from zarr_xgroup.datasets.build import Builder
 from zarr_xgroup.datasets.plan import GroupPlan
 from zarr_xgroup.datasets.planning import Planning, planning
 from zarr_xgroup.datasets.undeclared import lacks, undeclared
@@ -85,7 +84,6 @@ class Opening:
         """Return planned groups as Datasets, by path from the group asked for; `plans` is used up."""
         planning = self._planning
         builder = Builder(plans, planning, with_indexes=with_indexes)
-        decoder = Decoder(planning.decoding, with_indexes=with_indexes)
         snapshot = self._library.snapshots[0]
         found = undeclared(plans, snapshot, assumed=planning.assumed, is_tree=is_tree)
         last = list(lacks(found, planning.taken))
@@ -93,7 +91,7 @@ class Opening:
         datasets = {}
         while plans:  # thousands of plans take as much memory as what is built of them
             plan = plans.popleft()
-            dataset = self._dataset(plan, builder, decoder)
+            dataset = self._dataset(plan, builder)
             dataset.set_close(self._library.closer)
             datasets[self._relative(plan.node)] = dataset
         above = (snapshot.document(it.path) for it in root.ancestors())
@@ -102,10 +100,9 @@ class Opening:
         self.findings.extend(last)
         return datasets
 
-    def _dataset(self, plan: GroupPlan, builder: Builder, decoder: Decoder) -> xr.Dataset:
-        built = built_group(plan, builder)
-        dataset, findings = decoder.dataset(built)
-        self.findings.extend([*plan.findings, *built.findings, *findings])
+    def _dataset(self, plan: GroupPlan, builder: Builder) -> xr.Dataset:
+        dataset, findings = builder.dataset(plan)
+        self.findings.extend([*plan.findings, *findings])
         self._identities[self._relative(plan.node)] = {
             planned.name: planned.identity
             for planned in plan.variables

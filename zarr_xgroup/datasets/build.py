@@ -1,16 +1,21 @@
-"""Planned variables made: lazy and undecoded, with what was fetched of them."""
+"""Datasets of planned groups: variables made, with what was fetched of them, each decoded by itself."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
-from zarr_xgroup.datasets.budget import MOST_OWN_VALUES, MOST_VALUES, chunk_size
+from zarr_xgroup._compat import dataset_of
+from zarr_xgroup.datasets.decode import (
+    Decoded,
+    Decoder,
+    give_units_to_boundaries,
+    left_out_undecoded,
+)
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
-from zarr_xgroup.errors import XGroupMetadataError, XGroupStoreError
+from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupStoreError, containing
 from zarr_xgroup.findings import (
     Finding,
     Topic,
@@ -20,40 +25,29 @@ from zarr_xgroup.findings import (
     report,
 )
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.cf import REFERRING
 from zarr_xgroup.metadata.documents import copy_of
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.snapshots import read_problem
 from zarr_xgroup.storage.library import Library
 from zarr_xgroup.variables.lazy import ends_fetched, fetched, lazy_variable
-from zarr_xgroup.variables.making import Maker
-from zarr_xgroup.variables.sources import Stored
+from zarr_xgroup.variables.making import MOST_OWN_VALUES, MOST_VALUES, Maker, chunk_size
+from zarr_xgroup.variables.sources import HandlerVariable, Stored
 from zarr_xgroup.variables.stored import Template
 
 if TYPE_CHECKING:
     from zarr_xgroup.datasets.planning import Planning
 
 
-@dataclass(frozen=True, eq=False)
-class BuiltGroup:
-    """A group's variables, before they are decoded."""
-
-    node: Node
-    attributes: Mapping[str, Any]
-    #: What became variables.
-    planned: Mapping[str, PlannedVariable]
-    #: Makes one of the variables; raises XGroupMetadataError if it cannot be made.
-    make: Callable[[PlannedVariable], xr.Variable]
-    #: Variables that cannot be read, so that their times are not to be decoded.
-    unreadable: Mapping[str, XGroupStoreError] = field(default_factory=dict)
-    findings: tuple[Finding, ...] = ()
-
-
 class Builder:
-    """Makes the variables of planned groups, the plans of one open.
+    """Makes the Datasets of planned groups, the plans of one open.
 
     Whatever xarray is about to read of them, one thing after the other, is fetched at once: dimension
     coordinates for its indexes, and the first and the last value of times, to find out how they decode.
     Over a network each of these reads is a round trip. Each array is read once however many groups have it.
+
+    xarray would build its default indexes afterwards: here it is done once for coordinates that are
+    the same in many groups, as they are decoded once.
     """
 
     def __init__(
@@ -63,9 +57,61 @@ class Builder:
         self._dropped = planning.dropped
         self._decode_times = planning.decoding.get("decode_times", True)
         self._with_indexes = with_indexes
+        self._decoder = Decoder(planning.decoding, with_indexes=with_indexes)
+        self._shared: dict[Hashable, Decoded] = {}
         variables = (it for plan in plans for it in plan.variables)
         wanted = [(it, whole) for it in variables if (whole := self._whole(it)) is not None]
         self._values = _read_at_once(wanted, self._maker, planning.library)
+
+    def dataset(self, plan: GroupPlan) -> tuple[xr.Dataset, list[Finding]]:
+        """Return a group as a Dataset, and what is wrong with variables that are not as asked for.
+
+        What cannot be made, read for an index or decoded in any way is not in it.
+        """
+        group, findings = plan.node, list[Finding]()
+        # Boundaries are decoded as what names them.
+        beside = {
+            name for it in plan.variables for text in it.rewritten.values() for name in text.split()
+        }
+        keys: dict[str, Hashable] = {}
+        variables: dict[str, xr.Variable] = {}  # made, or decoded for another group
+        for planned in plan.variables:
+            name = planned.name
+            findings += self._unread(group, planned)
+            if self._is_lost(planned):
+                continue
+            if name not in beside and (key := _key(planned)):
+                keys[name] = key
+            if known := self._shared.get(keys.get(name)):
+                variables[name] = known.variable
+                continue
+            try:
+                with containing():
+                    variables[name] = self._made(planned)
+            except XGroupError as error:
+                findings.append(left_out(group.child(name), error))
+        if self._decode_times:
+            give_units_to_boundaries(variables)
+
+        decoded: dict[str, Decoded] = {}
+        for planned in plan.variables:
+            name, key = planned.name, keys.get(planned.name)
+            if name not in variables or name in self._dropped:
+                continue
+            if known := self._shared.get(key):
+                decoded[name] = known.copy()
+                continue
+            variable, unread = variables[name], self._problem_of(planned)
+            found, finding = self._decoder.decoded(group, planned, variable, variables, unread)
+            if finding is not None:
+                if unread is None or not planned.referrer:  # else told already
+                    findings.append(finding)
+            elif key is not None and found is not None and self._can_be_shared(planned, variable):
+                self._shared[key] = found
+                found = found.copy()
+            if found is not None:
+                decoded[name] = found
+        return self._assembled(plan, decoded, findings), findings
 
     def _whole(self, planned: PlannedVariable) -> bool | None:
         """Return whether xarray will read all of a variable, or its ends; None if nothing."""
@@ -77,7 +123,7 @@ class Builder:
         is_wanted = times.get(planned.name, True) if isinstance(times, Mapping) else times
         return False if is_wanted is not False and planned.is_time else None
 
-    def variable(self, planned: PlannedVariable) -> xr.Variable:
+    def _made(self, planned: PlannedVariable) -> xr.Variable:
         """Return a planned variable, lazy and undecoded."""
         variable = self._maker.variable(planned.source)
         if planned.is_own:
@@ -98,19 +144,76 @@ class Builder:
             variable.encoding["coordinates"] = " ".join(planned.coordinates)
         return self._with_values(planned, variable)
 
-    def is_lost(self, planned: PlannedVariable) -> bool:
+    def _is_lost(self, planned: PlannedVariable) -> bool:
         """Tell whether all values of a variable have to be read, and cannot be."""
-        return bool(self._whole(planned)) and self.problem_of(planned) is not None
+        return bool(self._whole(planned)) and self._problem_of(planned) is not None
 
-    def problem_of(self, planned: PlannedVariable) -> XGroupStoreError | None:
+    def _problem_of(self, planned: PlannedVariable) -> XGroupStoreError | None:
         """Return why what has to be read of a variable cannot be, None if it can."""
         found = self._found(planned)
         return found if isinstance(found, XGroupStoreError) else None
 
-    def attributes_of(self, group: Node) -> dict[str, Any]:
-        """Return the attributes of a group, as engine zarr: what NCZarr keeps for itself is not shown."""
-        attributes = self._maker.attributes(group).fresh()
-        return {key: it for key, it in attributes.items() if not key.lower().startswith("_nc")}
+    def _unread(self, group: Node, planned: PlannedVariable) -> Iterator[Finding]:
+        """Yield what is said of a coordinate that xarray cannot index, or of times left undecoded."""
+        problem = self._problem_of(planned)
+        if problem is not None and planned.referrer:
+            lost = coordinate_named(planned.name)
+            if not self._is_lost(planned):
+                lost = _("the decoded times of {name!r}").format(name=planned.name)
+            users = map(group.child, dict.fromkeys(planned.users))
+            yield from (report(Topic.PROBLEM, user, problem, cost=lost) for user in users)
+        elif problem is not None and self._is_lost(planned):
+            yield left_out(group.child(planned.name), problem)
+
+    def _can_be_shared(self, planned: PlannedVariable, undecoded: xr.Variable) -> bool:
+        """Tell whether how a variable decodes does not depend on others of its group."""
+        is_bounds_of_times = planned.is_time and "units" not in undecoded.attrs
+        return (
+            undecoded.attrs.keys().isdisjoint(REFERRING)
+            and not is_bounds_of_times
+            and not self._decoder.relates_all
+            and undecoded.dtype.kind != "S"
+        )
+
+    def _assembled(
+        self, plan: GroupPlan, decoded: Mapping[str, Decoded], findings: list[Finding]
+    ) -> xr.Dataset:
+        """Return a Dataset of variables, without those that do not go together with what is before them."""
+        attributes: Mapping[str, Any] = {}
+        try:
+            attributes = self._maker.attributes(plan.node).fresh()
+        except XGroupMetadataError as error:
+            findings.append(opened_without(_("attributes"), plan.node, error))
+        # As with engine zarr: what NCZarr keeps for itself is not shown.
+        attributes = {k: it for k, it in attributes.items() if not k.lower().startswith("_nc")}
+        attributes, named = self._decoder.of_group(attributes)
+        named = named.union(*(it.named for it in decoded.values()))
+        planned = {it.name: it for it in plan.variables}
+
+        def dataset(decoded: Mapping[str, Decoded]) -> xr.Dataset:
+            data: dict[Hashable, xr.Variable] = {}
+            coordinates: dict[Hashable, xr.Variable] = {}
+            for name, it in decoded.items():
+                is_coordinate = (
+                    planned[name].is_coordinate or name in named or it.variable.dims == (name,)
+                )
+                (coordinates if is_coordinate else data)[it.name] = it.variable
+            indexes = {it.name: it.index for it in decoded.values() if it.index is not None}
+            return dataset_of(data, coordinates, indexes, attributes)
+
+        try:
+            with containing():
+                return dataset(decoded)
+        except XGroupError:
+            fitting: dict[str, Decoded] = {}
+            for name, it in decoded.items():
+                try:
+                    with containing():
+                        dataset({**fitting, name: it})
+                    fitting[name] = it
+                except XGroupError as error:
+                    findings.append(left_out_undecoded(plan.node, planned[name], error))
+            return dataset(fitting)
 
     def _with_values(self, planned: PlannedVariable, variable: xr.Variable) -> xr.Variable:
         found = self._found(planned)
@@ -175,42 +278,12 @@ def renamed_encoding(encoding: Mapping[Any, Any], names: Mapping[str, str]) -> d
     return result
 
 
-def built_group(plan: GroupPlan, builder: Builder) -> BuiltGroup:
-    """Return a group with the variables that can be made.
-
-    What has to be read as a whole and cannot be is left out; of other times no value is known.
-    """
-    attributes, findings = _attributes_of(plan.node, builder)
-    kept = {it.name: it for it in plan.variables if not builder.is_lost(it)}
-    return BuiltGroup(
-        plan.node,
-        attributes,
-        kept,
-        builder.variable,
-        {name: error for name, it in kept.items() if (error := builder.problem_of(it))},
-        (*_unread(plan, builder), *findings),
-    )
-
-
-def _attributes_of(group: Node, builder: Builder) -> tuple[dict[str, Any], list[Finding]]:
-    """Return the attributes of a group, none if they cannot be read, which is told."""
-    try:
-        return builder.attributes_of(group), []
-    except XGroupMetadataError as error:
-        return {}, [opened_without(_("attributes"), group, error)]
-
-
-def _unread(plan: GroupPlan, builder: Builder) -> Iterator[Finding]:
-    """Yield the findings of coordinates that xarray cannot index, and of times left undecoded."""
-    for it in plan.variables:
-        problem = builder.problem_of(it)
-        if problem is None:
-            continue
-        if it.referrer:
-            lost = coordinate_named(it.name)
-            if not builder.is_lost(it):
-                lost = _("the decoded times of {name!r}").format(name=it.name)
-            users = map(plan.node.child, dict.fromkeys(it.users))
-            yield from (report(Topic.PROBLEM, user, problem, cost=lost) for user in users)
-        elif builder.is_lost(it):
-            yield left_out(plan.node.child(it.name), problem)
+def _key(planned: PlannedVariable) -> Hashable:
+    """Return what a coordinate is decoded from, equal in all groups that have it; None if it is not one."""
+    if planned.is_own or planned.identity is None:
+        return None
+    if isinstance(planned.source, HandlerVariable):
+        return None  # equal variables of a third party may be described otherwise
+    # Numbers of a grid can be the same where its size is not: the source tells.
+    attributes = repr(planned.attributes)
+    return planned.name, planned.source, planned.dims, attributes, planned.is_time

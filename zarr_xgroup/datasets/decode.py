@@ -1,16 +1,14 @@
-"""Decoding by xarray, such that an array it cannot decode spoils no other.
+"""A variable decoded by xarray, by itself: one that xarray cannot decode spoils no other.
 
-xarray raises for the whole Dataset when the attributes of one variable make no sense. Here
-only that variable is left undecoded, as far as needed, and a finding says so.
+xarray raises for the whole Dataset when the attributes of one variable make no sense. Here only that
+variable is left undecoded, as far as needed, and a finding says so.
 """
 
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from math import prod
+from collections.abc import Collection, Hashable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,18 +17,16 @@ from xarray.conventions import decode_cf_variables
 from xarray.indexes import PandasIndex
 
 from zarr_xgroup.conventions.timeunits import faults_of
-from zarr_xgroup.datasets.build import BuiltGroup
 from zarr_xgroup.datasets.plan import PlannedVariable
-from zarr_xgroup.datasets.store import ResolvedZarrStore
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, after_place, containing
-from zarr_xgroup.findings import Finding, Topic, left_out, report
+from zarr_xgroup.findings import Finding, Topic, report
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import DECODED_BY, STRING_ATTRIBUTES, referred_names
+from zarr_xgroup.metadata.cf import DECODED_BY, REFERRING, STRING_ATTRIBUTES
 from zarr_xgroup.metadata.documents import copy_of
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.options import DecodingOptions
 from zarr_xgroup.variables.fillvalues import FILL
-from zarr_xgroup.variables.sources import Computed, HandlerVariable, Literal, Offset
+from zarr_xgroup.variables.sources import Computed, Literal, Offset
 
 _Coder: TypeAlias = typing.Literal[
     "decode_times", "decode_timedelta", "mask_and_scale", "concat_characters"
@@ -43,32 +39,14 @@ _STEPS: tuple[tuple[_Coder, ...], ...] = (
     ("decode_times", "decode_timedelta", "mask_and_scale", "concat_characters"),
 )
 
-
-@dataclass(frozen=True)
-class _Remedy:
-    """How a variable can be opened after all: without some attributes, partly undecoded."""
-
-    error: XGroupError
-    set_aside: Mapping[str, Any] = field(default_factory=dict)
-    switched_off: tuple[_Coder, ...] | None = None
-
-
-#: Attributes by which a variable says something of others, or is told something by them.
-_RELATIONS = frozenset(
-    {"coordinates", "grid_mapping", "bounds", "cell_measures", "ancillary_variables"}
-    | {"formula_terms", "climatology"}
-)
-
 #: Under this name xarray writes a variable that is called None, and so it reads it.
 _NAMELESS = "__values__"
 
 #: The kinds of numpy's types that are numbers.
-_NUMBERS = "biufc"
+_NUMBERS = "iufc"
 
 #: How many numbers are read to see whether any can be.
 _FEW = 2
-#: What numpy makes arrays of, also such without elements: the product of lengths but for 0.
-_LONGEST = 2**31
 
 #: Attributes by which numbers are packed.
 _PACKING = ("scale_factor", "add_offset")
@@ -78,339 +56,206 @@ _AT_READING = DECODED_BY - {"units", "calendar"}
 
 
 @dataclass(frozen=True, eq=False)
-class _Shared:
-    """A coordinate that is decoded once for all groups that have it, with its default index."""
+class Decoded:
+    """A variable as xarray decodes it, with its default index.
 
-    decoded: xr.Variable
+    Attributes
+    ----------
+    name : hashable
+        What it is called in the Dataset.
+    variable : xarray.Variable
+        The variable.
+    index : xarray.Index, optional
+        The index of a dimension coordinate.
+    named : collection of hashable
+        Variables that are coordinates because it names them.
+    """
+
+    name: Hashable
+    variable: xr.Variable
     index: xr.Index | None = None
+    named: Collection[Hashable] = ()
 
-    @cached_property
-    def has_writeable_index(self) -> bool:
-        """Whether values of its index can be written to, as they can before pandas 3."""
-        return self.index is not None and bool(self.decoded.values.flags.writeable)
+    def copy(self) -> Decoded:
+        """Return the same for another group, such that nothing changed in one shows in the other."""
+        variable, index = self.variable, self.index
+        if index is not None and variable.values.flags.writeable:  # as they are before pandas 3
+            index = index.copy(deep=True)
+            own = index.create_variables({self.name: variable})[self.name].copy(deep=False)
+        else:
+            own = variable.copy(deep=index is None and isinstance(variable._data, np.ndarray))
+        own.attrs, own.encoding = copy_of(variable.attrs), copy_of(variable.encoding)
+        return Decoded(self.name, own, index, self.named)
+
+
+@dataclass(frozen=True)
+class _Remedy:
+    """How a variable can be opened after all: without some attributes, partly undecoded."""
+
+    set_aside: Mapping[str, Any]
+    switched_off: tuple[_Coder, ...] = ()
 
 
 class Decoder:
-    """Makes Datasets of the groups of one open, decoded by xarray.
-
-    xarray would build its default indexes afterwards: here it is done once for coordinates that are
-    the same in many groups.
-    """
+    """Decodes variables as the options of an open say."""
 
     def __init__(self, options: DecodingOptions, *, with_indexes: bool) -> None:
-        self._options = options
+        self._options: dict[str, Any] = {**options}
         self._with_indexes = with_indexes
-        self._seen: set[Hashable] = set()
-        self._shared: dict[Hashable, _Shared | None] = {}
+        # Of boundaries it is asked before they are known to be times.
+        self.decodes_times = bool(options.get("decode_times", True))
+        self.relates_all = options.get("decode_coords") == "all"
 
-    def dataset(self, group: BuiltGroup) -> tuple[xr.Dataset, list[Finding]]:
-        """Return a group as a Dataset, and a finding for each variable not decoded as asked for.
+    def decoded(
+        self,
+        group: Node,
+        planned: PlannedVariable,
+        undecoded: xr.Variable,
+        others: Mapping[str, xr.Variable],
+        unread: XGroupError | None = None,
+    ) -> tuple[Decoded | None, Finding | None]:
+        """Return a variable decoded, and a finding if it is not as asked for.
 
-        Those that cannot be opened in any way are not in it.
+        Parameters
+        ----------
+        group : Node
+            The group that it is in.
+        planned : PlannedVariable
+            What it is.
+        undecoded : xarray.Variable
+            The variable.
+        others : mapping of str to xarray.Variable
+            All variables of the group, it among them.
+        unread : XGroupError, optional
+            Why its values cannot be read, so that its times are not to be decoded.
+
+        Returns
+        -------
+        tuple
+            The variable, None if it cannot be opened in any way; and the finding.
         """
-        findings: list[Finding] = []
-        remedies = {
-            name: _Remedy(error, switched_off=_STEPS[1]) for name, error in group.unreadable.items()
-        }
-        try:
-            with containing():
-                shared = self._shared_of(group, remedies)
-                variables = self._made(group, shared, findings)
-                dataset = self._opened(group, variables, shared, remedies)
-                _read_at_hand(group, variables, dataset)
-                self._try_decoding(group, variables)
-        except XGroupError:
-            findings.clear()
-            variables = self._made(group, {}, findings)
-            readable = {name: item for name, item in variables.items() if name not in remedies}
-            remedies |= self._remedies(group, readable)
-            remedies |= self._misfits(group, variables, remedies)
-            dataset = self._opened(group, variables, {}, remedies)
-        for name, remedy in remedies.items():
-            planned = group.planned[name]
-            if name not in group.unreadable or not planned.referrer:  # else told already
-                attributes = dataset.variables[name].attrs if name in dataset.variables else {}
-                findings.append(_finding(group, planned, remedy, attributes))
-        return dataset, findings
-
-    def _made(
-        self, group: BuiltGroup, shared: Mapping[str, _Shared], findings: list[Finding]
-    ) -> dict[str, xr.Variable]:
-        """Return the variables that are not shared with other groups."""
-        variables = {}
-        for name, planned in group.planned.items():
-            if name in shared:
-                continue
+        error = unread
+        for remedy in _remedies(undecoded, is_readable=unread is None):
             try:
                 with containing():
-                    variables[name] = group.make(planned)
-            except XGroupError as error:
-                findings.append(left_out(group.node.child(name), error))
-        return variables
-
-    def _opened(
-        self,
-        group: BuiltGroup,
-        undecoded: Mapping[str, xr.Variable],
-        shared: Mapping[str, _Shared],
-        remedies: Mapping[str, _Remedy],
-    ) -> xr.Dataset:
-        """Return a Dataset in which remedies are applied."""
-        variables, options = dict(undecoded), self._options
-        remedies = {name: remedy for name, remedy in remedies.items() if name in variables}
-        for name, remedy in remedies.items():
-            if remedy.switched_off is None:
-                del variables[name]
-            else:
-                variables[name] = _without_attributes(variables[name], remedy.set_aside)
-        if remedies:
-            switched_off = {name: remedy.switched_off or () for name, remedy in remedies.items()}
-            options = _switched_off(options, switched_off, variables)
-        store = ResolvedZarrStore(variables, group.attributes)
-        dataset = self._decoded(store, group, shared, options)
-        for name, remedy in remedies.items():
-            if name in dataset.variables:
-                dataset[name].attrs.update(remedy.set_aside)
-        return dataset
-
-    def _decoded(
-        self,
-        store: ResolvedZarrStore,
-        group: BuiltGroup,
-        shared: Mapping[str, _Shared],
-        options: DecodingOptions,
-    ) -> xr.Dataset:
-        """Return a Dataset as xarray's StoreBackendEntrypoint makes it of a store."""
-        undecoded, attributes = store.load()  # type: ignore[no-untyped-call]
-        with _errstate(is_told=all(map(_is_as_stored, group.planned.values()))):
-            decoded, attributes, names = decode_cf_variables(undecoded, attributes, **options)
-        own = _coordinates_among(decoded, group, names)
-        rest = decoded.keys() - own
-        order = (*((None,) if _NAMELESS in group.planned else ()), *group.planned)
-        data = {name: decoded[name] for name in order if name in rest}
-        coordinates: dict[str, xr.Variable] = {}
-        indexes: dict[str, xr.Index] = {}
-        for name in group.planned:
-            index: xr.Index | None = None
-            if name in shared:
-                coordinates[name], index = _own(name, shared[name])
-            elif name not in own:
+                    found = self._by(remedy, planned, undecoded, others)
+            except XGroupError as problem:
+                error = error or problem
                 continue
-            elif self._with_indexes and own[name].dims == (name,):
-                with _errstate(is_told=_is_as_stored(group.planned[name])):
-                    coordinates[name], index = _indexed(name, own[name])
-            else:
-                coordinates[name] = own[name]
-            if name not in shared:
-                _say_that_none_is_missing(group.planned[name], coordinates[name])
-            indexes |= {} if index is None else {name: index}
-        return xr.Dataset(data, xr.Coordinates(coordinates, indexes), attributes)
+            found.variable.attrs.update(remedy.set_aside)
+            if error is None:
+                return found, None
+            return found, _finding(group, planned, undecoded, remedy, error)
+        return None, _finding(group, planned, undecoded, None, error or XGroupError())
 
-    def _shared_of(self, group: BuiltGroup, remedies: Mapping[str, _Remedy]) -> dict[str, _Shared]:
-        """Return what can be shared with other groups: what is the same and related to nothing."""
-        variables = group.planned.values()
-        if remedies or self._options.get("decode_coords") == "all":
-            return {}
-        if any(it.is_own and it.has("coordinates") for it in variables):
-            return {}  # xarray looks for what is named among the variables
-        named = _named_elsewhere(variables)
-        shared = {}
-        for planned in variables:
-            known = None if planned.name in named else self._shared_one(group, planned)
-            if known is not None:
-                shared[planned.name] = known
-        return shared
+    def of_group(self, attributes: Mapping[str, Any]) -> tuple[Mapping[str, Any], set[Hashable]]:
+        """Return a group's attributes as xarray decodes them, and the coordinates that these name."""
+        options = {"decode_coords": self._options.get("decode_coords", True)}
+        _none, decoded, named = decode_cf_variables({}, dict(attributes), **options)
+        return decoded, named
 
-    def _shared_one(self, group: BuiltGroup, planned: PlannedVariable) -> _Shared | None:
-        """Return a coordinate that another group had before, None if it is not to be shared."""
-        if planned.is_own or planned.identity is None:
-            return None
-        if isinstance(planned.source, HandlerVariable):
-            return None  # equal variables of a third party may be described otherwise
-        # Numbers of a grid can be the same where its size is not: the source tells.
-        attributes = repr(planned.attributes)
-        key = (planned.name, planned.source, planned.dims, attributes, planned.is_time)
-        if key not in self._seen:
-            self._seen.add(key)  # worth it from the second group on that has it
-            return None
-        if key not in self._shared:
-            self._shared[key] = self._share(group, planned)
-        return self._shared[key]
-
-    def _share(self, group: BuiltGroup, planned: PlannedVariable) -> _Shared | None:
-        """Return a coordinate to share; None if it says something of others, or is not wanted."""
-        name = planned.name
-        try:
-            with containing():
-                variable = group.make(planned)
-                if not _RELATIONS.isdisjoint(variable.attrs):
-                    return None
-                if planned.is_time and "units" not in variable.attrs:
-                    return None  # it bounds times, and is decoded with them
-                self._try_decoding(group, {name: variable})
-                decoded, index = self._alone(name, {name: variable}, self._options)
-                if decoded is not None and isinstance(variable._data, np.ndarray):
-                    decoded.load()  # values of metadata: each group is to have its own
-        except XGroupError:
-            return None  # told when it is decoded with the others
-        if decoded is None:
-            return None
-        _say_that_none_is_missing(planned, decoded)
-        return _Shared(decoded, index)
-
-    def _alone(
-        self, name: str, variables: Mapping[str, xr.Variable], options: DecodingOptions
-    ) -> tuple[xr.Variable | None, xr.Index | None]:
-        """Return one of some variables decoded, with its index; None if it is not wanted."""
-        with _errstate(is_told=False):
-            found, _attributes, _names = decode_cf_variables(variables, {}, **options)
-            if name in found and _is_at_hand(variables[name]):
-                found[name].load()
-            if name in found and self._with_indexes and found[name].dims == (name,):
-                return _indexed(name, found[name])
-            return found.get(name), None
-
-    def _try_decoding(self, group: BuiltGroup, variables: Mapping[str, xr.Variable]) -> None:
-        """Raise what xarray would only raise on reading, because of what is declared."""
-        for name, variable in variables.items():
-            trial = _trial(group.planned[name], variable)
-            error = None if trial is variable else self._error_of(name, trial, _AS_IT_IS)
-            if error is not None:
-                raise error
-
-    def _remedies(
-        self, group: BuiltGroup, variables: Mapping[str, xr.Variable]
-    ) -> dict[str, _Remedy]:
-        """Return which variables cannot be opened as they are, and how each can be after all."""
-        remedies = {}
-        for name, stored in variables.items():
-            variable = _trial(group.planned[name], stored)
-            error = self._error_of(name, variable, _AS_IT_IS)
-            if error is not None:
-                remedy = next(
-                    remedy
-                    for remedy in _possible_remedies(variable, error)
-                    if self._error_of(name, variable, remedy) is None
-                )
-                remedies[name] = _blaming(variable, remedy)
-        return remedies
-
-    def _error_of(self, name: str, variable: xr.Variable, remedy: _Remedy) -> XGroupError | None:
-        """Return what keeps a variable from being decoded or indexed, for all that a remedy does."""
-        if remedy.switched_off is None:
-            return None
-        bare = _without_attributes(variable, remedy.set_aside)
-        # What it names is there, lest xarray warn that it is not.
-        named = {other: xr.Variable((), 0) for other in referred_names(bare.attrs)}
-        options = _switched_off(self._options, {name: remedy.switched_off}, [*named, name])
-        return _raised(self._alone, name, {**named, name: bare}, options)
-
-    def _misfits(
+    def _by(
         self,
-        group: BuiltGroup,
-        variables: Mapping[str, xr.Variable],
-        remedies: Mapping[str, _Remedy],
-    ) -> dict[str, _Remedy]:
-        """Return the variables that cannot be opened together with those before them.
+        remedy: _Remedy,
+        planned: PlannedVariable,
+        undecoded: xr.Variable,
+        others: Mapping[str, xr.Variable],
+    ) -> Decoded:
+        """Return a variable as it is with a remedy."""
+        name: Hashable = None if planned.name == _NAMELESS else planned.name
+        bare = undecoded
+        if remedy.set_aside:
+            bare = undecoded.copy(deep=False)
+            kept = undecoded.attrs.items()
+            bare.attrs = {key: value for key, value in kept if key not in remedy.set_aside}
+        options, beside = dict(self._options), self._beside(planned.name, bare, others)
+        options |= dict.fromkeys(map(str, remedy.switched_off), False)
+        options["drop_variables"] = list(beside)
 
-        Tried by halves: mostly there is none.
-        """
-        found: dict[str, _Remedy] = {}
-        fitting: dict[str, xr.Variable] = {}
+        def decode(variable: xr.Variable) -> tuple[xr.Variable, set[Hashable]]:
+            together = {**beside, name: variable}
+            variables, _attributes, named = decode_cf_variables(together, {}, **options)
+            return variables[name], named
 
-        def opened_with(part: Mapping[str, xr.Variable]) -> None:
-            together = {**fitting, **part}
-            dataset = self._opened(group, together, {}, {**remedies, **found})
-            _read_at_hand(group, together, dataset)
+        is_in_memory = isinstance(bare._data, np.ndarray)
+        if _is_doubtful(planned, bare) and not is_in_memory:
+            with np.errstate(over="ignore", invalid="ignore"):
+                trial = xr.Variable(bare.dims, _few_values(bare), bare.attrs, bare.encoding)
+                decode(trial)[0].load()
+        # numpy tells of numbers that end up beyond their type when they are scaled: as with engine zarr
+        # of what is as stored, not of what is declared.
+        is_as_stored = planned.is_own and not planned.has_declared_decoding
+        with np.errstate() if is_as_stored else np.errstate(over="ignore", invalid="ignore"):
+            variable, named = decode(bare)
+            if is_in_memory and not planned.is_own:
+                variable.load()  # values of metadata
+            index = None
+            if self._with_indexes and name is not None and variable.dims == (name,):
+                index = PandasIndex.from_variables({name: variable}, options={})
+                variable = index.create_variables({name: variable})[name]
+        if isinstance(planned.source, Computed | Literal | Offset):
+            # None is missing (CF 1.12, 2.5.1): else xarray writes NaN. Not before they are decoded: to
+            # xarray it would mean that packed numbers are floats already.
+            variable.encoding.setdefault(FILL, None)
+        return Decoded(name, variable, index, named)
 
-        def error_of(part: Mapping[str, xr.Variable]) -> XGroupError | None:
-            return _raised(opened_with, part)
-
-        pending = [dict(variables)]
-        while pending:
-            part = pending.pop()
-            error = error_of(part)
-            if error is not None and len(part) > 1:
-                items, middle = list(part.items()), len(part) // 2
-                pending += [dict(items[middle:]), dict(items[:middle])]
-                continue
-            if error is not None:
-                ((name, variable),) = part.items()
-                for remedy in _possible_remedies(variable, error):
-                    found[name] = remedy
-                    if error_of(part) is None:
-                        break
-            fitting |= part
-        return found
+    def _beside(
+        self, own: str, variable: xr.Variable, others: Mapping[str, xr.Variable]
+    ) -> dict[Hashable, xr.Variable]:
+        """Return what stands for those of the other variables that xarray asks for."""
+        attributes = variable.attrs
+        texts = attributes.values() if self.relates_all else [attributes.get("coordinates")]
+        words = (f"{text} {text.replace(':', ' ')}" for text in texts if isinstance(text, str))
+        names: set[Hashable] = {it for text in words for it in text.split() if it in others}
+        if variable.dtype == "S1" and variable.ndim:
+            # Letters are joined along a dimension that is theirs alone.
+            dim = variable.dims[-1]
+            along = [it for it in others.values() if dim in it.dims]
+            if dim in others or any(it.dtype.kind != "S" or it.dims[-1] != dim for it in along):
+                names.add(dim)
+        return {name: xr.Variable((), 0) for name in names - {own}}
 
 
-#: What is done for a variable with which nothing is wrong.
-_AS_IT_IS = _Remedy(XGroupError(), switched_off=())
+def give_units_to_boundaries(variables: Mapping[str, xr.Variable]) -> None:
+    """Have boundaries of times, if they have no units, be decoded as these: as xarray does it."""
+    for variable in variables.values():
+        units, name = variable.attrs.get("units"), variable.attrs.get("bounds")
+        if not (isinstance(units, str) and "since" in units and isinstance(name, str)):
+            continue
+        if name in variables and not why_no_times(variable.attrs):
+            for key in ("units", "calendar"):
+                if key in variable.attrs:
+                    variables[name].attrs.setdefault(key, variable.attrs[key])
 
 
-def _possible_remedies(variable: xr.Variable, error: XGroupError) -> Iterator[_Remedy]:
-    """Yield how a variable may be opened after all, by what it loses, least first."""
+def _remedies(variable: xr.Variable, *, is_readable: bool) -> Iterator[_Remedy]:
+    """Yield how a variable may be opened, by what it loses, least first."""
+    yield _Remedy({}, () if is_readable else _STEPS[1])
+    attributes = variable.attrs.items()
+    relations = {key: value for key, value in attributes if key in REFERRING}
     no_text = {
         key: value
-        for key, value in variable.attrs.items()
+        for key, value in attributes
         if key in STRING_ATTRIBUTES and not isinstance(value, str)
     }
-    relations = {key: value for key, value in variable.attrs.items() if key in _RELATIONS}
     for set_aside in (no_text, {**no_text, **relations}):
         # Without its calendar a time would be another one: it is left undecoded then.
-        for step in _STEPS[1:] if "calendar" in set_aside else _STEPS:
-            yield _Remedy(error, set_aside, step)
-    yield _Remedy(error)
+        for step in _STEPS[1:] if "calendar" in set_aside or not is_readable else _STEPS:
+            yield _Remedy(set_aside, step)
 
 
-def _blaming(variable: xr.Variable, remedy: _Remedy) -> _Remedy:
-    """Return a remedy that tells of what a variable is packed by, if that is text or an object."""
-    no_numbers = [key for key in _PACKING if isinstance(variable.attrs.get(key), str | Mapping)]
-    if not no_numbers or "mask_and_scale" not in (remedy.switched_off or ()):
-        return remedy
-    message = _("{pointer} is no number")
-    said = (message.format(pointer=f"/attributes/{key}") for key in no_numbers)
-    return replace(remedy, error=XGroupMetadataError("; ".join(said)))
-
-
-def _errstate(*, is_told: bool) -> np.errstate:
-    """Return whether numpy is to tell of numbers that end up beyond their type when they are scaled.
-
-    It does so of what is as stored, like with engine zarr; not of what is declared or only tried.
-    """
-    return np.errstate() if is_told else np.errstate(over="ignore", invalid="ignore")
-
-
-def _is_as_stored(planned: PlannedVariable) -> bool:
-    """Tell whether engine zarr would open a variable alike: nothing of it is declared."""
-    return planned.is_own and not planned.has_declared_decoding
-
-
-def _is_at_hand(variable: xr.Variable) -> bool:
-    """Tell whether values that may not decode are in no store: of metadata, or none at all.
-
-    xarray may raise only when they are read. Of numbers few are enough to see it.
-    """
-    is_in_memory = isinstance(variable._data, np.ndarray)
-    is_small = variable.dtype.kind not in _NUMBERS or variable.size <= _FEW
-    is_empty = variable.size == 0 and prod(filter(None, variable.shape)) < _LONGEST
-    return (is_in_memory and is_small) or is_empty
-
-
-def _trial(planned: PlannedVariable, variable: xr.Variable) -> xr.Variable:
-    """Return a variable as it is, or with few values if it is only lazily found not to decode.
+def _is_doubtful(planned: PlannedVariable, variable: xr.Variable) -> bool:
+    """Tell whether xarray may decode a variable, and raise only when it is read.
 
     That may be so of stored texts and truth values, of numbers that are declared to be packed, and of
     all that is packed by what is no number.
     """
-    is_number = variable.dtype.kind in _NUMBERS and variable.dtype.kind != "b"
-    is_sound = is_number and _AT_READING.isdisjoint(planned.attributes)
-    is_as_declared = planned.has_declared_decoding and not _is_at_hand(variable)
     packing = (variable.attrs.get(key, 1) for key in _PACKING)
-    is_odd = planned.stored is not None and not all(isinstance(it, int | float) for it in packing)
-    if not is_odd and (is_sound or not is_as_declared):
-        return variable
-    return xr.Variable(variable.dims, _few_values(variable), variable.attrs, variable.encoding)
+    if planned.stored is not None and not all(isinstance(it, int | float) for it in packing):
+        return True
+    is_number = variable.dtype.kind in _NUMBERS
+    is_sound = is_number and _AT_READING.isdisjoint(planned.attributes)
+    return planned.has_declared_decoding and not is_sound
 
 
 def _few_values(variable: xr.Variable) -> np.ndarray[Any, Any]:
@@ -421,107 +266,6 @@ def _few_values(variable: xr.Variable) -> np.ndarray[Any, Any]:
     elif few.dtype.kind == "b":
         few.flat[-1:] = True  # in case that the other one means missing data
     return few
-
-
-def _read_at_hand(
-    group: BuiltGroup, undecoded: Mapping[str, xr.Variable], dataset: xr.Dataset
-) -> None:
-    """Read what is declared of values at hand, or raise what xarray does; nothing is kept."""
-    for name, variable in undecoded.items():
-        is_declared = group.planned[name].has_declared_decoding
-        if is_declared and name in dataset and _is_at_hand(variable):
-            with _errstate(is_told=False):
-                dataset.variables[name].copy(deep=False).load()
-
-
-def _named_elsewhere(variables: Iterable[PlannedVariable]) -> set[str]:
-    """Return what attributes name that was found in other groups: boundaries decode with theirs."""
-    texts = (text for it in variables for text in it.rewritten.values())
-    return {name for text in texts for name in text.split()}
-
-
-def _coordinates_among(
-    decoded: Mapping[Any, xr.Variable], group: BuiltGroup, named: Container[Hashable]
-) -> dict[str, xr.Variable]:
-    """Return the variables that are coordinates: as planned, as named by others, or by their name."""
-    return {
-        name: decoded[name]
-        for name, planned in group.planned.items()
-        if name in decoded
-        and (planned.is_coordinate or name in named or decoded[name].dims == (name,))
-    }
-
-
-def _say_that_none_is_missing(planned: PlannedVariable, decoded: xr.Variable) -> None:
-    """Say that computed values have no fill value (CF 1.12, 2.5.1): else xarray writes NaN.
-
-    Not before they are decoded: to xarray it would mean that packed numbers are floats already.
-    """
-    if isinstance(planned.source, Computed | Literal | Offset):
-        decoded.encoding.setdefault(FILL, None)
-
-
-def _own(name: str, shared: _Shared) -> tuple[xr.Variable, xr.Index | None]:
-    """Return a shared coordinate and its index such that nothing can be changed in another one."""
-    variable, index = shared.decoded, shared.index
-    if index is not None and shared.has_writeable_index:
-        index = index.copy(deep=True)
-        variable = index.create_variables({name: variable})[name]
-    own = variable.copy(deep=False)
-    if index is None and isinstance(variable._data, np.ndarray):
-        own.data = variable._data.copy()  # can be written to; values of an index were seen to
-    own.attrs = copy_of(shared.decoded.attrs)
-    own.encoding = copy_of(shared.decoded.encoding)
-    return own, index
-
-
-def _indexed(name: str, variable: xr.Variable) -> tuple[xr.Variable, xr.Index]:
-    """Return a coordinate as xarray has it with its default index, and that index."""
-    index = PandasIndex.from_variables({name: variable}, options={})
-    return index.create_variables({name: variable})[name], index
-
-
-def _raised(function: Callable[..., object], *arguments: Any) -> XGroupError | None:
-    """Return what is raised when a function is called, None if nothing is."""
-    try:
-        with containing():
-            function(*arguments)
-    except XGroupError as error:
-        return error
-    return None
-
-
-def _without_attributes(variable: xr.Variable, left_out: Iterable[str]) -> xr.Variable:
-    copy = variable.copy(deep=False)
-    copy.attrs = {key: value for key, value in variable.attrs.items() if key not in left_out}
-    return copy
-
-
-def _switched_off(
-    options: DecodingOptions, switched_off: Mapping[str, tuple[_Coder, ...]], names: Iterable[str]
-) -> DecodingOptions:
-    """Return options in which some are False for some variables and as before for all others."""
-    result = options.copy()
-    for option in _STEPS[-1]:
-        off = {name: False for name, step in switched_off.items() if option in step}
-        value = options.get(option, None if option == "decode_timedelta" else True)
-        if not off or value is False:
-            continue
-        others = value if isinstance(value, Mapping) else dict.fromkeys(names, value)
-        result[option] = {**others, **off}
-    return result
-
-
-def _undecoded(
-    group: Node, planned: PlannedVariable, text: str, error: XGroupError | None = None
-) -> Finding:
-    """Return the finding of a variable in a group, as its array is told of it, or who has it as a coordinate."""
-    if not planned.referrer:
-        return report(Topic.METADATA, group.child(planned.name), text, error=error)
-    name = _("its coordinate {name!r}").format(name=planned.name)
-    return report(
-        Topic.METADATA, group.child(planned.referrer), after_place(name, text), error=error
-    )
 
 
 def why_no_times(attributes: Mapping[str, Any]) -> str:
@@ -535,25 +279,51 @@ def why_no_times(attributes: Mapping[str, Any]) -> str:
 def times_undecoded(group: Node, planned: PlannedVariable, reason: str) -> Finding:
     """Return the finding of a variable in a group whose times cannot be decoded."""
     text = _("opened with its times undecoded: {reason}").format(reason=reason)
-    return _undecoded(group, planned, text)
+    return _told(group, planned, text)
+
+
+def _told(
+    group: Node, planned: PlannedVariable, text: str, error: XGroupError | None = None
+) -> Finding:
+    """Return the finding of a variable in a group, as its array is told of it, or who has it as a coordinate."""
+    if not planned.referrer:
+        return report(Topic.METADATA, group.child(planned.name), text, error=error)
+    name = _("its coordinate {name!r}").format(name=planned.name)
+    user = group.child(planned.referrer)
+    return report(Topic.METADATA, user, after_place(name, text), error=error)
 
 
 def _finding(
-    group: BuiltGroup, planned: PlannedVariable, remedy: _Remedy, attributes: Mapping[str, Any]
+    group: Node,
+    planned: PlannedVariable,
+    variable: xr.Variable,
+    remedy: _Remedy | None,
+    error: XGroupError,
 ) -> Finding:
-    """Return the finding of a variable that could not be decoded as asked for, which has attributes."""
-    reason = str(remedy.error)
+    """Return the finding of a variable that could not be decoded as asked for, or in no way."""
+    if remedy is None:
+        return left_out_undecoded(group, planned, error)
+    attributes, reason = variable.attrs, str(error)
     pointers = ", ".join(f"/attributes/{key}" for key in remedy.set_aside)
-    if remedy.switched_off is None:
-        message = _("left out, xarray cannot decode it: {reason}")
-    elif pointers and not remedy.switched_off:
-        message = _("opened without {pointers}: {reason}")
-        if not any(isinstance(value, str) for value in remedy.set_aside.values()):
-            message = _("opened without {pointers}: it must be a string")
+    if pointers and not remedy.switched_off:
+        text = _("opened without {pointers}: it must be a string")
+        if any(isinstance(value, str) for value in remedy.set_aside.values()):
+            text = _("opened without {pointers}: {reason}")
     elif "mask_and_scale" in remedy.switched_off:
-        message = _("left undecoded, xarray cannot decode it: {reason}")
+        text = _("left undecoded, xarray cannot decode it: {reason}")
+        no_numbers = [key for key in _PACKING if isinstance(attributes.get(key), str | Mapping)]
+        if no_numbers:
+            message = _("{pointer} is no number")
+            said = (message.format(pointer=f"/attributes/{key}") for key in no_numbers)
+            error = XGroupMetadataError("; ".join(said))
+            reason = str(error)
     else:
-        found = times_undecoded(group.node, planned, why_no_times(attributes) or reason)
-        return replace(found, error=remedy.error)
-    text = message.format(pointers=pointers, reason=reason)
-    return _undecoded(group.node, planned, text, remedy.error)
+        found = times_undecoded(group, planned, why_no_times(attributes) or reason)
+        return replace(found, error=error)
+    return _told(group, planned, text.format(pointers=pointers, reason=reason), error)
+
+
+def left_out_undecoded(group: Node, planned: PlannedVariable, error: XGroupError) -> Finding:
+    """Return the finding of a variable that cannot be in the Dataset of a group."""
+    text = _("left out, xarray cannot decode it: {reason}").format(reason=error)
+    return _told(group, planned, text, error)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
-from zarr_xgroup.datasets.budget import is_too_long
 from zarr_xgroup.datasets.grid_mappings import attach_grid_mappings
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable, UsedNames
@@ -458,7 +457,7 @@ class GroupNaming:
 
     def _is_unindexed(self, source: Source) -> bool:
         """Tell whether what is read from a source must not be called as its dimension."""
-        return self._with_indexes and is_too_long(source, self.maker)
+        return self._with_indexes and self.maker.is_too_long(source)
 
     # Dimensions of which arrays have other coordinate values.
 

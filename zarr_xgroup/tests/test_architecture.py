@@ -45,7 +45,7 @@ PURE = (
     *("metadata.", "conventions.", "variables.sources", "variables.functions", "resolver"),
     "report.rules",
 )
-PURE_OF_DATASETS = (*("budget", "dimensions", "grid_mappings", "interpretation", "naming", "plan"),)
+PURE_OF_DATASETS = ("dimensions", "grid_mappings", "interpretation", "naming", "plan")
 #: The one module of these that lends zarr objects to handlers of third parties.
 ADAPTER = "conventions.lending"
 IMPURE = ("zarr.", "xarray.backends.", "xarray.core.", "asyncio.", "fsspec.", "aiohttp.")

@@ -31,7 +31,7 @@ print("zarr_xgroup.opening" in sys.modules)
 #: Modules of the package that are light, and that every user of xarray has to import.
 OURS = {
     *("zarr_xgroup", "zarr_xgroup._requirements", "zarr_xgroup.backend", "zarr_xgroup.errors"),
-    *("zarr_xgroup.datasets", "zarr_xgroup.datasets.store", "zarr_xgroup.i18n"),
+    "zarr_xgroup.i18n",
     *("zarr_xgroup.options", "zarr_xgroup.redaction"),
 }
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from copy import deepcopy
 from functools import partial
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,6 +25,11 @@ from zarr_xgroup.variables.fillvalues import FILL
 from zarr_xgroup.variables.lazy import ComputedArray, lazy_variable, offset_bounds
 from zarr_xgroup.variables.sources import Computed, HandlerVariable, Literal, Offset, Source, Stored
 from zarr_xgroup.variables.stored import Template, open_array, template_of
+
+#: How many values are read for one index, or for the first or the last value: 128 MiB of most numbers.
+MOST_VALUES = 2**24
+#: Up to how many the group's own times are decoded, as by any engine: no compressor of Zarr makes longer chunks.
+MOST_OWN_VALUES = 2**28
 
 ZarrObjects: TypeAlias = "tuple[zarr.Group, zarr.Group, zarr.Array[Any]]"
 
@@ -133,6 +139,27 @@ class Maker:
         sizes = dict(zip(source.along, shape, strict=True))
         return {dim: sizes[dim] for dim in source.dims}
 
+    def is_too_long(self, source: Source) -> bool:
+        """Tell whether what is read from a source, in whole chunks, is more than is read for an index.
+
+        xarray reads each dimension coordinate as a whole for that. The group's own arrays it reads with
+        any engine; of what references and computed coordinates add to them, a longer one stays lazy,
+        under a name that is not its dimension's: a few lines of metadata must not fill the memory.
+        """
+        if isinstance(source, Computed):
+            return prod(source.shape) > MOST_VALUES
+        variable: xr.Variable | Template
+        if isinstance(source, HandlerVariable):
+            variable = source.variable
+        elif isinstance(source, Stored):
+            try:
+                variable = self.template(source.node, source.along)
+            except XGroupMetadataError:
+                return False  # told where it is attached
+        else:
+            return False
+        return max(prod(variable.shape), chunk_size(variable)) > MOST_VALUES
+
     def decoded_dtype(self, source: Stored | Literal) -> np.dtype[Any]:
         """Return the type of the values of a coordinate when it has been decoded.
 
@@ -190,6 +217,12 @@ class Maker:
             # dask divides it as the data: a whole one may not fit into memory.
             variable.encoding["preferred_chunks"] = dict(source.chunks)
         return variable[0] if source.first else variable
+
+
+def chunk_size(variable: xr.Variable | Template) -> int:
+    """Return how many values the longest chunk of a variable has, by its encoding."""
+    chunks: Collection[int | Collection[int]] = variable.encoding.get("chunks") or variable.shape
+    return prod(length if isinstance(length, int) else max(length, default=0) for length in chunks)
 
 
 def _decoded(source: Stored | Literal, variable: xr.Variable) -> xr.Variable:

@@ -4,6 +4,7 @@ import json
 import pickle
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,10 @@ import xarray as xr
 from packaging.version import Version
 
 from zarr_xgroup import XGroupMetadataError, XGroupMetadataWarning
-from zarr_xgroup.datasets.build import BuiltGroup
-from zarr_xgroup.datasets.decode import Decoder
-from zarr_xgroup.datasets.plan import PlannedVariable
+from zarr_xgroup.datasets.build import Builder
+from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.errors import containing
+from zarr_xgroup.metadata.documents import JsonObject
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.tests.builders import (
     XARRAY,
@@ -293,15 +294,15 @@ def test_undecoded_nothing_is_wrong() -> None:
 
 def test_variables_that_do_not_go_together() -> None:
     def planned(name: str, *dims: str, size: int = 2) -> PlannedVariable:
-        return PlannedVariable(name, Literal(np.zeros((size,) * len(dims)), dims), dims, {})
+        source = Literal(np.full((size,) * len(dims), name), dims)
+        return PlannedVariable(name, source, dims, {}, is_own=True)
 
-    def made(planned: PlannedVariable) -> xr.Variable:
-        if planned.name == "e":
+    def made(source: Literal) -> xr.Variable:
+        if "e" in source.values:
             raise ZeroDivisionError
-        assert isinstance(planned.source, Literal)
-        return xr.Variable(planned.dims, planned.source.values)
+        return xr.Variable(source.dims, source.values, encoding={"source": "g"})
 
-    variables = [
+    variables = (
         planned("a", "x"),
         planned("b", "x", size=3),
         planned("c", "x"),
@@ -309,9 +310,13 @@ def test_variables_that_do_not_go_together() -> None:
         planned("e", "y", size=4),
         planned("f", "y", size=5),
         planned("y"),
-    ]
-    group = BuiltGroup(Node(0, "g"), {}, {item.name: item for item in variables}, made)
-    dataset, findings = Decoder({}, with_indexes=True).dataset(group)
+    )
+    library = SimpleNamespace(read_values=lambda _arrays: {}, snapshots=[])
+    maker = SimpleNamespace(variable=made, attributes=lambda _node: JsonObject({}))
+    planning: Any = SimpleNamespace(maker=maker, library=library, decoding={}, dropped=frozenset())
+    reading: Any = SimpleNamespace(node=Node(0, "g"))
+    plan = GroupPlan(reading, variables, ())
+    dataset, findings = Builder([plan], planning, with_indexes=True).dataset(plan)
     assert set(dataset.variables) == {"a", "c", "d"}
     assert [finding.arrays for finding in findings] == [("/g/e",), ("/g/b",), ("/g/f",), ("/g/y",)]
     assert all(finding.text.startswith("left out") for finding in findings)

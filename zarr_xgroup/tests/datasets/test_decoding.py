@@ -9,6 +9,7 @@ import pytest
 import xarray as xr
 
 from zarr_xgroup import XGroupMetadataError, XGroupMetadataWarning
+from zarr_xgroup._compat import dataset_of
 from zarr_xgroup.datasets.decode import why_no_times
 from zarr_xgroup.tests.builders import (
     Array,
@@ -430,3 +431,33 @@ def test_what_xarray_warns_of_is_called_by_its_name() -> None:
         xr.open_dataset(store, engine="xgroup", group="g")
     named = {str(it.message).split("'")[1] for it in given if "_Unsigned" in str(it.message)}
     assert named <= {"heights", "z"}
+
+
+@pytest.mark.parametrize("with_indexes", [True, False])
+def test_a_dataset_is_what_its_constructor_makes(*, with_indexes: bool) -> None:
+    """Its order included: without it xarray shows, and writes, variables otherwise."""
+
+    def parts() -> tuple[Any, ...]:
+        x = xr.Variable("x", [1.0, 2.0], {"units": "m"}, {"dtype": "f4"})
+        indexes = {}
+        if with_indexes:
+            indexes["x"] = xr.indexes.PandasIndex.from_variables({"x": x}, options={})
+            x = indexes["x"].create_variables({"x": x})["x"]
+        grid = xr.Variable(("x", "y"), [[1, 2, 3], [4, 5, 6]])
+        data = {None: grid, "y": grid.copy(), "v": xr.Variable("x", [3, 4], {"a": 1})}
+        coordinates = {"lat": xr.Variable("z", [1, 2, 3, 4]), "x": x, "crs": xr.Variable((), 0)}
+        return data, coordinates, indexes, {"title": "t"}
+
+    made = dataset_of(*parts())
+    data, coordinates, indexes, attributes = parts()
+    expected = xr.Dataset(data, xr.Coordinates(coordinates, indexes), attributes)
+    assert_same(made, expected)
+    for mine, other in ((made, expected), (made["v"], expected["v"]), (made.copy(), expected)):
+        assert repr(mine) == repr(other)
+        assert list(mine.coords) == list(other.coords)
+        assert list(mine.sizes.items()) == list(other.sizes.items())
+    assert list(made.variables) == list(expected.variables)
+    assert set(made.xindexes) == set(expected.xindexes)
+    kinds = [{name: type(it) for name, it in ds.variables.items()} for ds in (made, expected)]
+    assert kinds[0] == kinds[1]
+    assert dataset_of({}, {}, {}, {}).identical(xr.Dataset())

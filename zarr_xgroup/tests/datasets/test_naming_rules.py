@@ -19,7 +19,6 @@ from zarr_xgroup.conventions import ConventionHandler, register
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
-from zarr_xgroup.datasets import naming
 from zarr_xgroup.datasets.plan import UsedNames
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.tests.builders import (
@@ -31,6 +30,7 @@ from zarr_xgroup.tests.builders import (
     opened_with_warnings,
 )
 from zarr_xgroup.variables.functions import Regular, RegularBounds
+from zarr_xgroup.variables.making import Maker
 from zarr_xgroup.variables.sources import Computed, HandlerVariable, Literal, Offset, Source, Stored
 
 SIZES = {"y": 3, "z": 4}
@@ -402,7 +402,7 @@ def test_data_that_others_refer_to_stay_data() -> None:
 def test_an_array_that_must_not_be_read_gets_no_index(monkeypatch: pytest.MonkeyPatch) -> None:
     beyond = {Node(0, "far/x")}
     monkeypatch.setattr(
-        naming, "is_too_long", lambda source, _maker: getattr(source, "node", None) in beyond
+        Maker, "is_too_long", lambda _maker, source: getattr(source, "node", None) in beyond
     )
     # What cannot be called as its dimension makes no other one of that of others.
     dataset, _told = opened(
