@@ -5,10 +5,15 @@ Light to import, as the entry point of xarray is: whoever lists engines imports 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from functools import partial
 from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, cast, get_args
+
+import numpy as np
 
 from zarr_xgroup.i18n import _
 
@@ -18,6 +23,9 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 ConventionAttrs: TypeAlias = Literal["keep", "drop", "json"]
+
+#: A number for Y and one for X.
+Pair: TypeAlias = tuple[float, float]
 
 
 class ForeignOptions(TypedDict, total=False):
@@ -130,16 +138,74 @@ def _rank(option: tuple[str, Any]) -> int:
     )
 
 
-def without_engine_zarr(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options without those of engine zarr, which are honoured or refused.
+def settled_options(options: ReportOptions, kind: type[ReportOptions]) -> ReportOptions:
+    """Return options of a kind after a look at them, without those that only engine zarr has.
 
     Raises
     ------
     TypeError
-        If an option is given that cannot be honoured.
+        If there is no such option, or it cannot be honoured.
     ValueError
-        If the store is to be opened for writing, or two options name different formats.
+        If it has a value that it cannot have, or the store is to be opened for writing.
     """
+    message = _("there is no option {names}; there are {options}")
+    settled: dict[str, Any] = {**options}
+    if kind is OpenOptions:
+        message = _("engine 'xgroup' has no option {names}; it has {options}")
+        settled = _without_engine_zarr(settled)
+    if unknown := sorted(settled.keys() - kind.__annotations__.keys()):
+        names = ", ".join(_with_likely(name, kind) for name in unknown)
+        raise TypeError(
+            message.format(names=names, options=", ".join(sorted(kind.__annotations__)))
+        )
+    if not isinstance(group := settled.get("group"), str | None):
+        text = _("group must be the path of a group, such as 'a/b', got {value!r}")
+        raise TypeError(text.format(value=group))
+    if (zarr_format := settled.get("zarr_format")) not in (2, 3, None):
+        text = _("zarr_format must be 2 or 3, got {value!r}")
+        raise ValueError(text.format(value=zarr_format))
+    return cast(ReportOptions, settled)
+
+
+def _with_likely(name: str, kind: type[ReportOptions]) -> str:
+    """Return the name of an option that there is not, and which was probably meant."""
+    likely = get_close_matches(name, kind.__annotations__, 1)
+    text = _("{name} (did you mean {meant}?)")
+    return text.format(name=name, meant=likely[0]) if likely else name
+
+
+def convention_attrs_of(how: Any) -> ConventionAttrs:
+    """Return the option `convention_attrs`, or raise ValueError if it is none of its values."""
+    choices = get_args(ConventionAttrs)
+    if how is not None and how not in choices:
+        message = _("convention_attrs must be {choices}, got {value!r}")
+        raise ValueError(message.format(choices=", ".join(map(repr, choices)), value=how))
+    chosen: ConventionAttrs = how or "keep"
+    return chosen
+
+
+def resolution_of(given: Any) -> Pair | None:
+    """Return the option `resolution` for Y and X, or raise ValueError if it is no size of cells."""
+    if given is None:
+        return None
+    numbers = list(given) if isinstance(given, tuple | list | np.ndarray) else [given, given]
+    if len(numbers) != 2 or not all(map(is_size, numbers)):
+        message = _(
+            "resolution must be a positive number, or a pair of them for y and x, in the unit of "
+            "the CRS, got {value!r}"
+        )
+        raise ValueError(message.format(value=given))
+    return float(numbers[0]), float(numbers[1])
+
+
+def is_size(number: Any) -> bool:
+    """Tell whether something can be the size of cells: a positive number."""
+    is_number = isinstance(number, Real) and not isinstance(number, bool)
+    return is_number and math.isfinite(number) and number > 0
+
+
+def _without_engine_zarr(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options without those of engine zarr, which are honoured or refused."""
     refused = {
         "synchronizer": _("it is for writing, and zarr has none any more; leave it out"),
         "chunk_store": _(

@@ -29,12 +29,12 @@ from zarr_xgroup.conventions.descriptions import (
     Parsed,
     Reader,
     Text,
+    alike,
     fields_of,
     write,
 )
 from zarr_xgroup.conventions.layout import is_declared_around, places_of
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
-from zarr_xgroup.conventions.spelling import alike
 from zarr_xgroup.conventions.values import is_finite
 from zarr_xgroup.errors import Rule, rules_in
 from zarr_xgroup.findings import Topic

@@ -9,13 +9,13 @@ from functools import partial
 from typing import Any
 
 from zarr_xgroup.conventions.array import ArrayView, chunks_along
-from zarr_xgroup.conventions.axes import axis_by_attributes, axis_by_name
 from zarr_xgroup.conventions.model import Coordinate
 from zarr_xgroup.conventions.proj import crs_of
 from zarr_xgroup.conventions.standing import own_grid_mapping
 from zarr_xgroup.conventions.transforms import Transform, transform_of_gdal
 from zarr_xgroup.findings import coordinate_named
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.cf import axis_by_attributes, axis_by_name
 from zarr_xgroup.metadata.nodes import Fragment
 from zarr_xgroup.variables.functions import Regular, RotatedCentres
 from zarr_xgroup.variables.sources import Computed, Stored

@@ -28,13 +28,13 @@ from zarr_xgroup.conventions.descriptions import (
     Parsed,
     Reader,
     Text,
+    alike,
     fields_of,
     got,
     shown,
     write,
 )
 from zarr_xgroup.conventions.spatial_model import ATTRIBUTES as SPATIAL
-from zarr_xgroup.conventions.spelling import alike
 from zarr_xgroup.conventions.values import finite_numbers
 from zarr_xgroup.errors import Rule, rules_in
 from zarr_xgroup.findings import Finding

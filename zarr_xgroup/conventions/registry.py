@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.base import (
@@ -33,7 +34,6 @@ from zarr_xgroup.conventions.dialects.geozarr import GeoZarrHandler
 from zarr_xgroup.conventions.dialects.stac import StacProjHandler
 from zarr_xgroup.conventions.geolocation import GeolocationHandler
 from zarr_xgroup.conventions.layout import Multiscales
-from zarr_xgroup.conventions.nz import Nz
 from zarr_xgroup.conventions.ref import RefHandler
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.conventions.uom import UomHandler
@@ -64,6 +64,20 @@ BUILT_IN: Handlers = (
     DggsHandler,
     GcpHandler,
 )
+
+
+class Nz(ConventionHandler):
+    """NZ-1.0: what netCDF has beside arrays, in Zarr; it says nothing of coordinates.
+
+    Source: NZ-1.0 convention (zarr-conventions/nz).
+    """
+
+    tier = "service"
+    name = "NZ-1.0"
+    uuid: ClassVar[str | None] = "d0a980b5-c644-4dcc-85a1-283799a58f40"
+    repositories = ("zarr-conventions/nz",)
+    named_by_root = re.compile(r"nz-1\.0")
+
 
 #: Those that no array is asked about: of layouts, and of the structure of a store.
 OTHERS: Handlers = (Multiscales, Nz)

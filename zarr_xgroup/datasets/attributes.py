@@ -22,8 +22,6 @@ from zarr_xgroup.options import ConventionAttrs
 
 T = TypeVar("T", xr.Dataset, xr.DataArray, xr.DataTree)
 
-_CHOICES = ("keep", "drop", "json")
-
 #: Names that no attribute of a netCDF file can have: xarray writes the first one to Zarr, HDF5 and
 #: netCDF the others.
 _RESERVED = frozenset(
@@ -33,17 +31,6 @@ _RESERVED = frozenset(
 
 #: The integers that an attribute in a netCDF file can hold.
 _LEAST, _MOST = -(2**63), 2**63 - 1
-
-
-def convention_attrs_of(how: Any) -> ConventionAttrs:
-    """Return the option `convention_attrs`, or raise ValueError if it is none of its values."""
-    if how is None:
-        return "keep"
-    if how not in _CHOICES:
-        message = _("convention_attrs must be {choices}, got {value!r}")
-        raise ValueError(message.format(choices=", ".join(map(repr, _CHOICES)), value=how))
-    chosen: ConventionAttrs = how
-    return chosen
 
 
 def drop_conventions(data: T, *, assume_conventions: str | Iterable[str] | None = None) -> T:

@@ -11,25 +11,21 @@ from collections.abc import (
 )
 from contextlib import contextmanager
 from dataclasses import replace
-from difflib import get_close_matches
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from zarr_xgroup.conventions import handlers
 from zarr_xgroup.conventions.layout import Layout
 from zarr_xgroup.conventions.registry import AUTO, in_order, named_conventions
-from zarr_xgroup.datasets.attributes import convention_attrs_of
 from zarr_xgroup.datasets.interpretation import GroupReading, Interpreter
 from zarr_xgroup.datasets.naming import plan_group
 from zarr_xgroup.datasets.plan import GroupPlan
 from zarr_xgroup.datasets.pyramids import (
     Level,
-    Pair,
     Pyramid,
     group_of_level,
     layout_at,
     no_pyramid,
     pyramid_of,
-    resolution_of,
 )
 from zarr_xgroup.datasets.undeclared import undeclared
 from zarr_xgroup.errors import XGroupError, XGroupGroupError
@@ -40,9 +36,12 @@ from zarr_xgroup.metadata.snapshots import Needs
 from zarr_xgroup.options import (
     DecodingOptions,
     OpenOptions,
+    Pair,
     ReportOptions,
     StoreOptions,
-    without_engine_zarr,
+    convention_attrs_of,
+    resolution_of,
+    settled_options,
 )
 from zarr_xgroup.redaction import redact_causes
 from zarr_xgroup.storage.library import Library
@@ -59,7 +58,8 @@ class Planning:
 
     def __init__(self, store_like: Any, options: ReportOptions) -> None:
         self.decoding = _part(DecodingOptions, options)
-        self.dropped = frozenset(_names(options.get("drop_variables")))
+        dropped = options.get("drop_variables") or ()
+        self.dropped = frozenset([dropped] if isinstance(dropped, str) else dropped)
         self.assumed = named_conventions(options.get("assume_conventions"))
         self.taken: tuple[str, ...] = ()
         self.convention_attrs = convention_attrs_of(options.get("convention_attrs"))
@@ -235,9 +235,6 @@ def with_times(readings: Sequence[GroupReading]) -> list[GroupReading]:
     return found
 
 
-# What an open can be told.
-
-
 @contextmanager
 def planning(
     store_like: Any, options: ReportOptions, kind: type[ReportOptions] = OpenOptions
@@ -246,23 +243,12 @@ def planning(
 
     Raises
     ------
-    TypeError
-        If there is no such option.
-    ValueError
-        If the value of an option cannot be.
+    TypeError, ValueError
+        If there is no such option, or it cannot have such a value.
     XGroupError
         If the store cannot be opened, see `Library.open`.
     """
-    message = _("there is no option {names}; there are {options}")
-    settled = options
-    if kind is OpenOptions:
-        message = _("engine 'xgroup' has no option {names}; it has {options}")
-        settled = cast(ReportOptions, without_engine_zarr(options))
-    if unknown := sorted(set(settled) - set(kind.__annotations__)):
-        names = ", ".join(_with_likely(name, kind) for name in unknown)
-        known = ", ".join(sorted(kind.__annotations__))
-        raise TypeError(message.format(names=names, options=known))
-    _check_values(settled)
+    settled = settled_options(options, kind)
     try:
         planned = Planning(store_like, settled)
         try:
@@ -277,30 +263,6 @@ def planning(
         raise
 
 
-def _with_likely(name: str, kind: type[ReportOptions]) -> str:
-    """Return the name of an option that there is not, and which was probably meant."""
-    likely = get_close_matches(name, kind.__annotations__, 1)
-    return (
-        _("{name} (did you mean {meant}?)").format(name=name, meant=likely[0]) if likely else name
-    )
-
-
-def _check_values(options: ReportOptions) -> None:
-    """Raise TypeError or ValueError, in words of the options, for what no store can be opened by."""
-    if not isinstance(group := options.get("group"), str | None):
-        text = _("group must be the path of a group, such as 'a/b', got {value!r}")
-        raise TypeError(text.format(value=group))
-    if (zarr_format := options.get("zarr_format")) not in (2, 3, None):
-        text = _("zarr_format must be 2 or 3, got {value!r}")
-        raise ValueError(text.format(value=zarr_format))
-
-
 def _part(kind: type[T], options: ReportOptions) -> T:
     part: Any = {key: value for key, value in options.items() if key in kind.__annotations__}
     return kind(**part)
-
-
-def _names(drop_variables: str | Iterable[str] | None) -> set[str]:
-    if isinstance(drop_variables, str):
-        return {drop_variables}
-    return set(drop_variables or ())

@@ -13,12 +13,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
-from numbers import Real
 from typing import Any
 
-import numpy as np
-
-from zarr_xgroup.conventions.axes import axis_by_attributes
 from zarr_xgroup.conventions.dggs import LENGTHS
 from zarr_xgroup.conventions.dialects.geozarr import TO_BE_ASSUMED as GEOZARR
 from zarr_xgroup.conventions.dialects.stac import TO_BE_ASSUMED as STAC
@@ -31,37 +27,16 @@ from zarr_xgroup.conventions.transforms import horizontal_unit
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.errors import XGroupGroupError, XGroupMetadataError
 from zarr_xgroup.i18n import _, listed
+from zarr_xgroup.metadata.cf import axis_by_attributes
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.metadata.paths import is_below, join_path
 from zarr_xgroup.metadata.snapshots import Snapshot
+from zarr_xgroup.options import Pair, is_size
 from zarr_xgroup.variables.functions import Regular, RotatedCentres
 from zarr_xgroup.variables.sources import Computed
 
-#: A number for Y and one for X.
-Pair = tuple[float, float]
-
 #: By how much of itself the size of cells may differ that are the same but for rounding.
 _ROUNDED = 1e-6
-
-
-def resolution_of(given: Any) -> Pair | None:
-    """Return the option `resolution` for Y and X, or raise ValueError if it is no size of cells."""
-    if given is None:
-        return None
-    is_pair = isinstance(given, tuple | list | np.ndarray)
-    numbers = list(given) if is_pair else [given, given]
-    if len(numbers) != 2 or not all(map(_is_size, numbers)):
-        message = _(
-            "resolution must be a positive number, or a pair of them for y and x, in the unit of "
-            "the CRS, got {value!r}"
-        )
-        raise ValueError(message.format(value=given))
-    return float(numbers[0]), float(numbers[1])
-
-
-def _is_size(number: Any) -> bool:
-    is_number = isinstance(number, Real) and not isinstance(number, bool)
-    return is_number and math.isfinite(number) and number > 0
 
 
 @dataclass(frozen=True)
@@ -314,7 +289,7 @@ def _following(group: Node, layout: Layout, levels: Mapping[str, Level]) -> list
                 )
                 is_as_long = all(map(spans_the_same, shape, whole, steps, shifts))
                 size = abs(y * steps[0]), abs(x * steps[1])
-                if is_as_long and all(map(_is_size, size)):
+                if is_as_long and all(map(is_size, size)):
                     known[asset] = size, unit
                     sources.append(asset)
                     if level is not None and level.dims:
@@ -410,7 +385,7 @@ def _grid(node: Node, group: Node, array: ArrayReading, assumed: Collection[str]
     crs = array.interpretation.crs
     if not unit and crs is not None:
         unit = crs.axis_attributes().get("X", {}).get("units", "")
-    is_known = all(map(_is_size, size))
+    is_known = all(map(is_size, size))
     return replace(level, resolution=size if is_known else None, unit=horizontal_unit(unit))
 
 

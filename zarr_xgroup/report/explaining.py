@@ -20,8 +20,7 @@ from zarr_xgroup.conventions.declaring import (
     matches,
     self_called,
 )
-from zarr_xgroup.conventions.nz import Nz
-from zarr_xgroup.conventions.registry import declarable
+from zarr_xgroup.conventions.registry import Nz, declarable
 from zarr_xgroup.datasets.decode import times_undecoded, why_no_times
 from zarr_xgroup.datasets.interpretation import ArrayReading
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable

@@ -20,10 +20,10 @@ from zarr_xgroup import (
     XGroupResolutionWarning,
     XGroupWarning,
 )
+from zarr_xgroup.cli import workflow_commands
 from zarr_xgroup.redaction import printable
 from zarr_xgroup.report.checking import Verdict
 from zarr_xgroup.report.explanation import Explanation
-from zarr_xgroup.report.github import workflow_commands
 from zarr_xgroup.report.page import page
 from zarr_xgroup.report.terminal import StreamConsole, explanation_lines, print_lines, verdict_lines
 from zarr_xgroup.tests.builders import Contents, recording_store

@@ -20,11 +20,11 @@ import zarr
 
 import zarr_xgroup
 from zarr_xgroup import XGroupPluginWarning, cli
+from zarr_xgroup.cli import workflow_commands
 from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding, Place
 from zarr_xgroup.report.checking import Verdict
 from zarr_xgroup.report.explanation import Explanation
-from zarr_xgroup.report.github import workflow_commands
 from zarr_xgroup.report.page import page as made
 from zarr_xgroup.storage.reading import counted
 from zarr_xgroup.tests.builders import Array, Group, build, some_pairs, write_local, write_zip

@@ -17,10 +17,10 @@ from hypothesis import HealthCheck, Phase, assume, example, given, settings
 from hypothesis import strategies as st
 
 from zarr_xgroup import XGroupError, XGroupStoreError, XGroupWarning, check, explain
+from zarr_xgroup.cli import workflow_commands
 from zarr_xgroup.findings import Place, Topic, report
 from zarr_xgroup.metadata.references import Reference
 from zarr_xgroup.redaction import RedactedError, redact, redact_causes, redact_location, redact_uri
-from zarr_xgroup.report.github import workflow_commands
 from zarr_xgroup.report.page import page
 from zarr_xgroup.tests.builders import (
     Array,

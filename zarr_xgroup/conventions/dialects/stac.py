@@ -17,7 +17,6 @@ from typing import Any
 from affine import Affine
 
 from zarr_xgroup.conventions.array import ArrayView
-from zarr_xgroup.conventions.axes import axis_by_name
 from zarr_xgroup.conventions.base import Surroundings
 from zarr_xgroup.conventions.crs import CRS_KEYS
 from zarr_xgroup.conventions.geolocation import horizontal_dims
@@ -31,6 +30,7 @@ from zarr_xgroup.conventions.values import finite_numbers
 from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.findings import Topic
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.cf import axis_by_name
 from zarr_xgroup.metadata.nodes import Fragment, Node
 
 #: The last row of a transform that is written as a whole matrix.

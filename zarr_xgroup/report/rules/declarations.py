@@ -26,9 +26,8 @@ from zarr_xgroup.conventions.declaring import (
     matches,
     self_called,
 )
-from zarr_xgroup.conventions.descriptions import fields_of, shown
+from zarr_xgroup.conventions.descriptions import fields_of, misspelt, shown
 from zarr_xgroup.conventions.registry import declarable
-from zarr_xgroup.conventions.spelling import misspelt
 from zarr_xgroup.errors import Severity
 from zarr_xgroup.findings import Finding, report
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from zarr_xgroup.conventions import spatial_model
-from zarr_xgroup.conventions.descriptions import shown, write
+from zarr_xgroup.conventions.descriptions import alike, shown, write
 from zarr_xgroup.conventions.layout import ASSET, THERE, Item, Multiscales
 from zarr_xgroup.conventions.proj import ProjHandler
 from zarr_xgroup.conventions.proj_model import DOCUMENT
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.conventions.spatial_model import DIMENSIONS
-from zarr_xgroup.conventions.spelling import alike
 from zarr_xgroup.conventions.values import is_finite
 from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding, report

@@ -13,12 +13,10 @@ from typing import Any
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.declaring import is_declared, is_declared_of_store
-from zarr_xgroup.conventions.descriptions import Attribute, Reader
+from zarr_xgroup.conventions.descriptions import Attribute, Reader, all_alike
 from zarr_xgroup.conventions.layout import ATTRIBUTE as LAYOUT
 from zarr_xgroup.conventions.layout import Layout, Level, Places, level_in
-from zarr_xgroup.conventions.nz import Nz
-from zarr_xgroup.conventions.registry import declarable
-from zarr_xgroup.conventions.spelling import all_alike
+from zarr_xgroup.conventions.registry import Nz, declarable
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.metadata.cf import candidate_paths
 from zarr_xgroup.metadata.dimensions import declared_dimensions

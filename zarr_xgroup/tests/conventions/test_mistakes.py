@@ -13,10 +13,9 @@ import xarray as xr
 
 from zarr_xgroup import XGroupResolutionWarning, check, explain
 from zarr_xgroup.conventions.cs_model import Axis, CoordinateSet, Cs, System, Time
-from zarr_xgroup.conventions.descriptions import Model, misspelt_attributes
+from zarr_xgroup.conventions.descriptions import Model, misspelt, misspelt_attributes
 from zarr_xgroup.conventions.proj_model import ProjMembers
 from zarr_xgroup.conventions.spatial import SpatialHandler
-from zarr_xgroup.conventions.spelling import misspelt
 from zarr_xgroup.conventions.uom import Ucum
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.tests.builders import Json, declaring, opened_with_warnings

@@ -2,7 +2,7 @@
 
 import pytest
 
-from zarr_xgroup.conventions.spelling import alike, misspelt
+from zarr_xgroup.conventions.descriptions import alike, misspelt
 
 
 @pytest.mark.parametrize(

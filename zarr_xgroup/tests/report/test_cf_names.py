@@ -9,7 +9,7 @@ import xarray as xr
 
 import zarr_xgroup
 from zarr_xgroup import XGroupWarning
-from zarr_xgroup.conventions.spelling import all_alike
+from zarr_xgroup.conventions.descriptions import all_alike
 from zarr_xgroup.report.rules import subject
 from zarr_xgroup.tests.builders import UUIDS, Json
 from zarr_xgroup.tests.documents import array, group, write

@@ -19,13 +19,13 @@ from zarr.storage import MemoryStore
 
 import zarr_xgroup
 from zarr_xgroup import ConventionHandler
+from zarr_xgroup.cli import workflow_commands
 from zarr_xgroup.conventions import is_declared, register, spatial_model
 from zarr_xgroup.conventions.base import Checkable
 from zarr_xgroup.errors import Rule, XGroupPluginWarning, XGroupStoreNotFoundError
 from zarr_xgroup.findings import Finding, Place, report
 from zarr_xgroup.report import explanation
 from zarr_xgroup.report.checking import Verdict, limited, merged
-from zarr_xgroup.report.github import workflow_commands
 from zarr_xgroup.report.rules import RULES
 from zarr_xgroup.tests import products
 from zarr_xgroup.tests.builders import (
