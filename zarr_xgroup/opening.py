@@ -72,7 +72,7 @@ class Opening:
                 "Group {path} of {store} holds no array. Groups below it do: {names}. Open one of "
                 "these, or all with xarray.open_datatree"
             ).format(
-                path=f"/{group}", store=self._library.snapshots[0].name, names=", ".join(found)
+                path=f"/{group}", store=self._library.tree.stores[0].name, names=", ".join(found)
             )
             warning = XGroupEmptyGroupWarning(message)
             warning.paths = found
@@ -84,8 +84,8 @@ class Opening:
         """Return planned groups as Datasets, by path from the group asked for; `plans` is used up."""
         planning = self._planning
         builder = Builder(plans, planning, with_indexes=with_indexes)
-        snapshot = self._library.snapshots[0]
-        found = undeclared(plans, snapshot, assumed=planning.assumed, is_tree=is_tree)
+        tree = self._library.tree
+        found = undeclared(plans, tree, assumed=planning.assumed, is_tree=is_tree)
         last = list(lacks(found, planning.taken))
         root = plans[0].node
         datasets = {}
@@ -94,7 +94,7 @@ class Opening:
             dataset = self._dataset(plan, builder)
             dataset.set_close(self._library.closer)
             datasets[self._relative(plan.node)] = dataset
-        above = (snapshot.document(it.path) for it in root.ancestors())
+        above = (tree.known(it) for it in root.ancestors())
         attributes = [document.attributes for document in above if document is not None]
         settle(datasets, planning.convention_attrs, attributes, planning.assumed)
         self.findings.extend(last)

@@ -1,8 +1,7 @@
 """References: what they may mean, and which candidate is meant.
 
-Pure: documents are looked up in what is known (`zarr_xgroup.metadata.snapshots`). A reference
-that leads to what is not known yet raises LackingError, after all that is needed to decide it
-was taken down.
+Pure: documents are looked up in what is known (`zarr_xgroup.metadata.tree`). What is not known yet
+counts as absent; the tree takes down that it was asked for.
 Rules: specification, "References"; ref convention; RFC 3986, section 5.2.
 """
 
@@ -22,7 +21,7 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Keys, Node, kind_of, plain
 from zarr_xgroup.metadata.paths import join_path, relative_path
 from zarr_xgroup.metadata.references import Reference, at_pointer, is_reference
-from zarr_xgroup.metadata.snapshots import Lookup, Needs
+from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.redaction import redact
 
 __all__ = ["MAX_DEPTH", "Followed", "Reference", "Resolver", "candidates"]
@@ -36,7 +35,7 @@ _SHOWN = 60
 T = TypeVar("T")
 
 
-def candidates(reference: Reference, referrer: Node, written: Node, lookup: Lookup) -> list[Node]:
+def candidates(reference: Reference, referrer: Node, written: Node, tree: Tree) -> list[Node]:
     """Return the nodes that a reference may mean, most likely first.
 
     Parameters
@@ -47,7 +46,7 @@ def candidates(reference: Reference, referrer: Node, written: Node, lookup: Look
         The array it is followed for.
     written : Node
         The node it is written in: the array itself, or another one that the array refers to.
-    lookup : Lookup
+    tree : Tree
         Knows the documents.
 
     Raises
@@ -56,12 +55,10 @@ def candidates(reference: Reference, referrer: Node, written: Node, lookup: Look
         If the reference is to a store that cannot be opened.
     XGroupPathError
         If it leads above the root of the store, however it is understood.
-    LackingError
-        If it is to a store that is not open yet.
     """
     if reference.uri is not None:
         path = relative_path("", reference.node.lstrip("/"))
-        root = lookup.foreign(written.store, reference.uri, path or "")
+        root = tree.foreign(written.store, reference.uri, path or "")
         place = None if path is None else join_path(root.path, path)
         return _nodes(root.store, [place], reference)
     if reference.node.startswith("/"):
@@ -71,7 +68,7 @@ def candidates(reference: Reference, referrer: Node, written: Node, lookup: Look
     if written.store == referrer.store:
         bases += [referrer.group.path, referrer.path]
     if written != referrer:
-        document = lookup.document(written)
+        document = tree.document(written)
         # A group's attributes stand in that group: its own path is what contains them.
         ends = [written.path, written.group.path]
         bases += ends if document is not None and not document.is_array else ends[::-1]
@@ -151,7 +148,7 @@ class Resolver:
 
     Parameters
     ----------
-    lookup : Lookup
+    tree : Tree
         Knows the documents.
     referrer : Node
         The array.
@@ -166,10 +163,8 @@ class Resolver:
         The references that were followed, by node, way to them and target.
     """
 
-    def __init__(
-        self, lookup: Lookup, referrer: Node, note: Callable[[str, Fragment], None]
-    ) -> None:
-        self.lookup = lookup
+    def __init__(self, tree: Tree, referrer: Node, note: Callable[[str, Fragment], None]) -> None:
+        self.tree = tree
         self.referrer = referrer
         self.depends_on_place = False
         self.followed: dict[tuple[Node, Keys, str], Followed] = {}
@@ -217,12 +212,10 @@ class Resolver:
         XGroupPathError, XGroupStoreError, XGroupMetadataError
             If the reference leads above the root, to a store that cannot be opened, or is
             malformed.
-        LackingError
-            If it depends on what is not known yet.
         """
 
         def accept(found: Fragment) -> Node:
-            document = self.lookup.document(found.node)
+            document = self.tree.document(found.node)
             if found.keys or document is None or not document.is_array:
                 kind = _("a group") if not found.keys else kind_of(found.value)
                 message = _("an array is needed, found {kind}").format(kind=kind)
@@ -239,7 +232,7 @@ class Resolver:
 
         Raises
         ------
-        XGroupReferenceError, XGroupPathError, XGroupStoreError, XGroupMetadataError, LackingError
+        XGroupReferenceError, XGroupPathError, XGroupStoreError, XGroupMetadataError
             As for `array`.
         """
         if not is_reference(fragment.value):
@@ -248,7 +241,7 @@ class Resolver:
 
     def _resolve(self, fragment: Fragment, accept: Callable[[Fragment], T]) -> T:
         fragment = fragment.part.at(plain(fragment.node))
-        search = _Search(self.lookup, self.referrer, accept)
+        search = _Search(self.tree, self.referrer, accept)
         found = search.follow(fragment, ())
         self.depends_on_place |= search.depends_on_place
         if isinstance(found.result, XGroupError):
@@ -292,7 +285,7 @@ class _Search(Generic[T]):
 
     Parameters
     ----------
-    lookup : Lookup
+    tree : Tree
         Knows the documents.
     referrer : Node
         The array that the reference is followed for.
@@ -300,9 +293,9 @@ class _Search(Generic[T]):
         Given what stands at an end, returns the result or raises XGroupError.
     """
 
-    def __init__(self, lookup: Lookup, referrer: Node, accept: Callable[[Fragment], T]) -> None:
+    def __init__(self, tree: Tree, referrer: Node, accept: Callable[[Fragment], T]) -> None:
         self.depends_on_place = False
-        self._lookup = lookup
+        self._tree = tree
         self._referrer = referrer
         self._accept = accept
         self._known: dict[tuple[Node, Keys], _Found[T]] = {}
@@ -345,7 +338,6 @@ class _Search(Generic[T]):
         """Return the candidates, most likely first, each with what it leads to."""
         nodes = self._candidates(fragment, reference)
         possible = [node for node in nodes if not self._is_in_array(node, fragment.node)]
-        self._lookup.know(possible)
         return [
             (node, self._at(node, reference, chain) if node in possible else _Found(None))
             for node in nodes
@@ -353,7 +345,7 @@ class _Search(Generic[T]):
 
     def _candidates(self, fragment: Fragment, reference: Reference) -> list[Node]:
         try:
-            return candidates(reference, self._referrer, fragment.node, self._lookup)
+            return candidates(reference, self._referrer, fragment.node, self._tree)
         except XGroupPathError as error:
             place, target, reason = str(fragment), str(reference), str(error)
             raise XGroupPathError(reason, place=place, target=target, reason=reason) from error
@@ -368,7 +360,7 @@ class _Search(Generic[T]):
         that is known to be an array depends on what else was read.
         """
         arrays = [self._referrer]
-        document = self._lookup.store_of(written).document(written.path)
+        document = self._tree.document(written)
         if document is not None and document.is_array:
             arrays.append(written)
         return any(node.store == it.store and node.path.startswith(f"{it.path}/") for it in arrays)
@@ -376,10 +368,9 @@ class _Search(Generic[T]):
     def _at(self, node: Node, reference: Reference, chain: tuple[Fragment, ...]) -> _Found[T]:
         """Return what a reference to a node, or to a part of its document, leads to."""
         try:
-            document = self._lookup.document(node)
+            document = self._tree.document(node)
             if document is None:
-                problem = self._lookup.store_of(node).problem(node.path)
-                return _Found(problem)
+                return _Found(self._tree.problem(node))
             if reference.attribute is None:
                 return _Found(self._accept(Fragment(node, (), document)), end=(node, ()))
             found = at_pointer(node, document, reference.attribute)
@@ -395,7 +386,7 @@ class _Search(Generic[T]):
         return [
             f"{node} ({found.result})"
             for node, found in outcomes[:first]
-            if self._lookup.store_of(node).document(node.path) is not None
+            if self._tree.known(node) is not None
         ] + [
             _("{node} (which fits too)").format(node=node)
             for node, found in outcomes[first + 1 :]
@@ -432,15 +423,11 @@ class _Search(Generic[T]):
         return XGroupReferenceError(message, place=place, target=target, reason=reason)
 
     def _reasons(self, outcomes: Sequence[tuple[Node, _Found[Any]]]) -> list[str]:
-        """Return why candidates do not fit; where a store has to be asked, of all at once."""
-        reasons: dict[Node, str | None] = {}
-        for node, found in outcomes:
-            store = self._lookup.store_of(node)
-            is_absent = found.result is None
-            reasons[node] = store.why_absent(node.path) if is_absent else str(found.result)
-        if doubted := frozenset(node for node, reason in reasons.items() if reason is None):
-            raise self._lookup.ask_for(Needs(doubted=doubted))
-        return [reason for reason in reasons.values() if reason is not None]
+        """Return why candidates do not fit."""
+        return [
+            self._tree.why_absent(node) if found.result is None else str(found.result)
+            for node, found in outcomes
+        ]
 
 
 def _written(fragment: Fragment, error: XGroupError) -> str:

@@ -25,7 +25,7 @@ from zarr_xgroup.metadata.dimensions import (
 )
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Node, plain
-from zarr_xgroup.metadata.snapshots import LackingError, Lookup
+from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.resolver import Reference, Resolver
 from zarr_xgroup.variables.fillvalues import unusable_fill_value
 from zarr_xgroup.variables.sources import Stored
@@ -87,7 +87,7 @@ class ArrayView:
         The array.
     dims : tuple of str
         The names of its dimensions, complete; empty where they are what is asked for.
-    lookup : Lookup
+    tree : Tree
         Knows the documents.
     maker : Maker
         Makes variables and zarr objects; nothing is read for it.
@@ -116,7 +116,7 @@ class ArrayView:
         self,
         node: Node,
         dims: tuple[str, ...],
-        lookup: Lookup,
+        tree: Tree,
         maker: Maker,
         models: Models | None = None,
         *,
@@ -125,7 +125,7 @@ class ArrayView:
         siblings: Mapping[str, Mapping[str, int]] | None = None,
         assumed: Collection[str] = (),
     ) -> None:
-        document = lookup.document(node)
+        document = tree.document(node)
         if document is None or not document.is_array:
             raise XGroupMetadataError(_("there is no array {node}").format(node=node))
         self.models = models or Models()
@@ -133,7 +133,7 @@ class ArrayView:
         self.asked = Asked(node, document, near, self.models.own, self.models.around)
         self.node: Node = AskedNode.of(node, self.asked, is_array=True)
         self.dims = dims
-        self.lookup = lookup
+        self.tree = tree
         self.maker = maker
         self.names = names or {}
         self.chunks = chunks or {}
@@ -143,8 +143,7 @@ class ArrayView:
         self.referred: set[Node] = set()
         self.derived: dict[Any, Any] = {}
         # Not `self.report`: in a cycle of objects, all of them would stay until Python looks for such.
-        self.resolver = Resolver(lookup, node, partial(_note, self.findings, node))
-        self._documents: dict[Node, Document | None] = {node: document}
+        self.resolver = Resolver(tree, node, partial(_note, self.findings, node))
         self.attributes = AskedAttributes(document.attributes, self.asked.own)
         self.shape: tuple[int, ...] = tuple(document["shape"])
         self.sizes = dict(zip(dims, self.shape, strict=bool(dims)))
@@ -173,20 +172,12 @@ class ArrayView:
         return None if value is None else Fragment(node, ("attributes", key), value)
 
     def document_of(self, node: Node) -> Document | None:
-        """Return the document of a node, or None if there is none that can be used.
-
-        Raises
-        ------
-        LackingError
-            If it is not known yet.
-        """
+        """Return the document of a node, or None if there is none that can be used, or it is not known yet."""
         if node is self.node:
             self.asked.limit(Reach.ITSELF)
             return self.asked.document
         place = node if type(node) is Node else Node(node.store, node.path)
-        if place not in self._documents:
-            self._documents[place] = self.lookup.document(place)
-        return self._documents[place]
+        return self.tree.document(place)
 
     def attributes_of(self, node: Node) -> Fragment | None:
         """Return all attributes of a node, or None if there is none."""
@@ -273,17 +264,12 @@ class ArrayView:
     def try_reporting(
         self, make: Callable[..., T], *arguments: Any, cost: Callable[[], str] = str
     ) -> T | None:
-        """Return what a function gives, or None after saying what was wrong, and what it costs.
-
-        None also where something is not known yet: then all is asked again later.
-        """
+        """Return what a function gives, or None after saying what was wrong, and what it costs."""
         try:
             return make(*arguments)
         except XGroupError as error:
             self.report(Topic.PROBLEM, self.node, error, cost=cost())
-        except LackingError:
-            pass
-        return None
+            return None
 
     def try_silently(self, make: Callable[..., T], *arguments: Any) -> T | None:
         """Return what a function gives, or None if that is wrong and told elsewhere."""
@@ -418,7 +404,7 @@ def taken_instead(array: ArrayView, reference: Fragment, name: str) -> Node:
 
 def _tell_of_attributes(array: ArrayView, node: Node) -> None:
     """Say what is wrong with the attributes of an array that can be opened."""
-    problem = array.lookup.store_of(node).problem(node.path)
+    problem = array.tree.problem(node)
     if isinstance(problem, XGroupStoreError) and problem.store:
         cost = _("the attributes of {node}").format(node=node)
         array.report(Topic.PROBLEM, array.node, problem, cost=cost)

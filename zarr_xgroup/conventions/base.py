@@ -22,7 +22,7 @@ from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import candidate_paths
 from zarr_xgroup.metadata.nodes import Fragment, Node
-from zarr_xgroup.metadata.snapshots import Snapshot
+from zarr_xgroup.metadata.tree import Tree
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -71,7 +71,7 @@ class Surroundings:
         Its dimensions.
     bare : tuple of str
         Those along which there is no coordinate; as a path where the store says that another group defines one.
-    snapshot : Snapshot
+    tree : Tree
         What is known of the store: nothing is read to word a hint.
     """
 
@@ -79,7 +79,7 @@ class Surroundings:
     names: frozenset[str]
     dims: tuple[str, ...]
     bare: tuple[str, ...]
-    snapshot: Snapshot
+    tree: Tree
 
     def leads_out(self, name: str) -> bool:
         """Tell whether a name or path of CF may lead to a node outside of the group.
@@ -88,10 +88,10 @@ class Surroundings:
         """
         if name in self.names:
             return False
-        known = self.snapshot
-        paths = candidate_paths(name, self.group.path)
-        is_above = any(known.document(it) is not None or not known.is_known(it) for it in paths)
-        return is_above or bool(known.listings.groups_with(name))
+        tree, store = self.tree, self.group.store
+        nodes = [Node(store, path) for path in candidate_paths(name, self.group.path)]
+        is_above = any(tree.known(node) is not None or not tree.is_known(node) for node in nodes)
+        return is_above or bool(tree.groups_with(store, name))
 
 
 class ConventionHandler(Convention):

@@ -30,8 +30,7 @@ from zarr_xgroup.metadata.dimensions import (
 )
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Node
-from zarr_xgroup.metadata.paths import is_below, join_path
-from zarr_xgroup.metadata.snapshots import Needs
+from zarr_xgroup.metadata.paths import is_below
 
 __all__ = ["CfHandler"]
 
@@ -83,7 +82,7 @@ def _is_of_other_group(dim: str, around: Surroundings) -> bool:
     if "/" in dim:
         return around.leads_out(dim)
     nodes = [group.child(dim) for group in around.group.ancestors() if group != around.group]
-    return any(_is_coordinate_variable(it, around.snapshot.document(it.path)) for it in nodes)
+    return any(_is_coordinate_variable(it, around.tree.known(it)) for it in nodes)
 
 
 class _Axis(NamedTuple):
@@ -174,13 +173,15 @@ def _coordinate(array: ArrayView, axis: _Axis, follower: Follower) -> Coordinate
 
 def _coordinate_variables(array: ArrayView, axis: _Axis) -> list[Node]:
     """Return the coordinate variable of a dimension; several if they are equally near."""
+    before = len(array.tree.lacking)
     apexes = _possible_apexes(array, axis)
     nodes = [apex.child(axis.name) for apex in apexes]
-    array.lookup.know(nodes)
     for node in nodes:
         if axis.is_of(node, array.document_of(node)):
             return [node]
     for apex in apexes if axis.reference is None else apexes[-1:]:
+        if len(array.tree.lacking) > before:
+            break  # before it is known, nobody looks further
         found = _nearest_below(array, axis, apex)
         if found:
             return found
@@ -194,7 +195,6 @@ def _possible_apexes(array: ArrayView, axis: _Axis) -> list[Node]:
         apex = Node(array.node.store, axis.reference.rpartition("/")[0].strip("/"))
         return [group for group in groups if is_below(group.path, apex.path)] or [apex]
     nodes = [group.child(axis.name) for group in groups]
-    array.lookup.know(nodes)
     apexes = groups[:1]
     for group, node in zip(groups[1:], nodes[1:], strict=True):
         document = array.document_of(node)
@@ -218,11 +218,11 @@ def _all_coordinate_variables(
     array: ArrayView, store: int, name: str
 ) -> list[tuple[Node, int, str | None]]:
     """Return the coordinate variables of a name that are known, with size and dimension."""
-    groups = array.lookup.snapshots[store].listings.groups_with(name)
+    groups = array.tree.groups_with(store, name)
     known = array.models.of_groups
     key = (_all_coordinate_variables, store, name, len(groups))  # more become known, never fewer
     if key not in known:
-        nodes = [Node(store, join_path(group, name)) for group in groups]
+        nodes = [group.child(name) for group in groups]
         found = ((node, array.document_of(node)) for node in nodes)
         known[key] = [
             (node, document["shape"][0], dimension_references(document)[0])
@@ -235,19 +235,13 @@ def _all_coordinate_variables(
 
 def _list_below(array: ArrayView, group: Node) -> None:
     """Make sure that the members of all groups below one are known, level by level."""
-    known = array.models.of_groups
+    known, tree = array.models.of_groups, array.tree
     if (_list_below, group) in known:
         return
-    snapshot = array.lookup.store_of(group)
-    level = [] if snapshot.is_consolidated(group.path) else [group]
+    before = len(tree.lacking)
+    level = [] if tree.is_consolidated(group) else [group]
     while level:
-        unknown = [  # and not known to be such that nobody can list them
-            it
-            for it in level
-            if not (snapshot.is_listed(it.path) or snapshot.listings.is_unlisted(it.path))
-        ]
-        if unknown:
-            raise array.lookup.ask_for(Needs(members=frozenset(unknown)))
-        below = (it.child(name) for it in level for name in snapshot.groups(it.path))
-        level = [it for it in below if (_list_below, it) not in known]
-    known[_list_below, group] = True
+        below = (parent.child(name) for parent in level for name in tree.groups(parent))
+        level = [child for child in below if (_list_below, child) not in known]
+    if len(tree.lacking) == before:
+        known[_list_below, group] = True

@@ -132,7 +132,6 @@ def _followed(
     group = "" if place.value.startswith("/") else place.node.group.path
     paths = candidate_paths(place.value, group)
     nodes = [Node(place.node.store, path) for path in paths]
-    array.lookup.know(nodes)
     for node in nodes:
         document = array.document_of(node)
         if document is not None and document.is_array and is_meant(node):

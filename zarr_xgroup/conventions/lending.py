@@ -28,7 +28,7 @@ from zarr_xgroup.metadata.cf import with_names
 from zarr_xgroup.metadata.dimensions import declared_dimensions, shape_of
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Node
-from zarr_xgroup.metadata.snapshots import Lookup
+from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.storage.library import Library
 from zarr_xgroup.variables.making import Maker
 from zarr_xgroup.variables.sources import HandlerVariable, Stored
@@ -151,31 +151,20 @@ def _or_own(view: ArrayView, coordinate: Coordinate) -> Coordinate:
 def _asking(array: zarr.Array[Any], root: zarr.Group) -> Ask:
     """Return what asks about an array that is open by itself until nothing is lacking any more."""
     library = Library.around(root.store, root.metadata.zarr_format)
-    maker = Maker(library.snapshots, library.zarr_store)
+    maker = Maker(library.tree, library.zarr_store)
 
     def ask(question: Callable[[ArrayView], Any]) -> Any:
-        while True:
-            lookup = Lookup(library.snapshots)
-            answer, error = None, None
-            try:
-                answer = question(_view(Node(0, array.path), lookup, maker))
-            except Exception as raised:  # noqa: BLE001 - raised below, unless something was lacking
-                error = raised
-            if lookup.needs:
-                library.read(lookup.needs)
-            elif error is not None:
-                raise error
-            else:
-                return answer
+        node = Node(0, array.path)
+        return library.ask(lambda: question(_view(node, library.tree, maker)))
 
     return ask
 
 
-def _view(node: Node, lookup: Lookup, maker: Maker) -> ArrayView:
-    document = lookup.document(node)
+def _view(node: Node, tree: Tree, maker: Maker) -> ArrayView:
+    tree.document(node.group)  # what handlers are given of it is made of what is known
+    document = tree.document(node)
     dims = () if document is None else _dims(document)
-    lookup.knows(node.group)
-    return ArrayView(node, dims, lookup, maker, siblings=_Siblings(node.group, lookup))
+    return ArrayView(node, dims, tree, maker, siblings=_Siblings(node.group, tree))
 
 
 def _dims(document: Document) -> tuple[str, ...]:
@@ -186,18 +175,18 @@ def _dims(document: Document) -> tuple[str, ...]:
 class _Siblings(Mapping[str, Mapping[str, int]]):
     """The arrays of a group, each read when it is asked for, and listed when all are."""
 
-    def __init__(self, group: Node, lookup: Lookup) -> None:
+    def __init__(self, group: Node, tree: Tree) -> None:
         self._group = group
-        self._lookup = lookup
+        self._tree = tree
 
     def __getitem__(self, name: str) -> Mapping[str, int]:
-        document = self._lookup.document(self._group.child(name))
+        document = self._tree.document(self._group.child(name))
         if document is None or not document.is_array:
             raise KeyError(name)
         return dict(zip(_dims(document), shape_of(document), strict=True))
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._lookup.members(self._group).arrays(self._group.path))
+        return iter(self._tree.arrays(self._group))
 
     def __len__(self) -> int:
         return sum(1 for _name in self)

@@ -123,7 +123,8 @@ class Levels:
 
         What was found for a level is known for all that are derived from it.
         """
-        known = self.array.models.of_groups
+        known, lacking = self.array.models.of_groups, self.array.tree.lacking
+        before = len(lacking)
         asset = self._item.asset or ""
         if not self._item.is_scaled:
             return self._declared(asset, here)
@@ -145,7 +146,9 @@ class Levels:
         except XGroupError as error:
             found = error
         for asset, (own, item) in reversed(below.items()):
-            found = known[self._key(asset)] = self._following(found, site, own, item)
+            found = self._following(found, site, own, item)
+            if len(lacking) == before:
+                known[self._key(asset)] = found
             site = own
         if isinstance(found, XGroupError):
             raise found
@@ -177,9 +180,10 @@ class Levels:
                 break
             asset = asset_path(source)
             nodes[asset] = self.level.group.child(asset)
-        self.array.lookup.know(nodes.values())
-        groups = (it for it in nodes.values() if not _is_array(self.array, it))
-        self.array.lookup.know(group.child(self._name) for group in groups)
+        for node in nodes.values():
+            document = self.array.document_of(node)
+            if document is not None and not document.is_array:
+                self.array.document_of(node.child(self._name))
 
     def _derived(self, asset: str, site: Site) -> Item | None:
         """Return the item by which a level follows from another one, None if it does not."""

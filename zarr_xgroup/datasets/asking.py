@@ -30,7 +30,7 @@ from zarr_xgroup.errors import retold
 from zarr_xgroup.findings import Topic
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.snapshots import LackingError, Lookup
+from zarr_xgroup.metadata.tree import Tree
 
 T = TypeVar("T")
 
@@ -99,7 +99,7 @@ class Panel:
 
     def ask(self, view: ArrayView, detected: Collection[Handler]) -> Answer:
         """Return what handlers that apply to an array say of it, given those that found that they do."""
-        before = len(view.lookup.lacking)
+        before = len(view.tree.lacking)
         active = [cls for cls in self._handlers if self._applies(cls, view, detected)]
         principals, rivals, shared = _principals(view, active)
         besides = (cls for cls in active if cls.tier == "service" or cls.gives_way)
@@ -110,7 +110,7 @@ class Panel:
             found.append(Interpretation(links=links_of(view, by_name=by_name)))
         found += _judged(view, rivals)
         is_first_class = not all(is_only_assumed(cls, view) for cls in principals)
-        is_whole = len(view.lookup.lacking) == before
+        is_whole = len(view.tree.lacking) == before
         # What is lacking may be lacking of a reference that depends on the place.
         reach = reach_of(view) if is_whole else max(reach_of(view), Reach.SAME_GROUP)
         return Answer(
@@ -186,7 +186,8 @@ class Answers:
             if known is not None and known.holds_for(asked):
                 return known
         answer = ask()
-        if answer.reach < Reach.ITSELF and not answer.interpretation.findings:
+        is_told = answer.is_whole and answer.interpretation.findings
+        if answer.reach < Reach.ITSELF and not is_told:
             if self._number_of_names() > before:
                 key = self._key(view, detected)
             place = None if answer.reach is Reach.ANYWHERE else group
@@ -204,13 +205,13 @@ class Answers:
             view.shape,
             tuple(view.names.items()),
             tuple(view.chunks.items()),
-            self.surroundings_of(view.asked.node.group, view.lookup),
+            self.surroundings_of(view.asked.node.group, view.tree),
             view.declared,
             view.dimension_references,
             detected,
         )
 
-    def surroundings_of(self, group: Node, lookup: Lookup) -> int:
+    def surroundings_of(self, group: Node, tree: Tree) -> int:
         """Return a number for what a group and those it is in say: equal for equal texts.
 
         It follows from that of the group above: groups nested deep take no longer than others.
@@ -227,7 +228,7 @@ class Answers:
                 break
             unknown.append(node)
         for node in reversed(unknown):
-            document = lookup.document(node)
+            document = tree.document(node)
             texts = () if document is None else self._around.texts_of(document.attributes)
             if texts or number >= 0:  # how far up nothing is said makes no difference
                 number = self._numbers.setdefault((number, texts), next(self._unused))
@@ -249,8 +250,6 @@ def _guarded(view: ArrayView, handler: Handler, call: Callable[[Handler], T]) ->
     """
     try:
         return call(handler)
-    except LackingError:
-        return None
     except Exception as error:  # noqa: BLE001
         problem = retold(
             error, failure_of(handler, error)

@@ -28,7 +28,6 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import REFERRING
 from zarr_xgroup.metadata.documents import copy_of
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.snapshots import read_problem
 from zarr_xgroup.storage.library import Library
 from zarr_xgroup.variables.lazy import ends_fetched, fetched, lazy_variable
 from zarr_xgroup.variables.making import MOST_OWN_VALUES, MOST_VALUES, Maker, chunk_size
@@ -260,8 +259,7 @@ def _read_at_once(
     text = _("{node} was not read, its chunks are too long to be read for one value")
     refused = (it for it in beyond if it not in own_times or lengths[it] > MOST_OWN_VALUES)
     problems = {
-        (it, False): read_problem(library.snapshots[it.store], text.format(node=it))
-        for it in refused
+        (it, False): library.tree.read_problem(it.store, text.format(node=it)) for it in refused
     }
     return {**problems, **library.read_values(arrays)}
 

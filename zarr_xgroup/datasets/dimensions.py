@@ -22,7 +22,7 @@ from zarr_xgroup.metadata.cf import BOUNDARIES, candidate_paths, names_in
 from zarr_xgroup.metadata.dimensions import declared_dimensions, dimension_keys
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Node, pointer_to
-from zarr_xgroup.metadata.snapshots import Lookup, Snapshot
+from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.resolver import Followed
 from zarr_xgroup.variables.sources import Stored
 
@@ -194,7 +194,7 @@ class Inherited:
         return not self.references and all(_meant(written) is None for written in self.declared)
 
 
-def inherited_dimensions(lookup: Lookup, array: Node, document: Document) -> Inherited:
+def inherited_dimensions(tree: Tree, array: Node, document: Document) -> Inherited:
     """Return the names of an array's dimensions, those of ancestors resolved.
 
     A dimension name with a leading slash, ``/time``, is that of the nearest ancestor that
@@ -206,14 +206,12 @@ def inherited_dimensions(lookup: Lookup, array: Node, document: Document) -> Inh
     ------
     XGroupMetadataError
         If the array has no valid shape.
-    LackingError
-        If the members of an ancestor are not known.
     """
     declared = declared_dimensions(document)
     if all(_meant(written) is None for written in declared):
         return Inherited(declared)
     axes = zip(declared, document["shape"], strict=True)
-    found = [_of_axis(lookup, array, document, written, size) for written, size in axes]
+    found = [_of_axis(tree, array, document, written, size) for written, size in axes]
     return Inherited(
         tuple(chain.from_iterable(it.declared for it in found)),
         tuple(chain.from_iterable(it.coordinates for it in found)),
@@ -223,11 +221,11 @@ def inherited_dimensions(lookup: Lookup, array: Node, document: Document) -> Inh
 
 
 def _of_axis(
-    lookup: Lookup, array: Node, document: Document, written: str | None, size: int
+    tree: Tree, array: Node, document: Document, written: str | None, size: int
 ) -> Inherited:
     """Return the name of one of an array's dimensions, and its coordinate if it is an ancestor's."""
     dim = _meant(written)
-    place = None if dim is None else _nearest_with(lookup, array.group, dim)
+    place = None if dim is None else _nearest_with(tree, array.group, dim)
     if dim is None or place is None:
         return Inherited((written,))
     ancestor, length = place
@@ -235,9 +233,9 @@ def _of_axis(
         finding = _left(array, written, size, ancestor, length)
         reference = _followed(array, document, written, None, finding.text)
         return Inherited((written,), (), (finding,), (reference,))
-    name = _name_of(lookup, array.group, dim, ancestor)
-    coordinates = tuple(_coordinate(lookup, ancestor, dim, name))
-    is_told = name != dim and array == _first_with(lookup, array.group, written)
+    name = _name_of(tree, array.group, dim, ancestor)
+    coordinates = tuple(_coordinate(tree, ancestor, dim, name))
+    is_told = name != dim and array == _first_with(tree, array.group, written)
     findings = (_renamed(array, written, ancestor, name),) if is_told else ()
     leads_to = ancestor.child(dim) if coordinates else ancestor
     reference = _followed(array, document, written, leads_to)
@@ -259,45 +257,48 @@ def _meant(written: str | None) -> str | None:
     return dim if dim and "/" not in dim else None
 
 
-def _nearest_with(lookup: Lookup, group: Node, dim: str) -> tuple[Node, int] | None:
+def _nearest_with(tree: Tree, group: Node, dim: str) -> tuple[Node, int] | None:
     """Return the nearest ancestor of a group that has a dimension, and the length of it."""
+    before = len(tree.lacking)
     for ancestor in group.ancestors():
-        lengths = lookup.of_members(ancestor, _lengths)
+        lengths = tree.of_members(ancestor, _lengths)
         if dim in lengths:
             return ancestor, lengths[dim]
+        if len(tree.lacking) > before:
+            break  # before it is known, nobody looks further up
     return None
 
 
-def _sizes(snapshot: Snapshot, group: str) -> dict[str, dict[str | None, int]]:
+def _sizes(tree: Tree, group: Node) -> dict[str, dict[str | None, int]]:
     """Return the sizes of the dimensions that a group's arrays name, by the name of the array.
 
     Of a group that cannot be listed there are none.
     """
     found = {}
-    for name, document in snapshot.arrays(group).items():
+    for name, document in tree.arrays(group).items():
         with suppress(XGroupMetadataError):
             found[name] = dict(zip(declared_dimensions(document), document["shape"], strict=True))
     return found
 
 
-def _lengths(snapshot: Snapshot, group: str) -> dict[str | None, int]:
+def _lengths(tree: Tree, group: Node) -> dict[str | None, int]:
     """Return the sizes of a group's dimensions, those of its first arrays."""
     found: dict[str | None, int] = {}
-    for sizes in reversed(_sizes(snapshot, group).values()):
+    for sizes in reversed(_sizes(tree, group).values()):
         found.update(sizes)
     return found
 
 
-def _taken(snapshot: Snapshot, group: str) -> frozenset[str | None]:
+def _taken(tree: Tree, group: Node) -> frozenset[str | None]:
     """Return the names of all that is in a group: arrays, groups, dimensions."""
-    arrays = _sizes(snapshot, group)
+    arrays = _sizes(tree, group)
     dims = {name for sizes in arrays.values() for name in sizes}
-    return frozenset({*arrays, *snapshot.groups(group), *dims})
+    return frozenset({*arrays, *tree.groups(group), *dims})
 
 
-def _name_of(lookup: Lookup, group: Node, dim: str, ancestor: Node) -> str:
+def _name_of(tree: Tree, group: Node, dim: str, ancestor: Node) -> str:
     """Return what an ancestor's dimension is called in a group."""
-    taken = lookup.of_members(group, _taken)
+    taken = tree.of_members(group, _taken)
     longer = f"{_prefix(ancestor)}_{dim}"
     if dim not in taken:
         return dim
@@ -309,29 +310,29 @@ def _prefix(ancestor: Node) -> str:
     return ancestor.path.replace("/", "_") or "root"
 
 
-def _first_with(lookup: Lookup, group: Node, written: str | None) -> Node:
+def _first_with(tree: Tree, group: Node, written: str | None) -> Node:
     """Return the first array of a group that has a dimension: what tells of it."""
-    arrays = lookup.of_members(group, _sizes)
+    arrays = tree.of_members(group, _sizes)
     return group.child(next(name for name, sizes in arrays.items() if written in sizes))
 
 
-def _coordinate(lookup: Lookup, ancestor: Node, dim: str, name: str) -> Iterator[Coordinate]:
+def _coordinate(tree: Tree, ancestor: Node, dim: str, name: str) -> Iterator[Coordinate]:
     """Yield the coordinate of an ancestor's dimension if it has one: its array along just that."""
     node = ancestor.child(dim)
-    document = lookup.document(node)
-    if document is None or list(lookup.of_members(ancestor, _sizes).get(dim, ())) != [dim]:
+    document = tree.document(node)
+    if document is None or list(tree.of_members(ancestor, _sizes).get(dim, ())) != [dim]:
         return
     links = tuple(
         Link(key, written, companion)
         for key in _COMPANIONS
         for written in names_in(document.attributes, key)
-        if (companion := _companion(lookup, node, key, written, {dim: name}))
+        if (companion := _companion(tree, node, key, written, {dim: name}))
     )
     yield Coordinate(name, Stored(node, (name,)), links=links)
 
 
 def _companion(
-    lookup: Lookup, coordinate: Node, key: str, written: str, names: Mapping[str, str]
+    tree: Tree, coordinate: Node, key: str, written: str, names: Mapping[str, str]
 ) -> Coordinate | None:
     """Return an array that an attribute of an ancestor's coordinate names, None without one.
 
@@ -341,7 +342,7 @@ def _companion(
         Node(coordinate.store, path) for path in candidate_paths(written, coordinate.group.path)
     )
     for node in nodes:
-        document = lookup.document(node)
+        document = tree.document(node)
         if document is not None and document.is_array:
             own = declared_dimensions(document)
             is_other = key in BOUNDARIES and (len(own) != 2 or own[0] not in names)

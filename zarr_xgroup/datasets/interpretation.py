@@ -1,13 +1,11 @@
 """What the conventions say of the arrays of groups: pure, from what is known of the stores.
 
-What is not known yet is returned as needs; who drives the interpretation reads that and asks
-again. What is the same for many arrays is interpreted once.
+What is the same for many arrays is interpreted once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -27,7 +25,7 @@ from zarr_xgroup.findings import Finding, left_out, opened_without
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.snapshots import LackingError, Lookup, Needs, Snapshots
+from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.resolver import Followed
 from zarr_xgroup.variables.fillvalues import unusable_fill_value
 from zarr_xgroup.variables.sources import Stored
@@ -101,23 +99,25 @@ class Interpreter:
     """Interprets groups of one open.
 
     Arrays of names that were `dropped` are left alone: what is wrong with them is not told either.
-    Conventions that are `assumed` count as declared by every array.
+    Conventions that are `assumed` count as declared by every array. Groups and arrays that are
+    `passed_over` are there for who refers to them, and for nobody else.
     """
 
     def __init__(
         self,
-        snapshots: Snapshots,
+        tree: Tree,
         maker: Maker,
         handlers: Handlers,
         dropped: Collection[str] = (),
         assumed: Collection[str] = (),
+        passed_over: Collection[Node] = (),
     ) -> None:
-        self._snapshots = snapshots
+        self.tree = tree
         self.maker = maker
         self._handlers = handlers
         self.dropped = frozenset(dropped)
         self._assumed = frozenset(assumed)
-        self.lookup = Lookup(snapshots)
+        self.passed_over = frozenset(passed_over)
         self.panel = Panel(handlers)
         self._models = Models(self.panel.crs_of)
         self.answers = Answers(self._models)
@@ -125,24 +125,19 @@ class Interpreter:
         #: Readings that are the same for groups with the same contents, but for some.
         self._patterns: dict[Hashable, tuple[GroupReading, frozenset[Node]]] = {}
 
-    def interpret(self, groups: Iterable[Node]) -> tuple[list[GroupReading], Needs]:
-        """Return what is known of groups whose members are known, and what is lacking.
+    def interpret(self, groups: Iterable[Node]) -> list[GroupReading]:
+        """Return what is known of groups, but for those of which something is lacking.
 
-        As long as anything is lacking, the readings are incomplete.
+        Those that are known are not interpreted again when it is asked again.
         """
-        self.lookup = Lookup(self._snapshots)
         self.answers.begin_round()
-        readings = []
         for group in groups:
             if group not in self._complete:
-                before = len(self.lookup.lacking)
-                with suppress(LackingError):
-                    reading = self._alike(_GroupInterpretation(self, group))
-                    if len(self.lookup.lacking) == before:
-                        self._complete[group] = reading
-            if group in self._complete:
-                readings.append(self._complete[group])
-        return readings, self.lookup.needs
+                before = len(self.tree.lacking)
+                reading = self._alike(_GroupInterpretation(self, group))
+                if len(self.tree.lacking) == before:
+                    self._complete[group] = reading
+        return [self._complete[group] for group in groups if group in self._complete]
 
     def _alike(self, group: _GroupInterpretation) -> GroupReading:
         """Return the reading of a group: that of one with the same contents, if there is one."""
@@ -151,8 +146,9 @@ class Interpreter:
         known, but_for = self._patterns.get(group.contents(), (None, frozenset()))
         if known is not None and group.node not in but_for and not group.findings:
             return group.like(known)
+        before = len(self.tree.lacking)
         reading = group.reading()
-        if group.is_pattern(reading):
+        if len(self.tree.lacking) == before and group.is_pattern(reading):
             pattern = reading, group.looked_at()
             self._patterns.setdefault(group.contents(), pattern)  # of which more may be asked now
         return reading
@@ -160,7 +156,7 @@ class Interpreter:
     def view(self, node: Node, dims: tuple[str, ...], **known: Any) -> ArrayView:
         """Return an array as handlers see it."""
         return ArrayView(
-            node, dims, self.lookup, self.maker, self._models, assumed=self._assumed, **known
+            node, dims, self.tree, self.maker, self._models, assumed=self._assumed, **known
         )
 
     def answer(self, view: ArrayView) -> Answer:
@@ -176,8 +172,13 @@ class _GroupInterpretation:
     def __init__(self, interpreter: Interpreter, group: Node) -> None:
         self._interpreter = interpreter
         self.node = group
-        self._snapshot = interpreter.lookup.snapshots[group.store]
-        self.documents = self._snapshot.arrays(group.path)
+        self._tree, others = interpreter.tree, interpreter.passed_over
+        self.documents = self._tree.arrays(group)
+        self._groups = self._tree.groups(group)
+        if others:
+            self._groups = [name for name in self._groups if group.child(name) not in others]
+            for name in [name for name in self.documents if group.child(name) in others]:
+                del self.documents[name]
         dropped = [name for name in self.documents if name in interpreter.dropped]
         self._bounds_of_dropped: dict[str, Mapping[str, Any]] = {}
         for name in dropped:
@@ -190,10 +191,8 @@ class _GroupInterpretation:
     def contents(self) -> Hashable:
         """Return all that the reading follows from but for where the group is."""
         documents = tuple((name, it.written()) for name, it in self.documents.items())
-        groups = tuple(self._snapshot.groups(self.node.path))
-        surroundings = self._interpreter.answers.surroundings_of(
-            self.node, self._interpreter.lookup
-        )
+        groups = tuple(self._groups)
+        surroundings = self._interpreter.answers.surroundings_of(self.node, self._tree)
         return documents, groups, repr(self._bounds_of_dropped), surroundings
 
     def like(self, other: GroupReading) -> GroupReading:
@@ -236,7 +235,7 @@ class _GroupInterpretation:
         arrays = [
             self._array(name, template, assigned, siblings) for name, template in templates.items()
         ]
-        groups = frozenset(self._snapshot.groups(self.node.path))
+        groups = frozenset(self._groups)
         findings = tuple(self.findings)
         return GroupReading(self.node, tuple(arrays), groups, findings, self._bounds_of_dropped)
 
@@ -249,7 +248,7 @@ class _GroupInterpretation:
         for name, document in list(self.documents.items()):
             node = self.node.child(name)
             try:
-                inherited = inherited_dimensions(self._interpreter.lookup, node, document)
+                inherited = inherited_dimensions(self._tree, node, document)
                 self._interpreter.maker.template(node, _each_once(inherited.declared))
             except XGroupMetadataError as error:
                 self._leave_out(name, error)
@@ -269,7 +268,7 @@ class _GroupInterpretation:
             finding
             for name, finding in assigned.findings.items()
             # Without its attributes a v2 array has no names either, and that was told.
-            if self.node.child(name).path not in self._snapshot.problems
+            if self.node.child(name) not in self._tree.problems
         )
         return assigned
 
@@ -329,12 +328,11 @@ def _times_of_bounds(attributes: Mapping[str, Any]) -> dict[str, Mapping[str, An
 
 def _problems(interpreter: Interpreter, group: Node) -> Iterable[Finding]:
     """Yield what is wrong with the group itself and with its arrays' documents."""
-    snapshot = interpreter.lookup.snapshots[group.store]
-    for path, error in snapshot.problems_near(group.path):
-        node = Node(group.store, path)
-        document = snapshot.document(path)
-        if path == group.path:
-            what = _("attributes") if snapshot.is_listed(path) else _("members")
+    tree = interpreter.tree
+    for node, error in tree.problems_near(group):
+        document = tree.known(node)
+        if node == group:
+            what = _("attributes") if tree.is_listed(node) else _("members")
             yield opened_without(what, node, error)
         elif node.name in interpreter.dropped:
             continue

@@ -32,7 +32,6 @@ from zarr_xgroup.errors import XGroupError, XGroupGroupError
 from zarr_xgroup.findings import Finding, Topic, report
 from zarr_xgroup.i18n import _, listed
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.snapshots import Needs
 from zarr_xgroup.options import (
     DecodingOptions,
     OpenOptions,
@@ -67,8 +66,10 @@ class Planning:
         self.findings: list[Finding] = []
         # Nothing was read before options were found to be sound.
         self.library, self.group = Library.open(store_like, _part(StoreOptions, options))
-        snapshots, masks = self.library.snapshots, options.get("use_zarr_fill_value_as_mask")
-        self.maker = Maker(snapshots, self.library.zarr_store, fill_value_masks=masks)
+        self.tree, masks = self.library.tree, options.get("use_zarr_fill_value_as_mask")
+        self.maker = Maker(self.tree, self.library.zarr_store, fill_value_masks=masks)
+        #: What is of levels that were not chosen.
+        self._passed_over: set[Node] = set()
 
     def plan_group(self, *, with_indexes: bool) -> list[GroupPlan]:
         """Return the plan of the group asked for; `with_indexes` if xarray will build some."""
@@ -77,7 +78,8 @@ class Planning:
             self.library.read_group(group)
         else:
             group = self._choose(self.pyramid(), self.resolution).group.path
-        return plan_groups(self._interpreted([group]), self.maker, with_indexes=with_indexes)
+        readings = self._interpreted([Node(0, group)])
+        return plan_groups(readings, self.maker, with_indexes=with_indexes)
 
     def plan_tree(self, *, with_indexes: bool, is_tree: bool = True) -> list[GroupPlan]:
         """Return the plans of the group asked for and of all below it, parents first.
@@ -86,11 +88,12 @@ class Planning:
         by what all that refer to them say: a group that is opened by itself cannot know that.
         """
         self.library.read_tree(self.group)
-        snapshot = self.library.snapshots[0]
+        group = Node(0, self.group)
         if self.resolution is not None:
-            readings = self._interpreted(snapshot.subtree(self.group), is_tree=is_tree)
+            readings = self._interpreted(self.tree.subtree(group), is_tree=is_tree)
             self._choose_in_tree(readings, self.resolution)
-        readings = self._interpreted(snapshot.subtree(self.group), is_tree=is_tree)
+        groups = self.tree.subtree(group, self._passed_over)
+        readings = self._interpreted(groups, is_tree=is_tree)
         if is_tree:
             readings = with_times(readings)
         return plan_groups(readings, self.maker, with_indexes=with_indexes)
@@ -98,29 +101,22 @@ class Planning:
     def pyramid(self) -> Pyramid:
         """Return the pyramid that the group asked for is, or raise XGroupGroupError if it is none."""
         self.library.read_group(self.group)
-        group, snapshot = Node(0, self.group), self.library.snapshots[0]
-        layout = layout_at(group, snapshot, self.assumed)
+        group, tree = Node(0, self.group), self.tree
+        layout = layout_at(group, tree, self.assumed)
         nodes = [] if layout is None else [group.child(asset) for asset in layout.items]
-        self._read(Needs(documents=frozenset(it for it in nodes if not snapshot.is_known(it.path))))
-        groups = {found: None for it in nodes if (found := group_of_level(it, snapshot))}
-        self._read(Needs(members=frozenset(it for it in groups if not snapshot.is_listed(it.path))))
-        readings = self._interpreted([it.path for it in groups])
+        levels = self.library.ask(lambda: [group_of_level(node, tree) for node in nodes])
+        readings = self._interpreted(dict.fromkeys(level for level in levels if level))
         return self._pyramid_at(group, layout, {it.node: it for it in readings})
 
     def _pyramid_at(
         self, group: Node, layout: Layout | None, readings: Mapping[Node, GroupReading]
     ) -> Pyramid:
-        snapshot = self.library.snapshots[0]
-        found = (
-            None if layout is None else pyramid_of(group, layout, snapshot, readings, self.assumed)
-        )
+        tree, found = self.tree, None
+        if layout is not None:
+            found = pyramid_of(group, layout, tree, readings, self.assumed)
         if found is None:
-            raise no_pyramid(group, layout, snapshot)
+            raise no_pyramid(group, layout, tree)
         return found
-
-    def _read(self, needs: Needs) -> None:
-        if needs:
-            self.library.read(needs)
 
     def _choose_in_tree(self, readings: Iterable[GroupReading], resolution: Pair) -> None:
         """Keep one level of each layout, or all where none can be chosen: then that is told.
@@ -130,9 +126,9 @@ class Planning:
         XGroupGroupError
             If there is no layout of which one can be chosen.
         """
-        snapshot, known = self.library.snapshots[0], {it.node: it for it in readings}
+        known = {it.node: it for it in readings}
         errors = []
-        layouts = {node: layout_at(node, snapshot, self.assumed) for node in known}
+        layouts = {node: layout_at(node, self.tree, self.assumed) for node in known}
         layouts = {node: layout for node, layout in layouts.items() if layout is not None}
         for node, layout in layouts.items():
             try:
@@ -141,13 +137,12 @@ class Planning:
                 errors.append(error)
                 self.findings.append(report(Topic.CHOICE, node, str(error)))
         if len(errors) == len(layouts):
-            raise errors[0] if errors else no_pyramid(Node(0, self.group), None, snapshot)
+            raise errors[0] if errors else no_pyramid(Node(0, self.group), None, self.tree)
 
     def _choose(self, pyramid: Pyramid, resolution: Pair) -> Level:
-        """Return the level that is meant, and leave out what is of others."""
-        level, snapshot = pyramid.level(resolution), self.library.snapshots[0]
-        for path in pyramid.without_others(level):
-            snapshot.listings.leave_out(path)
+        """Return the level that is meant, and pass over what is of others from now on."""
+        level = pyramid.level(resolution)
+        self._passed_over.update(pyramid.without_others(level))
         unknown = [str(it.node) for it in pyramid.levels if it.resolution is None]
         if unknown:
             text = _(
@@ -174,26 +169,20 @@ class Planning:
             self.findings.append(report(Topic.CHOICE, pyramid.group, text))
         return level
 
-    def _interpreted(self, paths: Iterable[str], *, is_tree: bool = False) -> list[GroupReading]:
+    def _interpreted(self, nodes: Iterable[Node], *, is_tree: bool = False) -> list[GroupReading]:
         """Return what is known of groups, after reading all that it depends on."""
-        groups = [Node(0, path) for path in paths]
+        groups = list(nodes)
         if AUTO in self.assumed:
             # Just what the warning of an open without it would name.
             self.assumed -= {AUTO}
-            plans = plan_groups(self._interpreted([it.path for it in groups]), self.maker)
-            lacking = undeclared(
-                plans, self.library.snapshots[0], assumed=self.assumed, is_tree=is_tree
-            )
+            plans = plan_groups(self._interpreted(groups), self.maker)
+            lacking = undeclared(plans, self.tree, assumed=self.assumed, is_tree=is_tree)
             self.taken = in_order(name for array in lacking for name in array.assumable)
             self.assumed = self.assumed.union(self.taken)
         interpreter = Interpreter(
-            self.library.snapshots, self.maker, handlers(), self.dropped, self.assumed
+            self.tree, self.maker, handlers(), self.dropped, self.assumed, self._passed_over
         )
-        readings, needs = interpreter.interpret(groups)
-        while needs:
-            self.library.read(needs)
-            readings, needs = interpreter.interpret(groups)
-        return readings
+        return self.library.ask(lambda: interpreter.interpret(groups))
 
 
 def plan_groups(

@@ -29,8 +29,8 @@ from zarr_xgroup.errors import XGroupGroupError, XGroupMetadataError
 from zarr_xgroup.i18n import _, listed
 from zarr_xgroup.metadata.cf import axis_by_attributes
 from zarr_xgroup.metadata.nodes import Fragment, Node
-from zarr_xgroup.metadata.paths import is_below, join_path
-from zarr_xgroup.metadata.snapshots import Snapshot
+from zarr_xgroup.metadata.paths import is_below
+from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.options import Pair, is_size
 from zarr_xgroup.variables.functions import Regular, RotatedCentres
 from zarr_xgroup.variables.sources import Computed
@@ -180,40 +180,39 @@ class Pyramid:
             )
         )
 
-    def without_others(self, level: Level) -> Iterator[str]:
-        """Yield the paths of what is of other levels than one."""
+    def without_others(self, level: Level) -> Iterator[Node]:
+        """Yield the groups and arrays of other levels than one."""
         for other in self.levels:
             if other.node == other.group and not is_below(level.group.path, other.group.path):
-                yield other.group.path
+                yield other.group
             elif other != level:
                 own = level.arrays if other.group == level.group else frozenset()
-                for name in sorted(other.arrays - own):
-                    yield join_path(other.group.path, name)
+                yield from map(other.group.child, other.arrays - own)
 
 
 # Where levels are.
 
 
-def layout_at(group: Node, snapshot: Snapshot, assumed: Collection[str] = ()) -> Layout | None:
+def layout_at(group: Node, tree: Tree, assumed: Collection[str] = ()) -> Layout | None:
     """Return the layout that a group has, None without one that can be used.
 
     Where the draft of GeoZarr is assumed, the child groups are the layout of a group with a tile matrix set.
     """
-    document = snapshot.document(group.path)
+    document = tree.document(group)
     written = None if document is None else document.attributes.get(ATTRIBUTE.key)
     if written is None:
         return None
     if isinstance(written, Mapping) and TILES in written:
-        names = snapshot.groups(group.path) if not {GEOZARR, AUTO}.isdisjoint(assumed) else []
+        names = tree.groups(group) if not {GEOZARR, AUTO}.isdisjoint(assumed) else []
         found: Any = Layout(keys=(), layout=tuple(Item(keys=(), asset=name) for name in names))
     else:
         found, _wrong = ATTRIBUTE.read(Fragment(group, ("attributes", ATTRIBUTE.key), written))
     return found if isinstance(found, Layout) and found.items else None
 
 
-def group_of_level(node: Node, snapshot: Snapshot) -> Node | None:
+def group_of_level(node: Node, tree: Tree) -> Node | None:
     """Return the group of what a layout names, which is that itself or an array of it; None if it is not there."""
-    document = snapshot.document(node.path)
+    document = tree.document(node)
     if document is None:
         return None
     return node.group if document.is_array else node
@@ -222,7 +221,7 @@ def group_of_level(node: Node, snapshot: Snapshot) -> Node | None:
 def pyramid_of(
     group: Node,
     layout: Layout,
-    snapshot: Snapshot,
+    tree: Tree,
     readings: Mapping[Node, GroupReading],
     assumed: Collection[str] = (),
 ) -> Pyramid | None:
@@ -234,8 +233,8 @@ def pyramid_of(
         The group.
     layout : Layout
         Its layout.
-    snapshot : Snapshot
-        The store: the documents of what the layout names are known.
+    tree : Tree
+        What is known: the documents of what the layout names are known.
     readings : mapping of Node to GroupReading
         What is known of the groups of levels.
     assumed : collection of str
@@ -244,7 +243,7 @@ def pyramid_of(
     levels = {}
     for asset in layout.items:
         node = group.child(asset)
-        reading = readings.get(group_of_level(node, snapshot) or node)
+        reading = readings.get(group_of_level(node, tree) or node)
         if reading is None:
             continue
         if reading.node == node:
@@ -297,14 +296,14 @@ def _following(group: Node, layout: Layout, levels: Mapping[str, Level]) -> list
     return list(found.values())
 
 
-def no_pyramid(group: Node, layout: Layout | None, snapshot: Snapshot) -> XGroupGroupError:
+def no_pyramid(group: Node, layout: Layout | None, tree: Tree) -> XGroupGroupError:
     """Return the error of a group that is no pyramid, which says what it has."""
     if layout is not None:
         message = _("Group {group}: none of the levels that its layout names is there: {levels}")
         levels = listed([str(group.child(asset)) for asset in layout.items])
         return XGroupGroupError(message.format(group=group, levels=levels))
-    children = list(map(group.child, snapshot.groups(group.path)))
-    pyramids = [it for it in (*group.ancestors(), *children) if layout_at(it, snapshot)]
+    children = list(map(group.child, tree.groups(group)))
+    pyramids = [it for it in (*group.ancestors(), *children) if layout_at(it, tree)]
     if pyramids:
         message = _("Group {group} is no pyramid, but near ones are: {groups}; open one of these")
     else:

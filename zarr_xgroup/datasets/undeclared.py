@@ -25,7 +25,7 @@ from zarr_xgroup.i18n import _, listed, ngettext
 from zarr_xgroup.metadata.cf import BOUNDARIES, candidate_paths, mappings_in, referred_names
 from zarr_xgroup.metadata.dimensions import dimension_references
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.snapshots import Snapshot
+from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.redaction import printable
 
 #: Attributes that name coordinates, or the boundaries of some.
@@ -66,7 +66,7 @@ class Undeclared:
 
 def undeclared(
     plans: Collection[GroupPlan],
-    snapshot: Snapshot,
+    tree: Tree,
     *,
     assumed: Collection[str] = (),
     is_tree: bool = False,
@@ -81,8 +81,8 @@ def undeclared(
     ----------
     plans : collection of GroupPlan
         What is opened, parents first.
-    snapshot : Snapshot
-        Its store.
+    tree : Tree
+        What is known of its store.
     assumed : collection of str
         The conventions that are assumed: they would not help.
     is_tree : bool
@@ -90,13 +90,13 @@ def undeclared(
     """
     if all(array.has_principal for plan in plans for array in plan.reading.arrays):
         return
-    referred = {node for plan in plans for node in _referred(plan, snapshot)}
+    referred = {node for plan in plans for node in _referred(plan, tree)}
     known = {plan.node: plan for plan in plans if is_tree}
     for plan in plans:
-        arrays, group = plan.reading.arrays, _attributes(plan.node, snapshot)
+        arrays, group = plan.reading.arrays, _attributes(plan.node, tree)
         principal = declared_principal(group)
         parents = [known[node] for node in plan.node.ancestors() if node in known]
-        bare = without_coordinate(plan, snapshot, parents)
+        bare = without_coordinate(plan, tree, parents)
         coordinates = {it.stored for it in plan.variables if it.is_coordinate or _is_index(it)}
         # Where an array is told to be opened without something, what lies along its dimensions may be
         # what it lacks.
@@ -112,7 +112,7 @@ def undeclared(
                 if ndim > 1 and not set(dims).isdisjoint(array.dims[-2:]):
                     yield Undeclared(node, ndim, dims, principal=principal)
                 continue
-            names, failure = _marks(plan, array, dims, snapshot)
+            names, failure = _marks(plan, array, dims, tree)
             helpful = tuple(name for name in names if name not in assumed)
             if dims or helpful:
                 own = array.document.attributes
@@ -121,17 +121,17 @@ def undeclared(
 
 
 def without_coordinate(
-    plan: GroupPlan, snapshot: Snapshot, parents: Iterable[GroupPlan]
+    plan: GroupPlan, tree: Tree, parents: Iterable[GroupPlan]
 ) -> dict[Node | None, tuple[str, ...]]:
     """Return the dimensions along which there is no coordinate, of each array of a group."""
     arrays = plan.reading.arrays
     named: set[Node] = set()
     for attributes in (
-        _attributes(plan.node, snapshot),
+        _attributes(plan.node, tree),
         *(it.document.attributes for it in arrays),
     ):
         naming = {key: attributes.get(key) for key in _OF_COORDINATES}
-        named.update(_named(plan.node, naming, snapshot))
+        named.update(_named(plan.node, naming, tree))
     along = {
         dim
         for it in plan.variables
@@ -147,7 +147,7 @@ def without_coordinate(
 
 
 def _marks(
-    plan: GroupPlan, array: ArrayReading, bare: tuple[str, ...], snapshot: Snapshot
+    plan: GroupPlan, array: ArrayReading, bare: tuple[str, ...], tree: Tree
 ) -> tuple[list[str], str]:
     """Return the conventions whose marks an array has of what it lacks, and how a handler failed to tell.
 
@@ -155,15 +155,15 @@ def _marks(
     the group above.
     """
     group, attributes = plan.node, array.document.attributes
-    layout = _attributes(group.group, snapshot).get(LAYOUT.key)
-    mappings = _named(group, {"grid_mapping": attributes.get("grid_mapping")}, snapshot)
+    layout = _attributes(group.group, tree).get(LAYOUT.key)
+    mappings = _named(group, {"grid_mapping": attributes.get("grid_mapping")}, tree)
     places = [
         attributes,
-        _attributes(group, snapshot),
+        _attributes(group, tree),
         {} if layout is None else {LAYOUT.key: layout},
-        *(_attributes(node, snapshot) for node in mappings),
+        *(_attributes(node, tree) for node in mappings),
     ]
-    above = [_attributes(node, snapshot) for node in group.ancestors()]
+    above = [_attributes(node, tree) for node in group.ancestors()]
     # NCZarr says which group defines a dimension.
     defined = zip(array.dims, dimension_references(array.document), strict=True)
     paths = {dim: path for dim, path in defined if path and path != f"/{group.child(dim).path}"}
@@ -171,30 +171,30 @@ def _marks(
     is_mapped = not names.isdisjoint([*mappings_in(attributes), SPATIAL_REF])
     has_crs = array.interpretation.crs is not None or is_mapped
     dims = tuple(paths.get(dim, dim) for dim in bare)
-    around = Surroundings(group, names, array.dims, dims, snapshot)
+    around = Surroundings(group, names, array.dims, dims, tree)
     return seemingly_meant(places, above, around, has_crs=has_crs)
 
 
-def _referred(plan: GroupPlan, snapshot: Snapshot) -> Iterator[Node]:
+def _referred(plan: GroupPlan, tree: Tree) -> Iterator[Node]:
     """Yield the arrays that conventions and CF attributes say a group and its arrays refer to."""
-    yield from _named(plan.node, _attributes(plan.node, snapshot), snapshot)
+    yield from _named(plan.node, _attributes(plan.node, tree), tree)
     for array in plan.reading.arrays:
-        yield from _named(plan.node, array.document.attributes, snapshot)
+        yield from _named(plan.node, array.document.attributes, tree)
         yield from (node for node, _declared in array.said_of_arrays())
 
 
-def _named(group: Node, attributes: Mapping[str, Any], snapshot: Snapshot) -> Iterator[Node]:
+def _named(group: Node, attributes: Mapping[str, Any], tree: Tree) -> Iterator[Node]:
     """Yield the arrays that CF attributes of a group or its arrays name."""
     for name in referred_names(attributes):
         for path in candidate_paths(name, group.path):
-            document = snapshot.document(path)
+            document = tree.known(node := Node(group.store, path))
             if document is not None and document.is_array:
-                yield Node(group.store, path)
+                yield node
                 break
 
 
-def _attributes(node: Node, snapshot: Snapshot) -> Mapping[str, Any]:
-    document = snapshot.document(node.path)
+def _attributes(node: Node, tree: Tree) -> Mapping[str, Any]:
+    document = tree.known(node)
     return {} if document is None else document.attributes
 
 
@@ -240,10 +240,10 @@ def lacks(found: Iterable[Undeclared], taken: Collection[str] = ()) -> Iterator[
         yield report(Topic.NO_PRINCIPAL, Place("/"), _taken(taken), arrays=())
 
 
-def forgotten(found: Iterable[Undeclared], snapshot: Snapshot) -> Iterator[Finding]:
+def forgotten(found: Iterable[Undeclared], tree: Tree) -> Iterator[Finding]:
     """Yield what to mend of grids without coordinates in groups of which other arrays have some."""
     for group, arrays in groupby(found, lambda array: array.node.group):
-        documents = snapshot.arrays(group.path).values()
+        documents = tree.arrays(group).values()
         is_declared = any(declared_principal(document.attributes) for document in documents)
         for array in arrays:
             if array.principal is not None:

@@ -106,11 +106,11 @@ def check(filename_or_obj: Any, **options: Unpack[ReportOptions]) -> Verdict:
     """
     with planning(filename_or_obj, options, ReportOptions) as planned:
         plans = planned.plan_tree(with_indexes=True)
-        checked = Checked(planned.library.snapshots, planned.group, planned.assumed)
+        checked = Checked(planned.library.tree, planned.group, planned.assumed)
         # Without the errors behind them, of which no two are equal: a verdict is a value.
         found = [replace(it, error=None) for it in merged(_mistakes(planned, plans, checked))]
         mistakes = sorted(limited(found), key=lambda it: (it.severity != "error", it.place.node))
-        name = planned.library.snapshots[0].name
+        name = planned.library.tree.stores[0].name
         verdict = Verdict(name, f"/{planned.group}", tuple(mistakes), checked.declares_something)
         planned.library.close()
     return verdict
@@ -141,21 +141,18 @@ def _mistakes(planned: Planning, plans: list[GroupPlan], checked: Checked) -> It
     """Yield all that is wrong, maybe the same in several places."""
     library = planned.library
     found = merged(it for subject in checked.subjects() for it in mistakes_of(subject))
-    followed = found_references(plans, library.snapshots)
+    followed = found_references(plans, library.tree)
     found = merged([*found, *references.check(followed, found, checked)])
     yield from found
     findings = [*library.findings, *_findings(planned, plans)]
     yield from opening.check(findings, found, checked)
-    snapshot = library.snapshots[0]
-    if snapshot.consolidated_at is not None:
+    if library.tree.stores[0].consolidated_at is not None:
         own = library.read_beside_consolidated(planned.group)
-        yield from consolidated.check(snapshot, own, planned.group)
+        yield from consolidated.check(library.tree, own, planned.group)
 
 
 def _findings(planned: Planning, plans: list[GroupPlan]) -> Iterator[Finding]:
     for plan in plans:
         yield from plan.findings
-    snapshot = planned.library.snapshots[0]
-    yield from forgotten(
-        undeclared(plans, snapshot, assumed=planned.assumed, is_tree=True), snapshot
-    )
+    tree = planned.library.tree
+    yield from forgotten(undeclared(plans, tree, assumed=planned.assumed, is_tree=True), tree)

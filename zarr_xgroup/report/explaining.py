@@ -30,7 +30,7 @@ from zarr_xgroup.datasets.undeclared import lacks, undeclared, without_coordinat
 from zarr_xgroup.findings import Finding, Place, summed_up
 from zarr_xgroup.metadata.cf import BOUNDARIES, mappings_in, names_in
 from zarr_xgroup.metadata.nodes import Keys, Node, pointer_to
-from zarr_xgroup.metadata.snapshots import Snapshots
+from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.options import ReportOptions, with_report_options_shown
 from zarr_xgroup.redaction import presentable, redact
 from zarr_xgroup.report.explanation import (
@@ -148,8 +148,7 @@ class _Explaining:
     def __init__(self, planned: Planning) -> None:
         self._planned = planned
         self._plans = planned.plan_tree(with_indexes=True)
-        self._snapshots = planned.library.snapshots
-        self._snapshot = self._snapshots[0]
+        self._tree = planned.library.tree
         self._by_node = {plan.node: plan for plan in self._plans}
         self._readings = {plan.node: plan.reading for plan in self._plans}
         self._declared: dict[tuple[type[ConventionHandler], Node], bool] = {}
@@ -157,12 +156,12 @@ class _Explaining:
     def explanation(self) -> Explanation:
         """Return the explanation."""
         return Explanation(
-            self._snapshot.name,
+            self._tree.stores[0].name,
             f"/{self._planned.group}",
-            self._snapshot.zarr_format,
-            self._snapshot.is_consolidated(self._planned.group),
+            self._tree.stores[0].zarr_format,
+            self._tree.is_consolidated(Node(0, self._planned.group)),
             groups=tuple(map(self._group, self._plans)),
-            references=tuple(found_references(self._plans, self._snapshots)),
+            references=tuple(found_references(self._plans, self._tree)),
             problems=tuple(self._problems()),
         )
 
@@ -176,18 +175,18 @@ class _Explaining:
             for name in array.coordinates:
                 users[name].append(array.path)
         roles = variables.roles()
-        for name, text in dict.fromkeys(_overruled(plan, variables, self._snapshots)):
+        for name, text in dict.fromkeys(_overruled(plan, variables, self._tree)):
             roles[name].append(text)
         found = (
             self._coordinate(it, variables, roles.get(it.name, []), tuple(users.get(it.name, ())))
             for it in coordinates
         )
         assumed = self._planned.assumed
-        layout = layout_at(plan.node, self._snapshot, assumed)
+        layout = layout_at(plan.node, self._tree, assumed)
         if layout is None:
             pyramid = None
         else:
-            pyramid = pyramid_of(plan.node, layout, self._snapshot, self._readings, assumed)
+            pyramid = pyramid_of(plan.node, layout, self._tree, self._readings, assumed)
         levels = () if pyramid is None else tuple(_levels(pyramid))
         return FoundGroup(str(plan.node), arrays, tuple(found), levels)
 
@@ -197,7 +196,7 @@ class _Explaining:
         along = _names_along({it.dims for it in variables.by_name.values()}, coordinates)
         called = {it.name for it in coordinates}
         parents = (self._by_node[it] for it in plan.node.ancestors() if it in self._by_node)
-        missing = without_coordinate(plan, self._snapshot, parents)
+        missing = without_coordinate(plan, self._tree, parents)
         for reading in plan.reading.arrays:
             planned = variables.by_name[reading.node.name]
             found = FoundArray(
@@ -265,7 +264,7 @@ class _Explaining:
         return None
 
     def _attributes(self, node: Node) -> Mapping[str, Any]:
-        document = self._snapshot.document(node.path)
+        document = self._tree.known(node)
         return {} if document is None else document.attributes
 
     def _problems(self) -> Iterator[FoundProblem]:
@@ -275,7 +274,7 @@ class _Explaining:
             variables = _Variables({it.name: it for it in plan.variables}, self._planned.maker)
             found.extend(variables.undecoded(plan.node))
         assumed = self._planned.assumed
-        bare = undeclared(self._plans, self._snapshot, assumed=assumed, is_tree=True)
+        bare = undeclared(self._plans, self._tree, assumed=assumed, is_tree=True)
         found.extend(lacks(bare, self._planned.taken))
         return map(self._problem, summed_up(found))
 
@@ -285,7 +284,7 @@ class _Explaining:
         return FoundProblem(kind, *told)
 
     def _place(self, node: Node, pointer: str = "") -> Place:
-        return _place(self._snapshots, node, pointer)
+        return _place(self._tree, node, pointer)
 
 
 @dataclass(frozen=True)
@@ -373,15 +372,13 @@ def _declared_times(planned: PlannedVariable) -> str:
     return text.format(units=", ".join(_shortened(str(it)) for it in declared if it is not None))
 
 
-def _overruled(
-    plan: GroupPlan, variables: _Variables, snapshots: Snapshots
-) -> Iterator[tuple[str, str]]:
+def _overruled(plan: GroupPlan, variables: _Variables, tree: Tree) -> Iterator[tuple[str, str]]:
     """Yield the group's own variables that stand, and in words against what is declared."""
     for own in variables.by_name.values():
         for source, array in own.stood_against.values():
             declared = _described(source)
             if isinstance(source, Stored):
-                declared = str(_place(snapshots, source.node, ""))
+                declared = str(_place(tree, source.node, ""))
             yield own.name, f"stands against what {plan.node.child(array)} declares: {declared}"
     for reading in plan.reading.arrays:
         crs = reading.interpretation.overruled_crs
@@ -406,7 +403,7 @@ def _names_along(
     return found
 
 
-def found_references(plans: Iterable[GroupPlan], snapshots: Snapshots) -> Iterator[FoundReference]:
+def found_references(plans: Iterable[GroupPlan], tree: Tree) -> Iterator[FoundReference]:
     """Yield the references that were followed for the arrays of groups, each place once."""
     users: dict[tuple[Node, Keys, Followed], dict[str, None]] = {}
     for plan in plans:
@@ -417,9 +414,9 @@ def found_references(plans: Iterable[GroupPlan], snapshots: Snapshots) -> Iterat
     for (node, keys, it), arrays in users.items():
         end = None
         if it.leads_to is not None:
-            end = _place(snapshots, it.leads_to, pointer_to(it.leads_to_keys))
+            end = _place(tree, it.leads_to, pointer_to(it.leads_to_keys))
         yield FoundReference(
-            _place(snapshots, node, pointer_to(keys)),
+            _place(tree, node, pointer_to(keys)),
             redact(it.target),
             end,
             it.by_fallback,
@@ -428,8 +425,8 @@ def found_references(plans: Iterable[GroupPlan], snapshots: Snapshots) -> Iterat
         )
 
 
-def _place(snapshots: Snapshots, node: Node, pointer: str) -> Place:
-    store = snapshots[node.store].name if node.store else None
+def _place(tree: Tree, node: Node, pointer: str) -> Place:
+    store = tree.stores[node.store].name if node.store else None
     return Place(str(node), pointer, store)
 
 

@@ -14,9 +14,10 @@ from zarr_xgroup.errors import (
     XGroupStoreNotFoundError,
 )
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.documents import Found, ZarrFormat, node_document
+from zarr_xgroup.metadata.documents import Found, ZarrFormat, format_of, node_document
+from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import is_below
-from zarr_xgroup.metadata.snapshots import Snapshot
+from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.redaction import chain_of, redact
 
 #: Names of error classes of storage libraries, which need not be installed.
@@ -75,7 +76,7 @@ def _is_refusal(error: BaseException) -> bool:
 # What is there, and what is not.
 
 
-def check_group(snapshot: Snapshot, group: str, near: Sequence[str]) -> None:
+def check_group(tree: Tree, group: str, near: Sequence[str]) -> None:
     """Raise an error, which names groups near it, unless the group asked for is there and a group.
 
     Raises
@@ -85,57 +86,60 @@ def check_group(snapshot: Snapshot, group: str, near: Sequence[str]) -> None:
     XGroupError
         Whatever is wrong with its document.
     """
-    document = snapshot.document(group)
+    node, name = Node(0, group), tree.stores[0].name
+    document = tree.known(node)
     if document is None:
-        problem = snapshot.problems.get(group)
+        problem = tree.problems.get(node)
         if problem is not None:
-            raise _of_store(problem, snapshot.name)
-        raise XGroupGroupError(_no_group(snapshot, group, near))
+            raise _of_store(problem, name)
+        raise XGroupGroupError(_no_group(tree, group, near))
     if document.is_array and not group:
-        message = _("{store} is an array, not a group of arrays").format(store=snapshot.name)
+        message = _("{store} is an array, not a group of arrays").format(store=name)
         raise XGroupGroupError(message)
     if document.is_array:
-        parent, _slash, name = group.rpartition("/")
         message = _(
             "{path!r} in {store} is an array, not a group: open the group {parent!r} and "
             "take its variable {name!r}"
-        ).format(path=f"/{group}", store=snapshot.name, parent=f"/{parent}", name=name)
+        ).format(path=str(node), store=name, parent=str(node.group), name=node.name)
         raise XGroupGroupError(message)
 
 
-def _no_group(snapshot: Snapshot, group: str, near: Sequence[str]) -> str:
+def _no_group(tree: Tree, group: str, near: Sequence[str]) -> str:
+    store = tree.stores[0]
     message = _("There is no group {group!r} in {store}").format(
-        group=f"/{group}", store=snapshot.name
+        group=f"/{group}", store=store.name
     )
-    groups = list(snapshot.subtree("")) if snapshot.consolidated_at == "" else near
+    is_all_known = store.consolidated_at == ""
+    groups = [it.path for it in tree.subtree(Node(0, ""))] if is_all_known else near
     names = ", ".join(f"/{path}" for path in groups[:_NAMED_GROUPS])
     return message + _("; groups there are: {names}").format(names=names) if names else message
 
 
-def check_not_stale(snapshot: Snapshot, read: Iterable[str]) -> None:
+def check_not_stale(tree: Tree, read: Iterable[str]) -> None:
     """Raise XGroupGroupError if a node that was read is not in the consolidated metadata."""
-    for path in read:
-        parent, _slash, name = path.rpartition("/")
-        can_be_stale = path != snapshot.consolidated_at and snapshot.is_consolidated(path)
-        is_there = snapshot.document(path) is not None
-        if is_there and can_be_stale and name not in snapshot.listings.names(parent):
+    store = tree.stores[0]
+    for node in (Node(0, path) for path in read):
+        can_be_stale = node.path != store.consolidated_at and tree.is_consolidated(node)
+        is_there = tree.known(node) is not None
+        if is_there and can_be_stale and node.name not in tree.names(node.group):
             message = _(
                 "The consolidated metadata of {store} has no group {group!r}, though the "
                 "store itself does: open it with consolidated=False, and consolidate it anew"
-            ).format(store=snapshot.name, group=f"/{path}")
+            ).format(store=store.name, group=str(node))
             raise XGroupGroupError(message)
 
 
 def check_not_contradicted(
-    snapshot: Snapshot, at: str, nodes: Mapping[str, Found], read: Iterable[str]
+    tree: Tree, at: Node, nodes: Mapping[str, Found], read: Iterable[str]
 ) -> None:
     """Raise XGroupMetadataError if consolidated metadata makes an array of a group that was read."""
     for path in read:
-        document = snapshot.document(path)
-        if document is None or document.is_array or path == at or not is_below(path, at):
+        document = tree.known(Node(at.store, path))
+        if document is None or document.is_array or path == at.path or not is_below(path, at.path):
             continue
-        stated = nodes.get(path.removeprefix(at).strip("/"), {})
-        consolidated, _problem = node_document(stated, snapshot.zarr_format, f"/{path}")
+        stated = nodes.get(path.removeprefix(at.path).strip("/"), {})
+        zarr_format = tree.stores[at.store].zarr_format
+        consolidated, _problem = node_document(stated, zarr_format, f"/{path}")
         if consolidated is not None and consolidated.is_array:
             message = _("its consolidated metadata make an array of the group {group!r}").format(
                 group=f"/{path}"
@@ -152,10 +156,10 @@ def unusable_consolidated(problem: XGroupError, store: str) -> XGroupError:
     return type(problem)(message.format(store=store, reason=problem))
 
 
-def check_foreign_root(snapshot: Snapshot, found: Found) -> None:
-    """Raise XGroupStoreError unless the root of a foreign store is a group."""
-    document = snapshot.document("")
-    problem = snapshot.problems.get("")
+def check_foreign_root(found: Found) -> ZarrFormat:
+    """Return the format of a foreign store, or raise XGroupStoreError unless its root is a group."""
+    zarr_format = format_of(found) or 3
+    document, problem = node_document(found, zarr_format, "/")
     if problem is None and document is None:
         problem = _first_error([found])
     if isinstance(problem, XGroupStoreError):
@@ -170,6 +174,7 @@ def check_foreign_root(snapshot: Snapshot, found: Found) -> None:
         raise XGroupStoreError(message.format(number=document.get("zarr_format")))
     if document.is_array:
         raise XGroupStoreError(_("it is an array: the URI must be that of a group"))
+    return zarr_format
 
 
 def unreadable_ends(found: Mapping[str, Found], store: str) -> XGroupError | None:
@@ -211,9 +216,7 @@ def nothing_found(group: str, store: str, inside: Sequence[str]) -> XGroupError:
     return XGroupStoreNotFoundError(message)
 
 
-def unlisted(
-    snapshot: Snapshot, group: str, *, ignores: bool, is_behind_root: bool
-) -> XGroupStoreError:
+def unlisted(store: str, group: str, *, ignores: bool, is_behind_root: bool) -> XGroupStoreError:
     """Return the error of a group whose members cannot be found, be it as consolidated metadata is ignored.
 
     Or as an address leads to it, behind the root of its store: what is consolidated there does not count then.
@@ -235,7 +238,7 @@ def unlisted(
             "no consolidated metadata. Who writes the store can add it by "
             "zarr.consolidate_metadata(store)."
         )
-    return XGroupStoreError(message.format(group=f"/{group}", store=snapshot.name))
+    return XGroupStoreError(message.format(group=f"/{group}", store=store))
 
 
 def _of_store(error: XGroupError, store: str) -> XGroupError:

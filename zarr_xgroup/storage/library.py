@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from itertools import islice
 from typing import Any, Self, TypeVar
@@ -18,10 +18,10 @@ from zarr.abc.store import Store
 from zarr_xgroup.errors import XGroupError, XGroupStoreError
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.documents import METADATA_KEYS, ZarrFormat, format_of
+from zarr_xgroup.metadata.documents import METADATA_KEYS, ZarrFormat
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import join_path, normalize_path
-from zarr_xgroup.metadata.snapshots import Needs, Snapshot, Snapshots, nodes_below
+from zarr_xgroup.metadata.tree import KnownStore, Lack, Tree
 from zarr_xgroup.options import ForeignOptions, StoreOptions
 from zarr_xgroup.storage.failures import (
     check_foreign_root,
@@ -34,10 +34,10 @@ from zarr_xgroup.storage.foreign import ForeignLimits, ForeignStores
 from zarr_xgroup.storage.opening import describe_store, named_by, open_store, uri_of
 from zarr_xgroup.storage.reading import StoreReader
 from zarr_xgroup.storage.start import Start, find_start, groups_near
-from zarr_xgroup.storage.stores import OpenStore, snapshot_of
+from zarr_xgroup.storage.stores import OpenStore, known_store
 from zarr_xgroup.storage.waiting import wait
 
-K = TypeVar("K")
+T = TypeVar("T")
 
 #: How many groups are named that hold arrays where one holds none, and of how many on each level
 #: the members are read to find these.
@@ -55,16 +55,15 @@ class Library:
 
     Attributes
     ----------
-    snapshots : Snapshots
+    tree : Tree
         What is known of the stores; number 0 is the one that is opened.
     stores : list of OpenStore
         The stores themselves, by number.
     """
 
     def __init__(self, options: ForeignOptions) -> None:
-        self.snapshots = Snapshots()
+        self.tree = Tree()
         self.stores: list[OpenStore] = []
-        self._satisfied: set[Needs] = set()
         self._foreign = ForeignStores(self._open_foreign, self.zarr_store, options)
 
     @classmethod
@@ -112,7 +111,7 @@ class Library:
         """Return the library of a store that is open already, of which no document is read yet."""
         library = cls({})
         name = describe_store(store)
-        library.add(store, snapshot_of(store, name, zarr_format), uri_of(store))
+        library.add(store, known_store(store, name, zarr_format), uri_of(store))
         return library
 
     @property
@@ -120,19 +119,23 @@ class Library:
         """What was found about stores as a whole."""
         return [finding for store in self.stores for finding in store.findings]
 
-    def read(self, needs: Needs) -> None:
-        """Read all documents and listings that an interpretation needs, concurrently.
+    def ask(self, question: Callable[[], T]) -> T:
+        """Return the answer to a question about the tree, asked again until it lacks nothing.
 
-        Raises
-        ------
-        XGroupStoreError
-            If just that was read before: to ask for it again would never end.
+        All that it lacks is read at once. Until then neither its answer counts nor what it raises.
         """
-        if needs in self._satisfied:
-            message = _("what was read is still lacking: {needs}").format(needs=needs)
-            raise XGroupStoreError(message)
-        wait(self._read(needs))
-        self._satisfied.add(needs)
+        lacking = self.tree.lacking
+        while True:
+            lacking.clear()
+            try:
+                answer = question()
+            except Exception:
+                if not lacking:
+                    raise
+            else:
+                if not lacking:
+                    return answer
+            wait(self._read(frozenset(lacking)))
 
     def read_group(self, group: str, *, is_tree: bool = False) -> None:
         """Read the documents of a group's children, and of the groups it is in.
@@ -143,8 +146,9 @@ class Library:
             If the group's members cannot be listed.
         """
         wait(self.stores[0].read_members([group], is_tree=is_tree))
-        if not self.snapshots[0].is_listed(group):
-            raise self.snapshots[0].problems[group]
+        node = Node(0, group)
+        if not self.tree.is_listed(node):
+            raise self.tree.problems[node]
 
     def read_tree(self, group: str) -> None:
         """Read the documents of all nodes below a group, concurrently level by level.
@@ -157,19 +161,19 @@ class Library:
         self.read_group(group, is_tree=True)
         wait(self.stores[0].read_below([group]))
 
-    def read_beside_consolidated(self, group: str) -> Snapshot:
-        """Return what nodes' own documents say of a group that is consolidated and all below it.
+    def read_beside_consolidated(self, group: str) -> int:
+        """Return the number under which the tree has what nodes' own documents say of a consolidated group.
 
         All those that are consolidated are read at once; then all others, as far as they can be listed.
         """
-        store, known = self.stores[0].store, self.snapshots[0]
-        own = snapshot_of(store, known.name, known.zarr_format)
-        beside = self.add(store, own, ignores_consolidated=True)
-        nodes = [*nodes_below(known, group)] + [group] * (group != known.consolidated_at)
-        wait(beside.read_documents(nodes))
+        store, known = self.stores[0].store, self.tree.stores[0]
+        itself = known_store(store, known.name, known.zarr_format)
+        beside = self.add(store, itself, ignores_consolidated=True)
+        nodes = [node.path for node in self.tree.nodes_below(Node(0, group))]
+        wait(beside.read_documents(nodes + [group] * (group != known.consolidated_at)))
         wait(beside.read_members([group]))
         wait(beside.read_below([group]))
-        return own
+        return beside.number
 
     def read_values(
         self, arrays: Mapping[tuple[Node, bool], zarr.Array[Any]]
@@ -218,19 +222,17 @@ class Library:
 
     def release(self) -> None:
         """Forget all documents; the stores stay open."""
-        self.snapshots.forget()
+        self.tree.forget()
         for opened in self.stores:
             opened.listings.clear()
 
-    def add(
-        self, store: Store, snapshot: Snapshot, uri: str | None = None, **how: Any
-    ) -> OpenStore:
-        """Add an open store with its snapshot, the one that is opened with its URI; see `OpenStore`."""
+    def add(self, store: Store, known: KnownStore, uri: str | None = None, **how: Any) -> OpenStore:
+        """Add an open store with what is known of it, the one that is opened with its URI; see `OpenStore`."""
         if uri is not None:
             self._foreign.begin_at(uri)
-        opened = OpenStore(len(self.stores), store, snapshot, **how)
+        self.tree.stores.append(known)
+        opened = OpenStore(len(self.stores), store, self.tree, **how)
         self.stores.append(opened)
-        self.snapshots.append(snapshot)
         return opened
 
     async def _open_foreign(
@@ -250,42 +252,54 @@ class Library:
         try:
             reader = StoreReader(store, limits.timeout, most=limits.document)
             found = await reader.node("", METADATA_KEYS)
-            snapshot = snapshot_of(store, name, format_of(found) or 3, is_foreign=True)
-            snapshot.learn_node("", found)
-            check_foreign_root(snapshot, found)
+            known = known_store(store, name, check_foreign_root(found), is_foreign=True)
         except BaseException:
             store.close()
             raise
-        opened = self.add(store, snapshot, closes=True, limits=limits)
+        opened = self.add(store, known, closes=True, limits=limits)
+        self.tree.learn_node(opened.node(""), found)
         opened.learn_consolidated({"": found}, None)
         return opened.number
 
-    async def _read(self, needs: Needs) -> None:
+    async def _read(self, lacking: Collection[Lack]) -> None:
+        """Read what is lacking, concurrently.
+
+        Raises
+        ------
+        XGroupStoreError
+            If it is lacking even so: to ask again would never end.
+        """
+
         async def read_foreign(number: int, uri: str, paths: Iterable[str]) -> None:
             root = await self._foreign.root(uri, number)
-            self.snapshots.links[number, uri] = root
+            self.tree.links[number, uri] = root
             if isinstance(root, Node):
                 below = [join_path(root.path, path) for path in paths]
                 await self.stores[root.store].read_documents(below)
 
-        links = _by_key(((number, uri), path) for number, uri, path in sorted(needs.foreign))
-        documents, members, doubted = (
-            _by_key((self.stores[node.store], node.path) for node in nodes)
-            for nodes in (needs.documents, needs.members, needs.doubted)
-        )
+        links: defaultdict[tuple[int, str], list[str]] = defaultdict(list)
+        documents: defaultdict[OpenStore, list[str]] = defaultdict(list)
+        members: defaultdict[OpenStore, list[str]] = defaultdict(list)
+        for node, of_members, uri in sorted(lacking, key=str):
+            if uri is not None:
+                links[node.store, uri].append(node.path)
+            else:
+                (members if of_members else documents)[self.stores[node.store]].append(node.path)
         await asyncio.gather(
             *(store.read_documents(paths) for store, paths in documents.items()),
             *(store.read_members(groups) for store, groups in members.items()),
-            *(store.read_doubted(paths) for store, paths in doubted.items()),
             *(read_foreign(*link, paths) for link, paths in links.items()),
         )
+        if still := [lack for lack in lacking if not self.tree.is_answered(lack)]:
+            message = _("what was read is still lacking: {needs}").format(needs=still)
+            raise XGroupStoreError(message)
 
 
 def groups_instead(library: Library, group: str) -> list[str]:
     """Return, if a group that was read holds no array, the nearest groups below it that do, at most eight."""
-    snapshot = library.snapshots[0]
-    is_broken = any(path.rpartition("/")[0] == group for path in snapshot.problems if path)
-    if snapshot.arrays(group) or is_broken:
+    tree, node = library.tree, Node(0, group)
+    is_broken = any(it.group == node for it in tree.problems if it.path and it.store == 0)
+    if tree.arrays(node) or is_broken:
         return []
     return wait(_groups_with_arrays(library.stores[0], group))
 
@@ -295,18 +309,13 @@ async def _groups_with_arrays(store: OpenStore, group: str) -> list[str]:
     found: list[str] = []
     level = [group]
     while level and len(found) < _MOST_NEAR:
-        below = (join_path(path, name) for path in level for name in store.snapshot.groups(path))
+        below = (
+            join_path(path, name) for path in level for name in store.tree.groups(store.node(path))
+        )
         level = list(islice(below, _MOST_LOOKED_AT))
         await store.read_members(level, is_tree=True, with_parents=False)
-        found += [path for path in level if store.snapshot.arrays(path)]
+        found += [path for path in level if store.tree.arrays(store.node(path))]
     return found[:_MOST_NEAR]
-
-
-def _by_key(pairs: Iterable[tuple[K, str]]) -> dict[K, list[str]]:
-    grouped: defaultdict[K, list[str]] = defaultdict(list)
-    for key, path in pairs:
-        grouped[key].append(path)
-    return grouped
 
 
 def _close(stores: Iterable[Store]) -> None:
@@ -322,7 +331,7 @@ async def _open(library: Library, store_like: Any, options: StoreOptions) -> str
     try:
         opened = _learn_start(library, start, options)
         await _check_start(opened, start)
-        if start.listing is not None and not opened.snapshot.is_listed(start.group):
+        if start.listing is not None and not opened.tree.is_listed(opened.node(start.group)):
             opened.keep_listing(start.group, await start.listing)
     except BaseException:
         start.give_up()
@@ -335,26 +344,26 @@ async def _open(library: Library, store_like: Any, options: StoreOptions) -> str
 def _learn_start(library: Library, start: Start, options: StoreOptions) -> OpenStore:
     """Add the store that is opened, with what was found where it begins."""
     name = describe_store(start.store_like)
-    snapshot = snapshot_of(start.store, name, start.zarr_format or 3)
+    known = known_store(start.store, name, start.zarr_format or 3)
     consolidated = options.get("consolidated")
     opened = library.add(
         start.store,
-        snapshot,
+        known,
         uri_of(start.store_like),
         closes=start.is_ours,
         ignores_consolidated=consolidated is False,
         named=start.named,
     )
     for path, values in start.found.items():
-        snapshot.learn_node(path, values)
+        library.tree.learn_node(opened.node(path), values)
     opened.learn_consolidated(start.found, consolidated)
     return opened
 
 
 async def _check_start(opened: OpenStore, start: Start) -> None:
     """Raise an error unless the group asked for is there, and a group."""
-    snapshot, group = opened.snapshot, start.group
-    check_not_stale(snapshot, start.found)
-    is_there = snapshot.document(group) is not None or group in snapshot.problems
-    are_known = is_there or snapshot.consolidated_at == ""
-    check_group(snapshot, group, [] if are_known else await groups_near(start.store, group))
+    tree, node = opened.tree, opened.node(start.group)
+    check_not_stale(tree, start.found)
+    is_there = tree.known(node) is not None or node in tree.problems
+    are_known = is_there or opened.known.consolidated_at == ""
+    check_group(tree, start.group, [] if are_known else await groups_near(start.store, start.group))

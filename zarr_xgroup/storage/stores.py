@@ -1,4 +1,4 @@
-"""One store of an open: reads nodes into its snapshot, each once, and values of arrays."""
+"""One store of an open: reads nodes into the tree of documents, each once, and values of arrays."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ from zarr_xgroup.metadata.documents import (
     Found,
     ZarrFormat,
     consolidated_nodes,
-    format_of,
 )
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import ancestor_paths, is_below, is_node_path, join_path
-from zarr_xgroup.metadata.snapshots import Snapshot, read_problem
+from zarr_xgroup.metadata.tree import KnownStore, Tree
 from zarr_xgroup.storage.failures import (
     check_not_contradicted,
     unlisted,
@@ -44,17 +43,17 @@ _IN_SHORT = Repr()
 _IN_SHORT.maxstring = 100
 
 
-def snapshot_of(
+def known_store(
     store: Store, name: str, zarr_format: ZarrFormat, *, is_foreign: bool = False
-) -> Snapshot:
-    """Return an empty snapshot of a store."""
+) -> KnownStore:
+    """Return what is known of a store before anything is read."""
     splits = splits_at_backslash(store)
     can_have = partial(is_node_path, is_served=is_served(store), splits_at_backslash=splits)
-    return Snapshot(name, zarr_format, is_foreign=is_foreign, can_have=can_have)
+    return KnownStore(name, zarr_format, is_foreign, can_have)
 
 
 class OpenStore:
-    """A store of an open, and its snapshot.
+    """A store of an open.
 
     Parameters
     ----------
@@ -62,8 +61,8 @@ class OpenStore:
         Its number in the open.
     store : zarr.abc.store.Store
         Where documents and chunks are read from.
-    snapshot : Snapshot
-        What is known of it, and grows.
+    tree : Tree
+        What is known of it and others, and grows.
     closes : bool
         Whether it was opened here, so that closing what is handed out closes it.
     limits : ForeignLimits
@@ -85,7 +84,7 @@ class OpenStore:
         self,
         number: int,
         store: Store,
-        snapshot: Snapshot,
+        tree: Tree,
         *,
         closes: bool = False,
         limits: ForeignLimits = NO_LIMITS,
@@ -94,7 +93,7 @@ class OpenStore:
     ) -> None:
         self.number = number
         self.store = store
-        self.snapshot = snapshot
+        self.tree = tree
         self.closes = closes
         self.limits = limits
         self.findings: list[Finding] = []
@@ -102,6 +101,15 @@ class OpenStore:
         self._ignores_consolidated = ignores_consolidated
         self._named = named
         self._underway: dict[str, asyncio.Event] = {}
+
+    @property
+    def known(self) -> KnownStore:
+        """What is known of it besides documents."""
+        return self.tree.stores[self.number]
+
+    def node(self, path: str) -> Node:
+        """Return the node at a path."""
+        return Node(self.number, path)
 
     @cached_property
     def limit(self) -> asyncio.Semaphore:
@@ -117,24 +125,24 @@ class OpenStore:
 
     async def read_values(self, array: zarr.Array[Any], path: str, *, whole: bool) -> Any:
         """Return all values of an array, or the first and the last one, or XGroupStoreError."""
-        most = MOST_STORED_BYTES if self.snapshot.is_foreign else None
+        most = MOST_STORED_BYTES if self.known.is_foreign else None
         reader = StoreReader(self.store, self.limits.timeout, self.limit, most)
         found = await reader.values(array, f"/{path}", whole=whole)
         if not isinstance(found, XGroupStoreError):
             return found
-        problem = read_problem(self.snapshot, str(found))
+        problem = self.tree.read_problem(self.number, str(found))
         problem.__cause__ = found.__cause__
         return problem
 
     async def read_documents(self, paths: Iterable[str], listed: Collection[str] = ()) -> None:
         """Read documents that are not known yet; groups among those `listed` will be listed next."""
         done = asyncio.Event()
-        unknown = [path for path in dict.fromkeys(paths) if not self.snapshot.is_known(path)]
+        unknown = [path for path in dict.fromkeys(paths) if not self.tree.is_known(self.node(path))]
         readers = {path: self._underway.setdefault(path, done) for path in unknown}
         own = [path for path, reader in readers.items() if reader is done]
         try:
             for path, found in zip(own, await self._found(own, listed), strict=True):
-                self.snapshot.learn_node(path, found)
+                self.tree.learn_node(self.node(path), found)
         finally:
             done.set()
             for path in own:
@@ -143,7 +151,7 @@ class OpenStore:
             await reader.wait()
 
     async def _found(self, paths: Collection[str], listed: Collection[str] = ()) -> list[Found]:
-        zarr_format = self.snapshot.zarr_format
+        zarr_format = self.known.zarr_format
         reader, keys = self._reader(), NODE_KEYS[zarr_format]
         members = frozenset(listed) if zarr_format == 2 else frozenset()
 
@@ -157,11 +165,6 @@ class OpenStore:
 
         return await gather(found, paths)
 
-    async def read_doubted(self, paths: Collection[str]) -> None:
-        """Read nodes from the store itself that its consolidated metadata lacks."""
-        for path, found in zip(paths, await self._found(paths), strict=True):
-            self.snapshot.learn_staleness(path, is_there=format_of(found) is not None)
-
     async def read_members(
         self, groups: Iterable[str], *, is_tree: bool = False, with_parents: bool = True
     ) -> None:
@@ -170,7 +173,9 @@ class OpenStore:
         Those of the groups that these are in are read along, unless they are known.
         """
         groups = list(dict.fromkeys(groups))
-        listings = await self._listed([it for it in groups if not self.snapshot.is_listed(it)])
+        listings = await self._listed(
+            [it for it in groups if not self.tree.is_listed(self.node(it))]
+        )
         children = [path for group, names in listings.items() for path in self._in(group, names)]
         above = groups if with_parents else []
         parents = dict.fromkeys(parent for path in above for parent in ancestor_paths(path))
@@ -182,7 +187,11 @@ class OpenStore:
         """Read all that is below groups whose members are known, level by level."""
         level = list(groups)
         while level:
-            level = [join_path(path, name) for path in level for name in self.snapshot.groups(path)]
+            level = [
+                join_path(path, name)
+                for path in level
+                for name in self.tree.groups(self.node(path))
+            ]
             # The groups that these are in are known: in groups within groups they are many.
             await self.read_members(level, is_tree=True, with_parents=False)
 
@@ -197,12 +206,12 @@ class OpenStore:
         """Return the paths of listed names that may be members of a group."""
         if isinstance(names, XGroupStoreError):
             return []
-        return [join_path(group, name) for name in names - GROUP_KEYS[self.snapshot.zarr_format]]
+        return [join_path(group, name) for name in names - GROUP_KEYS[self.known.zarr_format]]
 
     def keep_listing(self, group: str, names: set[str] | XGroupStoreError) -> None:
         """Keep the names listed in a group that may be nodes, until their documents are read."""
         if isinstance(names, set):
-            usable = {name for name in names if name and self.snapshot.can_have(name)}
+            usable = {name for name in names if name and self.known.can_have(name)}
             message = _(
                 "Group {path} of {store} has {count} members whose names zarr or a server would "
                 "take for other paths; they were left out: {names}"
@@ -213,19 +222,19 @@ class OpenStore:
 
     def _learn_listing(self, group: str, names: set[str] | XGroupStoreError) -> None:
         if isinstance(names, set):
-            has_member = any(self.snapshot.document(join_path(group, name)) for name in names)
+            has_member = any(self.tree.known(self.node(join_path(group, name))) for name in names)
             # A listing that works shows at least the group's own document, which was read.
             if has_member or names & METADATA_KEYS:
-                self.snapshot.learn_listing(group, names)
+                self.tree.learn_listing(self.node(group), names)
                 return
         problem = unlisted(
-            self.snapshot,
+            self.known.name,
             group,
             ignores=self._ignores_consolidated,
             is_behind_root=bool(self._named),
         )
         problem.__cause__ = names if isinstance(names, XGroupStoreError) else None
-        self.snapshot.learn_listing(group, problem)
+        self.tree.learn_listing(self.node(group), problem)
 
     def learn_consolidated(self, found: Mapping[str, Found], required: bool | None) -> None:
         """Take over the first consolidated metadata there is: at what the user named, or at the group.
@@ -252,13 +261,13 @@ class OpenStore:
                     "The consolidated metadata of {store} has {count} keys that cannot be paths of "
                     "nodes, which were left out: {names}"
                 )
-                self._leave_out(at, self.snapshot.learn_consolidated(at, nodes), message)
+                self._leave_out(at, self.tree.learn_consolidated(self.node(at), nodes), message)
                 return
         if required:
             message = _(
                 "{store} has no consolidated metadata; open it with consolidated=False, or "
                 "leave that out"
-            ).format(store=self.snapshot.name)
+            ).format(store=self.known.name)
             raise XGroupStoreError(message)
 
     def _consolidated(
@@ -266,13 +275,13 @@ class OpenStore:
     ) -> dict[str, Found] | None:
         """Return what is consolidated at a group, None if nothing is or it cannot be used."""
         try:
-            nodes = consolidated_nodes(found[at], self.snapshot.zarr_format, f"/{at}")
-            check_not_contradicted(self.snapshot, at, nodes or {}, found)
+            nodes = consolidated_nodes(found[at], self.known.zarr_format, f"/{at}")
+            check_not_contradicted(self.tree, self.node(at), nodes or {}, found)
         except XGroupError as problem:
             if is_required:
-                raise unusable_consolidated(problem, self.snapshot.name) from problem
+                raise unusable_consolidated(problem, self.known.name) from problem
             if isinstance(problem, XGroupMetadataError):  # a store may refuse to say if it has some
-                name = self.snapshot.name
+                name = self.known.name
                 message = _("{store} is read node by node: {reason}")
                 text = message.format(store=name, reason=problem)
                 self._report(at, text, problem)
@@ -282,12 +291,12 @@ class OpenStore:
     def _leave_out(self, group: str, names: list[str], message: str) -> None:
         """Tell of names at a group that were left out, if any were."""
         if names:
-            node, store = Node(self.number, group), self.snapshot.name
+            node, store = Node(self.number, group), self.known.name
             in_short = ", ".join(map(_IN_SHORT.repr, names[:_NAMED]))
             text = message.format(path=node, store=store, count=len(names), names=in_short)
             self._report(group, text, XGroupMetadataError(text))
 
     def _report(self, group: str, text: str, error: XGroupError) -> None:
         """Tell what is wrong with the nodes at a group, in a text that names the store."""
-        place = Place(f"/{group}", store=self.snapshot.name if self.number else None)
+        place = Place(f"/{group}", store=self.known.name if self.number else None)
         self.findings.append(report(Topic.METADATA, place, text, arrays=(), error=error))

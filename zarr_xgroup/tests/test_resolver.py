@@ -13,6 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from zarr_xgroup.errors import (
+    XGroupError,
     XGroupMetadataError,
     XGroupPathError,
     XGroupReferenceError,
@@ -22,7 +23,7 @@ from zarr_xgroup.metadata.documents import Document, Found, JsonObject
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.metadata.paths import relative_path
 from zarr_xgroup.metadata.references import Reference, at_pointer, is_reference, references_in
-from zarr_xgroup.metadata.snapshots import LackingError, Lookup, Needs, Snapshot, Snapshots
+from zarr_xgroup.metadata.tree import KnownStore, Lack, Tree
 from zarr_xgroup.resolver import MAX_DEPTH, Resolver, candidates
 
 T = TypeVar("T")
@@ -39,20 +40,20 @@ class Plain:
 
     Attributes
     ----------
-    late : mapping, optional
-        Documents that are in the store only, all others being in its consolidated metadata too.
+    is_consolidated : bool
+        Whether all is known from the start.
     """
 
     documents: Mapping[str, Any]
     others: Mapping[str, "Plain"] = field(default_factory=dict)
-    late: Mapping[str, Any] | None = None
+    is_consolidated: bool = False
 
-    def snapshot(self) -> Snapshot:
-        """Return what is known of the store before anything is asked for."""
-        snapshot = Snapshot("plain", 3)
-        if self.late is not None:
-            snapshot.learn_consolidated("", {path: self.at(path) for path in self.documents})
-        return snapshot
+    def add_to(self, tree: Tree) -> None:
+        """Add what is known of the store before anything is asked for."""
+        root = Node(len(tree.stores), "")
+        tree.stores.append(KnownStore("plain", 3, is_foreign=root.store > 0))
+        if self.is_consolidated:
+            tree.learn_consolidated(root, {path: self.at(path) for path in self.documents})
 
     def at(self, path: str) -> Found:
         return {"zarr.json": self.documents[path]} if path in self.documents else {}
@@ -61,11 +62,11 @@ class Plain:
         return self.others.get(uri, XGroupStoreError(f"store {uri} cannot be opened"))
 
 
-class CountingLookup(Lookup):
-    """A lookup that counts how often a document is looked up."""
+class CountingTree(Tree):
+    """A tree that counts how often a document is looked up."""
 
-    def __init__(self, snapshots: Snapshots) -> None:
-        super().__init__(snapshots)
+    def __init__(self) -> None:
+        super().__init__()
         self.count = 0
 
     def document(self, node: Node) -> Document | None:
@@ -80,54 +81,50 @@ class Known:
     ----------
     read : list of Node
         The nodes that were read.
-    lookups : int
-        How often a document was looked up.
+    tree : CountingTree
+        What is known.
     """
 
     def __init__(self, documents: Plain) -> None:
-        self.snapshots = Snapshots()
+        self.tree = CountingTree()
         self.read: list[Node] = []
-        self.lookups = 0
         self._stores: list[Plain] = []
         self._number_of(documents)
 
-    def interpreted(self, function: Callable[[Lookup], T]) -> T:
+    def interpreted(self, function: Callable[[Tree], T]) -> T:
         """Return what a function gives once all that it looks up is known."""
         while True:
-            lookup = CountingLookup(self.snapshots)
+            self.tree.lacking.clear()
             try:
-                return function(lookup)
-            except LackingError:
-                assert lookup.needs
-                self._read(lookup.needs)
-            finally:
-                self.lookups += lookup.count
+                found = function(self.tree)
+            except XGroupError:
+                if not self.tree.lacking:
+                    raise
+            else:
+                if not self.tree.lacking:
+                    return found
+            self._read(list(dict.fromkeys(self.tree.lacking)))
 
     def document(self, node: Node) -> Document | None:
-        return self.interpreted(lambda lookup: lookup.document(node))
+        return self.interpreted(lambda tree: tree.document(node))
 
-    def _read(self, needs: Needs) -> None:
-        snapshots = self.snapshots
-        assert not any(snapshots[node.store].is_known(node.path) for node in needs.documents)
-        for node in needs.documents:
-            found = self._stores[node.store].at(node.path)
-            snapshots[node.store].learn_node(node.path, found)
-            self.read.append(node)
-        assert all(snapshots[it.store].why_absent(it.path) is None for it in needs.doubted)
-        for node in needs.doubted:
-            late = self._stores[node.store].late or {}
-            snapshots[node.store].learn_staleness(node.path, is_there=node.path in late)
-        assert not needs.members
-        for store, uri, _path in needs.foreign:
-            assert (store, uri) not in snapshots.links
-            other = self._stores[store].opened_from(uri)
-            root = Node(self._number_of(other), "") if isinstance(other, Plain) else other
-            snapshots.links[store, uri] = root
+    def _read(self, lacking: list[Lack]) -> None:
+        for lack in lacking:
+            node, of_members, uri = lack
+            assert not of_members
+            assert not self.tree.is_answered(lack)
+            if uri is None:
+                self.tree.learn_node(node, self._stores[node.store].at(node.path))
+                self.read.append(node)
+            else:
+                other = self._stores[node.store].opened_from(uri)
+                root = Node(self._number_of(other), "") if isinstance(other, Plain) else other
+                self.tree.links[node.store, uri] = root
 
     def _number_of(self, documents: Plain) -> int:
         if documents not in self._stores:
             self._stores.append(documents)
-            self.snapshots.append(documents.snapshot())
+            documents.add_to(self.tree)
         return self._stores.index(documents)
 
 
@@ -162,10 +159,8 @@ class Following:
         self.known = Known(documents)
         self.notes: list[str] = []
 
-    def resolver(self, lookup: Lookup) -> Resolver:
-        return Resolver(
-            lookup, self.node, lambda text, place: self.notes.append(f"{place}: {text}")
-        )
+    def resolver(self, tree: Tree) -> Resolver:
+        return Resolver(tree, self.node, lambda text, place: self.notes.append(f"{place}: {text}"))
 
     def written(self, value: Any) -> Fragment:
         return Fragment(self.node, ("attributes", "it"), value)
@@ -175,19 +170,19 @@ class Following:
 
     def fragment(self, value: Any) -> Fragment:
         written = self.written(value)
-        return self.known.interpreted(lambda lookup: self.resolver(lookup).fragment(written))
+        return self.known.interpreted(lambda tree: self.resolver(tree).fragment(written))
 
     def array_from(self, fragment: Fragment, fits: Fits | None = None) -> str:
         return str(self.node_from(fragment, fits))
 
     def node_from(self, fragment: Fragment, fits: Fits | None = None) -> Node:
-        def resolved(lookup: Lookup) -> Node:
+        def resolved(tree: Tree) -> Node:
             if fits is None:
-                return self.resolver(lookup).array(fragment)
-            return self.resolver(lookup).array(fragment, lambda node: reason(lookup, node))
+                return self.resolver(tree).array(fragment)
+            return self.resolver(tree).array(fragment, lambda node: reason(tree, node))
 
-        def reason(lookup: Lookup, node: Node) -> str | None:
-            document = lookup.document(node)
+        def reason(tree: Tree, node: Node) -> str | None:
+            document = tree.document(node)
             assert document is not None
             assert fits is not None
             return fits(document)
@@ -425,11 +420,11 @@ def test_candidates_of_a_fragment_of_another_store_are_in_that_store() -> None:
     other = Plain({"s": group(), "s/b": array(1)}, {"file:///third": third})
     documents = Plain({"g/a": array(1), "time": array(1)}, {"file:///other": other})
     known = Known(documents)
-    known.interpreted(lambda lookup: lookup.foreign(0, "file:///other", ""))
+    known.interpreted(lambda tree: tree.foreign(0, "file:///other", ""))
 
     def found(reference: Reference, written: str) -> list[Node]:
         return known.interpreted(
-            lambda lookup: candidates(reference, Node(0, "g/a"), Node(1, written), lookup)
+            lambda tree: candidates(reference, Node(0, "g/a"), Node(1, written), tree)
         )
 
     for written, node, expected in [
@@ -467,7 +462,7 @@ def test_above_the_root_is_never_clamped(referrer: str, reference: Reference) ->
     following = Following(documents, referrer)
     node = following.node
     with pytest.raises(XGroupPathError, match=f"^{re.escape(message)}$"):
-        following.known.interpreted(lambda lookup: candidates(reference, node, node, lookup))
+        following.known.interpreted(lambda tree: candidates(reference, node, node, tree))
     whole = f"/{referrer}#/attributes/it: {message}"
     with pytest.raises(XGroupPathError, match=f"^{re.escape(whole)}$"):
         following.array(ref(reference.node, uri=reference.uri))
@@ -671,7 +666,7 @@ def test_work_does_not_double_with_each_reference(end: str) -> None:
     except XGroupReferenceError as error:
         assert end == "/lost"
         assert len(str(error)) < 100_000  # noqa: PT017 - it need not be raised for this end only
-    assert following.known.lookups < 5000
+    assert following.known.tree.count < 5000
     assert len("".join(following.notes)) < 100_000
 
 
@@ -679,18 +674,18 @@ def test_work_does_not_double_with_each_reference(end: str) -> None:
 
 
 def test_nothing_is_needed_to_tell_an_error() -> None:
-    documents = Plain(PLACES.documents, late={"g/lost": array(1)})
+    documents = Plain(PLACES.documents, is_consolidated=True)
     following = Following(documents, "g/a")
     with pytest.raises(XGroupReferenceError) as error:
         following.array(ref("lost"))
-    lookups = following.known.lookups
-    following.known.snapshots.forget()
+    lookups = following.known.tree.count
+    following.known.tree.forget()
     assert str(error.value) == (
-        "/g/a#/attributes/it: 'lost' leads nowhere, tried /g/lost (no such node in the consolidated "
-        "metadata, though the store has it: open it with consolidated=False), "
+        "/g/a#/attributes/it: 'lost' leads nowhere, tried /g/lost (not in the consolidated metadata; "
+        "if the store is newer, open it with consolidated=False), "
         "/g/a/lost (not found in store)"
     )
-    assert following.known.lookups == lookups
+    assert following.known.tree.count == lookups
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from zarr_xgroup.errors import XGroupMetadataError, containing
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.snapshots import Snapshots
+from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.variables.fillvalues import FILL
 from zarr_xgroup.variables.lazy import ComputedArray, lazy_variable, offset_bounds
 from zarr_xgroup.variables.sources import Computed, HandlerVariable, Literal, Offset, Source, Stored
@@ -41,7 +41,7 @@ class Maker:
 
     Parameters
     ----------
-    snapshots : Snapshots
+    tree : Tree
         What is known of the stores.
     zarr_store : callable
         Returns an open store by its number.
@@ -51,12 +51,12 @@ class Maker:
 
     def __init__(
         self,
-        snapshots: Snapshots,
+        tree: Tree,
         zarr_store: Callable[[int], Store],
         *,
         fill_value_masks: bool | None = None,
     ) -> None:
-        self._snapshots = snapshots
+        self._tree = tree
         self._zarr_store = zarr_store
         self._fill_value_masks = fill_value_masks
         self._templates: dict[Any, Template | XGroupMetadataError] = {}
@@ -91,14 +91,14 @@ class Maker:
         return found
 
     def _document(self, node: Node) -> Document:
-        document = self._snapshots[node.store].document(node.path)
+        document = self._tree.known(node)
         if document is None or not document.is_array:
             raise XGroupMetadataError(_("there is no array {node}").format(node=node))
         return document
 
     def attributes(self, node: Node) -> JsonObject:
         """Return the attributes of a node, not to be changed."""
-        document = self._snapshots[node.store].document(node.path)
+        document = self._tree.known(node)
         return JsonObject({}) if document is None else document.attributes
 
     def zarr_objects(self, node: Node) -> ZarrObjects:
@@ -120,7 +120,7 @@ class Maker:
 
     def _zarr_group(self, store: Store, node: Node) -> zarr.Group:
         attributes = self.attributes(node).fresh()
-        zarr_format = self._snapshots[node.store].zarr_format
+        zarr_format = self._tree.stores[node.store].zarr_format
         metadata = GroupMetadata(attributes=attributes, zarr_format=zarr_format)
         return zarr.Group(zarr.AsyncGroup(metadata, StorePath(store, node.path)))
 
@@ -198,7 +198,7 @@ class Maker:
 
     def _stored(self, source: Stored) -> xr.Variable:
         node = source.node
-        store, name = self._zarr_store(node.store), self._snapshots[node.store].name
+        store, name = self._zarr_store(node.store), self._tree.stores[node.store].name
         variable = self.template(node, source.along).variable(
             store, node.path, self._document(node), transposed=source.transposed
         )

@@ -50,7 +50,6 @@ class GcpHandler(ConventionHandler):
         if not is_one or array.node.group.name != MEASUREMENTS:
             return False
         nodes = [_points(array).child(name) for name in (*_POSITIONS, *_WANTED)]
-        array.lookup.know(nodes)
         documents = [array.document_of(node) for node in nodes]
         return all(document is not None and document.is_array for document in documents)
 

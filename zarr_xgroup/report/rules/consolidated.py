@@ -10,7 +10,7 @@ from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding, report
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Node
-from zarr_xgroup.metadata.snapshots import Snapshot, nodes_below
+from zarr_xgroup.metadata.tree import Tree
 
 DOCUMENT = "Zarr, consolidated metadata"
 
@@ -21,29 +21,30 @@ THERE = Rule("consolidated/nodes-are-there", DOCUMENT, "metadata")
 RULES = (SAME, COMPLETE, THERE)
 
 
-def check(consolidated: Snapshot, own: Snapshot, group: str) -> Iterator[Finding]:
+def check(tree: Tree, own: int, group: str) -> Iterator[Finding]:
     """Yield nodes that consolidated metadata lack, or say something else of than their documents.
 
     Parameters
     ----------
-    consolidated : Snapshot
-        What is known from consolidated metadata.
-    own : Snapshot
-        What the nodes' own documents say, as far as they could be read.
+    tree : Tree
+        What is known from consolidated metadata, of the store with the number 0.
+    own : int
+        The number under which it has what the nodes' own documents say, as far as they could be read.
     group : str
         The path of the group that is checked, with all below it.
     """
-    at = consolidated.consolidated_at
+    at = tree.stores[0].consolidated_at
     remedy = "consolidate again: `zarr.consolidate_metadata(store{path})`".format(
         path=f', path="{at}"' if at else ""
     )
-    nodes = [*nodes_below(consolidated, group), *nodes_below(own, group)]
-    for path in dict.fromkeys([group, *nodes]):
-        if path == at or path in own.problems:
+    nodes = [*tree.nodes_below(Node(0, group)), *tree.nodes_below(Node(own, group))]
+    for path in dict.fromkeys([group, *(node.path for node in nodes)]):
+        node, itself = Node(0, path), Node(own, path)
+        if path == at or itself in tree.problems:
             continue
-        place = Fragment(Node(0, path), (), None)
-        theirs, written = consolidated.document(path), own.document(path)
-        if theirs is None and path not in consolidated.problems:
+        place = Fragment(node, (), None)
+        theirs, written = tree.known(node), tree.known(itself)
+        if theirs is None and node not in tree.problems:
             text = "the node is not in the consolidated metadata: an open does not find it"
             yield report(COMPLETE, place, text, remedy)
         elif theirs is not None:

@@ -98,7 +98,7 @@ def _off_the_box(transform: Fragment, box: Fragment, sizes: list[int]) -> Iterat
 def _of_group(subject: Subject) -> Iterator[Finding]:
     """Yield which levels of a group are not there, and that no array has its dimensions."""
     if subject.layout is not None and is_meant(subject, Multiscales):
-        names = sorted(subject.store.snapshot.listings.names(subject.node.path))
+        names = subject.store.tree.names(subject.node)
         for number, item in enumerate(subject.layout.layout):
             compared = names if number < MOST_COMPARED else ()
             yield from _asset(subject, item, compared, shown(names[:_NAMED]))

@@ -22,7 +22,7 @@ from zarr_xgroup.metadata.cf import candidate_paths
 from zarr_xgroup.metadata.dimensions import declared_dimensions
 from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
-from zarr_xgroup.metadata.snapshots import Snapshots
+from zarr_xgroup.metadata.tree import Tree
 
 #: How many names that are not there are compared with those that are.
 MOST_COMPARED = 200
@@ -33,7 +33,7 @@ class Checked:
 
     Parameters
     ----------
-    snapshots : Snapshots
+    tree : Tree
         What is known; number 0 is the store.
     group : str
         The path of the group that is checked, with all below it.
@@ -50,10 +50,9 @@ class Checked:
         Whether conventions are declared by nodes or groups that these are in, as far as was asked.
     """
 
-    def __init__(self, snapshots: Snapshots, group: str, assumed: Collection[str] = ()) -> None:
-        self.snapshots = snapshots
+    def __init__(self, tree: Tree, group: str, assumed: Collection[str] = ()) -> None:
+        self.tree = tree
         self.assumed = assumed
-        self.snapshot = snapshots[0]
         self._group = group
         self.failed: set[type[ConventionHandler]] = set()
         self.known: dict[Any, tuple[Node, list[Finding]]] = {}
@@ -65,15 +64,16 @@ class Checked:
     def subject(self, path: str) -> Subject | None:
         """Return a node by its path, None where there is none that can be used."""
         if path not in self._subjects:
-            document = self.snapshot.document(path)
-            found = None if document is None else Subject(self, Node(0, path), document)
+            node = Node(0, path)
+            document = self.tree.known(node)
+            found = None if document is None else Subject(self, node, document)
             self._subjects[path] = found
         return self._subjects[path]
 
     def subjects(self) -> Iterator[Subject]:
         """Yield the groups that are checked, parents first, each before its arrays."""
-        for path in self.snapshot.subtree(self._group):
-            group = self.subject(path)
+        for node in self.tree.subtree(Node(0, self._group)):
+            group = self.subject(node.path)
             if group is not None:
                 yield group
                 yield from group.arrays
@@ -204,7 +204,7 @@ class Subject:
     @cached_property
     def arrays(self) -> tuple[Subject, ...]:
         """The arrays directly in a group."""
-        members = self.store.snapshot.arrays(self.node.path).items()
+        members = self.store.tree.arrays(self.node).items()
         return tuple(Subject(self.store, self.node.child(name), it) for name, it in members)
 
     @cached_property
@@ -220,10 +220,10 @@ class Subject:
 
     def below(self) -> Iterator[Subject]:
         """Yield all nodes below a group."""
-        for path in self.store.snapshot.subtree(self.node.path):
-            group = self.store.subject(path)
+        for node in self.store.tree.subtree(self.node):
+            group = self.store.subject(node.path)
             if group is not None:
-                if path != self.node.path:
+                if node != self.node:
                     yield group
                 yield from group.arrays
 

@@ -15,7 +15,7 @@ from zarr_xgroup import XGroupDimensionWarning, XGroupNoPrincipalWarning
 from zarr_xgroup.conventions import Surroundings
 from zarr_xgroup.conventions.dialects.geozarr import GeoZarrHandler
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.snapshots import Snapshot
+from zarr_xgroup.metadata.tree import KnownStore, Tree
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
@@ -659,7 +659,9 @@ def test_axes_are_known_by_name_outside_of_an_open() -> None:
 def test_what_looks_like_it(
     attributes: Mapping[str, Any], is_meant: bool, owned: list[str]
 ) -> None:
-    around = Surroundings(Node(0, ""), frozenset(), (), (), Snapshot("store", 3))
+    tree = Tree()
+    tree.stores.append(KnownStore("store", 3))
+    around = Surroundings(Node(0, ""), frozenset(), (), (), tree)
     assert GeoZarrHandler.seems_meant(attributes, around) is is_meant
     assert list(GeoZarrHandler.owned(attributes)) == owned
 

@@ -311,7 +311,7 @@ def test_variables_that_do_not_go_together() -> None:
         planned("f", "y", size=5),
         planned("y"),
     )
-    library = SimpleNamespace(read_values=lambda _arrays: {}, snapshots=[])
+    library = SimpleNamespace(read_values=lambda _arrays: {})
     maker = SimpleNamespace(variable=made, attributes=lambda _node: JsonObject({}))
     planning: Any = SimpleNamespace(maker=maker, library=library, decoding={}, dropped=frozenset())
     reading: Any = SimpleNamespace(node=Node(0, "g"))

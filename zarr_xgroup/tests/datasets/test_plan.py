@@ -60,8 +60,7 @@ def findings(
     store = memory_store(build(Group(members, attributes)))
     with planning(store, {"assume_conventions": assumed}) as planned:
         plans = planned.plan_tree(with_indexes=False)
-        snapshot = planned.library.snapshots[0]
-        found = list(undeclared(plans, snapshot, assumed=assumed, is_tree=is_tree))
+        found = list(undeclared(plans, planned.tree, assumed=assumed, is_tree=is_tree))
     return {str(it.node): (it.why.partition(" in ")[0], it.bare, it.assumable) for it in found}
 
 

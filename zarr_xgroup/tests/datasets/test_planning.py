@@ -1,5 +1,6 @@
 """What an open is told before it reads, and what it leaves behind when it fails."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from zarr_xgroup import XGroupError
 from zarr_xgroup.datasets.planning import planning
-from zarr_xgroup.metadata.snapshots import Needs
+from zarr_xgroup.metadata.tree import Lack
 from zarr_xgroup.storage.library import Library
 from zarr_xgroup.tests.builders import (
     Array,
@@ -76,14 +77,14 @@ def test_what_an_error_came_from_shows_no_credentials() -> None:
 
 
 def test_what_several_groups_lack_is_read_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Needs] = []
-    read = Library.read
+    asked: list[Collection[Lack]] = []
+    read = Library._read
 
-    def counted(library: Library, needs: Needs) -> None:
-        asked.append(needs)
-        read(library, needs)
+    async def counted(library: Library, lacking: Collection[Lack]) -> None:
+        asked.append(lacking)
+        await read(library, lacking)
 
-    monkeypatch.setattr(Library, "read", counted)
+    monkeypatch.setattr(Library, "_read", counted)
     other = [declaring("ref", other={"node": f"/{name}/b"}) for name in "pqr"]
     groups = {str(n): Group({"a": Array(np.ones(2), ("x",), it)}) for n, it in enumerate(other)}
     elsewhere = {name: Group({"b": Array(np.ones(2), ("x",))}) for name in "pqr"}

@@ -18,10 +18,11 @@ from zarr_xgroup import (
     XGroupStoreError,
     XGroupStoreNotFoundError,
 )
-from zarr_xgroup.metadata import paths, snapshots
+from zarr_xgroup.metadata import nodes, paths, tree
+from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import join_path
-from zarr_xgroup.metadata.snapshots import Needs, Snapshot
+from zarr_xgroup.metadata.tree import KnownStore, Tree
 from zarr_xgroup.redaction import redact
 from zarr_xgroup.storage.library import Library
 from zarr_xgroup.storage.opening import describe_store
@@ -102,25 +103,19 @@ def test_a_consolidated_path_that_is_written_in_two_ways(key: str) -> None:
     assert f"which were left out: {key!r}" in str(told[0])
 
 
-def snapshot_of(library: Library) -> Snapshot:
-    """Return what is known of the store that was opened."""
-    return library.snapshots[0]
+def at(path: str) -> Node:
+    return Node(0, path)
 
 
 def tree_of(library: Library, group: str = "") -> dict[str, tuple[list[str], list[str]]]:
     """Return the names of the arrays and groups of each group."""
-    snapshot = snapshot_of(library)
+    tree = library.tree
     return {
-        path: (list(snapshot.arrays(path)), snapshot.groups(path))
-        for path in snapshot.subtree(group)
+        node.path: (list(tree.arrays(node)), tree.groups(node)) for node in tree.subtree(at(group))
     }
 
 
 SMALL_TREE = {"": (["v"], ["a", "c"]), "a": (["w"], ["b"]), "c": ([], []), "a/b": ([], [])}
-
-
-def nodes(*paths: str) -> frozenset[Node]:
-    return frozenset(Node(0, path) for path in paths)
 
 
 # What an interpretation lacks.
@@ -135,19 +130,41 @@ class Blind(RecordingStore):
                 yield name
 
 
-def test_to_ask_again_for_what_was_read_is_a_mistake() -> None:
+def test_what_is_read_is_lacking_no_more() -> None:
     store = recording_store(build(SMALL))
     library, _group = Library.open(store, {})
-    library.read(Needs(documents=nodes("v", "nope")))
-    before = list(store.gets)
-    with pytest.raises(XGroupStoreError, match=r"^what was read is still lacking: Needs"):
-        library.read(Needs(documents=nodes("nope", "v")))
-    assert store.gets == before
+    paths = ["v", "nope", "a"]
+    for _time in range(2):
+        found = library.ask(lambda: [library.tree.document(at(path)) for path in paths])
+        assert [document is not None for document in found] == [True, False, True]
+        assert library.ask(lambda: library.tree.groups(at("a"))) == ["b"]
+        assert len(set(store.gets)) == len(store.gets)
+
+
+def test_what_is_raised_for_lack_of_documents_does_not_count() -> None:
+    library, _group = Library.open(recording_store(build(SMALL)), {})
+
+    def question() -> bool:
+        document = library.tree.document(at("v"))
+        if document is None:
+            raise KeyError
+        return bool(document.is_array)
+
+    assert library.ask(question)
+
+
+def test_what_cannot_be_read_is_not_asked_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    library, _group = Library.open(recording_store(build(SMALL)), {})
+    monkeypatch.setattr(Tree, "learn_node", lambda *_args: None)
+    with pytest.raises(XGroupStoreError, match=r"^what was read is still lacking: "):
+        library.ask(lambda: library.tree.document(at("v")))
 
 
 def test_what_was_interrupted_can_be_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
     library, _group = Library.open(recording_store(build(SMALL)), {})
-    needs = Needs(documents=nodes("v"))
+
+    def asked() -> Document | None:
+        return library.ask(lambda: library.tree.document(at("v")))
 
     def interrupted(coroutine: Any) -> None:
         coroutine.close()
@@ -156,23 +173,22 @@ def test_what_was_interrupted_can_be_asked_for_again(monkeypatch: pytest.MonkeyP
     with monkeypatch.context() as patch:
         patch.setattr("zarr_xgroup.storage.library.wait", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            library.read(needs)
-    library.read(needs)
-    assert library.snapshots[0].document("v") is not None
+            asked()
+    assert asked() is not None
 
 
 def test_a_group_whose_listing_shows_nothing_cannot_be_listed() -> None:
     library, _group = Library.open(Blind(memory_store(build(SMALL))), {})
     library.read_tree("")
-    snapshot = snapshot_of(library)
+    tree = library.tree
     text = (
         "The members of group '/a' cannot be found: recording store cannot be listed and has no "
         "consolidated metadata. Who writes the store can add it by "
         "zarr.consolidate_metadata(store)."
     )
-    assert snapshot.groups("") == ["a", "c"]
-    assert str(snapshot.problems["a"]) == text
-    assert not snapshot.is_listed("a")
+    assert tree.groups(at("")) == ["a", "c"]
+    assert str(tree.problems[at("a")]) == text
+    assert not tree.is_listed(at("a"))
     with pytest.raises(XGroupStoreError, match=f"^{re.escape(text)}$"):
         library.read_group("a")
 
@@ -227,9 +243,14 @@ def test_what_is_no_node_is_overlooked() -> None:
 def test_the_format_is_that_of_the_group_asked_for() -> None:
     contents = {**build(Group(attrs={"a": 3})), **below(build(SMALL, 2), "old")}
     library, _group = Library.open(memory_store(contents), {"group": "old"})
-    assert snapshot_of(library).zarr_format == 2
+    assert library.tree.stores[0].zarr_format == 2
     library.read_tree("old")
-    assert list(snapshot_of(library).subtree("old")) == ["old", "old/a", "old/c", "old/a/b"]
+    assert [node.path for node in library.tree.subtree(at("old"))] == [
+        "old",
+        "old/a",
+        "old/c",
+        "old/a/b",
+    ]
 
 
 @each_format
@@ -270,7 +291,7 @@ def test_consolidated_at_the_group_only(zarr_format: ZarrFormat) -> None:
     contents = build(SMALL, zarr_format, consolidated=["a"])
     store = recording_store(contents)
     library, _group = Library.open(store, {"group": "a"})
-    assert snapshot_of(library).consolidated_at == "a"
+    assert library.tree.stores[0].consolidated_at == "a"
     store.listed.clear()
     library.read_tree("a")
     assert tree_of(library, "a") == {"a": (["w"], ["b"]), "a/b": ([], [])}
@@ -288,7 +309,7 @@ def test_consolidated_at_the_group_only(zarr_format: ZarrFormat) -> None:
 def test_consolidated_at_the_root_goes_first(zarr_format: ZarrFormat) -> None:
     contents = build(SMALL, zarr_format, consolidated=["a", ""])
     library, _group = Library.open(memory_store(contents), {"group": "a"})
-    assert snapshot_of(library).consolidated_at == ""
+    assert library.tree.stores[0].consolidated_at == ""
     library.read_tree("a")
     assert tree_of(library, "a") == {"a": (["w"], ["b"]), "a/b": ([], [])}
 
@@ -450,15 +471,21 @@ def test_a_store_that_supports_no_consolidated_metadata(monkeypatch: pytest.Monk
     assert set(tree.children) == {"a", "c", "late"}
 
 
+def empty_tree() -> Tree:
+    tree = Tree()
+    tree.stores.append(KnownStore("store", 3))
+    return tree
+
+
 def test_groups_that_only_paths_show_are_not_many_more_than_what_is_written() -> None:
     document = {"zarr.json": b'{"zarr_format": 3, "node_type": "group"}'}
-    snapshot = Snapshot("store", 3)
+    tree = empty_tree()
     deep = {f"{number}/" + "/".join("a" * 99): document for number in range(200)}
-    left_out = snapshot.learn_consolidated("", deep)
+    left_out = tree.learn_consolidated(at(""), deep)
     assert 0 < len(left_out) < len(deep)
-    assert len([*snapshot.subtree("")]) < 10 * len(deep)
+    assert len([*tree.subtree(at(""))]) < 10 * len(deep)
     few = {f"{number}/a/b/c": document for number in range(200)}
-    assert Snapshot("store", 3).learn_consolidated("", few) == []
+    assert empty_tree().learn_consolidated(at(""), few) == []
 
 
 def test_paths_of_any_length_are_looked_up_as_far_as_anything_is_known_of_them(
@@ -470,14 +497,14 @@ def test_paths_of_any_length_are_looked_up_as_far_as_anything_is_known_of_them(
         joined.append(join_path(*parts))
         return joined[-1]
 
-    for module in (paths, snapshots):
+    for module in (paths, nodes, tree):
         monkeypatch.setattr(module, "join_path", join)
     path = "/".join("a" * 1000)
-    snapshot = Snapshot("store", 3)
-    snapshot.learn_listing("a/a", {"a"})
-    assert not snapshot.is_known(path)
-    snapshot.learn_consolidated("a", {"a": {"zarr.json": b'{"node_type": "group"}'}})
-    assert snapshot.why_absent(path) is None
+    known = empty_tree()
+    known.learn_listing(at("a/a"), {"a"})
+    assert not known.is_known(at(path))
+    known.learn_consolidated(at("a"), {"a": {"zarr.json": b'{"node_type": "group"}'}})
+    assert known.why_absent(at(path)).startswith("not in the consolidated metadata")
     assert len(joined) < 20
 
 

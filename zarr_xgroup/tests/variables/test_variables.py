@@ -17,7 +17,6 @@ from zarr.storage import MemoryStore
 
 from zarr_xgroup import XGroupMetadataError, XGroupMetadataWarning
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.snapshots import Needs
 from zarr_xgroup.storage.library import Library
 from zarr_xgroup.tests.builders import (
     Array,
@@ -322,8 +321,8 @@ def test_no_chunk_is_read_for_a_fill_value() -> None:
 def reading(store: Store, *paths: str) -> tuple[Library, Maker]:
     """Open a store, and read the documents of some nodes to make variables of."""
     library, _group = Library.open(store, {})
-    library.read(Needs(documents=frozenset(Node(0, path) for path in paths)))
-    return library, Maker(library.snapshots, library.zarr_store)
+    library.ask(lambda: [library.tree.document(Node(0, path)) for path in paths])
+    return library, Maker(library.tree, library.zarr_store)
 
 
 @pytest.mark.parametrize("path", ["nope", "v/deeper"])

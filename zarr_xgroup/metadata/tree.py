@@ -1,0 +1,372 @@
+"""The tree of documents: all that is known of the stores of an open.
+
+Interpretation asks it, and nothing else. What it does not know it takes for absent, and takes down
+that it was asked for: whoever asked for an answer (`zarr_xgroup.storage.library.Library.ask`) throws
+that away then, has all that was taken down read at once, and asks again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeVar
+
+from zarr_xgroup.errors import XGroupError, XGroupStoreError
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.documents import Document, Found, Pool, ZarrFormat, node_document
+from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.metadata.paths import ancestor_paths, is_below, is_node_path, join_path
+
+T = TypeVar("T")
+
+#: How many groups without a document of their own a node may be in, one in the other; and how many there
+#: may be for each node that is written, of hundreds of thousands of which each is in others.
+_MOST_IMPLIED = 100
+_IMPLIED_BY_EACH = 4
+
+
+@dataclass(frozen=True)
+class KnownStore:
+    """A store of an open, as far as metadata are concerned.
+
+    Attributes
+    ----------
+    name : str
+        What messages call it.
+    zarr_format : {2, 3}
+        The format of all nodes.
+    is_foreign : bool
+        Whether a reference led here.
+    can_have : callable
+        Tells whether a path can be that of a node of the store.
+    consolidated_at : str or None
+        The path of the group whose consolidated metadata say all there is below it.
+    """
+
+    name: str
+    zarr_format: ZarrFormat
+    is_foreign: bool = False
+    can_have: Callable[[str], bool] = is_node_path
+    consolidated_at: str | None = None
+
+    def is_consolidated(self, path: str) -> bool:
+        """Tell whether consolidated metadata say what there is at a path."""
+        return self.consolidated_at is not None and is_below(path, self.consolidated_at)
+
+
+class Lack(NamedTuple):
+    """What was asked for and is not known.
+
+    Attributes
+    ----------
+    node : Node
+        The node.
+    of_members : bool
+        Whether it is a group of which the members are not known, or else its document.
+    uri : str or None
+        If not None, the node is in the store that its own one calls by this URI.
+    """
+
+    node: Node
+    of_members: bool = False
+    uri: str | None = None
+
+
+class Tree:
+    """All that is known of documents, by node. Only the code that reads adds to it (methods `learn_*`).
+
+    Attributes
+    ----------
+    stores : list of KnownStore
+        The stores, by number; 0 is the one that is opened.
+    lacking : list of Lack
+        What was asked for and not known, in the order in which it was asked for: one more whenever an
+        answer is not to be kept.
+    problems : dict of Node to XGroupError
+        What is wrong with nodes that exist: such a node has no document, or one without attributes
+        if only these cannot be understood, or (a group) no members.
+    links : dict
+        Where a URI that is written in a store leads, or why it leads nowhere, by both.
+    """
+
+    def __init__(self) -> None:
+        self.stores: list[KnownStore] = []
+        self.lacking: list[Lack] = []
+        self.problems: dict[Node, XGroupError] = {}
+        self.links: dict[tuple[int, str], Node | XGroupStoreError] = {}
+        self._problems_near: defaultdict[Node, list[Node]] = defaultdict(list)
+        self._pool = Pool()
+        #: None for a node that is not there, or cannot be used; what is consolidated is decoded late.
+        self._nodes: dict[Node, Document | Found | None] = {}
+        #: The names of the nodes in a group, None if nobody can list it; and all that a listing of it has.
+        self._members: dict[Node, list[str] | None] = {}
+        self._listed: dict[Node, frozenset[str]] = {}
+        self._deepest = 0
+        self._places: defaultdict[tuple[int, str], list[Node]] | None = None
+        self._of_members: dict[tuple[Any, Node], Any] = {}
+
+    # What interpretation asks.
+
+    def document(self, node: Node) -> Document | None:
+        """Return the document of a node, None if there is no node that can be used, or it is not known."""
+        document = self.known(node)
+        if document is None and not self.is_known(node):
+            self.lacking.append(Lack(node))
+        return document
+
+    def known(self, node: Node) -> Document | None:
+        """Return the document of a node as far as it is known: nothing is taken down."""
+        found = self._nodes.get(node)
+        if found is None or isinstance(found, Document):
+            return found
+        return self.learn_node(node, found)
+
+    def is_known(self, node: Node) -> bool:
+        """Tell whether it is known what there is at a node, be it nothing.
+
+        There is nothing at what cannot be the path of a node: a store is never asked for it.
+        """
+        if node in self._nodes or self.is_consolidated(node) or self._is_ruled_out(node):
+            return True
+        return not self.stores[node.store].can_have(node.path) or "\0" in node.path
+
+    def is_answered(self, lack: Lack) -> bool:
+        """Tell whether it is known by now what there is instead of a lack."""
+        if lack.uri is not None:
+            return (lack.node.store, lack.uri) in self.links
+        if lack.of_members:
+            return lack.node in self._members or self.is_consolidated(lack.node)
+        return self.is_known(lack.node)
+
+    def _is_ruled_out(self, node: Node) -> bool:
+        """Tell whether a listing shows that there is no such node: it lacks it, or a group above it."""
+        last = node.name
+        if last not in self._listed.get(node.group, (last,)):
+            return True
+        group = Node(node.store, "")
+        for name in node.path.split("/", self._deepest + 1)[: self._deepest + 1]:
+            if name and name not in self._listed.get(group, (name,)):
+                return True
+            group = group.child(name)
+        return False
+
+    def names(self, group: Node) -> list[str]:
+        """Return the names of the nodes directly in a group, sorted; none if nobody can list it."""
+        if group not in self._members and not self.is_consolidated(group):
+            self.lacking.append(Lack(group, of_members=True))
+        return self._members.get(group) or []
+
+    def arrays(self, group: Node) -> dict[str, Document]:
+        """Return the documents of a group's arrays, sorted by name."""
+        members = ((name, self.known(group.child(name))) for name in self.names(group))
+        return {name: document for name, document in members if document and document.is_array}
+
+    def groups(self, group: Node) -> list[str]:
+        """Return the names of a group's child groups, sorted."""
+        members = ((name, self.known(group.child(name))) for name in self.names(group))
+        return [name for name, document in members if document and not document.is_array]
+
+    def of_members(self, group: Node, function: Callable[[Tree, Node], T]) -> T:
+        """Return the result of a function of the members of a group: it is called once they are known."""
+        key = function, group
+        if key not in self._of_members:
+            before = len(self.lacking)
+            found = function(self, group)
+            if len(self.lacking) > before:
+                return found
+            self._of_members[key] = found
+        known: T = self._of_members[key]
+        return known
+
+    def subtree(self, group: Node, but_for: Container[Node] = ()) -> Iterator[Node]:
+        """Yield a group and all groups below it, parents first, but for some and what is below these."""
+        queue = deque([group])
+        while queue:
+            parent = queue.popleft()
+            yield parent
+            children = map(parent.child, self.groups(parent))
+            queue.extend(child for child in children if child not in but_for)
+
+    def nodes_below(self, group: Node) -> Iterator[Node]:
+        """Yield all nodes that are known to be below a group, parents first."""
+        for parent in self.subtree(group):
+            below = map(parent.child, self.names(parent))
+            yield from (node for node in below if self.known(node) is not None)
+
+    def groups_with(self, store: int, name: str) -> list[Node]:
+        """Return the groups of a store that are known to have a node of a name, sorted."""
+        if self._places is None:
+            self._places = defaultdict(list)
+            for group in sorted(self._members, key=lambda node: node.path):
+                for child in self._members[group] or ():
+                    self._places[group.store, child].append(group)
+        return self._places.get((store, name), [])
+
+    def is_listed(self, group: Node) -> bool:
+        """Tell whether the members of a group are known."""
+        return self._members.get(group) is not None or self.is_consolidated(group)
+
+    def is_consolidated(self, node: Node) -> bool:
+        """Tell whether consolidated metadata say what there is at a node."""
+        return self.stores[node.store].is_consolidated(node.path)
+
+    def foreign(self, store: int, uri: str, path: str) -> Node:
+        """Return the root of another store, called by a URI in a store, of which the node at a path is needed.
+
+        Raises
+        ------
+        XGroupStoreError
+            If it cannot be opened, or must not be, or that is not known.
+        """
+        target = self.links.get((store, uri))
+        if target is None:
+            self.lacking.append(Lack(Node(store, path), uri=uri))
+            target = XGroupStoreError("not open yet")
+        if isinstance(target, XGroupStoreError):
+            raise target
+        return target
+
+    # Why something is not to be had.
+
+    def problem(self, node: Node) -> XGroupError | None:
+        """Return why a node, though it may be there, cannot be used."""
+        problem = self.problems.get(node)
+        if problem is None or not self.stores[node.store].is_foreign:
+            return problem
+        return self.read_problem(node.store, str(problem))
+
+    def problems_near(self, group: Node) -> Iterator[tuple[Node, XGroupError]]:
+        """Yield what is wrong with a group and with the nodes directly in it, each with the node."""
+        for node in dict.fromkeys(self._problems_near.get(group, ())):
+            if node in self.problems:
+                yield node, self.problems[node]
+
+    def read_problem(self, store: int, reason: str) -> XGroupStoreError:
+        """Return the error of something in a store that cannot be read."""
+        known = self.stores[store]
+        if not known.is_foreign:
+            return XGroupStoreError(reason)
+        message = _("store {uri}: {reason}").format(uri=known.name, reason=reason)
+        return XGroupStoreError.of(known.name, message)
+
+    def why_absent(self, node: Node) -> str:
+        """Return why there is no node that is not there: consolidated metadata may be older than the store."""
+        store = self.stores[node.store]
+        can_be_there = store.is_consolidated(node.path) and store.can_have(node.path)
+        if not can_be_there or self._is_in_array(node):
+            return _("not found in store")
+        if store.is_foreign:
+            return _("not in the consolidated metadata")
+        return _(
+            "not in the consolidated metadata; if the store is newer, open it with consolidated=False"
+        )
+
+    def _is_in_array(self, node: Node) -> bool:
+        """Tell whether a path leads into an array, of those that consolidated metadata say all about."""
+        for path in ancestor_paths(node.path):
+            above = Node(node.store, path)
+            document = self.known(above)
+            if document is not None and document.is_array:
+                return True
+            if document is None and self.is_consolidated(above):
+                return False  # nor is there anything below
+        return False
+
+    # What is read.
+
+    def learn_node(self, node: Node, found: Found) -> Document | None:
+        """Add the content of the metadata keys of a node, and return its document."""
+        zarr_format = self.stores[node.store].zarr_format
+        document, problem = node_document(found, zarr_format, str(node), self._pool)
+        self._nodes[node] = document
+        if problem is None:
+            self.problems.pop(node, None)
+        else:
+            self._learn_problem(node, problem)
+        return document
+
+    def _learn_problem(self, node: Node, problem: XGroupError) -> None:
+        if node not in self.problems:
+            for group in {node, node.group}:
+                self._problems_near[group].append(node)
+        self.problems[node] = problem
+
+    def learn_listing(self, group: Node, names: Collection[str] | XGroupStoreError) -> None:
+        """Add the listing of a group whose documents were read, or why it cannot be listed."""
+        if isinstance(names, XGroupStoreError):
+            self._members[group] = None
+            self._learn_problem(group, names)
+            return
+        nodes = sorted(name for name in names if self.known(group.child(name)) is not None)
+        self._members[group] = nodes
+        self._listed[group] = frozenset(names)
+        self._deepest = max(self._deepest, group.path.count("/") + 1)
+        self._places = None
+
+    def learn_consolidated(self, root: Node, nodes: Mapping[str, Found]) -> list[str]:
+        """Add what is consolidated at a group; each document is decoded when it is asked for.
+
+        Returns
+        -------
+        list of str
+            Keys that cannot be those of nodes, which are left out.
+        """
+        store = self.stores[root.store]
+        self.stores[root.store] = replace(store, consolidated_at=root.path)
+        unusable = []
+        known = {root.path}
+        left = _MOST_IMPLIED + _IMPLIED_BY_EACH * len(nodes)
+        children: defaultdict[Node, list[str]] = defaultdict(list)
+        read = set()
+        for relative in sorted(nodes, key=len):  # groups before what is in them
+            path_below = relative.strip("/")
+            path = join_path(root.path, path_below)
+            is_path = bool(path_below) and store.can_have(path_below)
+            implied = _implied_groups(path, known, min(left, _MOST_IMPLIED)) if is_path else None
+            if implied is None or path in read:  # written in two ways
+                unusable.append(relative)
+                continue
+            left -= len(implied)
+            read.add(path)
+            self._nodes[Node(root.store, path)] = nodes[relative]
+            for group in implied:
+                if self._nodes.get(Node(root.store, group)) is None:
+                    self._nodes[Node(root.store, group)] = _implied_group(store.zarr_format)
+            for new in {path, *implied} - known:
+                parent, _slash, name = new.rpartition("/")
+                children[Node(root.store, parent)].append(name)
+                known.add(new)
+        for parent_node, names in children.items():
+            self._members[parent_node] = sorted(names)
+        self._places = None
+        return unusable
+
+    def forget(self) -> None:
+        """Drop all that is known, now and not when Python next looks for cycles of objects."""
+        self._nodes.clear()
+        self._members.clear()
+        self._listed.clear()
+        self._of_members.clear()
+        self.problems.clear()
+        self.links.clear()
+        self._pool, self._places = Pool(), None
+
+
+def _implied_group(zarr_format: ZarrFormat) -> Document:
+    return Document.of({"zarr_format": zarr_format, "node_type": "group", "attributes": {}})
+
+
+def _implied_groups(path: str, known: Container[str], most: int) -> list[str] | None:
+    """Return groups without a document of their own, which only the paths of nodes in them show.
+
+    None if there are too many: their paths could be far longer than all that is written.
+    """
+    groups: list[str] = []
+    group = path.rpartition("/")[0]
+    while group not in known and path not in known:
+        groups.append(group)
+        if len(groups) > most:
+            return None
+        group = group.rpartition("/")[0]
+    return groups
