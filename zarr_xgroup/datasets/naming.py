@@ -8,9 +8,11 @@ variables: what is said first counts. CRSs come last (`grid_mappings`).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import msgspec
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.crs import Crs
@@ -32,7 +34,7 @@ from zarr_xgroup.metadata.cf import (
 )
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.variables.functions import RotatedCentres
-from zarr_xgroup.variables.sources import Computed, HandlerVariable, Source, Stored
+from zarr_xgroup.variables.sources import Computed, HandlerVariable, Offset, Source, Stored
 
 if TYPE_CHECKING:
     from zarr_xgroup.variables.making import Maker
@@ -45,6 +47,78 @@ _BY_UNITS: Mapping[str, Mapping[str, str]] = {
     **{units: {"standard_name": "longitude"} for units in LONGITUDES},
     **{units: {"standard_name": "latitude"} for units in LATITUDES},
 }
+
+
+def plan_groups(
+    readings: Iterable[GroupReading], maker: Maker, *, with_indexes: bool = False
+) -> list[GroupPlan]:
+    """Return what the Datasets of groups will hold.
+
+    Groups that are alike, and of which nothing was found, share all variables that are not their own.
+    """
+    plans: list[GroupPlan] = []
+    known: dict[Hashable, tuple[GroupPlan, frozenset[Node]]] = {}
+    for reading in readings:
+        key = _likeness_of(reading, maker)
+        like, referred = known.get(key, (None, frozenset()))
+        if like is not None and reading.node not in referred and not reading.findings:
+            plans.append(_plan_like(like, reading))
+            continue
+        plan = plan_group(reading, maker, with_indexes=with_indexes)
+        plans.append(plan)
+        if like is None and not plan.findings:
+            # An array of the group itself is something else to it than to others.
+            said = dict.fromkeys(array.interpretation for array in reading.arrays)
+            coordinates = [it for array in reading.arrays for it in array.inherited.coordinates]
+            coordinates += (coordinate for it in said for coordinate in it.coordinates)
+            coordinates += (link.coordinate for it in said for link in it.links)
+            referred = frozenset(node.group for node in _nodes_of(coordinates))
+            if reading.node not in referred:
+                known[key] = plan, referred
+    return plans
+
+
+def _likeness_of(reading: GroupReading, maker: Maker) -> Hashable:
+    """Return all that the plan of a group follows from, but for where the group is."""
+    arrays = (
+        (
+            *(array.node.name, array.document.written(), array.dims, array.template),
+            *(array.interpretation, array.conventions, array.is_first_class, id(array.inherited)),
+        )
+        for array in reading.arrays
+    )
+    named = maker.attributes(reading.node).text("coordinates")
+    times = repr((reading.bounds_of_dropped, reading.times))
+    return tuple(arrays), reading.groups, named, times
+
+
+def _nodes_of(coordinates: Iterable[Coordinate]) -> Iterator[Node]:
+    """Yield the arrays that coordinates are, or are computed of, with all that they refer to."""
+    for coordinate in coordinates:
+        for part in coordinate.parts():
+            source = part.source.values if isinstance(part.source, Offset) else part.source
+            if isinstance(source, Stored):
+                yield source.node
+            elif isinstance(source, Computed):
+                yield from (packed.node for packed in source.arrays)
+            yield from _nodes_of(link.coordinate for link in part.links)
+
+
+def _plan_like(plan: GroupPlan, reading: GroupReading) -> GroupPlan:
+    """Return the plan of a group that is like another one, with its own arrays."""
+    arrays = {array.node.name: array for array in reading.arrays}
+    variables = []
+    for variable in plan.variables:
+        if variable.is_own:
+            array = arrays[variable.name]
+            source, identity = Stored(array.node, variable.dims), variable.identity
+            if isinstance(identity, tuple):  # it stands in the place of another one
+                identity = (source, *identity[1:])
+            variable = msgspec.structs.replace(
+                variable, source=source, own=array.document.attributes, identity=identity
+            )
+        variables.append(variable)
+    return GroupPlan(reading, tuple(variables), ())
 
 
 def plan_group(reading: GroupReading, maker: Maker, *, with_indexes: bool) -> GroupPlan:
@@ -73,10 +147,12 @@ class GroupNaming:
     def __init__(self, reading: GroupReading, maker: Maker, *, with_indexes: bool) -> None:
         self.reading, self.maker, self._with_indexes = reading, maker, with_indexes
         self.findings: list[Finding] = []
-        self.names = UsedNames(reading.groups)
-        for array in reading.arrays:
-            self.names.add(array.node.name, _sizes_of(array))
+        self.names = _names_of(reading.groups, reading.arrays)
         self.arrays = self._along_own_dimensions(_without_grids_of_others(reading, maker))
+        if (
+            self.findings
+        ):  # nothing may lie along a dimension any more that others got another one for
+            self.names = _names_of(reading.groups, self.arrays)
         self._readings = {array.node.name: array for array in self.arrays}
         #: By name.
         self.variables: dict[str, PlannedVariable] = {
@@ -581,6 +657,14 @@ def _without_grids_of_others(reading: GroupReading, maker: Maker) -> Iterator[Ar
             said = replace(said, coordinates=kept, crs=crs, geotransform=None, findings=findings)
             array = replace(array, interpretation=said)
         yield array
+
+
+def _names_of(groups: Collection[str], arrays: Iterable[ArrayReading]) -> UsedNames:
+    """Return the names that groups and arrays have."""
+    names = UsedNames(groups)
+    for array in arrays:
+        names.add(array.node.name, _sizes_of(array))
+    return names
 
 
 def _sizes_of(array: ArrayReading) -> dict[str, int]:

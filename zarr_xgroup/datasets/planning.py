@@ -17,7 +17,7 @@ from zarr_xgroup.conventions import handlers
 from zarr_xgroup.conventions.layout import Layout
 from zarr_xgroup.conventions.registry import AUTO, in_order, named_conventions
 from zarr_xgroup.datasets.interpretation import GroupReading, Interpreter
-from zarr_xgroup.datasets.naming import plan_group
+from zarr_xgroup.datasets.naming import plan_groups
 from zarr_xgroup.datasets.plan import GroupPlan
 from zarr_xgroup.datasets.pyramids import (
     Level,
@@ -183,13 +183,6 @@ class Planning:
             self.tree, self.maker, handlers(), self.dropped, self.assumed, self._passed_over
         )
         return self.library.ask(lambda: interpreter.interpret(groups))
-
-
-def plan_groups(
-    readings: Iterable[GroupReading], maker: Maker, *, with_indexes: bool = False
-) -> list[GroupPlan]:
-    """Return what the Datasets of groups will hold; pure."""
-    return [plan_group(reading, maker, with_indexes=with_indexes) for reading in readings]
 
 
 def with_times(readings: Sequence[GroupReading]) -> list[GroupReading]:

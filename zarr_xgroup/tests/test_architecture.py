@@ -22,8 +22,8 @@ from zarr_xgroup import _compat
 from zarr_xgroup.conventions import handlers
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.datasets.interpretation import GroupReading, Interpreter
+from zarr_xgroup.datasets.naming import plan_groups
 from zarr_xgroup.datasets.plan import GroupPlan
-from zarr_xgroup.datasets.planning import plan_groups
 from zarr_xgroup.datasets.undeclared import lacks, undeclared
 from zarr_xgroup.findings import as_warnings
 from zarr_xgroup.metadata.documents import Document

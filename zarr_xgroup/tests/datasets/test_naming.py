@@ -156,3 +156,25 @@ def test_what_a_convention_says_goes_before_the_coordinate_of_a_group_above() ->
     )
     assert (dataset.variables.keys(), told) == ({"a", "x"}, [])
     assert dataset["a"].coords["x"].values.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("bounds", [{}, {"bounds": "/b/edges"}], ids=["", "bounds"])
+def test_groups_that_are_alike_have_what_each_has_by_itself(bounds: dict[str, str]) -> None:
+    places = {"x": {"node": "/b/lon"}, "y": {"node": "/far/lat"}}
+    refers = {
+        "v": array("yx", "geolocation", geolocation={"geodetic": places}),
+        "w": array("yx", coordinates="/far/lat", **bounds),
+        "lon": array("yx"),
+        "edges": array("yxn"),
+    }
+    far = Group({"lat": array("yx", bounds="/c/edges"), "x": array("x")})
+    store = memory_store(build(Group({**dict.fromkeys("abcd", Group(refers)), "far": far})))
+    options: dict[str, Any] = {"assume_conventions": "cf"}
+    groups, _told = opened_with_warnings(xr.open_groups, store, **options)
+    for name in "abcd":
+        alone, _told = opened_with_warnings(xr.open_dataset, store, group=name, **options)
+        xr.testing.assert_identical(groups[f"/{name}"], alone)
+        for key, variable in alone.variables.items():
+            found = groups[f"/{name}"].variables[key].encoding
+            assert found.get("source") == variable.encoding.get("source")
+            assert found.get("coordinates") == variable.encoding.get("coordinates")
