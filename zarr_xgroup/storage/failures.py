@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from zarr_xgroup._requirements import missing_package
 from zarr_xgroup.errors import (
@@ -20,19 +21,23 @@ from zarr_xgroup.metadata.paths import is_below
 from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.redaction import chain_of, redact
 
-#: Names of error classes of storage libraries, which need not be installed.
-_TIMEOUT = frozenset({"TimeoutError", "ReadTimeoutError", "ConnectTimeoutError"})
-_NO_PERMISSION = frozenset({"PermissionError", "PermissionDeniedError", "UnauthenticatedError"})
-_UNREACHABLE = frozenset(
-    {"gaierror", "ClientConnectorError", "EndpointConnectionError", "TransportError"}
-)
-
 _NAMED_GROUPS = 10
 
 
-def late() -> str:
-    """Return the words for a foreign store that took longer to answer than an open waits."""
-    return _("timeout: no answer in the time that cross_store_timeout gives")
+@contextmanager
+def blaming(store: str, but: type[Exception] = XGroupError) -> Iterator[None]:
+    """Raise what a storage library raises within as the error of a store that cannot be opened.
+
+    They raise errors of all kinds, with no common root. What is to pass does, and so do warnings, which the
+    user may have made errors.
+    """
+    try:
+        yield
+    except (XGroupError, Warning, but):
+        raise
+    except Exception as error:
+        message = _("Store {store} cannot be opened: {reason}")
+        raise XGroupStoreError(message.format(store=store, reason=reason_of(error))) from error
 
 
 def reason_of(error: BaseException) -> str:
@@ -42,35 +47,35 @@ def reason_of(error: BaseException) -> str:
     detail = f"{type(error).__name__}: {text}" if text else type(error).__name__
     if any(isinstance(link, ImportError) for link in chain):
         return missing_package(chain) or _("a package is missing ({detail})").format(detail=detail)
-    return _kind_of(chain).format(detail=detail, option="storage_options={'anon': True}")
+    found = {mark for link in chain for mark in _marks_of(link)}
+    # Storage libraries need not be installed: their errors are known by the names of their classes.
+    for marks, words in (
+        # Of botocore, which has sent no request.
+        ("NoCredentialsError", _("no credentials ({detail}); what is public opens with {option}")),
+        ("TimeoutError ReadTimeoutError ConnectTimeoutError", _("timeout ({detail})")),
+        (
+            "PermissionError PermissionDeniedError UnauthenticatedError Forbidden status401 status403",
+            _("no permission ({detail})"),
+        ),
+        (f"errno{errno.ECONNREFUSED}", _("connection refused ({detail})")),
+        (
+            "gaierror ClientConnectorError EndpointConnectionError TransportError",
+            _("unreachable ({detail})"),
+        ),
+        ("FileNotFoundError", _("not found ({detail})")),
+    ):
+        if not found.isdisjoint(marks.split()):
+            return words.format(detail=detail, option="storage_options={'anon': True}")
+    return detail
 
 
-def not_opened(store: str, error: BaseException) -> XGroupStoreError:
-    """Return the error of a store that another library cannot open."""
-    message = _("Store {store} cannot be opened: {reason}")
-    return XGroupStoreError(message.format(store=store, reason=reason_of(error)))
-
-
-def _kind_of(chain: Sequence[BaseException]) -> str:
-    """Return what kind of failure an error is that came from others, with places for its text and an option."""
-    names = {kind.__name__ for link in chain for kind in type(link).__mro__}
-    if "NoCredentialsError" in names:  # of botocore, which has sent no request
-        return _("no credentials ({detail}); what is public opens with {option}")
-    if names & _TIMEOUT:
-        return _("timeout ({detail})")
-    if names & _NO_PERMISSION or any(map(_is_refusal, chain)):
-        return _("no permission ({detail})")
-    if any(getattr(link, "errno", None) == errno.ECONNREFUSED for link in chain):
-        return _("connection refused ({detail})")
-    if names & _UNREACHABLE:
-        return _("unreachable ({detail})")
-    return _("not found ({detail})") if "FileNotFoundError" in names else "{detail}"
-
-
-def _is_refusal(error: BaseException) -> bool:
-    """Tell whether a server denied access: by the HTTP status of aiohttp or gcsfs, else by the text."""
-    status = error.status if hasattr(error, "status") else getattr(error, "code", None)
-    return status in (401, 403) or str(error).startswith("Forbidden:")  # gcsfs
+def _marks_of(error: BaseException) -> Iterator[str]:
+    """Yield what tells an error's cause: its classes, a status of HTTP, a number of the system, a first word."""
+    yield from (kind.__name__ for kind in type(error).__mro__)
+    yield f"status{error.status if hasattr(error, 'status') else getattr(error, 'code', None)}"
+    yield f"errno{getattr(error, 'errno', None)}"
+    if str(error).startswith("Forbidden:"):  # as gcsfs has it
+        yield "Forbidden"
 
 
 # What is there, and what is not.

@@ -15,7 +15,7 @@ from typing import Any, Self, TypeVar
 import zarr
 from zarr.abc.store import Store
 
-from zarr_xgroup.errors import XGroupError, XGroupStoreError
+from zarr_xgroup.errors import XGroupStoreError
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import METADATA_KEYS, ZarrFormat
@@ -27,7 +27,6 @@ from zarr_xgroup.storage.failures import (
     check_foreign_root,
     check_group,
     check_not_stale,
-    not_opened,
     reason_of,
 )
 from zarr_xgroup.storage.foreign import ForeignLimits, ForeignStores
@@ -99,12 +98,7 @@ class Library:
         """
         store_like, options = named_by(store_like, options)
         library = cls(options)
-        try:
-            return library, wait(_open(library, store_like, options))
-        except (XGroupError, Warning):
-            raise
-        except Exception as error:
-            raise not_opened(describe_store(store_like), error) from error
+        return library, wait(_open(library, store_like, options))
 
     @classmethod
     def around(cls, store: Store, zarr_format: ZarrFormat) -> Self:

@@ -1,4 +1,4 @@
-"""Stores: opened from whatever users name them by.
+"""Stores: what users name them by, how they are opened, and what can be asked of them.
 
 Nothing here knows what a hierarchy is.
 """
@@ -27,12 +27,12 @@ from zarr.storage import (
 )
 
 from zarr_xgroup._compat import make_store_path
-from zarr_xgroup.errors import XGroupError, XGroupStoreError, XGroupStoreNotFoundError
+from zarr_xgroup.errors import XGroupStoreError, XGroupStoreNotFoundError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.paths import is_node_name, is_plain_name
 from zarr_xgroup.options import StoreOptions
 from zarr_xgroup.redaction import redact, redact_location
-from zarr_xgroup.storage.failures import not_opened
+from zarr_xgroup.storage.failures import blaming
 from zarr_xgroup.storage.places import ARCHIVES, CACHES, Link, has_plain_hosts, innermost, links_of
 
 #: Schemes of fsspec's filesystems that take names as they are.
@@ -64,80 +64,83 @@ def describe_store(store_like: object) -> str:
 def named_by(store_like: Any, options: StoreOptions) -> tuple[Any, StoreOptions]:
     """Return the URL that an asset of pystac or a path of universal_pathlib stands for, and options.
 
-    Those that it comes with count where none are given. All else is returned as it is.
-
-    Raises
-    ------
-    TypeError
-        If it is nothing that could name a store.
+    Those that it comes with count where none are given. All else is returned as it is; TypeError is raised if
+    it is nothing that could name a store.
     """
+    own: dict[str, Any] = {}
     fields = getattr(store_like, "extra_fields", None)
-    if isinstance(fields, Mapping) and hasattr(store_like, "get_absolute_href"):
-        return store_like.get_absolute_href() or store_like.href, _or(options, _of_asset(fields))
     protocol = getattr(store_like, "protocol", None)
     is_remote = isinstance(protocol, str) and protocol not in ("", "file", "local")
-    if is_remote and hasattr(store_like, "storage_options") and hasattr(store_like, "joinpath"):
-        return str(store_like), _or(
-            options, {"storage_options": dict(store_like.storage_options) or None}
-        )
-    is_named = isinstance(store_like, str | os.PathLike | Mapping)
-    if not (is_named or isinstance(store_like, Store) or hasattr(store_like, "store")):
+    if isinstance(fields, Mapping) and hasattr(store_like, "get_absolute_href"):
+        asked = fields.get("xarray:open_kwargs", {})  # the xarray-assets extension of STAC
+        own = {key: asked[key] for key in _OF_ASSETS if key in asked}
+        if access := fields.get("xarray:storage_options"):
+            own["storage_options"] = access
+        store_like = store_like.get_absolute_href() or store_like.href
+    elif is_remote and hasattr(store_like, "storage_options") and hasattr(store_like, "joinpath"):
+        own["storage_options"] = dict(store_like.storage_options) or None
+        store_like = str(store_like)
+    elif not isinstance(store_like, str | os.PathLike | Mapping | Store) and not hasattr(
+        store_like, "store"
+    ):
         text = _(
             "one store is opened at a time, given by a path, a URL or an object; got {value!r}"
         )
         raise TypeError(text.format(value=store_like))
-    return store_like, options
-
-
-def _of_asset(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that the fields of an asset give (xarray-assets extension of STAC)."""
-    asked = fields.get("xarray:open_kwargs", {})
-    own = {key: asked[key] for key in _OF_ASSETS if key in asked}
-    if access := fields.get("xarray:storage_options"):
-        own["storage_options"] = access
-    return own
-
-
-def _or(options: StoreOptions, own: Any) -> StoreOptions:
-    """Return options, with others where they are None or lacking."""
     given: Any = {key: value for key, value in options.items() if value is not None}
-    return {**options, **own, **given}
+    named: Any = {**options, **own, **given}
+    return store_like, named
 
 
-async def open_store(store_like: Any, storage_options: dict[str, Any] | None) -> StorePath:
-    """Return the store that the user named, and the path in it.
-
-    Raises
-    ------
-    XGroupStoreNotFoundError, XGroupStoreError
-        If it does not exist, or zarr cannot open it.
-    """
-    store = getattr(store_like, "store", store_like)
-    if isinstance(store, Store):
-        # A Store, or what has one: zarr.Group, StorePath, icechunk's Session.
-        path = "" if store is store_like else getattr(store_like, "path", "")
-        return await StorePath.open(store, path)
-    name = describe_store(store_like)
+def uri_of(store_like: object) -> str | None:
+    """Return the URI of what a user named, or of an open store; None if it has none."""
     if isinstance(store_like, str | os.PathLike):
-        store_like = _location(store_like, name)
-    try:
-        place = _zip_or_cache(store_like, storage_options)
-        if place is not None:
-            return await StorePath.open(*place)
-        return await _indexed(
-            await make_store_path(store_like, mode="r", storage_options=storage_options)
-        )
-    except FileNotFoundError as error:
-        message = _("There is no store {store}").format(store=name)
-        decoded = unquote(str(store_like))
-        if isinstance(store_like, Path) and "%" in str(store_like) and os.path.exists(decoded):
-            hint = _("; its path is taken as it is written, not percent-decoded: name it {path!r}")
-            message += hint.format(path=decoded)
-        raise XGroupStoreNotFoundError(message) from error
-    except (XGroupError, Warning):
-        raise
-    except Exception as error:
-        raise not_opened(name, error) from error
+        place = _expanded(store_like)
+        return place if isinstance(place, str) else _file_uri(place)
+    store = innermost(getattr(store_like, "store", store_like))
+    if isinstance(store, LocalStore):
+        return _file_uri(store.root.absolute())
+    if isinstance(store, ZipStore) and store.path is not None:
+        return _file_uri(Path(store.path).absolute())
+    if isinstance(store, FsspecStore):
+        return str(store.fs.unstrip_protocol(store.path))
+    held = getattr(store, "store", None)  # of obstore, which need not be installed
+    url, config = getattr(held, "url", None), getattr(held, "config", None)
+    scheme = {"S3Store": "s3", "GCSStore": "gs"}.get(type(held).__name__)
+    if scheme is not None and isinstance(config, Mapping) and config.get("bucket"):
+        return f"{scheme}://{config['bucket']}/{getattr(held, 'prefix', None) or ''}"
+    return str(url) if url is not None else None
+
+
+def _file_uri(path: Path) -> str:
+    return f"file://{quote(str(path))}"
+
+
+def _expanded(location: str | os.PathLike[str]) -> str | Path:
+    """Return a local path as an absolute one with ``~`` replaced, another URL as it is."""
+    text = os.fspath(location)
+    if text.startswith("file://") and "::" not in text:
+        return Path(text.removeprefix("file://"))  # literally, as fsspec and zarr take it
+    if "://" in text or "::" in text:
+        return text
+    # A user that there is not is a name as any other, as for a shell.
+    return Path(os.path.expanduser(text)).absolute()
+
+
+def _local_archive(place: Any, storage_options: dict[str, Any] | None) -> tuple[Path, str] | None:
+    """Return the .zip archive of this machine that a place is in, and the path there; None for all others.
+
+    A URL has to be that of a whole one.
+    """
+    for file in (place, *place.parents) if isinstance(place, Path) else ():
+        if file.suffix == ".zip" and os.path.isfile(file):
+            return file, "/".join(place.relative_to(file).parts)
+    if isinstance(place, str) and not storage_options:
+        archive, _separator, location = place.partition("::")
+        whole = _expanded(location) if archive in ("zip", "zip://") else None
+        if isinstance(whole, Path) and os.path.isfile(whole):
+            return whole, ""
+    return None
 
 
 def root_of(store_like: Any) -> tuple[str, str] | None:
@@ -149,18 +152,16 @@ def root_of(store_like: Any) -> tuple[str, str] | None:
         return None
     place, before, after = _expanded(store_like), "", ""
     if isinstance(place, Path):
-        if _local_archive(place, None):
+        if _local_archive(place, None) is not None:
             return None
-        link = str(place.resolve() if ".." in place.parts else place)
+        link = os.path.realpath(place) if ".." in place.parts else str(place)
     else:
         links = place.split("::")
         at = next((n for n, it in enumerate(links) if Link.parse(it).scheme not in CACHES), 0)
         before = "".join(f"{it}::" for it in links[:at])
         after = "".join(f"::{it}" for it in links[at + 1 :])
         link = links[at].rstrip("/")
-        if (
-            "://" not in link or "?" in link or "#" in link
-        ):  # signed, or of a version, for itself alone
+        if "://" not in link or not {"?", "#"}.isdisjoint(link):  # signed, or of a version
             return None
     address = _IN_STORE.fullmatch(link)
     if address is None or address[2].lower().endswith(".zarr") or "\\" in address[2]:
@@ -182,58 +183,62 @@ def root_of(store_like: Any) -> tuple[str, str] | None:
     return f"{before}{root}{after}", behind
 
 
-def _location(location: str | os.PathLike[str], name: str) -> str | Path:
-    """Return what zarr can open of what a user named, or raise XGroupStoreError if it is no URL."""
-    place = _expanded(location)
-    if isinstance(place, str) and not has_plain_hosts(place):
-        message = _(
-            "{store} is no URL: its user, host or port is not written as URLs have it. Credentials for "
-            "a bucket are given by storage_options"
-        )
-        raise XGroupStoreError(message.format(store=name))
-    return place
+# Stores.
 
 
-def _zip_or_cache(place: Any, storage_options: dict[str, Any] | None) -> tuple[Store, str] | None:
-    """Return the store and path of a place that zarr takes for something else, None for all others."""
-    if archive := _local_archive(place, storage_options):
-        return ZipStore(archive[0], mode="r"), archive[1]
-    if isinstance(place, str) and links_of(place)[0].scheme in CACHES:
-        return _behind_cache(place, storage_options), ""
-    return None
+async def open_store(store_like: Any, storage_options: dict[str, Any] | None) -> StorePath:
+    """Return the store that the user named, and the path in it.
 
-
-def _local_archive(place: Any, storage_options: dict[str, Any] | None) -> tuple[Path, str] | None:
-    """Return the .zip archive of this machine that a place is in, and the path there; None for all others.
-
-    A URL has to be that of a whole one.
+    Raises
+    ------
+    XGroupStoreNotFoundError, XGroupStoreError
+        If it does not exist, or cannot be opened.
     """
-    for file in (place, *place.parents) if isinstance(place, Path) else ():
-        if file.suffix == ".zip" and file.is_file():
-            return file, "/".join(place.relative_to(file).parts)
-    if isinstance(place, str) and not storage_options:
-        archive, _separator, location = place.partition("::")
-        whole = _expanded(location) if archive in ("zip", "zip://") else None
-        if isinstance(whole, Path) and whole.is_file():
-            return whole, ""
-    return None
+    name, place = describe_store(store_like), store_like
+    if isinstance(store_like, str | os.PathLike):
+        place = _expanded(store_like)
+        if isinstance(place, str) and not has_plain_hosts(place):
+            message = _(
+                "{store} is no URL: its user, host or port is not written as URLs have it. Credentials for "
+                "a bucket are given by storage_options"
+            )
+            raise XGroupStoreError(message.format(store=name))
+    store = getattr(place, "store", place)
+    archive = _local_archive(place, storage_options)
+    is_cached = isinstance(place, str) and links_of(place)[0].scheme in CACHES
+    try:
+        with blaming(name, but=FileNotFoundError):
+            if isinstance(store, Store):
+                # A Store, or what has one: zarr.Group, StorePath, icechunk's Session.
+                path = "" if store is place else getattr(place, "path", "")
+                return await StorePath.open(store, path)
+            if archive is not None:
+                return await StorePath.open(ZipStore(archive[0], mode="r"), archive[1])
+            if is_cached:
+                return await StorePath.open(_behind_cache(place, storage_options), "")
+            opened = await make_store_path(place, mode="r", storage_options=storage_options)
+            if isinstance(opened.store, FsspecStore) and not ARCHIVES.isdisjoint(
+                _protocols(opened.store)
+            ):
+                await asyncio.to_thread(_index, opened.store)
+            return opened
+    except FileNotFoundError as error:
+        message = _("There is no store {store}").format(store=name)
+        decoded = unquote(str(place))
+        if isinstance(place, Path) and "%" in str(place) and os.path.exists(decoded):
+            hint = _("; its path is taken as it is written, not percent-decoded: name it {path!r}")
+            message += hint.format(path=decoded)
+        raise XGroupStoreNotFoundError(message) from error
 
 
-async def _indexed(place: StorePath) -> StorePath:
-    """Return a place whose store has its table of contents whole, if it is an archive of fsspec.
+def _index(store: FsspecStore) -> None:
+    """Make the table of contents of an archive whole.
 
-    Such a filesystem makes the table when first asked, and takes what another thread has made of it by
-    then for the whole.
+    Its filesystem makes that when first asked, and takes what another thread has made of it by then for the
+    whole.
     """
-    store = place.store
-    if isinstance(store, FsspecStore) and not ARCHIVES.isdisjoint(protocols_of(store)):
-        await asyncio.to_thread(_index, _waiting_fs(store))
-    return place
-
-
-def _index(filesystem: Any) -> None:
     with _indexing:
-        filesystem.ls("")
+        _waiting_fs(store).ls("")
 
 
 def _behind_cache(url: str, storage_options: dict[str, Any] | None) -> FsspecStore:
@@ -267,50 +272,17 @@ async def _alone(function: Callable[..., Any], *arguments: Any, **options: Any) 
     return await asyncio.to_thread(call)
 
 
-def _expanded(location: str | os.PathLike[str]) -> str | Path:
-    """Return a local path as an absolute one with ``~`` replaced, another URL as it is."""
-    text = os.fspath(location)
-    if text.startswith("file://") and "::" not in text:
-        return Path(text.removeprefix("file://"))  # literally, as fsspec and zarr take it
-    if "://" in text or "::" in text:
-        return text
-    # A user that there is not is a name as any other, as for a shell.
-    return Path(os.path.expanduser(text)).absolute()
-
-
-def uri_of(store_like: object) -> str | None:
-    """Return the URI of what a user named, or of an open store; None if it has none."""
-    if isinstance(store_like, str | os.PathLike):
-        place = _expanded(store_like)
-        return place if isinstance(place, str) else _file_uri(place)
-    store = innermost(getattr(store_like, "store", store_like))
-    if isinstance(store, LocalStore):
-        return _file_uri(store.root.absolute())
-    if isinstance(store, ZipStore) and store.path is not None:
-        return _file_uri(Path(store.path).absolute())
-    if isinstance(store, FsspecStore):
-        return str(store.fs.unstrip_protocol(store.path))
-    return _uri_of_obstore(getattr(store, "store", None))
-
-
-def _uri_of_obstore(store: Any) -> str | None:
-    """Return the URI of a store of obstore, which need not be installed."""
-    url, config = getattr(store, "url", None), getattr(store, "config", None)
-    scheme = {"S3Store": "s3", "GCSStore": "gs"}.get(type(store).__name__)
-    if scheme is not None and isinstance(config, Mapping) and config.get("bucket"):
-        return f"{scheme}://{config['bucket']}/{getattr(store, 'prefix', None) or ''}"
-    return str(url) if url is not None else None
-
-
 def supports_listing(store: Store) -> bool:
     """Tell whether listing a store is worth trying before it is known to be needed.
 
     For files and memory of this machine it saves no time. Few web servers can, and what is behind one is
     mostly consolidated.
     """
-    is_near = type(store) in (LocalStore, MemoryStore, ZipStore)
-    is_web = not is_near and (uri_of(store) or "").startswith(("http://", "https://"))
-    return bool(store.supports_listing) and not is_near and not is_web
+    if type(store) in (LocalStore, MemoryStore, ZipStore):
+        return False
+    with blaming(describe_store(store)):
+        is_web = (uri_of(store) or "").startswith(("http://", "https://"))
+        return bool(store.supports_listing) and not is_web
 
 
 def is_served(store: Store) -> bool:
@@ -321,11 +293,11 @@ def is_served(store: Store) -> bool:
     """
     store = innermost(store)
     if isinstance(store, FsspecStore):
-        return _LITERAL.isdisjoint(protocols_of(store))
+        return _LITERAL.isdisjoint(_protocols(store))
     return not isinstance(store, LocalStore | MemoryStore | ZipStore)
 
 
-def protocols_of(store: FsspecStore) -> Sequence[str]:
+def _protocols(store: FsspecStore) -> Sequence[str]:
     """Return the names of the filesystem of a store."""
     named: str | Sequence[str] = _waiting_fs(store).protocol
     return [named] if isinstance(named, str) else named
@@ -339,7 +311,3 @@ def _waiting_fs(store: FsspecStore) -> Any:
 def splits_at_backslash(store: Store) -> bool:
     """Tell whether zarr takes a backslash in a path for a slash, as its newer versions do."""
     return "\\" not in StorePath(store, "a\\b").path
-
-
-def _file_uri(path: Path) -> str:
-    return f"file://{quote(str(path))}"

@@ -18,7 +18,7 @@ from zarr_xgroup.errors import XGroupStoreError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import Found
 from zarr_xgroup.metadata.paths import join_path
-from zarr_xgroup.storage.failures import late, reason_of
+from zarr_xgroup.storage.failures import reason_of
 from zarr_xgroup.storage.foreign import TooLargeError, at_most, check_size, is_bounded
 from zarr_xgroup.storage.places import Link, innermost
 
@@ -188,7 +188,7 @@ class StoreReader:
         except Exception as error:  # noqa: BLE001
             reason = reason_of(error)
             if isinstance(error, TimeoutError) and self._is_late():
-                reason = late()
+                reason = _("timeout: no answer in the time that cross_store_timeout gives")
             if is_document and isinstance(error, TooLargeError):
                 reason = _("{reason}, the most that cross_store_max_bytes allows").format(
                     reason=error

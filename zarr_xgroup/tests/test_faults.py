@@ -441,6 +441,24 @@ def test_whatever_a_store_raises_is_an_error_of_it(error: Exception) -> None:
         xr.open_dataset(store, engine="xgroup")
 
 
+@pytest.mark.parametrize("where", ["library.find_start", "foreign.place_of", "foreign.places_of"])
+def test_a_mistake_of_our_own_is_no_error_of_a_store(
+    http_place: Place, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    def mistaken(*_arguments: Any) -> Any:
+        message = "a mistake"
+        raise LookupError(message)
+
+    http_place.server.contents.update(  # type: ignore[attr-defined]
+        below(build(referring(http_place.uri), consolidated=True), "opened")
+    )
+    store = f"{http_place.server.url}/opened"
+    assert opened_in_time(xr.open_dataset, store)[1] == []
+    monkeypatch.setattr(f"zarr_xgroup.storage.{where}", mistaken)
+    with pytest.raises(LookupError, match="a mistake"):
+        xr.open_dataset(store, engine="xgroup")
+
+
 @pytest.mark.parametrize("uri", ["http://store.invalid/a", "http://user:hunter2@store.invalid/a"])
 def test_a_host_that_has_no_address(whole: Whole, uri: str) -> None:
     with serve_http({}) as server:
