@@ -18,7 +18,7 @@ from zarr_xgroup.errors import (
     XGroupStoreError,
 )
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.nodes import Fragment, Keys, Node, kind_of, plain
+from zarr_xgroup.metadata.nodes import Fragment, Keys, Node, kind_of
 from zarr_xgroup.metadata.paths import join_path, relative_path
 from zarr_xgroup.metadata.references import Reference, at_pointer, is_reference
 from zarr_xgroup.metadata.tree import Tree
@@ -157,18 +157,17 @@ class Resolver:
 
     Attributes
     ----------
-    depends_on_place : bool
-        Whether a reference was followed that means something else in another group.
     followed : mapping
         The references that were followed, by node, way to them and target.
+    reached : set of Node
+        Where references led, also those that were followed quietly.
     """
 
     def __init__(self, tree: Tree, referrer: Node, note: Callable[[str, Fragment], None]) -> None:
         self.tree = tree
         self.referrer = referrer
-        self.depends_on_place = False
         self.followed: dict[tuple[Node, Keys, str], Followed] = {}
-        self._reached: set[Node] = set()
+        self.reached: set[Node] = set()
         self._note = note
 
     def take_down(
@@ -181,16 +180,16 @@ class Resolver:
         text: str = "",
     ) -> None:
         """Take down a reference that is followed for the array, in place of what was known of it."""
-        written = plain(place.node), place.keys, target, leads_to
+        written = place.node, place.keys, target, leads_to
         self._add([Followed(self.referrer, *written, by_fallback=by_fallback, text=text)])
 
     def _add(self, references: Iterable[Followed]) -> None:
         for it in references:
-            is_reached = it.written in self._reached
+            is_reached = it.written in self.reached
             known = replace(it, is_reached=True) if is_reached else it
             self.followed[it.written, it.keys, it.target] = known
             if it.leads_to is not None:
-                self._reached.add(it.leads_to)
+                self.reached.add(it.leads_to)
 
     def array(
         self, fragment: Fragment, fits: Callable[[Node], str | None] = lambda _node: None
@@ -240,10 +239,8 @@ class Resolver:
         return self._resolve(fragment, lambda found: found)
 
     def _resolve(self, fragment: Fragment, accept: Callable[[Fragment], T]) -> T:
-        fragment = fragment.part.at(plain(fragment.node))
         search = _Search(self.tree, self.referrer, accept)
         found = search.follow(fragment, ())
-        self.depends_on_place |= search.depends_on_place
         if isinstance(found.result, XGroupError):
             error = found.result
             self.take_down(fragment, _written(fragment, error), text=error.reason or str(error))
@@ -294,7 +291,6 @@ class _Search(Generic[T]):
     """
 
     def __init__(self, tree: Tree, referrer: Node, accept: Callable[[Fragment], T]) -> None:
-        self.depends_on_place = False
         self._tree = tree
         self._referrer = referrer
         self._accept = accept
@@ -316,8 +312,6 @@ class _Search(Generic[T]):
     def _choose(self, fragment: Fragment, chain: tuple[Fragment, ...]) -> _Found[T]:
         """Return the first candidate that fits; note what else there was."""
         reference = Reference.parse(fragment)
-        if reference.uri is None and not reference.node.startswith("/"):
-            self.depends_on_place = True
         outcomes = self._outcomes(fragment, reference, chain)
         first = next((index for index, (_node, found) in enumerate(outcomes) if found.fits), None)
         if first is None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from zarr_xgroup.conventions.asked import Asked, AskedAttributes, AskedNode, Names, Reach
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.descriptions import Attribute, Model
 from zarr_xgroup.conventions.model import (
@@ -24,7 +23,7 @@ from zarr_xgroup.metadata.dimensions import (
     dimension_references,
 )
 from zarr_xgroup.metadata.documents import Document
-from zarr_xgroup.metadata.nodes import Fragment, Node, plain
+from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.resolver import Reference, Resolver
 from zarr_xgroup.variables.fillvalues import unusable_fill_value
@@ -42,40 +41,41 @@ CONVENTIONS_KEY = "zarr_conventions"
 _NOWHERE = Node(0, "")
 
 
-class Models:
-    """What all arrays of an open have in common for conventions.
+class Memo:
+    """What functions gave in an open: each is called once for the same values.
 
-    Attributes
+    Parameters
     ----------
-    own, around : Names
-        The attributes of arrays, and those of the groups that they are in, asked for so far.
-    of_groups : dict
-        What was found out of groups.
-    crs_of : callable
-        Returns the CRS of an array that neither its grid mapping variable nor `proj` says.
+    tree : Tree
+        Knows the documents, and takes down what is lacking. What a function gave while something
+        was is not kept: it is called again when that is known.
     """
 
-    def __init__(self, crs_of: Callable[[ArrayView], Crs | None] = lambda _array: None) -> None:
-        self.crs_of = crs_of
-        self._known: dict[Any, Any] = {}
-        self.own = Names()
-        self.around = Names()
-        self.of_groups: dict[Any, Any] = {}
+    def __init__(self, tree: Tree) -> None:
+        self._lacking = tree.lacking
+        self._known: dict[Hashable, Any] = {}
 
-    def parsed(self, parse: Callable[[Fragment], T], fragment: Fragment, text: bytes) -> T:
-        """Return what a function makes of a value, given its text: called once for each.
+    def __call__(self, function: Callable[..., T], *values: Any, by: Hashable = None) -> T:
+        """Return what a function gives for values, or gave for such.
 
-        The value's place but for its node is the same wherever the text stands. So the function is
-        not told of the node, unless it raises something that is to be told.
+        Parameters
+        ----------
+        function : callable
+            Not a method of what keeps this memo: all would stay in a cycle of objects.
+        *values : object
+            What it is called with.
+        by : hashable, optional
+            What of these it depends on. By default on all of them.
         """
-        key = (parse, fragment.keys, text)
+        key = (function, values if by is None else by)
         if key not in self._known:
-            try:
-                self._known[key] = parse(Fragment(_NOWHERE, fragment.keys, fragment.value))
-            except XGroupError:
-                return parse(fragment)
-        found: T = self._known[key]
-        return found
+            before = len(self._lacking)
+            found = function(*values)
+            if len(self._lacking) > before:
+                return found
+            self._known[key] = found
+        known: T = self._known[key]
+        return known
 
 
 class ArrayView:
@@ -91,8 +91,10 @@ class ArrayView:
         Knows the documents.
     maker : Maker
         Makes variables and zarr objects; nothing is read for it.
-    models : Models
-        What was parsed before.
+    memo : Memo, optional
+        What was found out before.
+    crs_of : callable, optional
+        Returns the CRS of an array that neither its grid mapping variable nor `proj` says.
     names : mapping of str to str, optional
         What dimensions are called that the array's metadata calls otherwise.
     chunks : mapping of str to int, optional
@@ -104,8 +106,10 @@ class ArrayView:
 
     Attributes
     ----------
-    asked : Asked
-        What is looked at, and so for which other arrays what was found holds.
+    attributes : mapping
+        Its attributes, not to be changed.
+    siblings : mapping
+        The sizes of the dimensions of all arrays of its group, by name.
     findings : list of Finding
         What was found wrong, and what was chosen.
     overruled_crs : Crs or None
@@ -118,8 +122,9 @@ class ArrayView:
         dims: tuple[str, ...],
         tree: Tree,
         maker: Maker,
-        models: Models | None = None,
+        memo: Memo | None = None,
         *,
+        crs_of: Callable[[ArrayView], Crs | None] | None = None,
         names: Mapping[str, str] | None = None,
         chunks: Mapping[str, int] | None = None,
         siblings: Mapping[str, Mapping[str, int]] | None = None,
@@ -128,13 +133,13 @@ class ArrayView:
         document = tree.document(node)
         if document is None or not document.is_array:
             raise XGroupMetadataError(_("there is no array {node}").format(node=node))
-        self.models = models or Models()
-        near = {} if siblings is None else siblings
-        self.asked = Asked(node, document, near, self.models.own, self.models.around)
-        self.node: Node = AskedNode.of(node, self.asked, is_array=True)
+        self.node = node
         self.dims = dims
         self.tree = tree
         self.maker = maker
+        self.memo = memo or Memo(tree)
+        self.crs_of = crs_of or (lambda _array: None)
+        self.siblings = {} if siblings is None else siblings
         self.names = names or {}
         self.chunks = chunks or {}
         self.assumed = assumed
@@ -144,7 +149,7 @@ class ArrayView:
         self.derived: dict[Any, Any] = {}
         # Not `self.report`: in a cycle of objects, all of them would stay until Python looks for such.
         self.resolver = Resolver(tree, node, partial(_note, self.findings, node))
-        self.attributes = AskedAttributes(document.attributes, self.asked.own)
+        self.attributes = document.attributes
         self.shape: tuple[int, ...] = tuple(document["shape"])
         self.sizes = dict(zip(dims, self.shape, strict=bool(dims)))
         self.declared = declared_dimensions(document)
@@ -155,12 +160,6 @@ class ArrayView:
     def name(self) -> str:
         """The array's name in its group."""
         return self.node.name
-
-    @property
-    def siblings(self) -> Mapping[str, Mapping[str, int]]:
-        """The sizes of the dimensions of all arrays of its group, by name."""
-        self.asked.limit(Reach.SAME_GROUP)
-        return self.asked.siblings
 
     def attribute(self, key: str, node: Node | None = None) -> Fragment | None:
         """Return an attribute of the array, or of another node; None if it has none such."""
@@ -173,23 +172,12 @@ class ArrayView:
 
     def document_of(self, node: Node) -> Document | None:
         """Return the document of a node, or None if there is none that can be used, or it is not known yet."""
-        if node is self.node:
-            self.asked.limit(Reach.ITSELF)
-            return self.asked.document
-        place = node if type(node) is Node else Node(node.store, node.path)
-        return self.tree.document(place)
+        return self.tree.document(node)
 
     def attributes_of(self, node: Node) -> Fragment | None:
         """Return all attributes of a node, or None if there is none."""
-        if node is self.node:
-            return Fragment(node, ("attributes",), self.attributes)
-        document = self.document_of(plain(node))
-        if document is None:
-            return None
-        is_around = isinstance(node, AskedNode)
-        attributes = document.attributes
-        found = AskedAttributes(attributes, self.asked.around) if is_around else attributes
-        return Fragment(node, ("attributes",), found)
+        document = self.document_of(node)
+        return None if document is None else Fragment(node, ("attributes",), document.attributes)
 
     def read(self, attribute: Attribute, cost: str = "") -> Any:
         """Return what one of the array's attributes means, None if it has none that can be used.
@@ -235,10 +223,9 @@ class ArrayView:
         severity : {"error", "warning"}, optional
             Whether an open loses something by it, or can live with it.
         """
-        where = self.asked.node if place is self.node else place
-        found = report(rule, where, text, remedy, cost, topic=topic, severity=severity)
+        found = report(rule, place, text, remedy, cost, topic=topic, severity=severity)
         if found.topic is not None:
-            found = replace(found, arrays=(str(self.asked.node),))
+            found = replace(found, arrays=(str(self.node),))
         self.findings.append(found)
 
     def report_wrong(
@@ -248,18 +235,14 @@ class ArrayView:
 
         Only what is not used for that is told, and the array is opened without.
         """
-        arrays = (str(self.asked.node),)
+        arrays = (str(self.node),)
         for item in wrong.wrong if isinstance(wrong, Model) else wrong or ():
             if item.topic is not None:
                 self.findings.append(replace(item.at(node), arrays=arrays, cost=cost))
 
     def sibling(self, name: str) -> Document | None:
         """Return the document of an array of the same group, or None if there is none such."""
-        if name not in self.asked.siblings:
-            self.asked.missed.add(name)
-            return None
-        self.asked.limit(Reach.SAME_GROUP)
-        return self.document_of(self.asked.node.group.child(name))
+        return self.document_of(self.node.group.child(name)) if name in self.siblings else None
 
     def try_reporting(
         self, make: Callable[..., T], *arguments: Any, cost: Callable[[], str] = str
@@ -294,14 +277,12 @@ class ArrayView:
         XGroupMetadataError
             If the array cannot be opened.
         """
-        node = plain(source.node)
-        if node is not source.node:
-            source = replace(source, node=Node(node.store, source.node.path))
+        node = source.node
         try:
             described = self.maker.template(node, source.along)
         except XGroupMetadataError as error:
             message = _("{node} cannot be opened: {reason}").format(node=node, reason=error)
-            raise XGroupMetadataError(message, place=str(place or self.asked.node)) from error
+            raise XGroupMetadataError(message, place=str(place or self.node)) from error
         if described.fill_value is not None:
             self.findings.append(unusable_fill_value(node, described.fill_value))
         _tell_of_attributes(self, node)
@@ -340,29 +321,26 @@ def once(function: Callable[[ArrayView], T]) -> Callable[[ArrayView], T]:
     return kept
 
 
-def reach_of(array: ArrayView) -> Reach:
-    """Return for which arrays what was found of an array may hold."""
-    asked, is_relative = array.asked.reach, array.resolver.depends_on_place
-    return max(asked, Reach.SAME_GROUP) if is_relative else asked
-
-
 def attributes_above(array: ArrayView, key: str) -> Iterator[Fragment]:
-    """Yield the attributes of a name of the groups that an array is in, the nearest first."""
-    array.asked.around.add(key)
-    for group in array.asked.node.ancestors():
-        document = array.document_of(group)
-        value = None if document is None else document.attributes.get(key)
-        if value is not None:
-            yield Fragment(AskedNode.of(group, array.asked), ("attributes", key), value)
+    """Return the attributes of a name of the groups that an array is in, the nearest first."""
+    written = (array.attribute(key, group) for group in array.node.ancestors())
+    return (fragment for fragment in written if fragment is not None)
 
 
 def parsed(array: ArrayView, parse: Callable[[Fragment], T], fragment: Fragment) -> T:
-    """Return what a function makes of a value, called once for each text of its attribute."""
-    document, place = array.document_of(plain(fragment.node)), fragment.keys[:2]
-    if document is None or len(place) < 2 or place[0] != "attributes":
+    """Return what a function makes of a value, called once for each text of its attribute.
+
+    The value's place but for its node is the same wherever the text stands. So the function is not
+    told of the node, unless it raises something that is to be told.
+    """
+    document, keys = array.document_of(fragment.node), fragment.keys
+    if document is None or len(keys) < 2 or keys[0] != "attributes":
         return parse(fragment)
-    text = document.attributes.text(place[1]) or b""
-    return array.models.parsed(parse, fragment, text)
+    text, anywhere = document.attributes.text(keys[1]), Fragment(_NOWHERE, keys, fragment.value)
+    try:
+        return array.memo(parse, anywhere, by=(keys, text))
+    except XGroupError:
+        return parse(fragment)
 
 
 def own_dims_of(array: ArrayView, node: Node) -> tuple[str, ...]:
@@ -417,4 +395,4 @@ def _note(findings: list[Finding], node: Node, text: str, place: Fragment) -> No
     findings.append(report(Topic.CHOICE, place, text, arrays=(str(node),)))
 
 
-__all__ = ["CONVENTIONS_KEY", "ArrayView", "Models"]
+__all__ = ["CONVENTIONS_KEY", "ArrayView", "Memo"]

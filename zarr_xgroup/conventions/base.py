@@ -120,6 +120,13 @@ class ConventionHandler(Convention):
         The attributes that it reads, described: `zarr_xgroup.check` tells what is wrong with them.
     rules : tuple of Rule
         What its documents demand.
+    reads : tuple of str or None
+        Which attributes it reads of those that only describe an array (`long_name`, `units`, ...). Who says so,
+        be it that there are none, says too that what it gives follows from nothing but the document of the array,
+        the attributes of the groups that it is in, the other arrays of its group, and what these lead to: arrays
+        that are alike in all that are then asked about once. Without it, it is asked about each array.
+    arrays : tuple of str
+        The names of arrays that mean something to it wherever they are.
     resolver : BoundResolver
         References and lazy variables, for `get_variables`; bound while an open runs, and by
         `BoundResolver.of(array, root)` outside of one.
@@ -131,6 +138,8 @@ class ConventionHandler(Convention):
     follows_names: ClassVar[bool] = False
     described: ClassVar[tuple[Attribute, ...]] = ()
     rules: ClassVar[tuple[Rule, ...]] = ()
+    reads: ClassVar[tuple[str, ...] | None] = None
+    arrays: ClassVar[tuple[str, ...]] = ()
     resolver: lending.BoundResolver
 
     @classmethod

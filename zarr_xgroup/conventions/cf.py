@@ -50,6 +50,7 @@ class CfHandler(ConventionHandler):
     implies = ("proj",)
     described = cf_paths.ATTRIBUTES
     rules = cf_paths.RULES
+    reads = ()
 
     @classmethod
     def seems_meant(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
@@ -207,41 +208,41 @@ def _possible_apexes(array: ArrayView, axis: _Axis) -> list[Node]:
 def _nearest_below(array: ArrayView, axis: _Axis, apex: Node) -> list[Node]:
     """Return the coordinate variables of a dimension that are the fewest levels below a group."""
     _list_below(array, apex)
+    groups = array.tree.groups_with(apex.store, axis.name)
+    variables = array.memo(
+        _all_coordinate_variables,
+        *(array, groups, axis.name),
+        by=(apex.store, axis.name, len(groups)),  # more become known, never fewer
+    )
     levels: dict[int, list[Node]] = {}
-    for node, size, reference in _all_coordinate_variables(array, apex.store, axis.name):
+    for node, size, reference in variables:
         if is_below(node.path, apex.path) and axis.has(size, reference):
             levels.setdefault(node.path.count("/"), []).append(node)
     return levels[min(levels)] if levels else []
 
 
 def _all_coordinate_variables(
-    array: ArrayView, store: int, name: str
+    array: ArrayView, groups: list[Node], name: str
 ) -> list[tuple[Node, int, str | None]]:
-    """Return the coordinate variables of a name that are known, with size and dimension."""
-    groups = array.tree.groups_with(store, name)
-    known = array.models.of_groups
-    key = (_all_coordinate_variables, store, name, len(groups))  # more become known, never fewer
-    if key not in known:
-        nodes = [group.child(name) for group in groups]
-        found = ((node, array.document_of(node)) for node in nodes)
-        known[key] = [
-            (node, document["shape"][0], dimension_references(document)[0])
-            for node, document in found
-            if document is not None and _is_coordinate_variable(node, document)
-        ]
-    variables: list[tuple[Node, int, str | None]] = known[key]
-    return variables
+    """Return the coordinate variables of a name in groups, with size and dimension."""
+    found = ((node, array.document_of(node)) for node in (group.child(name) for group in groups))
+    return [
+        (node, document["shape"][0], dimension_references(document)[0])
+        for node, document in found
+        if document is not None and _is_coordinate_variable(node, document)
+    ]
 
 
 def _list_below(array: ArrayView, group: Node) -> None:
     """Make sure that the members of all groups below one are known, level by level."""
-    known, tree = array.models.of_groups, array.tree
-    if (_list_below, group) in known:
+    tree = array.tree
+    listed: set[Node] = array.memo(set, by=_list_below)
+    if group in listed:
         return
     before = len(tree.lacking)
     level = [] if tree.is_consolidated(group) else [group]
     while level:
         below = (parent.child(name) for parent in level for name in tree.groups(parent))
-        level = [child for child in below if (_list_below, child) not in known]
+        level = [child for child in below if child not in listed]
     if len(tree.lacking) == before:
-        known[_list_below, group] = True
+        listed.add(group)

@@ -207,6 +207,7 @@ class CoordsHandler(ConventionHandler):
     implies = ("proj",)
     described = (COORDINATES, AXES, OTHERS)
     rules = RULES
+    reads = ()
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:

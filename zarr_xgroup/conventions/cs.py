@@ -65,6 +65,7 @@ class CsHandler(ConventionHandler):
     implies = ("proj",)
     described = (ATTRIBUTE, SHARED)
     rules = RULES
+    reads = ()
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:

@@ -7,12 +7,11 @@ Source: Zarr conventions specification, "Convention registration" and "Conventio
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from zarr_xgroup.conventions.array import CONVENTIONS_KEY, ArrayView, attributes_above, once
-from zarr_xgroup.conventions.asked import starting
+from zarr_xgroup.conventions.array import CONVENTIONS_KEY, ArrayView, once
 from zarr_xgroup.conventions.descriptions import (
     UNUSABLE,
     Attribute,
@@ -258,16 +257,18 @@ def _is_declared_in_group(convention: type[Convention], array: ArrayView) -> boo
 
     What a group further up declares holds for attributes with the prefix of the convention.
     """
-    known, key = array.models.of_groups, (convention, array.asked.node.group)
-    if key not in known:
-        known[key] = _is_declared_by_root(convention, array) or is_declared_at(
-            convention, array, array.node.group
-        )
-    if known[key]:
+    group = array.node.group
+    if array.memo(_is_declared_for_all, convention, array, by=(convention, group)):
         return True
     return has_prefixed(convention, array.attributes) and _is_declared_above(
-        convention, array, array.node.group
+        convention, array, group
     )
+
+
+def _is_declared_for_all(convention: type[Convention], array: ArrayView) -> bool:
+    """Tell whether a convention is declared for all arrays of the group of an array."""
+    by_root = _is_declared_by_root(convention, array)
+    return by_root or is_declared_at(convention, array, array.node.group)
 
 
 def _is_declared_by_root(convention: type[Convention], array: ArrayView) -> bool:
@@ -290,13 +291,10 @@ def is_declared_at(convention: type[Convention], array: ArrayView, group: Node) 
 
 def has_prefixed(convention: type[Convention], attributes: Mapping[str, Any]) -> bool:
     """Tell whether the name of an attribute begins with a name of a convention and a colon."""
-    names = (convention.name, *convention.aliases)
-    return any(starting(attributes, f"{name}:") for name in names)
+    prefixes = tuple(f"{name}:" for name in (convention.name, *convention.aliases))
+    return any(key.startswith(prefixes) for key in attributes)
 
 
 def _is_declared_above(convention: type[Convention], array: ArrayView, group: Node) -> bool:
-    if group == array.node.group:  # which does not declare it
-        lists: Iterable[Fragment | None] = attributes_above(array, CONVENTIONS_KEY)
-    else:
-        lists = (array.attribute(CONVENTIONS_KEY, node) for node in group.ancestors())
+    lists = (array.attribute(CONVENTIONS_KEY, node) for node in group.ancestors())
     return any(it is not None and is_declared(convention, {it.keys[1]: it.value}) for it in lists)

@@ -39,7 +39,7 @@ from zarr_xgroup.conventions.values import is_finite
 from zarr_xgroup.errors import Rule, rules_in
 from zarr_xgroup.findings import Topic
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.nodes import Fragment, Node, plain
+from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.variables.functions import FINEST, Regular, UnpackedCells
 from zarr_xgroup.variables.sources import Computed, Source, Stored
 
@@ -226,6 +226,8 @@ class DggsHandler(ConventionHandler):
     implies = ("proj",)
     described = (ATTRIBUTE,)
     rules = RULES
+    reads = ()
+    arrays = (CELL_IDS,)
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
@@ -242,7 +244,9 @@ class DggsHandler(ConventionHandler):
         if not isinstance(model, Dggs):
             return True
         dimension = _dimension(array, model)
-        is_meant = dimension in array.dims or not _is_in_group(array, dimension)
+        is_meant = dimension in array.dims or not array.memo(
+            _is_in_group, array, dimension, by=(array.node.group, dimension)
+        )
         ids = array.node.group.child(CELL_IDS), _referred(array, model)
         return is_meant and bool(array.dims) and array.node not in ids
 
@@ -299,11 +303,7 @@ def _dimension(array: ArrayView, model: Dggs) -> str:
 
 def _is_in_group(array: ArrayView, dimension: str) -> bool:
     """Tell whether any array of the group has a dimension."""
-    known, key = array.models.of_groups, (Dggs, array.asked.node.group, dimension)
-    siblings = array.siblings
-    if key not in known:
-        known[key] = any(dimension in sizes for sizes in siblings.values())
-    return bool(known[key])
+    return any(dimension in sizes for sizes in array.siblings.values())
 
 
 def _referred(array: ArrayView, model: Dggs) -> Node | None:
@@ -374,7 +374,7 @@ def _stored(
     """
     name = node.name if node.group == array.node.group else CELL_IDS
     source = array.stored(Stored(node, (_dimension(array, model),)), reference)
-    found = array.attributes_of(plain(node))
+    found = array.attributes_of(node)
     own = [] if found is None else [key for key in found.value if not key.startswith("_")]
     attributes = model.attributes
     if "grid_name" in own:

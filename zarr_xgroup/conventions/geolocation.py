@@ -56,6 +56,7 @@ class GeolocationHandler(ConventionHandler):
     implies = ("proj",)
     described = (ATTRIBUTE,)
     rules = RULES
+    reads = ()
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:

@@ -251,7 +251,7 @@ def interpreted(get_variables: Callable[..., object], array: ArrayView) -> Inter
 
 def detected(detect: Callable[..., object], array: ArrayView) -> bool:
     """Tell whether a handler's own `detect` says that it applies to an array."""
-    return bool(detect(*array.maker.zarr_objects(array.asked.node)))
+    return bool(detect(*array.maker.zarr_objects(array.node)))
 
 
 def _coordinate(name: str, variable: xr.Variable) -> Coordinate:

@@ -123,7 +123,7 @@ class Levels:
 
         What was found for a level is known for all that are derived from it.
         """
-        known, lacking = self.array.models.of_groups, self.array.tree.lacking
+        known, lacking = self._known, self.array.tree.lacking
         before = len(lacking)
         asset = self._item.asset or ""
         if not self._item.is_scaled:
@@ -133,7 +133,7 @@ class Levels:
         found: Transform | XGroupError | None
         site = here
         try:
-            while (key := self._key(asset)) not in known:
+            while asset not in known:
                 item = self._derived(asset, site)
                 if item is None:
                     found = self._declared(asset, site)
@@ -142,13 +142,13 @@ class Levels:
                 asset = self._source(item, below)
                 site = self._site_of(asset)
             else:
-                found = known[key]
+                found = known[asset]
         except XGroupError as error:
             found = error
         for asset, (own, item) in reversed(below.items()):
             found = self._following(found, site, own, item)
             if len(lacking) == before:
-                known[self._key(asset)] = found
+                known[asset] = found
             site = own
         if isinstance(found, XGroupError):
             raise found
@@ -165,16 +165,18 @@ class Levels:
         """What the array is called in all levels; "" if it is a level itself."""
         return "" if self._item is self.level.of_array else self.array.name
 
-    def _key(self, asset: str) -> tuple[Any, ...]:
-        """Return what the grid of a level, as an array sees it, depends on."""
+    @property
+    def _known(self) -> dict[str, Transform | XGroupError | None]:
+        """The transforms that were found for levels, by asset: the same for arrays like this one in all levels."""
         axes = tuple(self.array.dims.index(name) for name in self.dims)
-        return Levels, self.level.group, asset, self._name, len(self.array.dims), axes
+        alike = self.level.group, self._name, len(self.array.dims), axes
+        return self.array.memo(_unknown, by=alike)
 
     def _look_up(self, asset: str) -> None:
         """Look up at once the documents of all levels that one may follow from."""
-        known, items = self.array.models.of_groups, self.level.layout.items
+        known, items = self._known, self.level.layout.items
         nodes: dict[str, Node] = {}
-        while asset in items and self._key(asset) not in known:
+        while asset in items and asset not in known:
             source = items[asset].derived_from
             if source is None or asset_path(source) in nodes:
                 break
@@ -287,6 +289,10 @@ class Levels:
             by_name = {it: n / m for it, n, m in zip(self.dims, whole, sizes, strict=True)}
             scale = [by_name[name] for name in self.array.dims if name in by_name]
             raise place.error(text, RELATION, write("scale", scale))
+
+
+def _unknown() -> dict[str, Transform | XGroupError | None]:
+    return {}
 
 
 def spans_the_same(size: int, whole: int, step: float, shift: float) -> bool:

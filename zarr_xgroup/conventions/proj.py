@@ -37,6 +37,7 @@ class ProjHandler(ConventionHandler):
     )
     described = ATTRIBUTES
     rules = RULES
+    reads = ()
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
@@ -60,7 +61,7 @@ def crs_of(array: ArrayView) -> Crs | None:
     """
     own, before = array.try_silently(own_crs, array), len(array.findings)
     declared = next(filter(None, (crs_at(array, place) for place in _places(array))), None)
-    declared = declared or array.models.crs_of(array)
+    declared = declared or array.crs_of(array)
     if own is None:
         return declared
     # Only a check tells what is wrong with what does not count.

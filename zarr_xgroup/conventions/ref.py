@@ -32,7 +32,7 @@ from zarr_xgroup.errors import Rule, XGroupReferenceError, rules_in
 from zarr_xgroup.findings import referred_to_by
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node
-from zarr_xgroup.metadata.references import URI, WRAPPED, references_in
+from zarr_xgroup.metadata.references import URI, WRAPPED, may_refer, references_in
 from zarr_xgroup.variables.sources import Stored
 
 #: Attributes whose references belong to other conventions.
@@ -72,6 +72,7 @@ class RefHandler(ConventionHandler):
     implies = ("proj",)
     described = (ATTRIBUTE,)
     rules = RULES
+    reads = ()
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
@@ -91,7 +92,8 @@ class RefHandler(ConventionHandler):
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the arrays referred to outside of other conventions' attributes."""
         coordinates = []
-        for key in dict.fromkeys((*array.attributes.referring(), ATTRIBUTE.key)):
+        referring = (key for key in array.attributes if may_refer(array.attributes.text(key)))
+        for key in dict.fromkeys((*referring, ATTRIBUTE.key)):
             if _is_of_others(key):
                 continue
             attribute = array.attribute(key)

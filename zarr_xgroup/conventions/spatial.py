@@ -64,6 +64,7 @@ class SpatialHandler(ConventionHandler):
     implies = ("proj",)
     described = ATTRIBUTES
     rules = RULES
+    reads = ()
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:

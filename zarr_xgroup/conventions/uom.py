@@ -198,6 +198,7 @@ class UomHandler(ConventionHandler):
     implies = ("proj",)
     described = (ATTRIBUTE,)
     rules = RULES
+    reads = ("standard_name",)
 
     @classmethod
     def seems_meant(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:

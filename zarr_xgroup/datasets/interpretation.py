@@ -1,38 +1,70 @@
 """What the conventions say of the arrays of groups: pure, from what is known of the stores.
 
-What is the same for many arrays is interpreted once.
+What is the same for many arrays is found once:
+
+1. Arrays of a group share an answer if their documents say the same, but for attributes that only describe an
+   array (`DESCRIBING`; a handler says by `reads` which of them it reads), unless one is mentioned by its name,
+   or a reference leads to it.
+2. Groups share a reading if all their documents say the same, and those of the groups that they are in, unless
+   the reading follows from where the group is: by relative references, names in CF attributes, layouts.
+3. What was found wrong, or chosen, is told of each array by itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from zarr_xgroup.conventions.array import ArrayView, Models, reach_of
-from zarr_xgroup.conventions.model import Interpretation
-from zarr_xgroup.conventions.registry import Handlers
-from zarr_xgroup.datasets.asking import Answer, Answers, Panel
+from zarr_xgroup.conventions import lending
+from zarr_xgroup.conventions.array import ArrayView, Memo
+from zarr_xgroup.conventions.base import ConventionHandler, failure_of
+from zarr_xgroup.conventions.cf_paths import links_of
+from zarr_xgroup.conventions.crs import Crs
+from zarr_xgroup.conventions.declaring import is_only_assumed
+from zarr_xgroup.conventions.layout import ATTRIBUTE as LAYOUT
+from zarr_xgroup.conventions.model import Coordinate, Interpretation
+from zarr_xgroup.conventions.registry import Handler, Handlers
 from zarr_xgroup.datasets.dimensions import (
     Assigned,
     Inherited,
     assign_dimensions,
     inherited_dimensions,
 )
-from zarr_xgroup.errors import XGroupError, XGroupMetadataError
-from zarr_xgroup.findings import Finding, left_out, opened_without
+from zarr_xgroup.errors import XGroupError, XGroupMetadataError, retold
+from zarr_xgroup.findings import Finding, Topic, left_out, opened_without
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.documents import Document
+from zarr_xgroup.metadata.cf import REFERRING
+from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.metadata.references import may_refer
 from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.resolver import Followed
 from zarr_xgroup.variables.fillvalues import unusable_fill_value
-from zarr_xgroup.variables.sources import Stored
+from zarr_xgroup.variables.sources import Computed, Offset, Stored
 
 if TYPE_CHECKING:
     from zarr_xgroup.variables.making import Maker
     from zarr_xgroup.variables.stored import Template
+
+T = TypeVar("T")
+
+#: Attributes that only describe an array: arrays that differ in no other one share an answer.
+DESCRIBING = frozenset(
+    {"long_name", "standard_name", "short_name", "title", "comment", "description", "units"}
+    | {"history", "source", "institution", "references", "cell_methods"}
+    | {"valid_min", "valid_max", "valid_range", "scale_factor", "add_offset"}
+    | {"flag_values", "flag_meanings", "flag_masks"}
+)
+#: What an array may be called in JSON texts.
+_WORD = re.compile(rb"[\w.\-]+")
+#: What in a JSON text may lead elsewhere in each group: a relative reference, one to a value that may hold such,
+#: a letter that is not written as itself.
+_RELATIVE = re.compile(rb'"node"\s*:\s*"(?!/)|"attribute"\s*:|\\')
+#: What in a layout makes a level follow from another one: for each array that of its name.
+_FOLLOWING = b'"transform"'
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,130 +146,228 @@ class Interpreter:
     ) -> None:
         self.tree = tree
         self.maker = maker
-        self._handlers = handlers
         self.dropped = frozenset(dropped)
-        self._assumed = frozenset(assumed)
+        self.assumed = frozenset(assumed)
         self.passed_over = frozenset(passed_over)
-        self.panel = Panel(handlers)
-        self._models = Models(self.panel.crs_of)
-        self.answers = Answers(self._models)
-        self._complete: dict[Node, GroupReading] = {}
-        #: Readings that are the same for groups with the same contents, but for some.
-        self._patterns: dict[Hashable, tuple[GroupReading, frozenset[Node]]] = {}
+        self.memo = Memo(tree)
+        self.handlers = HandlerSet(handlers)
+        self._surroundings: dict[Node, Surroundings] = {}
 
     def interpret(self, groups: Iterable[Node]) -> list[GroupReading]:
-        """Return what is known of groups, but for those of which something is lacking.
-
-        Those that are known are not interpreted again when it is asked again.
-        """
-        self.answers.begin_round()
-        for group in groups:
-            if group not in self._complete:
-                before = len(self.tree.lacking)
-                reading = self._alike(_GroupInterpretation(self, group))
-                if len(self.tree.lacking) == before:
-                    self._complete[group] = reading
-        return [self._complete[group] for group in groups if group in self._complete]
-
-    def _alike(self, group: _GroupInterpretation) -> GroupReading:
-        """Return the reading of a group: that of one with the same contents, if there is one."""
-        if self.panel.detects:  # nobody knows what is looked at for it
-            return group.reading()
-        known, but_for = self._patterns.get(group.contents(), (None, frozenset()))
-        if known is not None and group.node not in but_for and not group.findings:
-            return group.like(known)
-        before = len(self.tree.lacking)
-        reading = group.reading()
-        if len(self.tree.lacking) == before and group.is_pattern(reading):
-            pattern = reading, group.looked_at()
-            self._patterns.setdefault(group.contents(), pattern)  # of which more may be asked now
-        return reading
+        """Return what is known of groups. Of those of which something is lacking it is to be asked again."""
+        return [self.memo(_reading_of, self, group, by=group) for group in groups]
 
     def view(self, node: Node, dims: tuple[str, ...], **known: Any) -> ArrayView:
         """Return an array as handlers see it."""
         return ArrayView(
-            node, dims, self.tree, self.maker, self._models, assumed=self._assumed, **known
+            *(node, dims, self.tree, self.maker, self.memo),
+            crs_of=self.handlers.crs_of,
+            assumed=self.assumed,
+            **known,
         )
 
-    def answer(self, view: ArrayView) -> Answer:
-        """Return what the conventions say of an array, and which were asked."""
-        detected = self.panel.detecting(view)
-        ask = partial(self.panel.ask, view, detected)
-        return ask() if view.findings else self.answers.get(view, detected, ask)
+    def surroundings(self, group: Node) -> Surroundings:
+        """Return what is written in a group and in those above: the same object where the same is."""
+        known, before = self._surroundings, len(self.tree.lacking)
+        unknown, above = [], None
+        for node in chain([group], group.ancestors()):
+            if (above := known.get(node)) is not None:
+                break
+            unknown.append(node)
+        for node in reversed(unknown):
+            document = self.tree.document(node)
+            texts = () if document is None else texts_of(document.attributes)
+            if texts or above is None:  # how far up nothing is said makes no difference
+                above = self.memo(Surroundings, texts, above)
+            if len(self.tree.lacking) == before:
+                known[node] = above
+        return above or Surroundings((), None)
 
 
-class _GroupInterpretation:
+def texts_of(attributes: JsonObject) -> tuple[tuple[str, bytes], ...]:
+    """Return the attributes of a node as JSON texts, but for those that only describe it."""
+    return tuple(
+        (key, text)
+        for key in attributes
+        if (text := attributes.text(key) or b"") and (key not in DESCRIBING or may_refer(text))
+    )
+
+
+def _mentions(text: bytes, name: bytes) -> bool:
+    """Tell whether a JSON text may name an array."""
+    return b"\\" in text or (name in text and name in _WORD.findall(text))
+
+
+class Surroundings:
+    """What is written in a group and in those above it.
+
+    Parameters
+    ----------
+    texts : tuple
+        The group's attributes.
+    above : Surroundings or None
+        The same of the group above; None for the root.
+
+    Attributes
+    ----------
+    words : frozenset of bytes
+        What arrays may be called by it.
+    is_relative : bool
+        Whether it may mean something else for groups in other places.
+    """
+
+    def __init__(self, texts: tuple[tuple[str, bytes], ...], above: Surroundings | None) -> None:
+        words = chain.from_iterable(_WORD.findall(text) for _key, text in texts)
+        self.words: frozenset[bytes] = frozenset(words).union(above.words if above else ())
+        self.is_relative: bool = (above is not None and above.is_relative) or any(
+            key == LAYOUT.key or _RELATIVE.search(text) for key, text in texts
+        )
+        self._is_about_each: bool = (above is not None and above._is_about_each) or any(
+            key == LAYOUT.key and (_FOLLOWING in text or b"\\" in text) for key, text in texts
+        )
+
+    def mentions(self, name: bytes) -> bool:
+        """Tell whether it may say something of an array by its name."""
+        return self._is_about_each or name in self.words or _WORD.fullmatch(name) is None
+
+
+def _reading_of(interpreter: Interpreter, node: Node) -> GroupReading:
+    """Return the reading of a group: that of another one where the same is written, if it holds here."""
+    group = _Group(interpreter, node)
+    first, but_for = interpreter.memo(_Group.first, group, by=group.contents())
+    if first.node == node:
+        return first
+    if but_for is None or node in but_for or group.findings:
+        return group.reading()
+    return group.like(first)
+
+
+class _Group:
     """The interpretation of the arrays of one group."""
 
     def __init__(self, interpreter: Interpreter, group: Node) -> None:
         self._interpreter = interpreter
         self.node = group
         self._tree, others = interpreter.tree, interpreter.passed_over
-        self.documents = self._tree.arrays(group)
-        self._groups = self._tree.groups(group)
+        self._surroundings = interpreter.surroundings(group)
+        self.documents, self.groups = self._tree.arrays(group), self._tree.groups(group)
         if others:
-            self._groups = [name for name in self._groups if group.child(name) not in others]
+            self.groups = [name for name in self.groups if group.child(name) not in others]
             for name in [name for name in self.documents if group.child(name) in others]:
                 del self.documents[name]
-        dropped = [name for name in self.documents if name in interpreter.dropped]
-        self._bounds_of_dropped: dict[str, Mapping[str, Any]] = {}
-        for name in dropped:
-            self._bounds_of_dropped |= _times_of_bounds(self.documents.pop(name).attributes)
         self._inherited: dict[str, Inherited] = {}
-        self._answers: list[Answer] = []
-        self._unnamed: list[ArrayView] = []
+        self._reads: dict[Hashable, tuple[str, ...]] = {}
+        self._answers: dict[Hashable, Answer] = {}
+        self._given: dict[str, Answer] = {}
         self.findings = list(_problems(interpreter, group))
 
     def contents(self) -> Hashable:
         """Return all that the reading follows from but for where the group is."""
         documents = tuple((name, it.written()) for name, it in self.documents.items())
-        groups = tuple(self._groups)
-        surroundings = self._interpreter.answers.surroundings_of(self.node, self._tree)
-        return documents, groups, repr(self._bounds_of_dropped), surroundings
+        return documents, tuple(self.groups), self._surroundings
 
     def like(self, other: GroupReading) -> GroupReading:
-        """Return the reading of the group, given that of one with the same contents."""
-        pairs = zip(other.arrays, self.documents.items(), strict=True)
-        arrays = tuple(
-            replace(array, node=self.node.child(name), document=document)
-            for array, (name, document) in pairs
+        """Return the reading of the group, given that of one where the same is written."""
+        arrays = (
+            ArrayReading(
+                *(self.node.child(name), self.documents[name], array.dims, array.template),
+                *(array.interpretation, array.conventions, array.is_first_class, array.inherited),
+            )
+            for array in other.arrays
+            for name in (array.node.name,)
         )
-        return replace(other, node=self.node, arrays=arrays)
+        return replace(other, node=self.node, arrays=tuple(arrays))
 
-    def is_pattern(self, reading: GroupReading) -> bool:
-        """Tell whether nothing of the group's reading depends on where the group is."""
-        is_own = all(array.inherited.is_own for array in reading.arrays)
-        is_told = any(it.interpretation.findings for it in self._answers)
-        reaches = (*(it.reach for it in self._answers), *map(reach_of, self._unnamed))
-        return is_own and not (self.findings or is_told or any(reaches))
+    def first(self) -> tuple[GroupReading, frozenset[Node] | None]:
+        """Return the reading of the group, and for which other groups where the same is written it does not hold.
 
-    def looked_at(self) -> frozenset[Node]:
-        """Return the groups that were looked at, or whose arrays were: its reading is not theirs."""
-        by_answers = (it.compared for it in self._answers)
-        nodes = frozenset().union(*by_answers, *(it.asked.compared for it in self._unnamed))
-        return nodes | {node.group for node in nodes}
+        None for all: it follows from where the group is.
+        """
+        reading = self.reading()
+        interpreter, led_to = self._interpreter, set[Node]()
+        if self.findings or interpreter.assumed or interpreter.handlers.may_look_anywhere:
+            return reading, None
+        for array in reading.arrays:
+            answer = self._given[array.node.name]
+            if not array.inherited.is_own or answer.interpretation.findings:
+                return reading, None
+            if array.conventions and self._follows_from_place(array, answer):
+                return reading, None
+            led_to |= answer.led_to
+        groups = frozenset(node.group for node in led_to)
+        return reading, None if self.node in groups else groups
+
+    def _follows_from_place(self, array: ArrayReading, answer: Answer) -> bool:
+        """Tell whether what the conventions say of an array may be something else in another group."""
+        if answer.is_of_one or any(cls.follows_names for cls in array.conventions):
+            return True
+        texts = texts_of(array.document.attributes)
+        return self._surroundings.is_relative or any(
+            key in REFERRING or _RELATIVE.search(text) for key, text in texts
+        )
 
     def reading(self) -> GroupReading:
         """Return what is known of the group."""
+        interpreter = self._interpreter
+        bounds_of_dropped: dict[str, Mapping[str, Any]] = {}
+        for name in interpreter.dropped.intersection(self.documents):
+            bounds_of_dropped |= _times_of_bounds(self.documents.pop(name).attributes)
         self._leave_out_unusable()
         assigned = self._assigned()
         templates = {}
         for name in list(self.documents):
             try:
                 node = self.node.child(name)
-                templates[name] = self._interpreter.maker.template(node, assigned.dims[name])
+                templates[name] = interpreter.maker.template(node, assigned.dims[name])
             except XGroupMetadataError as error:
                 self._leave_out(name, error)
         siblings = {
             name: dict(zip(assigned.dims[name], template.shape, strict=True))
             for name, template in templates.items()
         }
-        arrays = [
-            self._array(name, template, assigned, siblings) for name, template in templates.items()
-        ]
-        groups = frozenset(self._groups)
-        findings = tuple(self.findings)
-        return GroupReading(self.node, tuple(arrays), groups, findings, self._bounds_of_dropped)
+        arrays = []
+        for name, template in templates.items():
+            node, dims = self.node.child(name), assigned.dims[name]
+            if template.fill_value is not None:
+                self.findings.append(unusable_fill_value(node, template.fill_value))
+            names = dict(zip(assigned.named[name], dims, strict=True))
+            chunks = template.encoding.get("preferred_chunks", {})
+            known = {"names": names, "chunks": chunks, "siblings": siblings}
+            answer = self._given[name] = self._answer(node, dims, known)
+            found = answer.interpretation, answer.conventions, answer.is_first_class
+            document, inherited = self.documents[name], self._inherited[name]
+            arrays.append(ArrayReading(node, document, dims, template, *found, inherited))
+        groups, findings = frozenset(self.groups), tuple(self.findings)
+        return GroupReading(self.node, tuple(arrays), groups, findings, bounds_of_dropped)
+
+    def _answer(self, node: Node, dims: tuple[str, ...], known: Mapping[str, Any]) -> Answer:
+        """Return what the conventions say of an array: asked once for all that say the same."""
+        interpreter, document, name = self._interpreter, self.documents[node.name], node.name
+        texts, encoded = texts_of(document.attributes), name.encode("utf-8", "surrogatepass")
+        is_itself = (
+            interpreter.handlers.may_look_anywhere
+            or name in dims
+            or name in interpreter.handlers.arrays
+            or self._surroundings.mentions(encoded)
+            or any(_mentions(text, encoded) for _key, text in texts)
+        )
+        key = (
+            name if is_itself else "",
+            *(document.text_without_attributes(), dims, tuple(known["names"]), texts),
+        )
+        if key in self._reads:
+            read = tuple(map(document.attributes.text, self._reads[key]))
+            answer = self._answers.get((key, read))
+            if answer is not None and node not in answer.led_to:
+                return answer
+        before = len(self._tree.lacking)
+        answer = interpreter.handlers.ask(interpreter.view(node, dims, **known))
+        is_whole = len(self._tree.lacking) == before  # else no answer for the group counts
+        is_told = bool(answer.interpretation.findings) and is_whole
+        if not (answer.is_of_one or is_told or node in answer.led_to):
+            self._reads[key] = answer.reads
+            self._answers[key, tuple(map(document.attributes.text, answer.reads))] = answer
+        return answer
 
     def _leave_out(self, name: str, error: XGroupError) -> None:
         self.findings.append(left_out(self.node.child(name), error))
@@ -259,7 +389,9 @@ class _GroupInterpretation:
     def _assigned(self) -> Assigned:
         declared = {name: self._inherited[name].declared for name in self.documents}
         hints = {
-            name: self._interpreter.panel.axis_names(self._unnamed_view(name))
+            name: self._interpreter.handlers.axis_names(
+                self._interpreter.view(self.node.child(name), ())
+            )
             for name, names in declared.items()
             if None in names
         }
@@ -271,40 +403,6 @@ class _GroupInterpretation:
             if self.node.child(name) not in self._tree.problems
         )
         return assigned
-
-    def _unnamed_view(self, name: str) -> ArrayView:
-        self._unnamed.append(self._interpreter.view(self.node.child(name), ()))
-        return self._unnamed[-1]
-
-    def _array(
-        self,
-        name: str,
-        template: Template,
-        assigned: Assigned,
-        siblings: Mapping[str, Mapping[str, int]],
-    ) -> ArrayReading:
-        node, dims = self.node.child(name), assigned.dims[name]
-        if template.fill_value is not None:
-            self.findings.append(unusable_fill_value(node, template.fill_value))
-        view = self._interpreter.view(
-            node,
-            dims,
-            names=dict(zip(assigned.named[name], dims, strict=True)),
-            chunks=template.encoding.get("preferred_chunks", {}),
-            siblings=siblings,
-        )
-        answer = self._interpreter.answer(view)
-        self._answers.append(answer)
-        return ArrayReading(
-            node,
-            self.documents[name],
-            dims,
-            template,
-            interpretation=answer.interpretation,
-            conventions=answer.conventions,
-            is_first_class=answer.is_first_class,
-            inherited=self._inherited[name],
-        )
 
 
 def _each_once(names: Sequence[str | None]) -> tuple[str, ...]:
@@ -340,3 +438,249 @@ def _problems(interpreter: Interpreter, group: Node) -> Iterable[Finding]:
             yield left_out(node, error)
         elif document.is_array:  # a group tells of itself when it is opened
             yield opened_without(_("attributes"), node, error)
+
+
+# The conventions of one array: which apply, which are asked, and what they say together.
+
+#: What the conventions say of an array that follows none.
+NOTHING = Interpretation()
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What the conventions say of an array, and for which other arrays that is the same."""
+
+    interpretation: Interpretation
+    conventions: Handlers
+    #: Whether a principal one among them is declared, and not only assumed.
+    is_first_class: bool
+    #: Where references led, and what it holds: it is said of none of these arrays.
+    led_to: frozenset[Node]
+    #: Whether nobody knows what was looked at.
+    is_of_one: bool
+    #: The attributes that only describe the array which were read all the same.
+    reads: tuple[str, ...]
+
+
+class HandlerSet:
+    """The handlers of an open, asked together about one array after the other.
+
+    Attributes
+    ----------
+    may_look_anywhere : bool
+        Whether one asks of every array what nobody knows.
+    arrays : frozenset of str
+        The names of arrays that they know.
+    """
+
+    def __init__(self, handlers: Handlers) -> None:
+        self._handlers = handlers
+        self._giving_crs = tuple(it for it in handlers if _has_own("crs", it))
+        self._detecting = tuple(it for it in handlers if _has_own("detect", it))
+        self.may_look_anywhere = any(
+            _reads_of(handler) is None and _has_own(method, handler)
+            for handler in handlers
+            for method in ("detect", "applies", "axis_names")
+        )
+        self.arrays = frozenset(chain.from_iterable(it.arrays for it in handlers))
+
+    def crs_of(self, view: ArrayView) -> Crs | None:
+        """Return the CRS that conventions other than `proj` give an array, the first one counts."""
+        found = (
+            _guarded(view, it, lambda cls: cls.crs(view) if cls.applies(view) else None)
+            for it in self._giving_crs
+        )
+        return next(filter(None, found), None)
+
+    def axis_names(self, view: ArrayView) -> tuple[str, ...]:
+        """Return what the conventions call the last axes of an array some of which have no names."""
+        for handler in self._handlers:
+            # Whether it applies may depend on the names: what it raises is not told.
+            names = _guarded(
+                view, handler, lambda cls: lending.axis_names_of(cls().axis_names, view)
+            )
+            if names:
+                return names
+        return ()
+
+    def ask(self, view: ArrayView) -> Answer:
+        """Return what the handlers that apply to an array say of it."""
+        active = [cls for cls in self._handlers if self._applies(cls, view)]
+        principals, rivals, shared = _principals(view, active)
+        besides = (cls for cls in active if cls.tier == "service" or cls.gives_way)
+        conventions = tuple(dict.fromkeys((*principals, *besides)))
+        implied = {name for cls in conventions for name in cls.implies}.union(shared)
+        implied -= {cls.name for cls in conventions}
+        asked = (*conventions, *(cls for cls in self._handlers if cls.name in implied))
+        self._tell_of_unknown(view, shared)
+        found = _said(view, asked, shared)
+        if principals and not principals[0].follows_names:  # else it has followed all itself
+            by_name = any(cls.follows_names for cls in active)
+            found.append(Interpretation(links=links_of(view, by_name=by_name)))
+        found += _judged(view, rivals)
+        read = [_reads_of(cls) for cls in {*active, *asked}]
+        whole = _merged(view, found)
+        return Answer(
+            whole,
+            conventions,
+            is_first_class=not all(is_only_assumed(cls, view) for cls in principals),
+            led_to=frozenset(view.resolver.reached).union(_nodes_in(whole)),
+            is_of_one=None in read,
+            reads=tuple(sorted({key for keys in read for key in keys or ()})),
+        )
+
+    def _applies(self, handler: Handler, view: ArrayView) -> bool:
+        """Tell whether a handler applies to an array: what has its own `detect` is asked that, with zarr objects."""
+
+        def applies(cls: Handler) -> bool:
+            if handler not in self._detecting:
+                return cls.applies(view)
+            return is_only_assumed(cls, view) or lending.detected(cls.detect, view)
+
+        return bool(_guarded(view, handler, applies))
+
+    def _tell_of_unknown(self, view: ArrayView, names: Collection[str]) -> None:
+        for name in sorted(set(names).difference(cls.name for cls in self._handlers)):
+            message = _(
+                "it refers to convention {name!r} for its coordinates, of which no handler is installed"
+            )
+            view.report(Topic.CHOICE, view.node, message.format(name=name))
+
+
+def _has_own(method: str, handler: Handler) -> bool:
+    """Tell whether a handler has a method of its own, and not that of the base class."""
+    owner = next(cls for cls in handler.__mro__ if method in cls.__dict__)  # it may be static there
+    return owner is not ConventionHandler
+
+
+def _reads_of(handler: Handler) -> tuple[str, ...] | None:
+    """Return what a handler says that it reads: this class itself, not one that it is derived from."""
+    return handler.__dict__.get("reads")
+
+
+def _said(view: ArrayView, asked: Handlers, shared: Collection[str]) -> list[Interpretation]:
+    """Return what handlers say, maybe without what was said before."""
+    found: list[Interpretation] = []
+    for cls in asked:
+        item = _guarded(view, cls, lambda cls: lending.answer_of(cls().interpret, view))
+        if item is not None:
+            gives_way = cls.gives_way or cls.name in {*view.assumed, *shared}
+            found.append(_giving_way(item, found) if gives_way else item)
+    return found
+
+
+def _nodes_in(found: Interpretation) -> Iterator[Node]:
+    """Yield the arrays that an interpretation holds."""
+    yield from found.referred
+    pending: list[Coordinate] = [*found.coordinates, *(it.coordinate for it in found.links)]
+    while pending:
+        coordinate = pending.pop()
+        source = coordinate.source
+        source = source.values if isinstance(source, Offset) else source
+        if isinstance(source, Stored):
+            yield source.node
+        elif isinstance(source, Computed):
+            yield from (it.node for it in source.arrays)
+        pending += coordinate.formula_terms.values()
+        pending += (link.coordinate for link in coordinate.links)
+        if coordinate.bounds is not None:
+            pending.append(coordinate.bounds)
+
+
+def _guarded(view: ArrayView, handler: Handler, call: Callable[[Handler], T]) -> T | None:
+    """Return what a handler gives, or None after saying what it raised.
+
+    A plug-in may raise anything; whatever it is, it concerns this array and convention.
+    """
+    try:
+        return call(handler)
+    except Exception as error:  # noqa: BLE001
+        problem = retold(
+            error, failure_of(handler, error)
+        )  # what the resolver raised stays what it is
+        problem.__cause__ = error
+        cost = _("what convention {name!r} gives").format(name=handler.name)
+        view.report(Topic.PROBLEM, view.node, problem, cost=cost)
+        return None
+
+
+def _principals(
+    view: ArrayView, active: Collection[Handler]
+) -> tuple[list[Handler], list[Handler], frozenset[str]]:
+    """Return the principal convention that counts, those that do not, and the names of those it shares with.
+
+    What is declared goes before what is assumed.
+    """
+    principals = [cls for cls in active if cls.tier == "principal"]
+    declared = [cls for cls in principals if not is_only_assumed(cls, view)]
+    rivals = list(filter(_may_be_alone, declared))
+    first = (rivals or declared or principals)[:1]
+    shared = _shared_with(view, first)
+    rivals = [cls for cls in rivals if cls.name not in shared]
+    _tell_of_rivals(view, rivals)
+    return first, rivals[1:], shared
+
+
+def _may_be_alone(cls: Handler) -> bool:
+    """Tell whether a convention says what not all may have, or leave to others."""
+    return not (cls.follows_names or cls.gives_way)
+
+
+def _judged(view: ArrayView, rivals: Iterable[Handler]) -> Iterator[Interpretation]:
+    """Yield what breaks the rules of principal conventions that do not count: only a check tells it."""
+
+    def asked(cls: Handler) -> Interpretation:
+        return lending.answer_of(cls().interpret, view)
+
+    for cls in (it for it in rivals if it.rules):
+        before, referred = set(view.findings), set(view.referred)
+        found = view.try_silently(_guarded, view, cls, asked) or NOTHING
+        view.referred = referred
+        wrong = (it for it in found.findings if it.rule in cls.rules and it not in before)
+        yield Interpretation(findings=tuple(replace(it, topic=None) for it in wrong))
+
+
+def _shared_with(view: ArrayView, handlers: Iterable[Handler]) -> frozenset[str]:
+    """Return the names of the conventions to which handlers leave a part."""
+    told = (
+        _guarded(view, cls, lambda it: lending.texts_of(it.shares_with(view))) for cls in handlers
+    )
+    return frozenset().union(*filter(None, told))
+
+
+def _tell_of_rivals(view: ArrayView, rivals: Sequence[Handler]) -> None:
+    if len(rivals) > 1:
+        names = [cls.name for cls in rivals]
+        message = _("it declares the principal conventions {names}; {first} was used")
+        view.report(Topic.CHOICE, view.node, message.format(names=", ".join(names), first=names[0]))
+
+
+def _giving_way(item: Interpretation, before: Collection[Interpretation]) -> Interpretation:
+    """Return what a convention says without what others, which count more, have said before it."""
+    said = {it.name for other in before for it in other.coordinates}
+    if said.isdisjoint(it.name for it in item.coordinates):
+        return item
+    coordinates = tuple(it for it in item.coordinates if it.name not in said)
+    return replace(item, coordinates=coordinates, geotransform=None)
+
+
+def _merged(view: ArrayView, found: Sequence[Interpretation]) -> Interpretation:
+    """Return what several conventions say of an array together, the principal one first."""
+    if not found and not view.findings:
+        return NOTHING
+    findings = [*chain.from_iterable([it.findings for it in found]), *view.findings]
+    return Interpretation(
+        tuple(chain.from_iterable([it.coordinates for it in found])),
+        _first([it.crs for it in found]),
+        _first([it.geotransform for it in found]),
+        dict(chain.from_iterable([it.attributes.items() for it in reversed(found)])),
+        findings=tuple(dict.fromkeys(findings)),
+        referred=frozenset(view.referred).union(*(it.referred for it in found)),
+        links=tuple(chain.from_iterable([it.links for it in found])),
+        references=tuple(view.resolver.followed.values()),
+        overruled_crs=view.overruled_crs,
+    )
+
+
+def _first(values: Iterable[T | None]) -> T | None:
+    return next((value for value in values if value is not None), None)

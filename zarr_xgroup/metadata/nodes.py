@@ -64,15 +64,6 @@ class Node(msgspec.Struct, frozen=True, gc=False):
         return f"/{self.path}"
 
 
-#: The path of a node as it is written down, whatever a subclass makes of it.
-_path_of = Node.path.__get__  # type: ignore[attr-defined]
-
-
-def plain(node: Node) -> Node:
-    """Return a node as no more than a place: not one that takes down what is looked at of it."""
-    return node if type(node) is Node else Node(node.store, _path_of(node))
-
-
 class Fragment(msgspec.Struct, frozen=True, gc=False):
     """A JSON value that knows the node it is written in and the way to it.
 

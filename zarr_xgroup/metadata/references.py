@@ -20,6 +20,9 @@ from zarr_xgroup.redaction import redact_location, redact_uri
 NODE, URI, POINTER = "node", "uri", "attribute"
 WRAPPED = "ref"
 
+#: What the JSON text of a reference has.
+_QUOTED = f'"{NODE}"'.encode()
+
 #: A list index of RFC 6901, section 4, no longer than any list.
 _INDEX = re.compile("0|[1-9][0-9]{0,17}")
 
@@ -164,3 +167,8 @@ def references_in(fragment: Fragment) -> Iterator[Fragment]:
             members = ((str(index), item) for index, item in enumerate(value))
         nested = [((*keys, key), item) for key, item in members if isinstance(item, dict | list)]
         stack.extend(reversed(nested))
+
+
+def may_refer(text: bytes | None) -> bool:
+    """Tell whether the JSON text of an attribute may hold references; an escaped letter may hide one."""
+    return text is not None and (_QUOTED in text or b"\\u" in text)

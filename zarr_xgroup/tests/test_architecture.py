@@ -184,7 +184,7 @@ def test_everything_is_caught_only_where_others_code_is_called() -> None:
     assert catching == {
         "conventions.registry",  # importing a plug-in, asking it what seems meant
         "storage.waiting",  # one thread hands on to another what it raises
-        "datasets.asking",  # asking a handler
+        "datasets.interpretation",  # asking a handler
         "storage.library",  # what is raised while documents are lacking does not count
         "storage.reading",  # storage libraries and codecs
         "demo",  # shows what an engine raises

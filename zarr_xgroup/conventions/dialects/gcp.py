@@ -36,6 +36,7 @@ class GcpHandler(ConventionHandler):
     name = "gcp"
     is_declarable = False
     gives_way = True
+    reads = ()
 
     @classmethod
     def seems_meant(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:

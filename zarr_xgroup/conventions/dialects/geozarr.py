@@ -48,6 +48,7 @@ class GeoZarrHandler(ConventionHandler):
     name = "geozarr"
     is_declarable = False
     implies = ("proj",)
+    reads = ()
 
     @classmethod
     def seems_meant(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
@@ -156,7 +157,8 @@ def _is_of_several(array: ArrayView, dims: tuple[str, str], written: Fragment) -
     if written.node == array.node:
         return False
     named = array.attributes.get("grid_mapping")
-    if all(grid >= set(dims) for grid in _grids(array).get(str(named), ())):
+    grids = array.memo(_grids, array, by=array.node.group)
+    if all(grid >= set(dims) for grid in grids.get(str(named), ())):
         return False
     text = _(
         "is the transform of one grid, but arrays of several sizes refer to it; it was not used"
@@ -166,15 +168,10 @@ def _is_of_several(array: ArrayView, dims: tuple[str, str], written: Fragment) -
 
 
 def _grids(array: ArrayView) -> Mapping[str, set[frozenset[str]]]:
-    """Return the dimensions of the grids of a group, by their ``grid_mapping``."""
-    group, siblings = array.node.group, array.siblings
-    known = array.models.of_groups
-    if (_grids, group) not in known:
-        found: defaultdict[str, set[frozenset[str]]] = defaultdict(set)
-        for name, sizes in siblings.items():
-            named = array.attribute("grid_mapping", group.child(name))
-            if named is not None and len(sizes) > 1:
-                found[str(named.value)].add(frozenset(sizes))
-        known[_grids, group] = found
-    grids: Mapping[str, set[frozenset[str]]] = known[_grids, group]
-    return grids
+    """Return the dimensions of the grids of an array's group, by their ``grid_mapping``."""
+    found: defaultdict[str, set[frozenset[str]]] = defaultdict(set)
+    for name, sizes in array.siblings.items():
+        named = array.attribute("grid_mapping", array.node.group.child(name))
+        if named is not None and len(sizes) > 1:
+            found[str(named.value)].add(frozenset(sizes))
+    return found

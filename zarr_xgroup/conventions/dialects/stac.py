@@ -41,6 +41,7 @@ class StacProjHandler(ProjHandler):
     """Says which CRS an array has and, where that is meant, which transform its grid has."""
 
     gives_way = True
+    reads = ()
 
     @classmethod
     def seems_meant(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from zarr_xgroup.conventions import declaring
-from zarr_xgroup.conventions.asked import may_refer
 from zarr_xgroup.conventions.registry import BUILT_IN, OTHERS, Handler, handlers
 from zarr_xgroup.errors import Rule, XGroupError, XGroupPluginWarning, containing, warn_user
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.metadata.cf import DECODED_BY
 from zarr_xgroup.metadata.dimensions import DIMENSION_KEY, NCZARR_KEYS
+from zarr_xgroup.metadata.references import may_refer
 from zarr_xgroup.report.rules import (
     arrays,
     cf,

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from operator import methodcaller
 
-from zarr_xgroup.conventions.asked import may_refer
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.declaring import ATTRIBUTE as DECLARATIONS
@@ -31,7 +30,7 @@ from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.errors import Severity
 from zarr_xgroup.findings import Finding, report
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
-from zarr_xgroup.metadata.references import references_in, unwrapped
+from zarr_xgroup.metadata.references import may_refer, references_in, unwrapped
 from zarr_xgroup.report.rules.declarations import declaration, stands_for
 from zarr_xgroup.report.rules.subject import Subject, null
 

@@ -21,6 +21,7 @@ from zarr_xgroup.conventions import (
     RegularBounds,
     Stored,
     register,
+    registry,
 )
 from zarr_xgroup.tests.builders import Array, Group, build, memory_store, opened_with_warnings
 
@@ -98,9 +99,21 @@ def test_all_that_a_handler_can_say_is_attached() -> None:
     assert set(dataset.data_vars) == {"a", "b"}
 
 
-def test_a_handler_is_asked_once_of_arrays_that_say_the_same() -> None:
-    opened_with_warnings(xr.open_datatree, memory_store(STORE))
-    assert len(LevelsHandler.asked) == 1
+def test_a_handler_that_says_what_it_reads_is_asked_once_of_arrays_that_are_alike(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = memory_store(STORE)
+    opened_with_warnings(xr.open_datatree, store)
+    assert len(LevelsHandler.asked) == 3
+    LevelsHandler.asked.clear()
+    monkeypatch.setattr(LevelsHandler, "reads", ())
+    opened_with_warnings(xr.open_datatree, store)
+    assert len(LevelsHandler.asked) == 2  # one in each group, which differ
+    derived = type("DerivedHandler", (LevelsHandler,), {})
+    registry._REGISTERED[:] = [derived]
+    LevelsHandler.asked.clear()
+    opened_with_warnings(xr.open_datatree, store)
+    assert len(LevelsHandler.asked) == 3  # what it is derived from cannot know
 
 
 def test_get_variables_follows_from_interpret() -> None:

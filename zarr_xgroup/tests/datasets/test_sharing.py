@@ -1,15 +1,28 @@
-"""What is found of one array or group holds for another one only where it would be found of it alone."""
+"""What is found of one array or group holds for another one only where it would be found of it alone.
 
-from contextlib import suppress
+It is found once for arrays that are alike in what `datasets.interpretation` says. That handlers look at nothing
+else is tested by what they look at, and by what comes out when each array is asked alone.
+"""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
 from random import Random
 from typing import Any, ClassVar, Literal
 
 import pytest
 import xarray as xr
 
+import zarr_xgroup
 from zarr_xgroup import ConventionHandler, XGroupError
 from zarr_xgroup.conventions import ArrayView, Interpretation, registry
+from zarr_xgroup.conventions.array import Memo
+from zarr_xgroup.datasets.interpretation import DESCRIBING, Answer, HandlerSet
+from zarr_xgroup.metadata.documents import JsonObject
 from zarr_xgroup.metadata.nodes import Fragment, Node
+from zarr_xgroup.metadata.references import may_refer
 from zarr_xgroup.tests.builders import (
     HAS_INDEX_OPTION,
     Array,
@@ -19,7 +32,17 @@ from zarr_xgroup.tests.builders import (
     memory_store,
     quietly,
 )
-from zarr_xgroup.tests.random_stores import Documents, contents_of, node_paths, random_store
+from zarr_xgroup.tests.products import PRODUCTS
+from zarr_xgroup.tests.products import write as write_product
+from zarr_xgroup.tests.random_stores import (
+    ASSUMED,
+    Documents,
+    contents_of,
+    node_paths,
+    random_store,
+)
+
+STORES = sorted((Path(zarr_xgroup.__file__).parent / "tests" / "stores").glob("*.zarr"))
 
 #: Values are read by other tests; indexes of lengths that nobody wrote would fill the memory.
 LAZY = {"create_default_indexes": False} if HAS_INDEX_OPTION else {}
@@ -45,6 +68,90 @@ def test_random_groups_as_if_asked_alone(first: int) -> None:
             for path, dataset in quietly(xr.open_groups, store, **options).items():
                 alone = quietly(xr.open_dataset, store, group=path, **options)
                 assert_same(dataset, alone, values=False)
+
+
+@contextmanager
+def each_alone() -> Iterator[None]:
+    """Have nothing kept that was found of one array or group, for the length of a context."""
+    ask = HandlerSet.ask
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Memo, "__call__", lambda _self, function, *values, **_by: function(*values))
+        patch.setattr(HandlerSet, "ask", lambda *given: replace(ask(*given), is_of_one=True))
+        yield
+
+
+def outcome(store: Any, assumed: Any) -> Any:
+    """Return the Datasets of a store and what is told, or what is raised."""
+    options = {"consolidated": False, "assume_conventions": assumed, **LAZY}
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            found = xr.open_groups(store, engine="xgroup", **options)
+        except XGroupError as error:
+            return {}, [str(error)]
+    return found, sorted(f"{it.category.__name__} {it.message}" for it in told)
+
+
+@pytest.mark.parametrize("first", range(200, 400, 50))
+def test_random_arrays_as_if_asked_alone(first: int) -> None:
+    for seed in range(first, first + 50):
+        documents = random_store(Random(seed))
+        store, assumed = memory_store(contents_of(documents)), documents.get(ASSUMED)
+        found, told = outcome(store, assumed)
+        with each_alone():
+            alone, told_alone = outcome(store, assumed)
+        assert told == told_alone
+        assert set(found) == set(alone)
+        for path, dataset in found.items():
+            assert_same(dataset, alone[path], values=False)
+
+
+class Looked:
+    """What handlers look at in the attributes of the arrays that they are asked about."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self._attributes: JsonObject | None = None
+        self._seen: set[str] = set()
+        self.missed: set[str] = set()
+        for method in ("__getitem__", "__contains__", "get"):
+            patch.setattr(JsonObject, method, self._watched(getattr(JsonObject, method)))
+        ask = HandlerSet.ask
+
+        def watched(handlers: HandlerSet, view: ArrayView) -> Answer:
+            self._attributes, self._seen = view.attributes, set()
+            try:
+                answer = ask(handlers, view)
+            finally:
+                self._attributes = None
+            if not answer.is_of_one:
+                seen = DESCRIBING.intersection(self._seen).difference(answer.reads)
+                self.missed |= {key for key in seen if not may_refer(view.attributes.text(key))}
+            return answer
+
+        patch.setattr(HandlerSet, "ask", watched)
+
+    def _watched(self, method: Any) -> Any:
+        def watching(attributes: JsonObject, key: str, *default: Any) -> Any:
+            if attributes is self._attributes:
+                self._seen.add(key)
+            return method(attributes, key, *default)
+
+        return watching
+
+
+@pytest.mark.parametrize("assumed", [None, "auto", ["gcp", "cf", "geozarr"]], ids=str)
+def test_handlers_read_no_attribute_but_those_by_which_arrays_are_told_apart(
+    assumed: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for product in PRODUCTS:
+        write_product(product, tmp_path / f"{product}.zarr")
+    folders = [*STORES, *tmp_path.glob("*.zarr")]
+    stores = [memory_store(contents_of(random_store(Random(seed)))) for seed in range(50)]
+    looked = Looked(monkeypatch)
+    for store in [*folders, *stores]:
+        with suppress(XGroupError):
+            quietly(xr.open_groups, store, engine="xgroup", assume_conventions=assumed, **LAZY)
+    assert looked.missed == set()
 
 
 def led_to(array: ArrayView, target: str) -> Any:
