@@ -8,10 +8,10 @@ sizes first appear, one name per size and as many as one array needs.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain, count
+from itertools import count
 from typing import Any
 
 from zarr_xgroup.conventions.model import Coordinate, Link
@@ -63,11 +63,31 @@ def assign_dimensions(
     assigned = _without_conflicts(named, shapes)
     findings = {}
     for name, document in arrays.items():
-        node = group.child(name)
-        if declared[name] != named[name]:
-            findings[name] = _unnamed(node, document, declared[name], assigned[name])
-        elif named[name] != assigned[name]:
-            findings[name] = _conflict(node, document, named[name], assigned[name])
+        before, after = named[name], assigned[name]
+        keys = dimension_keys(document)
+        told = {"pointer": pointer_to(keys), "shape": list(shapes[name])}
+        if declared[name] != before:
+            text = _(
+                "{pointer} gives axes {axes} of shape {shape} no usable name; its dimensions are "
+                "called {dimensions}"
+            )
+            if all(dim in declared[name] or dim.startswith(_PHONY) for dim in after):
+                text = _(
+                    "{pointer} gives dimensions no usable names; they are called phony_dim_0 and so on"
+                )
+            axes = [axis for axis, dim in enumerate(declared[name]) if dim is None]
+            text = text.format(**told, axes=axes, dimensions=list(after))
+        elif before != after:
+            changes = zip(before, after, strict=True)
+            renamed = ", ".join(f"{old!r} -> {new!r}" for old, new in changes if old != new)
+            text = _(
+                "{pointer} gives shape {shape} the dimensions {named}, of which other "
+                "arrays of the group have another size; renamed {renamed}"
+            ).format(**told, named=list(before), renamed=renamed)
+        else:
+            continue
+        place = Fragment(group.child(name), keys, None)
+        findings[name] = report(Topic.DIMENSION, place, text)
     return Assigned(assigned, named, findings)
 
 
@@ -82,7 +102,7 @@ def _with_hints(declared: Names, last: tuple[str, ...]) -> Names:
 
 
 def _with_phony_names(
-    declared: Mapping[str, tuple[str | None, ...]], shapes: Mapping[str, Sequence[int]]
+    declared: Mapping[str, Names], shapes: Mapping[str, Sequence[int]]
 ) -> dict[str, tuple[str, ...]]:
     """Name the axes without a name, the same for all arrays that have an axis of that size."""
     needed: dict[int, int] = {}
@@ -93,16 +113,12 @@ def _with_phony_names(
     taken = {dim for dims in declared.values() for dim in dims}
     free = (phony for number in count() if (phony := f"{_PHONY}{number}") not in taken)
     names = {size: [next(free) for _axis in range(times)] for size, times in needed.items()}
-    return {name: _named(dims, shapes[name], names) for name, dims in declared.items()}
-
-
-def _named(
-    dims: Names, shape: Sequence[int], names: Mapping[int, Iterable[str]]
-) -> tuple[str, ...]:
-    """Return the names of an array's dimensions, given those for axes of each size without one."""
-    left = {size: iter(names.get(size, ())) for size in shape}
-    axes = zip(shape, dims, strict=True)
-    return tuple(next(left[size]) if dim is None else dim for size, dim in axes)
+    named = {}
+    for name, dims in declared.items():
+        left = {size: iter(names.get(size, ())) for size in shapes[name]}
+        axes = zip(shapes[name], dims, strict=True)
+        named[name] = tuple(next(left[size]) if dim is None else dim for size, dim in axes)
+    return named
 
 
 def _without_conflicts(
@@ -123,52 +139,6 @@ def _without_conflicts(
             dimensions.append(chosen)
         assigned[name] = tuple(dimensions)
     return assigned
-
-
-def _unnamed(
-    node: Node, document: Mapping[str, Any], declared: Names, assigned: tuple[str, ...]
-) -> Finding:
-    pointer = pointer_to(dimension_keys(document))
-    if all(name in declared or name.startswith(_PHONY) for name in assigned):
-        text = _(
-            "{pointer} gives dimensions no usable names; they are called phony_dim_0 and so on"
-        )
-        return _finding(node, document, text.format(pointer=pointer))
-    text = _(
-        "{pointer} gives axes {axes} of shape {shape} no usable name; its dimensions are called "
-        "{dimensions}"
-    ).format(
-        pointer=pointer,
-        axes=[axis for axis, dim in enumerate(declared) if dim is None],
-        shape=list(document["shape"]),
-        dimensions=list(assigned),
-    )
-    return _finding(node, document, text)
-
-
-def _conflict(
-    node: Node,
-    document: Mapping[str, Any],
-    named: tuple[str, ...],
-    assigned: tuple[str, ...],
-) -> Finding:
-    renamed = ", ".join(
-        f"{old!r} -> {new!r}" for old, new in zip(named, assigned, strict=True) if old != new
-    )
-    message = _(
-        "{pointer} gives shape {shape} the dimensions {named}, of which other "
-        "arrays of the group have another size; renamed {renamed}"
-    ).format(
-        pointer=pointer_to(dimension_keys(document)),
-        shape=list(document["shape"]),
-        named=list(named),
-        renamed=renamed,
-    )
-    return _finding(node, document, message)
-
-
-def _finding(node: Node, document: Mapping[str, Any], text: str) -> Finding:
-    return report(Topic.DIMENSION, Fragment(node, dimension_keys(document), None), text)
 
 
 # Dimensions of ancestors.
@@ -210,43 +180,40 @@ def inherited_dimensions(tree: Tree, array: Node, document: Document) -> Inherit
     declared = declared_dimensions(document)
     if all(_meant(written) is None for written in declared):
         return Inherited(declared)
-    axes = zip(declared, document["shape"], strict=True)
-    found = [_of_axis(tree, array, document, written, size) for written, size in axes]
-    return Inherited(
-        tuple(chain.from_iterable(it.declared for it in found)),
-        tuple(chain.from_iterable(it.coordinates for it in found)),
-        tuple(chain.from_iterable(it.findings for it in found)),
-        tuple(chain.from_iterable(it.references for it in found)),
-    )
-
-
-def _of_axis(
-    tree: Tree, array: Node, document: Document, written: str | None, size: int
-) -> Inherited:
-    """Return the name of one of an array's dimensions, and its coordinate if it is an ancestor's."""
-    dim = _meant(written)
-    place = None if dim is None else _nearest_with(tree, array.group, dim)
-    if dim is None or place is None:
-        return Inherited((written,))
-    ancestor, length = place
-    if length != size:
-        finding = _left(array, written, size, ancestor, length)
-        reference = _followed(array, document, written, None, finding.text)
-        return Inherited((written,), (), (finding,), (reference,))
-    name = _name_of(tree, array.group, dim, ancestor)
-    coordinates = tuple(_coordinate(tree, ancestor, dim, name))
-    is_told = name != dim and array == _first_with(tree, array.group, written)
-    findings = (_renamed(array, written, ancestor, name),) if is_told else ()
-    leads_to = ancestor.child(dim) if coordinates else ancestor
-    reference = _followed(array, document, written, leads_to)
-    return Inherited((name,), coordinates, findings, (reference,))
-
-
-def _followed(
-    array: Node, document: Document, written: str | None, leads_to: Node | None, text: str = ""
-) -> Followed:
-    keys = dimension_keys(document)
-    return Followed(array, array, keys, str(written), leads_to, text=text)
+    names, keys = list(declared), dimension_keys(document)
+    coordinates: list[Coordinate] = []
+    findings: list[Finding] = []
+    references: list[Followed] = []
+    for axis, (written, size) in enumerate(zip(declared, document["shape"], strict=True)):
+        dim = _meant(written)
+        place = None if dim is None else _nearest_with(tree, array.group, dim)
+        if dim is None or place is None:
+            continue
+        ancestor, length = place
+        if length != size:
+            text = _(
+                "its dimension {name!r} of length {size} cannot be that of group "
+                "{ancestor} (length {length}); it was left as it is"
+            ).format(name=written, size=size, ancestor=ancestor, length=length)
+            findings.append(report(Topic.DIMENSION, array, text))
+            references.append(Followed(array, array, keys, str(written), None, text=text))
+            continue
+        name = names[axis] = _name_of(tree, array.group, dim, ancestor)
+        # The first array that has the dimension tells of it.
+        having = (
+            it for it, sizes in tree.of_members(array.group, _sizes).items() if written in sizes
+        )
+        if name != dim and array.name == next(having):
+            text = _(
+                "the dimension {written!r} of its arrays, that of group {ancestor}, is called {name!r} "
+                "with its coordinate, because the group has something else called {dim!r}"
+            ).format(written=written, ancestor=ancestor, name=name, dim=dim)
+            findings.append(report(Topic.DIMENSION, array.group, text))
+        coordinate = _coordinate(tree, ancestor, dim, name)
+        coordinates += [] if coordinate is None else [coordinate]
+        leads_to = ancestor if coordinate is None else ancestor.child(dim)
+        references.append(Followed(array, array, keys, str(written), leads_to))
+    return Inherited(tuple(names), tuple(coordinates), tuple(findings), tuple(references))
 
 
 def _meant(written: str | None) -> str | None:
@@ -310,25 +277,19 @@ def _prefix(ancestor: Node) -> str:
     return ancestor.path.replace("/", "_") or "root"
 
 
-def _first_with(tree: Tree, group: Node, written: str | None) -> Node:
-    """Return the first array of a group that has a dimension: what tells of it."""
-    arrays = tree.of_members(group, _sizes)
-    return group.child(next(name for name, sizes in arrays.items() if written in sizes))
-
-
-def _coordinate(tree: Tree, ancestor: Node, dim: str, name: str) -> Iterator[Coordinate]:
-    """Yield the coordinate of an ancestor's dimension if it has one: its array along just that."""
+def _coordinate(tree: Tree, ancestor: Node, dim: str, name: str) -> Coordinate | None:
+    """Return the coordinate of an ancestor's dimension, its array along just that; None without one."""
     node = ancestor.child(dim)
     document = tree.document(node)
     if document is None or list(tree.of_members(ancestor, _sizes).get(dim, ())) != [dim]:
-        return
+        return None
     links = tuple(
         Link(key, written, companion)
         for key in _COMPANIONS
         for written in names_in(document.attributes, key)
         if (companion := _companion(tree, node, key, written, {dim: name}))
     )
-    yield Coordinate(name, Stored(node, (name,)), links=links)
+    return Coordinate(name, Stored(node, (name,)), links=links)
 
 
 def _companion(
@@ -363,21 +324,3 @@ def _along(
         for axis, dim in enumerate(dims)
     )
     return Coordinate(wanted, Stored(node, tuple(along)))
-
-
-def _left(array: Node, name: str | None, size: int, ancestor: Node, length: int) -> Finding:
-    message = _(
-        "its dimension {name!r} of length {size} cannot be that of group "
-        "{ancestor} (length {length}); it was left as it is"
-    )
-    text = message.format(name=name, size=size, ancestor=ancestor, length=length)
-    return report(Topic.DIMENSION, array, text)
-
-
-def _renamed(array: Node, written: str | None, ancestor: Node, name: str) -> Finding:
-    message = _(
-        "the dimension {written!r} of its arrays, that of group {ancestor}, is called {name!r} with its "
-        "coordinate, because the group has something else called {dim!r}"
-    )
-    text = message.format(written=written, ancestor=ancestor, name=name, dim=_meant(written))
-    return report(Topic.DIMENSION, array.group, text)
