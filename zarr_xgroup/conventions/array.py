@@ -343,6 +343,33 @@ def parsed(array: ArrayView, parse: Callable[[Fragment], T], fragment: Fragment)
         return parse(fragment)
 
 
+def is_standing(name: str, dims: tuple[str, ...], attributes: Mapping[str, Any]) -> bool:
+    """Tell whether an array of a group stands where metadata give values for what is called so.
+
+    What the data carry themselves stands, whatever attributes declare: nothing is compared, and nothing told.
+    Whoever opens, subsets, reprojects and writes data leaves the attributes of conventions behind, and
+    reopening must not bring back what they say. An array that declares conventions may be data; it is a
+    coordinate all the same where it is called like its only dimension.
+
+    ==========================  ===================================================  ===============================
+    declared                    stands                                               what is declared adds if absent
+    ==========================  ===================================================  ===============================
+    a dimension's coordinate    the array of the group that is called as the         attributes; boundaries that are
+                                dimension that it lies along                         an array
+    another coordinate          the array of the group that is called so, along the  the same
+                                same dimensions and as long
+    numbers of boundaries or    the array of the group that is called so, as long;   the same
+    terms                       boundaries whatever their side is called
+    a CRS                       the grid mapping variable that an array names, else  nothing, if it says a CRS
+                                ``spatial_ref``
+    ==========================  ===================================================  ===============================
+
+    Boundaries, terms and ancillary arrays that are named are those, whatever else the group has. Of coordinates
+    `zarr_xgroup.datasets.naming` decides, which knows what they are called.
+    """
+    return dims == (name,) or CONVENTIONS_KEY not in attributes
+
+
 def own_dims_of(array: ArrayView, node: Node) -> tuple[str, ...]:
     """Return the own dimension names of an array, or of another one that it refers to.
 

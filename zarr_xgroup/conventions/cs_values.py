@@ -20,11 +20,16 @@ from typing import Any
 
 import numpy as np
 
-from zarr_xgroup.conventions.array import ArrayView, own_dims_of, shape_of, taken_instead
+from zarr_xgroup.conventions.array import (
+    ArrayView,
+    is_standing,
+    own_dims_of,
+    shape_of,
+    taken_instead,
+)
 from zarr_xgroup.conventions.cs_model import LENGTH, Axis, Boundaries, Parametric, Values
 from zarr_xgroup.conventions.geolocation import fits, fitting_dims
 from zarr_xgroup.conventions.model import Coordinate
-from zarr_xgroup.conventions.standing import is_standing
 from zarr_xgroup.conventions.values import is_representable
 from zarr_xgroup.errors import XGroupReferenceError
 from zarr_xgroup.i18n import _

@@ -9,6 +9,7 @@ from typing import ClassVar, TypeVar
 
 from zarr_xgroup.conventions.array import (
     ArrayView,
+    is_standing,
     once,
     own_dims_of,
     parsed,
@@ -32,7 +33,6 @@ from zarr_xgroup.conventions.layout import places_of
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.conventions.proj_model import crs_at
 from zarr_xgroup.conventions.spatial_model import DIMENSIONS
-from zarr_xgroup.conventions.standing import is_standing
 from zarr_xgroup.errors import XGroupReferenceError
 from zarr_xgroup.findings import Topic
 from zarr_xgroup.i18n import _

@@ -10,8 +10,7 @@ from typing import Any
 
 from zarr_xgroup.conventions.array import ArrayView, chunks_along
 from zarr_xgroup.conventions.model import Coordinate
-from zarr_xgroup.conventions.proj import crs_of
-from zarr_xgroup.conventions.standing import own_grid_mapping
+from zarr_xgroup.conventions.proj import crs_of, own_grid_mapping
 from zarr_xgroup.conventions.transforms import Transform, transform_of_gdal
 from zarr_xgroup.findings import coordinate_named
 from zarr_xgroup.i18n import _

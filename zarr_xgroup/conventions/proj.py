@@ -6,9 +6,9 @@ by the array's ``grid_mapping`` (CF 1.12, section 5.6), ``spatial_ref`` as a rul
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from zarr_xgroup.conventions.array import ArrayView, once
 from zarr_xgroup.conventions.base import ConventionHandler
@@ -20,8 +20,14 @@ from zarr_xgroup.conventions.geolocation import systems_of
 from zarr_xgroup.conventions.layout import is_declared_around, places_of
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.proj_model import ATTRIBUTES, RULES, crs_at
-from zarr_xgroup.conventions.standing import own_crs
+from zarr_xgroup.metadata.cf import only_mapping
 from zarr_xgroup.metadata.nodes import Fragment
+
+#: What tools expect the variable of a CRS to be called.
+SPATIAL_REF = "spatial_ref"
+
+#: Attributes by which a variable says a CRS.
+CRS_ATTRIBUTES = frozenset({"grid_mapping_name", "crs_wkt", "spatial_ref"})
 
 
 class ProjHandler(ConventionHandler):
@@ -82,3 +88,26 @@ def _places(array: ArrayView) -> Iterator[Fragment]:
     for node, system in systems_of(array):
         if system.id is not None:
             yield system.id.at(node)
+
+
+def own_grid_mapping(array: ArrayView) -> Fragment | None:
+    """Return the attributes of the array of the group that serves as grid mapping, None without one."""
+    is_told = isinstance(array.attributes.get("grid_mapping"), str)
+    name = only_mapping(array.attributes) if is_told else SPATIAL_REF
+    document = None if name is None else array.sibling(name)
+    if name is None or document is None or document.get("shape") != []:
+        return None
+    return Fragment(array.node.group.child(name), ("attributes",), document.attributes)
+
+
+def own_crs(array: ArrayView) -> Crs | None:
+    """Return the CRS that stands: that of the array that serves as grid mapping, if it says one."""
+    own = own_grid_mapping(array)
+    return None if own is None else crs_of_grid_mapping(own.value)
+
+
+def crs_of_grid_mapping(attributes: Mapping[str, Any]) -> Crs | None:
+    """Return the CRS that the attributes of a grid mapping variable say, if it is understood."""
+    texts = ((key, attributes.get(key)) for key in ("crs_wkt", "spatial_ref"))
+    systems = (Crs(key, text) for key, text in texts if isinstance(text, str))
+    return next((crs for crs in systems if crs.is_understood), None)

@@ -9,6 +9,7 @@ from typing import Any
 
 from zarr_xgroup.conventions.base import Surroundings, failure_of
 from zarr_xgroup.conventions.layout import ATTRIBUTE as LAYOUT
+from zarr_xgroup.conventions.proj import SPATIAL_REF
 from zarr_xgroup.conventions.registry import (
     Handler,
     declared_principal,
@@ -16,7 +17,6 @@ from zarr_xgroup.conventions.registry import (
     seemingly_meant,
     why_not_declared,
 )
-from zarr_xgroup.conventions.standing import SPATIAL_REF
 from zarr_xgroup.datasets.interpretation import ArrayReading
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.errors import XGroupError, containing

@@ -26,9 +26,8 @@ from zarr_xgroup.conventions.grids import Grid, coordinates_along, has_coordinat
 from zarr_xgroup.conventions.layout import ATTRIBUTE as LAYOUT
 from zarr_xgroup.conventions.layout import TILES
 from zarr_xgroup.conventions.model import Interpretation
-from zarr_xgroup.conventions.proj import crs_of
+from zarr_xgroup.conventions.proj import crs_of, crs_of_grid_mapping
 from zarr_xgroup.conventions.proj_model import crs_at
-from zarr_xgroup.conventions.standing import crs_of_grid_mapping
 from zarr_xgroup.conventions.transforms import transform_of_gdal
 from zarr_xgroup.findings import Topic
 from zarr_xgroup.i18n import _
