@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import xarray as xr
@@ -50,7 +50,7 @@ class Builder:
     """
 
     def __init__(
-        self, plans: Iterable[GroupPlan], planning: Planning, *, with_indexes: bool
+        self, plans: Collection[GroupPlan], planning: Planning, *, with_indexes: bool
     ) -> None:
         self._maker = planning.maker
         self._dropped = planning.dropped
@@ -58,6 +58,7 @@ class Builder:
         self._with_indexes = with_indexes
         self._decoder = Decoder(planning.decoding, with_indexes=with_indexes)
         self._shared: dict[Hashable, Decoded] = {}
+        self._is_single = len(plans) == 1
         variables = (it for plan in plans for it in plan.variables)
         wanted = [(it, whole) for it in variables if (whole := self._whole(it)) is not None]
         self._values = _read_at_once(wanted, self._maker, planning.library)
@@ -69,47 +70,45 @@ class Builder:
         """
         group, findings = plan.node, list[Finding]()
         # Boundaries are decoded as what names them.
-        beside = {
+        named = {
             name for it in plan.variables for text in it.rewritten.values() for name in text.split()
         }
-        keys: dict[str, Hashable] = {}
-        variables: dict[str, xr.Variable] = {}  # made, or decoded for another group
+        decoded: dict[str, Decoded] = {}
+        made: dict[str, tuple[PlannedVariable, xr.Variable, Hashable]] = {}
         for planned in plan.variables:
             name = planned.name
             findings += self._unread(group, planned)
             if self._is_lost(planned):
                 continue
-            if name not in beside and (key := _key(planned)):
-                keys[name] = key
-            if known := self._shared.get(keys.get(name)):
-                variables[name] = known.variable
+            key = None if self._is_single or name in named else _key(planned)
+            if key is not None and key in self._shared:
+                decoded[name] = self._shared[key].copy()
                 continue
             try:
                 with containing():
-                    variables[name] = self._made(planned)
+                    made[name] = planned, self._made(planned), key
             except XGroupError as error:
                 findings.append(left_out(group.child(name), error))
+
+        variables = {name: it.variable for name, it in decoded.items()}
+        variables |= {name: variable for name, (_planned, variable, _key) in made.items()}
         if self._decode_times:
             give_units_to_boundaries(variables)
-
-        decoded: dict[str, Decoded] = {}
-        for planned in plan.variables:
-            name, key = planned.name, keys.get(planned.name)
-            if name not in variables or name in self._dropped:
+        for name, (planned, variable, key) in made.items():
+            if name in self._dropped:
                 continue
-            if known := self._shared.get(key):
-                decoded[name] = known.copy()
-                continue
-            variable, unread = variables[name], self._problem_of(planned)
+            unread = self._problem_of(planned)
             found, finding = self._decoder.decoded(group, planned, variable, variables, unread)
-            if finding is not None:
-                if unread is None or not planned.referrer:  # else told already
-                    findings.append(finding)
-            elif key is not None and found is not None and self._can_be_shared(planned, variable):
+            if finding is not None and (
+                unread is None or not planned.referrer
+            ):  # else told already
+                findings.append(finding)
+            if found is None:
+                continue
+            if finding is None and key is not None and self._can_be_shared(planned, variable):
                 self._shared[key] = found
                 found = found.copy()
-            if found is not None:
-                decoded[name] = found
+            decoded[name] = found
         return self._assembled(plan, decoded, findings), findings
 
     def _whole(self, planned: PlannedVariable) -> bool | None:
@@ -187,15 +186,16 @@ class Builder:
         attributes = {k: it for k, it in attributes.items() if not k.lower().startswith("_nc")}
         attributes, named = self._decoder.of_group(attributes)
         named = named.union(*(it.named for it in decoded.values()))
-        planned = {it.name: it for it in plan.variables}
 
         def dataset(decoded: Mapping[str, Decoded]) -> xr.Dataset:
             data: dict[Hashable, xr.Variable] = {}
             coordinates: dict[Hashable, xr.Variable] = {}
-            for name, it in decoded.items():
-                is_coordinate = (
-                    planned[name].is_coordinate or name in named or it.variable.dims == (name,)
-                )
+            for planned in plan.variables:
+                name = planned.name
+                if (it := decoded.get(name)) is None:
+                    continue
+                is_index = it.variable.dims == (name,)
+                is_coordinate = planned.is_coordinate or is_index or name in named
                 (coordinates if is_coordinate else data)[it.name] = it.variable
             indexes = {it.name: it.index for it in decoded.values() if it.index is not None}
             return dataset_of(data, coordinates, indexes, attributes)
@@ -205,13 +205,14 @@ class Builder:
                 return dataset(decoded)
         except XGroupError:
             fitting: dict[str, Decoded] = {}
-            for name, it in decoded.items():
+            for planned in plan.variables:
                 try:
                     with containing():
-                        dataset({**fitting, name: it})
-                    fitting[name] = it
+                        more = {it: decoded[it] for it in [planned.name] if it in decoded}
+                        dataset({**fitting, **more})
+                    fitting |= more
                 except XGroupError as error:
-                    findings.append(left_out_undecoded(plan.node, planned[name], error))
+                    findings.append(left_out_undecoded(plan.node, planned, error))
             return dataset(fitting)
 
     def _with_values(self, planned: PlannedVariable, variable: xr.Variable) -> xr.Variable:

@@ -81,10 +81,11 @@ class Decoded:
         variable, index = self.variable, self.index
         if index is not None and variable.values.flags.writeable:  # as they are before pandas 3
             index = index.copy(deep=True)
-            own = index.create_variables({self.name: variable})[self.name].copy(deep=False)
-        else:
-            own = variable.copy(deep=index is None and isinstance(variable._data, np.ndarray))
-        own.attrs, own.encoding = copy_of(variable.attrs), copy_of(variable.encoding)
+            variable = index.create_variables({self.name: variable})[self.name]
+        data = variable._data
+        data = data.copy() if isinstance(data, np.ndarray) else data
+        said = copy_of(self.variable.attrs), copy_of(self.variable.encoding)
+        own = type(variable)(variable.dims, data, *said, fastpath=True)
         return Decoded(self.name, own, index, self.named)
 
 
@@ -100,10 +101,8 @@ class Decoder:
     """Decodes variables as the options of an open say."""
 
     def __init__(self, options: DecodingOptions, *, with_indexes: bool) -> None:
-        self._options: dict[str, Any] = {**options}
+        self._options: dict[str, Any] = {**options, "drop_variables": None}
         self._with_indexes = with_indexes
-        # Of boundaries it is asked before they are known to be times.
-        self.decodes_times = bool(options.get("decode_times", True))
         self.relates_all = options.get("decode_coords") == "all"
 
     def decoded(
@@ -150,6 +149,8 @@ class Decoder:
 
     def of_group(self, attributes: Mapping[str, Any]) -> tuple[Mapping[str, Any], set[Hashable]]:
         """Return a group's attributes as xarray decodes them, and the coordinates that these name."""
+        if "coordinates" not in attributes:
+            return attributes, set()
         options = {"decode_coords": self._options.get("decode_coords", True)}
         _none, decoded, named = decode_cf_variables({}, dict(attributes), **options)
         return decoded, named
@@ -168,9 +169,10 @@ class Decoder:
             bare = undecoded.copy(deep=False)
             kept = undecoded.attrs.items()
             bare.attrs = {key: value for key, value in kept if key not in remedy.set_aside}
-        options, beside = dict(self._options), self._beside(planned.name, bare, others)
-        options |= dict.fromkeys(map(str, remedy.switched_off), False)
-        options["drop_variables"] = list(beside)
+        options, beside = self._options, self._beside(planned.name, bare, others)
+        if remedy.switched_off or beside:
+            options = options | dict.fromkeys(map(str, remedy.switched_off), False)
+            options["drop_variables"] = list(beside)
 
         def decode(variable: xr.Variable) -> tuple[xr.Variable, set[Hashable]]:
             together = {**beside, name: variable}
@@ -203,11 +205,11 @@ class Decoder:
         self, own: str, variable: xr.Variable, others: Mapping[str, xr.Variable]
     ) -> dict[Hashable, xr.Variable]:
         """Return what stands for those of the other variables that xarray asks for."""
-        attributes = variable.attrs
+        attributes, is_letters = variable.attrs, variable.dtype == "S1" and variable.ndim > 0
         texts = attributes.values() if self.relates_all else [attributes.get("coordinates")]
         words = (f"{text} {text.replace(':', ' ')}" for text in texts if isinstance(text, str))
         names: set[Hashable] = {it for text in words for it in text.split() if it in others}
-        if variable.dtype == "S1" and variable.ndim:
+        if is_letters:
             # Letters are joined along a dimension that is theirs alone.
             dim = variable.dims[-1]
             along = [it for it in others.values() if dim in it.dims]
