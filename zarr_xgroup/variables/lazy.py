@@ -18,15 +18,8 @@ from zarr_xgroup.i18n import _
 class LazyArray(BackendArray):
     """A lazy array that reads along each axis on its own: xarray makes all other keys of that.
 
-    Parameters
-    ----------
-    function : callable
-        Given an integer, a slice or an array of positions for each axis, returns the values
-        there. Must be picklable.
-    shape : tuple of int
-        The shape.
-    dtype : numpy.dtype
-        The type of the values.
+    Its function, which must be picklable, is given an integer, a slice or an array of positions for each
+    axis, and returns the values there.
     """
 
     def __init__(
@@ -149,13 +142,8 @@ def _positions(key: Any, size: int) -> Any:
 def offset_bounds(values: xr.Variable, below: float, above: float) -> ComputedArray:
     """Return lazy cell boundaries of a lazy coordinate: its values plus two offsets.
 
-    Parameters
-    ----------
-    values : xarray.Variable
-        The coordinate, decoded (an offset is in its unit, not in that of packed data); 1-D,
-        or 0-D for boundaries of shape (2,).
-    below, above : int or float
-        Offsets added to each value.
+    The coordinate is decoded (an offset is in its unit, not in that of packed data) and 1-D, or 0-D for
+    boundaries of shape (2,).
     """
     offsets = np.array([below, above])
     dtype = np.result_type(values.dtype, offsets.dtype)

@@ -37,16 +37,8 @@ ZarrObjects: TypeAlias = "tuple[zarr.Group, zarr.Group, zarr.Array[Any]]"
 class Maker:
     """Makes variables of sources, lazy and undecoded, and zarr objects of nodes.
 
-    None of the variables share anything mutable.
-
-    Parameters
-    ----------
-    tree : Tree
-        What is known of the stores.
-    zarr_store : callable
-        Returns an open store by its number.
-    fill_value_masks : bool, optional
-        Whether the fill value of an array's storage means missing data. Default: in v2.
+    None of the variables share anything mutable. `fill_value_masks` says whether the fill value of an
+    array's storage means missing data; by default it does in v2.
     """
 
     def __init__(
@@ -65,10 +57,7 @@ class Maker:
     def template(self, node: Node, dims: tuple[str, ...]) -> Template:
         """Return what follows from an array's document, with names for its dimensions.
 
-        Raises
-        ------
-        XGroupMetadataError
-            If there is no such array, or zarr or xarray cannot use its document.
+        Raises XGroupMetadataError if there is no such array, or zarr or xarray cannot use its document.
         """
         key = node.store, node.path, dims
         if key not in self._known:
@@ -104,10 +93,7 @@ class Maker:
     def zarr_objects(self, node: Node) -> ZarrObjects:
         """Return the root, the group and the array of a node as zarr's, reading nothing.
 
-        Raises
-        ------
-        XGroupMetadataError
-            If there is no such array, or zarr cannot use its document.
+        Raises XGroupMetadataError if there is no such array, or zarr cannot use its document.
         """
         document = self._document(node)
         store = self._zarr_store(node.store)
@@ -161,13 +147,7 @@ class Maker:
         return max(prod(variable.shape), chunk_size(variable)) > MOST_VALUES
 
     def decoded_dtype(self, source: Stored | Literal) -> np.dtype[Any]:
-        """Return the type of the values of a coordinate when it has been decoded.
-
-        Raises
-        ------
-        XGroupMetadataError
-            If it cannot be made, or xarray cannot decode it.
-        """
+        """Return the type of a coordinate's values when it is decoded, or raise XGroupMetadataError."""
         variable = self.variable(source)
         # Of one value: xarray decodes lazily, and what makes no sense is raised when it is read.
         one = xr.Variable((), np.zeros((), variable.dtype), variable.attrs, variable.encoding)
@@ -176,13 +156,7 @@ class Maker:
         return dtype
 
     def variable(self, source: Source) -> xr.Variable:
-        """Return a new variable of a source.
-
-        Raises
-        ------
-        XGroupMetadataError
-            If it cannot be made.
-        """
+        """Return a new variable of a source, or raise XGroupMetadataError if it cannot be made."""
         if isinstance(source, Stored):
             return self._stored(source)
         if isinstance(source, Computed):

@@ -36,17 +36,7 @@ _NOWHERE = StorePath(MemoryStore(), "template")
 
 
 class StoredArray(BackendArray):
-    """A lazy array of a store: the zarr array is made when something is read.
-
-    Parameters
-    ----------
-    store : zarr.abc.store.Store
-        What holds the array.
-    path : str
-        Where in it.
-    template : Template
-        What is known of it from its document.
-    """
+    """A lazy array of a store: the zarr array is made when something is read."""
 
     def __init__(self, store: Store, path: str, template: Template) -> None:
         self.store = store
@@ -90,33 +80,20 @@ def _transposed(array: StoredArray, key: tuple[Any, ...]) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Template:
-    """What arrays that are described alike have in common as variables.
+    """What arrays that are described alike have in common as variables."""
 
-    Attributes
-    ----------
-    metadata : object
-        Zarr's metadata, with the names of attributes but not their values.
-    dims : tuple of str
-        The names of the dimensions.
-    dtype : numpy.dtype
-        The type of undecoded values, as xarray has it.
-    shape : tuple of int
-        The shape.
-    attributes : mapping
-        The names of the attributes that are shown, with the values of those that do not
-        follow from the document as it is (the fill value).
-    encoding : mapping
-        As engine zarr has it.
-    fill_value : str or None
-        What the attribute ``_FillValue`` is where it is no value of the array's type.
-    """
-
+    #: Zarr's, with the names of attributes but not their values.
     metadata: Any
     dims: tuple[str, ...]
+    #: Of undecoded values, as xarray has it.
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
+    #: The names of the attributes that are shown, with the values of those that do not follow from the
+    #: document as it is (the fill value).
     attributes: Mapping[str, Any]
+    #: As engine zarr has it.
     encoding: Mapping[str, Any]
+    #: What the attribute ``_FillValue`` is where it is no value of the array's type.
     fill_value: str | None = None
 
     def variable(
@@ -124,21 +101,8 @@ class Template:
     ) -> xr.Variable:
         """Return an array as a variable, lazy and undecoded, that shares nothing mutable.
 
-        Parameters
-        ----------
-        store : zarr.abc.store.Store
-            What holds the array.
-        path : str
-            Where in it.
-        document : Document
-            Its document.
-        transposed : bool
-            Whether its axes are to be the other way round.
-
-        Raises
-        ------
-        XGroupMetadataError
-            If its attributes are nested too deep to be decoded.
+        With its axes the other way round if it is to be `transposed`. Raises XGroupMetadataError if
+        its attributes are nested too deep to be decoded.
         """
         written = document.attributes.fresh()
         attributes = {
@@ -170,13 +134,7 @@ def with_dimensions(document: Mapping[str, Any], dims: Sequence[str]) -> dict[st
 
 
 def open_array(place: StorePath, document: Mapping[str, Any]) -> zarr.Array[Any]:
-    """Return the zarr array that a document describes, without reading anything.
-
-    Raises
-    ------
-    XGroupMetadataError
-        If zarr cannot use the document.
-    """
+    """Return the zarr array that a document describes, or raise XGroupMetadataError; nothing is read."""
     chunks = _chunk_lengths(document)
     if any(chunk == 0 < size for chunk, size in zip(chunks, document["shape"], strict=False)):
         # Some versions of zarr take it, and divide by it on reading.
@@ -199,10 +157,7 @@ def template_of(
 ) -> Template:
     """Return the template of an array, opened with the names, but not the values, of its attributes.
 
-    Raises
-    ------
-    XGroupMetadataError
-        If zarr or xarray cannot use the document.
+    Raises XGroupMetadataError if zarr or xarray cannot use the document.
     """
     names: dict[str, Any] = dict.fromkeys(document.attributes)
     if FILL in names:
