@@ -12,7 +12,6 @@ from zarr_xgroup.errors import (
     XGroupGroupError,
     XGroupMetadataError,
     XGroupStoreError,
-    XGroupStoreNotFoundError,
 )
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import Found, ZarrFormat, format_of, node_document
@@ -21,7 +20,8 @@ from zarr_xgroup.metadata.paths import is_below
 from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.redaction import chain_of, redact
 
-_NAMED_GROUPS = 10
+#: How many groups a message names.
+NAMED_GROUPS = 10
 
 
 @contextmanager
@@ -96,7 +96,7 @@ def check_group(tree: Tree, group: str, near: Sequence[str]) -> None:
     if document is None:
         problem = tree.problems.get(node)
         if problem is not None:
-            raise _of_store(problem, name)
+            raise of_store(problem, name)
         raise XGroupGroupError(_no_group(tree, group, near))
     if document.is_array and not group:
         message = _("{store} is an array, not a group of arrays").format(store=name)
@@ -116,7 +116,7 @@ def _no_group(tree: Tree, group: str, near: Sequence[str]) -> str:
     )
     is_all_known = store.consolidated_at == ""
     groups = [it.path for it in tree.subtree(Node(0, ""))] if is_all_known else near
-    names = ", ".join(f"/{path}" for path in groups[:_NAMED_GROUPS])
+    names = ", ".join(f"/{path}" for path in groups[:NAMED_GROUPS])
     return message + _("; groups there are: {names}").format(names=names) if names else message
 
 
@@ -166,7 +166,7 @@ def check_foreign_root(found: Found) -> ZarrFormat:
     zarr_format = format_of(found) or 3
     document, problem = node_document(found, zarr_format, "/")
     if problem is None and document is None:
-        problem = _first_error([found])
+        problem = first_error([found])
     if isinstance(problem, XGroupStoreError):
         raise problem
     if problem is not None:
@@ -182,43 +182,10 @@ def check_foreign_root(found: Found) -> ZarrFormat:
     return zarr_format
 
 
-def unreadable_ends(found: Mapping[str, Found], store: str) -> XGroupError | None:
-    """Return why the root or the group asked for cannot be read, or None if both can be."""
-    problem = _first_error(found.values())
-    return None if problem is None else _of_store(problem, store)
-
-
-def _first_error(found: Iterable[Found]) -> XGroupError | None:
+def first_error(found: Iterable[Found]) -> XGroupError | None:
+    """Return the first error of reading documents, None if all were read or are absent."""
     errors = (it for values in found for it in values.values() if isinstance(it, XGroupError))
     return next(errors, None)
-
-
-def other_format(group: str, store: str, there: ZarrFormat) -> XGroupError:
-    """Return the error of a store that is not of the format asked for."""
-    message = _(
-        "There is no Zarr v{asked} group {group!r} in {store}, but what is there is Zarr v{there}: "
-        "open it with zarr_format={there}, or leave that out"
-    ).format(asked=2 if there == 3 else 3, group=f"/{group}", store=store, there=there)
-    return XGroupStoreNotFoundError(message)
-
-
-def nothing_found(group: str, store: str, inside: Sequence[str]) -> XGroupError:
-    """Return the error of a path that is no Zarr store, with the groups that are found below it."""
-    if group:
-        message = _(
-            "There is no Zarr group {group!r} in {store}: neither there nor at the root of the "
-            "store is a zarr.json or a .zgroup"
-        ).format(group=f"/{group}", store=store)
-    else:
-        message = _(
-            "There is no Zarr group at {store}: it has neither a zarr.json nor a .zgroup"
-        ).format(store=store)
-    if inside:
-        names = ", ".join(repr(name) for name in inside[:_NAMED_GROUPS])
-        message += _("; there are groups in it, to be asked for by group=...: {names}").format(
-            names=names
-        )
-    return XGroupStoreNotFoundError(message)
 
 
 def unlisted(store: str, group: str, *, ignores: bool, is_behind_root: bool) -> XGroupStoreError:
@@ -246,7 +213,7 @@ def unlisted(store: str, group: str, *, ignores: bool, is_behind_root: bool) -> 
     return XGroupStoreError(message.format(group=f"/{group}", store=store))
 
 
-def _of_store(error: XGroupError, store: str) -> XGroupError:
+def of_store(error: XGroupError, store: str) -> XGroupError:
     """Return the same error with the name of the store in its text."""
     named = type(error)(_("{store}: {reason}").format(store=store, reason=error))
     named.__cause__ = error.__cause__

@@ -22,7 +22,7 @@ from zarr_xgroup.metadata.documents import (
 )
 from zarr_xgroup.metadata.paths import ancestor_paths, is_node_name, join_path, normalize_path
 from zarr_xgroup.options import StoreOptions
-from zarr_xgroup.storage.failures import nothing_found, other_format, unreadable_ends
+from zarr_xgroup.storage.failures import NAMED_GROUPS, first_error, of_store
 from zarr_xgroup.storage.opening import (
     describe_store,
     is_served,
@@ -169,19 +169,37 @@ def _is_group(found: Found, zarr_format: ZarrFormat | None) -> bool:
 async def _why_nothing(start: Start, options: StoreOptions) -> XGroupError:
     """Return the error of a store of which neither root nor group is there, naming what is there instead."""
     name, group, reader = describe_store(start.store_like), start.group, StoreReader(start.store)
-    problem = unreadable_ends(start.found, name)
+    problem = first_error(start.found.values())
     asked = options.get("zarr_format")
     if problem is None and asked is not None:
         other: ZarrFormat = 2 if asked == 3 else 3
         ends = await gather(lambda path: reader.node(path, NODE_KEYS[other]), ["", group])
         if other in map(format_of, ends):
-            return other_format(group, name, other)
+            message = _(
+                "There is no Zarr v{asked} group {group!r} in {store}, but what is there is Zarr v{there}: "
+                "open it with zarr_format={there}, or leave that out"
+            )
+            return XGroupStoreNotFoundError(
+                message.format(asked=asked, group=f"/{group}", store=name, there=other)
+            )
     inside = [] if problem is not None else await _groups_in(reader, "")
     first = b"" if inside else await StoreReader(start.store, _SECONDS).beginning(_LOOKED_AT)
     if kind := _kind_of_file(first, may_be_text=problem is None):
         message = _("There is no Zarr group at {store}: {reason}").format(store=name, reason=kind)
         return XGroupStoreNotFoundError(message)
-    return problem if problem is not None else nothing_found(group, name, inside)
+    if problem is not None:
+        return of_store(problem, name)
+    message = _("There is no Zarr group at {store}: it has neither a zarr.json nor a .zgroup")
+    if group:
+        message = _(
+            "There is no Zarr group {group!r} in {store}: neither there nor at the root of the "
+            "store is a zarr.json or a .zgroup"
+        )
+    message = message.format(group=f"/{group}", store=name)
+    if inside:
+        named = _("; there are groups in it, to be asked for by group=...: {names}")
+        message += named.format(names=", ".join(map(repr, inside[:NAMED_GROUPS])))
+    return XGroupStoreNotFoundError(message)
 
 
 def _kind_of_file(first: bytes, *, may_be_text: bool) -> str:
