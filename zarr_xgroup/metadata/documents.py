@@ -8,12 +8,11 @@ attributes that are the same text are the same metadata without being decoded.
 from __future__ import annotations
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -23,8 +22,9 @@ from zarr_xgroup.metadata.dimensions import shape_of
 
 ZarrFormat: TypeAlias = Literal[2, 3]
 
-#: What stands at a node's metadata keys: key -> JSON text or value, or the error that hides it.
-Found: TypeAlias = Mapping[str, Any]
+#: What stands at a node's metadata keys: by key, JSON text, once it was decoded the texts of its
+#: members or another value, or the error that hides it.
+Found: TypeAlias = dict[str, Any]
 
 NODE_KEYS: Mapping[ZarrFormat, tuple[str, ...]] = {
     3: ("zarr.json",),
@@ -45,9 +45,12 @@ _CONSOLIDATED = {
     "consolidated_metadata": "metadata",
     CONSOLIDATED_V2: "metadata",
 }
-#: Digits of which Python may refuse to make a number.
-_DIGITS = 641
-_MANY_DIGITS = re.compile(rb"[0-9]{%d}" % _DIGITS)
+#: The members of a document that do not describe the node.
+_APART = frozenset({"attributes", _CONSOLIDATED["zarr.json"]})
+
+#: As many digits as Python may refuse to make a number of, in a text with zeros for all of them.
+_MANY_DIGITS = b"0" * 641
+_WITH_ZEROS = bytes.maketrans(b"123456789", b"000000000")
 
 #: The types of JSON values that nobody can change: they need no copy.
 _SCALARS = frozenset({str, int, float, bool, type(None)})
@@ -55,14 +58,38 @@ _SCALARS = frozenset({str, int, float, bool, type(None)})
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-class Pool:
-    """A cache of JSON texts and their decoded values, so that equal texts are kept and decoded once."""
+class _Inline(msgspec.Struct, forbid_unknown_fields=True):
+    """Consolidated metadata as zarr writes them: each document in them is left as text."""
 
-    __slots__ = ("_texts", "_values")
+    metadata: dict[str, msgspec.Raw]
+    kind: Literal["inline"] = "inline"
+    must_understand: bool = False
+
+
+class _Group(msgspec.Struct, forbid_unknown_fields=True):
+    """The document of a group that has consolidated metadata, as zarr writes it."""
+
+    zarr_format: Literal[3]
+    node_type: Literal["group"]
+    consolidated_metadata: _Inline
+    attributes: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+_GROUP = msgspec.json.Decoder(_Group)
+
+
+class Pool:
+    """What documents have in common: equal texts are kept, decoded and checked once."""
+
+    __slots__ = ("_texts", "_values", "described", "objects")
 
     def __init__(self) -> None:
         self._texts: dict[bytes, bytes] = {}
         self._values: dict[bytes, Any] = {}
+        #: By what is written of nodes but their attributes: the values of that.
+        self.described: dict[Hashable, Description] = {}
+        #: By the text of attributes: their texts.
+        self.objects: dict[bytes, Mapping[str, bytes]] = {}
 
     def text(self, text: bytes) -> bytes:
         """Return the first text met that is equal to the given one, so that only one is kept."""
@@ -82,31 +109,26 @@ class Pool:
 
 
 class JsonObject(Mapping[str, Any]):
-    """A JSON object whose members are decoded when they are first asked for.
+    """A JSON object whose members are decoded when they are asked for.
 
     Parameters
     ----------
-    members : mapping
-        By key, JSON text (`msgspec.Raw`) or a value.
+    texts : mapping of str to bytes
+        By key, JSON text.
     place : str
         What messages call it.
     pool : Pool, optional
         Shared with other objects, many of whose members are the same.
     """
 
-    __slots__ = ("_members", "_place", "_pool", "_texts")
+    __slots__ = ("_place", "_pool", "_texts")
 
     def __init__(
-        self, members: Mapping[str, Any], place: str = "", pool: Pool | None = None
+        self, texts: Mapping[str, bytes], place: str = "", pool: Pool | None = None
     ) -> None:
+        self._texts = texts
         self._place = place
         self._pool = pool or Pool()
-        # JSON text, in bytes as no JSON value is: not as a part of a document, which would keep all.
-        self._members = {
-            key: self._pool.text(bytes(value)) if isinstance(value, msgspec.Raw) else value
-            for key, value in members.items()
-        }
-        self._texts: dict[str, bytes] = {}
 
     def __getitem__(self, key: str) -> Any:
         """Return a member's value, shared with everybody: it must not be changed.
@@ -116,40 +138,34 @@ class JsonObject(Mapping[str, Any]):
         XGroupMetadataError
             If it is nested too deep to be decoded.
         """
-        value = self._members[key]
-        if isinstance(value, bytes):
-            self._texts[key] = value
-            value = self._members[key] = self._pool.value(value, self._place)
-        return value
+        return self._pool.value(self._texts[key], self._place)
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the keys."""
-        return iter(self._members)
+        return iter(self._texts)
 
     def __len__(self) -> int:
         """Return the number of members."""
-        return len(self._members)
+        return len(self._texts)
 
     def __contains__(self, key: object) -> bool:
         """Tell whether there is a member of that name, without decoding it."""
-        return key in self._members
+        return key in self._texts
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return a member's value as by `[]`, or a default where there is none.
 
         Most are asked for that are not there: no exception is raised on the way.
         """
-        return self[key] if key in self._members else default
+        return self[key] if key in self._texts else default
 
     def text(self, key: str) -> bytes | None:
         """Return a member as JSON text: equal for what is written alike; None without one."""
-        if key not in self._members or key in self._texts:
-            return self._texts.get(key)
-        value = self._members[key]
-        if not isinstance(value, bytes):
-            value = self._pool.text(_nested_deep(json.dumps, value).encode())
-            self._texts[key] = value
-        return value
+        return self._texts.get(key)
+
+    def written(self) -> Hashable:
+        """Return all that is written: equal for what is written alike."""
+        return tuple(self._texts.items())
 
     def fresh(self) -> dict[str, Any]:
         """Return all members as a dict that shares no object and no list with anything.
@@ -159,65 +175,77 @@ class JsonObject(Mapping[str, Any]):
         XGroupMetadataError
             If one of them is nested too deep to be decoded.
         """
-        result = {}
-        for key, value in self._members.items():
-            text = value if isinstance(value, bytes) else self._texts.get(key)
-            if text is None:
-                result[key] = copy_of(value)
-            else:
-                decode = _decoded if text[:1] in (b"{", b"[") else self._pool.value
-                result[key] = decode(text, self._place)
-        return result
+        return {
+            key: (_decoded if text[:1] in (b"{", b"[") else self._pool.value)(text, self._place)
+            for key, text in self._texts.items()
+        }
 
 
-class Document(JsonObject):
+class Description(NamedTuple):
+    """What a node's document says of it but its attributes.
+
+    Attributes
+    ----------
+    text : bytes
+        All of it: equal for nodes that are described alike.
+    values : mapping
+        The values, shared with all these: nobody may change them.
+    """
+
+    text: bytes
+    values: Mapping[str, Any]
+
+
+class Document(Mapping[str, Any]):
     """A node's metadata in the shape of a Zarr v3 document: `node_type` and attributes inside.
 
     Attributes
     ----------
+    description : Description
+        All but its attributes.
     attributes : JsonObject
         The node's attributes.
     is_array : bool
         Whether it is an array, else it is a group.
     """
 
-    __slots__ = ("_description", "attributes", "is_array")
+    __slots__ = ("attributes", "description", "is_array")
 
-    def __init__(
-        self,
-        members: Mapping[str, Any],
-        attributes: JsonObject,
-        place: str = "",
-        pool: Pool | None = None,
-    ) -> None:
-        super().__init__({**members, "attributes": attributes}, place, pool)
+    def __init__(self, description: Description, attributes: JsonObject) -> None:
+        self.description = description
         self.attributes = attributes
-        self._description: bytes | None = None
-        self.is_array = self["node_type"] == "array"
+        self.is_array = description.values["node_type"] == "array"
 
     @classmethod
-    def of(cls, value: Mapping[str, Any]) -> Document:
-        """Return a plain JSON object of the shape of a v3 document as one."""
-        return cls(value, JsonObject(value.get("attributes", {})))
+    def of_group(cls, zarr_format: ZarrFormat) -> Document:
+        """Return the document of a group that says nothing."""
+        values = {"zarr_format": zarr_format, "node_type": "group"}
+        return cls(Description(b"", values), JsonObject({}))
 
-    def put(self, key: str, value: Any) -> None:
-        """Set a member, in place of the one that is written."""
-        self._members[key] = value
-        self._texts.pop(key, None)
+    def __getitem__(self, key: str) -> Any:
+        """Return a member's value, shared with everybody: it must not be changed."""
+        return self.attributes if key == "attributes" else self.description.values[key]
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the keys."""
+        yield from self.description.values
+        yield "attributes"
+
+    def __len__(self) -> int:
+        """Return the number of members."""
+        return len(self.description.values) + 1
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return a member's value as by `[]`, or a default where there is none."""
+        return self.attributes if key == "attributes" else self.description.values.get(key, default)
 
     def text_without_attributes(self) -> bytes:
         """Return all but the attributes as text: equal for nodes that are described alike."""
-        if self._description is None:
-            names = "\0".join(self._members).encode("utf-8", "surrogatepass")
-            texts = (self.text(key) or b"" for key in self._members if key != "attributes")
-            self._description = self._pool.text(b"\0".join((names, *texts)))
-        return self._description
+        return self.description.text
 
     def written(self) -> Hashable:
         """Return all that is written: equal for nodes whose documents say the same."""
-        attributes = self.attributes
-        texts = tuple(map(attributes.text, attributes))
-        return self.text_without_attributes(), tuple(attributes), texts
+        return self.description.text, self.attributes.written()
 
 
 def _decoded(text: bytes | msgspec.Raw, place: str) -> Any:
@@ -315,20 +343,13 @@ def node_document(
 def _v3_document(
     found: Found, place: str, pool: Pool
 ) -> tuple[Document | None, XGroupError | None]:
-    value, problem = _object_at(found, "zarr.json", place)
-    if value is None:
+    members, problem = _object_at(found, "zarr.json", place)
+    if members is None:
         return None, problem
-    node_type = JsonObject({"node_type": value.get("node_type")}, place, pool)["node_type"]
-    if node_type is None and "shape" not in value:
-        node_type = value["node_type"] = "group"  # as zarr takes it
-    if node_type not in ("array", "group"):
-        message = _("'node_type' must be 'array' or 'group', got {value!r}").format(value=node_type)
-        return None, XGroupMetadataError(message, place=place)
-    attributes, problem = _object_at(value, "attributes", place)
-    value.pop(_CONSOLIDATED["zarr.json"], None)
-    document = Document(value, JsonObject(attributes or {}, place, pool), place, pool)
-    _check(document, 3, place)
-    return document, problem
+    members = {key: text for key, text in members.items() if key not in _APART}
+    description = _described(members, 3, None, place, pool)
+    attributes, problem = _attributes_at(found["zarr.json"], "attributes", place, pool)
+    return Document(description, attributes), problem
 
 
 def _v2_document(
@@ -336,93 +357,143 @@ def _v2_document(
 ) -> tuple[Document | None, XGroupError | None]:
     problem = None
     for key, node_type in ((".zarray", "array"), (".zgroup", "group")):
-        value, problem_here = _object_at(found, key, place)
+        members, problem_here = _object_at(found, key, place)
         problem = problem_here if key in found else problem
-        if value is not None:
-            value.pop(_CONSOLIDATED["zarr.json"], None)  # which zarr 3 writes into .zmetadata
-            attributes, problem = _object_at(found, ".zattrs", place)
-            members = {**value, "node_type": node_type}
-            document = Document(members, JsonObject(attributes or {}, place, pool), place, pool)
-            _check(document, 2, place)
-            return document, problem
+        if members is not None:
+            # zarr 3 writes the one into .zmetadata, and nobody the other.
+            members = {name: text for name, text in members.items() if name not in _APART}
+            attributes, problem = _attributes_at(found, ".zattrs", place, pool)
+            description = _described(members, 2, node_type, place, pool)
+            return Document(description, attributes), problem
     return None, problem
 
 
-def _check(document: Document, zarr_format: ZarrFormat, place: str) -> None:
-    """Raise XGroupMetadataError if an array has no shape, another format, or chunks of pickles.
+def _attributes_at(
+    values: Found, key: str, place: str, pool: Pool
+) -> tuple[JsonObject, XGroupError | None]:
+    """Return the attributes at a key, none if they cannot be understood, and why they cannot."""
+    text = values.get(key)
+    written = bytes(text) if isinstance(text, bytes | msgspec.Raw) else b""
+    texts, problem = pool.objects.get(written), None
+    if texts is None:
+        members, problem = _object_at({key: text}, key, place)
+        # Not as parts of a document, which would be kept as long as any of them.
+        texts = {name: pool.text(bytes(part)) for name, part in (members or {}).items()}
+        if problem is None and written:
+            pool.objects[written] = texts
+    return JsonObject(texts, place, pool), problem
 
-    A group is what is in it, whatever it says.
+
+def _described(
+    members: Mapping[str, Any],
+    zarr_format: ZarrFormat,
+    node_type: str | None,
+    place: str,
+    pool: Pool,
+) -> Description:
+    """Return what the members of a document say of a node; `node_type` where none of them does.
+
+    Raises
+    ------
+    XGroupMetadataError
+        If it is neither an array nor a group, or an array that has no shape, another format, or chunks of pickles.
     """
-    if not document.is_array:
-        return
-    shape = shape_of(document)
-    if str(shape) != str(document["shape"]):
-        document.put("shape", shape)
-    written = document.get("zarr_format")
-    if written != zarr_format:
-        message = _("'zarr_format' must be {zarr_format}, got {written!r}").format(
-            zarr_format=zarr_format, written=written
-        )
-        raise XGroupMetadataError(message, place=place)
-    _check_codecs(document, place)
+    texts = {key: bytes(text) for key, text in members.items()}
+    names = "\0".join(texts).encode("utf-8", "surrogatepass")
+    written = b"\0".join((names, *texts.values(), (node_type or "").encode()))
+    key = zarr_format, written
+    if key not in pool.described:
+        values = {name: pool.value(text, place) for name, text in texts.items()}
+        if node_type is not None:
+            values["node_type"] = node_type
+        elif values.get("node_type") is None and "shape" not in values:
+            values["node_type"] = "group"  # as zarr takes it
+        if values.get("node_type") not in ("array", "group"):
+            message = _("'node_type' must be 'array' or 'group', got {value!r}")
+            message = message.format(value=values.get("node_type"))
+            raise XGroupMetadataError(message, place=place)
+        if values["node_type"] == "array":  # a group is what is in it, whatever it says
+            values["shape"] = shape_of(values)
+            number = values.get("zarr_format")
+            if number != zarr_format:
+                message = _("'zarr_format' must be {zarr_format}, got {written!r}")
+                message = message.format(zarr_format=zarr_format, written=number)
+                raise XGroupMetadataError(message, place=place)
+            _check_codecs(values, place)
+        pool.described[key] = Description(written, values)
+    return pool.described[key]
 
 
-def _check_codecs(document: Document, place: str) -> None:
+def _check_codecs(described: Mapping[str, Any], place: str) -> None:
     """Raise XGroupMetadataError if reading an array would unpickle its chunks.
 
     Whoever wrote these would have Python do anything: older versions of zarr and numcodecs let them.
     """
     for key in ("filters", "compressor", "codecs"):
-        text = document.text(key) or b""
-        if b"\\" in text:  # letters may be written as numbers
-            text = json.dumps(document[key]).encode()
-        if b"pickle" in text.lower():
+        if "pickle" in _nested_deep(json.dumps, described.get(key)).lower():
             message = _("{key!r} has the codec 'pickle', which is not safe to read").format(key=key)
             raise XGroupMetadataError(message, place=place)
 
 
 def _object_at(
-    values: Mapping[str, Any], key: str, place: str
+    values: Found, key: str, place: str
 ) -> tuple[dict[str, Any] | None, XGroupError | None]:
-    """Return the members of the JSON object at a key, or what stands in its way.
+    """Return the members of the JSON object at a key as texts, or what stands in its way.
 
-    Neither if it is not there.
+    Neither if it is not there. The members take the place of the text, which is decoded once.
     """
     value = values.get(key)
+    if value is None or isinstance(value, XGroupError):
+        return None, value
     if isinstance(value, bytes | msgspec.Raw):
         place_of_text = f"{place.rstrip('/')}/{key}" if isinstance(value, bytes) else place
         try:
-            value = _members_of(value, place_of_text, key)
+            value = values[key] = _members_of(value, place_of_text, key)
         except XGroupMetadataError as error:
             return None, error
-    if value is None:
-        return None, None
-    if isinstance(value, XGroupError):
-        return None, value
-    if not isinstance(value, Mapping):
-        message = _("{key!r} must be a JSON object, got {kind}").format(
-            key=key, kind=type(value).__name__
-        )
-        return None, XGroupMetadataError(message, place=place)
-    return dict(value), None
+    if value is None or isinstance(value, dict):
+        return value, None
+    message = _("{key!r} must be a JSON object, got {kind}").format(
+        key=key, kind=type(value).__name__
+    )
+    return None, XGroupMetadataError(message, place=place)
 
 
 def _members_of(text: bytes | msgspec.Raw, place: str, key: str) -> Any:
-    """Return the undecoded members of the JSON object at a key, or another JSON value as it is.
+    """Return the members of the JSON object at a key as texts, or another JSON value as it is.
 
     They can be decoded, but for consolidated nodes, each of which is a document of its own.
     """
+    nodes = _CONSOLIDATED.get(key)
+    if key == "zarr.json" and b'"consolidated_metadata"' in bytes(text):
+        with suppress(msgspec.MsgspecError, ValueError, RecursionError):
+            group = _GROUP.decode(text)  # all at once, if it has nothing else
+            if _can_be_decoded(group.attributes):
+                return {
+                    "zarr_format": b"3",
+                    "node_type": b'"group"',
+                    "attributes": group.attributes,
+                    "consolidated_metadata": group.consolidated_metadata,
+                }
     try:
         members = _MEMBERS.decode(text)
     # No object, or with NaN, which it refuses, or with keys that are no text.
     except (msgspec.MsgspecError, ValueError, RecursionError):
-        return _decoded(text, place)
-    parts = [text]
-    if key == "metadata":
-        parts = []
-    elif (nodes := _CONSOLIDATED.get(key)) in members:
-        parts = [part for name, part in members.items() if name != nodes]
-    return members if all(_can_be_decoded(part) for part in parts) else _decoded(text, place)
+        members = None
+    if members is not None:
+        if key == "metadata":
+            return members
+        parts = (
+            [part for name, part in members.items() if name != nodes]
+            if nodes in members
+            else [text]
+        )
+        if all(map(_can_be_decoded, parts)):
+            return members
+    value = _decoded(text, place)
+    if not isinstance(value, dict):
+        return value
+    return {name: _nested_deep(json.dumps, item).encode() for name, item in value.items()}
 
 
 def _can_be_decoded(text: bytes | msgspec.Raw) -> bool:
@@ -433,7 +504,7 @@ def _can_be_decoded(text: bytes | msgspec.Raw) -> bool:
             text.decode()
         except UnicodeDecodeError:
             return False
-    return len(text) < _DIGITS or _MANY_DIGITS.search(text) is None
+    return len(text) < len(_MANY_DIGITS) or _MANY_DIGITS not in text.translate(_WITH_ZEROS)
 
 
 def consolidated_nodes(
@@ -452,18 +523,13 @@ def consolidated_nodes(
     XGroupMetadataError
         If there is some and it cannot be understood.
     """
-    if zarr_format == 2:
-        members = _consolidated_members(found, CONSOLIDATED_V2, place)
-        return None if members is None else _nodes_of_v2(members)
-    own, _problem = _object_at(found, "zarr.json", place)
-    members = _consolidated_members(own or {}, "consolidated_metadata", place)
+    if zarr_format == 3:
+        own, _problem = _object_at(found, "zarr.json", place)
+        members = _consolidated_members(own or {}, "consolidated_metadata", place)
+        return members and {path: {"zarr.json": document} for path, document in members.items()}
+    members = _consolidated_members(found, CONSOLIDATED_V2, place)
     if members is None:
         return None
-    return {path: {"zarr.json": document} for path, document in members.items()}
-
-
-def _nodes_of_v2(members: Mapping[str, Any]) -> dict[str, Found]:
-    """Return what stands at the keys of each node, of documents by their keys in the store."""
     nodes: defaultdict[str, dict[str, Any]] = defaultdict(dict)
     for key, document in members.items():
         path, _slash, name = key.rpartition("/")
@@ -472,14 +538,17 @@ def _nodes_of_v2(members: Mapping[str, Any]) -> dict[str, Found]:
     return dict(nodes)
 
 
-def _consolidated_members(values: Mapping[str, Any], key: str, place: str) -> dict[str, Any] | None:
+def _consolidated_members(values: Found, key: str, place: str) -> dict[str, Any] | None:
     """Return the documents that are consolidated at a key, undecoded; None if none are."""
+    if isinstance(values.get(key), _Inline):
+        found: dict[str, Any] = values[key].metadata
+        return found
     consolidated, problem = _object_at(values, key, place)
     if problem is not None:
         raise problem
     if consolidated is None:
         return None
-    kind = JsonObject({"kind": consolidated.get("kind", "inline")}, place)["kind"]
+    kind = _decoded(consolidated.get("kind", b'"inline"'), place)
     if key != CONSOLIDATED_V2 and kind != "inline":
         message = _("'consolidated_metadata' of {place} is of the unknown kind {kind!r}")
         raise XGroupMetadataError(message.format(place=place, kind=kind))

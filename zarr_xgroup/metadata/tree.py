@@ -332,7 +332,7 @@ class Tree:
             self._nodes[Node(root.store, path)] = nodes[relative]
             for group in implied:
                 if self._nodes.get(Node(root.store, group)) is None:
-                    self._nodes[Node(root.store, group)] = _implied_group(store.zarr_format)
+                    self._nodes[Node(root.store, group)] = Document.of_group(store.zarr_format)
             for new in {path, *implied} - known:
                 parent, _slash, name = new.rpartition("/")
                 children[Node(root.store, parent)].append(name)
@@ -351,10 +351,6 @@ class Tree:
         self.problems.clear()
         self.links.clear()
         self._pool, self._places = Pool(), None
-
-
-def _implied_group(zarr_format: ZarrFormat) -> Document:
-    return Document.of({"zarr_format": zarr_format, "node_type": "group", "attributes": {}})
 
 
 def _implied_groups(path: str, known: Container[str], most: int) -> list[str] | None:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-import msgspec
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -56,7 +55,9 @@ class Plain:
             tree.learn_consolidated(root, {path: self.at(path) for path in self.documents})
 
     def at(self, path: str) -> Found:
-        return {"zarr.json": self.documents[path]} if path in self.documents else {}
+        if path not in self.documents:
+            return {}
+        return {"zarr.json": json.dumps(self.documents[path]).encode()}
 
     def opened_from(self, uri: str) -> "Plain | XGroupStoreError":
         return self.others.get(uri, XGroupStoreError(f"store {uri} cannot be opened"))
@@ -382,7 +383,7 @@ def test_pointers_are_read_as_an_independent_reader_does(
     document: dict[str, Any], parts: list[str]
 ) -> None:
     pointer = "".join(parts)
-    members = msgspec.json.decode(json.dumps(document), type=dict[str, msgspec.Raw])
+    members = {key: json.dumps(value).encode() for key, value in document.items()}
     for read in (document, JsonObject(members)):  # decoded, and not yet
         try:
             expected = rfc6901(document, pointer)

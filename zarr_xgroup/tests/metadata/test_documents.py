@@ -64,7 +64,7 @@ def raw(text: bytes) -> msgspec.Raw:
 
 
 def undecoded(value: dict[str, Any]) -> JsonObject:
-    return JsonObject({key: raw(json.dumps(item).encode()) for key, item in value.items()}, "/a")
+    return JsonObject({key: json.dumps(item).encode() for key, item in value.items()}, "/a")
 
 
 # Single nodes.
@@ -81,9 +81,7 @@ def as_raw(value: Any) -> Any:
     return value if isinstance(value, XGroupError) else raw(json.dumps(value).encode())
 
 
-each_way = pytest.mark.parametrize(
-    "way", [lambda value: value, as_text, as_raw], ids=["decoded", "text", "undecoded"]
-)
+each_way = pytest.mark.parametrize("way", [as_text, as_raw], ids=["text", "undecoded"])
 
 
 def given_as(way: Way, found: Found) -> Found:
@@ -196,12 +194,12 @@ def mutable_parts(value: Any) -> list[Any]:
 @given(st.dictionaries(st.text(), json_values, max_size=4))
 @settings(deadline=None, derandomize=True, max_examples=50)
 def test_a_fresh_dict_is_equal_and_shares_nothing_mutable(value: dict[str, Any]) -> None:
-    for members in (JsonObject(value), undecoded(value)):
-        for _time in range(2):  # before its members were decoded, and after
-            fresh, other = members.fresh(), members.fresh()
-            assert fresh == other == value
-            parts = [id(part) for made in (fresh, other) for part in mutable_parts(made)]
-            assert len(set(parts)) == len(parts)
-            # Members may share among themselves: what is the same text is decoded once.
-            kept = {id(part) for value in members.values() for part in mutable_parts(value)}
-            assert not kept & set(parts)
+    members = undecoded(value)
+    for _time in range(2):  # before its members were decoded, and after
+        fresh, other = members.fresh(), members.fresh()
+        assert fresh == other == value
+        parts = [id(part) for made in (fresh, other) for part in mutable_parts(made)]
+        assert len(set(parts)) == len(parts)
+        # Members may share among themselves: what is the same text is decoded once.
+        kept = {id(part) for value in members.values() for part in mutable_parts(value)}
+        assert not kept & set(parts)
