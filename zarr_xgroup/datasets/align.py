@@ -7,7 +7,7 @@ can say which: sizes are those that decoding of characters leaves.
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from functools import partial
 from itertools import chain, count
 from typing import Any, NamedTuple
@@ -54,26 +54,52 @@ def align_with_parents(
     for path, dataset in datasets.items():
         node, parent, known = _in_store(root, path), _parent(path), identities.get(path, {})
         above, below = coordinates[parent], partial(_group_below, groups, path)
-        reasons = dict(_size_conflicts(dataset, sizes[parent]))
-        reasons |= _value_conflicts(_coordinates(path, dataset, known), above, reasons)
+
+        # 1. Dimensions that are something else in the groups above.
+        reasons = _reasons(dataset, _coordinates(path, dataset, known), sizes[parent], above)
         if reasons:
-            names = _new_names(dataset, reasons, _name(path), sizes[parent], below)
+            names: dict[str, str] = {}
+            for dim in reasons:
+                taken = {*dataset.sizes, *dataset.variables, *sizes[parent], *names.values()}
+                new = f"{dim}_{_name(path)}"
+                names[dim] = _numbered(new, new, taken, below)
             dataset = rename_dimensions(dataset, names)
-            findings.append(_finding(node, names, reasons))
-        for name, group in _called_as_groups(dataset, below):
-            new = _numbered(name, {*dataset.variables, *dataset.sizes}, below, first=f"{name}_1")
+            told = (f"{old!r} -> {new!r} ({reasons[old]})" for old, new in names.items())
+            message = _(
+                "does not align with its parents in a DataTree; renamed in it: {renamed}. To have it "
+                "unrenamed use xarray.open_dataset or xarray.open_groups"
+            ).format(renamed=", ".join(told))
+            findings.append(report(Topic.DIMENSION, Place(node), message))
+
+        # 2. Coordinates that a group below would inherit beside a child of the same name, which xarray refuses.
+        #    What has no index is not inherited.
+        for name, group in [(str(it), below(str(it))) for it in dataset.xindexes]:
+            if not group:
+                continue
+            new = _numbered(f"{name}_1", name, {*dataset.variables, *dataset.sizes}, below)
             dataset = _naming(dataset.drop_indexes(name).rename_vars({name: new}), {name: new})
-            findings.append(_called_otherwise(node, name, new, _in_store(root, group)))
+            message = _(
+                "its coordinate {name!r} is called {new!r} in a DataTree, because a group below it is called "
+                "{group}. To have it unrenamed use xarray.open_dataset or xarray.open_groups"
+            ).format(name=name, new=new, group=_in_store(root, group))
+            findings.append(report(Topic.NAME, Place(node), message))
+
+        # 3. In a node of a DataTree, what it inherits comes before its own data variables, but after its
+        #    own coordinates. Beside an array of the parents' group they stay what engine zarr makes of them.
         own = _coordinates(path, dataset, known)
         hidden[path] = [it for it in above if it in dataset.variables and it not in own]
-        # In a node of a DataTree, what it inherits comes before its own data variables, but after its
-        # own coordinates. Beside an array of the parents' group they stay what engine zarr makes of them.
         if attached := [it for it in hidden[path] if above[it].identity is not None]:
             dataset = dataset.set_coords(attached)
         aligned[path] = dataset
         sizes[path], coordinates[path] = {**sizes[parent], **dataset.sizes}, {**own, **above}
-    for path, hiding in hidden.items():  # when nothing is compared any more, which takes indexes
-        _leave_indexes_to_xarray(aligned, path, hiding)
+
+    # 4. When nothing is compared any more, which takes indexes: the parents' coordinates that a node has other
+    #    variables for have none. Where xarray builds default indexes for a tree, it gives such a node the
+    #    parent's coordinate if that has its index already, and the node's own if not.
+    for path, hiding in hidden.items() if has_index_option() else ():
+        while hiding and (path := _parent(path)):
+            indexed = [name for name in hiding if name in aligned[path].xindexes]
+            aligned[path] = aligned[path].drop_indexes(indexed)
     return aligned, findings
 
 
@@ -115,61 +141,35 @@ def _has_coordinate(dataset: xr.Dataset, dimension: str) -> bool:
     return dimension in dataset.coords and dataset.variables[dimension].dims == (dimension,)
 
 
-def _size_conflicts(
-    dataset: xr.Dataset, above: Mapping[Hashable, int]
-) -> Iterator[tuple[str, str]]:
-    """Yield the dimensions that have another size than in the groups above, each with the reason."""
-    for dim, size in dataset.sizes.items():
-        if (other := above.get(dim, size)) != size:
-            message = _("size {size}, its parents' {other}")
-            yield str(dim), message.format(size=size, other=other)
-
-
-def _value_conflicts(
-    own: Mapping[str, _Coordinate], above: Mapping[str, _Coordinate], others: Collection[str]
-) -> Iterator[tuple[str, str]]:
-    """Yield the dimensions whose coordinates have other values than those above, but for some others."""
+def _reasons(
+    dataset: xr.Dataset,
+    own: Mapping[str, _Coordinate],
+    sizes: Mapping[Hashable, int],
+    above: Mapping[str, _Coordinate],
+) -> dict[str, str]:
+    """Return why dimensions cannot be those of the groups above: their sizes, then coordinate values."""
+    message = _("size {size}, its parents' {other}")
+    reasons = {
+        str(dim): message.format(size=size, other=sizes[dim])
+        for dim, size in dataset.sizes.items()
+        if sizes.get(dim, size) != size
+    }
     for name, theirs in above.items():
         mine = own.get(name)
-        if mine is None or mine.indexed is None or theirs.indexed is None or name in others:
+        if mine is None or mine.indexed is None or theirs.indexed is None or name in reasons:
             continue
         is_same = mine.identity is not None and mine[2:] == theirs[2:]
         if not is_same and not mine.indexed.equals(theirs.indexed):
-            yield name, _("other coordinate values than {owner}").format(owner=theirs.group)
-
-
-def _new_names(
-    dataset: xr.Dataset,
-    dims: Collection[str],
-    group: str,
-    above: Collection[Hashable],
-    below: Callable[[str], str | None],
-) -> dict[str, str]:
-    names: dict[str, str] = {}
-    for dim in dims:
-        taken = {*dataset.sizes, *dataset.variables, *above, *names.values()}
-        names[dim] = _numbered(f"{dim}_{group}", taken, below, first=f"{dim}_{group}")
-    return names
+            reasons[name] = _("other coordinate values than {owner}").format(owner=theirs.group)
+    return reasons
 
 
 def _numbered(
-    wanted: str, taken: Collection[Hashable], below: Callable[[str], str | None], *, first: str
+    first: str, wanted: str, taken: Collection[Hashable], below: Callable[[str], str | None]
 ) -> str:
-    """Return a free name, with a number if the first one is taken."""
+    """Return a free name: the first one, else what is wanted with a number."""
     names = chain([first], (f"{wanted}_{number}" for number in count(2)))
     return next(name for name in names if name not in taken and not below(name))
-
-
-def _called_as_groups(
-    dataset: xr.Dataset, below: Callable[[str], str | None]
-) -> Iterator[tuple[str, str]]:
-    """Yield the coordinates that a group below would inherit beside a child of the same name.
-
-    xarray refuses that. What has no index is not inherited.
-    """
-    for name in map(str, dataset.xindexes):
-        if group := below(name):
-            yield name, group
 
 
 def _group_below(groups: Mapping[str, Sequence[str]], path: str, name: str) -> str | None:
@@ -190,35 +190,3 @@ def _parent(path: str) -> str:
 def _in_store(root: str, path: str) -> str:
     """Return the path from the root of the store of a group in a tree."""
     return f"/{root}{path}".rstrip("/") if root else path
-
-
-def _leave_indexes_to_xarray(
-    datasets: dict[str, xr.Dataset], path: str, names: Collection[str]
-) -> None:
-    """Drop the indexes of the parents' coordinates that a node has other variables for.
-
-    Where xarray builds default indexes for a tree, it gives such a node the parent's
-    coordinate if that has its index already, and the node's own if not.
-    """
-    if not names or not has_index_option():
-        return
-    while path := _parent(path):
-        indexed = [name for name in names if name in datasets[path].xindexes]
-        datasets[path] = datasets[path].drop_indexes(indexed)
-
-
-def _called_otherwise(path: str, name: str, new: str, group: str) -> Finding:
-    message = _(
-        "its coordinate {name!r} is called {new!r} in a DataTree, because a group below it is called "
-        "{group}. To have it unrenamed use xarray.open_dataset or xarray.open_groups"
-    ).format(name=name, new=new, group=group)
-    return report(Topic.NAME, Place(path), message)
-
-
-def _finding(path: str, names: Mapping[str, str], reasons: Mapping[str, str]) -> Finding:
-    renamed = ", ".join(f"{old!r} -> {new!r} ({reasons[old]})" for old, new in names.items())
-    message = _(
-        "does not align with its parents in a DataTree; renamed in it: {renamed}. To have it "
-        "unrenamed use xarray.open_dataset or xarray.open_groups"
-    ).format(renamed=renamed)
-    return report(Topic.DIMENSION, Place(path), message)
