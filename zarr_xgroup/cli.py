@@ -26,7 +26,7 @@ import zarr_xgroup
 from zarr_xgroup._requirements import missing_package
 from zarr_xgroup.conventions.registry import named_conventions
 from zarr_xgroup.errors import XGroupError
-from zarr_xgroup.findings import Finding, Place, folded
+from zarr_xgroup.findings import Finding, Place, group_findings, wording
 from zarr_xgroup.i18n import and_more
 from zarr_xgroup.redaction import presentable, printable
 from zarr_xgroup.storage.reading import counted
@@ -392,7 +392,7 @@ def workflow_commands(store: str, mistakes: Iterable[Finding]) -> Iterator[str]:
 
     https://docs.github.com/actions/reference/workflow-commands-for-github-actions
     """
-    for mistake in folded(mistakes):
+    for mistake in group_findings(mistakes, by=wording):
         title = f"{mistake.rule.name} ({mistake.rule.document}, {mistake.rule.section})"
         file = printable(_file_of(store, mistake.place)).translate(_ESCAPES)
         text = printable(_text_of(mistake)).replace("%", "%25")

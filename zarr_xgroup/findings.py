@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import accumulate, chain
+from operator import attrgetter, itemgetter
+from typing import TypeVar
 
 from zarr_xgroup.errors import (
     Rule,
@@ -32,11 +34,13 @@ from zarr_xgroup.i18n import _, listed, ngettext
 from zarr_xgroup.metadata.nodes import Fragment, Keys, Node, keys_of
 from zarr_xgroup.redaction import presentable
 
+P = TypeVar("P")
+
 #: How many of the things that arrays were opened without are named, and with how many letters.
 _NAMED_LOST = 5
 _LONGEST_LOST = 80
 
-#: How many findings of one kind are told.
+#: How many findings are told of one topic, or by one rule.
 _MOST = 200
 
 #: A path from the root, as texts have it.
@@ -130,7 +134,8 @@ class Finding:
         Where: the value in question, or where it should be. In what is read without its node, the
         node is "".
     text : str
-        What is wrong, without the place: a sentence for readers, without a full stop.
+        What is wrong, without the place: a sentence for readers, without a full stop. Pointers in it begin
+        with ``#``: they are no paths of nodes.
     remedy : str
         What to write instead, "" if that is not known.
     severity : {"error", "warning"}
@@ -163,12 +168,6 @@ class Finding:
     cost: str = ""
     error: XGroupError | None = None
     related: tuple[Place, ...] = ()
-
-    def __post_init__(self) -> None:
-        """Make what is told show no credentials of URLs, and nothing that is not to be seen."""
-        for name in ("text", "remedy", "cost"):
-            if text := getattr(self, name):
-                object.__setattr__(self, name, presentable(text))
 
     def at(self, node: Node) -> Finding:
         """Return what was found in a value as it is written in a node."""
@@ -264,22 +263,16 @@ def _place_of(error: XGroupError, node: str) -> Place:
     return Place(other, pointer)
 
 
+def without_attributes(node: Node, error: XGroupError) -> Finding:
+    """Return the finding of a node whose attributes could not be used."""
+    place = Fragment(node, ("attributes",), None)
+    return report(Topic.METADATA, place, error, cost=_("attributes"))
+
+
 def left_out(node: Node, error: XGroupError) -> Finding:
     """Return the finding of a node that could not be used."""
-    text = _("left out: {reason}").format(reason=_reason_at(node, error))
+    text = _("left out: {reason}").format(reason=error.text)
     return report(Topic.METADATA, node, text, error=error)
-
-
-def opened_without(what: str, node: Node, error: XGroupError) -> Finding:
-    """Return the finding of a group or array whose attributes or members could not be used."""
-    text = _("opened without {what}: {reason}").format(what=what, reason=_reason_at(node, error))
-    place = Fragment(node, ("attributes",), None)
-    return report(Topic.METADATA, place, text, error=error)
-
-
-def _reason_at(node: Node, error: XGroupError) -> str:
-    """Return what is wrong with a node that is named already."""
-    return error.text if error.place == str(node) else str(error)
 
 
 def coordinate_named(name: str) -> str:
@@ -295,86 +288,146 @@ def referred_to_by(attribute: str, name: str = "") -> str:
 
 
 def as_warnings(findings: Iterable[Finding]) -> list[XGroupWarning]:
-    """Return the warnings that tell findings, summed up, each in a text that says its place."""
-    return [_warning(it) for it in summed_up(findings)]
+    """Return the warnings that tell findings, one for each cause."""
+    return [_warning(it) for it in by_cause(findings)]
 
 
-def summed_up(findings: Iterable[Finding]) -> list[Finding]:
-    """Return findings, those of one cause as one: about all of their arrays, the first place.
+def by_cause(findings: Iterable[Finding]) -> list[Finding]:
+    """Return what an open warns of, findings of one cause as one, at most 200 of each topic.
 
-    That is what is found in the same words at like places of nodes, a reference that several write,
-    and all that is wrong with one other store. What was wrong comes first, what was not declared
-    last. Each says what was `lost`. There are at most 200 of each kind.
+    What was wrong comes first, what was not declared last.
     """
-    met: dict[Topic, defaultdict[Hashable, list[Finding]]] = {
-        kind: defaultdict(list) for kind in _WARNINGS
-    }
-    for it in findings:
-        if it.topic is not None:
-            met[it.topic][_cause_of(it)].append(it)
-    found = chain.from_iterable(map(_in_one, causes.values()) for causes in met.values())
-    return list(at_most(found, lambda it: it.topic))
+    topics = list(_WARNINGS)
+    told = [(topics.index(it.topic), it) for it in findings if it.topic is not None]
+    ordered = (it for _index, it in sorted(told, key=itemgetter(0)))
+    return group_findings(ordered, by=_cause, most_of=attrgetter("topic"))
 
 
-def alike(findings: Iterable[Finding]) -> dict[Hashable, list[Finding]]:
-    """Return findings, those by one rule together whose texts differ only by paths in like groups."""
-    found: defaultdict[Hashable, list[Finding]] = defaultdict(list)
-    for it in findings:
-        found[but_for_paths(it)].append(it)
-    return found
+def group_findings(
+    findings: Iterable[Finding],
+    by: Callable[[Finding], Hashable],
+    most_of: Callable[[Finding], Hashable] | None = None,
+) -> list[Finding]:
+    """Return findings, those that have something in common as one, with nothing that must not be shown.
+
+    Whatever shows findings shows what this returns.
+
+    Parameters
+    ----------
+    findings : iterable of Finding
+        What was found.
+    by : callable
+        Returns what findings have in common that are one.
+    most_of : callable, optional
+        Returns what findings have in common of which there are to be at most 200: the last stands
+        for all others.
+    """
+    found = [_in_one(same) for same in _grouped(findings, by)]
+    if most_of is None:
+        return found
+    return list(chain.from_iterable(map(_at_most, _grouped(found, most_of))))
 
 
-def but_for_paths(finding: Finding) -> Hashable:
+def wording(finding: Finding) -> Hashable:
     """Return what findings have in common that are the same in like places of several groups."""
-    texts = (relative(text, finding) for text in (finding.text, finding.remedy))
+    texts = (_relative(text, finding) for text in (finding.text, finding.remedy))
     return finding.rule, finding.severity, *texts
 
 
-def folded(findings: Iterable[Finding]) -> list[Finding]:
-    """Return findings, those that are alike as one: in one text, with the places of all."""
-    return [
-        replace(
-            same[0],
-            text=in_one_text(same, [it.text for it in same]),
-            remedy=in_one_text(same, [it.remedy for it in same]),
-            places=_places_of(same),
-        )
-        for same in alike(findings).values()
-    ]
+def _cause(finding: Finding) -> Hashable:
+    """Return what findings have in common that an open tells as one.
+
+    That is what is found in the same words at like places of nodes, a reference that several write,
+    and all that is wrong with one other store.
+    """
+    error, place = finding.error, finding.place
+    is_of_conventions = finding.topic in (Topic.PROBLEM, Topic.CHOICE)
+    text = _relative(finding.text, finding)
+    if is_of_conventions and isinstance(error, XGroupStoreError) and error.store:
+        return finding.topic, error.store
+    if is_of_conventions and isinstance(error, XGroupReferenceError) and place.pointer:
+        text = error.target or text
+    where = place.pointer or _relative(place_before(place, finding.arrays), finding)
+    return finding.topic, finding.rule, where, text
 
 
-def at_most(findings: Iterable[Finding], kind: Callable[[Finding], Hashable]) -> Iterator[Finding]:
-    """Yield findings kind by kind, at most 200 of each, the last of which stands for all others."""
-    kinds: defaultdict[Hashable, list[Finding]] = defaultdict(list)
-    for it in findings:
-        kinds[kind(it)].append(it)
-    for same in kinds.values():
-        yield from same[: _MOST - 1]
-        if rest := same[_MOST - 1 :]:
-            yield _with_others(rest)
+def _grouped(
+    findings: Iterable[Finding], by: Callable[[Finding], Hashable]
+) -> Iterable[list[Finding]]:
+    groups: defaultdict[Hashable, list[Finding]] = defaultdict(list)
+    for finding in findings:
+        groups[by(finding)].append(finding)
+    return groups.values()
 
 
-def _with_others(findings: Sequence[Finding]) -> Finding:
-    first, count = findings[0], sum(it.count for it in findings)
-    if not (more := count - 1):
-        return first
+def _in_one(same: Sequence[Finding]) -> Finding:
+    """Return findings that have something in common as one: about all of their arrays, the first place."""
+    found, places = same[0], _united(it.places or (it.place,) for it in same)
+    text, cost = _in_one_text(same, [it.text for it in same]), found.cost
+    error = found.error
+    if found.topic is Topic.PROBLEM and isinstance(error, XGroupStoreError) and error.store:
+        text, places = "; ".join(dict.fromkeys(it.error.reason for it in same if it.error)), ()
+        found = replace(found, error=XGroupStoreError.of(error.store, text, error.place))
+        found.as_error().__cause__ = error.__cause__
+    if found.topic is Topic.PROBLEM or cost:
+        cost = _lost(same)
+    return replace(
+        found,
+        text=presentable(text),
+        remedy=presentable(_in_one_text(same, [it.remedy for it in same])),
+        cost=presentable(cost),
+        arrays=_united(it.arrays for it in same),
+        places=places,
+    )
+
+
+def _at_most(findings: list[Finding]) -> list[Finding]:
+    """Return findings, at most 200, the last of which stands for all others."""
+    if len(findings) <= _MOST:
+        return findings
+    shown, others = findings[: _MOST - 1], findings[_MOST - 1 :]
+    count = sum(it.count for it in others)
     text = ngettext(
-        "{text} (and {count} more of this kind)", "{text} (and {count} more of this kind)", more
-    ).format(text=first.text, count=more)
-    cost = first.cost and _("what depends on it")
-    places, arrays = _places_of(findings), _arrays_of(findings)
-    return replace(first, text=text, places=places, arrays=arrays, cost=cost, count=count)
+        "{text} (and {count} more of this kind)",
+        "{text} (and {count} more of this kind)",
+        count - 1,
+    ).format(text=others[0].text, count=count - 1)
+    places, arrays = _united(it.places for it in others), _united(it.arrays for it in others)
+    cost = others[0].cost and _("what depends on it")
+    last = replace(others[0], text=text, places=places, arrays=arrays, cost=cost, count=count)
+    return [*shown, last]
 
 
-def _places_of(findings: Iterable[Finding]) -> tuple[Place, ...]:
-    return tuple(dict.fromkeys(place for it in findings for place in (it.places or (it.place,))))
+def _united(parts: Iterable[tuple[P, ...]]) -> tuple[P, ...]:
+    return tuple(dict.fromkeys(chain.from_iterable(parts)))
 
 
-def _arrays_of(findings: Iterable[Finding]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(path for it in findings for path in it.arrays))
+def _in_one_text(findings: Iterable[Finding], texts: Sequence[str]) -> str:
+    """Return one text for several, with relative paths if they differ by these alone, else the first."""
+    if len(set(texts)) == 1:
+        return texts[0]
+    one, *others = {_relative(text, it) for text, it in zip(texts, findings, strict=True)}
+    return texts[0] if others else one
 
 
-#: What tells of each kind, in the order in which it is told.
+def _relative(text: str, finding: Finding) -> str:
+    """Return a text with the paths in it as they lead from the group of a finding's array.
+
+    What is in the root or in no group that the array is in keeps its path.
+    """
+    array = next(iter(finding.arrays), finding.place.node)
+    groups = [it for it in accumulate(array.split("/")[:-1], "{}/{}".format) if it][::-1]
+
+    def path_from_group(found: re.Match[str]) -> str:
+        for levels, group in enumerate(groups):
+            if found[0].startswith(f"{group}/"):
+                return "../" * levels + found[0].removeprefix(f"{group}/")
+        return found[0]
+
+    return _PATH.sub(path_from_group, text) if groups else text
+
+
+#: What tells of each topic, in the order in which it is told.
 _WARNINGS: dict[Topic, type[XGroupWarning]] = {
     Topic.DIMENSION: XGroupDimensionWarning,
     Topic.NAME: XGroupNameWarning,
@@ -387,103 +440,45 @@ _WARNINGS: dict[Topic, type[XGroupWarning]] = {
 
 def _warning(finding: Finding) -> XGroupWarning:
     """Return the warning that tells of a finding: its arrays, what they lost, where, and why."""
-    names, number = listed(finding.arrays), len(finding.arrays)
-    text = after_place(_place_before(finding), finding.text)
-    if finding.topic is Topic.PROBLEM:
+    topic, arrays, place = finding.topic or Topic.METADATA, finding.arrays, finding.place
+    before = place_before(place, arrays)
+    where = before and listed([before], count=max(1, len(finding.places)))
+    text = finding.text
+    if finding.cost:
         text = ngettext(
             "{names} was opened without {lost}: {error}",
             "{names} were opened without {lost}: {error}",
-            number,
-        ).format(names=names, lost=finding.cost, error=text)
-    elif finding.topic is not Topic.NO_PRINCIPAL and not text.startswith(f"{names}#"):
-        text = after_place(names, text)
-    is_problem = finding.topic is Topic.PROBLEM
-    error = finding.as_error() if is_problem else finding.error
-    warning = _WARNINGS[finding.topic or Topic.METADATA](text, error)
-    warning.paths = finding.arrays
+            len(arrays),
+        ).format(names=listed(arrays), lost=finding.cost, error=after_place(where, text))
+    elif topic is not Topic.NO_PRINCIPAL:  # its text counts the arrays
+        is_in_array = arrays == (place.node,) and place.store is None
+        text = after_place(where, text)
+        text = text if is_in_array and where else after_place(listed(arrays), text)
+    warning = _WARNINGS[topic](text, finding.as_error() if finding.cost else finding.error)
+    warning.paths = arrays
     return warning
 
 
-def _place_before(finding: Finding) -> str:
-    """Return the place of a finding where neither its text nor its arrays say it, else ""."""
-    place = finding.place
-    is_said = not place.pointer and place.node in finding.arrays
-    if finding.topic not in (Topic.PROBLEM, Topic.CHOICE) or is_said:
-        return ""
-    return listed([str(place)], count=max(1, len(finding.places)))
-
-
-def _cause_of(finding: Finding) -> Hashable:
-    """Return what findings of one kind have in common if they have the same cause."""
-    error, place = finding.error, finding.place
-    if finding.topic not in (Topic.PROBLEM, Topic.CHOICE):
-        return relative(finding.text, finding)
-    if isinstance(error, XGroupStoreError) and error.store:
-        return error.store
-    is_reference = isinstance(error, XGroupReferenceError) and error.target and place.pointer
-    text = error.target if error and is_reference else relative(finding.text, finding)
-    return (finding.rule, place.pointer or _place_before(finding), text)
-
-
-def relative(text: str, finding: Finding) -> str:
-    """Return a text with the paths in it as they lead from the group of a finding's array.
-
-    What is in the root or in no group that the array is in keeps its path.
-    """
-    array = next(iter(finding.arrays), finding.place.node)
-    groups = [it for it in accumulate(array.split("/")[:-1], "{}/{}".format) if it][::-1]
-    return _PATH.sub(lambda found: _path_from(groups, found[0]), text) if groups else text
-
-
-def _path_from(groups: Iterable[str], path: str) -> str:
-    for levels, group in enumerate(groups):
-        if path.startswith(f"{group}/"):
-            return "../" * levels + path.removeprefix(f"{group}/")
-    return path
-
-
-def in_one_text(findings: Iterable[Finding], texts: Sequence[str]) -> str:
-    """Return the text of findings of one cause, with relative paths if they differ by these alone."""
-    if len(set(texts)) == 1:
-        return texts[0]
-    one, *others = {relative(text, it) for text, it in zip(texts, findings, strict=True)}
-    return texts[0] if others else one
-
-
-def _in_one(same: Sequence[Finding]) -> Finding:
-    """Return the findings of one cause as one."""
-    places = tuple(dict.fromkeys(it.place for it in same))
-    text = in_one_text(same, [it.text for it in same])
-    found = replace(same[0], text=text, arrays=_arrays_of(same), places=places)
-    if found.topic is not Topic.PROBLEM:
-        return found
-    if isinstance(found.error, XGroupStoreError) and (store := found.error.store):
-        reasons = "; ".join(dict.fromkeys(it.error.reason for it in same if it.error))
-        error = XGroupStoreError.of(store, reasons, found.error.place)
-        error.__cause__ = found.error.__cause__
-        found = replace(found, error=error, text=reasons, places=())
-    return replace(found, cost=_lost(same))
+def place_before(place: Place, arrays: Collection[str]) -> str:
+    """Return a place where it is not one of the arrays, which are named anyhow, nor the whole store, else ""."""
+    is_said = not place.pointer and (not arrays or place.node in arrays)
+    return "" if is_said else str(place)
 
 
 def _lost(findings: Iterable[Finding]) -> str:
     """Return what arrays were opened without, and each time which if not all lack the same."""
     lacking: defaultdict[str, set[str]] = defaultdict(set)
     for finding in findings:
-        lost = shortened(finding.cost or _declared_at(finding.place), _LONGEST_LOST)
-        lacking[lost].update(finding.arrays)
+        attribute = finding.place.pointer.removeprefix("/attributes/")
+        lost = finding.cost or _("what depends on it")
+        if not finding.cost and attribute != finding.place.pointer:
+            lost = _("what {attribute!r} declares").format(attribute=attribute)
+        lacking[shortened(lost, _LONGEST_LOST)].update(finding.arrays)
     arrays = set().union(*lacking.values())
     named = list(lacking)
     if any(of != arrays for of in lacking.values()):
         named = [f"{lost} ({path})" for lost, of in lacking.items() for path in sorted(of)]
     return listed(named, _NAMED_LOST)
-
-
-def _declared_at(place: Place) -> str:
-    """Return what is lost with an attribute."""
-    attribute = place.pointer.removeprefix("/attributes/")
-    if attribute == place.pointer:
-        return _("what depends on it")
-    return _("what {attribute!r} declares").format(attribute=attribute)
 
 
 def shortened(text: str, longest: int) -> str:

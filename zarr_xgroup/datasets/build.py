@@ -21,8 +21,8 @@ from zarr_xgroup.findings import (
     Topic,
     coordinate_named,
     left_out,
-    opened_without,
     report,
+    without_attributes,
 )
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import REFERRING
@@ -181,7 +181,7 @@ class Builder:
         try:
             attributes = self._maker.attributes(plan.node).fresh()
         except XGroupMetadataError as error:
-            findings.append(opened_without(_("attributes"), plan.node, error))
+            findings.append(without_attributes(plan.node, error))
         # As with engine zarr: what NCZarr keeps for itself is not shown.
         attributes = {k: it for k, it in attributes.items() if not k.lower().startswith("_nc")}
         attributes, named = self._decoder.of_group(attributes)

@@ -7,7 +7,7 @@ variable is left undecoded, as far as needed, and a finding says so.
 from __future__ import annotations
 
 import typing
-from collections.abc import Collection, Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -23,7 +23,7 @@ from zarr_xgroup.findings import Finding, Topic, report
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import DECODED_BY, REFERRING, STRING_ATTRIBUTES
 from zarr_xgroup.metadata.documents import copy_of
-from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.options import DecodingOptions
 from zarr_xgroup.variables.fillvalues import FILL
 from zarr_xgroup.variables.sources import Computed, Literal, Offset
@@ -285,11 +285,16 @@ def times_undecoded(group: Node, planned: PlannedVariable, reason: str) -> Findi
 
 
 def _told(
-    group: Node, planned: PlannedVariable, text: str, error: XGroupError | None = None
+    group: Node,
+    planned: PlannedVariable,
+    text: str,
+    error: XGroupError | None = None,
+    keys: Sequence[str] = (),
 ) -> Finding:
     """Return the finding of a variable in a group, as its array is told of it, or who has it as a coordinate."""
     if not planned.referrer:
-        return report(Topic.METADATA, group.child(planned.name), text, error=error)
+        place = Fragment(group.child(planned.name), ("attributes", *keys[:1]) if keys else (), None)
+        return report(Topic.METADATA, place, text, error=error)
     name = _("its coordinate {name!r}").format(name=planned.name)
     user = group.child(planned.referrer)
     return report(Topic.METADATA, user, after_place(name, text), error=error)
@@ -306,23 +311,22 @@ def _finding(
     if remedy is None:
         return left_out_undecoded(group, planned, error)
     attributes, reason = variable.attrs, str(error)
-    pointers = ", ".join(f"/attributes/{key}" for key in remedy.set_aside)
-    if pointers and not remedy.switched_off:
-        text = _("opened without {pointers}: it must be a string")
+    keys, names = list(remedy.set_aside), ", ".join(map(repr, remedy.set_aside))
+    if keys and not remedy.switched_off:
+        text = _("opened without {names}: it must be a string")
         if any(isinstance(value, str) for value in remedy.set_aside.values()):
-            text = _("opened without {pointers}: {reason}")
+            text = _("opened without {names}: {reason}")
     elif "mask_and_scale" in remedy.switched_off:
         text = _("left undecoded, xarray cannot decode it: {reason}")
-        no_numbers = [key for key in _PACKING if isinstance(attributes.get(key), str | Mapping)]
-        if no_numbers:
-            message = _("{pointer} is no number")
-            said = (message.format(pointer=f"/attributes/{key}") for key in no_numbers)
+        keys = [key for key in _PACKING if isinstance(attributes.get(key), str | Mapping)]
+        if keys:
+            said = (_("{key!r} is no number").format(key=key) for key in keys)
             error = XGroupMetadataError("; ".join(said))
             reason = str(error)
     else:
         found = times_undecoded(group, planned, why_no_times(attributes) or reason)
         return replace(found, error=error)
-    return _told(group, planned, text.format(pointers=pointers, reason=reason), error)
+    return _told(group, planned, text.format(names=names, reason=reason), error, keys)
 
 
 def left_out_undecoded(group: Node, planned: PlannedVariable, error: XGroupError) -> Finding:

@@ -21,7 +21,7 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import BOUNDARIES, candidate_paths, names_in
 from zarr_xgroup.metadata.dimensions import declared_dimensions, dimension_keys
 from zarr_xgroup.metadata.documents import Document
-from zarr_xgroup.metadata.nodes import Fragment, Node, pointer_to
+from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.resolver import Followed
 from zarr_xgroup.variables.sources import Stored
@@ -65,25 +65,23 @@ def assign_dimensions(
     for name, document in arrays.items():
         before, after = named[name], assigned[name]
         keys = dimension_keys(document)
-        told = {"pointer": pointer_to(keys), "shape": list(shapes[name])}
+        shape = list(shapes[name])
         if declared[name] != before:
             text = _(
-                "{pointer} gives axes {axes} of shape {shape} no usable name; its dimensions are "
+                "gives axes {axes} of shape {shape} no usable name; its dimensions are "
                 "called {dimensions}"
             )
             if all(dim in declared[name] or dim.startswith(_PHONY) for dim in after):
-                text = _(
-                    "{pointer} gives dimensions no usable names; they are called phony_dim_0 and so on"
-                )
+                text = _("gives dimensions no usable names; they are called phony_dim_0 and so on")
             axes = [axis for axis, dim in enumerate(declared[name]) if dim is None]
-            text = text.format(**told, axes=axes, dimensions=list(after))
+            text = text.format(shape=shape, axes=axes, dimensions=list(after))
         elif before != after:
             changes = zip(before, after, strict=True)
             renamed = ", ".join(f"{old!r} -> {new!r}" for old, new in changes if old != new)
             text = _(
-                "{pointer} gives shape {shape} the dimensions {named}, of which other "
+                "gives shape {shape} the dimensions {named}, of which other "
                 "arrays of the group have another size; renamed {renamed}"
-            ).format(**told, named=list(before), renamed=renamed)
+            ).format(shape=shape, named=list(before), renamed=renamed)
         else:
             continue
         place = Fragment(group.child(name), keys, None)

@@ -34,7 +34,7 @@ from zarr_xgroup.datasets.dimensions import (
     inherited_dimensions,
 )
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, retold
-from zarr_xgroup.findings import Finding, Topic, left_out, opened_without
+from zarr_xgroup.findings import Finding, Topic, left_out, report, without_attributes
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import REFERRING
 from zarr_xgroup.metadata.documents import Document, JsonObject
@@ -430,14 +430,15 @@ def _problems(interpreter: Interpreter, group: Node) -> Iterable[Finding]:
     for node, error in tree.problems_near(group):
         document = tree.known(node)
         if node == group:
-            what = _("attributes") if tree.is_listed(node) else _("members")
-            yield opened_without(what, node, error)
+            is_listed = tree.is_listed(node)
+            members = report(Topic.METADATA, node, error, cost=_("members"))
+            yield without_attributes(node, error) if is_listed else members
         elif node.name in interpreter.dropped:
             continue
         elif document is None:
             yield left_out(node, error)
         elif document.is_array:  # a group tells of itself when it is opened
-            yield opened_without(_("attributes"), node, error)
+            yield without_attributes(node, error)
 
 
 # The conventions of one array: which apply, which are asked, and what they say together.

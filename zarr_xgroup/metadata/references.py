@@ -137,7 +137,7 @@ def at_pointer(node: Node, document: Mapping[str, Any], pointer: str) -> Fragmen
             value = value[int(key)]
         else:
             there = pointer_to(keys[: depth + 1])
-            message = _("nothing stands at {pointer}").format(pointer=there)
+            message = _("nothing stands at #{pointer}").format(pointer=there)
             raise XGroupReferenceError(message, target=pointer, reason=message)
     return Fragment(node, keys, value)
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any, Unpack
 
 from zarr_xgroup.datasets.plan import GroupPlan
 from zarr_xgroup.datasets.planning import Planning, planning
 from zarr_xgroup.datasets.undeclared import forgotten, undeclared
-from zarr_xgroup.errors import Rule
-from zarr_xgroup.findings import Finding, alike, at_most, but_for_paths, folded
+from zarr_xgroup.findings import Finding, group_findings, wording
 from zarr_xgroup.options import ReportOptions, with_report_options_shown
 from zarr_xgroup.report.explaining import found_references
 from zarr_xgroup.report.explanation import VERSION, JsonValue, as_json, not_drawn
 from zarr_xgroup.report.rules import Checked, consolidated, mistakes_of, opening, references
+
+#: By what findings are the same in several places, and of which each may have 200.
+_words = attrgetter("rule", "text", "remedy", "severity")
+_rule = attrgetter("rule.name")
 
 #: What a verdict has of a finding as JSON; the rest is about what an open does with it.
 _TOLD = ("rule", "place", "text", "remedy", "severity", "places", "count")
@@ -108,41 +111,30 @@ def check(filename_or_obj: Any, **options: Unpack[ReportOptions]) -> Verdict:
         plans = planned.plan_tree(with_indexes=True)
         checked = Checked(planned.library.tree, planned.group, planned.assumed)
         # Without the errors behind them, of which no two are equal: a verdict is a value.
-        found = [replace(it, error=None) for it in merged(_mistakes(planned, plans, checked))]
-        mistakes = sorted(limited(found), key=lambda it: (it.severity != "error", it.place.node))
+        found = [replace(it, error=None) for it in limited(_mistakes(planned, plans, checked))]
+        mistakes = sorted(found, key=lambda it: (it.severity != "error", it.place.node))
         name = planned.library.tree.stores[0].name
         verdict = Verdict(name, f"/{planned.group}", tuple(mistakes), checked.declares_something)
         planned.library.close()
     return verdict
 
 
-def merged(mistakes: Iterable[Finding]) -> list[Finding]:
-    """Return mistakes, those that say the same in several places as one."""
-    found: defaultdict[tuple[Rule, str, str, str], list[Finding]] = defaultdict(list)
-    for it in mistakes:
-        found[it.rule, it.text, it.remedy, it.severity].append(it)
-    return [
-        replace(
-            same[0],
-            places=tuple(dict.fromkeys(at for it in same for at in it.places or (it.place,))),
-        )
-        for same in found.values()
-    ]
-
-
-def limited(mistakes: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield mistakes, by one rule at most 200 that are not alike: the last counts what it stands for."""
-    same = alike(mistakes)
-    for it in at_most((folded(each)[0] for each in same.values()), lambda it: it.rule.name):
-        yield from same.get(but_for_paths(it), [it])
+def limited(mistakes: Iterable[Finding]) -> list[Finding]:
+    """Return mistakes, what is the same in several places as one, by one rule at most 200 that are not alike."""
+    found = group_findings(mistakes, by=_words)
+    known = {wording(it) for it in found}
+    shown = {wording(it): it for it in group_findings(found, by=wording, most_of=_rule)}
+    others = (it for words, it in shown.items() if words not in known)  # the last counts all others
+    return [*(it for it in found if wording(it) in shown), *others]
 
 
 def _mistakes(planned: Planning, plans: list[GroupPlan], checked: Checked) -> Iterator[Finding]:
     """Yield all that is wrong, maybe the same in several places."""
     library = planned.library
-    found = merged(it for subject in checked.subjects() for it in mistakes_of(subject))
+    subjects = (it for subject in checked.subjects() for it in mistakes_of(subject))
+    found = group_findings(subjects, by=_words)
     followed = found_references(plans, library.tree)
-    found = merged([*found, *references.check(followed, found, checked)])
+    found = group_findings([*found, *references.check(followed, found, checked)], by=_words)
     yield from found
     findings = [*library.findings, *_findings(planned, plans)]
     yield from opening.check(findings, found, checked)

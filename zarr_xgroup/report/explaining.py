@@ -27,7 +27,7 @@ from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.datasets.planning import Planning, planning
 from zarr_xgroup.datasets.pyramids import Pyramid, layout_at, pyramid_of
 from zarr_xgroup.datasets.undeclared import lacks, undeclared, without_coordinate
-from zarr_xgroup.findings import Finding, Place, summed_up
+from zarr_xgroup.findings import Finding, Place, by_cause
 from zarr_xgroup.metadata.cf import BOUNDARIES, mappings_in, names_in
 from zarr_xgroup.metadata.nodes import Keys, Node, pointer_to
 from zarr_xgroup.metadata.tree import Tree
@@ -276,7 +276,7 @@ class _Explaining:
         assumed = self._planned.assumed
         bare = undeclared(self._plans, self._tree, assumed=assumed, is_tree=True)
         found.extend(lacks(bare, self._planned.taken))
-        return map(self._problem, summed_up(found))
+        return map(self._problem, by_cause(found))
 
     def _problem(self, finding: Finding) -> FoundProblem:
         kind = "" if finding.topic is None else finding.topic.value

@@ -20,7 +20,15 @@ from rich.console import Console
 from rich.text import Text
 
 from zarr_xgroup.errors import after_place
-from zarr_xgroup.findings import Finding, Place, Topic, folded, shortened
+from zarr_xgroup.findings import (
+    Finding,
+    Place,
+    Topic,
+    group_findings,
+    place_before,
+    shortened,
+    wording,
+)
 from zarr_xgroup.i18n import and_more, listed
 from zarr_xgroup.redaction import printable
 from zarr_xgroup.report.explanation import (
@@ -503,10 +511,11 @@ def _reference(found: FoundReference, guides: _Guides) -> Text:
 
 def _problem(number: int, problem: FoundProblem, *, is_whole: bool) -> Text:
     text = literal(f"[{number}] ", "red") + literal(_told_kind(problem.kind), "bold")
-    place = _place_before(problem)
+    place = problem.place
+    before = "" if place is None else place_before(place, problem.arrays)
     if problem.text:
         longest = None if is_whole else _LONGEST_PROBLEM
-        told = after_place(str(place or ""), problem.text)
+        told = after_place(before, problem.text)
         text += literal(": ") + literal(told, longest=longest)
     if problem.lost:
         lost = f"Opened without {problem.lost}"
@@ -515,13 +524,6 @@ def _problem(number: int, problem: FoundProblem, *, is_whole: bool) -> Text:
     if others and (problem.kind != Topic.NO_PRINCIPAL.value or not problem.text):
         text += literal(" (") + _names(others, "dim") + literal(")")
     return text
-
-
-def _place_before(problem: FoundProblem) -> Place | None:
-    """Return the place of a problem where neither its text nor its arrays say it."""
-    place = problem.place if problem.kind in (Topic.PROBLEM.value, Topic.CHOICE.value) else None
-    is_said = place is not None and not place.pointer and place.node in problem.arrays
-    return None if is_said else place
 
 
 def _sizes(array: FoundArray) -> str:
@@ -586,7 +588,7 @@ def verdict_lines(
     is_text: bool = False,
 ) -> Iterator[Text]:
     """Yield the lines that tell of what is to be mended in a store, as `explanation_lines` does."""
-    once = folded(mistakes)
+    once = group_findings(mistakes, by=wording)
     shown = mistakes if is_whole else once[:_MOST_TOLD]
     for mistake in shown:
         # In one piece, however long: places are there to be copied.

@@ -71,11 +71,11 @@ FAULTS: Mapping[str, Faults] = {
             ),
             "missing_key": (
                 "{set}/values/external: '/#/attributes/crs/nothing/at/all' leads nowhere, "
-                "tried / (nothing stands at /attributes/crs/nothing)"
+                "tried / (nothing stands at #/attributes/crs/nothing)"
             ),
             "missing_item": (
                 "{set}/values/external: '/#/attributes/zarr_conventions/7' leads nowhere, "
-                "tried / (nothing stands at /attributes/zarr_conventions/7)"
+                "tried / (nothing stands at #/attributes/zarr_conventions/7)"
             ),
         },
         XGroupPathError: {
@@ -111,7 +111,7 @@ FAULTS: Mapping[str, Faults] = {
         XGroupReferenceError: {
             "missing_key": (
                 "{array}/attributes/cs/crs/0: '/#/attributes/crs/nothing' leads nowhere, "
-                "tried / (nothing stands at /attributes/crs/nothing)"
+                "tried / (nothing stands at #/attributes/crs/nothing)"
             ),
             "missing_node": (
                 "{array}/attributes/cs/crs/0: 'nowhere#/attributes/crs/empty' leads nowhere, "
@@ -288,7 +288,7 @@ FAULTS: Mapping[str, Faults] = {
             "ref_missing": "{array}/attributes/related: " + MISSING,
             "ref_missing_key": (
                 "{array}/attributes/related: '/#/attributes/nothing' leads nowhere, tried / "
-                "(nothing stands at /attributes/nothing)"
+                "(nothing stands at #/attributes/nothing)"
             ),
         },
         XGroupPathError: {

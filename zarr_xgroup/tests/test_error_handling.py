@@ -784,7 +784,7 @@ def test_store_errors_carry_the_store() -> None:
             {"node": "/w", "attribute": "/attributes/no"},
             XGroupReferenceError,
             "/w#/attributes/no",
-            "leads nowhere, tried /w (nothing stands at /attributes/no)",
+            "leads nowhere, tried /w (nothing stands at #/attributes/no)",
         ),
         (
             {"node": "/v", "attribute": "/attributes/other"},

@@ -567,7 +567,7 @@ def test_attributes_that_are_no_object(
         ours, told = opened_with_warnings(function, memory_store(broken))
         # The one array has no attributes, thus in v2 no names of dimensions.
         assert str(told[0]) == (
-            f"/bad: opened without attributes: {key!r} must be a JSON object, "
+            f"/bad was opened without attributes: /bad#/attributes: {key!r} must be a JSON object, "
             f"got {type(attributes).__name__}"
         )
         assert len(told) == 1
@@ -667,7 +667,7 @@ def test_attributes_of_a_group_that_are_no_object(
         key = ".zattrs"
     if consolidated:
         broken = consolidate(broken, zarr_format=zarr_format)
-    text = f"/sub: opened without attributes: {key!r} must be a JSON object, got list"
+    text = f"/sub was opened without attributes: /sub#/attributes: {key!r} must be a JSON object, got list"
     tree, told = opened_with_warnings(xr.open_datatree, memory_store(broken))
     assert [str(item) for item in told] == [text]
     assert_same(tree, opened(xr.open_datatree, memory_store(intact)))

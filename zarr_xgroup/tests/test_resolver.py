@@ -328,7 +328,7 @@ def test_join_is_as_posixpath_has_it_but_never_clamped(base: str, path: str, end
 )
 def test_pointers_to_nothing(pointer: str, at: str) -> None:
     document = {"list": [0, 1], "text": "ab", "number": 5, "null": None}
-    message = f"nothing stands at {at}"
+    message = f"nothing stands at #{at}"
     with pytest.raises(XGroupReferenceError, match=f"^{re.escape(message)}$"):
         at_pointer(Node(0, "a"), document, pointer)
 
@@ -574,7 +574,7 @@ def test_a_pointer_that_does_not_resolve_passes_on_to_the_next_candidate() -> No
     assert following.notes == [
         (
             "/g/a#/attributes/it: '..#/attributes/crs/x' was taken to be /g, not "
-            "/ (nothing stands at /attributes/crs)"
+            "/ (nothing stands at #/attributes/crs)"
         )
     ]
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from zarr_xgroup import XGroupError, XGroupStoreError, XGroupWarning, check, explain
 from zarr_xgroup.cli import workflow_commands
-from zarr_xgroup.findings import Place, Topic, report
+from zarr_xgroup.findings import Place, Topic, group_findings, report
 from zarr_xgroup.metadata.references import Reference
 from zarr_xgroup.redaction import RedactedError, redact, redact_causes, redact_location, redact_uri
 from zarr_xgroup.report.page import page
@@ -125,7 +125,7 @@ def test_no_text_with_a_uri_shows_a_secret(uri: str) -> None:
         assert SECRET not in repr(vars(XGroupStoreError(store=text, place=text, target=text)))
         assert SECRET not in repr(vars(XGroupError(reason=text)))
         assert SECRET not in str(XGroupWarning(text))
-        assert SECRET not in repr(report(Topic.CHOICE, Place("/a"), text))
+        assert SECRET not in repr(group_findings([report(Topic.CHOICE, Place("/a"), text)], by=id))
 
 
 @pytest.mark.parametrize(

@@ -21,10 +21,7 @@ FILL = "_FillValue"
 
 def unusable_fill_value(array: Node, written: str) -> Finding:
     """Return the finding of a ``_FillValue`` that is no value of the array's type."""
-    message = _(
-        "/attributes/_FillValue is {written}, which is no value of the array's type; nothing is "
-        "masked by it"
-    )
+    message = _("is {written}, which is no value of the array's type; nothing is masked by it")
     text = message.format(written=written)
     remedy = _("write a value of the array's type, or leave {key} out").format(key=FILL)
     place = Fragment(array, ("attributes", FILL), None)

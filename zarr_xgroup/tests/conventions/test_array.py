@@ -100,8 +100,8 @@ def along_x(**reference: str) -> Array:
     ("path", "attributes", "text"),
     [
         ("c/lon", 5, "/g/v: /c/lon was opened without attributes: 'attributes' "),
-        ("g/lon", 5, "/g/lon: opened without attributes: 'attributes' "),
-        ("c/lon", {"_FillValue": "none"}, "/c/lon: /attributes/_FillValue is 'none', which"),
+        ("g/lon", 5, "/g/lon was opened without attributes: /g/lon#/attributes: 'attributes' "),
+        ("c/lon", {"_FillValue": "none"}, "/c/lon#/attributes/_FillValue: is 'none', which"),
     ],
     ids=["attributes", "attributes in the group", "fill value"],
 )

@@ -29,7 +29,7 @@ ALONG_X = Array(np.ones(2), ("x",), {"units": "m"})
         ({"node": "b", "attribute": ""}, ["b"], ""),
         ({"node": "b", "attribute": "/attributes/units"}, [], ""),
         ({"node": "b", "attribute": "/shape/0"}, [], ""),
-        ({"node": "b", "attribute": "/attributes/no"}, [], "nothing stands at /attributes/no"),
+        ({"node": "b", "attribute": "/attributes/no"}, [], "nothing stands at #/attributes/no"),
         ({"node": "a"}, [], ""),  # itself
         ({"node": "/other", "attribute": ""}, [], ""),
         ({"node": "../other"}, ["other"], "'../other'"),  # of two, the one that is an array

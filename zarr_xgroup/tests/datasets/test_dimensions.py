@@ -62,7 +62,7 @@ def settle(
         (warning,) = as_warnings([finding])
         assert type(warning) is XGroupDimensionWarning
         assert warning.error is None
-        assert str(warning).startswith(f"/g/{name}: ")
+        assert str(warning).startswith(f"/g/{name}#/")
         assert finding.arrays == (f"/g/{name}",)
         told.append(str(warning))
     assert set(assigned.dims) == set(assigned.named) == set(arrays)
@@ -208,9 +208,13 @@ def test_names_of_dimensions_fit_together(
             )
         if name in renamed:
             texts.setdefault(text, []).append(f"/{name}")
-    assert [str(warning) for warning in told] == [
-        f"{', '.join(names)}: {pointer} gives {text}" for text, names in texts.items()
-    ]
+    places = {
+        text: f"{', '.join(names)}: {names[0]}#{pointer} and {len(names) - 1} more"
+        if len(names) > 1
+        else f"{names[0]}#{pointer}"
+        for text, names in texts.items()
+    }
+    assert [str(it) for it in told] == [f"{at}: gives {text}" for text, at in places.items()]
     assert all(type(warning) is XGroupDimensionWarning for warning in told)
 
 
@@ -241,7 +245,7 @@ def test_whatever_is_declared_it_fits_together(
             assert sizes.setdefault(dimension, size) == size
     assert not {name for name, shape in shapes.items() if not shape} & set(sizes)
     changed = [name for name in shapes if settled[name] != declared_dimensions(arrays[name])]
-    assert [text.split(":")[0] for text in told] == [f"/g/{name}" for name in changed]
+    assert [text.split("#")[0] for text in told] == [f"/g/{name}" for name in changed]
     # A dimension's own coordinate keeps its name.
     for name, shape in shapes.items():
         if [dimension for _size, dimension in shape] == [name]:
@@ -284,7 +288,7 @@ def test_conventions_name_the_last_axes(
         if {*expected} & {*hints} - {*(names or ())}
         else "dimensions no usable names; they are called phony_dim_0 and so on"
     )
-    assert told == [f"/g/v: /dimension_names gives {text}"]
+    assert told == [f"/g/v#/dimension_names: gives {text}"]
 
 
 def test_hints_do_not_change_what_is_declared() -> None:
@@ -297,7 +301,7 @@ def test_a_hint_that_has_another_size_in_the_group() -> None:
     assert settled == {"a": ("x",), "v": ("t", "y", "x_v")}
     assert told == [
         (
-            "/g/v: /dimension_names gives axes [0, 1, 2] of shape [7, 4, 5] no usable name; "
+            "/g/v#/dimension_names: gives axes [0, 1, 2] of shape [7, 4, 5] no usable name; "
             "its dimensions are called ['t', 'y', 'x_v']"
         )
     ]
@@ -373,7 +377,7 @@ def test_arrays_that_disagree_open_with_all_their_values(zarr_format: ZarrFormat
     pointer = "/dimension_names" if zarr_format == 3 else "/attributes/_ARRAY_DIMENSIONS"
     assert [str(warning) for warning in told] == [
         (
-            f"/b: {pointer} gives shape [3] the dimensions ['x'], of which other arrays of the "
+            f"/b#{pointer}: gives shape [3] the dimensions ['x'], of which other arrays of the "
             "group have another size; renamed 'x' -> 'x_b'"
         )
     ]

@@ -539,7 +539,7 @@ def test_a_group_whose_listing_fails_opens_without_members(zarr_format: ZarrForm
     tree, told = opened_with_warnings(xr.open_datatree, store)
     (warning,) = told
     assert str(warning) == (
-        "/a: opened without members: The members of group '/a' cannot be found: "
+        "/a was opened without members: The members of group '/a' cannot be found: "
         "recording store cannot be listed and has no consolidated metadata. Who writes the store "
         "can add it by zarr.consolidate_metadata(store)."
     )
@@ -629,11 +629,15 @@ def test_attributes_of_a_v2_node_that_cannot_be_read() -> None:
     store.failing["a/.zattrs"] = PermissionError("no")
     tree, told = opened_with_warnings(xr.open_datatree, store)
     reason = "/a/.zattrs cannot be read: no permission (PermissionError: no)"
-    assert [str(item) for item in told] == [f"/a: opened without attributes: {reason}"]
+    assert [str(item) for item in told] == [
+        f"/a was opened without attributes: /a#/attributes: {reason}"
+    ]
     assert tree["a"].attrs == {}
     assert set(tree["a"].variables) == {"w"}
     dataset, told = opened_with_warnings(xr.open_dataset, store, group="a")
-    assert [str(item) for item in told] == [f"/a: opened without attributes: {reason}"]
+    assert [str(item) for item in told] == [
+        f"/a was opened without attributes: /a#/attributes: {reason}"
+    ]
     assert (dataset.attrs, set(dataset.variables)) == ({}, {"w"})
 
 

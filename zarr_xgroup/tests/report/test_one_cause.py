@@ -157,7 +157,7 @@ SCANS = "/swath/radiance#/attributes"
             },
             "names with blanks between them",
         ),
-        ({f"{SCANS}/coordinates": ["lat", "lon"]}, "/attributes/coordinates: it must be a string"),
+        ({f"{SCANS}/coordinates": ["lat", "lon"]}, "without 'coordinates': it must be a string"),
         ({"/grid/band#/attributes/_FillValue": "missing"}, "nothing is masked by it"),
         ({f"{UOM}/ucum": 5}, "must be an object, got number 5"),
         ({f"{TAS}/zarr_conventions/0/uuid": UUIDS["uom"]}, "'cs' is declared with uuid"),
@@ -171,3 +171,20 @@ def test_one_mistake_is_one_warning(
     told = [str(it) for it in warnings_of(write(tmp_path / "store", broken(edits)), recwarn)]
     assert len(told) == (text is not None), told
     assert all(str(text) in it for it in told), told
+
+
+def test_pointers_are_no_paths_of_nodes(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    reference = {"node": "../lat", "attribute": "/attributes/units"}
+    wrong = {"zarr_conventions": declared("ref"), "ref": {"of": reference}}
+    documents = {"": group(), "attributes": group()}
+    for name in ("a", "b"):
+        documents |= {
+            f"attributes/{name}": group(),
+            f"attributes/{name}/v": array((3,), ("y",), wrong),
+            "attributes/lat": array((3,), ("y",)),
+            f"attributes/{name}/lat": array((3,), ("y",)),
+        }
+    told = warnings_of(write(tmp_path / "store.zarr", documents), recwarn)
+    (failed,) = [str(it) for it in told if "leads nowhere" in str(it)]
+    assert "(nothing stands at #/attributes/units)" in failed
+    assert "../lat" in failed

@@ -256,7 +256,7 @@ def test_what_is_no_value_of_the_type_masks_nothing(
     assert dataset["v"].attrs["units"] == "m"
     assert [str(warning) for warning in told] == [
         (
-            f"/v: /attributes/_FillValue is {written!r}, which is no value of the array's type; "
+            f"/v#/attributes/_FillValue: is {written!r}, which is no value of the array's type; "
             "nothing is masked by it"
         )
     ]
