@@ -56,27 +56,19 @@ def candidates(reference: Reference, referrer: Node, written: Node, tree: Tree) 
     XGroupPathError
         If it leads above the root of the store, however it is understood.
     """
+    store, paths = written.store, [relative_path("", reference.node.lstrip("/"))]
     if reference.uri is not None:
-        path = relative_path("", reference.node.lstrip("/"))
-        root = tree.foreign(written.store, reference.uri, path or "")
-        place = None if path is None else join_path(root.path, path)
-        return _nodes(root.store, [place], reference)
-    if reference.node.startswith("/"):
-        path = relative_path("", reference.node.lstrip("/"))
-        return _nodes(written.store, [path], reference)
-    bases: list[str] = []
-    if written.store == referrer.store:
-        bases += [referrer.group.path, referrer.path]
-    if written != referrer:
-        document = tree.document(written)
-        # A group's attributes stand in that group: its own path is what contains them.
-        ends = [written.path, written.group.path]
-        bases += ends if document is not None and not document.is_array else ends[::-1]
-    paths = [relative_path(base, reference.node) for base in bases]
-    return _nodes(written.store, paths, reference)
-
-
-def _nodes(store: int, paths: list[str | None], reference: Reference) -> list[Node]:
+        root = tree.foreign(store, reference.uri, paths[0] or "")
+        store = root.store
+        paths = [None if path is None else join_path(root.path, path) for path in paths]
+    elif not reference.node.startswith("/"):
+        bases = [referrer.group.path, referrer.path] if store == referrer.store else []
+        if written != referrer:
+            document = tree.document(written)
+            # A group's attributes stand in that group: its own path is what contains them.
+            ends = [written.path, written.group.path]
+            bases += ends if document is not None and not document.is_array else ends[::-1]
+        paths = [relative_path(base, reference.node) for base in bases]
     nodes = [Node(store, path) for path in dict.fromkeys(paths) if path is not None]
     if not nodes:
         message = _("{target!r} leads above the root of the store")
@@ -240,10 +232,14 @@ class Resolver:
 
     def _resolve(self, fragment: Fragment, accept: Callable[[Fragment], T]) -> T:
         search = _Search(self.tree, self.referrer, accept)
-        found = search.follow(fragment, ())
+        found = search.follow(fragment)
         if isinstance(found.result, XGroupError):
             error = found.result
-            self.take_down(fragment, _written(fragment, error), text=error.reason or str(error))
+            try:
+                target = str(Reference.parse(fragment))
+            except XGroupError:  # which is that error
+                target = error.target or redact(str(fragment.value))[:_SHOWN]
+            self.take_down(fragment, target, text=error.reason or str(error))
             raise error
         self._add(found.links)
         for link in found.links:
@@ -296,70 +292,61 @@ class _Search(Generic[T]):
         self._accept = accept
         self._known: dict[tuple[Node, Keys], _Found[T]] = {}
 
-    def follow(self, fragment: Fragment, chain: tuple[Fragment, ...]) -> _Found[T]:
-        """Follow a reference that others, the chain, have led to."""
+    def follow(self, fragment: Fragment, *before: Fragment) -> _Found[T]:
+        """Follow a reference that others have led to, one after the other."""
         key = (fragment.node, fragment.keys)
         if key not in self._known:
-            endless = _endless(fragment, chain)
-            if endless is not None:
+            if (endless := _endless(before, fragment)) is not None:
                 return _Found(endless)
             try:
-                self._known[key] = self._choose(fragment, (*chain, fragment))
+                self._known[key] = self._choose(*before, fragment)
             except XGroupError as error:
                 self._known[key] = _Found(error)
         return self._known[key]
 
-    def _choose(self, fragment: Fragment, chain: tuple[Fragment, ...]) -> _Found[T]:
-        """Return the first candidate that fits; note what else there was."""
+    def _choose(self, *chain: Fragment) -> _Found[T]:
+        """Return the first candidate of the last reference that fits; note what else there was."""
+        fragment = chain[-1]
         reference = Reference.parse(fragment)
-        outcomes = self._outcomes(fragment, reference, chain)
+        try:
+            nodes = candidates(reference, self._referrer, fragment.node, self._tree)
+        except (XGroupPathError, XGroupStoreError) as error:
+            raise _told_of(fragment, reference, error, str(error)) from error
+        # Zarr has no node in an array: most references could mean one in the array itself, which is not
+        # asked for. What is in any other array is: whether that is known to be one depends on what was read.
+        arrays, document = [self._referrer], self._tree.document(fragment.node)
+        if document is not None and document.is_array:
+            arrays.append(fragment.node)
+
+        def led_to(node: Node) -> _Found[T]:
+            for array in arrays:
+                if node.store == array.store and node.path.startswith(f"{array.path}/"):
+                    return _Found(None)
+            return self._at(node, reference, chain)
+
+        outcomes = [(node, led_to(node)) for node in nodes]
         first = next((index for index, (_node, found) in enumerate(outcomes) if found.fits), None)
         if first is None:
             raise self._failure(fragment, reference, outcomes, is_nested=len(chain) > 2)
         node, chosen = outcomes[first]
-        text = ""
-        if others := self._passed_over(outcomes, first):
-            text = _("was taken to be {node}, not {others}").format(
-                node=node, others=", ".join(others)
-            )
+        # Told is what was there and does not fit, and what would have fitted and is something else.
+        others = [
+            f"{other} ({found.result})"
+            for other, found in outcomes[:first]
+            if self._tree.known(other) is not None
+        ]
+        others += [
+            _("{node} (which fits too)").format(node=other)
+            for other, found in outcomes[first + 1 :]
+            if found.fits and found.result != chosen.result
+        ]
+        text = _("was taken to be {node}, not {others}") if others else ""
+        text = text.format(node=node, others=", ".join(others))
         ends = fragment.node, fragment.keys, str(reference), *chosen.end
         link = Followed(self._referrer, *ends, by_fallback=first > 0, text=text)
         return replace(chosen, links=(link, *chosen.links))
 
-    def _outcomes(
-        self, fragment: Fragment, reference: Reference, chain: tuple[Fragment, ...]
-    ) -> list[tuple[Node, _Found[T]]]:
-        """Return the candidates, most likely first, each with what it leads to."""
-        nodes = self._candidates(fragment, reference)
-        possible = [node for node in nodes if not self._is_in_array(node, fragment.node)]
-        return [
-            (node, self._at(node, reference, chain) if node in possible else _Found(None))
-            for node in nodes
-        ]
-
-    def _candidates(self, fragment: Fragment, reference: Reference) -> list[Node]:
-        try:
-            return candidates(reference, self._referrer, fragment.node, self._tree)
-        except XGroupPathError as error:
-            place, target, reason = str(fragment), str(reference), str(error)
-            raise XGroupPathError(reason, place=place, target=target, reason=reason) from error
-        except XGroupStoreError as error:
-            place, target = str(fragment), str(reference)
-            raise XGroupStoreError.of(error.store, str(error), place, target) from error
-
-    def _is_in_array(self, node: Node, written: Node) -> bool:
-        """Tell whether a node would be in the array that refers to it, where Zarr has none.
-
-        Most references could mean one, which is not asked for. What is in another array is: whether
-        that is known to be an array depends on what else was read.
-        """
-        arrays = [self._referrer]
-        document = self._tree.document(written)
-        if document is not None and document.is_array:
-            arrays.append(written)
-        return any(node.store == it.store and node.path.startswith(f"{it.path}/") for it in arrays)
-
-    def _at(self, node: Node, reference: Reference, chain: tuple[Fragment, ...]) -> _Found[T]:
+    def _at(self, node: Node, reference: Reference, chain: Sequence[Fragment]) -> _Found[T]:
         """Return what a reference to a node, or to a part of its document, leads to."""
         try:
             document = self._tree.document(node)
@@ -372,20 +359,7 @@ class _Search(Generic[T]):
                 return _Found(self._accept(found), end=(node, found.keys))
         except XGroupError as error:
             return _Found(error)
-        return self.follow(found, chain)
-
-    def _passed_over(self, outcomes: Sequence[tuple[Node, _Found[T]]], first: int) -> list[str]:
-        """Return what is told of others than the first that fits: they do not, or are something else."""
-        chosen = outcomes[first][1].result
-        return [
-            f"{node} ({found.result})"
-            for node, found in outcomes[:first]
-            if self._tree.known(node) is not None
-        ] + [
-            _("{node} (which fits too)").format(node=node)
-            for node, found in outcomes[first + 1 :]
-            if found.fits and found.result != chosen
-        ]
+        return self.follow(found, *chain)
 
     def _failure(
         self,
@@ -397,45 +371,42 @@ class _Search(Generic[T]):
     ) -> XGroupError:
         """Return the error of a reference none of whose candidates fits."""
         for _node, found in outcomes:
-            if isinstance(found.result, _EndlessError):
-                return found.result
             failure = found.result
+            if isinstance(failure, _EndlessError):
+                return failure
             if isinstance(failure, XGroupStoreError) and failure.store:
-                place, target = str(fragment), str(reference)
-                return XGroupStoreError.of(failure.store, failure.reason, place, target)
-        tried = [str(node) for node, _found in outcomes]
-        if not is_nested:  # reasons of reasons of reasons would grow without bound
-            reasons = self._reasons(outcomes)
-            tried = [f"{node} ({why})" for node, why in zip(tried, reasons, strict=True)]
-        # Perhaps a group of a store was opened as a store.
+                return _told_of(fragment, reference, failure, failure.reason)
+        tried = []
         is_above = relative_path(self._referrer.group.path, reference.node) is None
-        if reference.uri is None and is_above:
-            tried.insert(0, _("above the root of the store"))
+        if reference.uri is None and is_above:  # perhaps a group of a store was opened as a store
+            tried.append(_("above the root of the store"))
+        for node, found in outcomes:
+            if is_nested:  # reasons of reasons of reasons would grow without bound
+                tried.append(str(node))
+            else:
+                why = self._tree.why_absent(node) if found.result is None else found.result
+                tried.append(f"{node} ({why})")
         place, target = str(fragment), str(reference)
         reason = _("leads nowhere, tried {tried}").format(tried=", ".join(tried))
         message = f"{target!r} {reason}"
         return XGroupReferenceError(message, place=place, target=target, reason=reason)
 
-    def _reasons(self, outcomes: Sequence[tuple[Node, _Found[Any]]]) -> list[str]:
-        """Return why candidates do not fit."""
-        return [
-            self._tree.why_absent(node) if found.result is None else str(found.result)
-            for node, found in outcomes
-        ]
+
+def _told_of(
+    fragment: Fragment, reference: Reference, error: XGroupError, reason: str
+) -> XGroupError:
+    """Return an error of the path or store of a reference with the place where that is written."""
+    place, target = str(fragment), str(reference)
+    if isinstance(error, XGroupStoreError):
+        return XGroupStoreError.of(error.store, reason, place, target)
+    return XGroupPathError(reason, place=place, target=target, reason=reason)
 
 
-def _written(fragment: Fragment, error: XGroupError) -> str:
-    """Return in short what is written where a reference should be that leads nowhere."""
-    try:
-        return str(Reference.parse(fragment))
-    except XGroupError:
-        return error.target or redact(str(fragment.value))[:_SHOWN]
-
-
-def _endless(fragment: Fragment, chain: tuple[Fragment, ...]) -> _EndlessError | None:
-    if not chain:
+def _endless(before: Sequence[Fragment], fragment: Fragment) -> _EndlessError | None:
+    """Return the error of references that lead to one of themselves, or to too many, None if they do not."""
+    if not before:
         return None
-    places = [str(link) for link in (*chain, fragment)]
+    places = [str(link) for link in (*before, fragment)]
     if places[-1] in places[:-1]:
         reason = _("references form a cycle")
     elif len(places) > MAX_DEPTH:
@@ -443,7 +414,7 @@ def _endless(fragment: Fragment, chain: tuple[Fragment, ...]) -> _EndlessError |
     else:
         return None
     reason = f"{reason}: {' -> '.join(places)}"
-    target = str(Reference.parse(chain[0]))
+    target = str(Reference.parse(before[0]))
     return _EndlessError(reason, place=places[0], target=target, reason=reason)
 
 
