@@ -30,7 +30,6 @@ from zarr_xgroup.datasets.pyramids import (
 from zarr_xgroup.datasets.undeclared import undeclared
 from zarr_xgroup.errors import XGroupError, XGroupGroupError
 from zarr_xgroup.findings import Finding, Topic, report
-from zarr_xgroup.i18n import _, listed
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.options import (
     DecodingOptions,
@@ -47,9 +46,6 @@ from zarr_xgroup.storage.library import Library
 from zarr_xgroup.variables.making import Maker
 
 T = TypeVar("T", StoreOptions, DecodingOptions)
-
-#: By which factor a resolution and the cells of the level chosen differ where another unit was meant.
-_OTHER_UNIT = 10_000
 
 
 class Planning:
@@ -127,46 +123,26 @@ class Planning:
             If there is no layout of which one can be chosen.
         """
         known = {it.node: it for it in readings}
-        errors = []
-        layouts = {node: layout_at(node, self.tree, self.assumed) for node in known}
-        layouts = {node: layout for node, layout in layouts.items() if layout is not None}
-        for node, layout in layouts.items():
+        errors, is_chosen = [], False
+        # All of them before levels of any are passed over.
+        for node, layout in [(it, layout_at(it, self.tree, self.assumed)) for it in known]:
+            if layout is None:
+                continue
             try:
                 self._choose(self._pyramid_at(node, layout, known), resolution)
+                is_chosen = True
             except XGroupGroupError as error:
                 errors.append(error)
                 self.findings.append(report(Topic.CHOICE, node, str(error)))
-        if len(errors) == len(layouts):
+        if not is_chosen:
             raise errors[0] if errors else no_pyramid(Node(0, self.group), None, self.tree)
 
     def _choose(self, pyramid: Pyramid, resolution: Pair) -> Level:
         """Return the level that is meant, and pass over what is of others from now on."""
         level = pyramid.level(resolution)
         self._passed_over.update(pyramid.without_others(level))
-        unknown = [str(it.node) for it in pyramid.levels if it.resolution is None]
-        if unknown:
-            text = _(
-                "metadata do not say the size of the cells of {levels}: {level} was chosen of the rest"
-            )
-            text = text.format(levels=listed(unknown), level=level.node)
-            self.findings.append(report(Topic.CHOICE, pyramid.group, text))
-        if pyramid.missing:
-            text = _(
-                "its layout names {levels}, which are not there: {level} was chosen of the rest"
-            )
-            missing = listed([str(node) for node in pyramid.missing])
-            text = text.format(levels=missing, level=level.node)
-            self.findings.append(report(Topic.CHOICE, pyramid.group, text))
-        own = level.resolution or resolution
-        if any(
-            not 1 / _OTHER_UNIT < a / b < _OTHER_UNIT for a, b in zip(resolution, own, strict=True)
-        ):
-            text = _(
-                "resolution is in the unit of the CRS, {unit}, and was {asked}: cells of {level} are of {own}"
-            )
-            asked, size = (" x ".join(f"{it:g}" for it in pair) for pair in (resolution, own))
-            text = text.format(unit=level.unit, asked=asked, level=level.node, own=size)
-            self.findings.append(report(Topic.CHOICE, pyramid.group, text))
+        remarks = pyramid.remarks(level, resolution)
+        self.findings.extend(report(Topic.CHOICE, pyramid.group, text) for text in remarks)
         return level
 
     def _interpreted(self, nodes: Iterable[Node], *, is_tree: bool = False) -> list[GroupReading]:

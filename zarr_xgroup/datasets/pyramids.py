@@ -38,6 +38,9 @@ from zarr_xgroup.variables.sources import Computed
 #: By how much of itself the size of cells may differ that are the same but for rounding.
 _ROUNDED = 1e-6
 
+#: By which factor a resolution and the cells of the level chosen differ where another unit was meant.
+_OTHER_UNIT = 10_000
+
 
 @dataclass(frozen=True)
 class Level:
@@ -144,41 +147,48 @@ class Pyramid:
         assumable = {level.assumable for level in self.levels} - {""}
         not_understood = {level.not_understood for level in self.levels} - {""}
         if not units and assumable:
-            message = _(
-                "Group {group}: metadata do not say the size of the cells of its levels, unless "
-                "assume_conventions={names!r}; else open one of {levels} by group="
-            )
+            reason = _(
+                "metadata do not say the size of the cells of its levels, unless "
+                "assume_conventions={names!r}"
+            ).format(names=", ".join(sorted(assumable)))
         elif not units:
-            message = _(
-                "Group {group}: metadata do not say the size of the cells of its levels; open one "
-                "of {levels} by group="
-            )
+            reason = _("metadata do not say the size of the cells of its levels")
         elif "" in units and not_understood:
-            message = _(
-                "Group {group}: the unit of the size of cells is not known: {reasons}; open one of "
-                "{levels} by group="
+            reasons = listed(sorted(not_understood))
+            reason = _("the unit of the size of cells is not known: {reasons}").format(
+                reasons=reasons
             )
         elif "" in units:
-            message = _(
-                "Group {group}: the unit of the size of cells is not known, as no CRS is declared of "
-                "its levels; open one of {levels} by group="
+            reason = _(
+                "the unit of the size of cells is not known, as no CRS is declared of its levels"
             )
         else:
-            message = _(
-                "Group {group}: the sizes of the cells of its levels are in several units, {units}; "
-                "open one of {levels} by group="
-            )
+            reason = _("the sizes of the cells of its levels are in several units, {units}")
+            reason = reason.format(units=", ".join(units))
+        message = _("Group {group}: {reason}; open one of {levels} by group=")
         levels = listed([str(level.node) for level in self.levels])
-        names, units_shown = ", ".join(sorted(assumable)), ", ".join(units)
-        return XGroupGroupError(
-            message.format(
-                group=self.group,
-                levels=levels,
-                units=units_shown,
-                names=names,
-                reasons=listed(sorted(not_understood)),
+        return XGroupGroupError(message.format(group=self.group, reason=reason, levels=levels))
+
+    def remarks(self, chosen: Level, resolution: Pair) -> Iterator[str]:
+        """Yield what to know of the level that was chosen for a resolution."""
+        known = {"level": chosen.node, "unit": chosen.unit}
+        if unknown := [str(level.node) for level in self.levels if level.resolution is None]:
+            yield _(
+                "metadata do not say the size of the cells of {levels}: {level} was chosen of the rest"
+            ).format(**known, levels=listed(unknown))
+        if self.missing:
+            yield _(
+                "its layout names {levels}, which are not there: {level} was chosen of the rest"
+            ).format(**known, levels=listed([str(node) for node in self.missing]))
+        own = chosen.resolution or resolution
+        ratios = [asked / size for asked, size in zip(resolution, own, strict=True)]
+        if not all(1 / _OTHER_UNIT < ratio < _OTHER_UNIT for ratio in ratios):
+            asked, size = (
+                " x ".join(f"{length:g}" for length in pair) for pair in (resolution, own)
             )
-        )
+            yield _(
+                "resolution is in the unit of the CRS, {unit}, and was {asked}: cells of {level} are of {own}"
+            ).format(**known, asked=asked, own=size)
 
     def without_others(self, level: Level) -> Iterator[Node]:
         """Yield the groups and arrays of other levels than one."""
@@ -253,34 +263,32 @@ def pyramid_of(
         levels[asset] = _level(node, reading.node, arrays, assumed)
     if not levels:
         return None
-    found = sorted(_following(group, layout, levels), key=lambda it: it.coarseness)
+    found = sorted(_with_derived(group, layout, levels), key=lambda it: it.coarseness)
     missing = tuple(group.child(asset) for asset in layout.items if asset not in levels)
     return Pyramid(group, tuple(found), missing)
 
 
-def _following(group: Node, layout: Layout, levels: Mapping[str, Level]) -> list[Level]:
-    """Return levels with the size of cells that they have by that of the levels they follow from.
+def _with_derived(group: Node, layout: Layout, levels: Mapping[str, Level]) -> Iterable[Level]:
+    """Return levels with the size of cells that they have by that of the levels they are derived from.
 
     Those may not be there: then the numbers are taken to stand in the order of the axes of one that is.
     """
     found = dict(levels)
-    with_grid = next((it for it in levels.values() if it.dims), None)
-    known = {asset: (it.resolution, it.unit) for asset, it in levels.items() if it.resolution}
-    waiting = defaultdict(list)
-    for asset in layout.items.keys() - known:
+    any_grid = next((level for level in levels.values() if level.dims), None)
+    sizes = {asset: (it.resolution, it.unit) for asset, it in levels.items() if it.resolution}
+    derived = defaultdict(list)
+    for asset in layout.items.keys() - sizes:
         source = layout.items[asset].derived_from
-        waiting[layout.base if source is None else asset_path(source)].append(asset)
-    sources = list(known)
+        derived[layout.base if source is None else asset_path(source)].append(asset)
+    sources = list(sizes)
     for source in sources:  # which grow
-        (y, x), unit = known[source]
-        for asset in waiting.pop(source, ()):
+        (y, x), unit = sizes[source]
+        for asset in derived.pop(source, ()):
             relation, level = layout.items[asset].transform, found.get(asset)
-            axes = level if level is not None and level.dims else with_grid
+            axes = level if level is not None and level.dims else any_grid
             if relation is None or relation.scale is None or axes is None or not axes.dims:
                 continue
-            shape, whole = (
-                () if it is None else it.shape for it in (level, found.get(source or ""))
-            )
+            shape, whole = (() if it is None else it.shape for it in (level, found.get(source)))
             with suppress(XGroupMetadataError):  # which an open of the level tells
                 steps, shifts = (
                     for_y_and_x(numbers.at(group), axes.dims, axes.orders) if numbers else (0, 0)
@@ -289,11 +297,11 @@ def _following(group: Node, layout: Layout, levels: Mapping[str, Level]) -> list
                 is_as_long = all(map(spans_the_same, shape, whole, steps, shifts))
                 size = abs(y * steps[0]), abs(x * steps[1])
                 if is_as_long and all(map(is_size, size)):
-                    known[asset] = size, unit
+                    sizes[asset] = size, unit
                     sources.append(asset)
                     if level is not None and level.dims:
                         found[asset] = replace(level, resolution=size, unit=unit)
-    return list(found.values())
+    return found.values()
 
 
 def no_pyramid(group: Node, layout: Layout | None, tree: Tree) -> XGroupGroupError:
