@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from zarr_xgroup._requirements import missing_package
 from zarr_xgroup.errors import (
     XGroupError,
     XGroupGroupError,
-    XGroupMetadataError,
     XGroupStoreError,
 )
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import Found, ZarrFormat, format_of, node_document
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.paths import is_below
 from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.redaction import chain_of, redact
 
@@ -134,33 +132,6 @@ def check_not_stale(tree: Tree, read: Iterable[str]) -> None:
             raise XGroupGroupError(message)
 
 
-def check_not_contradicted(
-    tree: Tree, at: Node, nodes: Mapping[str, Found], read: Iterable[str]
-) -> None:
-    """Raise XGroupMetadataError if consolidated metadata makes an array of a group that was read."""
-    for path in read:
-        document = tree.known(Node(at.store, path))
-        if document is None or document.is_array or path == at.path or not is_below(path, at.path):
-            continue
-        stated = nodes.get(path.removeprefix(at.path).strip("/"), {})
-        zarr_format = tree.stores[at.store].zarr_format
-        consolidated, _problem = node_document(stated, zarr_format, f"/{path}")
-        if consolidated is not None and consolidated.is_array:
-            message = _("its consolidated metadata make an array of the group {group!r}").format(
-                group=f"/{path}"
-            )
-            raise XGroupMetadataError(message)
-
-
-def unusable_consolidated(problem: XGroupError, store: str) -> XGroupError:
-    """Return the error of consolidated metadata that are asked for and cannot be used."""
-    if isinstance(problem, XGroupMetadataError):
-        message = _("{store}: {reason}; open it with consolidated=False, and consolidate it anew")
-    else:
-        message = _("{store}: {reason}; open it with consolidated=False")
-    return type(problem)(message.format(store=store, reason=problem))
-
-
 def check_foreign_root(found: Found) -> ZarrFormat:
     """Return the format of a foreign store, or raise XGroupStoreError unless its root is a group."""
     zarr_format = format_of(found) or 3
@@ -186,31 +157,6 @@ def first_error(found: Iterable[Found]) -> XGroupError | None:
     """Return the first error of reading documents, None if all were read or are absent."""
     errors = (it for values in found for it in values.values() if isinstance(it, XGroupError))
     return next(errors, None)
-
-
-def unlisted(store: str, group: str, *, ignores: bool, is_behind_root: bool) -> XGroupStoreError:
-    """Return the error of a group whose members cannot be found, be it as consolidated metadata is ignored.
-
-    Or as an address leads to it, behind the root of its store: what is consolidated there does not count then.
-    """
-    if ignores:
-        message = _(
-            "The members of group {group!r} cannot be found: {store} cannot be listed, and its "
-            "consolidated metadata was not to be used. Leave consolidated=False out."
-        )
-    elif is_behind_root:
-        message = _(
-            "The members of group {group!r} cannot be found: {store} cannot be listed, and the group "
-            "has no consolidated metadata of its own. If the root of the store has, open {store} "
-            "with group={group!r}."
-        )
-    else:
-        message = _(
-            "The members of group {group!r} cannot be found: {store} cannot be listed and has "
-            "no consolidated metadata. Who writes the store can add it by "
-            "zarr.consolidate_metadata(store)."
-        )
-    return XGroupStoreError(message.format(group=f"/{group}", store=store))
 
 
 def of_store(error: XGroupError, store: str) -> XGroupError:

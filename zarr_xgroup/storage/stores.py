@@ -21,15 +21,11 @@ from zarr_xgroup.metadata.documents import (
     Found,
     ZarrFormat,
     consolidated_nodes,
+    node_document,
 )
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import ancestor_paths, is_below, is_node_path, join_path
 from zarr_xgroup.metadata.tree import KnownStore, Tree
-from zarr_xgroup.storage.failures import (
-    check_not_contradicted,
-    unlisted,
-    unusable_consolidated,
-)
 from zarr_xgroup.storage.foreign import NO_LIMITS, ForeignLimits
 from zarr_xgroup.storage.opening import is_served, splits_at_backslash
 from zarr_xgroup.storage.reading import StoreReader, gather, request_limit
@@ -227,12 +223,24 @@ class OpenStore:
             if has_member or names & METADATA_KEYS:
                 self.tree.learn_listing(self.node(group), names)
                 return
-        problem = unlisted(
-            self.known.name,
-            group,
-            ignores=self._ignores_consolidated,
-            is_behind_root=bool(self._named),
-        )
+        if self._ignores_consolidated:
+            message = _(
+                "The members of group {group!r} cannot be found: {store} cannot be listed, and its "
+                "consolidated metadata was not to be used. Leave consolidated=False out."
+            )
+        elif self._named:  # what is consolidated at the root of its store does not count then
+            message = _(
+                "The members of group {group!r} cannot be found: {store} cannot be listed, and the group "
+                "has no consolidated metadata of its own. If the root of the store has, open {store} "
+                "with group={group!r}."
+            )
+        else:
+            message = _(
+                "The members of group {group!r} cannot be found: {store} cannot be listed and has "
+                "no consolidated metadata. Who writes the store can add it by "
+                "zarr.consolidate_metadata(store)."
+            )
+        problem = XGroupStoreError(message.format(group=f"/{group}", store=self.known.name))
         problem.__cause__ = names if isinstance(names, XGroupStoreError) else None
         self.tree.learn_listing(self.node(group), problem)
 
@@ -274,17 +282,33 @@ class OpenStore:
         self, at: str, found: Mapping[str, Found], *, is_required: bool
     ) -> dict[str, Found] | None:
         """Return what is consolidated at a group, None if nothing is or it cannot be used."""
+        name, zarr_format = self.known.name, self.known.zarr_format
         try:
-            nodes = consolidated_nodes(found[at], self.known.zarr_format, f"/{at}")
-            check_not_contradicted(self.tree, self.node(at), nodes or {}, found)
+            nodes = consolidated_nodes(found[at], zarr_format, f"/{at}")
+            for path in found:
+                document = self.tree.known(self.node(path))
+                is_group = document is not None and not document.is_array
+                if nodes is not None and is_group and path != at and is_below(path, at):
+                    stated = nodes.get(path.removeprefix(at).strip("/"), {})
+                    consolidated, _problem = node_document(stated, zarr_format, f"/{path}")
+                    if consolidated is not None and consolidated.is_array:
+                        message = _(
+                            "its consolidated metadata make an array of the group {group!r}"
+                        )
+                        raise XGroupMetadataError(message.format(group=f"/{path}"))
         except XGroupError as problem:
+            # A store may refuse to say if it has some: then nothing is wrong with them.
+            is_wrong = isinstance(problem, XGroupMetadataError)
             if is_required:
-                raise unusable_consolidated(problem, self.known.name) from problem
-            if isinstance(problem, XGroupMetadataError):  # a store may refuse to say if it has some
-                name = self.known.name
+                message = _("{store}: {reason}; open it with consolidated=False")
+                if is_wrong:
+                    message = _(
+                        "{store}: {reason}; open it with consolidated=False, and consolidate it anew"
+                    )
+                raise type(problem)(message.format(store=name, reason=problem)) from problem
+            if is_wrong:
                 message = _("{store} is read node by node: {reason}")
-                text = message.format(store=name, reason=problem)
-                self._report(at, text, problem)
+                self._report(at, message.format(store=name, reason=problem), problem)
             return None
         return nodes
 
