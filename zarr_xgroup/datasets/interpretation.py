@@ -151,7 +151,7 @@ class Interpreter:
         self.passed_over = frozenset(passed_over)
         self.memo = Memo(tree)
         self.handlers = HandlerSet(handlers)
-        self._surroundings: dict[Node, Surroundings] = {}
+        self._around: dict[Node, TextsAround] = {}
 
     def interpret(self, groups: Iterable[Node]) -> list[GroupReading]:
         """Return what is known of groups. Of those of which something is lacking it is to be asked again."""
@@ -166,9 +166,9 @@ class Interpreter:
             **known,
         )
 
-    def surroundings(self, group: Node) -> Surroundings:
+    def texts_around(self, group: Node) -> TextsAround:
         """Return what is written in a group and in those above: the same object where the same is."""
-        known, before = self._surroundings, len(self.tree.lacking)
+        known, before = self._around, len(self.tree.lacking)
         unknown, above = [], None
         for node in chain([group], group.ancestors()):
             if (above := known.get(node)) is not None:
@@ -178,10 +178,10 @@ class Interpreter:
             document = self.tree.document(node)
             texts = () if document is None else texts_of(document.attributes)
             if texts or above is None:  # how far up nothing is said makes no difference
-                above = self.memo(Surroundings, texts, above)
+                above = self.memo(TextsAround, texts, above)
             if len(self.tree.lacking) == before:
                 known[node] = above
-        return above or Surroundings((), None)
+        return above or TextsAround((), None)
 
 
 def texts_of(attributes: JsonObject) -> tuple[tuple[str, bytes], ...]:
@@ -198,14 +198,14 @@ def _mentions(text: bytes, name: bytes) -> bool:
     return b"\\" in text or (name in text and name in _WORD.findall(text))
 
 
-class Surroundings:
+class TextsAround:
     """What is written in a group and in those above it.
 
     Parameters
     ----------
     texts : tuple
         The group's attributes.
-    above : Surroundings or None
+    above : TextsAround or None
         The same of the group above; None for the root.
 
     Attributes
@@ -216,7 +216,7 @@ class Surroundings:
         Whether it may mean something else for groups in other places.
     """
 
-    def __init__(self, texts: tuple[tuple[str, bytes], ...], above: Surroundings | None) -> None:
+    def __init__(self, texts: tuple[tuple[str, bytes], ...], above: TextsAround | None) -> None:
         words = chain.from_iterable(_WORD.findall(text) for _key, text in texts)
         self.words: frozenset[bytes] = frozenset(words).union(above.words if above else ())
         self.is_relative: bool = (above is not None and above.is_relative) or any(
@@ -249,7 +249,7 @@ class _Group:
         self._interpreter = interpreter
         self.node = group
         self._tree, others = interpreter.tree, interpreter.passed_over
-        self._surroundings = interpreter.surroundings(group)
+        self._around = interpreter.texts_around(group)
         self.documents, self.groups = self._tree.arrays(group), self._tree.groups(group)
         if others:
             self.groups = [name for name in self.groups if group.child(name) not in others]
@@ -264,7 +264,7 @@ class _Group:
     def contents(self) -> Hashable:
         """Return all that the reading follows from but for where the group is."""
         documents = tuple((name, it.written()) for name, it in self.documents.items())
-        return documents, tuple(self.groups), self._surroundings
+        return documents, tuple(self.groups), self._around
 
     def like(self, other: GroupReading) -> GroupReading:
         """Return the reading of the group, given that of one where the same is written."""
@@ -302,7 +302,7 @@ class _Group:
         if answer.is_of_one or any(cls.follows_names for cls in array.conventions):
             return True
         texts = texts_of(array.document.attributes)
-        return self._surroundings.is_relative or any(
+        return self._around.is_relative or any(
             key in REFERRING or _RELATIVE.search(text) for key, text in texts
         )
 
@@ -310,7 +310,7 @@ class _Group:
         """Return what is known of the group."""
         interpreter = self._interpreter
         bounds_of_dropped: dict[str, Mapping[str, Any]] = {}
-        for name in interpreter.dropped.intersection(self.documents):
+        for name in [name for name in self.documents if name in interpreter.dropped]:
             bounds_of_dropped |= _times_of_bounds(self.documents.pop(name).attributes)
         self._leave_out_unusable()
         assigned = self._assigned()
@@ -348,7 +348,7 @@ class _Group:
             interpreter.handlers.may_look_anywhere
             or name in dims
             or name in interpreter.handlers.arrays
-            or self._surroundings.mentions(encoded)
+            or self._around.mentions(encoded)
             or any(_mentions(text, encoded) for _key, text in texts)
         )
         key = (

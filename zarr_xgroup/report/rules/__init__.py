@@ -15,6 +15,7 @@ from zarr_xgroup.errors import Rule, XGroupError, XGroupPluginWarning, containin
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.metadata.cf import DECODED_BY
 from zarr_xgroup.metadata.dimensions import DIMENSION_KEY, NCZARR_KEYS
+from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.references import may_refer
 from zarr_xgroup.report.rules import (
     arrays,
@@ -72,16 +73,19 @@ def _asked(subject: Subject) -> Iterator[Finding]:
 
 def _of_alike(array: Subject) -> Iterator[Finding]:
     """Yield what is wrong with an array: the same as with another of its group that is written alike."""
-    known = array.store.known
-    key = (array.node.group, array.document.text_without_attributes(), *_significant(array))
     level = array.level
     items = () if level is None else tuple(item.keys for item in level.items)
     # The one rule that looks for arrays of the same name.
     name = array.node.name if grids.SHAPE in array.attributes else ""
-    whole = (*key, name, items)
-    first, mistakes = known.get(whole) or (array.node, list(_asked(array)))
-    known[whole] = first, mistakes
+    written = (array.document.text_without_attributes(), *_significant(array))
+    by = (array.node.group, written, name, items)
+    first, mistakes = array.store.memo(_first, array, by=by)
     yield from (it.moved(str(first), str(array.node)) for it in mistakes)
+
+
+def _first(array: Subject) -> tuple[Node, list[Finding]]:
+    """Return an array and what is wrong with it."""
+    return array.node, list(_asked(array))
 
 
 def _significant(array: Subject) -> Iterator[tuple[str, bytes]]:

@@ -8,9 +8,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice, takewhile
-from typing import Any
 
-from zarr_xgroup.conventions.array import CONVENTIONS_KEY
+from zarr_xgroup.conventions.array import CONVENTIONS_KEY, Memo
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.declaring import is_declared, is_declared_of_store
 from zarr_xgroup.conventions.descriptions import Attribute, Reader, all_alike
@@ -44,8 +43,8 @@ class Checked:
     ----------
     failed : set of handler classes
         Third parties' handlers whose rules raised something: they are not asked again.
-    known : dict
-        What is wrong with arrays that were looked at, by what is written in them.
+    memo : Memo
+        What was found out before.
     declared : dict
         Whether conventions are declared by nodes or groups that these are in, as far as was asked.
     """
@@ -55,7 +54,7 @@ class Checked:
         self.assumed = assumed
         self._group = group
         self.failed: set[type[ConventionHandler]] = set()
-        self.known: dict[Any, tuple[Node, list[Finding]]] = {}
+        self.memo = Memo(tree)
         self.declared: dict[tuple[type[ConventionHandler], Node], bool] = {}
         self._subjects: dict[str, Subject | None] = {}
         self._alike: dict[str, list[str]] = {}
