@@ -66,7 +66,7 @@ def plan_groups(
             continue
         plan = plan_group(reading, maker, with_indexes=with_indexes)
         plans.append(plan)
-        if like is None and not plan.findings:
+        if like is None and not plan.findings and not reading.times:
             # An array of the group itself is something else to it than to others.
             said = dict.fromkeys(array.interpretation for array in reading.arrays)
             coordinates = [it for array in reading.arrays for it in array.inherited.coordinates]
