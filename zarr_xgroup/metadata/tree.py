@@ -349,6 +349,8 @@ class Tree:
         self._listed.clear()
         self._of_members.clear()
         self.problems.clear()
+        self.lacking.clear()
+        self._problems_near.clear()
         self.links.clear()
         self._pool, self._places = Pool(), None
 

@@ -20,7 +20,7 @@ from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import METADATA_KEYS, ZarrFormat
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.paths import join_path, normalize_path
+from zarr_xgroup.metadata.paths import normalize_path
 from zarr_xgroup.metadata.tree import KnownStore, Lack, Tree
 from zarr_xgroup.options import ForeignOptions, StoreOptions
 from zarr_xgroup.storage.failures import (
@@ -139,8 +139,8 @@ class Library:
         XGroupStoreError
             If the group's members cannot be listed.
         """
-        wait(self.stores[0].read_members([group], is_tree=is_tree))
         node = Node(0, group)
+        wait(self.stores[0].read_members([node], is_tree=is_tree))
         if not self.tree.is_listed(node):
             raise self.tree.problems[node]
 
@@ -153,7 +153,7 @@ class Library:
             If the group's own members cannot be listed.
         """
         self.read_group(group, is_tree=True)
-        wait(self.stores[0].read_below([group]))
+        wait(self.stores[0].read_below(Node(0, group)))
 
     def read_beside_consolidated(self, group: str) -> int:
         """Return the number under which the tree has what nodes' own documents say of a consolidated group.
@@ -163,10 +163,11 @@ class Library:
         store, known = self.stores[0].store, self.tree.stores[0]
         itself = known_store(store, known.name, known.zarr_format)
         beside = self.add(store, itself, ignores_consolidated=True)
-        nodes = [node.path for node in self.tree.nodes_below(Node(0, group))]
-        wait(beside.read_documents(nodes + [group] * (group != known.consolidated_at)))
-        wait(beside.read_members([group]))
-        wait(beside.read_below([group]))
+        nodes = [beside.node(node.path) for node in self.tree.nodes_below(Node(0, group))]
+        top = beside.node(group)
+        wait(beside.read_documents(nodes + [top] * (group != known.consolidated_at)))
+        wait(beside.read_members([top]))
+        wait(beside.read_below(top))
         return beside.number
 
     def read_values(
@@ -268,19 +269,19 @@ class Library:
             root = await self._foreign.root(uri, number)
             self.tree.links[number, uri] = root
             if isinstance(root, Node):
-                below = [join_path(root.path, path) for path in paths]
-                await self.stores[root.store].read_documents(below)
+                nodes = [root.child(path) for path in paths]
+                await self.stores[root.store].read_documents(nodes)
 
         links: defaultdict[tuple[int, str], list[str]] = defaultdict(list)
-        documents: defaultdict[OpenStore, list[str]] = defaultdict(list)
-        members: defaultdict[OpenStore, list[str]] = defaultdict(list)
+        documents: defaultdict[OpenStore, list[Node]] = defaultdict(list)
+        members: defaultdict[OpenStore, list[Node]] = defaultdict(list)
         for node, of_members, uri in sorted(lacking, key=str):
             if uri is not None:
                 links[node.store, uri].append(node.path)
             else:
-                (members if of_members else documents)[self.stores[node.store]].append(node.path)
+                (members if of_members else documents)[self.stores[node.store]].append(node)
         await asyncio.gather(
-            *(store.read_documents(paths) for store, paths in documents.items()),
+            *(store.read_documents(nodes) for store, nodes in documents.items()),
             *(store.read_members(groups) for store, groups in members.items()),
             *(read_foreign(*link, paths) for link, paths in links.items()),
         )
@@ -289,26 +290,19 @@ class Library:
             raise XGroupStoreError(message)
 
 
-def groups_instead(library: Library, group: str) -> list[str]:
+def groups_instead(library: Library, opened: str) -> list[str]:
     """Return, if a group that was read holds no array, the nearest groups below it that do, at most eight."""
-    tree, node = library.tree, Node(0, group)
+    tree, node = library.tree, Node(0, opened)
     is_broken = any(it.group == node for it in tree.problems if it.path and it.store == 0)
     if tree.arrays(node) or is_broken:
         return []
-    return wait(_groups_with_arrays(library.stores[0], group))
-
-
-async def _groups_with_arrays(store: OpenStore, group: str) -> list[str]:
-    """Return the nearest groups below one that hold arrays; on each level so many are looked at."""
     found: list[str] = []
-    level = [group]
+    level = [node]
     while level and len(found) < _MOST_NEAR:
-        below = (
-            join_path(path, name) for path in level for name in store.tree.groups(store.node(path))
-        )
+        below = (parent.child(name) for parent in level for name in tree.groups(parent))
         level = list(islice(below, _MOST_LOOKED_AT))
-        await store.read_members(level, is_tree=True, with_parents=False)
-        found += [path for path in level if store.tree.arrays(store.node(path))]
+        wait(library.stores[0].read_members(level, is_tree=True, with_parents=False))
+        found += [group.path for group in level if tree.arrays(group)]
     return found[:_MOST_NEAR]
 
 
@@ -326,7 +320,7 @@ async def _open(library: Library, store_like: Any, options: StoreOptions) -> str
         opened = _learn_start(library, start, options)
         await _check_start(opened, start)
         if start.listing is not None and not opened.tree.is_listed(opened.node(start.group)):
-            opened.keep_listing(start.group, await start.listing)
+            opened.keep_listing(opened.node(start.group), await start.listing)
     except BaseException:
         start.give_up()
         raise

@@ -23,6 +23,7 @@ from zarr_xgroup.storage.foreign import TooLargeError, at_most, check_size, is_b
 from zarr_xgroup.storage.places import Link, innermost
 
 T = TypeVar("T")
+A = TypeVar("A")
 
 #: As many requests as aiohttp makes connections.
 MANY_REQUESTS = 100
@@ -199,7 +200,7 @@ class StoreReader:
             return problem
 
 
-async def gather(function: Callable[[str], Awaitable[T]], arguments: Iterable[str]) -> list[T]:
+async def gather(function: Callable[[A], Awaitable[T]], arguments: Iterable[A]) -> list[T]:
     """Return what a function gives for each argument, all awaited together."""
     return await asyncio.gather(*(function(argument) for argument in arguments))
 

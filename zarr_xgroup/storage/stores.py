@@ -24,7 +24,7 @@ from zarr_xgroup.metadata.documents import (
     node_document,
 )
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.paths import ancestor_paths, is_below, is_node_path, join_path
+from zarr_xgroup.metadata.paths import is_below, is_node_path
 from zarr_xgroup.metadata.tree import KnownStore, Tree
 from zarr_xgroup.storage.foreign import NO_LIMITS, ForeignLimits
 from zarr_xgroup.storage.opening import is_served, splits_at_backslash
@@ -93,10 +93,10 @@ class OpenStore:
         self.closes = closes
         self.limits = limits
         self.findings: list[Finding] = []
-        self.listings: dict[str, set[str] | XGroupStoreError] = {}
+        self.listings: dict[Node, set[str] | XGroupStoreError] = {}
         self._ignores_consolidated = ignores_consolidated
         self._named = named
-        self._underway: dict[str, asyncio.Event] = {}
+        self._underway: dict[Node, asyncio.Event] = {}
 
     @property
     def known(self) -> KnownStore:
@@ -130,81 +130,71 @@ class OpenStore:
         problem.__cause__ = found.__cause__
         return problem
 
-    async def read_documents(self, paths: Iterable[str], listed: Collection[str] = ()) -> None:
+    async def read_documents(self, nodes: Iterable[Node], listed: Collection[Node] = ()) -> None:
         """Read documents that are not known yet; groups among those `listed` will be listed next."""
-        done = asyncio.Event()
-        unknown = [path for path in dict.fromkeys(paths) if not self.tree.is_known(self.node(path))]
-        readers = {path: self._underway.setdefault(path, done) for path in unknown}
-        own = [path for path, reader in readers.items() if reader is done]
-        try:
-            for path, found in zip(own, await self._found(own, listed), strict=True):
-                self.tree.learn_node(self.node(path), found)
-        finally:
-            done.set()
-            for path in own:
-                del self._underway[path]
-        for reader in readers.values():
-            await reader.wait()
-
-    async def _found(self, paths: Collection[str], listed: Collection[str] = ()) -> list[Found]:
         zarr_format = self.known.zarr_format
         reader, keys = self._reader(), NODE_KEYS[zarr_format]
         members = frozenset(listed) if zarr_format == 2 else frozenset()
 
-        async def found(path: str) -> Found:
-            if path not in members:
-                return await reader.node(path, keys)
-            values, names = await reader.v2_member(path)
+        async def read(node: Node) -> Found:
+            if node not in members:
+                return await reader.node(node.path, keys)
+            found, names = await reader.v2_member(node.path)
             if names is not None:
-                self.keep_listing(path, names)
-            return values
+                self.keep_listing(node, names)
+            return found
 
-        return await gather(found, paths)
+        done = asyncio.Event()
+        unknown = [node for node in dict.fromkeys(nodes) if not self.tree.is_known(node)]
+        underway = {node: self._underway.setdefault(node, done) for node in unknown}
+        own = [node for node, event in underway.items() if event is done]
+        try:
+            for node, found in zip(own, await gather(read, own), strict=True):
+                self.tree.learn_node(node, found)
+        finally:
+            done.set()
+            for node in own:
+                del self._underway[node]
+        for event in underway.values():
+            await event.wait()
 
     async def read_members(
-        self, groups: Iterable[str], *, is_tree: bool = False, with_parents: bool = True
+        self, groups: Iterable[Node], *, is_tree: bool = False, with_parents: bool = True
     ) -> None:
         """Read the documents of what is in groups, and in a tree list the groups among that.
 
         Those of the groups that these are in are read along, unless they are known.
         """
         groups = list(dict.fromkeys(groups))
-        listings = await self._listed(
-            [it for it in groups if not self.tree.is_listed(self.node(it))]
-        )
-        children = [path for group, names in listings.items() for path in self._in(group, names)]
-        above = groups if with_parents else []
-        parents = dict.fromkeys(parent for path in above for parent in ancestor_paths(path))
+        unlisted = [group for group in groups if not self.tree.is_listed(group)]
+        asked = [group for group in unlisted if group not in self.listings]
+        names_of = self._reader().names
+        listed = await gather(lambda group: names_of(group.path), asked)
+        for group, found in zip(asked, listed, strict=True):
+            self.keep_listing(group, found)
+        listings = {group: self.listings.pop(group) for group in unlisted}
+        others = GROUP_KEYS[self.known.zarr_format]
+        children = [
+            group.child(name)
+            for group, names in listings.items()
+            if isinstance(names, set)
+            for name in names - others
+        ]
+        above = (node for group in groups if with_parents for node in group.ancestors())
+        parents = [node for node in dict.fromkeys(above) if node.path]
         await self.read_documents([*children, *parents], children if is_tree else ())
-        for path, names in listings.items():
-            self._learn_listing(path, names)
+        for group, names in listings.items():
+            self._learn_listing(group, names)
 
-    async def read_below(self, groups: Iterable[str]) -> None:
-        """Read all that is below groups whose members are known, level by level."""
-        level = list(groups)
+    async def read_below(self, group: Node) -> None:
+        """Read all that is below a group whose members are known, level by level."""
+        level = [group]
         while level:
-            level = [
-                join_path(path, name)
-                for path in level
-                for name in self.tree.groups(self.node(path))
-            ]
+            level = [parent.child(name) for parent in level for name in self.tree.groups(parent)]
             # The groups that these are in are known: in groups within groups they are many.
             await self.read_members(level, is_tree=True, with_parents=False)
 
-    async def _listed(self, groups: list[str]) -> dict[str, set[str] | XGroupStoreError]:
-        """Return the listings of groups, and drop those that were kept."""
-        asked = [path for path in groups if path not in self.listings]
-        for path, names in zip(asked, await gather(self._reader().names, asked), strict=True):
-            self.keep_listing(path, names)
-        return {path: self.listings.pop(path) for path in groups}
-
-    def _in(self, group: str, names: set[str] | XGroupStoreError) -> list[str]:
-        """Return the paths of listed names that may be members of a group."""
-        if isinstance(names, XGroupStoreError):
-            return []
-        return [join_path(group, name) for name in names - GROUP_KEYS[self.known.zarr_format]]
-
-    def keep_listing(self, group: str, names: set[str] | XGroupStoreError) -> None:
+    def keep_listing(self, group: Node, names: set[str] | XGroupStoreError) -> None:
         """Keep the names listed in a group that may be nodes, until their documents are read."""
         if isinstance(names, set):
             usable = {name for name in names if name and self.known.can_have(name)}
@@ -216,12 +206,12 @@ class OpenStore:
             names = usable
         self.listings[group] = names
 
-    def _learn_listing(self, group: str, names: set[str] | XGroupStoreError) -> None:
+    def _learn_listing(self, group: Node, names: set[str] | XGroupStoreError) -> None:
         if isinstance(names, set):
-            has_member = any(self.tree.known(self.node(join_path(group, name))) for name in names)
+            has_member = any(self.tree.known(group.child(name)) for name in names)
             # A listing that works shows at least the group's own document, which was read.
             if has_member or names & METADATA_KEYS:
-                self.tree.learn_listing(self.node(group), names)
+                self.tree.learn_listing(group, names)
                 return
         if self._ignores_consolidated:
             message = _(
@@ -240,9 +230,9 @@ class OpenStore:
                 "no consolidated metadata. Who writes the store can add it by "
                 "zarr.consolidate_metadata(store)."
             )
-        problem = XGroupStoreError(message.format(group=f"/{group}", store=self.known.name))
+        problem = XGroupStoreError(message.format(group=str(group), store=self.known.name))
         problem.__cause__ = names if isinstance(names, XGroupStoreError) else None
-        self.tree.learn_listing(self.node(group), problem)
+        self.tree.learn_listing(group, problem)
 
     def learn_consolidated(self, found: Mapping[str, Found], required: bool | None) -> None:
         """Take over the first consolidated metadata there is: at what the user named, or at the group.
@@ -262,14 +252,14 @@ class OpenStore:
         is_used = getattr(self.store, "supports_consolidated_metadata", True)
         if required is False or not is_used:
             return
-        for at in (path for path in found if is_below(path, self._named)):
+        for at in (self.node(path) for path in found if is_below(path, self._named)):
             nodes = self._consolidated(at, found, is_required=bool(required))
             if nodes is not None:
                 message = _(
                     "The consolidated metadata of {store} has {count} keys that cannot be paths of "
                     "nodes, which were left out: {names}"
                 )
-                self._leave_out(at, self.tree.learn_consolidated(self.node(at), nodes), message)
+                self._leave_out(at, self.tree.learn_consolidated(at, nodes), message)
                 return
         if required:
             message = _(
@@ -279,17 +269,17 @@ class OpenStore:
             raise XGroupStoreError(message)
 
     def _consolidated(
-        self, at: str, found: Mapping[str, Found], *, is_required: bool
+        self, at: Node, found: Mapping[str, Found], *, is_required: bool
     ) -> dict[str, Found] | None:
         """Return what is consolidated at a group, None if nothing is or it cannot be used."""
         name, zarr_format = self.known.name, self.known.zarr_format
         try:
-            nodes = consolidated_nodes(found[at], zarr_format, f"/{at}")
+            nodes = consolidated_nodes(found[at.path], zarr_format, str(at))
             for path in found:
                 document = self.tree.known(self.node(path))
                 is_group = document is not None and not document.is_array
-                if nodes is not None and is_group and path != at and is_below(path, at):
-                    stated = nodes.get(path.removeprefix(at).strip("/"), {})
+                if nodes is not None and is_group and path != at.path and is_below(path, at.path):
+                    stated = nodes.get(path.removeprefix(at.path).strip("/"), {})
                     consolidated, _problem = node_document(stated, zarr_format, f"/{path}")
                     if consolidated is not None and consolidated.is_array:
                         message = _(
@@ -312,15 +302,16 @@ class OpenStore:
             return None
         return nodes
 
-    def _leave_out(self, group: str, names: list[str], message: str) -> None:
+    def _leave_out(self, group: Node, names: list[str], message: str) -> None:
         """Tell of names at a group that were left out, if any were."""
         if names:
-            node, store = Node(self.number, group), self.known.name
             in_short = ", ".join(map(_IN_SHORT.repr, names[:_NAMED]))
-            text = message.format(path=node, store=store, count=len(names), names=in_short)
+            text = message.format(
+                path=group, store=self.known.name, count=len(names), names=in_short
+            )
             self._report(group, text, XGroupMetadataError(text))
 
-    def _report(self, group: str, text: str, error: XGroupError) -> None:
+    def _report(self, group: Node, text: str, error: XGroupError) -> None:
         """Tell what is wrong with the nodes at a group, in a text that names the store."""
-        place = Place(f"/{group}", store=self.known.name if self.number else None)
+        place = Place(str(group), store=self.known.name if self.number else None)
         self.findings.append(report(Topic.METADATA, place, text, arrays=(), error=error))
