@@ -161,7 +161,7 @@ PLAIN: dict[str, tuple[str, tuple[str, str], list[float], float]] = {
 
 #: What the store's arrays without names of dimensions make the reader say.
 UNNAMED_TOLD = [
-    f"/unnamed/{name}: {{pointer}} gives axes {axes} of shape {shape} no usable name; "
+    f"/unnamed/{name}#{{pointer}}: gives axes {axes} of shape {shape} no usable name; "
     f"its dimensions are called {dims}"
     for name, axes, shape, dims in (
         ("image", [0, 1], [4, 6], ["y", "x"]),
