@@ -275,7 +275,8 @@ class Library:
         links: defaultdict[tuple[int, str], list[str]] = defaultdict(list)
         documents: defaultdict[OpenStore, list[Node]] = defaultdict(list)
         members: defaultdict[OpenStore, list[Node]] = defaultdict(list)
-        for node, of_members, uri in sorted(lacking, key=str):
+        # The same order each time: of URIs that name one store the first is that by which it is opened.
+        for node, of_members, uri in sorted(lacking, key=lambda it: (it.uri or "", str(it))):
             if uri is not None:
                 links[node.store, uri].append(node.path)
             else:
