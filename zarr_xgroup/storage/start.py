@@ -17,6 +17,7 @@ from zarr_xgroup.metadata.documents import (
     NODE_KEYS,
     Found,
     ZarrFormat,
+    consolidated_nodes,
     format_of,
     node_document,
 )
@@ -70,7 +71,7 @@ class Start:
     @property
     def zarr_format(self) -> ZarrFormat | None:
         """The format of the first node that is there; None if there is none."""
-        formats = (format_of(self.found[path]) for path in (self.group, self.named, ""))
+        formats = (format_of(self.found.get(path, {})) for path in (self.group, self.named, ""))
         return next((it for it in formats if it is not None), None)
 
     @property
@@ -133,9 +134,16 @@ async def _started(
         # Of what is above the address a document counts, and not what it keeps of those below.
         above = [it for it in _keys(options) if it != CONSOLIDATED_V2]
         keys = {path: list(_keys(options)) for path in (start.named, start.group)}
-        paths = [path for path in dict.fromkeys(["", *keys]) if path not in (known or {})]
+        start.found = dict(known or {})
+        if start.listing is None and start.group and not start.named and not start.found:
+            # What the root keeps of the group is all that engine zarr asks for, too.
+            root = start.found[""] = await reader.node("", keys[""])
+            can_keep = getattr(start.store, "supports_consolidated_metadata", True)
+            if can_keep and _keeps(root, start.group, options):
+                return start
+        paths = [path for path in dict.fromkeys(["", *keys]) if path not in start.found]
         found = await gather(lambda path: reader.node(path, keys.get(path, above)), paths)
-        start.found = {**(known or {}), **dict(zip(paths, found, strict=True))}
+        start.found |= dict(zip(paths, found, strict=True))
         if format_of(start.found[start.group]) is None and options.get("zarr_format") != 3:
             array = await reader.node(start.group, NODE_KEYS[2][:1])
             start.found[start.group] = {**start.found[start.group], **array}
@@ -154,6 +162,17 @@ def _keys(options: StoreOptions) -> Iterator[str]:
         yield from NODE_KEYS[2][1:]
         if options.get("consolidated") is not False:
             yield CONSOLIDATED_V2
+
+
+def _keeps(root: Found, group: str, options: StoreOptions) -> bool:
+    """Tell whether there is such a group in the consolidated metadata of a root."""
+    zarr_format = format_of(root)
+    if options.get("consolidated") is False or zarr_format is None:
+        return False
+    with suppress(XGroupError):  # told where they are taken over
+        nodes = consolidated_nodes(root, zarr_format, "/") or {}
+        return group in nodes and _is_group(nodes[group], zarr_format)
+    return False
 
 
 def _is_group(found: Found, zarr_format: ZarrFormat | None) -> bool:
