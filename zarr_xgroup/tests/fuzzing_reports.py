@@ -52,7 +52,7 @@ _TELLING: Mapping[str, type[XGroupWarning]] = {
 _OF_VALUES = (
     "cannot decode it: ",
     "opened with its times undecoded: ",
-    "opened without /attributes/",
+    ": opened without '",
     "cannot be read",
     " is something else here or cannot be a name",
     " in a DataTree",
