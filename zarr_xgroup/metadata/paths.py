@@ -11,6 +11,8 @@ from zarr_xgroup.i18n import _
 
 _SEPARATORS = re.compile(f"[/{re.escape(os.sep)}]")
 _SPECIAL = re.compile(r"[%;/\\]")
+#: What nearly all paths are: nothing about them is special to anybody.
+_ORDINARY = re.compile(r"[a-zA-Z0-9_][\w.\-]*(?:/[a-zA-Z0-9_][\w.\-]*)*", re.ASCII)
 #: How often a name may have been percent-encoded.
 _MOST_ENCODED = 8
 
@@ -53,6 +55,8 @@ def is_node_path(path: str, *, is_served: bool = True, splits_at_backslash: bool
     splits_at_backslash : bool
         Whether the chunks of a node with a backslash in its name would be looked for elsewhere.
     """
+    if _ORDINARY.fullmatch(path):
+        return True
     if splits_at_backslash and "\\" in path:
         return False
     is_name = is_node_name if is_served else is_plain_name

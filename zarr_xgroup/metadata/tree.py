@@ -315,15 +315,18 @@ class Tree:
         store = self.stores[root.store]
         self.stores[root.store] = replace(store, consolidated_at=root.path)
         unusable = []
-        known = {root.path}
+        known, read = {root.path}, set()
         left = _MOST_IMPLIED + _IMPLIED_BY_EACH * len(nodes)
-        children: defaultdict[Node, list[str]] = defaultdict(list)
-        read = set()
+        children: defaultdict[str, list[str]] = defaultdict(list)
         for relative in sorted(nodes, key=len):  # groups before what is in them
             path_below = relative.strip("/")
             path = join_path(root.path, path_below)
-            is_path = bool(path_below) and store.can_have(path_below)
-            implied = _implied_groups(path, known, min(left, _MOST_IMPLIED)) if is_path else None
+            parent, _slash, name = path.rpartition("/")
+            implied: list[str] | None = []
+            if not path_below or not store.can_have(path_below):
+                implied = None
+            elif parent not in known:
+                implied = _implied_groups(path, known, min(left, _MOST_IMPLIED))
             if implied is None or path in read:  # written in two ways
                 unusable.append(relative)
                 continue
@@ -331,14 +334,16 @@ class Tree:
             read.add(path)
             self._nodes[Node(root.store, path)] = nodes[relative]
             for group in implied:
+                above, _slash, last = group.rpartition("/")
+                children[above].append(last)
+                known.add(group)
                 if self._nodes.get(Node(root.store, group)) is None:
                     self._nodes[Node(root.store, group)] = Document.of_group(store.zarr_format)
-            for new in {path, *implied} - known:
-                parent, _slash, name = new.rpartition("/")
-                children[Node(root.store, parent)].append(name)
-                known.add(new)
-        for parent_node, names in children.items():
-            self._members[parent_node] = sorted(names)
+            if path not in known:
+                children[parent].append(name)
+                known.add(path)
+        for parent, names in children.items():
+            self._members[Node(root.store, parent)] = sorted(names)
         self._places = None
         return unusable
 
