@@ -13,8 +13,8 @@ from dataclasses import replace
 from functools import partial
 
 from zarr_xgroup.conventions.array import ArrayView, own_dims_of, shape_of
+from zarr_xgroup.conventions.axes import fitting_dims
 from zarr_xgroup.conventions.descriptions import Attribute, Parsed, got, such_as, write
-from zarr_xgroup.conventions.geolocation import fitting_dims
 from zarr_xgroup.conventions.model import Coordinate, Link
 from zarr_xgroup.errors import Rule, XGroupMetadataError, XGroupReferenceError, rules_in
 from zarr_xgroup.findings import Topic, referred_to_by

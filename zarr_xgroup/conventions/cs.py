@@ -13,8 +13,9 @@ from itertools import chain
 from typing import Any, ClassVar
 
 from zarr_xgroup.conventions.array import ArrayView, once
+from zarr_xgroup.conventions.axes import dereferenced, geolocation_coordinates
 from zarr_xgroup.conventions.base import Checkable, ConventionHandler
-from zarr_xgroup.conventions.crs import ALONG, is_geographic
+from zarr_xgroup.conventions.crs import ALONG, Crs, is_geographic
 from zarr_xgroup.conventions.cs_model import (
     ABBREVIATIONS,
     ATTRIBUTE,
@@ -31,14 +32,8 @@ from zarr_xgroup.conventions.cs_model import (
 )
 from zarr_xgroup.conventions.cs_values import ArrayAxis, bounds_of, source_of, terms_of
 from zarr_xgroup.conventions.declaring import is_declared_by_array, is_declared_by_group
-from zarr_xgroup.conventions.geolocation import (
-    axes_of,
-    followed,
-    geolocation_coordinates,
-    systems_of,
-)
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
-from zarr_xgroup.conventions.proj import crs_of
+from zarr_xgroup.conventions.proj_model import crs_at
 from zarr_xgroup.errors import Severity
 from zarr_xgroup.findings import Finding, Topic, coordinate_named
 from zarr_xgroup.i18n import _
@@ -94,11 +89,19 @@ class CsHandler(ConventionHandler):
             array.report(Topic.PROBLEM, place, _("is declared, but missing"), cost=lost)
         model: Cs | None = array.read(ATTRIBUTE)
         if model is None:
-            return array.found(crs=crs_of(array))
+            return array.found()
         array.report_wrong(array.node, model)
         _tell_of_bare_dims(array, model)
         systems = (_system(array, item, model.id) for item in model.crs)
-        return array.found(*chain.from_iterable(systems), crs=crs_of(array))
+        return array.found(*chain.from_iterable(systems))
+
+    @classmethod
+    def crs(cls, array: ArrayView) -> Crs | None:
+        """Return the CRS that ``id`` of an array's ``cs`` says, or that of one of its CRSs."""
+        model: Cs | None = array.try_silently(array.read, ATTRIBUTE)
+        places = [] if model is None or model.id is None else [model.id.at(array.node)]
+        places += (it.id.at(node) for node, it in _systems_of(array) if it.id is not None)
+        return next(filter(None, (crs_at(array, place) for place in places)), None)
 
     @classmethod
     def check(cls, subject: Checkable) -> Iterable[Finding]:
@@ -111,7 +114,7 @@ class CsHandler(ConventionHandler):
 
 def _tell_of_bare_dims(array: ArrayView, cs: Cs) -> None:
     """Say which dimensions have no axis, if all axes are known: only a check tells it."""
-    axes, systems = _dims_of_axes(array), [system for _node, system in systems_of(array)]
+    axes, systems = _dims_of_axes(array), [system for _node, system in _systems_of(array)]
     is_unknown = cs.wrong_with("crs") or any(system.wrong_with("axes") for system in systems)
     if axes.issuperset(array.dims) or is_unknown or len(systems) < len(cs.crs):
         return
@@ -133,7 +136,7 @@ def _tell_of_bare_dims(array: ArrayView, cs: Cs) -> None:
 
 def _system(array: ArrayView, item: System | Part, identity: Part | None) -> Iterator[Coordinate]:
     """Yield the coordinates of one CRS; `identity` is the ``id`` that overrides its own."""
-    found = array.try_reporting(followed, array, array.node, item, System)
+    found = array.try_reporting(dereferenced, array, array.node, item, System)
     if found is None:
         return
     node, system = found
@@ -152,7 +155,7 @@ def _axis(
     array: ArrayView, node: Node, name: str, item: Axis | Part, geographic: bool
 ) -> Iterator[Coordinate]:
     lost = partial(coordinate_named, name)
-    found = array.try_reporting(followed, array, node, item, Axis, cost=lost)
+    found = array.try_reporting(dereferenced, array, node, item, Axis, cost=lost)
     if found is not None:
         yield from _coordinates(ArrayAxis(array, found[0], name, found[1], geographic))
 
@@ -189,7 +192,7 @@ def _lost(axis: ArrayAxis, index: int, item: CoordinateSet | Part) -> str:
 
 def _coordinate(axis: ArrayAxis, index: int, item: CoordinateSet | Part) -> Coordinate:
     """Return the coordinate of a set, or raise XGroupError if it has no values."""
-    node, written = followed(axis.array, axis.node, item, CoordinateSet)
+    node, written = dereferenced(axis.array, axis.node, item, CoordinateSet)
     _tell_of_parts(axis, written, node)
     attributes = _attributes(axis, written)
     name = _name_of(axis, index, written)
@@ -265,4 +268,14 @@ def _tell_of_parts(axis: ArrayAxis, item: Described, node: Node) -> None:
 @once
 def _dims_of_axes(array: ArrayView) -> frozenset[str]:
     """Return the names of all axes of an array, as its dimensions are called."""
-    return frozenset(array.names.get(name, name) for _node, name, _axis in axes_of(array))
+    names = (name for _node, system in _systems_of(array) for name, _axis in system.axes)
+    return frozenset(array.names.get(name, name) for name in names)
+
+
+@once
+def _systems_of(array: ArrayView) -> tuple[tuple[Node, System], ...]:
+    """Return the CRSs of an array's ``cs`` and where they are written, as far as they can be read."""
+    model: Cs | None = array.try_silently(array.read, ATTRIBUTE)
+    systems = () if model is None else model.crs
+    found = (array.try_silently(dereferenced, array, array.node, it, System) for it in systems)
+    return tuple(filter(None, found))

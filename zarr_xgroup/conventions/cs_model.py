@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Annotated, Any, ClassVar
 
+from zarr_xgroup.conventions.axes import EXAMPLE, Geolocation
 from zarr_xgroup.conventions.crs import CRS_KEYS, cf_length
 from zarr_xgroup.conventions.descriptions import (
     UNUSABLE,
@@ -32,8 +33,6 @@ from zarr_xgroup.conventions.descriptions import (
     such_as,
     write,
 )
-from zarr_xgroup.conventions.geolocation_model import ATTRIBUTE as GEOLOCATION
-from zarr_xgroup.conventions.geolocation_model import Geolocation
 from zarr_xgroup.conventions.proj_model import ProjObject
 from zarr_xgroup.conventions.timeunits import (
     CALENDAR,
@@ -420,8 +419,8 @@ class System(_CsModel, frozen=True, kw_only=True):
     id: Annotated[Part | None, ProjObject(), _IDENTITY] = None
     geolocation: Annotated[
         Geolocation | Part | None,
-        GEOLOCATION.kind,
-        Member(rule=GEOLOCATION.form, example=GEOLOCATION.example),
+        Nested(Geolocation, or_reference=True),
+        Member(rule=Geolocation.form, example=EXAMPLE),
     ] = None
 
     @classmethod

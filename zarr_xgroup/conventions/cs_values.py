@@ -27,8 +27,8 @@ from zarr_xgroup.conventions.array import (
     shape_of,
     taken_instead,
 )
+from zarr_xgroup.conventions.axes import fits, fitting_dims
 from zarr_xgroup.conventions.cs_model import LENGTH, Axis, Boundaries, Parametric, Values
-from zarr_xgroup.conventions.geolocation import fits, fitting_dims
 from zarr_xgroup.conventions.model import Coordinate
 from zarr_xgroup.conventions.values import is_representable
 from zarr_xgroup.errors import XGroupReferenceError

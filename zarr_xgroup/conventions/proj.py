@@ -13,10 +13,7 @@ from typing import Any, ClassVar
 from zarr_xgroup.conventions.array import ArrayView, once
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.crs import Crs
-from zarr_xgroup.conventions.cs_model import ATTRIBUTE as CS
-from zarr_xgroup.conventions.cs_model import Cs
 from zarr_xgroup.conventions.declaring import is_declared_by_array
-from zarr_xgroup.conventions.geolocation import systems_of
 from zarr_xgroup.conventions.layout import is_declared_around, places_of
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.proj_model import ATTRIBUTES, RULES, crs_at
@@ -61,8 +58,7 @@ def crs_of(array: ArrayView) -> Crs | None:
 
     That of its grid mapping variable (named by its ``grid_mapping``, else ``spatial_ref`` in its
     group), for what the data carry themselves stands. Else from ``proj:*``
-    of the first place that has them (`places_of`), else ``id`` of its ``cs``, else
-    ``id`` of a CRS there, else ``proj:*`` directly in it, else what other conventions say (`ConventionHandler.crs`).
+    of the first place that has them (`places_of`), else what other conventions say (`ConventionHandler.crs`).
     That of a geolocation is the CRS of its arrays, not of the grid.
     """
     own, before = array.try_silently(own_crs, array), len(array.findings)
@@ -82,12 +78,6 @@ def _places(array: ArrayView) -> Iterator[Fragment]:
     yield from places.own
     if len(array.dims) > 1:  # what a group says is of its grids, not of their axes
         yield from places.around
-    cs: Cs | None = array.try_silently(array.read, CS)
-    if cs is not None and cs.id is not None:
-        yield cs.id.at(array.node)
-    for node, system in systems_of(array):
-        if system.id is not None:
-            yield system.id.at(node)
 
 
 def own_grid_mapping(array: ArrayView) -> Fragment | None:

@@ -9,10 +9,8 @@ from functools import partial
 from typing import Any, ClassVar
 
 from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.axes import fitting_dims, own_or_referred
 from zarr_xgroup.conventions.base import ConventionHandler
-from zarr_xgroup.conventions.cs_model import ATTRIBUTE as CS
-from zarr_xgroup.conventions.cs_model import SHARED as SYSTEMS
-from zarr_xgroup.conventions.declaring import ATTRIBUTE as DECLARATIONS
 from zarr_xgroup.conventions.declaring import is_declared_by_array, is_only_assumed
 from zarr_xgroup.conventions.descriptions import (
     REFERENCE,
@@ -21,13 +19,7 @@ from zarr_xgroup.conventions.descriptions import (
     Reader,
     ReferenceTo,
 )
-from zarr_xgroup.conventions.geolocation import fitting_dims, standing_for
-from zarr_xgroup.conventions.geolocation_model import ATTRIBUTE as GEOLOCATION
-from zarr_xgroup.conventions.layout import ATTRIBUTE as LAYOUT
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
-from zarr_xgroup.conventions.proj_model import ATTRIBUTES as PROJ
-from zarr_xgroup.conventions.spatial_model import ATTRIBUTES as SPATIAL
-from zarr_xgroup.conventions.uom import ATTRIBUTE as UOM
 from zarr_xgroup.errors import Rule, XGroupReferenceError, rules_in
 from zarr_xgroup.findings import referred_to_by
 from zarr_xgroup.i18n import _
@@ -36,8 +28,8 @@ from zarr_xgroup.metadata.references import URI, WRAPPED, may_refer, references_
 from zarr_xgroup.variables.sources import Stored
 
 #: Attributes whose references belong to other conventions.
-_OTHERS = frozenset(it.key for it in (CS, SYSTEMS, GEOLOCATION, UOM, LAYOUT, DECLARATIONS))
-_OTHER_PREFIXES = tuple({it.prefix for it in (*SPATIAL, *PROJ)})
+_OTHERS = frozenset({"cs", "crs", "geolocation", "uom", "multiscales", "zarr_conventions"})
+_OTHER_PREFIXES = ("spatial:", "proj:")
 
 SOMEWHERE = Rule("ref/leads-somewhere", REFERENCE.document, "node, attribute")
 FIRST = Rule("ref/first-rule", "xarray-zarr-xgroup specification", "7 References")
@@ -127,7 +119,7 @@ def _coordinate(array: ArrayView, reference: Fragment) -> Coordinate | None:
     node = _array(array, reference)
     if node is None or node == array.node:
         return None
-    node = standing_for(array, node)
+    node = own_or_referred(array, node)
     source = array.stored(Stored(node, fitting_dims(array, node)), reference)
     return Coordinate(node.name, source)
 

@@ -17,9 +17,9 @@ from typing import Any
 from affine import Affine
 
 from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.axes import horizontal_dims
 from zarr_xgroup.conventions.base import Surroundings
 from zarr_xgroup.conventions.crs import CRS_KEYS
-from zarr_xgroup.conventions.geolocation import horizontal_dims
 from zarr_xgroup.conventions.grids import Grid, coordinates_along
 from zarr_xgroup.conventions.layout import places_of
 from zarr_xgroup.conventions.model import Interpretation

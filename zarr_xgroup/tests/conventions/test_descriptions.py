@@ -19,7 +19,7 @@ from zarr_xgroup.conventions import (
     Nested,
     Text,
     cs_model,
-    geolocation_model,
+    geolocation,
     register,
     uom,
 )
@@ -46,7 +46,7 @@ UUID = "11111111-2222-4333-8444-555555555555"
 DESCRIBED = {
     "/model/tas": cs_model.ATTRIBUTE,
     "/mass": uom.ATTRIBUTE,
-    "/swath/radiance": geolocation_model.ATTRIBUTE,
+    "/swath/radiance": geolocation.ATTRIBUTE,
 }
 
 
