@@ -17,8 +17,8 @@ from zarr_xgroup.conventions.descriptions import (
     ReferenceTo,
     Text,
 )
-from zarr_xgroup.conventions.lending import BoundResolver
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
+from zarr_xgroup.conventions.plugin_adapter import BoundResolver
 from zarr_xgroup.conventions.registry import (
     ENTRY_POINT_GROUP,
     build_handlers,

@@ -14,11 +14,11 @@ from typing import Annotated, Any, ClassVar, TypeVar
 
 from zarr_xgroup.conventions.array import (
     ArrayView,
-    is_standing,
+    own_array_instead,
+    own_array_wins,
     own_dims_of,
-    parsed,
+    parse_once,
     shape_of,
-    taken_instead,
 )
 from zarr_xgroup.conventions.descriptions import (
     Member,
@@ -48,7 +48,7 @@ def horizontal_dims(array: ArrayView) -> tuple[str, ...]:
     """Return the array's dimensions along Y and X, in this order: `spatial:dimensions`, else the last two."""
     declared = places_of(array).get(DIMENSIONS.key)
     if declared is not None and isinstance(declared.value, list):
-        names = tuple(array.names.get(str(name), str(name)) for name in declared.value)
+        names = tuple(array.dim_names.get(str(name), str(name)) for name in declared.value)
         if len(names) == 2 and names[0] != names[1] and set(names) <= set(array.dims):
             return names
     return array.dims[-2:]
@@ -81,7 +81,7 @@ def own_coordinate(array: ArrayView, name: str) -> Node | None:
     document = array.sibling(name)
     if document is None:
         return None
-    is_one = is_standing(name, tuple(array.siblings[name]), document.attributes)
+    is_one = own_array_wins(name, tuple(array.siblings[name]), document.attributes)
     return array.node.group.child(name) if is_one else None
 
 
@@ -107,7 +107,7 @@ def coordinate_referred_to(array: ArrayView, reference: Fragment) -> Node:
         own = own_coordinate(array, Reference.parse(reference).node.rpartition("/")[2])
         if own is None:
             raise
-        return taken_instead(array, reference, own.name)
+        return own_array_instead(array, reference, own.name)
 
 
 def dereferenced(array: ArrayView, node: Node, item: M | Part, model: type[M]) -> tuple[Node, M]:
@@ -122,7 +122,7 @@ def dereferenced(array: ArrayView, node: Node, item: M | Part, model: type[M]) -
         return node, item
     fragment = array.resolver.fragment(item.at(node))
     fragment.as_object()
-    return fragment.node, parsed(array, model.read, fragment)
+    return fragment.node, parse_once(array, model.read, fragment)
 
 
 # Geolocation objects.

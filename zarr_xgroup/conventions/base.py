@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
-from zarr_xgroup.conventions import lending
+from zarr_xgroup.conventions import plugin_adapter
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.declaring import (
@@ -140,7 +140,7 @@ class ConventionHandler(Convention):
     rules: ClassVar[tuple[Rule, ...]] = ()
     reads: ClassVar[tuple[str, ...] | None] = None
     arrays: ClassVar[tuple[str, ...]] = ()
-    resolver: lending.BoundResolver
+    resolver: plugin_adapter.BoundResolver
 
     @classmethod
     def detect(cls, root: zarr.Group, group: zarr.Group, array: zarr.Array[Any]) -> bool:
@@ -158,7 +158,7 @@ class ConventionHandler(Convention):
         array : zarr.Array
             The array.
         """
-        return lending.told(cls.applies, array, root)
+        return plugin_adapter.run_on_zarr(cls.applies, array, root)
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
@@ -245,8 +245,8 @@ class ConventionHandler(Convention):
             The array, for which `applies` or `detect` was true. What is wrong with its
             metadata is said to its `report`.
         """
-        self.resolver = lending.BoundResolver(lambda question: question(array))
-        return lending.interpreted(self.get_variables, array)
+        self.resolver = plugin_adapter.BoundResolver(lambda question: question(array))
+        return plugin_adapter.interpreted(self.get_variables, array)
 
     @classmethod
     def check(cls, subject: Checkable) -> Iterable[Finding]:
@@ -311,7 +311,7 @@ class ConventionHandler(Convention):
         """
         if not gives_coordinates(type(self)):
             raise NotImplementedError(_("it has neither 'interpret' nor 'get_variables'"))
-        return lending.variables_of(self.interpret, array, root)
+        return plugin_adapter.variables_of(self.interpret, array, root)
 
 
 def failure_of(handler: type[ConventionHandler], error: BaseException) -> str:

@@ -26,6 +26,7 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import mappings_in, words_of
 from zarr_xgroup.metadata.dimensions import (
     declared_dimensions,
+    dimension_keys,
     dimension_references,
 )
 from zarr_xgroup.metadata.documents import Document
@@ -75,7 +76,7 @@ class CfHandler(ConventionHandler):
             )
             for it in _axes_without_coordinate(array, links)
         ]
-        return array.found(*filter(None, found), links=links)
+        return array.interpretation(*filter(None, found), links=links)
 
 
 def _is_of_other_group(dim: str, around: Surroundings) -> bool:
@@ -144,8 +145,14 @@ def _named_axes(array: ArrayView) -> Iterator[_Axis]:
 
     Such names were made up, or lead with a slash to an ancestor, whose coordinate comes with them.
     """
-    names = {here: name for name, here in array.names.items()}
-    named = zip(array.dims, array.declared, array.shape, array.dimension_references, strict=True)
+    names = {here: name for name, here in array.dim_names.items()}
+    named = zip(
+        array.dims,
+        declared_dimensions(array.document),
+        array.shape,
+        dimension_references(array.document),
+        strict=True,
+    )
     for dim, name, size, ref in named:
         if name is not None and name == names.get(dim, dim):
             yield _Axis(dim, name, size, ref)
@@ -154,7 +161,7 @@ def _named_axes(array: ArrayView) -> Iterator[_Axis]:
 def _coordinate(array: ArrayView, axis: _Axis, follower: Follower) -> Coordinate | None:
     """Return the coordinate of a dimension, or None if no array can be, or several may be."""
     nodes = _coordinate_variables(array, axis)
-    place = Fragment(array.node, array.dimension_keys, axis.name)
+    place = Fragment(array.node, dimension_keys(array.document), axis.name)
     if len(nodes) > 1:
         message = _(
             "dimension {dim!r} has no coordinate in its group or above it, and {nodes} are equally "

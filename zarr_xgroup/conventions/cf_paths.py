@@ -294,7 +294,7 @@ class Follower:
         """Tell whether an array lies along dimensions of the array; letters of texts do not count."""
         array = self._array
         dims = fitting_dims(array, node)
-        known = {name: array.sizes[here] for name, here in array.names.items()} | array.sizes
+        known = {name: array.sizes[here] for name, here in array.dim_names.items()} | array.sizes
         sizes = zip(dims, shape_of(array, node), strict=True)
         others = tuple(dim for dim, size in sizes if known.get(dim) != size)
         if others and others == dims[-1:]:

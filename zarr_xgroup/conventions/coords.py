@@ -19,7 +19,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from zarr_xgroup.conventions.array import ArrayView, once, parsed, shape_of
+from zarr_xgroup.conventions.array import ArrayView, once_per_array, parse_once, shape_of
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.declaring import is_declared_by_array, is_declared_by_group
 from zarr_xgroup.conventions.descriptions import (
@@ -248,7 +248,7 @@ class CoordsHandler(ConventionHandler):
                     found[it.name] = array.try_silently(_coordinate, array, it)
                 else:
                     found[it.name] = array.try_reporting(_coordinate, array, it, cost=lost)
-        return array.found(*filter(None, found.values()), crs=crs_of(array))
+        return array.interpretation(*filter(None, found.values()), crs=crs_of(array))
 
 
 def _plain(name: str) -> str:
@@ -300,7 +300,7 @@ class _Described:
         return Fragment(self.node, () if written is None else (*written.keys, *keys), None)
 
 
-@once
+@once_per_array
 def _described(array: ArrayView) -> tuple[_Described, ...]:
     """Return the coordinates that an array describes, then those of its group."""
     return tuple(it for node in (array.node, array.node.group) for it in _described_at(array, node))
@@ -309,7 +309,7 @@ def _described(array: ArrayView) -> tuple[_Described, ...]:
 def _described_at(array: ArrayView, node: Node) -> Iterator[_Described]:
     for attribute in CoordsHandler.described:
         written = array.attribute(attribute.key, node)
-        found = None if written is None else parsed(array, attribute.read, written)[0]
+        found = None if written is None else parse_once(array, attribute.read, written)[0]
         for name, item in found or ():
             it = _of(node, name, item)
             if it.descriptor is not None or (it.said is not None and it.said.wrong):
@@ -325,10 +325,10 @@ def _of(node: Node, name: str, item: Said | Descriptor) -> _Described:
     return _Described(node, name, (name,) if along is None else along, descriptor, said)
 
 
-@once
+@once_per_array
 def _wanted(array: ArrayView) -> tuple[_Described, ...]:
     """Return the descriptions that are about an array: its own, and those of the group that can be."""
-    known = {*array.dims, *array.names}
+    known = {*array.dims, *array.dim_names}
     about = (it for it in _described(array) if it.node == array.node or known.issuperset(it.dims))
     return tuple(it for it in about if it.name != array.name or it.dims != array.dims)
 
@@ -337,13 +337,13 @@ def _stands(array: ArrayView, it: _Described) -> bool:
     """Tell whether the group has itself what is described, along the dimensions that it is to have."""
     if array.sibling(it.name) is None:
         return False
-    dims = tuple(array.names.get(dim, dim) for dim in it.dims)
+    dims = tuple(array.dim_names.get(dim, dim) for dim in it.dims)
     return dict(array.siblings[it.name]) == {dim: array.sizes.get(dim) for dim in dims}
 
 
 def _coordinate(array: ArrayView, it: _Described) -> Coordinate | None:
     """Return a coordinate; None for one that another convention says."""
-    dims = tuple(array.names.get(dim, dim) for dim in it.dims)
+    dims = tuple(array.dim_names.get(dim, dim) for dim in it.dims)
     if len(set(array.dims).intersection(dims)) < len(dims):
         text = _("lies along {dims}, but the array has {own}")
         raise it.at().error(

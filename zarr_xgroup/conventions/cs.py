@@ -12,7 +12,7 @@ from functools import partial
 from itertools import chain
 from typing import Any, ClassVar
 
-from zarr_xgroup.conventions.array import ArrayView, once
+from zarr_xgroup.conventions.array import ArrayView, once_per_array
 from zarr_xgroup.conventions.axes import dereferenced, geolocation_coordinates
 from zarr_xgroup.conventions.base import Checkable, ConventionHandler
 from zarr_xgroup.conventions.crs import ALONG, Crs, is_geographic
@@ -37,6 +37,7 @@ from zarr_xgroup.conventions.proj_model import crs_at
 from zarr_xgroup.errors import Severity
 from zarr_xgroup.findings import Finding, Topic, coordinate_named
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.dimensions import declared_dimensions
 from zarr_xgroup.metadata.nodes import Fragment, Node, Part
 from zarr_xgroup.variables.functions import Regular
 from zarr_xgroup.variables.sources import Source
@@ -89,11 +90,11 @@ class CsHandler(ConventionHandler):
             array.report(Topic.PROBLEM, place, _("is declared, but missing"), cost=lost)
         model: Cs | None = array.read(ATTRIBUTE)
         if model is None:
-            return array.found()
+            return array.interpretation()
         array.report_wrong(array.node, model)
         _tell_of_bare_dims(array, model)
         systems = (_system(array, item, model.id) for item in model.crs)
-        return array.found(*chain.from_iterable(systems))
+        return array.interpretation(*chain.from_iterable(systems))
 
     @classmethod
     def crs(cls, array: ArrayView) -> Crs | None:
@@ -118,8 +119,8 @@ def _tell_of_bare_dims(array: ArrayView, cs: Cs) -> None:
     is_unknown = cs.wrong_with("crs") or any(system.wrong_with("axes") for system in systems)
     if axes.issuperset(array.dims) or is_unknown or len(systems) < len(cs.crs):
         return
-    for name in array.declared:
-        if name is not None and array.names.get(name, name) not in axes:
+    for name in declared_dimensions(array.document):
+        if name is not None and array.dim_names.get(name, name) not in axes:
             is_there = array.sibling(name) is not None
             values = f'{{"external": {{"node": "{name}"}}}}' if is_there else _ANY_VALUES
             text = _("there is no axis for the dimension {name!r}").format(name=name)
@@ -144,7 +145,7 @@ def _system(array: ArrayView, item: System | Part, identity: Part | None) -> Ite
     own = identity or system.id
     geographic = is_geographic(own and own.value, system.name)
     for name, axis in system.axes:
-        yield from _axis(array, node, array.names.get(name, name), axis, geographic)
+        yield from _axis(array, node, array.dim_names.get(name, name), axis, geographic)
     if system.geolocation is not None:
         yield from geolocation_coordinates(
             array, node, system.geolocation, None if own is None else own.at(node)
@@ -265,14 +266,14 @@ def _tell_of_parts(axis: ArrayAxis, item: Described, node: Node) -> None:
         axis.array.report_wrong(node, [wrong], lost)
 
 
-@once
+@once_per_array
 def _dims_of_axes(array: ArrayView) -> frozenset[str]:
     """Return the names of all axes of an array, as its dimensions are called."""
     names = (name for _node, system in _systems_of(array) for name, _axis in system.axes)
-    return frozenset(array.names.get(name, name) for name in names)
+    return frozenset(array.dim_names.get(name, name) for name in names)
 
 
-@once
+@once_per_array
 def _systems_of(array: ArrayView) -> tuple[tuple[Node, System], ...]:
     """Return the CRSs of an array's ``cs`` and where they are written, as far as they can be read."""
     model: Cs | None = array.try_silently(array.read, ATTRIBUTE)

@@ -22,10 +22,10 @@ import numpy as np
 
 from zarr_xgroup.conventions.array import (
     ArrayView,
-    is_standing,
+    own_array_instead,
+    own_array_wins,
     own_dims_of,
     shape_of,
-    taken_instead,
 )
 from zarr_xgroup.conventions.axes import fits, fitting_dims
 from zarr_xgroup.conventions.cs_model import LENGTH, Axis, Boundaries, Parametric, Values
@@ -92,7 +92,7 @@ class ArrayAxis:
         document = self.array.sibling(name)
         if document is None or tuple(self.array.siblings[name]) != self.dims:
             return None
-        return document if is_standing(name, self.dims, document.attributes) else None
+        return document if own_array_wins(name, self.dims, document.attributes) else None
 
     def regular(self, function: Regular) -> Computed:
         """Return values that follow from positions."""
@@ -183,7 +183,7 @@ def _referred(axis: ArrayAxis, reference: Fragment, name: str) -> Node:
         own = axis.array.sibling(name) if axis.is_dimension and name == axis.name else None
         is_as_long = own is not None and own["shape"] == [axis.length]
         if is_as_long or axis.own_coordinate(name) is not None:
-            return taken_instead(axis.array, reference, name)
+            return own_array_instead(axis.array, reference, name)
         raise
 
 
@@ -319,7 +319,7 @@ def _referred_term(axis: ArrayAxis, term: str, reference: Fragment) -> Node:
     except XGroupReferenceError:
         if own is None:
             raise
-        return taken_instead(axis.array, reference, own.name)
+        return own_array_instead(axis.array, reference, own.name)
     return found if own is None or fits(axis.array, found) else own
 
 

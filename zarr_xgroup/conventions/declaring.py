@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from zarr_xgroup.conventions.array import CONVENTIONS_KEY, ArrayView, once
+from zarr_xgroup.conventions.array import CONVENTIONS_KEY, ArrayView, once_per_array
 from zarr_xgroup.conventions.descriptions import (
     UNUSABLE,
     Attribute,
@@ -232,7 +232,7 @@ def is_declared_by_array(convention: type[Convention], array: ArrayView) -> bool
     return any(matches(convention, item) for item in _own_declarations(array))
 
 
-@once
+@once_per_array
 def _own_declarations(array: ArrayView) -> list[Mapping[str, Any]]:
     return declarations(array.attributes)
 

@@ -15,8 +15,8 @@ from typing import Annotated, Any, ClassVar
 from zarr_xgroup.conventions.array import (
     ArrayView,
     chunks_along,
-    once,
-    parsed,
+    once_per_array,
+    parse_once,
     shape_of,
 )
 from zarr_xgroup.conventions.base import ConventionHandler
@@ -240,7 +240,7 @@ class DggsHandler(ConventionHandler):
         written = _written(array)
         if written is None or written.node is array.node:
             return written is not None
-        model = parsed(array, ATTRIBUTE.read, written)[0]
+        model = parse_once(array, ATTRIBUTE.read, written)[0]
         if not isinstance(model, Dggs):
             return True
         dimension = _dimension(array, model)
@@ -259,15 +259,15 @@ class DggsHandler(ConventionHandler):
         """Return the ids of cells."""
         written, lost = _written(array), _("the ids of its cells")
         if written is None:
-            return array.found()
-        model, wrong = parsed(array, ATTRIBUTE.read, written)
+            return array.interpretation()
+        model, wrong = parse_once(array, ATTRIBUTE.read, written)
         array.report_wrong(written.node, wrong, lost)
         array.report_wrong(written.node, model, lost)
         if not isinstance(model, Dggs) or model.lost is not None:
-            return array.found()
+            return array.interpretation()
         array.report_wrong(written.node, model.ellipsoid, _("the ellipsoid of its cells"))
         cells = array.try_reporting(_cells, array, model, written, cost=lambda: lost)
-        return array.found() if cells is None else array.found(cells)
+        return array.interpretation() if cells is None else array.interpretation(cells)
 
     @classmethod
     def restated(
@@ -289,7 +289,7 @@ class DggsHandler(ConventionHandler):
         return {**attributes, ATTRIBUTE.key: {**written, "coordinate": name, **unpacked}}
 
 
-@once
+@once_per_array
 def _written(array: ArrayView) -> Fragment | None:
     """Return the object that is about an array: its own, its level's, else its group's."""
     places = places_of(array)
@@ -298,7 +298,7 @@ def _written(array: ArrayView) -> Fragment | None:
 
 
 def _dimension(array: ArrayView, model: Dggs) -> str:
-    return array.names.get(model.spatial_dimension, model.spatial_dimension)
+    return array.dim_names.get(model.spatial_dimension, model.spatial_dimension)
 
 
 def _is_in_group(array: ArrayView, dimension: str) -> bool:

@@ -10,7 +10,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from zarr_xgroup.conventions.array import ArrayView, once, own_dims_of, parsed, shape_of
+from zarr_xgroup.conventions.array import (
+    ArrayView,
+    once_per_array,
+    own_dims_of,
+    parse_once,
+    shape_of,
+)
 from zarr_xgroup.conventions.axes import (
     EXAMPLE,
     KINDS,
@@ -57,12 +63,12 @@ class GeolocationHandler(ConventionHandler):
         """Return the geolocation arrays."""
         written = _geolocation_of(array)
         if written is None:
-            return array.found()
-        geolocation, _wrong = parsed(array, ATTRIBUTE.read, written)
-        return array.found(*geolocation_coordinates(array, written.node, geolocation))
+            return array.interpretation()
+        geolocation, _wrong = parse_once(array, ATTRIBUTE.read, written)
+        return array.interpretation(*geolocation_coordinates(array, written.node, geolocation))
 
 
-@once
+@once_per_array
 def _geolocation_of(array: ArrayView) -> Fragment | None:
     """Return the geolocation object that is about an array: its own, or its group's.
 
@@ -72,7 +78,7 @@ def _geolocation_of(array: ArrayView) -> Fragment | None:
     shared = array.attribute(ATTRIBUTE.key, array.node.group)
     if own is not None or shared is None:
         return own
-    found, _wrong = parsed(array, ATTRIBUTE.read, shared)
+    found, _wrong = parse_once(array, ATTRIBUTE.read, shared)
     located = []
     for reference in found.references if isinstance(found, Geolocation) else ():
         node = array.try_silently(coordinate_referred_to, array, reference.at(shared.node))

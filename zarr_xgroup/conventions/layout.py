@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Annotated, Any, ClassVar
 
-from zarr_xgroup.conventions.array import ArrayView, attributes_above, once, parsed
+from zarr_xgroup.conventions.array import ArrayView, attributes_above, once_per_array, parse_once
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.declaring import Convention, is_declared_at, is_declared_by_group
 from zarr_xgroup.conventions.descriptions import (
@@ -376,11 +376,11 @@ def level_in(layouts: Iterable[tuple[Node, Layout]], array: Node) -> Level | Non
     return None
 
 
-@once
+@once_per_array
 def layout_of(array: ArrayView) -> Level | None:
     """Return the level that an array is of, by the nearest ancestor whose layout has it."""
     layouts = [
-        (written.node, parsed(array, Layout.read, written))
+        (written.node, parse_once(array, Layout.read, written))
         for written in attributes_above(array, ATTRIBUTE.key)
         if written.get("layout") is not None
     ]
@@ -463,7 +463,7 @@ def _there(*places: Fragment | None) -> tuple[Fragment, ...]:
     return tuple(place for place in places if place is not None)
 
 
-@once
+@once_per_array
 def places_of(array: ArrayView) -> Places:
     """Return where attributes about an array may stand."""
     level = layout_of(array)

@@ -328,7 +328,7 @@ def _is_array(array: ArrayView, node: Node) -> bool:
 def _sizes(array: ArrayView, dims: tuple[str, str], document: Document) -> tuple[int, int] | None:
     """Return the number of rows and of columns of another level's array."""
     shape, names = document["shape"], declared_dimensions(document)
-    own = array.declared
+    own = declared_dimensions(array.document)
     axes = [array.dims.index(name) for name in dims]
     if all(own[axis] is not None and own[axis] in names for axis in axes):
         axes = [names.index(own[axis]) for axis in axes]

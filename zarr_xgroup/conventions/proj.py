@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from zarr_xgroup.conventions.array import ArrayView, once
+from zarr_xgroup.conventions.array import ArrayView, once_per_array
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.declaring import is_declared_by_array
@@ -49,10 +49,10 @@ class ProjHandler(ConventionHandler):
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the CRS of the array."""
-        return array.found(crs=crs_of(array))
+        return array.interpretation(crs=crs_of(array))
 
 
-@once
+@once_per_array
 def crs_of(array: ArrayView) -> Crs | None:
     """Return the CRS of an array.
 

@@ -94,7 +94,7 @@ class RefHandler(ConventionHandler):
                 coordinate = array.try_reporting(_coordinate, array, reference, cost=lost)
                 if coordinate is not None:
                     coordinates.append(coordinate)
-        return array.found(*coordinates)
+        return array.interpretation(*coordinates)
 
 
 def _is_of_others(key: str) -> bool:

@@ -51,6 +51,7 @@ from zarr_xgroup.conventions.transforms import (
 )
 from zarr_xgroup.findings import Topic
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.dimensions import declared_dimensions
 from zarr_xgroup.metadata.nodes import Fragment
 
 
@@ -93,7 +94,7 @@ class SpatialHandler(ConventionHandler):
         lost = _("the coordinates of {convention!r}").format(convention=self.name)
         dims = array.try_reporting(_declared_dims, array, cost=lambda: lost)
         if dims is None:
-            return array.found(crs=crs)
+            return array.interpretation(crs=crs)
         grid = Grid(array, dims)
         transform = None
         if grid.missing:
@@ -101,7 +102,7 @@ class SpatialHandler(ConventionHandler):
             transform = array.try_reporting(_transform, grid, cost=lost_with_it)
         else:
             transform = _transform_beside(grid)
-        return array.found(
+        return array.interpretation(
             *grid.declared(transform, grid.own),
             crs=crs,
             geotransform=None if transform is None else grid.geotransform(transform),
@@ -128,7 +129,7 @@ def _declared_dims(array: ArrayView) -> tuple[str, str]:
     declared = _names_of_dims(array)
     names = DIMENSIONS.value(declared)
     dims = _dims_of(array, names)
-    if dims is not None and set(names) <= {*array.dims, *array.names}:
+    if dims is not None and set(names) <= {*array.dims, *array.dim_names}:
         return dims
     # The array's document is asked for only here: by that an answer is for no other array.
     text = _("{value} are not both dimensions of the array, which has {dims}").format(
@@ -149,7 +150,7 @@ def _declared_dims(array: ArrayView) -> tuple[str, str]:
 
 def _named(array: ArrayView) -> list[str]:
     """Return the names that the array's document gives its dimensions."""
-    return [name for name in array.declared if name is not None]
+    return [name for name in declared_dimensions(array.document) if name is not None]
 
 
 def _names_of_dims(array: ArrayView) -> Fragment:
@@ -172,7 +173,7 @@ def _names_of_dims(array: ArrayView) -> Fragment:
 
 def _dims_of(array: ArrayView, names: tuple[str, str]) -> tuple[str, str] | None:
     """Return the array's dimensions of two names, in upper or lower case; None if it lacks any."""
-    known = {**{name: name for name in array.dims}, **array.names}
+    known = {**{name: name for name in array.dims}, **array.dim_names}
     anycase = {name.lower(): here for name, here in known.items()}
     y, x = (known.get(name) or anycase.get(name.lower()) for name in names)
     return (y, x) if y is not None and x is not None and x != y else None

@@ -210,7 +210,9 @@ class UomHandler(ConventionHandler):
         unit = array.read(ATTRIBUTE, cost=_("the attribute 'units'"))
         if isinstance(unit, Uom):
             array.report_wrong(array.node, unit.all_wrong(), _("the attribute 'units'"))
-        return array.found(attributes=units_of(unit, array.attributes.get("standard_name")))
+        return array.interpretation(
+            attributes=units_of(unit, array.attributes.get("standard_name"))
+        )
 
 
 def code_of(unit: str) -> str:

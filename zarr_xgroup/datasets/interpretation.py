@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from zarr_xgroup.conventions import lending
+from zarr_xgroup.conventions import plugin_adapter
 from zarr_xgroup.conventions.array import ArrayView, Memo
 from zarr_xgroup.conventions.base import ConventionHandler, failure_of
 from zarr_xgroup.conventions.cf_paths import links_of
@@ -332,7 +332,7 @@ class _Group:
                 self.findings.append(unusable_fill_value(node, template.fill_value))
             names = dict(zip(assigned.named[name], dims, strict=True))
             chunks = template.encoding.get("preferred_chunks", {})
-            known = {"names": names, "chunks": chunks, "siblings": siblings}
+            known = {"dim_names": names, "chunks": chunks, "siblings": siblings}
             answer = self._given[name] = self._answer(node, dims, known)
             found = answer.interpretation, answer.conventions, answer.is_first_class
             document, inherited = self.documents[name], self._inherited[name]
@@ -353,7 +353,7 @@ class _Group:
         )
         key = (
             name if is_itself else "",
-            *(document.text_without_attributes(), dims, tuple(known["names"]), texts),
+            *(document.text_without_attributes(), dims, tuple(known["dim_names"]), texts),
         )
         if key in self._reads:
             read = tuple(map(document.attributes.text, self._reads[key]))
@@ -498,7 +498,7 @@ class HandlerSet:
         for handler in self._handlers:
             # Whether it applies may depend on the names: what it raises is not told.
             names = _guarded(
-                view, handler, lambda cls: lending.axis_names_of(cls().axis_names, view)
+                view, handler, lambda cls: plugin_adapter.axis_names_of(cls().axis_names, view)
             )
             if names:
                 return names
@@ -536,7 +536,7 @@ class HandlerSet:
         def applies(cls: Handler) -> bool:
             if handler not in self._detecting:
                 return cls.applies(view)
-            return is_only_assumed(cls, view) or lending.detected(cls.detect, view)
+            return is_only_assumed(cls, view) or plugin_adapter.detected(cls.detect, view)
 
         return bool(_guarded(view, handler, applies))
 
@@ -563,7 +563,7 @@ def _said(view: ArrayView, asked: Handlers, shared: Collection[str]) -> list[Int
     """Return what handlers say, maybe without what was said before."""
     found: list[Interpretation] = []
     for cls in asked:
-        item = _guarded(view, cls, lambda cls: lending.answer_of(cls().interpret, view))
+        item = _guarded(view, cls, lambda cls: plugin_adapter.answer_of(cls().interpret, view))
         if item is not None:
             gives_way = cls.gives_way or cls.name in {*view.assumed, *shared}
             found.append(_giving_way(item, found) if gives_way else item)
@@ -631,7 +631,7 @@ def _judged(view: ArrayView, rivals: Iterable[Handler]) -> Iterator[Interpretati
     """Yield what breaks the rules of principal conventions that do not count: only a check tells it."""
 
     def asked(cls: Handler) -> Interpretation:
-        return lending.answer_of(cls().interpret, view)
+        return plugin_adapter.answer_of(cls().interpret, view)
 
     for cls in (it for it in rivals if it.rules):
         before, referred = set(view.findings), set(view.referred)
@@ -644,7 +644,8 @@ def _judged(view: ArrayView, rivals: Iterable[Handler]) -> Iterator[Interpretati
 def _shared_with(view: ArrayView, handlers: Iterable[Handler]) -> frozenset[str]:
     """Return the names of the conventions to which handlers leave a part."""
     told = (
-        _guarded(view, cls, lambda it: lending.texts_of(it.shares_with(view))) for cls in handlers
+        _guarded(view, cls, lambda it: plugin_adapter.texts_of(it.shares_with(view)))
+        for cls in handlers
     )
     return frozenset().union(*filter(None, told))
 

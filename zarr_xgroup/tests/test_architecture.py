@@ -47,7 +47,7 @@ PURE = (
 )
 PURE_OF_DATASETS = ("dimensions", "grid_mappings", "interpretation", "naming", "plan")
 #: The one module of these that lends zarr objects to handlers of third parties.
-ADAPTER = "conventions.lending"
+ADAPTER = "conventions.plugin_adapter"
 IMPURE = ("zarr.", "xarray.backends.", "xarray.core.", "asyncio.", "fsspec.", "aiohttp.")
 
 

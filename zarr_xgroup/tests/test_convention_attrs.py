@@ -112,7 +112,7 @@ def test_a_plug_in_that_cannot_say_what_it_owns() -> None:
             return {attributes["nothing"]}
 
         def interpret(self, array: Any) -> Any:
-            return array.found()
+            return array.interpretation()
 
     register(Broken)
     attributes = {**declaring({"name": "broken"}, "proj"), "proj:code": "EPSG:4326", "broken:a": 1}
@@ -134,7 +134,7 @@ def test_a_plug_in_that_restates_its_attributes() -> None:
             return {**attributes, "height:of": sorted(dims)}
 
         def interpret(self, array: Any) -> Any:
-            return array.found()
+            return array.interpretation()
 
     register(Height)
     members = {

@@ -60,7 +60,7 @@ class GcpHandler(ConventionHandler):
             array.try_reporting(_coordinate, array, name, cost=partial(coordinate_named, name))
             for name in _WANTED
         ]
-        return array.found(*filter(None, found))
+        return array.interpretation(*filter(None, found))
 
 
 def _points(array: ArrayView) -> Node:

@@ -69,7 +69,7 @@ class GeoZarrHandler(ConventionHandler):
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the grid mapping variable, the CRS, and what follows from a transform."""
         links = links_of(array, by_name=True, keys=("grid_mapping",))
-        found = self._placed(array) or array.found(crs=crs_of(array))
+        found = self._placed(array) or array.interpretation(crs=crs_of(array))
         return replace(found, links=links)
 
     @classmethod
@@ -110,7 +110,7 @@ TO_BE_ASSUMED = GeoZarrHandler.name
 def _dims(array: ArrayView) -> tuple[str, str] | None:
     """Return the array's dimensions along Y and X, by their names or else the last two."""
     known = {name.lower(): name for name in array.dims}
-    known |= {name.lower(): here for name, here in array.names.items()}
+    known |= {name.lower(): here for name, here in array.dim_names.items()}
     for y, x in _PAIRS:
         if y in known and x in known:
             return known[y], known[x]

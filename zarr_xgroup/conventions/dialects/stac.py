@@ -72,7 +72,7 @@ class StacProjHandler(ProjHandler):
         names = self._declared_names(array)
         if len(names) != 2:
             return None
-        y, x = (array.names.get(name, name) for name in names)
+        y, x = (array.dim_names.get(name, name) for name in names)
         return (y, x) if y != x and {y, x} <= set(array.dims) else None
 
     def _declared_names(self, array: ArrayView) -> list[str]:
@@ -104,8 +104,8 @@ def placed(grid: Grid, transform: Transform) -> Interpretation:
         The transform.
     """
     if transform.is_rotated and grid.own:
-        return grid.array.found(crs=crs_of(grid.array))
-    return grid.array.found(
+        return grid.array.interpretation(crs=crs_of(grid.array))
+    return grid.array.interpretation(
         *grid.declared(transform, grid.own_of_the_axes),
         crs=crs_of(grid.array),
         geotransform=grid.geotransform(transform),

@@ -18,7 +18,7 @@ from typing import Any
 
 from affine import Affine
 
-from zarr_xgroup.conventions.array import ArrayView, once
+from zarr_xgroup.conventions.array import ArrayView, once_per_array
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.layout import ATTRIBUTE as MULTISCALES
 from zarr_xgroup.conventions.layout import TILES
@@ -82,7 +82,7 @@ class TileLevel:
         return crs.is_north_first
 
 
-@once
+@once_per_array
 def tile_level_of(array: ArrayView) -> TileLevel | None:
     """Return the tile matrix of an array whose group is a level, or None after saying what is wrong."""
     group = array.node.group

@@ -11,8 +11,8 @@ import xarray as xr
 import zarr
 
 from zarr_xgroup.conventions import ArrayView, Stored
-from zarr_xgroup.conventions.array import own_dims_of, parsed, shape_of
-from zarr_xgroup.conventions.lending import told
+from zarr_xgroup.conventions.array import own_dims_of, parse_once, shape_of
+from zarr_xgroup.conventions.plugin_adapter import run_on_zarr
 from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.tests.builders import (
@@ -47,7 +47,7 @@ def asked(question: Callable[[ArrayView], T], path: str = "g/a") -> T:
     """Return the answer to a question about an array of the store."""
     root = zarr.open_group(memory_store(build(NODES)), mode="r")
     array: Any = root[path]
-    return told(question, array, root)
+    return run_on_zarr(question, array, root)
 
 
 def node(path: str) -> Node:
@@ -136,6 +136,6 @@ def number(fragment: Fragment) -> Any:
 @pytest.mark.parametrize("place", [(), ("attributes",), ("shape", "0"), ("nodes", "it")])
 def test_what_is_in_no_attribute_is_parsed_as_it_is(place: tuple[str, ...]) -> None:
     def numbers(view: ArrayView) -> list[int]:
-        return [parsed(view, number, Fragment(view.node, place, {"n": n})) for n in (1, 2)]
+        return [parse_once(view, number, Fragment(view.node, place, {"n": n})) for n in (1, 2)]
 
     assert asked(numbers) == [1, 2]

@@ -54,7 +54,9 @@ class LevelsHandler(ConventionHandler):
                 "p0": Coordinate("p0", Literal(np.array(1e5), ())),
             },
         )
-        return array.found(level, crs=Crs("proj:code", "EPSG:32632"), attributes={"levelled": 1})
+        return array.interpretation(
+            level, crs=Crs("proj:code", "EPSG:32632"), attributes={"levelled": 1}
+        )
 
     def axis_names(self, array: ArrayView) -> tuple[str, ...]:
         return ("level",)
@@ -159,7 +161,7 @@ class ZonesHandler(ConventionHandler):
         return Crs("zone", f"EPSG:{32600 + zone}")
 
     def interpret(self, array: ArrayView) -> Interpretation:
-        return array.found()
+        return array.interpretation()
 
 
 GRID = {

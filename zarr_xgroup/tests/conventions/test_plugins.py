@@ -598,7 +598,7 @@ def test_a_convention_that_implies_another_one(implied: tuple[str, ...]) -> None
         implies = implied
 
         def interpret(self, array: ArrayView) -> Interpretation:
-            return array.found()
+            return array.interpretation()
 
     a = stored(
         np.zeros((2, 2)), "y x", **declaring({"name": "tiled"}, **{"proj:code": "EPSG:32632"})
@@ -692,7 +692,7 @@ def test_a_description_that_raises_costs_its_convention_alone() -> None:
         )
 
         def interpret(self, array: ArrayView) -> Interpretation:
-            return array.found()
+            return array.interpretation()
 
     a = stored([1.0], "x", **declaring({"name": "broken"}, "uom", broken="many", uom=5))
     store: Any = memory_store(build({"": {}, "a": a}))

@@ -165,7 +165,7 @@ class Plugin(ConventionHandler):
     name = "it"
 
     def interpret(self, array: ArrayView) -> Interpretation:
-        return array.found(attributes={"asked": str(array.node)})
+        return array.interpretation(attributes={"asked": str(array.node)})
 
 
 IT = declaring({"name": "it"})

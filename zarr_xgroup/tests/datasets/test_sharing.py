@@ -183,7 +183,7 @@ class Asking(ConventionHandler):
         return True
 
     def interpret(self, array: ArrayView) -> Interpretation:
-        return array.found(attributes={"answer": repr(QUESTIONS[self.question](array))})
+        return array.interpretation(attributes={"answer": repr(QUESTIONS[self.question](array))})
 
 
 QUESTIONS: dict[str, Any] = {

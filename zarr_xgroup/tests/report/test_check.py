@@ -1300,7 +1300,7 @@ def test_a_handler_of_a_third_party_has_rules(tmp_path: Path) -> None:
                 yield report(rule, stripes, "is no colour", 'write "red"')
 
         def interpret(self, array: Any) -> Any:
-            return array.found()
+            return array.interpretation()
 
     register(Stripes)
     attributes = {"zarr_conventions": [{"name": "stripes"}], "stripes": 5}
@@ -1319,7 +1319,7 @@ def test_rules_of_a_third_party_that_fail(tmp_path: Path) -> None:
             raise ZeroDivisionError
 
         def interpret(self, array: Any) -> Any:
-            return array.found()
+            return array.interpretation()
 
     register(Faulty)
     with pytest.warns(XGroupPluginWarning, match="'faulty' .* failed: ZeroDivisionError") as told:

@@ -24,7 +24,7 @@ class MistakenHandler(ConventionHandler):
 
     def interpret(self, array: ArrayView) -> Interpretation:
         array.report("what is wrong")  # mistake
-        return array.found(Coordinate("x", "x"))  # mistake
+        return array.interpretation(Coordinate("x", "x"))  # mistake
 
 
 def place_of(error: XGroupError) -> int:

@@ -47,7 +47,9 @@ class NumbersHandler(ConventionHandler):
     def interpret(self, array: ArrayView) -> Interpretation:
         numbers = array.attribute("numbers")
         if numbers is None:
-            return array.found()
+            return array.interpretation()
         values = np.array([float(item.value) for item in numbers.items()])
         dimension: str = array.dims[0]
-        return array.found(Coordinate(dimension, Literal(values, (dimension,)), {"units": "1"}))
+        return array.interpretation(
+            Coordinate(dimension, Literal(values, (dimension,)), {"units": "1"})
+        )

@@ -113,7 +113,7 @@ def _written(node: Node, reference: object) -> Fragment:
     return Fragment(node, (), dict(reference))
 
 
-def told(question: Callable[[ArrayView], T], array: zarr.Array[Any], root: zarr.Group) -> T:
+def run_on_zarr(question: Callable[[ArrayView], T], array: zarr.Array[Any], root: zarr.Group) -> T:
     """Return the answer to a question about an array that is open by itself."""
     found: T = _asking(array, root)(question)
     return found
@@ -216,7 +216,9 @@ def answer_of(interpret: Callable[[ArrayView], object], array: ArrayView) -> Int
     """Return what a handler's `interpret` says of an array, or raise TypeError if it is nothing."""
     answer = interpret(array)
     if not isinstance(answer, Interpretation):
-        message = _("'interpret' must return an Interpretation (see array.found), got {kind}")
+        message = _(
+            "'interpret' must return an Interpretation (see array.interpretation), got {kind}"
+        )
         raise TypeError(message.format(kind=type(answer).__name__))
     return answer
 
@@ -246,7 +248,9 @@ def interpreted(get_variables: Callable[..., object], array: ArrayView) -> Inter
     if not isinstance(variables, Mapping):
         message = _("'get_variables' must return a dict of xarray.Variable by name, got {kind}")
         raise TypeError(message.format(kind=type(variables).__name__))
-    return array.found(*(_coordinate(name, variable) for name, variable in variables.items()))
+    return array.interpretation(
+        *(_coordinate(name, variable) for name, variable in variables.items())
+    )
 
 
 def detected(detect: Callable[..., object], array: ArrayView) -> bool:

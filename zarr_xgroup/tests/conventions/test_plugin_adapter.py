@@ -464,7 +464,7 @@ def test_variables_that_are_no_mapping(given: Any, kind: str) -> None:
 def test_an_interpretation_that_is_none(given: Any, kind: str) -> None:
     it = handler(interpret=lambda *_arguments: given)
     _dataset, told = opened_group()
-    text = f"'interpret' must return an Interpretation (see array.found), got {kind}"
+    text = f"'interpret' must return an Interpretation (see array.interpretation), got {kind}"
     assert one_problem(told) == f"TypeError: {text}"
     root = zarr.open_group(memory_store(build(NODES)), mode="r")
     array: Any = root["g/a"]
