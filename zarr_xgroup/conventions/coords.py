@@ -36,7 +36,7 @@ from zarr_xgroup.conventions.descriptions import (
 )
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.conventions.proj import crs_of
-from zarr_xgroup.conventions.timeunits import cf_units
+from zarr_xgroup.conventions.units import cf_units_of_time
 from zarr_xgroup.conventions.values import (
     explicit_values,
     is_finite,
@@ -420,7 +420,7 @@ def _of_interval(
         last = Fraction((stop - first) // timedelta(microseconds=1), 1_000_000 * _UNITS[unit])
         # ISO 8601 has no Julian calendar, which CF's "standard" is before 1582-10-15.
         calendar = "proleptic_gregorian"
-        attributes = {"units": cf_units(unit, first.isoformat()), "calendar": calendar}
+        attributes = {"units": cf_units_of_time(unit, first.isoformat()), "calendar": calendar}
     if towards == 0:
         raise it.at("step").error(_("must not be 0"), DESCRIPTOR, such_as(_STEP))
     _check_number(it, function, size, last if towards > 0 else -last, 1 if towards > 0 else -1)

@@ -34,17 +34,19 @@ from zarr_xgroup.conventions.descriptions import (
     write,
 )
 from zarr_xgroup.conventions.proj_model import ProjObject
-from zarr_xgroup.conventions.timeunits import (
+from zarr_xgroup.conventions.units import (
     CALENDAR,
     CALENDARS,
     EPOCH,
     UNIT_OF_TIME,
-    cf_units,
-    cf_units_of_reference,
+    UnitOfMeasure,
+    Uom,
+    cf_units_in_one_text,
+    cf_units_of_measure,
+    cf_units_of_time,
     faults_of,
     is_epoch,
 )
-from zarr_xgroup.conventions.uom import UnitOfMeasure, Uom, units_of
 from zarr_xgroup.conventions.values import explicit_values, two_numbers
 from zarr_xgroup.errors import Rule, rules_in
 from zarr_xgroup.findings import Finding, Place
@@ -224,7 +226,7 @@ def _epoch(value: Fragment) -> str:
 
 def _reference(value: Fragment) -> str:
     """Return units that are written as one text, with their epoch checked."""
-    units = cf_units_of_reference(value.as_text())
+    units = cf_units_in_one_text(value.as_text())
     _unit, since, epoch = units.partition(" since ")
     if since:
         _checked_epoch(value, epoch)
@@ -290,7 +292,7 @@ class Time(_CsModel, frozen=True, kw_only=True):
             return {}
         units = self.reference
         if not units and self.unit and self.epoch:
-            units = cf_units(self.unit, self.epoch)
+            units = cf_units_of_time(self.unit, self.epoch)
         if not units:
             return {}
         return {"units": units} | ({"calendar": self.calendar} if self.calendar else {})
@@ -318,7 +320,7 @@ class Described(_CsModel, frozen=True, kw_only=True):
         """Return CF ``units``, and ``calendar`` of times, of what has a standard name, or none."""
         if self.time is not None:
             return self.time.units
-        units = units_of(self.unit, standard_name)
+        units = cf_units_of_measure(self.unit, standard_name)
         return {key: cf_length(unit) for key, unit in units.items()}
 
     def lost_of(self, axis: str) -> Iterator[tuple[Finding, str]]:

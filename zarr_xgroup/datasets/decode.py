@@ -16,7 +16,7 @@ import xarray as xr
 from xarray.conventions import decode_cf_variables
 from xarray.indexes import PandasIndex
 
-from zarr_xgroup.conventions.timeunits import faults_of
+from zarr_xgroup.conventions.units import faults_of
 from zarr_xgroup.datasets.plan import PlannedVariable
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, after_place, containing
 from zarr_xgroup.findings import Finding, Topic, report

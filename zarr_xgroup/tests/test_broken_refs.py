@@ -27,7 +27,7 @@ from zarr_xgroup import (
     XGroupWarning,
 )
 from zarr_xgroup.conventions import ConventionHandler, register
-from zarr_xgroup.conventions.timeunits import faults_of
+from zarr_xgroup.conventions.units import faults_of
 from zarr_xgroup.tests.builders import (
     Array,
     Group,

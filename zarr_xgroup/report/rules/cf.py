@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from zarr_xgroup.conventions.descriptions import Attribute, Text, got, such_as
-from zarr_xgroup.conventions.timeunits import (
+from zarr_xgroup.conventions.units import (
     CALENDAR,
     CALENDARS,
     CF,

@@ -16,7 +16,7 @@ from zarr_xgroup.conventions.cs_model import Axis, CoordinateSet, Cs, System, Ti
 from zarr_xgroup.conventions.descriptions import Model, misspelt, misspelt_attributes
 from zarr_xgroup.conventions.proj_model import ProjMembers
 from zarr_xgroup.conventions.spatial import SpatialHandler
-from zarr_xgroup.conventions.uom import Ucum
+from zarr_xgroup.conventions.units import Ucum
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.tests.builders import Json, declaring, opened_with_warnings
 from zarr_xgroup.tests.documents import array, group, write

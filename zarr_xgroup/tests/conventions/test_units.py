@@ -11,11 +11,11 @@ import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zarr_xgroup.conventions.timeunits import (
+from zarr_xgroup.conventions.units import (
     cf_epoch,
-    cf_unit,
-    cf_units,
-    cf_units_of_reference,
+    cf_unit_of_time,
+    cf_units_in_one_text,
+    cf_units_of_time,
     faults_of,
     is_date,
     is_epoch,
@@ -73,7 +73,7 @@ def fields(time: Any) -> tuple[int, ...]:
 
 @pytest.mark.parametrize(("spelled", "expected"), ALL_UNITS)
 def test_every_spelling_of_a_unit(spelled: str, expected: str) -> None:
-    assert cf_unit(spelled) == expected
+    assert cf_unit_of_time(spelled) == expected
 
 
 UNKNOWN = ["M", "", "n", "u", "fortnight", "e", "week of", "since"]
@@ -83,12 +83,12 @@ UNKNOWN = ["M", "", "n", "u", "fortnight", "e", "week of", "since"]
 @pytest.mark.parametrize("calendar", [None, "360_day"])
 def test_an_unknown_unit_is_not_decoded(unit: str, calendar: str | None) -> None:
     with pytest.raises(ValueError, match="unable to decode time units"):
-        decoded([1], cf_units(unit, "2000-01-01"), calendar)
+        decoded([1], cf_units_of_time(unit, "2000-01-01"), calendar)
 
 
 @pytest.mark.parametrize("spelled", UNITS["nanoseconds"])
 def test_nanoseconds_are_decoded(spelled: str) -> None:
-    (time,) = decoded([2_000_003_000], cf_units(spelled, "2001-02-03"), None)
+    (time,) = decoded([2_000_003_000], cf_units_of_time(spelled, "2001-02-03"), None)
     assert time == np.datetime64("2001-02-03T00:00:02.000003")
 
 
@@ -137,7 +137,7 @@ def test_every_form_of_an_epoch_is_decoded(
     is_in_zone = calendar == "noleap" and epoch[-5:] in ("02:00", "-6:00", "-0530")
     if is_in_zone or epoch.endswith((" +2", "-05")):
         calendar = None  # cftime: time zones only in calendars of the real world
-    (time,) = decoded([3], cf_units("hours", epoch), calendar)
+    (time,) = decoded([3], cf_units_of_time("hours", epoch), calendar)
     start = cftime.datetime(*expected, calendar=calendar or "standard")
     assert fields(time) == fields(start + timedelta(hours=3))
 
@@ -165,7 +165,7 @@ def test_any_date_in_any_calendar(
     start = cftime.datetime(year, month, day, calendar=calendar)
     expected = start + number * LENGTHS[unit]
     for epoch in (f"{year:04}-{month:02}-{day:02}", f"{year}-{month}-{day}T0:00Z"):
-        (time,) = decoded([number], cf_units(unit, epoch), calendar)
+        (time,) = decoded([number], cf_units_of_time(unit, epoch), calendar)
         assert fields(time) == fields(expected)
 
 
@@ -175,7 +175,7 @@ def test_any_date_in_any_calendar(
 @pytest.mark.parametrize("epoch", [epoch for epoch, _text, _it in EPOCHS])
 def test_both_spellings_say_the_same(epoch: str) -> None:
     for unit in ("days", "d", "hour", "min", "s"):
-        assert cf_units_of_reference(f"{unit} since {epoch}") == cf_units(unit, epoch)
+        assert cf_units_in_one_text(f"{unit} since {epoch}") == cf_units_of_time(unit, epoch)
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_both_spellings_say_the_same(epoch: str) -> None:
     ],
 )
 def test_units_of_time(unit: str, expected: str, is_known: bool) -> None:
-    assert cf_unit(unit) == expected
+    assert cf_unit_of_time(unit) == expected
     assert (list(faults_of(f"{unit} since 2000-01-01", "")) == []) is is_known
 
 
@@ -246,4 +246,4 @@ def test_what_is_an_epoch(text: str, expected: bool) -> None:
     ids=["spaces of other kinds", "no unit"],
 )
 def test_a_reference_is_one_of_unit_and_epoch(reference: str, expected: str) -> None:
-    assert cf_units_of_reference(reference) == expected
+    assert cf_units_in_one_text(reference) == expected
