@@ -26,6 +26,9 @@ ZarrFormat: TypeAlias = Literal[2, 3]
 #: members or another value, or the error that hides it.
 Found: TypeAlias = dict[str, Any]
 
+#: A JSON text, be it part of another one.
+Text: TypeAlias = bytes | msgspec.Raw
+
 NODE_KEYS: Mapping[ZarrFormat, tuple[str, ...]] = {
     3: ("zarr.json",),
     2: (".zarray", ".zgroup", ".zattrs"),
@@ -248,7 +251,7 @@ class Document(Mapping[str, Any]):
         return self.description.text, self.attributes.written()
 
 
-def _decoded(text: bytes | msgspec.Raw, place: str) -> Any:
+def _decoded(text: Text, place: str) -> Any:
     """Return the value of a JSON text, or raise XGroupMetadataError if it is none.
 
     ``NaN`` and ``Infinity`` are accepted, which Python's writers leave in attributes.
@@ -310,14 +313,14 @@ def format_of(found: Found) -> ZarrFormat | None:
 
 
 def node_document(
-    found: Found, zarr_format: ZarrFormat, place: str, pool: Pool | None = None
+    found: Found | Text, zarr_format: ZarrFormat, place: str, pool: Pool | None = None
 ) -> tuple[Document | None, XGroupError | None]:
     """Return a node's document, and what is wrong with it.
 
     Parameters
     ----------
-    found : mapping
-        What stands at the node's metadata keys.
+    found : mapping or text
+        What stands at the node's metadata keys; or the text of its ``zarr.json`` alone.
     zarr_format : {2, 3}
         The format to read it as.
     place : str
@@ -333,6 +336,8 @@ def node_document(
     problem : XGroupError or None
         Why the document, or its attributes, cannot be used.
     """
+    if isinstance(found, Text):
+        found = {"zarr.json": found}
     try:
         make = _v3_document if zarr_format == 3 else _v2_document
         return make(found, place, pool or Pool())
@@ -373,7 +378,7 @@ def _attributes_at(
 ) -> tuple[JsonObject, XGroupError | None]:
     """Return the attributes at a key, none if they cannot be understood, and why they cannot."""
     text = values.get(key)
-    written = bytes(text) if isinstance(text, bytes | msgspec.Raw) else b""
+    written = bytes(text) if isinstance(text, Text) else b""
     texts, problem = pool.objects.get(written), None
     if texts is None:
         members, problem = _object_at({key: text}, key, place)
@@ -445,7 +450,7 @@ def _object_at(
     value = values.get(key)
     if value is None or isinstance(value, XGroupError):
         return None, value
-    if isinstance(value, bytes | msgspec.Raw):
+    if isinstance(value, Text):
         place_of_text = f"{place.rstrip('/')}/{key}" if isinstance(value, bytes) else place
         try:
             value = values[key] = _members_of(value, place_of_text, key)
@@ -459,7 +464,7 @@ def _object_at(
     return None, XGroupMetadataError(message, place=place)
 
 
-def _members_of(text: bytes | msgspec.Raw, place: str, key: str) -> Any:
+def _members_of(text: Text, place: str, key: str) -> Any:
     """Return the members of the JSON object at a key as texts, or another JSON value as it is.
 
     They can be decoded, but for consolidated nodes, each of which is a document of its own.
@@ -496,7 +501,7 @@ def _members_of(text: bytes | msgspec.Raw, place: str, key: str) -> Any:
     return {name: _nested_deep(json.dumps, item).encode() for name, item in value.items()}
 
 
-def _can_be_decoded(text: bytes | msgspec.Raw) -> bool:
+def _can_be_decoded(text: Text) -> bool:
     """Tell whether letters and numbers of a JSON text, which msgspec does not check, are valid for sure."""
     text = bytes(text)
     if not text.isascii():
@@ -509,12 +514,12 @@ def _can_be_decoded(text: bytes | msgspec.Raw) -> bool:
 
 def consolidated_nodes(
     found: Found, zarr_format: ZarrFormat, place: str
-) -> dict[str, Found] | None:
+) -> Mapping[str, Found | Text] | None:
     """Return the documents in a group's consolidated metadata, by path.
 
     Returns
     -------
-    dict of str to Found, or None
+    mapping of str to Found or Text, or None
         By path relative to the group; the group itself is not among them. None if the
         group has no consolidated metadata.
 
@@ -525,8 +530,7 @@ def consolidated_nodes(
     """
     if zarr_format == 3:
         own, _problem = _object_at(found, "zarr.json", place)
-        members = _consolidated_members(own or {}, "consolidated_metadata", place)
-        return members and {path: {"zarr.json": document} for path, document in members.items()}
+        return _consolidated_members(own or {}, "consolidated_metadata", place)
     members = _consolidated_members(found, CONSOLIDATED_V2, place)
     if members is None:
         return None

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import accumulate
 from urllib.parse import unquote
 
@@ -13,6 +13,7 @@ _SEPARATORS = re.compile(f"[/{re.escape(os.sep)}]")
 _SPECIAL = re.compile(r"[%;/\\]")
 #: What nearly all paths are: nothing about them is special to anybody.
 _ORDINARY = re.compile(r"[a-zA-Z0-9_][\w.\-]*(?:/[a-zA-Z0-9_][\w.\-]*)*", re.ASCII)
+_ORDINARY_LINES = re.compile(r"(?:[a-zA-Z0-9_][\w.\-]*[/\n])*+", re.ASCII)
 #: How often a name may have been percent-encoded.
 _MOST_ENCODED = 8
 
@@ -61,6 +62,12 @@ def is_node_path(path: str, *, is_served: bool = True, splits_at_backslash: bool
         return False
     is_name = is_node_name if is_served else is_plain_name
     return not path or all(map(is_name, path.split("/")))
+
+
+def are_ordinary_paths(paths: Collection[str]) -> bool:
+    """Tell whether nothing about any of many paths is special: then each is that of a node, and written in one way."""
+    lines = "".join(f"{path}\n" for path in paths)
+    return lines.count("\n") == len(paths) and _ORDINARY_LINES.fullmatch(lines) is not None
 
 
 def is_plain_name(segment: str) -> bool:

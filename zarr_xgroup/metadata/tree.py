@@ -14,9 +14,14 @@ from typing import Any, NamedTuple, TypeVar
 
 from zarr_xgroup.errors import XGroupError, XGroupStoreError
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.documents import Document, Found, Pool, ZarrFormat, node_document
+from zarr_xgroup.metadata.documents import Document, Found, Pool, Text, ZarrFormat, node_document
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.paths import ancestor_paths, is_below, is_node_path, join_path
+from zarr_xgroup.metadata.paths import (
+    ancestor_paths,
+    are_ordinary_paths,
+    is_below,
+    is_node_path,
+)
 
 T = TypeVar("T")
 
@@ -98,7 +103,7 @@ class Tree:
         self._problems_near: defaultdict[Node, list[Node]] = defaultdict(list)
         self._pool = Pool()
         #: None for a node that is not there, or cannot be used; what is consolidated is decoded late.
-        self._nodes: dict[Node, Document | Found | None] = {}
+        self._nodes: dict[Node, Document | Found | Text | None] = {}
         #: The names of the nodes in a group, None if nobody can list it; and all that a listing of it has.
         self._members: dict[Node, list[str] | None] = {}
         self._listed: dict[Node, frozenset[str]] = {}
@@ -275,7 +280,7 @@ class Tree:
 
     # What is read.
 
-    def learn_node(self, node: Node, found: Found) -> Document | None:
+    def learn_node(self, node: Node, found: Found | Text) -> Document | None:
         """Add the content of the metadata keys of a node, and return its document."""
         zarr_format = self.stores[node.store].zarr_format
         document, problem = node_document(found, zarr_format, str(node), self._pool)
@@ -304,7 +309,7 @@ class Tree:
         self._deepest = max(self._deepest, group.path.count("/") + 1)
         self._places = None
 
-    def learn_consolidated(self, root: Node, nodes: Mapping[str, Found]) -> list[str]:
+    def learn_consolidated(self, root: Node, nodes: Mapping[str, Found | Text]) -> list[str]:
         """Add what is consolidated at a group; each document is decoded when it is asked for.
 
         Returns
@@ -318,27 +323,31 @@ class Tree:
         known, read = {root.path}, set()
         left = _MOST_IMPLIED + _IMPLIED_BY_EACH * len(nodes)
         children: defaultdict[str, list[str]] = defaultdict(list)
+        are_ordinary, above_all = are_ordinary_paths(nodes), f"{root.path}/" if root.path else ""
         for relative in sorted(nodes, key=len):  # groups before what is in them
-            path_below = relative.strip("/")
-            path = join_path(root.path, path_below)
+            path = above_all + relative
+            if not are_ordinary:
+                path_below = relative.strip("/")
+                path = above_all + path_below
+                # A path may be written in two ways.
+                if not path_below or not store.can_have(path_below) or path in read:
+                    unusable.append(relative)
+                    continue
+                read.add(path)
             parent, _slash, name = path.rpartition("/")
-            implied: list[str] | None = []
-            if not path_below or not store.can_have(path_below):
-                implied = None
-            elif parent not in known:
+            if parent not in known:
                 implied = _implied_groups(path, known, min(left, _MOST_IMPLIED))
-            if implied is None or path in read:  # written in two ways
-                unusable.append(relative)
-                continue
-            left -= len(implied)
-            read.add(path)
+                if implied is None:
+                    unusable.append(relative)
+                    continue
+                left -= len(implied)
+                for group in implied:
+                    above, _slash, last = group.rpartition("/")
+                    children[above].append(last)
+                    known.add(group)
+                    if self._nodes.get(Node(root.store, group)) is None:
+                        self._nodes[Node(root.store, group)] = Document.of_group(store.zarr_format)
             self._nodes[Node(root.store, path)] = nodes[relative]
-            for group in implied:
-                above, _slash, last = group.rpartition("/")
-                children[above].append(last)
-                known.add(group)
-                if self._nodes.get(Node(root.store, group)) is None:
-                    self._nodes[Node(root.store, group)] = Document.of_group(store.zarr_format)
             if path not in known:
                 children[parent].append(name)
                 known.add(path)

@@ -16,6 +16,7 @@ from zarr_xgroup.metadata.documents import (
     CONSOLIDATED_V2,
     NODE_KEYS,
     Found,
+    Text,
     ZarrFormat,
     consolidated_nodes,
     format_of,
@@ -175,7 +176,7 @@ def _keeps(root: Found, group: str, options: StoreOptions) -> bool:
     return False
 
 
-def _is_group(found: Found, zarr_format: ZarrFormat | None) -> bool:
+def _is_group(found: Found | Text, zarr_format: ZarrFormat | None) -> bool:
     """Tell whether a group was found, which says itself that it is of a format: not all JSON is Zarr."""
     document = node_document(found, zarr_format, "")[0] if zarr_format else None
     says: object = None if document is None or document.is_array else document.get("zarr_format")

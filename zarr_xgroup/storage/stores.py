@@ -19,6 +19,7 @@ from zarr_xgroup.metadata.documents import (
     METADATA_KEYS,
     NODE_KEYS,
     Found,
+    Text,
     ZarrFormat,
     consolidated_nodes,
     node_document,
@@ -270,7 +271,7 @@ class OpenStore:
 
     def _consolidated(
         self, at: Node, found: Mapping[str, Found], *, is_required: bool
-    ) -> dict[str, Found] | None:
+    ) -> Mapping[str, Found | Text] | None:
         """Return what is consolidated at a group, None if nothing is or it cannot be used."""
         name, zarr_format = self.known.name, self.known.zarr_format
         try:

@@ -18,7 +18,7 @@ from zarr_xgroup import (
     XGroupStoreError,
     XGroupStoreNotFoundError,
 )
-from zarr_xgroup.metadata import nodes, paths, tree
+from zarr_xgroup.metadata import nodes, paths
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import join_path
@@ -497,7 +497,7 @@ def test_paths_of_any_length_are_looked_up_as_far_as_anything_is_known_of_them(
         joined.append(join_path(*parts))
         return joined[-1]
 
-    for module in (paths, nodes, tree):
+    for module in (paths, nodes):
         monkeypatch.setattr(module, "join_path", join)
     path = "/".join("a" * 1000)
     known = empty_tree()
