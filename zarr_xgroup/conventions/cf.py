@@ -1,29 +1,45 @@
 """The `CF` principal convention: references between the groups of a hierarchy.
 
-Names and paths in the attributes by which arrays refer to others are resolved as CF 1.12 has it,
-section 2.7, and so are the coordinate variables of dimensions: from the group of an array upwards
-to its local apex, the group that defines the dimension, and then from there downwards, breadth
-first. Zarr does not say which group defines a dimension, but NCZarr does. Where it is not said,
-each group above is taken for the apex in turn, the nearest first, as far up as none has another
-dimension of the name.
+Names and paths in the attributes by which arrays refer to others are resolved as CF 1.12 has it, section 2.7
+"Groups". What they lead to is attached, and xarray finds it by the flat name that takes their place
+(specification, ResolvedZarrStore). Paths are followed for the arrays of every principal convention. For
+those of CF itself, names that lead to groups further up are followed, too, and so is what the attached
+arrays refer to in turn.
+
+Coordinate variables of dimensions are found in the same way: from the group of an array upwards to its
+local apex, the group that defines the dimension, and then from there downwards, breadth first. Zarr does not
+say which group defines a dimension, but NCZarr does. Where it is not said, each group above is taken for the
+apex in turn, the nearest first, as far up as none has another dimension of the name.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, ClassVar, NamedTuple
 
-from zarr_xgroup.conventions import cf_paths
-from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.array import ArrayView, own_dims_of, shape_of
+from zarr_xgroup.conventions.axes import fitting_dims
 from zarr_xgroup.conventions.base import ConventionHandler, Surroundings
-from zarr_xgroup.conventions.cf_paths import Follower
+from zarr_xgroup.conventions.descriptions import Attribute, Parsed, got, such_as, write
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
-from zarr_xgroup.findings import Topic, coordinate_named
+from zarr_xgroup.errors import Rule, XGroupReferenceError
+from zarr_xgroup.findings import Topic, coordinate_named, referred_to_by
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import mappings_in, words_of
+from zarr_xgroup.metadata.cf import (
+    ALONG,
+    BOUNDARIES,
+    LISTS,
+    PAIRS,
+    REFERRING,
+    candidate_paths,
+    mappings_in,
+    references_in,
+    words_of,
+)
 from zarr_xgroup.metadata.dimensions import (
     declared_dimensions,
     dimension_keys,
@@ -32,10 +48,72 @@ from zarr_xgroup.metadata.dimensions import (
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.metadata.paths import is_below
+from zarr_xgroup.metadata.tree import Tree
+from zarr_xgroup.variables.sources import Stored
 
 __all__ = ["CfHandler"]
 
-_VERSION = re.compile(r"cf-1\.\d+")
+NAMES = Rule("cf/names", "CF conventions 1.12", "Appendix A Attributes")
+SOMEWHERE = Rule("cf/leads-somewhere", "CF conventions 1.12", "2.7 Groups")
+
+#: How many references may follow one another: that to a coordinate, from there to its boundaries,
+#: from these to the terms of their formula.
+_FARTHEST = 3
+
+#: How many references of attached arrays are followed for one array, which has a few as a rule.
+_MOST = 100
+
+#: How attributes with roles are written.
+_WITH_ROLES = {
+    "cell_measures": "area: cell_area",
+    "formula_terms": "sigma: lev ps: ps ptop: ptop",
+}
+
+
+# How the attributes are written.
+
+
+def _as_written(attribute: Fragment) -> str:
+    """Return the text of an attribute, or raise XGroupMetadataError if CF writes it otherwise."""
+    key, text = attribute.keys[-1], attribute.value
+    if isinstance(text, str) and _is_spelt(key, text):
+        return text
+    are = _("names with blanks between them")
+    if key in PAIRS:
+        are = _("pairs of a role with a colon and a name, with blanks between them")
+    raise attribute.error(got(are, text), NAMES, _remedy(attribute))
+
+
+def _remedy(attribute: Fragment) -> str:
+    """Return the remedy to write the same names with blanks between them, and roles with a colon."""
+    key, value = attribute.keys[-1], attribute.value
+    names = value if isinstance(value, list) else [value]
+    if all(isinstance(name, str) for name in names):
+        spelt = _respelt(key, " ".join(names))
+        if _is_spelt(key, spelt):
+            return write(key, spelt)
+    return such_as(f'"{key}": "{_WITH_ROLES.get(key, "name")}"')
+
+
+def _respelt(key: str, text: str) -> str:
+    """Return the text of an attribute with what CF has between names: blanks, and colons after roles."""
+    spaced = " ".join(text.replace(",", " ").replace(";", " ").split())
+    if key in PAIRS:
+        return " ".join(spaced.replace(":", " : ").split()).replace(" :", ":")
+    if key in LISTS:
+        return " ".join(word.rstrip(":") for word in spaced.split())
+    return spaced.rstrip(": ")
+
+
+@lru_cache(maxsize=1)  # it is asked for each name of an attribute that leads nowhere
+def _is_spelt(key: str, text: str) -> bool:
+    """Tell whether an attribute has between names, and roles of names, what CF has there."""
+    if _respelt(key, text) != " ".join(text.split()):
+        return False
+    are_roles = [word.endswith(":") for word in text.split()]
+    if key in PAIRS:
+        return are_roles == [True, False] * (len(are_roles) // 2)
+    return not any(are_roles if key in LISTS else are_roles[-1:])
 
 
 class CfHandler(ConventionHandler):
@@ -46,20 +124,32 @@ class CfHandler(ConventionHandler):
     uuid: ClassVar[str | None] = "77c308c7-4db2-4774-8b2d-aa37e9997db6"
     other_uuids = ("0c0a02d2-8a95-4303-8b62-16a50b439d74",)
     repositories = ("zarr-conventions/CF",)
-    named_by_root = _VERSION
+    named_by_root = re.compile(r"cf-1\.\d+")
     follows_names = True
     implies = ("proj",)
-    described = cf_paths.ATTRIBUTES
-    rules = cf_paths.RULES
+    # What the attributes name is looked for where references are followed.
+    described = tuple(
+        Attribute(
+            key,
+            Parsed(_as_written, _remedy),
+            NAMES,
+            f'"{key}": "{_WITH_ROLES.get(key, "name")}"',
+            on="array",
+            is_needed=False,
+        )
+        for key in REFERRING
+    )
+    rules = (NAMES, SOMEWHERE)
     reads = ()
 
     @classmethod
     def seems_meant(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
         """Tell whether coordinates are named outside of the group, or a dimension is that of another one."""
-        named = words_of(attributes, "coordinates")
-        return any(map(around.leads_out, named)) or any(
-            _is_of_other_group(dim, around) for dim in around.bare
-        )
+        paths = [dim for dim in around.bare if "/" in dim]  # of dimensions, which NCZarr writes
+        if any(map(around.leads_out, [*words_of(attributes, "coordinates"), *paths])):
+            return True
+        nodes = [group.child(dim) for group in around.group.ancestors() for dim in around.bare]
+        return any(_is_coordinate_variable(node, around.tree.known(node)) for node in nodes)
 
     @classmethod
     def seems_to_say_crs(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
@@ -70,24 +160,211 @@ class CfHandler(ConventionHandler):
         """Return what the array's attributes refer to, and the coordinates of its dimensions."""
         follower = Follower(array, by_name=True)
         links = follower.links()
-        found = [
+        coordinates = [
             array.try_reporting(
-                _coordinate, array, it, follower, cost=partial(coordinate_named, it.dim)
+                *(_coordinate_of, array, dimension, follower),
+                cost=partial(coordinate_named, dimension.dim),
             )
-            for it in _axes_without_coordinate(array, links)
+            for dimension in _dimensions_without_coordinate(array, links)
         ]
-        return array.interpretation(*filter(None, found), links=links)
+        return array.interpretation(*filter(None, coordinates), links=links)
 
 
-def _is_of_other_group(dim: str, around: Surroundings) -> bool:
-    """Tell whether another group defines a dimension, or one above has its coordinate variable."""
-    if "/" in dim:
-        return around.leads_out(dim)
-    nodes = [group.child(dim) for group in around.group.ancestors() if group != around.group]
-    return any(_is_coordinate_variable(it, around.tree.known(it)) for it in nodes)
+# References of attributes.
 
 
-class _Axis(NamedTuple):
+def links_of(
+    array: ArrayView, *, by_name: bool = False, keys: Collection[str] = REFERRING
+) -> tuple[Link, ...]:
+    """Return the references in an array's CF attributes that lead to arrays.
+
+    One that leads nowhere stays as it is, and is told.
+
+    Parameters
+    ----------
+    array : ArrayView
+        The array.
+    by_name : bool
+        Whether names without a slash are looked for, too, in the groups above the array's own.
+    keys : collection of str
+        The attributes.
+    """
+    return Follower(array, by_name=by_name).links(keys)
+
+
+def array_named(array: ArrayView, place: Fragment) -> Node | None:
+    """Return the array that a name or path in a CF attribute leads to, or None."""
+    return next((node for node in _nodes_named(place) if _is_array(array, node)), None)
+
+
+def _nodes_named(place: Fragment) -> list[Node]:
+    """Return where a name or path in an attribute may lead, the nearest first."""
+    node = place.node
+    return [Node(node.store, path) for path in candidate_paths(place.value, node.group.path)]
+
+
+def _is_array(array: ArrayView, node: Node) -> bool:
+    document = array.document_of(node)
+    return document is not None and document.is_array
+
+
+class Follower:
+    """Follows the references in the CF attributes of one array, and of what they lead to.
+
+    Parameters
+    ----------
+    array : ArrayView
+        The array.
+    by_name : bool
+        Whether names are followed, and what is attached is followed further.
+    """
+
+    def __init__(self, array: ArrayView, *, by_name: bool) -> None:
+        self._array = array
+        self._by_name = by_name
+        self._known: dict[Node, Coordinate] = {}
+        self._left = _MOST
+
+    def links(self, keys: Collection[str] = REFERRING) -> tuple[Link, ...]:
+        """Return the references of the array itself."""
+        array = self._array
+        links = []
+        for key, name in dict.fromkeys(references_in(array.attributes)):
+            is_elsewhere = "/" in name or (self._by_name and array.sibling(name) is None)
+            if key in keys and is_elsewhere:
+                place = Fragment(array.node, ("attributes", key), name)
+                links.append(self._link(place, self._referred))
+        return tuple(filter(None, links))
+
+    def attached(
+        self, node: Node, dims: tuple[str, ...], place: Fragment, links_left: int = _FARTHEST - 1
+    ) -> Coordinate:
+        """Return an array as a coordinate, with what it refers to.
+
+        `place` is what refers to it. Raises XGroupMetadataError if it cannot be opened.
+        """
+        array = self._array
+        bare = Coordinate(node.name, array.stored(Stored(node, dims), place))
+        # An array of the same group says itself what it refers to.
+        if not (self._by_name and links_left) or node.group == array.node.group:
+            return bare
+        if node not in self._known:
+            self._known[node] = bare  # for what leads back to it
+            attributes = array.attributes_of(node)
+            links = []
+            for key, name in dict.fromkeys(references_in(attributes.value if attributes else {})):
+                self._left -= 1
+                if self._left == -1:
+                    message = _(
+                        "the arrays that it refers to refer to more than {most} others, of which the rest were left out"
+                    )
+                    array.report(Topic.CHOICE, array.node, message.format(most=_MOST))
+                if self._left < 0:
+                    break
+                written = Fragment(node, ("attributes", key), name)
+                links.append(self._link(written, self._referred_further, dims, links_left - 1))
+            self._known[node] = replace(bare, links=tuple(filter(None, links)))
+        known = self._known[node]
+        return known if known.source == bare.source else bare
+
+    def _link(
+        self, place: Fragment, follow: Callable[..., Coordinate | None], *arguments: Any
+    ) -> Link | None:
+        """Return a reference with what it leads to; None if there is nothing to attach, or after telling why."""
+        key, name = place.keys[-1], place.value
+        lost = partial(referred_to_by, key, name.strip(",;:"))
+        coordinate = self._array.try_reporting(follow, place, *arguments, cost=lost)
+        return None if coordinate is None else Link(key, name, coordinate)
+
+    def _referred(self, place: Fragment) -> Coordinate | None:
+        """Return what a reference of the array leads to; None for what may be missing, and for itself.
+
+        As a term of its own formula it has a name, as others have.
+        """
+        array, node = self._array, self._node(place)
+        if node is None:
+            return None
+        if node == array.node:
+            is_term = place.keys[-1] == "formula_terms"
+            return Coordinate(node.name, Stored(node, array.dims)) if is_term else None
+        return self.attached(node, fitting_dims(array, node), place)
+
+    def _referred_further(
+        self, place: Fragment, along: tuple[str, ...], links_left: int
+    ) -> Coordinate | None:
+        """Return what an attached array refers to; None for what the array does not span.
+
+        `along` says what the dimensions of the attached array are called.
+        """
+        array, node = self._array, self._node(place)
+        if node is None:
+            return None
+        names = dict(zip(own_dims_of(array, place.node), along, strict=True))
+        dims = tuple(names.get(dim, dim) for dim in own_dims_of(array, node))
+        # The terms of a vertical coordinate are those of arrays that have their dimensions, too.
+        spanned = dict(zip(along, shape_of(array, place.node), strict=True)) | array.sizes
+        sizes = zip(dims, shape_of(array, node), strict=True)
+        if place.keys[-1] not in BOUNDARIES and any(spanned.get(dim) != n for dim, n in sizes):
+            return None
+        return self.attached(node, dims, place, links_left)
+
+    def _node(self, place: Fragment) -> Node | None:
+        """Return the array that a name or path leads to, None for one that may be missing.
+
+        Raises XGroupReferenceError if there is none, XGroupMetadataError if CF writes the attribute otherwise.
+        """
+        array, key, name = self._array, place.keys[-1], place.value
+        is_along = place.node == array.node and "/" not in name and key in ALONG
+        nodes = _nodes_named(place)
+        has_other = False
+        for node in nodes:
+            if _is_array(array, node):
+                if not is_along or self._is_along(node):
+                    array.resolver.take_down(place, name, node)
+                    return node
+                has_other = True
+        # A dimension need not have a coordinate, or has one that another search finds; and an array may be
+        # said to be in another file.
+        listed = (array.attribute("external_variables", it) for it in place.node.ancestors())
+        if name in own_dims_of(array, place.node) or any(
+            name in str(external.value).split() for external in listed if external is not None
+        ):
+            return None
+        if (attribute := array.attribute(key, place.node)) is not None:
+            _as_written(attribute)
+        reason = _("leads to no array")
+        if not nodes:
+            reason = _("leads above the root of the store")
+        elif has_other:
+            reason = _("leads to no array along its dimensions")
+        array.resolver.take_down(place, name, text=reason)
+        tried = [
+            str(node)
+            if array.document_of(node) is None or _is_array(array, node)
+            else _("{node} (a group)").format(node=node)
+            for node in nodes
+        ]
+        if tried:
+            reason = _("{reason}, tried {tried}").format(reason=reason, tried=", ".join(tried))
+        message = f"{name!r} {reason}"
+        raise XGroupReferenceError(message, place=str(place), target=name, reason=reason)
+
+    def _is_along(self, node: Node) -> bool:
+        """Tell whether an array lies along dimensions of the array; letters of texts do not count."""
+        array = self._array
+        dims = fitting_dims(array, node)
+        known = {name: array.sizes[here] for name, here in array.dim_names.items()} | array.sizes
+        sizes = zip(dims, shape_of(array, node), strict=True)
+        others = tuple(dim for dim, size in sizes if known.get(dim) != size)
+        if others and others == dims[-1:]:
+            return array.maker.decoded_dtype(Stored(node, dims)).kind == "S"
+        return not others
+
+
+# Coordinate variables of dimensions.
+
+
+class _Dimension(NamedTuple):
     """A dimension of an array: what is needed to find its coordinate variable.
 
     Attributes
@@ -98,14 +375,14 @@ class _Axis(NamedTuple):
         What the array's metadata call it.
     size : int
         Its size.
-    reference : str or None
+    path : str or None
         Its path in the store, if that is known: that of the group that defines it, and the name.
     """
 
     dim: str
     name: str
     size: int
-    reference: str | None
+    path: str | None
 
     def is_of(self, node: Node, document: Document | None) -> bool:
         """Tell whether an array is a coordinate variable of the dimension."""
@@ -113,11 +390,9 @@ class _Axis(NamedTuple):
             return False
         return self.has(document["shape"][0], dimension_references(document)[0])
 
-    def has(self, size: int, reference: str | None) -> bool:
+    def has(self, size: int, path: str | None) -> bool:
         """Tell whether it has this size and path, as far as both paths are known."""
-        return size == self.size and (
-            None in (reference, self.reference) or reference == self.reference
-        )
+        return size == self.size and (None in (path, self.path) or path == self.path)
 
 
 def _is_coordinate_variable(node: Node, document: Document | None) -> bool:
@@ -127,129 +402,101 @@ def _is_coordinate_variable(node: Node, document: Document | None) -> bool:
     return declared_dimensions(document) == (node.name,)
 
 
-def _axes_without_coordinate(array: ArrayView, links: tuple[Link, ...]) -> Iterator[_Axis]:
+def _dimensions_without_coordinate(
+    array: ArrayView, links: Collection[Link]
+) -> Iterator[_Dimension]:
     """Yield the named dimensions of an array that neither its group nor its attributes give one."""
     attached = [link.coordinate for link in links]
-    referred = {it.name for it in attached if it.source.dims == (it.name,)}
-    for axis in _named_axes(array):
-        if axis.dim in referred:
-            continue
-        own = array.sibling(axis.name)
-        node = array.node.group.child(axis.name)
-        if own is None or (_is_coordinate_variable(node, own) and not axis.is_of(node, own)):
-            yield axis
-
-
-def _named_axes(array: ArrayView) -> Iterator[_Axis]:
-    """Yield an array's dimensions, but for those whose names are not as its document has them.
-
-    Such names were made up, or lead with a slash to an ancestor, whose coordinate comes with them.
-    """
+    referred = {found.name for found in attached if found.source.dims == (found.name,)}
     names = {here: name for name, here in array.dim_names.items()}
-    named = zip(
-        array.dims,
-        declared_dimensions(array.document),
-        array.shape,
-        dimension_references(array.document),
-        strict=True,
-    )
-    for dim, name, size, ref in named:
-        if name is not None and name == names.get(dim, dim):
-            yield _Axis(dim, name, size, ref)
+    declared = declared_dimensions(array.document)
+    paths = dimension_references(array.document)
+    named = zip(array.dims, declared, array.shape, paths, strict=True)
+    for dim, name, size, path in named:
+        # Other names were made up, or lead with a slash to an ancestor, whose coordinate comes with them.
+        if name is not None and name == names.get(dim, dim) and dim not in referred:
+            dimension = _Dimension(dim, name, size, path)
+            node, own = array.node.group.child(name), array.sibling(name)
+            if own is None or (
+                _is_coordinate_variable(node, own) and not dimension.is_of(node, own)
+            ):
+                yield dimension
 
 
-def _coordinate(array: ArrayView, axis: _Axis, follower: Follower) -> Coordinate | None:
+def _coordinate_of(
+    array: ArrayView, dimension: _Dimension, follower: Follower
+) -> Coordinate | None:
     """Return the coordinate of a dimension, or None if no array can be, or several may be."""
-    nodes = _coordinate_variables(array, axis)
-    place = Fragment(array.node, dimension_keys(array.document), axis.name)
+    nodes = _coordinate_variables(array, dimension)
     if len(nodes) > 1:
         message = _(
             "dimension {dim!r} has no coordinate in its group or above it, and {nodes} are equally "
             "near; none of them was attached"
         )
-        array.report(
-            Topic.CHOICE,
-            array.node,
-            message.format(dim=axis.name, nodes=", ".join(map(str, nodes))),
-        )
+        text = message.format(dim=dimension.name, nodes=", ".join(map(str, nodes)))
+        array.report(Topic.CHOICE, array.node, text)
     if len(nodes) != 1:
         return None
-    array.resolver.take_down(place, axis.name, nodes[0])
-    found = follower.attached(nodes[0], (axis.dim,), place)
-    return replace(found, name=axis.dim)
+    place = Fragment(array.node, dimension_keys(array.document), dimension.name)
+    array.resolver.take_down(place, dimension.name, nodes[0])
+    found = follower.attached(nodes[0], (dimension.dim,), place)
+    return replace(found, name=dimension.dim)
 
 
-def _coordinate_variables(array: ArrayView, axis: _Axis) -> list[Node]:
+def _coordinate_variables(array: ArrayView, dimension: _Dimension) -> list[Node]:
     """Return the coordinate variable of a dimension; several if they are equally near."""
     before = len(array.tree.lacking)
-    apexes = _possible_apexes(array, axis)
-    nodes = [apex.child(axis.name) for apex in apexes]
-    for node in nodes:
-        if axis.is_of(node, array.document_of(node)):
+    apexes = list(array.node.ancestors())
+    if dimension.path is not None:
+        apex = Node(array.node.store, dimension.path.rpartition("/")[0].strip("/"))
+        apexes = [group for group in apexes if is_below(group.path, apex.path)] or [apex]
+    for depth, group in enumerate(apexes):
+        node = group.child(dimension.name)
+        document = array.document_of(node)
+        if dimension.is_of(node, document):
             return [node]
-    for apex in apexes if axis.reference is None else apexes[-1:]:
+        if depth and dimension.path is None and _is_coordinate_variable(node, document):
+            apexes = apexes[:depth]  # from here on, the name is that of another dimension
+            break
+    for apex in apexes if dimension.path is None else apexes[-1:]:
         if len(array.tree.lacking) > before:
             break  # before it is known, nobody looks further
-        found = _nearest_below(array, axis, apex)
+        found = _nearest_below(array, dimension, apex)
         if found:
             return found
     return []
 
 
-def _possible_apexes(array: ArrayView, axis: _Axis) -> list[Node]:
-    """Return the groups that may define a dimension, from the array's own upwards."""
-    groups = list(array.node.ancestors())
-    if axis.reference is not None:
-        apex = Node(array.node.store, axis.reference.rpartition("/")[0].strip("/"))
-        return [group for group in groups if is_below(group.path, apex.path)] or [apex]
-    nodes = [group.child(axis.name) for group in groups]
-    apexes = groups[:1]
-    for group, node in zip(groups[1:], nodes[1:], strict=True):
-        document = array.document_of(node)
-        if _is_coordinate_variable(node, document) and not axis.is_of(node, document):
-            break  # further up, the name is that of another dimension
-        apexes.append(group)
-    return apexes
-
-
-def _nearest_below(array: ArrayView, axis: _Axis, apex: Node) -> list[Node]:
+def _nearest_below(array: ArrayView, dimension: _Dimension, apex: Node) -> list[Node]:
     """Return the coordinate variables of a dimension that are the fewest levels below a group."""
-    _list_below(array, apex)
-    groups = array.tree.groups_with(apex.store, axis.name)
+    array.memo(_list_below, array.tree, apex)
+    groups = array.tree.groups_with(apex.store, dimension.name)
     variables = array.memo(
         _all_coordinate_variables,
-        *(array, groups, axis.name),
-        by=(apex.store, axis.name, len(groups)),  # more become known, never fewer
+        *(array, groups, dimension.name),
+        by=(apex.store, dimension.name, len(groups)),  # more become known, never fewer
     )
-    levels: dict[int, list[Node]] = {}
-    for node, size, reference in variables:
-        if is_below(node.path, apex.path) and axis.has(size, reference):
-            levels.setdefault(node.path.count("/"), []).append(node)
+    levels: defaultdict[int, list[Node]] = defaultdict(list)
+    for node, size, path in variables:
+        if is_below(node.path, apex.path) and dimension.has(size, path):
+            levels[node.path.count("/")].append(node)
     return levels[min(levels)] if levels else []
 
 
+def _list_below(tree: Tree, group: Node) -> None:
+    """Make sure that the members of all groups below one are known, level by level."""
+    if not tree.is_consolidated(group):
+        for _below in tree.subtree(group):
+            pass
+
+
 def _all_coordinate_variables(
-    array: ArrayView, groups: list[Node], name: str
+    array: ArrayView, groups: Collection[Node], name: str
 ) -> list[tuple[Node, int, str | None]]:
-    """Return the coordinate variables of a name in groups, with size and dimension."""
-    found = ((node, array.document_of(node)) for node in (group.child(name) for group in groups))
+    """Return the coordinate variables of a name in groups, with size and path of the dimension."""
+    nodes = [group.child(name) for group in groups]
     return [
         (node, document["shape"][0], dimension_references(document)[0])
-        for node, document in found
+        for node, document in zip(nodes, map(array.document_of, nodes), strict=True)
         if document is not None and _is_coordinate_variable(node, document)
     ]
-
-
-def _list_below(array: ArrayView, group: Node) -> None:
-    """Make sure that the members of all groups below one are known, level by level."""
-    tree = array.tree
-    listed: set[Node] = array.memo(set, by=_list_below)
-    if group in listed:
-        return
-    before = len(tree.lacking)
-    level = [] if tree.is_consolidated(group) else [group]
-    while level:
-        below = (parent.child(name) for parent in level for name in tree.groups(parent))
-        level = [child for child in below if child not in listed]
-    if len(tree.lacking) == before:
-        listed.add(group)

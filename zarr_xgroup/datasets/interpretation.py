@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from zarr_xgroup.conventions import plugin_adapter
 from zarr_xgroup.conventions.array import ArrayView, Memo
 from zarr_xgroup.conventions.base import ConventionHandler, failure_of
-from zarr_xgroup.conventions.cf_paths import links_of
+from zarr_xgroup.conventions.cf import links_of
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.declaring import is_only_assumed
 from zarr_xgroup.conventions.layout import ATTRIBUTE as LAYOUT

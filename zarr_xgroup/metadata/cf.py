@@ -4,8 +4,7 @@ Source of the rules: CF conventions 1.12, section 2.7 "Groups", and the sections
 the attributes (3.4, 4.3.3, 5, 5.6, 7.1, 7.2, 7.4, appendix A).
 """
 
-from collections.abc import Collection, Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from zarr_xgroup.metadata.paths import relative_path
@@ -13,14 +12,14 @@ from zarr_xgroup.metadata.paths import relative_path
 #: Attributes that name the boundaries of cells.
 BOUNDARIES = ("bounds", "climatology")
 #: Attributes that are a list of names.
-_LISTS = ("coordinates", *BOUNDARIES, "ancillary_variables")
+LISTS = ("coordinates", *BOUNDARIES, "ancillary_variables")
 #: Attributes that are a list of `role: name` pairs.
-_PAIRS = ("cell_measures", "formula_terms")
+PAIRS = ("cell_measures", "formula_terms")
 #: The names of CRS variables: one name, or `crs: coordinate coordinate ...` groups.
 _GRID_MAPPING = "grid_mapping"
 
 #: Attributes that CF, and therefore xarray's decoding, takes to be strings.
-STRING_ATTRIBUTES = (*_LISTS, *_PAIRS, _GRID_MAPPING, "units", "calendar", "dtype")
+STRING_ATTRIBUTES = (*LISTS, *PAIRS, _GRID_MAPPING, "units", "calendar", "dtype")
 
 
 #: Attributes that say what the numbers of a variable mean, to xarray's decoding.
@@ -39,7 +38,7 @@ LONGITUDES, LATITUDES = (
 ALONG = ("coordinates", "ancillary_variables", "cell_measures")
 
 #: Attributes that refer to other variables.
-REFERRING = (*_LISTS, *_PAIRS, _GRID_MAPPING)
+REFERRING = (*LISTS, *PAIRS, _GRID_MAPPING)
 
 
 def with_names(key: str, text: str, names: Mapping[str, str]) -> str:
@@ -52,11 +51,6 @@ def with_names(key: str, text: str, names: Mapping[str, str]) -> str:
         return f"{names.get(path, path)}{word.removeprefix(path)}"
 
     return " ".join(map(renamed, text.split()))
-
-
-def without_names(key: str, text: str, names: Collection[str]) -> str:
-    """Return the text of a list of names without some; "" if none is left, or if it is no list."""
-    return " ".join(it for it in text.split() if it not in names) if key in _LISTS else ""
 
 
 def referred_names(attributes: Mapping[str, Any]) -> Iterator[str]:
@@ -73,36 +67,12 @@ def references_in(attributes: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _is_role(key: str, word: str) -> bool:
     """Tell whether a word is a role, as ``area:`` in ``area: cell_area``."""
-    return key in _PAIRS and word.endswith(":")
+    return key in PAIRS and word.endswith(":")
 
 
 def names_in(attributes: Mapping[str, Any], key: str) -> list[str]:
     """Return the names and paths in one attribute that is a list of names, or of roles and names."""
     return [word for word in words_of(attributes, key) if not _is_role(key, word)]
-
-
-def respelt(key: str, text: str) -> str:
-    """Return the text of an attribute with what CF has between names: blanks, and colons after roles."""
-    spaced = " ".join(text.replace(",", " ").replace(";", " ").split())
-    if key in _PAIRS:
-        return " ".join(spaced.replace(":", " : ").split()).replace(" :", ":")
-    if key in _LISTS:
-        return " ".join(word.rstrip(":") for word in spaced.split())
-    return spaced.rstrip(": ")
-
-
-@lru_cache(maxsize=1)
-def is_spelt(key: str, text: str) -> bool:
-    """Tell whether an attribute has between names, and roles of names, what CF has there.
-
-    The last answer is kept: it is asked for each name of an attribute that leads nowhere.
-    """
-    if respelt(key, text) != " ".join(text.split()):
-        return False
-    are_roles = [word.endswith(":") for word in text.split()]
-    if key in _PAIRS:
-        return are_roles == [True, False] * (len(are_roles) // 2)
-    return not any(are_roles if key in _LISTS else are_roles[-1:])
 
 
 def mappings_in(attributes: Mapping[str, Any]) -> list[str]:

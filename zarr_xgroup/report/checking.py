@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from operator import attrgetter
 from typing import Any, Unpack
 
@@ -14,7 +15,7 @@ from zarr_xgroup.findings import Finding, group_findings, wording
 from zarr_xgroup.options import ReportOptions, with_report_options_shown
 from zarr_xgroup.report.explaining import found_references
 from zarr_xgroup.report.explanation import VERSION, JsonValue, as_json, not_drawn
-from zarr_xgroup.report.rules import Checked, consolidated, mistakes_of, opening, references
+from zarr_xgroup.report.rules import Checked, mistakes_of, references, stores
 
 #: By what findings are the same in several places, and of which each may have 200.
 _words = attrgetter("rule", "text", "remedy", "severity")
@@ -122,29 +123,26 @@ def check(filename_or_obj: Any, **options: Unpack[ReportOptions]) -> Verdict:
 def limited(mistakes: Iterable[Finding]) -> list[Finding]:
     """Return mistakes, what is the same in several places as one, by one rule at most 200 that are not alike."""
     found = group_findings(mistakes, by=_words)
-    known = {wording(it) for it in found}
+    known = {wording(mistake) for mistake in found}
     shown = {wording(it): it for it in group_findings(found, by=wording, most_of=_rule)}
-    others = (it for words, it in shown.items() if words not in known)  # the last counts all others
-    return [*(it for it in found if wording(it) in shown), *others]
+    others = (
+        last for words, last in shown.items() if words not in known
+    )  # which counts all others
+    return [*(mistake for mistake in found if wording(mistake) in shown), *others]
 
 
 def _mistakes(planned: Planning, plans: list[GroupPlan], checked: Checked) -> Iterator[Finding]:
     """Yield all that is wrong, maybe the same in several places."""
-    library = planned.library
-    subjects = (it for subject in checked.subjects() for it in mistakes_of(subject))
-    found = group_findings(subjects, by=_words)
-    followed = found_references(plans, library.tree)
-    found = group_findings([*found, *references.check(followed, found, checked)], by=_words)
+    library, tree = planned.library, planned.library.tree
+    of_nodes = (mistake for subject in checked.subjects() for mistake in mistakes_of(subject))
+    found = group_findings(of_nodes, by=_words)
+    lost = references.check(found_references(plans, tree), found, checked)
+    found = group_findings([*found, *lost], by=_words)
     yield from found
-    findings = [*library.findings, *_findings(planned, plans)]
-    yield from opening.check(findings, found, checked)
-    if library.tree.stores[0].consolidated_at is not None:
+    lacking = undeclared(plans, tree, assumed=planned.assumed, is_tree=True)
+    of_plans = chain.from_iterable(plan.findings for plan in plans)
+    findings = chain(library.findings, of_plans, forgotten(lacking, tree))
+    yield from stores.found_by_open(findings, found, checked)
+    if tree.stores[0].consolidated_at is not None:
         own = library.read_beside_consolidated(planned.group)
-        yield from consolidated.check(library.tree, own, planned.group)
-
-
-def _findings(planned: Planning, plans: list[GroupPlan]) -> Iterator[Finding]:
-    for plan in plans:
-        yield from plan.findings
-    tree = planned.library.tree
-    yield from forgotten(undeclared(plans, tree, assumed=planned.assumed, is_tree=True), tree)
+        yield from stores.consolidated(tree, own, planned.group)

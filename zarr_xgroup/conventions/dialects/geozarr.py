@@ -18,7 +18,7 @@ from typing import Any
 
 from zarr_xgroup.conventions.array import ArrayView, attributes_above
 from zarr_xgroup.conventions.base import ConventionHandler, Surroundings
-from zarr_xgroup.conventions.cf_paths import array_named, links_of
+from zarr_xgroup.conventions.cf import array_named, links_of
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.dialects.stac import placed, rows_and_columns
 from zarr_xgroup.conventions.dialects.tiles import crs_of_tiles, tile_level_of, transform_of_tiles

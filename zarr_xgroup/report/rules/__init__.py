@@ -19,13 +19,11 @@ from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.references import may_refer
 from zarr_xgroup.report.rules import (
     arrays,
-    cf,
-    consolidated,
     declarations,
     described,
     grids,
-    opening,
     references,
+    stores,
 )
 from zarr_xgroup.report.rules.subject import Checked, Subject
 
@@ -33,20 +31,19 @@ __all__ = [
     "RULES",
     "Checked",
     "Subject",
-    "consolidated",
     "mistakes_of",
-    "opening",
     "references",
+    "stores",
 ]
 
 #: Those whose rules look at one node, and at what is around it.
-_OF_NODES = (declarations, described, arrays, grids, cf)
+_OF_NODES = (declarations, described, arrays, grids)
 
 #: Attributes that these look at, besides described ones, declarations, references and lists.
 _READ = (*DECODED_BY, DIMENSION_KEY, *NCZARR_KEYS)
 
 _BUILT_IN: tuple[Handler, ...] = (*BUILT_IN, *OTHERS)
-_MODULES = (declaring, arrays, grids, cf, consolidated, opening)
+_MODULES = (declaring, arrays, grids, stores)
 
 #: All rules that are built in.
 RULES: tuple[Rule, ...] = tuple(

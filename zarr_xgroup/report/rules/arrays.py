@@ -1,18 +1,28 @@
-"""What documents of Zarr say of dimensions, as far as conventions need it."""
+"""What documents of arrays say whatever their conventions: names and sizes of dimensions, how values are decoded."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import product
+from collections.abc import Iterator
 from typing import Any
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.cs_model import ATTRIBUTE as CS
-from zarr_xgroup.conventions.descriptions import got, shown, write
+from zarr_xgroup.conventions.descriptions import got, shown, such_as, write
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.conventions.spatial_model import DIMENSIONS
+from zarr_xgroup.conventions.units import (
+    CALENDAR,
+    CALENDARS,
+    CF,
+    EPOCH,
+    UNIT_OF_TIME,
+    faults_of,
+    is_epoch,
+)
+from zarr_xgroup.conventions.values import is_finite
 from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding, report
 from zarr_xgroup.metadata.dimensions import (
@@ -24,7 +34,7 @@ from zarr_xgroup.metadata.dimensions import (
     XARRAY,
     dimension_keys,
 )
-from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Keys, Node
+from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
 from zarr_xgroup.report.rules.subject import Subject
 from zarr_xgroup.variables.fillvalues import OF_ITS_TYPE
 
@@ -32,164 +42,175 @@ NAMES = Rule("arrays/dimension-names", NZ, "Array: dimension_names")
 SIZES = Rule("arrays/one-size-for-a-dimension", NZ, "Dimension: shared dimension constraint")
 WRITTEN = Rule("arrays/array-dimensions", XARRAY, DIMENSION_KEY)
 REFERENCES = Rule("arrays/nczarr-dimensions", NCZARR, "Dimension references")
+MISSING = Rule("cf/missing-value", CF, "2.5.1 Missing data, valid and actual range of data")
+PACKED = Rule("cf/packed", CF, "8.1 Packed Data")
 
-RULES = (NAMES, SIZES, WRITTEN, REFERENCES, OF_ITS_TYPE)
+RULES = (
+    *(NAMES, SIZES, WRITTEN, REFERENCES, OF_ITS_TYPE),
+    *(CALENDAR, UNIT_OF_TIME, EPOCH, MISSING, PACKED),
+)
+
+_SINCE = re.compile(r"(\S+)\s+since\s+(\S.*)", re.IGNORECASE)
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Yield arrays without names of dimensions, or with several, and dimensions of two sizes."""
+    """Yield what is wrong with the names and sizes of dimensions, and with what values are decoded by.
+
+    Where nothing is declared, attributes may mean anything.
+    """
+    is_declared = subject.store.declares_something
     if subject.is_array:
-        yield from _names(subject)
-        if subject.store.declares_something:
-            yield from _only_as_v2(subject)
-            yield from _written(subject)
-    else:
+        yield from _no_names(subject)
+        if is_declared:
+            yield from _other_names(subject)
+            yield from _decoding(subject)
+    elif is_declared:
         yield from _sizes(subject)
 
 
-def _names(subject: Subject) -> Iterator[Finding]:
-    """Yield that an array whose convention goes by the names of its dimensions has none for some."""
-    nameless = sum(not name for name in subject.dims)
-    if not nameless or not _goes_by_names(subject):
-        return
-    keys = dimension_keys(subject.document)
-    text = f"{nameless} of {len(subject.dims)} dimensions have no name"
-    place = Fragment(subject.node, keys, None)
-    yield report(NAMES, place, text, write(keys[-1], _likely_names(subject)))
-
-
-def _only_as_v2(subject: Subject) -> Iterator[Finding]:
-    """Yield that an array of Zarr v3 names its dimensions where only one of v2 does."""
-    names, document = subject.attribute(DIMENSION_KEY), subject.document
+def _no_names(array: Subject) -> Iterator[Finding]:
+    """Yield that dimensions have no names by which a convention goes, or have them as those of Zarr v2."""
+    document, names = array.document, array.attribute(DIMENSION_KEY)
+    nameless = sum(not name for name in array.dims)
+    if nameless and _goes_by_names(array):
+        place = Fragment(array.node, dimension_keys(document), None)
+        text = f"{nameless} of {len(array.dims)} dimensions have no name"
+        yield report(NAMES, place, text, write(place.keys[-1], _likely_names(array)))
     is_lacking = document["zarr_format"] == 3 and document.get("dimension_names") is None
-    if not is_lacking or names is None or names.value != list(subject.dims):
-        return
-    place = Fragment(subject.node, ("dimension_names",), None)
-    text = "is missing; {key} names the dimensions of arrays of Zarr v2 only"
-    remedy = f'write as "dimension_names" what {DIMENSION_KEY} has'
-    yield report(NAMES, place, text.format(key=DIMENSION_KEY), remedy, severity="warning")
+    is_named = names is not None and names.value == list(array.dims)
+    if is_lacking and is_named and array.store.declares_something:
+        place = Fragment(array.node, ("dimension_names",), None)
+        text = f"is missing; {DIMENSION_KEY} names the dimensions of arrays of Zarr v2 only"
+        remedy = f'write as "dimension_names" what {DIMENSION_KEY} has'
+        yield report(NAMES, place, text, remedy, severity="warning")
 
 
-def _goes_by_names(subject: Subject) -> bool:
-    has_cs = subject.attribute(CS.key) is not None and subject.is_declared(CsHandler)
-    has_grid = len(subject.dims) > 1 and subject.places.get(DIMENSIONS.key) is not None
-    return has_cs or (has_grid and subject.is_declared(SpatialHandler))
+def _goes_by_names(array: Subject) -> bool:
+    """Tell whether a convention that an array follows goes by the names of its dimensions."""
+    has_cs = array.attribute(CS.key) is not None and array.is_declared(CsHandler)
+    has_grid = len(array.dims) > 1 and array.places.get(DIMENSIONS.key) is not None
+    return has_cs or (has_grid and array.is_declared(SpatialHandler))
 
 
-def _likely_names(subject: Subject) -> list[str]:
-    """Return the names that another array of the group and shape has, else those of the grid."""
-    known = {} if subject.group is None else subject.group.names_by_shape
-    named = known.get(tuple(subject.document["shape"]))
-    return _names_of_grid(subject) if named is None else [str(name) for name in named]
-
-
-def _names_of_grid(subject: Subject) -> list[str]:
-    """Return the names of an array's dimensions, the last two as a grid's are declared."""
-    declared = subject.places.get(DIMENSIONS.key)
+def _likely_names(array: Subject) -> list[str]:
+    """Return the names that another array of the group and shape has, else the last two as a grid's are declared."""
+    known = {} if array.group is None else array.group.names_by_shape
+    named = known.get(tuple(array.document["shape"]))
+    if named is not None:
+        return [str(name) for name in named]
+    declared = array.places.get(DIMENSIONS.key)
     grid = list((declared and DIMENSIONS.read(declared)[0]) or ())
-    names = [name or f"dim_{axis}" for axis, name in enumerate(subject.dims)]
+    names = [name or f"dim_{axis}" for axis, name in enumerate(array.dims)]
     return [*names[: -len(grid)], *grid] if grid and len(names) > 1 else names
 
 
-def _written(subject: Subject) -> Iterator[Finding]:
-    """Yield names of dimensions beside those that count which are others, or none."""
-    for keys, names, rule in _others(subject):
-        ndim, value = len(subject.dims), Fragment(subject.node, keys, names)
-        remedy = write(keys[-1], _likely(subject, keys))
-        if not (isinstance(names, list) and all(isinstance(it, str) for it in names)):
-            yield report(rule, value, got("a list of names", names), remedy)
+def _other_names(array: Subject) -> Iterator[Finding]:
+    """Yield names of dimensions that xarray and NCZarr go by, where they are none, or not those that count."""
+    ndim = len(array.dims)
+    for written, rule in _written_names(array):
+        key, names = written.keys[-1], written.value
+        right: Any = _likely_names(array)
+        if rule is REFERENCES:
+            right = [f"{str(array.node.group).rstrip('/')}/{name}" for name in right]
+            right = right if key in NCZARR_REFERENCES else {NCZARR_REFERENCES[-1]: right}
+        remedy = write(key, right)
+        if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+            yield report(rule, written, got("a list of names", names), remedy)
         elif len(names) != ndim:
-            text = "names {count} dimensions, the array has {ndim}"
-            yield report(rule, value, text.format(count=len(names), ndim=ndim), remedy)
-        elif _are_others(names, subject.dims):
-            text = "has other names than the array, which count: {dims}"
-            text = text.format(dims=shown(list(subject.dims)))
-            yield report(rule, value, text, remedy, severity="warning")
+            text = f"names {len(names)} dimensions, the array has {ndim}"
+            yield report(rule, written, text, remedy)
+        elif any(
+            dim is not None and name.rpartition("/")[2] != dim.rpartition("/")[2]
+            for name, dim in zip(names, array.dims, strict=True)
+        ):
+            text = f"has other names than the array, which count: {shown(list(array.dims))}"
+            yield report(rule, written, text, remedy, severity="warning")
 
 
-def _others(subject: Subject) -> Iterator[tuple[Keys, Any, Rule]]:
-    """Yield where xarray and NCZarr name dimensions, and what is written there."""
-    if subject.attribute(DIMENSION_KEY) is not None:
-        yield ("attributes", DIMENSION_KEY), subject.attributes[DIMENSION_KEY], WRITTEN
-    for place, key in product(((), ("attributes",)), NCZARR_KEYS):
-        nczarr = (subject.attributes if place else subject.document).get(key)
-        if isinstance(nczarr, OBJECT):
-            for name in NCZARR_REFERENCES:
-                if name in nczarr:
-                    yield (*place, key, name), nczarr[name], REFERENCES
-        elif nczarr is not None:
-            yield (*place, key), nczarr, REFERENCES
-
-
-def _are_others(names: Sequence[str], dims: Sequence[str | None]) -> bool:
-    """Tell whether names, or paths, of dimensions end otherwise than those that count."""
-    pairs = zip(names, dims, strict=True)
-    return any(dim is not None and _basename(name) != _basename(dim) for name, dim in pairs)
-
-
-def _basename(path: str) -> str:
-    return path.rpartition("/")[2]
-
-
-def _likely(subject: Subject, keys: Keys) -> Any:
-    """Return what may be written: the names, or for NCZarr paths in an object."""
-    names = _likely_names(subject)
-    if keys[-1] == DIMENSION_KEY:
-        return names
-    group = str(subject.node.group).rstrip("/")
-    paths = [f"{group}/{name}" for name in names]
-    return paths if keys[-1] in NCZARR_REFERENCES else {NCZARR_REFERENCES[-1]: paths}
+def _written_names(array: Subject) -> Iterator[tuple[Fragment, Rule]]:
+    """Yield where xarray and NCZarr name dimensions, each with the rule about it."""
+    names = array.attribute(DIMENSION_KEY)
+    if names is not None:
+        yield names, WRITTEN
+    for members in (Fragment(array.node, (), array.document), array.all_attributes):
+        for nczarr in filter(None, map(members.get, NCZARR_KEYS)):
+            if isinstance(nczarr.value, OBJECT):
+                for paths in filter(None, map(nczarr.get, NCZARR_REFERENCES)):
+                    yield paths, REFERENCES
+            else:
+                yield nczarr, REFERENCES
 
 
 def _sizes(group: Subject) -> Iterator[Finding]:
-    """Yield arrays by which a dimension of the group has another size than by an earlier one."""
-    if not group.store.declares_something:
-        return
-    sizes: dict[str, tuple[int, str]] = {}
+    """Yield arrays by which a dimension of the group has another size than by an earlier one.
+
+    Coordinates of dimensions are the first. Sizes count that an array has which needs names by a convention.
+    """
+    arrays = sorted(group.arrays, key=lambda array: array.dims != (array.node.name,))
+    first: dict[str, Subject] = {}
     others: defaultdict[tuple[str, int], list[Subject]] = defaultdict(list)
-    arrays = sorted(group.arrays, key=lambda it: it.dims != (it.node.name,))
     for array in arrays:
         for name, size in array.sizes.items():
-            first, _path = sizes.setdefault(name, (size, str(array.node)))
-            if size != first:
+            if first.setdefault(name, array).sizes[name] != size:
                 others[name, size].append(array)
-    wrong = _of_conventions(others)
-    for array in arrays:
-        if array.node in wrong:
-            yield _other_sizes(array, wrong[array.node], sizes)
-
-
-def _of_conventions(
-    others: Mapping[tuple[str, int], Sequence[Subject]],
-) -> Mapping[Node, list[str]]:
-    """Return which dimensions of arrays count as wrong: those that any array needs by a convention."""
     wrong: defaultdict[Node, list[str]] = defaultdict(list)
     for (name, _size), found in others.items():
-        if not name.startswith("/") and any(map(_follows_something, found)):
+        if not name.startswith("/") and any(
+            _goes_by_names(array) or array.attribute(CONVENTIONS_KEY) is not None for array in found
+        ):
             for array in found:
                 wrong[array.node].append(name)
-    return wrong
+    for array in arrays:
+        names = wrong.get(array.node)
+        if names:
+            message = "the dimension {name!r} has {size} positions here, but {other} in {node}"
+            text = "; ".join(
+                message.format(
+                    name=name,
+                    size=array.sizes[name],
+                    other=first[name].sizes[name],
+                    node=first[name].node,
+                )
+                for name in names
+            )
+            keys = dimension_keys(array.document)
+            renamed = [
+                dim if dim is None or dim not in names else f"{dim}_{array.sizes[dim]}"
+                for dim in array.dims
+            ]
+            remedy = f"{write(keys[-1], renamed)}, or put the arrays of each size into a group of their own"
+            place = Fragment(array.node, keys, None)
+            yield report(SIZES, place, text, remedy, severity="warning")
 
 
-def _follows_something(array: Subject) -> bool:
-    return _goes_by_names(array) or array.attribute(CONVENTIONS_KEY) is not None
-
-
-def _other_sizes(
-    array: Subject, names: Collection[str], sizes: Mapping[str, tuple[int, str]]
-) -> Finding:
-    """Return that dimensions of an array have other sizes than by earlier arrays of the group."""
-    message = "the dimension {name!r} has {size} positions here, but {first} in {other}"
-    told = []
-    for name in names:
-        first, other = sizes[name]
-        size = array.sizes[name]
-        told.append(message.format(name=name, size=size, first=first, other=other))
-    keys = dimension_keys(array.document)
-    renamed = [
-        f"{it}_{array.sizes[it]}" if it is not None and it in names else it for it in array.dims
-    ]
-    remedy = f"{write(keys[-1], renamed)}, or put the arrays of each size into a group of their own"
-    return report(
-        SIZES, Fragment(array.node, keys, None), "; ".join(told), remedy, severity="warning"
-    )
+def _decoding(array: Subject) -> Iterator[Finding]:
+    """Yield attributes of CF by which values cannot be decoded: an open leaves the values as they are then."""
+    for key, example in (("scale_factor", "0.01"), ("add_offset", "0.0")):
+        packing = array.attribute(key)
+        values = [] if packing is None else packing.value
+        (number, *others) = values if isinstance(values, list) and values else [values]
+        if packing is not None and (others or not is_finite(number)):
+            text = got("a number", packing.value)
+            yield report(PACKED, packing, text, such_as(f'"{key}": {example}'))
+    missing = array.attribute("missing_value")
+    if missing is not None and isinstance(missing.value, OBJECT):
+        text = got("a value of the array's type", missing.value)
+        yield report(MISSING, missing, text, such_as('"missing_value": -999.0'))
+    units, calendar = array.attribute("units"), array.attribute("calendar")
+    match = units and isinstance(units.value, str) and _SINCE.fullmatch(units.value.strip())
+    if not (units and match):
+        return
+    unit, epoch = match.groups()
+    example = f'"units": "{unit} since 2028-02-01T00:00:00"'
+    remedies = {UNIT_OF_TIME: "write seconds, minutes, hours or days", EPOCH: such_as(example)}
+    counted_in = "" if calendar is None else str(calendar.value)
+    for rule, text in faults_of(f"{unit} since {epoch}", counted_in):
+        if rule in remedies:
+            yield report(rule, units, text, remedies[rule])
+    if not is_epoch(epoch):
+        text = got("a date and time as ISO 8601 writes it", epoch)
+        yield report(EPOCH, units, text, remedies[EPOCH])
+    if calendar is not None and counted_in.lower() not in CALENDARS:
+        names = ", ".join(CALENDARS)
+        text = got(f"one of {names}", calendar.value)
+        yield report(CALENDAR, calendar, text, f"write one of {names}")

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from posixpath import relpath
 
-from zarr_xgroup.conventions import cf_paths
+from zarr_xgroup.conventions import cf
 from zarr_xgroup.conventions.descriptions import write
 from zarr_xgroup.conventions.ref import FIRST, OWN, SOMEWHERE
-from zarr_xgroup.errors import Rule, Severity
 from zarr_xgroup.findings import Finding, Place, report
-from zarr_xgroup.metadata.cf import ALONG, REFERRING, with_names, without_names
-from zarr_xgroup.metadata.nodes import Fragment
+from zarr_xgroup.metadata.cf import ALONG, LISTS, REFERRING, with_names
 from zarr_xgroup.metadata.references import NODE
 from zarr_xgroup.report.explanation import FoundReference
 from zarr_xgroup.report.rules.subject import Checked, Subject
 
-#: How many places that may be meant a remedy names.
+#: How many nodes that may be meant a remedy names besides the first.
 _NAMED = 3
-
-#: How many names that are alike are looked at, and how many arrays of each.
-_MOST_NAMES, _MOST_ARRAYS = 5, 200
 
 #: Attributes that a grid mapping variable has at least one of.
 _OF_MAPPINGS = frozenset({"grid_mapping_name", "crs_wkt", "spatial_ref"})
@@ -42,142 +37,117 @@ def check(
     checked : Checked
         The store.
     """
-    places = {place for it in told for place in (it.place, *it.places)}
+    places = {place for mistake in told for place in (mistake.place, *mistake.places)}
     of_cf: defaultdict[Place, list[FoundReference]] = defaultdict(list)
-    for it in references:
-        if it.source.store is None and it.source not in places:
-            if it.leads_to is None and _names_at(it.source, checked) is not None:
-                of_cf[it.source].append(it)
-            elif it.leads_to is None:
-                text = f"{it.target!r}: {it.text}"
-                yield _nowhere(it, text, checked)
-            elif it.leads_to.store is None:
-                yield from _within(it, it.leads_to)
-    for place, wrong in of_cf.items():
-        if (written := _names_at(place, checked)) is not None:
-            yield _names_of_nothing(*written, wrong)
+    for reference in references:
+        source, target = reference.source, reference.leads_to
+        if source.store is not None or source in places:
+            continue
+        if target is None and _text_of_names(source, checked) is not None:
+            of_cf[source].append(reference)
+        elif target is None:
+            text = f"{reference.target!r}: {reference.text}"
+            yield report(SOMEWHERE, source, text, _node_meant(reference, checked))
+        elif target.store is None:
+            yield from _otherwise(reference, target)
+    for place, lost in of_cf.items():
+        text = "; ".join(f"{reference.target!r} {reference.text}" for reference in lost)
+        names = [reference.target for reference in lost]
+        yield report(cf.SOMEWHERE, place, text, _names_meant(place, names, checked))
 
 
-def _within(reference: FoundReference, target: Place) -> Iterator[Finding]:
+def _otherwise(reference: FoundReference, target: Place) -> Iterator[Finding]:
     """Yield what to write otherwise of a reference that leads to a node of the store."""
     uri, bar, _rest = reference.target.rpartition("|")
     if bar:
         text = f"the uri {uri} is that of the store itself"
         remedy = f'leave "uri" out, and {write(NODE, target.node)}'
-        yield _mistake(OWN, reference, text, remedy, "warning")
+        yield report(OWN, reference.source, text, remedy, severity="warning")
     elif reference.by_fallback:
         text = f"{reference.target!r} leads to nothing that fits from the group of the array; {target.node} was taken"
         remedy = write(NODE, target.node)
         if reference.arrays == (reference.source.node,):
-            path = _relative(reference, target.node)
-            remedy = f"{write(NODE, path)}, or {remedy}"
-        yield _mistake(FIRST, reference, text, remedy, "warning")
+            remedy = f"{write(NODE, _from_group(reference, target.node))}, or {remedy}"
+        yield report(FIRST, reference.source, text, remedy, severity="warning")
 
 
-def _mistake(
-    rule: Rule, reference: FoundReference, text: str, remedy: str, severity: Severity
-) -> Finding:
-    return report(rule, reference.source, text, remedy, severity=severity)
-
-
-def _relative(reference: FoundReference, node: str) -> str:
+def _from_group(reference: FoundReference, node: str) -> str:
     """Return the path of a node as the first rule finds it: from the group of the array."""
     array = next(iter(reference.arrays), reference.source.node)
-    group = array.rpartition("/")[0] or "/"
-    return relpath(node, group)
+    return relpath(node, array.rpartition("/")[0] or "/")
 
 
-def _nowhere(reference: FoundReference, text: str, checked: Checked) -> Finding:
-    """Return what to write instead of a reference that leads nowhere."""
+def _node_meant(reference: FoundReference, checked: Checked) -> str:
+    """Return what to write instead of a reference that leads nowhere: a node that is called as the last of its path."""
     uri, _bar, target = reference.target.rpartition("|")
     if uri:
-        remedy = "correct the URI or the path, or make the store readable where it is"
-        return _mistake(SOMEWHERE, reference, text, remedy, "error")
-    remedy = _meant(reference, _named_so(reference, target, checked))
-    return _mistake(SOMEWHERE, reference, text, remedy, "error")
-
-
-def _named_so(reference: FoundReference, target: str, checked: Checked) -> list[str]:
-    """Return the nodes that are called as the last of a path, and were not tried."""
+        return "correct the URI or the path, or make the store readable where it is"
     name = target.partition("#")[0].rstrip("/").rpartition("/")[2]
-    tried = reference.text
-    named = checked.by_name.get(name, ()) if name else ()
-    others = (it for it in named if f"{it} (" not in tried and it != reference.source.node)
-    return list(islice(others, _NAMED + 1))
-
-
-def _meant(reference: FoundReference, found: Sequence[str]) -> str:
-    """Return what may be meant by a reference that leads nowhere: nodes that are called so."""
+    tried = {word.rstrip(",;:") for word in reference.text.split()}
+    others = (
+        node
+        for node in (checked.by_name.get(name, ()) if name else ())
+        if node not in tried and node != reference.source.node
+    )
+    found = list(islice(others, _NAMED + 1))
     if not found:
         return "refer to a node that is there and fits, or leave the reference out"
-    remedy = write(NODE, _relative(reference, found[0]))
-    more = ", ".join(found[1:])
-    return f"{remedy} (or {more})" if more else remedy
+    remedy = write(NODE, _from_group(reference, found[0]))
+    return f"{remedy} (or {', '.join(found[1:])})" if found[1:] else remedy
 
 
 # Names and paths in CF attributes.
 
 
-def _names_at(place: Place, checked: Checked) -> tuple[Subject, Fragment] | None:
-    """Return a CF attribute that names arrays, with its node; None if there is none at a place."""
+def _text_of_names(place: Place, checked: Checked) -> str | None:
+    """Return the text of a CF attribute that names arrays; None if there is none at a place."""
     subject, key = checked.subject(place.node.strip("/")), place.pointer.rpartition("/")[2]
-    attribute = subject.attribute(key) if subject is not None and key in REFERRING else None
-    if subject is None or attribute is None or not isinstance(attribute.value, str):
-        return None
-    return subject, attribute
+    text = None if subject is None or key not in REFERRING else subject.attributes.get(key)
+    return text if isinstance(text, str) else None
 
 
-def _names_of_nothing(
-    subject: Subject, attribute: Fragment, wrong: Iterable[FoundReference]
-) -> Finding:
-    """Return what is wrong with a CF attribute, of whose names some lead to no array."""
-    key, written = attribute.keys[-1], attribute.value
-    text = "; ".join(f"{it.target!r} {it.text}" for it in wrong)
-    meant = {it.target: _name_of_nearest(subject, key, it.target) for it in wrong}
-    remedy = _remedy_of_names(key, written, meant)
-    return report(cf_paths.SOMEWHERE, attribute, text, remedy)
-
-
-def _remedy_of_names(key: str, text: str, names: Mapping[str, str | None]) -> str:
-    """Return what to write in an attribute, given what is meant by names that lead nowhere."""
-    meant = {name: path for name, path in names.items() if path is not None}
-    missing = [name for name in names if name not in meant]
+def _names_meant(place: Place, names: Iterable[str], checked: Checked) -> str:
+    """Return what to write in a CF attribute of whose names some lead to no array."""
+    subject, key = checked.subject(place.node.strip("/")), place.keys[-1]
+    text = _text_of_names(place, checked)
+    if subject is None or text is None:
+        return ""
+    found = {name: _nearest(subject, key, name) for name in names}
+    meant = {name: path for name, path in found.items() if path is not None}
+    missing = [name for name in found if name not in meant]
     if not missing:
         return write(key, with_names(key, text, meant))
     if key == "cell_measures":
         listed = f'"external_variables": "{" ".join(missing)}"'
-        remedy = (
-            "name arrays that are there, or write {text} on the root if they are in other files"
+        return (
+            f"name arrays that are there, or write {listed} on the root if they are in other files"
         )
-        return remedy.format(text=listed)
-    rest = with_names(key, without_names(key, text, missing), meant)
-    if not rest:
-        return f'name an array that is there, or leave "{key}" out'
-    return f"name an array that is there, or {write(key, rest)}"
+    rest = " ".join(name for name in text.split() if name not in missing)
+    if key in LISTS and rest:
+        return f"name an array that is there, or {write(key, with_names(key, rest, meant))}"
+    return f'name an array that is there, or leave "{key}" out'
 
 
-def _name_of_nearest(subject: Subject, key: str, name: str) -> str | None:
-    """Return the name or path of the array that was probably meant, as CF resolves it."""
-    called = subject.store.called_like(name.rstrip("/").rpartition("/")[2])[:_MOST_NAMES]
-    return next(filter(None, (_nearest(subject, key, it) for it in called)), None)
+def _nearest(subject: Subject, key: str, written: str) -> str | None:
+    """Return the name or path of the nearest array that has the same name and fits, as CF resolves it.
 
-
-def _nearest(subject: Subject, key: str, called: str) -> str | None:
-    """Return the nearest array of a name that fits: below the group of the referring one, or above."""
-    group = subject.node.group
+    It is below the group of the array that refers to it, or below a group above that.
+    """
+    name, group = written.rstrip("/").rpartition("/")[2], subject.node.group
+    paths = subject.store.by_name.get(name, ())
     for above in (group, *group.ancestors()):
-        near = islice(subject.store.below(str(above), called), _MOST_ARRAYS)
-        if fitting := [it for it in near if _fits(subject, key, it.strip("/"))]:
-            path = min(fitting, key=lambda it: (it.count("/"), it))
-            first = subject.named(called)
-            is_first = first is not None and str(first.node) == path
-            return called if is_first else relpath(path, str(group))
+        below = [path for path in paths if path.startswith(f"{above}/".replace("//", "/"))]
+        for path in sorted(below, key=lambda path: (path.count("/"), path)):
+            if _fits(subject, key, path):
+                first = subject.named(name)
+                is_first = first is not None and str(first.node) == path
+                return name if is_first else relpath(path, str(group))
     return None
 
 
 def _fits(subject: Subject, key: str, path: str) -> bool:
     """Tell whether an array can be what an attribute of another one names."""
-    other = subject.store.subject(path)
+    other = subject.store.subject(path.strip("/"))
     if other is None or not other.is_array or other.node == subject.node:
         return False
     if key in ALONG:

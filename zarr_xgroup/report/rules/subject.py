@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, islice, takewhile
+from itertools import chain
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY, Memo
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.declaring import is_declared, is_declared_of_store
-from zarr_xgroup.conventions.descriptions import Attribute, Reader, all_alike
+from zarr_xgroup.conventions.descriptions import Attribute, Reader
 from zarr_xgroup.conventions.layout import ATTRIBUTE as LAYOUT
 from zarr_xgroup.conventions.layout import Layout, Level, Places, level_in
 from zarr_xgroup.conventions.registry import Nz, declarable
@@ -57,8 +56,6 @@ class Checked:
         self.memo = Memo(tree)
         self.declared: dict[tuple[type[ConventionHandler], Node], bool] = {}
         self._subjects: dict[str, Subject | None] = {}
-        self._alike: dict[str, list[str]] = {}
-        self._sorted: dict[str, list[str]] = {}
 
     def subject(self, path: str) -> Subject | None:
         """Return a node by its path, None where there is none that can be used."""
@@ -84,25 +81,6 @@ class Checked:
         for subject in self.subjects():
             found[subject.node.name].append(str(subject.node))
         return found
-
-    def called_like(self, name: str) -> list[str]:
-        """Return the names in it that a name may be meant for: itself first, then those nearly the same.
-
-        Only so many names are compared with all that there are.
-        """
-        if name not in self._alike:
-            same = [name] if name in self.by_name else []
-            others = all_alike(name, self.by_name) if len(self._alike) < MOST_COMPARED else ()
-            self._alike[name] = [*same, *others]
-        return self._alike[name]
-
-    def below(self, group: str, name: str) -> Iterator[str]:
-        """Yield the absolute paths of what is called so below a group, given by its absolute path."""
-        if name not in self._sorted:
-            self._sorted[name] = sorted(self.by_name.get(name, ()))
-        paths, begin = self._sorted[name], group.rstrip("/") + "/"
-        near = islice(paths, bisect_left(paths, begin), None)
-        return takewhile(lambda it: it.startswith(begin), near)
 
     @cached_property
     def described(self) -> tuple[str, ...]:
