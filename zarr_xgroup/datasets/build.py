@@ -28,7 +28,7 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import REFERRING
 from zarr_xgroup.metadata.documents import copy_of
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.storage.library import Library
+from zarr_xgroup.storage.library import Library, Part
 from zarr_xgroup.variables.lazy import ends_fetched, fetched, lazy_variable
 from zarr_xgroup.variables.making import MOST_OWN_VALUES, MOST_VALUES, Maker, chunk_size
 from zarr_xgroup.variables.sources import HandlerVariable, Stored
@@ -59,9 +59,13 @@ class Builder:
         self._decoder = Decoder(planning.decoding, with_indexes=with_indexes)
         self._shared: dict[Hashable, Decoded] = {}
         self._is_single = len(plans) == 1
-        variables = (it for plan in plans for it in plan.variables)
-        wanted = [(it, whole) for it in variables if (whole := self._whole(it)) is not None]
-        self._values = _read_at_once(wanted, self._maker, planning.library)
+        read = [
+            (planned, part)
+            for plan in plans
+            for planned in plan.variables
+            if (part := self._part_read(planned))
+        ]
+        self._values = _fetched_at_once(read, self._maker, planning.library)
 
     def dataset(self, plan: GroupPlan) -> tuple[xr.Dataset, list[Finding]]:
         """Return a group as a Dataset, and what is wrong with variables that are not as asked for.
@@ -71,58 +75,73 @@ class Builder:
         group, findings = plan.node, list[Finding]()
         # Boundaries are decoded as what names them.
         named = {
-            name for it in plan.variables for text in it.rewritten.values() for name in text.split()
+            name
+            for planned in plan.variables
+            for text in planned.rewritten.values()
+            for name in text.split()
         }
         decoded: dict[str, Decoded] = {}
-        made: dict[str, tuple[PlannedVariable, xr.Variable, Hashable]] = {}
+        undecoded: dict[str, xr.Variable] = {}
+        unread: dict[str, XGroupStoreError] = {}
+        keys: dict[str, Hashable | None] = {}
         for planned in plan.variables:
-            name = planned.name
-            findings += self._unread(group, planned)
-            if self._is_lost(planned):
-                continue
+            name, part = planned.name, self._part_read(planned)
+            values = self._values.get((planned.stored, part)) if part else None
+            if isinstance(values, XGroupStoreError):
+                unread[name] = values
+                findings += _unread(group, planned, values, part)
+                if part == "all":
+                    continue
+                values = None
             key = None if self._is_single or name in named else _key(planned)
             if key is not None and key in self._shared:
                 decoded[name] = self._shared[key].copy()
                 continue
             try:
                 with containing():
-                    made[name] = planned, self._made(planned), key
+                    undecoded[name] = self._undecoded(planned, values, part)
+                    keys[name] = key
             except XGroupError as error:
                 findings.append(left_out(group.child(name), error))
 
-        variables = {name: it.variable for name, it in decoded.items()}
-        variables |= {name: variable for name, (_planned, variable, _key) in made.items()}
+        variables = {name: found.variable for name, found in decoded.items()} | undecoded
         if self._decode_times:
             give_units_to_boundaries(variables)
-        for name, (planned, variable, key) in made.items():
-            if name in self._dropped:
+        for planned in plan.variables:
+            name = planned.name
+            if name not in undecoded or name in self._dropped:
                 continue
-            unread = self._problem_of(planned)
-            found, finding = self._decoder.decoded(group, planned, variable, variables, unread)
-            if finding is not None and (
-                unread is None or not planned.referrer
-            ):  # else told already
+            problem = unread.get(name)
+            found, finding = self._decoder.decoded(
+                group, planned, undecoded[name], variables, problem
+            )
+            if finding is not None and not (problem and planned.referrer):  # which was reported
                 findings.append(finding)
             if found is None:
                 continue
-            if finding is None and key is not None and self._can_be_shared(planned, variable):
+            key = keys[name]
+            if (
+                finding is None
+                and key is not None
+                and self._can_be_shared(planned, undecoded[name])
+            ):
                 self._shared[key] = found
                 found = found.copy()
             decoded[name] = found
         return self._assembled(plan, decoded, findings), findings
 
-    def _whole(self, planned: PlannedVariable) -> bool | None:
-        """Return whether xarray will read all of a variable, or its ends; None if nothing."""
-        if planned.name in self._dropped or planned.stored is None:
+    def _part_read(self, planned: PlannedVariable) -> Part | None:
+        """Return which values of a variable xarray will read while it opens it, None if it reads none."""
+        if planned.stored is None or planned.name in self._dropped:
             return None
         if self._with_indexes and planned.dims == (planned.name,):
-            return True
+            return "all"
         times = self._decode_times
-        is_wanted = times.get(planned.name, True) if isinstance(times, Mapping) else times
-        return False if is_wanted is not False and planned.is_time else None
+        is_decoded = times.get(planned.name, True) if isinstance(times, Mapping) else times
+        return "ends" if planned.is_time and is_decoded is not False else None
 
-    def _made(self, planned: PlannedVariable) -> xr.Variable:
-        """Return a planned variable, lazy and undecoded."""
+    def _undecoded(self, planned: PlannedVariable, values: Any, part: Part | None) -> xr.Variable:
+        """Return a planned variable, lazy, with those of its values that were fetched, if any were."""
         variable = self._maker.variable(planned.source)
         if planned.is_own:
             del variable.encoding["source"]
@@ -140,28 +159,13 @@ class Builder:
                 attributes.setdefault(key, copy_of(value))
         if planned.coordinates:
             variable.encoding["coordinates"] = " ".join(planned.coordinates)
-        return self._with_values(planned, variable)
-
-    def _is_lost(self, planned: PlannedVariable) -> bool:
-        """Tell whether all values of a variable have to be read, and cannot be."""
-        return bool(self._whole(planned)) and self._problem_of(planned) is not None
-
-    def _problem_of(self, planned: PlannedVariable) -> XGroupStoreError | None:
-        """Return why what has to be read of a variable cannot be, None if it can."""
-        found = self._found(planned)
-        return found if isinstance(found, XGroupStoreError) else None
-
-    def _unread(self, group: Node, planned: PlannedVariable) -> Iterator[Finding]:
-        """Yield what is said of a coordinate that xarray cannot index, or of times left undecoded."""
-        problem = self._problem_of(planned)
-        if problem is not None and planned.referrer:
-            lost = coordinate_named(planned.name)
-            if not self._is_lost(planned):
-                lost = _("the decoded times of {name!r}").format(name=planned.name)
-            users = map(group.child, dict.fromkeys(planned.users))
-            yield from (report(Topic.PROBLEM, user, problem, cost=lost) for user in users)
-        elif problem is not None and self._is_lost(planned):
-            yield left_out(group.child(planned.name), problem)
+        if values is None:
+            return variable
+        is_whole = part == "all"
+        array = fetched(values, variable.dtype) if is_whole else ends_fetched(variable, *values)
+        with_values = lazy_variable(array, variable.dims, attributes)
+        with_values.encoding = variable.encoding
+        return with_values
 
     def _can_be_shared(self, planned: PlannedVariable, undecoded: xr.Variable) -> bool:
         """Tell whether how a variable decodes does not depend on others of its group."""
@@ -215,53 +219,49 @@ class Builder:
                     findings.append(left_out_undecoded(plan.node, planned, error))
             return dataset(fitting)
 
-    def _with_values(self, planned: PlannedVariable, variable: xr.Variable) -> xr.Variable:
-        found = self._found(planned)
-        if found is None or isinstance(found, XGroupStoreError):
-            return variable
-        if self._whole(planned):
-            array = fetched(found, variable.dtype)
-        else:
-            array = ends_fetched(variable, *found)
-        with_values = lazy_variable(array, variable.dims, variable.attrs)
-        with_values.encoding = variable.encoding
-        return with_values
 
-    def _found(self, planned: PlannedVariable) -> Any:
-        """Return what was fetched of a variable, or why it could not be; None if it was not."""
-        return self._values.get((planned.stored, self._whole(planned)))
+def _unread(
+    group: Node, planned: PlannedVariable, problem: XGroupStoreError, part: Part | None
+) -> Iterator[Finding]:
+    """Yield that a coordinate is left out which xarray cannot index, or that its times are left undecoded."""
+    if planned.referrer:
+        lost = coordinate_named(planned.name)
+        if part == "ends":
+            lost = _("the decoded times of {name!r}").format(name=planned.name)
+        for user in dict.fromkeys(planned.users):
+            yield report(Topic.PROBLEM, group.child(user), problem, cost=lost)
+    elif part == "all":
+        yield left_out(group.child(planned.name), problem)
 
 
-def _read_at_once(
-    variables: Iterable[tuple[PlannedVariable, bool]], maker: Maker, library: Library
+def _fetched_at_once(
+    read: Iterable[tuple[PlannedVariable, Part]], maker: Maker, library: Library
 ) -> Mapping[Any, Any]:
-    """Return the values of variables by array and whether all are wanted: these, the ends, or the error.
+    """Return the values that xarray will read, by array and part: all, the two ends, or the error.
 
     Of the group's own times xarray may read some itself, one after the other, as with any engine.
     """
-    wanted: dict[tuple[Node, bool], Template] = {}
+    wanted: dict[tuple[Node, Part], Template] = {}
     own_times: set[Node] = set()
-    for planned, whole in variables:
+    for planned, part in read:
         source = planned.source
         if isinstance(source, Stored):
             template = maker.template(source.node, source.along)
-            if whole or 0 not in template.shape:
-                wanted.setdefault((source.node, whole), template)
-            if planned.is_own and not whole:
+            if part == "all" or 0 not in template.shape:
+                wanted.setdefault((source.node, part), template)
+            if planned.is_own and part == "ends":
                 own_times.add(source.node)
-    lengths = {node: chunk_size(it) for (node, whole), it in wanted.items() if not whole}
-    beyond = {node for node, length in lengths.items() if length > MOST_VALUES}
-    arrays = {
-        (node, whole): template.zarr_array(library.zarr_store(node.store), node.path)
-        for (node, whole), template in wanted.items()
-        if whole or node not in beyond
-    }
-    # xarray must not read them either.
-    text = _("{node} was not read, its chunks are too long to be read for one value")
-    refused = (it for it in beyond if it not in own_times or lengths[it] > MOST_OWN_VALUES)
-    problems = {
-        (it, False): library.tree.read_problem(it.store, text.format(node=it)) for it in refused
-    }
+    arrays: dict[Any, Any] = {}
+    problems: dict[Any, Any] = {}
+    for (node, part), template in wanted.items():
+        length = chunk_size(template)
+        if part == "all" or length <= MOST_VALUES:
+            array = template.zarr_array(library.zarr_store(node.store), node.path)
+            arrays[node, part] = array
+        elif node not in own_times or length > MOST_OWN_VALUES:  # xarray must not read it either
+            text = _("{node} was not read, its chunks are too long to be read for one value")
+            problem = library.tree.read_problem(node.store, text.format(node=node))
+            problems[node, part] = problem
     return {**problems, **library.read_values(arrays)}
 
 

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from itertools import islice
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeAlias, TypeVar
 
 import zarr
 from zarr.abc.store import Store
@@ -37,6 +37,9 @@ from zarr_xgroup.storage.stores import OpenStore, known_store
 from zarr_xgroup.storage.waiting import wait
 
 T = TypeVar("T")
+
+#: Which values of an array are read: all, or the first and the last one.
+Part: TypeAlias = Literal["all", "ends"]
 
 #: How many groups are named that hold arrays where one holds none, and of how many on each level
 #: the members are read to find these.
@@ -171,26 +174,26 @@ class Library:
         return beside.number
 
     def read_values(
-        self, arrays: Mapping[tuple[Node, bool], zarr.Array[Any]]
-    ) -> dict[tuple[Node, bool], Any]:
+        self, arrays: Mapping[tuple[Node, Part], zarr.Array[Any]]
+    ) -> dict[tuple[Node, Part], Any]:
         """Return values of arrays that xarray is about to read, read all at once.
 
         Parameters
         ----------
         arrays : mapping
-            By node, and whether all values are wanted, or else the first and the last one.
+            By node, and which of its values are wanted.
 
         Returns
         -------
         dict
-            The values, the first and the last one, or the XGroupStoreError of reading them.
+            All values, the first and the last one, or the XGroupStoreError of reading them.
         """
 
         async def read() -> list[Any]:
             return await asyncio.gather(
                 *(
-                    self.stores[node.store].read_values(array, node.path, whole=whole)
-                    for (node, whole), array in arrays.items()
+                    self.stores[node.store].read_values(array, node.path, whole=part == "all")
+                    for (node, part), array in arrays.items()
                 )
             )
 
