@@ -5,7 +5,6 @@ from zarr_xgroup.conventions.base import Checkable, ConventionHandler, Surroundi
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.declaring import declarations, is_declared, matches
 from zarr_xgroup.conventions.descriptions import (
-    Anything,
     Attribute,
     ByName,
     Items,
@@ -31,7 +30,6 @@ from zarr_xgroup.variables.sources import Computed, Literal, Stored
 
 __all__ = [
     "ENTRY_POINT_GROUP",
-    "Anything",
     "ArrayView",
     "Attribute",
     "BoundResolver",

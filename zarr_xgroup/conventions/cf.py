@@ -131,7 +131,7 @@ class CfHandler(ConventionHandler):
     described = tuple(
         Attribute(
             key,
-            Parsed(_as_written, _remedy),
+            Parsed(_as_written),
             NAMES,
             f'"{key}": "{_WITH_ROLES.get(key, "name")}"',
             on="array",

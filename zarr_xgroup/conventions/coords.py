@@ -158,7 +158,7 @@ class Said(Model, frozen=True, kw_only=True):
 
     form: ClassVar[Rule] = FORM
 
-    type: Annotated[str, Text(for_people=True), Member(example='"type": "space"')] = ""
+    type: Annotated[str, Text(), Member(example='"type": "space"', severity="warning")] = ""
     axis: Annotated[
         str, Text(("x", "y", "z"), any_case=True, rule=FORM), Member(example='"axis": "x"')
     ] = ""

@@ -18,7 +18,6 @@ from zarr_xgroup.conventions.descriptions import (
     Attribute,
     ByName,
     Items,
-    Judged,
     Member,
     Model,
     Nested,
@@ -94,11 +93,8 @@ _DIRECTIONS = (
     *("port", "starboard", "clockwise", "counterClockwise", "unspecified"),
 )
 
-_TWO_NUMBERS = Parsed(two_numbers)
-
-
-_WORDS = Text(for_people=True)
 _NAME = Member(example='"name": "height"')
+_WORDS = Member(example='"name": "height"', severity="warning")
 _ATTRIBUTES = Member(example='"attributes": {"long_name": "..."}')
 
 
@@ -111,33 +107,22 @@ class _CsModel(Model, frozen=True, kw_only=True):
     others: ClassVar[frozenset[str]] = frozenset({"name", "type", "description", *CRS_KEYS})
 
 
-def _step(
-    numbers: tuple[float, float], value: Fragment, _member: Member, reader: Reader
-) -> tuple[float, float] | object:
-    """Take down that the first value and what each next one is more give one value only."""
-    if numbers[1] != 0:
-        return numbers
-    remedy = _("write the step, or of a single value {example}").format(
-        example=f'"explicit": [{numbers[0]}]'
-    )
-    reader.report(INCREMENT, value, _("has a step of 0: all values are the same"), remedy)
-    return UNUSABLE
-
-
-def _width(
-    numbers: tuple[float, float], value: Fragment, member: Member, reader: Reader
-) -> tuple[float, float]:
-    """Take down that both sides of a cell are the same offset from its value."""
-    if numbers[0] == numbers[1]:
-        reason = _("{value}: cells have no width").format(value=shown(value.value))
-        reader.report(member, value, reason, severity="warning", value_kept=True)
-    return numbers
+def _first_and_step(written: Fragment) -> tuple[float, float]:
+    """Return the first value, and what each next one is more, or raise XGroupMetadataError."""
+    first, step = two_numbers(written)
+    if step == 0:
+        example = f'"explicit": [{first}]'
+        remedy = _("write the step, or of a single value {example}").format(example=example)
+        raise written.error(_("has a step of 0: all values are the same"), INCREMENT, remedy)
+    return first, step
 
 
 class _ValuesModel(_CsModel, frozen=True, kw_only=True):
     """An object that gives values in one of several ways."""
 
-    elsewhere: ClassVar[tuple[str, ...]] = ("external",)
+    #: The members of which one has to be there, and what may be written.
+    exactly_one: ClassVar[tuple[str, ...]]
+    example: ClassVar[str]
 
     @classmethod
     def member(cls, fragment: Fragment, key: str) -> Fragment | None:
@@ -147,7 +132,14 @@ class _ValuesModel(_CsModel, frozen=True, kw_only=True):
 
     @classmethod
     def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Take down the spelling that has the reference around the member."""
+        """Take down that it is not one way, and the spelling that has the reference around the member."""
+        given = [key for key in cls.exactly_one if cls.member(fragment, key) is not None]
+        spelt = () if given else cls.misspelt(fragment.value).values()
+        if len(given) != 1 and not any(key in cls.exactly_one for key in spelt):
+            reason = _("must have exactly one of {kinds}").format(kinds=", ".join(cls.exactly_one))
+            reader.report(reader.form, fragment, reason, such_as(cls.example))
+            for key in given:
+                found.pop(key, None)
         external = fragment.get("external") or cls.member(fragment, "external")
         if external is not None and fragment.get(WRAPPED) is not None:
             text = _("is read as {key!r}, which belongs around it").format(key="external")
@@ -180,7 +172,7 @@ class Values(_ValuesModel, frozen=True, kw_only=True):
 
     regular: Annotated[
         tuple[float, float] | None,
-        Judged(_TWO_NUMBERS, _step),
+        Parsed(_first_and_step),
         Member(example='"regular": [first, step]'),
     ] = None
     explicit: Annotated[
@@ -198,12 +190,23 @@ class Boundaries(_ValuesModel, frozen=True, kw_only=True):
     exactly_one: ClassVar[tuple[str, ...]] = ("regular", "external")
     example: ClassVar[str] = '"boundaries": {"regular": [-0.5, 0.5]} (offsets from each value)'
 
-    regular: Annotated[
-        tuple[float, float] | None, Judged(_TWO_NUMBERS, _width), Member(example=example)
-    ] = None
+    regular: Annotated[tuple[float, float] | None, Parsed(two_numbers), Member(example=example)] = (
+        None
+    )
     external: Annotated[Part | None, ReferenceTo()] = None
     name: Annotated[str, Text(), _NAME] = ""
     attributes: Annotated[Mapping[str, Any], Object(), _ATTRIBUTES] = {}
+
+    @classmethod
+    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Take down that both sides of a cell are the same offset from its value."""
+        super().look_further(fragment, found, reader)
+        below, above = found.get("regular", (0, 1))
+        if below == above:
+            place = fragment.required("regular")
+            reason = _("{value}: cells have no width").format(value=shown(place.value))
+            remedy = such_as(cls.example)
+            reader.report(cls.form, place, reason, remedy, severity="warning", value_kept=True)
 
 
 class Parametric(_CsModel, frozen=True, kw_only=True):
@@ -307,7 +310,7 @@ class Described(_CsModel, frozen=True, kw_only=True):
     unit: Annotated[
         str | Uom | None,
         UnitOfMeasure(or_text=True),
-        Member(example='"unit": "m"', excludes=("time",)),
+        Member(example='"unit": "m"'),
     ] = None
     time: Annotated[
         Time | None,
@@ -315,6 +318,15 @@ class Described(_CsModel, frozen=True, kw_only=True):
         Member(example='"time": {"unit": "days", "epoch": "2000-01-01", "calendar": "standard"}'),
     ] = None
     attributes: Annotated[Mapping[str, Any], Object(), _ATTRIBUTES] = {}
+
+    @classmethod
+    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Take down a unit beside a time, which has its own."""
+        unit = fragment.get("unit")
+        if unit is not None and fragment.get("time") is not None:
+            reason = _("says nothing beside {key!r}").format(key="time")
+            remedy = _("leave one of {keys} out").format(keys="unit, time")
+            reader.report(cls.form, unit, reason, remedy, severity="warning", value_kept=True)
 
     def units(self, standard_name: str | None) -> Mapping[str, str]:
         """Return CF ``units``, and ``calendar`` of times, of what has a standard name, or none."""
@@ -370,7 +382,7 @@ class CoordinateSet(Described, frozen=True, kw_only=True):
 class Axis(Described, frozen=True, kw_only=True):
     """An axis of a CRS."""
 
-    name: Annotated[str, _WORDS, _NAME] = ""
+    name: Annotated[str, Text(), _WORDS] = ""
     abbreviation: Annotated[
         str, Text(ABBREVIATIONS, rule=ABBREVIATION), Member(example='"abbreviation": "X"')
     ] = ""
@@ -385,6 +397,7 @@ class Axis(Described, frozen=True, kw_only=True):
     @classmethod
     def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
         """Take down names that an earlier set of the axis has."""
+        super().look_further(fragment, found, reader)
         known: set[str] = set()
         for item in found.get("coordinates", ()):
             name = item.name if isinstance(item, CoordinateSet) else ""
@@ -408,8 +421,10 @@ class System(_CsModel, frozen=True, kw_only=True):
     """A coordinate reference system."""
 
     type: Annotated[str, Text(_TYPES, rule=TYPE)] = ""
-    name: Annotated[str, _WORDS, Member(example='"name": "WGS 84"')] = ""
-    description: Annotated[str, _WORDS, Member(example='"description": "..."')] = ""
+    name: Annotated[str, Text(), Member(example='"name": "WGS 84"', severity="warning")] = ""
+    description: Annotated[
+        str, Text(), Member(example='"description": "..."', severity="warning")
+    ] = ""
     axes: Annotated[
         tuple[tuple[str, Axis | Part], ...],
         ByName(Nested(Axis, or_reference=True), or_list=True, least=1),
@@ -478,7 +493,7 @@ class Cs(_CsModel, frozen=True, kw_only=True):
         Items(Nested(System, or_reference=True), least=1),
         Member(required=True, example='"crs": [{"axes": {...}}]'),
     ] = ()
-    name: Annotated[str, _WORDS, Member(example='"name": "grid"')] = ""
+    name: Annotated[str, Text(), Member(example='"name": "grid"', severity="warning")] = ""
     id: Annotated[Part | None, ProjObject(), _IDENTITY] = None
     attributes: Annotated[Mapping[str, Any], Object(), _ATTRIBUTES] = {}
 

@@ -7,7 +7,7 @@ Source: Zarr conventions specification, "Convention registration" and "Conventio
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -112,13 +112,17 @@ class Declaration(Model, frozen=True, kw_only=True):
 
     form: ClassVar[Rule] = TEXTS
     required: ClassVar[Rule | None] = IDENTIFIED
-    is_spelt: ClassVar[bool] = False  # what it lacks says it
 
     uuid: Annotated[str | None, Text()] = None
     schema_url: Annotated[str | None, Text()] = None
     spec_url: Annotated[str | None, Text()] = None
     name: Annotated[str, Text(), Member(severity="warning", example='"name": "cs"')] = ""
     description: Annotated[str, Text(), Member(severity="warning")] = ""
+
+    @classmethod
+    def misspelt(cls, members: Iterable[str]) -> Mapping[str, str]:
+        """Return nothing: what it lacks says it."""
+        return {}
 
     @property
     def identity(self) -> tuple[str, str] | None:
@@ -143,7 +147,7 @@ class _Declarations(Items):
 #: The attribute of arrays and groups.
 ATTRIBUTE = Attribute(
     CONVENTIONS_KEY,
-    _Declarations(Nested(Declaration, example=_EXAMPLE)),
+    _Declarations(Nested(Declaration)),
     LIST,
     f'"{CONVENTIONS_KEY}": [{_EXAMPLE}]',
 )

@@ -8,7 +8,7 @@ A field of a model says by its annotation what kind of JSON value it is read fro
 
 `Model.read` walks a JSON object by its class. What is wrong with a part costs that part: the field
 keeps its default, and the model carries a `Finding` with the rule, the place and what to write
-instead. An open tells of what costs the reader something, `check` of all.
+instead. An open reports what costs the reader something, `check` all.
 
 Models know the way to each of their parts, not the node they are written in: the same text on a
 thousand arrays is one model.
@@ -17,13 +17,12 @@ thousand arrays is one model.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache, cached_property, lru_cache
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal, Self, get_type_hints
+from typing import Any, ClassVar, Literal, Self, get_type_hints
 
 import msgspec
 
@@ -33,17 +32,16 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Keys, Node, kind_of, pointer_to
 from zarr_xgroup.metadata.references import (
     NODE,
-    POINTER,
-    URI,
     is_reference,
-    path_of,
-    pointer_of,
     unwrapped,
 )
 from zarr_xgroup.redaction import redact
 
-#: How many letters of a value that is written in a store messages show.
+#: How many letters of a value that is written in a store messages show, and how many values that are allowed.
 _SHOWN = 100
+_NAMED = 12
+#: How much alike a key and the one that is meant are at least.
+_ALIKE = 0.75
 
 
 def shown(value: Any) -> str:
@@ -85,14 +83,10 @@ class Member:
         Whether an object without it is wrong.
     unless : tuple of str
         Keys of which any one makes it dispensable.
-    excludes : tuple of str
-        Keys beside which it says nothing.
-    or_null : bool
-        Whether null means something.
     rule : Rule or None
         What it breaks if it is not of its kind; None for the rule of the object.
     severity : {"error", "warning"}
-        How bad that is.
+        How bad that is. A warning costs the reader nothing: an open does not report it.
     """
 
     key: str = ""
@@ -100,14 +94,8 @@ class Member:
     called: tuple[str, ...] = ()
     required: bool = False
     unless: tuple[str, ...] = ()
-    excludes: tuple[str, ...] = ()
-    or_null: bool = False
     rule: Rule | None = None
     severity: Severity = "error"
-
-    def is_lacking(self, fragment: Fragment) -> bool:
-        """Tell whether an object that has no such member should have it."""
-        return self.required and all(fragment.get(key) is None for key in self.unless)
 
     @property
     def remedy(self) -> str:
@@ -124,6 +112,11 @@ class Reader:
         What a member breaks that is not what it must be.
     spelling : Rule
         What a misspelt key breaks.
+
+    Attributes
+    ----------
+    wrong : list of Finding
+        What was taken down.
     """
 
     def __init__(self, form: Rule, spelling: Rule) -> None:
@@ -141,8 +134,27 @@ class Reader:
         value_kept: bool = False,
         related: tuple[Place, ...] = (),
     ) -> None:
-        """Take down what is wrong with a value; a member says rule, remedy and severity itself."""
+        """Take down what is wrong with a value.
+
+        Parameters
+        ----------
+        rule : Rule or Member
+            What it breaks; a member says rule, remedy and severity itself, if no others are given.
+        place : Fragment
+            The value, or where it should be.
+        text : str
+            What is wrong.
+        remedy : str, optional
+            What to write instead.
+        severity : {"error", "warning"}, optional
+            How bad it is.
+        value_kept : bool, optional
+            Whether the value is used all the same: then only a check reports it.
+        related : tuple of Place, optional
+            Other places that it explains.
+        """
         if isinstance(rule, Member):
+            value_kept = value_kept or rule.severity == "warning"
             remedy, severity = remedy or rule.remedy, severity or rule.severity
             rule = rule.rule or self.form
         topic = None if value_kept else Topic.PROBLEM
@@ -189,69 +201,34 @@ class Text(Kind):
         What a string breaks that is none of these. It is used all the same.
     severity : {"error", "warning"}
         How bad that is.
-    for_people : bool
-        Whether nothing is read of it: only a check tells that it is none.
-    remedy : callable, optional
-        Given a value that is no string, returns what to write instead where that is more than the example.
     """
 
     one_of: tuple[str, ...] = ()
     any_case: bool = False
     rule: Rule | None = None
     severity: Severity = "warning"
-    for_people: bool = False
-    remedy: Callable[[Fragment], str] | None = None
+
+    @cached_property
+    def _allowed(self) -> frozenset[str]:
+        return frozenset(text.lower() if self.any_case else text for text in self.one_of)
 
     def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
         """Return the string."""
-        if not isinstance(value.value, str):
-            remedy = self._choice() if self.one_of else ""
-            remedy = self.remedy(value) if self.remedy else remedy
-            reason = got(_("a string"), value.value)
-            reader.report(member, value, reason, remedy, value_kept=self.for_people)
+        text = value.value
+        is_text = isinstance(text, str)
+        if is_text and (
+            not self.one_of or (text.lower() if self.any_case else text) in self._allowed
+        ):
+            return text
+        dots = ", ..." if len(self.one_of) > _NAMED else ""
+        names = ", ".join(self.one_of[:_NAMED]) + dots
+        remedy = _("write one of {names}").format(names=names) if names else ""
+        if not is_text:
+            reader.report(member, value, got(_("a string"), text), remedy)
             return UNUSABLE
-        if self.one_of and self._cased(value.value) not in self._known:
-            reason = got(_("one of {names}").format(names=self._names()), value.value)
-            remedy = self._remedy(member.key, value.value)
-            severity = self.severity
-            reader.report(
-                self.rule or reader.form, value, reason, remedy, severity=severity, value_kept=True
-            )
-        return value.value
-
-    @cached_property
-    def _known(self) -> frozenset[str]:
-        return frozenset(map(self._cased, self.one_of))
-
-    def _cased(self, text: str) -> str:
-        return text.lower() if self.any_case else text
-
-    def _names(self) -> str:
-        few = self.one_of[:_NAMED]
-        return ", ".join(few) + (", ..." if len(few) < len(self.one_of) else "")
-
-    def _remedy(self, key: str, text: str) -> str:
-        names = {it.lower(): it for it in self.one_of}
-        meant = alike(text.lower(), names)
-        if meant is not None:
-            return write(key, names[meant])
-        return self._choice()
-
-    def _choice(self) -> str:
-        return _("write one of {names}").format(names=self._names())
-
-
-#: How many of the values that are allowed messages name.
-_NAMED = 12
-
-
-@dataclass(frozen=True)
-class Anything(Kind):
-    """A value that only who interprets it can judge; it stays a `Part`."""
-
-    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
-        """Return the value with the way to it."""
-        return value.part
+        reason, rule = got(_("one of {names}").format(names=names), text), self.rule or reader.form
+        reader.report(rule, value, reason, remedy, severity=self.severity, value_kept=True)
+        return text
 
 
 @dataclass(frozen=True)
@@ -276,8 +253,7 @@ class ReferenceTo(Kind):
             return value.part
         node = value.value if isinstance(value.value, str) else "time"
         reason = self.why_none(value, _("a reference to an array"))
-        remedy = write(member.key, {NODE: node})
-        reader.report(member, value, reason, remedy)
+        reader.report(member, value, reason, write(member.key, {NODE: node}))
         return UNUSABLE
 
     @staticmethod
@@ -296,46 +272,26 @@ class Parsed(Kind):
     Attributes
     ----------
     parse : callable
-        Given the value, returns what it means or raises XGroupError.
-    remedy : callable, optional
-        Given the value, returns what to write instead where that is more than the example.
+        Given the value, returns what it means or raises XGroupError, as `Fragment.error` makes it: with a
+        rule, remedy and severity of its own, or else those of the member.
     """
 
     parse: Callable[[Fragment], Any]
-    remedy: Callable[[Fragment], str] | None = None
 
     def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
         """Return what the function makes of the value."""
         try:
             return self.parse(value)
+        except XGroupMetadataError as error:
+            place = Fragment(value.node, error.keys, None)
+            if error.rule is None:
+                reader.report(member, place, error.reason, error.remedy)
+            else:
+                remedy, severity = error.remedy or member.remedy, error.severity
+                reader.report(error.rule, place, error.reason, remedy, severity=severity)
         except XGroupError as error:
-            keys = error.keys if isinstance(error, XGroupMetadataError) else value.keys
-            place = Fragment(value.node, keys, None)
-            remedy = "" if self.remedy is None else self.remedy(value)
-            reader.report(member, place, error.reason, remedy)
-            return UNUSABLE
-
-
-@dataclass(frozen=True, eq=False)
-class Judged(Kind):
-    """A value of a kind that a function looks at further.
-
-    Attributes
-    ----------
-    kind : Kind
-        The kind.
-    judge : callable
-        Given what the value means, the value, its member and the reader, takes down what is wrong, and
-        returns what it means, or `UNUSABLE`.
-    """
-
-    kind: Kind
-    judge: Callable[[Any, Fragment, Member, Reader], Any]
-
-    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
-        """Return what the value means."""
-        found = self.kind.read(value, member, reader)
-        return found if found is UNUSABLE else self.judge(found, value, member, reader)
+            reader.report(member, value, error.reason)
+        return UNUSABLE
 
 
 @dataclass(frozen=True)
@@ -348,13 +304,10 @@ class Nested(Kind):
         The model.
     or_reference : bool
         Whether a reference may stand in its place, which stays a `Part`.
-    example : str
-        What may be written, "" for the example of the member that it is in.
     """
 
     model: type[Model]
     or_reference: bool = False
-    example: str = ""
 
     def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
         """Return the model."""
@@ -363,11 +316,9 @@ class Nested(Kind):
         if isinstance(value.value, OBJECT):
             return self.model.read(value)
         expected = _("an object or a reference") if self.or_reference else _("an object")
-        # What stands for a reference is followed, and told, by who interprets it.
-        is_used = self.or_reference
-        remedy = self.example and _("write {example}").format(example=self.example)
-        reader.report(member, value, got(expected, value.value), remedy, value_kept=is_used)
-        return value.part if is_used else UNUSABLE
+        # What stands for a reference is followed, and reported, by who interprets it.
+        reader.report(member, value, got(expected, value.value), value_kept=self.or_reference)
+        return value.part if self.or_reference else UNUSABLE
 
 
 @dataclass(frozen=True)
@@ -416,8 +367,13 @@ class ByName(Kind):
 
     def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
         """Return the pairs."""
-        named = self._named(value)
-        if named is None:
+        named: list[tuple[Any, Fragment]]
+        if isinstance(value.value, OBJECT):
+            named = list(value.members())
+        elif self.or_list and isinstance(value.value, list):
+            items = [(item, item.get("name")) for item in value.items()]
+            named = [(None if name is None else name.value, item) for item, name in items]
+        else:
             expected = _("an object or a list") if self.or_list else _("an object")
             reader.report(member, value, got(expected, value.value))
             return UNUSABLE
@@ -427,17 +383,9 @@ class ByName(Kind):
         for name, item in named:
             if not isinstance(name, str):
                 reader.report(reader.form, item, _("must have a 'name'"), such_as('"name": "x"'))
-            elif (meant := self.kind.read(item, member, reader)) is not UNUSABLE:
-                found.append((name, meant))
+            elif (meaning := self.kind.read(item, member, reader)) is not UNUSABLE:
+                found.append((name, meaning))
         return tuple(found)
-
-    def _named(self, value: Fragment) -> Sequence[tuple[Any, Fragment]] | None:
-        if isinstance(value.value, OBJECT):
-            return list(value.members())
-        if not (self.or_list and isinstance(value.value, list)):
-            return None
-        names = ((item.get("name"), item) for item in value.items())
-        return [(None if name is None else name.value, item) for name, item in names]
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):
@@ -459,114 +407,89 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     form: ClassVar[Rule]
     required: ClassVar[Rule | None] = None
     spelling: ClassVar[Rule | None] = None
-    #: Whether members that are misspelt are looked for.
-    is_spelt: ClassVar[bool] = True
     #: Keys that may stand there besides and say nothing about coordinates.
     others: ClassVar[frozenset[str]] = frozenset()
-    #: Keys that real stores write elsewhere, too: `member` finds them.
-    elsewhere: ClassVar[tuple[str, ...]] = ()
-    #: Fields of which exactly one has to be there, and what may be written.
-    exactly_one: ClassVar[tuple[str, ...]] = ()
-    example: ClassVar[str] = ""
-
-    @classmethod
-    def member(cls, fragment: Fragment, key: str) -> Fragment | None:
-        """Return a member, wherever real stores write it; None where there is none."""
-        return fragment.get(key)
 
     @classmethod
     def read(cls, fragment: Fragment) -> Self:
-        """Read an object."""
+        """Read an object.
+
+        Parameters
+        ----------
+        fragment : Fragment
+            The object.
+
+        Raises
+        ------
+        XGroupMetadataError
+            If it is no object. All else that is wrong is in `wrong`.
+        """
         reader = Reader(cls.form, cls.spelling or cls.form)
-        found = {}
-        members = fragment.as_object()
-        for name, (kind, member) in fields_of(cls).items():
-            if member.key in members or member.key in cls.elsewhere:
-                value = cls.member(fragment, member.key)
-                result = UNUSABLE if value is None else kind.read(value, member, reader)
-                if result is not UNUSABLE:
-                    found[name] = result
-        spelt = cls._told_of_spelling(fragment, reader)
-        cls._told_of_missing(fragment, reader, spelt)
-        cls._told_of_excluded(fragment, reader)
-        if not cls._has_exactly_one(fragment, reader, spelt):
-            found = {name: value for name, value in found.items() if name not in cls.exactly_one}
+        members, fields = fragment.as_object(), fields_of(cls)
+        found: dict[str, Any] = {}
+        absent: list[tuple[str, Member]] = []
+        for name, (kind, member) in fields.items():
+            value = cls.member(fragment, member.key)
+            if value is not None:
+                meaning = kind.read(value, member, reader)
+                if meaning is not UNUSABLE:
+                    found[name] = meaning
+            elif member.required or member.key in members:
+                absent.append((name, member))
+        spelt = cls.misspelt(members)
+        for key, meant in spelt.items():
+            reader.misspelt(fragment.place(key), meant)
         cls.look_further(fragment, found, reader)
+        for name, member in absent:
+            place = fragment.place(member.key)
+            if member.required and not any(fragment.get(key) for key in member.unless):
+                if member.key not in spelt.values():
+                    rule, remedy = cls.required or cls.form, member.remedy
+                    reader.report(rule, place, _("is missing"), remedy, severity=member.severity)
+            elif member.key in members and name not in found:
+                reader.null(place, member.rule)
         return cls(keys=fragment.keys, wrong=tuple(reader.wrong), **found)
 
     @classmethod
+    def member(cls, fragment: Fragment, key: str) -> Fragment | None:
+        """Return a member, wherever real stores write it; None where there is none, or it is null."""
+        return fragment.get(key)
+
+    @classmethod
     def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Take down what goes beyond single members, given what these mean; by default nothing."""
+        """Take down what goes beyond single members; by default nothing.
+
+        Parameters
+        ----------
+        fragment : Fragment
+            The object.
+        found : dict of str to object
+            What its members mean, by field; may be changed. A member that is null means something if it is in it.
+        reader : Reader
+            Has what is wrong with single members, and is told all else.
+        """
 
     @classmethod
     def misspelt(cls, members: Iterable[str]) -> Mapping[str, str]:
         """Return keys that mean nothing, each with the one that it was probably meant to be."""
-        return misspelt(members, _keys_of(cls), cls.others, _called_of(cls))
-
-    @classmethod
-    def _told_of_spelling(cls, fragment: Fragment, reader: Reader) -> Collection[str]:
-        """Take down keys that were probably meant to be others; return these."""
-        if not cls.is_spelt:
-            return ()
-        spelt = cls.misspelt(fragment.as_object())
-        for key, meant in spelt.items():
-            place = Fragment(fragment.node, (*fragment.keys, key), None)
-            reader.misspelt(place, meant)
-        return spelt.values()
-
-    @classmethod
-    def _told_of_missing(cls, fragment: Fragment, reader: Reader, spelt: Collection[str]) -> None:
-        """Take down members that have to be there, and null, which reads as if there were none."""
-        for _kind, member in fields_of(cls).values():
-            is_null = member.key in fragment.value and fragment.value[member.key] is None
-            if not (is_null or member.required) or cls.member(fragment, member.key):
-                continue
-            place = Fragment(fragment.node, (*fragment.keys, member.key), None)
-            if member.is_lacking(fragment):
-                if member.key not in spelt:
-                    rule = cls.required or cls.form
-                    reader.report(
-                        rule, place, _("is missing"), member.remedy, severity=member.severity
-                    )
-            elif is_null and not member.or_null:
-                reader.null(place, member.rule)
-
-    @classmethod
-    def _told_of_excluded(cls, fragment: Fragment, reader: Reader) -> None:
-        """Take down members that say nothing beside others."""
-        for _kind, member in fields_of(cls).values():
-            value = fragment.get(member.key) if member.excludes else None
-            others = [key for key in member.excludes if fragment.get(key) is not None]
-            if value is not None and others:
-                reason = _("says nothing beside {key!r}").format(key=others[0])
-                remedy = _("leave one of {keys} out").format(keys=f"{member.key}, {others[0]}")
-                reader.report(
-                    reader.form, value, reason, remedy, severity="warning", value_kept=True
-                )
-
-    @classmethod
-    def _has_exactly_one(cls, fragment: Fragment, reader: Reader, spelt: Collection[str]) -> bool:
-        """Tell whether an object has one of the members that exclude each other; else take it down."""
-        given = [key for key in cls.exactly_one if cls.member(fragment, key) is not None]
-        is_spelt = not given and any(key in cls.exactly_one for key in spelt)
-        if not cls.exactly_one or len(given) == 1 or is_spelt:
-            return True
-        reason = _("must have exactly one of {kinds}").format(kinds=", ".join(cls.exactly_one))
-        reader.report(reader.form, fragment, reason, such_as(cls.example))
-        return False
+        known, called = _keys_of(cls)
+        return misspelt(members, known, cls.others, called)
 
     @property
     def lost(self) -> Finding | None:
         """The first part that cannot be used."""
-        return next((it for it in self.wrong if it.topic is not None), None)
+        return next((finding for finding in self.wrong if finding.topic is not None), None)
 
     def wrong_with(self, key: str) -> Finding | None:
         """Return what is wrong with a member: that it cannot be used, is missing, or misspelt."""
         if not self.wrong:
             return None
         member = Place("", pointer_to((*self.keys, key)))
-        lost = (item for item in self.wrong if item.topic is not None)
-        return next((it for it in lost if member.holds(it.place) or member in it.related), None)
+        for finding in self.wrong:
+            is_about_it = member.holds(finding.place) or member in finding.related
+            if finding.topic is not None and is_about_it:
+                return finding
+        return None
 
     def place(self, node: Node, *keys: str) -> Fragment:
         """Return the place of the object, or of a part, as it is written in a node."""
@@ -599,7 +522,7 @@ class Attribute:
     on : {"array", "group"} or None
         Of which nodes it is an attribute, None for both.
     misplaced : Rule or None
-        What it breaks on others; None where that is not told.
+        What it breaks on others; None where that is not reported.
     marks : tuple of str
         Members of which any one makes a value that nobody declares one of the convention.
     unless : tuple of str
@@ -658,13 +581,6 @@ class Attribute:
             yield from model.all_wrong()
 
 
-def misspelt_attributes(
-    given: Iterable[str], described: Collection[Attribute], others: Collection[str] = ()
-) -> Mapping[str, str]:
-    """Return names that mean nothing, each with the attribute that was probably meant."""
-    return misspelt(given, [it.key for it in described], others)
-
-
 def _models_in(value: Any) -> Iterator[Model]:
     """Yield the models that the value of a field is, or that are in its tuples."""
     if isinstance(value, Model):
@@ -679,75 +595,23 @@ def fields_of(model: type[Model]) -> Mapping[str, tuple[Kind, Member]]:
     """Return the fields of a model that are read from JSON, by name."""
     found = {}
     for name, hint in get_type_hints(model, include_extras=True).items():
-        said = getattr(hint, "__metadata__", ())
-        member = next((it for it in said if isinstance(it, Member)), Member())
-        for kind in (it for it in said if isinstance(it, Kind)):
+        annotations = getattr(hint, "__metadata__", ())
+        members = (item for item in annotations if isinstance(item, Member))
+        member = next(members, Member())
+        for kind in (item for item in annotations if isinstance(item, Kind)):
             found[name] = kind, replace(member, key=member.key or name)
     return found
 
 
 @cache
-def _keys_of(model: type[Model]) -> frozenset[str]:
-    return frozenset(member.key for _kind, member in fields_of(model).values())
-
-
-@cache
-def _called_of(model: type[Model]) -> Mapping[str, str]:
-    return {word: it.key for _kind, it in fields_of(model).values() for word in it.called}
-
-
-# What others hold of the convention `ref`.
-
-_REF = "ref convention (R-CF/zarr_convention_ref)"
-
-REFERENCE = Rule("ref/form", _REF, "node, uri, attribute")
-
-
-def _right_path(node: Fragment) -> str:
-    """Return the remedy to write the path that was probably meant."""
-    parts = node.value.split("/") if isinstance(node.value, str) else ()
-    return write(NODE, "/".join(filter(None, parts)) or "/")
-
-
-def _right_pointer(pointer: Fragment) -> str:
-    """Return the remedy to write the JSON pointer that was probably meant."""
-    right = re.sub("~(?![01])", "~0", str(pointer.value))
-    return write(POINTER, right if right.startswith("/") else f"/{right}")
-
-
-class WrittenReference(Model, frozen=True, kw_only=True):
-    """What refers to a node, or to a value in its document."""
-
-    form: ClassVar[Rule] = REFERENCE
-
-    path: Annotated[
-        str,
-        Parsed(path_of, _right_path),
-        Member(key=NODE, required=True, example='"node": "time"'),
-    ] = ""
-    store: Annotated[str, Text(), Member(key=URI, example='"uri": "s3://bucket/store.zarr"')] = ""
-    pointer: Annotated[
-        str,
-        Parsed(pointer_of, _right_pointer),
-        Member(key=POINTER, example='"attribute": "/attributes/crs"'),
-    ] = ""
+def _keys_of(model: type[Model]) -> tuple[frozenset[str], Mapping[str, str]]:
+    """Return the keys that are read, and what others call them."""
+    members = [member for _kind, member in fields_of(model).values()]
+    called = {word: member.key for member in members for word in member.called}
+    return frozenset(member.key for member in members), called
 
 
 # Keys that are misspelt: which one was probably meant.
-
-#: How much alike a key and the one that is meant are at least.
-_ALIKE = 0.75
-
-
-def alike(name: str, others: Iterable[str]) -> str | None:
-    """Return which of other names is nearly the same, or one short for the other, if any is."""
-    return next(iter(all_alike(name, others)), None)
-
-
-def all_alike(name: str, others: Iterable[str]) -> list[str]:
-    """Return which of other names are nearly the same, the most alike first; then short ones."""
-    others = list(others)
-    return [*get_close_matches(name, others), *(it for it in others if it[:3] == name[:3])]
 
 
 def misspelt(

@@ -29,7 +29,6 @@ from zarr_xgroup.conventions.descriptions import (
     Parsed,
     Reader,
     Text,
-    alike,
     fields_of,
     write,
 )
@@ -97,10 +96,9 @@ class Ellipsoid(Model, frozen=True, kw_only=True):
     """
 
     form: ClassVar[Rule] = FORM
-    elsewhere: ClassVar[tuple[str, ...]] = ("semi_major_axis", "semi_minor_axis")
     others: ClassVar[frozenset[str]] = frozenset({"semimajor_axis", "semiminor_axis"})
 
-    name: Annotated[str, Text(for_people=True), Member(example='"name": "WGS84"')] = ""
+    name: Annotated[str, Text(), Member(example='"name": "WGS84"', severity="warning")] = ""
     radius: Annotated[float | None, _POSITIVE, Member(example='"radius": 6370997.0')] = None
     semi_major_axis: Annotated[
         float | None,
@@ -166,7 +164,7 @@ class Dggs(Model, frozen=True, kw_only=True):
     refinement_level: Annotated[
         int | None,
         Parsed(_level),
-        Member(example='"refinement_level": 2', or_null=True),
+        Member(example='"refinement_level": 2'),
     ] = None
     indexing_scheme: Annotated[str, Text(), Member(example='"indexing_scheme": "nested"')] = ""
     spatial_dimension: Annotated[
@@ -186,10 +184,13 @@ class Dggs(Model, frozen=True, kw_only=True):
     @classmethod
     def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
         """Take down that it does not say how fine the cells are, which ids may say."""
-        _kind, member = fields_of(cls)["refinement_level"]
-        if member.key not in (*fragment.value, *cls.misspelt(fragment.value).values()):
-            place = Fragment(fragment.node, (*fragment.keys, member.key), None)
-            reader.report(member, place, _("is missing"), severity="warning", value_kept=True)
+        key = "refinement_level"
+        if key in fragment.value:
+            found.setdefault(key, None)  # null says that cells differ
+        elif key not in cls.misspelt(fragment.value).values():
+            _kind, member = fields_of(cls)[key]
+            text = _("is missing")
+            reader.report(member, fragment.place(key), text, severity="warning", value_kept=True)
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -327,7 +328,7 @@ def _cells(array: ArrayView, model: Dggs, written: Fragment) -> Coordinate:
     size = array.sizes.get(dimension)
     if size is None:
         place = model.place(written.node, "spatial_dimension")
-        meant = alike(dimension, array.dims) or (*array.dims, "cells")[-1]
+        meant = (*array.dims, "cells")[-1]
         text = _("{dimension!r} is no dimension of the array ({dims})")
         if written.node != array.node:
             text = _("{dimension!r} is no dimension of an array of the group")

@@ -28,7 +28,6 @@ from zarr_xgroup.conventions.descriptions import (
     Parsed,
     Reader,
     Text,
-    alike,
     fields_of,
     got,
     shown,
@@ -230,7 +229,7 @@ class Layout(Model, frozen=True, kw_only=True, dict=True):
 
     layout: Annotated[
         tuple[Item, ...],
-        Items(Nested(Item, example='{"asset": "r10m"}'), least=1),
+        Items(Nested(Item), least=1),
         Member(
             required=True,
             example='"layout": [{"asset": "0"}, '
@@ -253,12 +252,10 @@ class Layout(Model, frozen=True, kw_only=True, dict=True):
                 continue
             others = list(islice((asset for asset in assets if asset != item.asset), _MOST_MEANT))
             text = _("{source} is no other level of the layout").format(source=shown(source))
-            meant = alike(source, others)
             remedy = _('name the "asset" of one of the others: {assets}').format(
                 assets=shown(others)
             )
             place = item.place(fragment.node, "derived_from")
-            remedy = write("derived_from", meant) if meant else remedy
             reader.report(DERIVED, place, text, remedy, value_kept=True)
 
     @property

@@ -158,7 +158,6 @@ class ProjMembers(Model, frozen=True, kw_only=True):
     """
 
     form: ClassVar[Rule] = OBJECT_OF_PROJ
-    is_spelt: ClassVar[bool] = False  # of these members, which are all that is read
     others: ClassVar[frozenset[str]] = frozenset({"name", "type", "description"})
 
     projjson: Annotated[Crs | None, _PROJJSON, Member(key=PROJJSON, rule=OF_PROJJSON)] = None

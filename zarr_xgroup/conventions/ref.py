@@ -6,36 +6,62 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.axes import fitting_dims, own_or_referred
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.declaring import is_declared_by_array, is_only_assumed
 from zarr_xgroup.conventions.descriptions import (
-    REFERENCE,
     Attribute,
     Member,
+    Model,
+    Parsed,
     Reader,
     ReferenceTo,
+    Text,
 )
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.errors import Rule, XGroupReferenceError, rules_in
 from zarr_xgroup.findings import referred_to_by
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node
-from zarr_xgroup.metadata.references import URI, WRAPPED, may_refer, references_in
+from zarr_xgroup.metadata.references import (
+    NODE,
+    POINTER,
+    URI,
+    WRAPPED,
+    may_refer,
+    path_of,
+    pointer_of,
+    references_in,
+)
 from zarr_xgroup.variables.sources import Stored
 
 #: Attributes whose references belong to other conventions.
 _OTHERS = frozenset({"cs", "crs", "geolocation", "uom", "multiscales", "zarr_conventions"})
 _OTHER_PREFIXES = ("spatial:", "proj:")
 
+REFERENCE = Rule("ref/form", "ref convention (R-CF/zarr_convention_ref)", "node, uri, attribute")
 SOMEWHERE = Rule("ref/leads-somewhere", REFERENCE.document, "node, attribute")
 FIRST = Rule("ref/first-rule", "xarray-zarr-xgroup specification", "7 References")
 OWN = Rule("ref/own-store", REFERENCE.document, URI)
 
 RULES = rules_in(vars())
+
+
+class WrittenReference(Model, frozen=True, kw_only=True):
+    """What refers to a node, or to a value in its document."""
+
+    form: ClassVar[Rule] = REFERENCE
+
+    path: Annotated[
+        str, Parsed(path_of), Member(key=NODE, required=True, example='"node": "time"')
+    ] = ""
+    store: Annotated[str, Text(), Member(key=URI, example='"uri": "s3://bucket/store.zarr"')] = ""
+    pointer: Annotated[
+        str, Parsed(pointer_of), Member(key=POINTER, example='"attribute": "/attributes/crs"')
+    ] = ""
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Any
 
 from affine import Affine
 
 from zarr_xgroup.conventions.descriptions import (
+    UNUSABLE,
     Attribute,
-    Judged,
     Member,
     Parsed,
     Reader,
@@ -72,19 +73,23 @@ def _centre(written: Fragment) -> float:
     return CENTRES[name]
 
 
-def _area(box: list[float], value: Fragment, member: Member, reader: Reader) -> list[float]:
-    """Take down that a box has no area; zeros stand for none."""
-    # A box across the antimeridian ends west of where it begins; one of a single row of nodes has no height.
-    if box[1] > box[3] or (box[0] == box[2] and box[1] == box[3]):
-        reader.report(
-            member,
-            value,
-            _("{value} spans no area").format(value=shown(value.value)),
-            _("write {example} of the grid, or leave it out").format(example=BOX.example),
-            severity="warning",
-            value_kept=True,
-        )
-    return box
+class _Box(Parsed):
+    """A box, of which a check reports that it has no area; zeros stand for none."""
+
+    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
+        """Return the numbers."""
+        box = super().read(value, member, reader)
+        # A box across the antimeridian ends west of where it begins; one of a single row of nodes has no height.
+        if box is not UNUSABLE and (box[1] > box[3] or (box[0] == box[2] and box[1] == box[3])):
+            reader.report(
+                member,
+                value,
+                _("{value} spans no area").format(value=shown(value.value)),
+                _("write {example} of the grid, or leave it out").format(example=BOX.example),
+                severity="warning",
+                value_kept=True,
+            )
+        return box
 
 
 def _sizes(written: Fragment) -> tuple[int, int]:
@@ -129,7 +134,7 @@ REGISTRATION = Attribute(
 )
 BOX = Attribute(
     "spatial:bbox",
-    Judged(Parsed(partial(finite_numbers, count=4)), _area),
+    _Box(partial(finite_numbers, count=4)),
     SIDES,
     '"spatial:bbox": [xmin, ymin, xmax, ymax]',
     is_needed=False,

@@ -20,11 +20,11 @@ from zarr_xgroup.conventions.declaring import (
 )
 from zarr_xgroup.conventions.descriptions import (
     Attribute,
-    WrittenReference,
-    misspelt_attributes,
+    misspelt,
 )
 from zarr_xgroup.conventions.layout import Multiscales
 from zarr_xgroup.conventions.proj import ProjHandler
+from zarr_xgroup.conventions.ref import WrittenReference
 from zarr_xgroup.conventions.registry import BUILT_IN, Handler, declarable, handlers
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.errors import Severity
@@ -107,7 +107,7 @@ def _spelling(subject: Subject, convention: Handler) -> Iterator[Finding]:
     prefix = _prefix(convention)
     keys = [key for key in subject.attributes if prefix and key.startswith(prefix)]
     others = {key for it in convention.described for key in it.unless}
-    for key, meant in misspelt_attributes(keys, convention.described, others).items():
+    for key, meant in misspelt(keys, [it.key for it in convention.described], others).items():
         text = f"{key!r} means nothing in {convention.name!r}"
         remedy = f'call the attribute "{meant}"'
         yield report(SPELLING, subject.all_attributes.place(key), text, remedy)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from zarr_xgroup.conventions import spatial_model
-from zarr_xgroup.conventions.descriptions import alike, shown, write
+from zarr_xgroup.conventions.descriptions import shown, write
 from zarr_xgroup.conventions.layout import ASSET, THERE, Item, Multiscales
 from zarr_xgroup.conventions.proj import ProjHandler
 from zarr_xgroup.conventions.proj_model import DOCUMENT
@@ -17,7 +17,7 @@ from zarr_xgroup.findings import Finding, report
 from zarr_xgroup.metadata.nodes import Fragment
 from zarr_xgroup.metadata.paths import join_path
 from zarr_xgroup.report.rules.described import is_meant
-from zarr_xgroup.report.rules.subject import MOST_COMPARED, Subject
+from zarr_xgroup.report.rules.subject import Subject
 
 #: Attributes of the first version of the convention, and of STAC.
 SHAPE, TRANSFORM, BOX = "proj:shape", "proj:transform", "proj:bbox"
@@ -99,24 +99,21 @@ def _of_group(subject: Subject) -> Iterator[Finding]:
     """Yield which levels of a group are not there, and that no array has its dimensions."""
     if subject.layout is not None and is_meant(subject, Multiscales):
         names = subject.store.tree.names(subject.node)
-        for number, item in enumerate(subject.layout.layout):
-            compared = names if number < MOST_COMPARED else ()
-            yield from _asset(subject, item, compared, shown(names[:_NAMED]))
+        for item in subject.layout.layout:
+            yield from _asset(subject, item, shown(names[:_NAMED]))
     declared = subject.attribute(DIMENSIONS.key)
     if declared is not None and is_meant(subject, SpatialHandler):
         yield from _of_no_array(subject, declared)
 
 
-def _asset(subject: Subject, item: Item, compared: Sequence[str], names: str) -> Iterator[Finding]:
+def _asset(subject: Subject, item: Item, names: str) -> Iterator[Finding]:
     """Yield that there is neither a group nor an array where an item says."""
     if item.asset is None or any(it.rule is ASSET for it in item.wrong):
         return
     if subject.store.subject(join_path(subject.node.path, item.asset)) is None:
-        meant = alike(item.asset, compared)
         text = f"{shown(item.asset)} is neither a group nor an array here"
         remedy = f"name one of {names}, or leave this item out"
         place = item.place_of_asset(subject.node)
-        remedy = write(place.keys[-1], meant) if meant else remedy
         yield report(THERE, place, text, remedy)
 
 

@@ -22,9 +22,6 @@ from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
 from zarr_xgroup.metadata.tree import Tree
 
-#: How many names that are not there are compared with those that are.
-MOST_COMPARED = 200
-
 
 class Checked:
     """A store that is checked: all that is known of it.

@@ -176,8 +176,8 @@ def test_each_member_of_a_reference_is_judged() -> None:
     place = "/attributes/any/0/ref"
     found = checked({**declaring("ref"), "any": [{"ref": reference}]})
     assert {it for it in found if it[0] == "ref/form"} == {
-        ("ref/form", f"{place}/node", 'write "node": "../t"'),
-        ("ref/form", f"{place}/attribute", 'write "attribute": "/a~0"'),
+        ("ref/form", f"{place}/node", 'write, for example, "node": "time"'),
+        ("ref/form", f"{place}/attribute", 'write, for example, "attribute": "/attributes/crs"'),
         ("ref/form", f"{place}/uri", 'write, for example, "uri": "s3://bucket/store.zarr"'),
     }
 

@@ -13,7 +13,7 @@ import xarray as xr
 
 from zarr_xgroup import XGroupResolutionWarning, check, explain
 from zarr_xgroup.conventions.cs_model import Axis, CoordinateSet, Cs, System, Time
-from zarr_xgroup.conventions.descriptions import Model, misspelt, misspelt_attributes
+from zarr_xgroup.conventions.descriptions import Model, misspelt
 from zarr_xgroup.conventions.proj_model import ProjMembers
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.conventions.units import Ucum
@@ -429,7 +429,7 @@ def test_words_of_others(model: type[Model], written: str, meant: str) -> None:
     ],
 )
 def test_words_of_others_for_attributes(written: str, meant: str) -> None:
-    found = misspelt_attributes([f"spatial:{written}"], SpatialHandler.described)
+    found = misspelt([f"spatial:{written}"], [it.key for it in SpatialHandler.described])
     assert found == {f"spatial:{written}": f"spatial:{meant}"}
 
 
@@ -444,3 +444,7 @@ def test_what_may_stand_anywhere_is_no_misspelling() -> None:
     for parse in (Cs.read, System.read, Axis.read, CoordinateSet.read):
         model: Any = parse(Fragment(Node(0, "a"), (), given))
         assert [it for it in model.wrong if it.related] == []
+
+
+def test_capital_letters_of_what_is_known() -> None:
+    assert misspelt(["crs84"], ["CRS_84"]) == {"crs84": "CRS_84"}
