@@ -1,54 +1,496 @@
 """The `cs` principal convention: coordinate sets for every axis of an array.
 
-After OGC 18-005 (referencing by coordinates). What the JSON says is read in `cs_model`; here it
-becomes the coordinates of an array with dimensions, with values from `cs_values`.
+After OGC 18-005 (referencing by coordinates). A ``cs`` has coordinate reference systems, these have axes, and
+axes have coordinate sets: each may be a reference. Where documents of different dates disagree, both
+spellings are read.
+
+Source: cs convention (R-CF/zarr_convention_cs).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from zarr_xgroup.conventions.array import ArrayView, once_per_array
-from zarr_xgroup.conventions.axes import dereferenced, geolocation_coordinates
-from zarr_xgroup.conventions.base import Checkable, ConventionHandler
-from zarr_xgroup.conventions.crs import ALONG, Crs, is_geographic
-from zarr_xgroup.conventions.cs_model import (
-    ABBREVIATIONS,
-    ATTRIBUTE,
-    EVERY,
-    OF_SET,
-    RULES,
-    SHARED,
-    Axis,
-    Boundaries,
-    CoordinateSet,
-    Cs,
-    Described,
-    System,
+import numpy as np
+
+from zarr_xgroup.conventions.array import (
+    ArrayView,
+    own_array_instead,
+    own_array_wins,
+    own_dims_of,
+    shape_of,
 )
-from zarr_xgroup.conventions.cs_values import ArrayAxis, bounds_of, source_of, terms_of
+from zarr_xgroup.conventions.axes import (
+    EXAMPLE,
+    Geolocation,
+    dereferenced,
+    fits,
+    fitting_dims,
+    geolocation_coordinates,
+)
+from zarr_xgroup.conventions.base import Checkable, ConventionHandler
+from zarr_xgroup.conventions.crs import ALONG, CRS_KEYS, Crs, cf_length, is_geographic
 from zarr_xgroup.conventions.declaring import is_declared_by_array, is_declared_by_group
+from zarr_xgroup.conventions.descriptions import (
+    Attribute,
+    ByName,
+    Items,
+    Member,
+    Model,
+    Nested,
+    Object,
+    Parsed,
+    Reader,
+    ReferenceTo,
+    Text,
+    fields_of,
+    shown,
+    such_as,
+    write,
+)
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
-from zarr_xgroup.conventions.proj_model import crs_at
-from zarr_xgroup.errors import Severity
-from zarr_xgroup.findings import Finding, Topic, coordinate_named
+from zarr_xgroup.conventions.proj_model import ProjObject, crs_at
+from zarr_xgroup.conventions.units import (
+    CALENDAR,
+    CALENDARS,
+    EPOCH,
+    UNIT_OF_TIME,
+    UnitOfMeasure,
+    Uom,
+    cf_units_in_one_text,
+    cf_units_of_measure,
+    cf_units_of_time,
+    faults_of,
+    is_epoch,
+)
+from zarr_xgroup.conventions.values import explicit_values, is_representable, two_numbers
+from zarr_xgroup.errors import Rule, Severity, XGroupReferenceError, rules_in
+from zarr_xgroup.findings import Finding, Place, Topic, coordinate_named
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.cf import words_of
 from zarr_xgroup.metadata.dimensions import declared_dimensions
-from zarr_xgroup.metadata.nodes import Fragment, Node, Part
-from zarr_xgroup.variables.functions import Regular
-from zarr_xgroup.variables.sources import Source
+from zarr_xgroup.metadata.documents import Document
+from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node, Part
+from zarr_xgroup.metadata.references import WRAPPED
+from zarr_xgroup.variables.functions import Regular, RegularBounds
+from zarr_xgroup.variables.sources import Computed, Literal, Offset, Source, Stored
 
+DOCUMENT = "cs convention (R-CF/zarr_convention_cs)"
+TABLE = "OGC 18-005 (Referencing by coordinates)"
+
+REQUIRED = Rule("cs/required", DOCUMENT, "cs; CRS; coordinate set; time")
+FORM = Rule("cs/form", DOCUMENT, "cs; CRS; axis; coordinate set")
+SPELLING = Rule("cs/spelling", DOCUMENT, "cs; CRS; axis; coordinate set")
+ABBREVIATION = Rule("cs/abbreviation", DOCUMENT, "axis: abbreviation")
+DIRECTION = Rule("cs/direction", TABLE, "Table 48: axis direction")
+UNIQUE = Rule("cs/unique-abbreviations", TABLE, "Coordinate system axis")
+DISTINCT = Rule("cs/distinct-names", DOCUMENT, "coordinate set: name")
+TYPE = Rule("cs/type", DOCUMENT, "CRS: type")
+VALUES = Rule("cs/values", DOCUMENT, "coordinate set: values")
+INCREMENT = Rule("cs/increment", DOCUMENT, "values: regular")
+BOUNDARIES = Rule("cs/boundaries", DOCUMENT, "coordinate set: boundaries")
+EVERY = Rule("cs/axis-for-every-dimension", DOCUMENT, "axes")
+LENGTH = Rule("cs/number-of-values", DOCUMENT, "values: explicit")
+
+RULES = rules_in(vars())
+
+ABBREVIATIONS = ("X", "Y", "Z", "T")
+_TYPES = ("compound", "planar", "vertical", "temporal", "undefined")
+_TYPE_OF = {"X": "planar", "Y": "planar", "Z": "vertical", "T": "temporal"}
+_DIRECTIONS = (
+    *("north", "south", "east", "west", "up", "down", "future", "past"),
+    *("northEast", "northWest", "southEast", "southWest"),
+    *("northNorthEast", "southSouthEast", "northNorthWest", "southSouthWest"),
+    *("eastNorthEast", "eastSouthEast", "westNorthWest", "westSouthWest"),
+    *("geocentricX", "geocentricY", "geocentricZ"),
+    *("columnPositive", "columnNegative", "rowPositive", "rowNegative"),
+    *("displayRight", "displayLeft", "displayUp", "displayDown"),
+    *("towards", "away", "awayFrom", "forward", "aft"),
+    *("port", "starboard", "clockwise", "counterClockwise", "unspecified"),
+)
 _DEGREES = {"degree", "degrees", "deg", "°"} | {
     f"{word}{end}"
     for word in ("degree", "degrees")
     for end in ("_east", "_north", "_e", "_n", "east", "north", "e", "n")
 }
-_ANY_VALUES = '{"regular": [first, step]}'
 _STANDARD_NAMES = {"X": "longitude", "Y": "latitude"}
+#: What boundaries, and the dimension of the two sides of a cell, are called.
+_BOUNDS = "bounds"
+
+# What the JSON may say.
+
+_NAME = Member(example='"name": "height"')
+_ATTRIBUTES = Member(example='"attributes": {"long_name": "..."}')
+_IDENTITY = Member(key="id", example='"id": {"proj:code": "EPSG:4326"}')
+_OFFSETS = '"boundaries": {"regular": [-0.5, 0.5]} (offsets from each value)'
+
+
+class _CsModel(Model, frozen=True, kw_only=True):
+    """An object of `cs`."""
+
+    form: ClassVar[Rule] = FORM
+    required: ClassVar[Rule | None] = REQUIRED
+    spelling: ClassVar[Rule | None] = SPELLING
+    others: ClassVar[frozenset[str]] = frozenset({"name", "type", "description", *CRS_KEYS})
+
+
+def _first_and_step(written: Fragment) -> tuple[float, float]:
+    """Return the first value, and what each next one is more, or raise XGroupMetadataError."""
+    first, step = two_numbers(written)
+    if step == 0:
+        remedy = _("write the step, or of a single value {example}")
+        remedy = remedy.format(example=f'"explicit": [{first}]')
+        raise written.error(_("has a step of 0: all values are the same"), INCREMENT, remedy)
+    return first, step
+
+
+class _ValuesModel(_CsModel, frozen=True, kw_only=True):
+    """An object that gives values in exactly one of several ways."""
+
+    ways: ClassVar[tuple[str, ...]]
+    example: ClassVar[str]
+
+    external: Annotated[Part | None, ReferenceTo()] = None
+
+    @classmethod
+    def member(cls, fragment: Fragment, key: str) -> Fragment | None:
+        """Return a member; ``external`` is spelled ``{"ref": {"external": ...}}``, too."""
+        inner = fragment.get(WRAPPED) if key == "external" else None
+        return fragment.get(key) or (None if inner is None else inner.get(key))
+
+    @classmethod
+    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Take down that there is not exactly one way, and an external one that is misspelt."""
+        given = [way for way in cls.ways if cls.member(fragment, way) is not None]
+        external = cls.member(fragment, "external")
+        if external is not None and fragment.get(WRAPPED) is not None:
+            text = _("is read as {key!r}, which belongs around it").format(key="external")
+            place, remedy = fragment.place(WRAPPED), write("external", {WRAPPED: external.value})
+            reader.report(SPELLING, place, text, remedy, severity="warning", value_kept=True)
+        spelt = () if given else cls.misspelt(fragment.value).values()
+        if len(given) == 1 or any(way in spelt for way in cls.ways):
+            return
+        text = _("must have exactly one of {kinds}").format(kinds=", ".join(cls.ways))
+        reader.report(cls.form, fragment, text, such_as(cls.example))
+        for way in cls.ways:
+            found.pop(way, None)
+
+
+class Values(_ValuesModel, frozen=True, kw_only=True):
+    """Values: regular, explicit, or those of an array.
+
+    Attributes
+    ----------
+    regular : tuple of float or None
+        The first value, and the step.
+    explicit : numpy.ndarray or None
+        All of them.
+    external : Part or None
+        A reference to an array.
+    """
+
+    form: ClassVar[Rule] = VALUES
+    ways: ClassVar[tuple[str, ...]] = ("regular", "explicit", "external")
+    example: ClassVar[str] = '"values": {"regular": [first, step]}'
+
+    regular: Annotated[
+        tuple[float, float] | None,
+        Parsed(_first_and_step),
+        Member(example='"regular": [first, step]'),
+    ] = None
+    explicit: Annotated[Any, Parsed(explicit_values), Member(example='"explicit": [1.5, 2.5]')] = (
+        None
+    )
+
+
+class Boundaries(_ValuesModel, frozen=True, kw_only=True):
+    """Boundaries of cells: offsets from each value, or an array."""
+
+    form: ClassVar[Rule] = BOUNDARIES
+    ways: ClassVar[tuple[str, ...]] = ("regular", "external")
+    example: ClassVar[str] = _OFFSETS
+
+    regular: Annotated[
+        tuple[float, float] | None, Parsed(two_numbers), Member(example=_OFFSETS)
+    ] = None
+    name: Annotated[str, Text(), _NAME] = ""
+    attributes: Annotated[Mapping[str, Any], Object(), _ATTRIBUTES] = {}
+
+    @classmethod
+    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Take down cells without width, too."""
+        super().look_further(fragment, found, reader)
+        below, above = found.get("regular", (0, 1))
+        if below == above:
+            reason = _("{value}: cells have no width").format(value=shown([below, above]))
+            place, remedy = fragment.place("regular"), such_as(_OFFSETS)
+            reader.report(BOUNDARIES, place, reason, remedy, severity="warning", value_kept=True)
+
+
+class Parametric(_CsModel, frozen=True, kw_only=True):
+    """A vertical coordinate that follows from terms by a formula."""
+
+    formula: Annotated[
+        str, Text(), Member(required=True, example='"formula": "atmosphere_sigma_coordinate"')
+    ] = ""
+    terms: Annotated[
+        tuple[tuple[str, Values], ...],
+        ByName(Nested(Values), least=1),
+        Member(required=True, example='"terms": {"sigma": {"external": {"node": "sigma"}}}'),
+    ] = ()
+
+
+def _epoch(value: Fragment) -> str:
+    """Return an epoch, or raise XGroupMetadataError: what another text means is not guessed."""
+    return _checked(value, value.as_text(), value.as_text())
+
+
+def _reference(value: Fragment) -> str:
+    """Return units that are written as one text, with their epoch checked."""
+    units = cf_units_in_one_text(value.as_text())
+    _unit, since, epoch = units.partition(" since ")
+    return _checked(value, units, epoch) if since else units
+
+
+def _checked(value: Fragment, meaning: str, epoch: str) -> str:
+    if is_epoch(epoch):
+        return meaning
+    text = _(
+        "must give a date and time as ISO 8601 writes it (such as {example}), got {value!r}; "
+        "the times were left undecoded"
+    )
+    raise value.error(text.format(example="2028-02-01T00:00:00", value=value.value))
+
+
+class Time(_CsModel, frozen=True, kw_only=True):
+    """What the numbers of a temporal axis count."""
+
+    unit: Annotated[
+        str, Text(), Member(required=True, unless=("reference",), example='"unit": "days"')
+    ] = ""
+    epoch: Annotated[
+        str,
+        Parsed(_epoch),
+        Member(required=True, unless=("reference",), example='"epoch": "2028-02-01T00:00:00"'),
+    ] = ""
+    reference: Annotated[
+        str,
+        Parsed(_reference),
+        Member(example='"unit": "days", "epoch": "2028-02-01T00:00:00"'),
+    ] = ""
+    calendar: Annotated[
+        str,
+        Text(CALENDARS, any_case=True, rule=CALENDAR, severity="error"),
+        Member(example='"calendar": "standard"'),
+    ] = ""
+
+    @classmethod
+    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Take down a unit, and an epoch, by which times cannot be decoded; an open tells it of the coordinate."""
+        keys, units = {UNIT_OF_TIME: "unit", EPOCH: "epoch"}, found.get("reference")
+        if units is not None:
+            keys = dict.fromkeys(keys, "reference")
+        else:
+            units = f"{found.get('unit', '')} since {found.get('epoch', '')}"
+        remedies = {
+            UNIT_OF_TIME: _("write seconds, minutes, hours or days"),
+            EPOCH: such_as('"epoch": "2028-02-01T00:00:00"'),
+        }
+        for rule, text in faults_of(units, found.get("calendar", "")):
+            if keys.get(rule) in found:  # what is wrong with the calendar is told by its kind
+                place = fragment.place(keys[rule])
+                reader.report(rule, place, text, remedies[rule], value_kept=True)
+
+    @property
+    def units(self) -> Mapping[str, str]:
+        """CF ``units`` and ``calendar``; none where any of it cannot be used."""
+        units = self.reference
+        if not units and self.unit and self.epoch:
+            units = cf_units_of_time(self.unit, self.epoch)
+        if not units or self.wrong_with("calendar") is not None:
+            return {}
+        return {"units": units} | ({"calendar": self.calendar} if self.calendar else {})
+
+
+class Described(_CsModel, frozen=True, kw_only=True):
+    """What is said of positions along an axis."""
+
+    direction: Annotated[
+        str, Text(_DIRECTIONS, any_case=True, rule=DIRECTION), Member(example='"direction": "east"')
+    ] = ""
+    unit: Annotated[
+        str | Uom | None, UnitOfMeasure(or_text=True), Member(example='"unit": "m"')
+    ] = None
+    time: Annotated[
+        Time | None,
+        Nested(Time),
+        Member(example='"time": {"unit": "days", "epoch": "2000-01-01", "calendar": "standard"}'),
+    ] = None
+    attributes: Annotated[Mapping[str, Any], Object(), _ATTRIBUTES] = {}
+
+    @classmethod
+    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Take down a unit beside that of times."""
+        unit = fragment.get("unit")
+        if unit is not None and fragment.get("time") is not None:
+            reason = _("says nothing beside {key!r}").format(key="time")
+            remedy = _("leave one of {keys} out").format(keys="unit, time")
+            reader.report(FORM, unit, reason, remedy, severity="warning", value_kept=True)
+
+
+class CoordinateSet(Described, frozen=True, kw_only=True):
+    """One set of coordinates along an axis."""
+
+    name: Annotated[str, Text(), _NAME] = ""
+    values: Annotated[
+        Values | None,
+        Nested(Values),
+        Member(required=True, unless=("parametric",), example=Values.example),
+    ] = None
+    boundaries: Annotated[
+        Boundaries | None, Nested(Boundaries), Member(rule=BOUNDARIES, example=_OFFSETS)
+    ] = None
+    parametric: Annotated[
+        Parametric | None,
+        Nested(Parametric),
+        Member(example='"parametric": {"formula": "atmosphere_sigma_coordinate", "terms": {...}}'),
+    ] = None
+
+
+class Axis(Described, frozen=True, kw_only=True):
+    """An axis of a CRS."""
+
+    name: Annotated[str, Text(), Member(example='"name": "height"', severity="warning")] = ""
+    abbreviation: Annotated[
+        str, Text(ABBREVIATIONS, rule=ABBREVIATION), Member(example='"abbreviation": "X"')
+    ] = ""
+    coordinates: Annotated[
+        tuple[CoordinateSet | Part, ...],
+        Items(Nested(CoordinateSet, or_reference=True)),
+        Member(
+            example='"coordinates": [{"values": {"regular": [0, 1]}}]', called=("coord", "coords")
+        ),
+    ] = ()
+
+    @classmethod
+    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Take down names that an earlier set of the axis has, too."""
+        super().look_further(fragment, found, reader)
+        known: set[str] = set()
+        for item in found.get("coordinates", ()):
+            name = "" if isinstance(item, Part) else item.name
+            if name in known:
+                text = _("{value} is the name of another set of the axis, too")
+                place, text = item.place(fragment.node, "name"), text.format(value=shown(name))
+                remedy = _('write another "name", or leave it out')
+                reader.report(DISTINCT, place, text, remedy, severity="warning", value_kept=True)
+            known |= {name} - {""}
+
+
+class System(_CsModel, frozen=True, kw_only=True):
+    """A coordinate reference system."""
+
+    type: Annotated[str, Text(_TYPES, rule=TYPE)] = ""
+    name: Annotated[str, Text(), Member(example='"name": "WGS 84"', severity="warning")] = ""
+    description: Annotated[
+        str, Text(), Member(example='"description": "..."', severity="warning")
+    ] = ""
+    axes: Annotated[
+        tuple[tuple[str, Axis | Part], ...],
+        ByName(Nested(Axis, or_reference=True), or_list=True, least=1),
+        Member(
+            required=True,
+            example='"axes": {"lat": {"abbreviation": "Y", "coordinates": [...]}}',
+        ),
+    ] = ()
+    id: Annotated[Part | None, ProjObject(), _IDENTITY] = None
+    geolocation: Annotated[
+        Geolocation | Part | None,
+        Nested(Geolocation, or_reference=True),
+        Member(rule=Geolocation.form, example=EXAMPLE),
+    ] = None
+
+    @classmethod
+    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Take down abbreviations that two axes have, and that its type is missing.
+
+        The members of a proj object that stand in it count as its ``id``, if it has none.
+        """
+        axes = found.get("axes", ())
+        _take_down_doubles(axes, fragment.node, reader)
+        misspelt = cls.misspelt(fragment.value).values()
+        is_lacking = "type" not in fragment.value and "type" not in misspelt
+        if is_lacking and isinstance(fragment.value.get("axes"), OBJECT):  # older ones have none
+            letters = [axis.abbreviation for _name, axis in axes if isinstance(axis, Axis)]
+            kinds = {_TYPE_OF.get(letter, "undefined") for letter in letters} or {"undefined"}
+            remedy = write("type", kinds.pop() if len(kinds) == 1 else "compound")
+            place, text = fragment.place("type"), _("is missing")
+            reader.report(TYPE, place, text, remedy, severity="warning", value_kept=True)
+        has_id = "id" in found and any(map(found["id"].value.get, CRS_KEYS))
+        if not has_id and any(fragment.get(key) is not None for key in CRS_KEYS):
+            found["id"] = ProjObject().read(fragment, fields_of(cls)["id"][1], reader)
+
+
+def _take_down_doubles(
+    axes: Iterable[tuple[str, Axis | Part]],
+    node: Node,
+    reader: Reader,
+    told: Collection[Place] = (),
+) -> None:
+    """Take down abbreviations of axes that an earlier axis has, which is called otherwise."""
+    known: dict[str, str] = {}
+    for name, axis in axes:
+        if isinstance(axis, Part) or axis.abbreviation not in ABBREVIATIONS:
+            continue
+        other, place = known.setdefault(axis.abbreviation, name), axis.place(node, "abbreviation")
+        if other != name and Place("", place.pointer) not in told:
+            text = _("{value} is the abbreviation of axis {other!r}, too")
+            text = text.format(value=shown(axis.abbreviation), other=other)
+            free = ", ".join(letter for letter in ABBREVIATIONS if letter not in known)
+            remedy = _('write another "abbreviation" ({others}), or leave it out')
+            remedy = remedy.format(others=free)
+            reader.report(UNIQUE, place, text, remedy, severity="warning", value_kept=True)
+
+
+class Cs(_CsModel, frozen=True, kw_only=True):
+    """The attribute ``cs``."""
+
+    crs: Annotated[
+        tuple[System | Part, ...],
+        Items(Nested(System, or_reference=True), least=1),
+        Member(required=True, example='"crs": [{"axes": {...}}]'),
+    ] = ()
+    name: Annotated[str, Text(), Member(example='"name": "grid"', severity="warning")] = ""
+    id: Annotated[Part | None, ProjObject(), _IDENTITY] = None
+    attributes: Annotated[Mapping[str, Any], Object(), _ATTRIBUTES] = {}
+
+    @classmethod
+    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Take down abbreviations that axes of several CRSs have, if they are others."""
+        systems = [item for item in found.get("crs", ()) if isinstance(item, System)]
+        told = {finding.place for system in systems for finding in system.wrong}
+        axes = chain.from_iterable(system.axes for system in systems)
+        _take_down_doubles(axes, fragment.node, reader, told)
+
+
+#: The attribute of an array.
+ATTRIBUTE = Attribute(
+    "cs", Nested(Cs), FORM, '"cs": {"crs": [{"axes": {...}}]}', on="array", marks=("crs",)
+)
+#: The attribute of a group whose CRSs arrays refer to.
+SHARED = Attribute(
+    "crs",
+    ByName(Nested(System, or_reference=True), least=1),
+    FORM,
+    '"crs": {"WGS84": {"axes": {...}}}',
+    severity="warning",
+    on="group",
+    is_needed=False,
+)
 
 
 class CsHandler(ConventionHandler):
@@ -83,85 +525,142 @@ class CsHandler(ConventionHandler):
         return _("it has no attribute 'cs'")
 
     def interpret(self, array: ArrayView) -> Interpretation:
-        """Return the coordinates of all axes of all coordinate reference systems, and the CRS."""
+        """Return the coordinates of all axes of all coordinate reference systems."""
         if array.attribute(ATTRIBUTE.key) is None:
             place = Fragment(array.node, ("attributes", ATTRIBUTE.key), None)
             lost = _("the coordinates of its dimensions")
             array.report(Topic.PROBLEM, place, _("is declared, but missing"), cost=lost)
-        model: Cs | None = array.read(ATTRIBUTE)
-        if model is None:
+        cs: Cs | None = array.read(ATTRIBUTE)
+        if cs is None:
             return array.interpretation()
-        array.report_wrong(array.node, model)
-        _tell_of_bare_dims(array, model)
-        systems = (_system(array, item, model.id) for item in model.crs)
-        return array.interpretation(*chain.from_iterable(systems))
+        array.report_wrong(array.node, cs)
+        coordinates: list[Coordinate] = []
+        systems: list[System] = []
+        for item in cs.crs:
+            found = array.try_reporting(dereferenced, array, array.node, item, System)
+            if found is None:
+                continue
+            node, system = found
+            systems.append(system)
+            array.report_wrong(node, system)
+            identity = cs.id or system.id
+            geographic = is_geographic(identity and identity.value, system.name)
+            for written, part in system.axes:
+                name = array.dim_names.get(written, written)
+                make = (dereferenced, array, node, part, Axis)
+                axis = array.try_reporting(*make, cost=partial(coordinate_named, name))
+                if axis is not None:
+                    coordinates += _coordinates(
+                        AxisOfArray(array, axis[0], name, axis[1], geographic)
+                    )
+            if system.geolocation is not None:
+                overriding = None if identity is None else identity.at(node)
+                coordinates += geolocation_coordinates(array, node, system.geolocation, overriding)
+        if len(systems) == len(cs.crs):
+            _report_dims_without_axis(array, cs, systems)
+        return array.interpretation(*coordinates)
 
     @classmethod
     def crs(cls, array: ArrayView) -> Crs | None:
         """Return the CRS that ``id`` of an array's ``cs`` says, or that of one of its CRSs."""
-        model: Cs | None = array.try_silently(array.read, ATTRIBUTE)
-        places = [] if model is None or model.id is None else [model.id.at(array.node)]
-        places += (it.id.at(node) for node, it in _systems_of(array) if it.id is not None)
+        cs: Cs | None = array.try_silently(array.read, ATTRIBUTE)
+        if cs is None:
+            return None
+        places = [] if cs.id is None else [cs.id.at(array.node)]
+        for item in cs.crs:
+            found = array.try_silently(dereferenced, array, array.node, item, System)
+            if found is not None and found[1].id is not None:
+                places.append(found[1].id.at(found[0]))
         return next(filter(None, (crs_at(array, place) for place in places)), None)
 
     @classmethod
     def check(cls, subject: Checkable) -> Iterable[Finding]:
         """Return what is wrong with the CRSs that a group shares, whatever it declares."""
-        written = None if subject.is_array else subject.attribute(SHARED.key)
-        if written is None or SHARED.read(written)[0] is None:
+        shared = None if subject.is_array else subject.attribute(SHARED.key)
+        systems = shared.value.values() if shared and isinstance(shared.value, OBJECT) else ()
+        if shared is None or not any(isinstance(it, OBJECT) and "axes" in it for it in systems):
             return ()  # that of others, unless the convention is declared
-        return (it.at(subject.node) for it in SHARED.all_wrong(written))
+        return (finding.at(subject.node) for finding in SHARED.all_wrong(shared))
 
 
-def _tell_of_bare_dims(array: ArrayView, cs: Cs) -> None:
-    """Say which dimensions have no axis, if all axes are known: only a check tells it."""
-    axes, systems = _dims_of_axes(array), [system for _node, system in _systems_of(array)]
-    is_unknown = cs.wrong_with("crs") or any(system.wrong_with("axes") for system in systems)
-    if axes.issuperset(array.dims) or is_unknown or len(systems) < len(cs.crs):
+def _report_dims_without_axis(array: ArrayView, cs: Cs, systems: Iterable[System]) -> None:
+    """Report which dimensions have no axis, if all axes are known: only a check tells it."""
+    if cs.wrong_with("crs") or any(system.wrong_with("axes") for system in systems):
         return
-    for name in declared_dimensions(array.document):
+    axes = {array.dim_names.get(name, name) for system in systems for name, _axis in system.axes}
+    for name in () if axes.issuperset(array.dims) else declared_dimensions(array.document):
         if name is not None and array.dim_names.get(name, name) not in axes:
             is_there = array.sibling(name) is not None
-            values = f'{{"external": {{"node": "{name}"}}}}' if is_there else _ANY_VALUES
+            values = (
+                f'{{"external": {{"node": "{name}"}}}}'
+                if is_there
+                else '{"regular": [first, step]}'
+            )
             text = _("there is no axis for the dimension {name!r}").format(name=name)
             remedy = _("add to the axes of one of the CRSs {example}").format(
                 example=f'"{name}": {{"coordinates": [{{"values": {values}}}]}}'
             )
-            place = cs.place(array.node, "crs")
             severity: Severity = "warning" if is_there else "error"
-            array.report(EVERY, place, text, remedy, severity=severity)
+            array.report(EVERY, cs.place(array.node, "crs"), text, remedy, severity=severity)
 
 
-# From systems to axes to coordinate sets; each may be a reference.
+# The coordinates of an axis.
 
 
-def _system(array: ArrayView, item: System | Part, identity: Part | None) -> Iterator[Coordinate]:
-    """Yield the coordinates of one CRS; `identity` is the ``id`` that overrides its own."""
-    found = array.try_reporting(dereferenced, array, array.node, item, System)
-    if found is None:
-        return
-    node, system = found
-    array.report_wrong(node, system)
-    own = identity or system.id
-    geographic = is_geographic(own and own.value, system.name)
-    for name, axis in system.axes:
-        yield from _axis(array, node, array.dim_names.get(name, name), axis, geographic)
-    if system.geolocation is not None:
-        yield from geolocation_coordinates(
-            array, node, system.geolocation, None if own is None else own.at(node)
-        )
+@dataclass(frozen=True)
+class AxisOfArray:
+    """An axis of a CRS, as one array has it.
+
+    Attributes
+    ----------
+    array : ArrayView
+        The array.
+    node : Node
+        Where the axis is written.
+    name : str
+        What the axis is called in the array.
+    axis : Axis
+        What is written.
+    is_geographic : bool
+        Whether the CRS is known to be geographic.
+    """
+
+    array: ArrayView
+    node: Node
+    name: str
+    axis: Axis
+    is_geographic: bool
+
+    @property
+    def is_dimension(self) -> bool:
+        """Whether the array has a dimension along the axis; a scalar coordinate has none."""
+        return self.name in self.array.dims
+
+    @property
+    def length(self) -> int:
+        """The number of values along the axis."""
+        return self.array.sizes.get(self.name, 1)
+
+    @property
+    def sides(self) -> str:
+        """The dimension of the two sides of a cell, which is another one than that of the axis."""
+        return _BOUNDS if self.name != _BOUNDS else f"{_BOUNDS}_1"
+
+    def own_coordinate(self, name: str) -> Document | None:
+        """Return the group's own coordinate of a name along the axis, if it has one."""
+        document, dims = self.array.sibling(name), (self.name,) if self.is_dimension else ()
+        if document is None or tuple(self.array.siblings[name]) != dims:
+            return None
+        return document if own_array_wins(name, dims, document.attributes) else None
+
+    def regular(self, first: float, step: float) -> Computed:
+        """Return values that follow from positions."""
+        dtype = "<f8" if isinstance(first, float) or isinstance(step, float) else "<i8"
+        is_scalar = not self.is_dimension
+        return Computed(Regular(first, step), (self.length,), dtype, (self.name,), first=is_scalar)
 
 
-def _axis(
-    array: ArrayView, node: Node, name: str, item: Axis | Part, geographic: bool
-) -> Iterator[Coordinate]:
-    lost = partial(coordinate_named, name)
-    found = array.try_reporting(dereferenced, array, node, item, Axis, cost=lost)
-    if found is not None:
-        yield from _coordinates(ArrayAxis(array, found[0], name, found[1], geographic))
-
-
-def _coordinates(axis: ArrayAxis) -> Iterator[Coordinate]:
+def _coordinates(axis: AxisOfArray) -> Iterator[Coordinate]:
     """Yield a coordinate for each coordinate set of an axis, the positions where there is none."""
     array, sets = axis.array, axis.axis.coordinates
     wrong = axis.axis.wrong_with("coordinates")
@@ -169,78 +668,35 @@ def _coordinates(axis: ArrayAxis) -> Iterator[Coordinate]:
         array.report_wrong(axis.node, [wrong], coordinate_named(axis.name))
         return
     if sets or axis.is_dimension:
-        _tell_of_parts(axis, axis.axis, axis.node)
+        _report_parts(axis, axis.axis, axis.node)
     if not sets and axis.is_dimension:
-        yield Coordinate(axis.name, axis.regular(Regular(0, 1)), _attributes(axis, axis.axis))
-    for index, item in enumerate(sets):
-        lost = partial(_lost, axis, index, item)
-        coordinate = array.try_reporting(_coordinate, axis, index, item, cost=lost)
+        yield Coordinate(axis.name, axis.regular(0, 1), _attributes(axis, axis.axis))
+    for number, item in enumerate(sets):
+        lost = partial(coordinate_named, _name_of(axis, number, item))
+        coordinate = array.try_reporting(_coordinate, axis, number, item, cost=lost)
         if coordinate is not None:
             yield coordinate
 
 
-def _name_of(axis: ArrayAxis, index: int, item: CoordinateSet | Part) -> str:
+def _name_of(axis: AxisOfArray, number: int, item: CoordinateSet | Part) -> str:
     """Return what the coordinate of a set is called, as far as that can be read."""
-    if index == 0:
+    if number == 0:
         return axis.name
     own = "" if isinstance(item, Part) else item.name
-    return own or f"{axis.name}_{index}"
+    return own or f"{axis.name}_{number}"
 
 
-def _lost(axis: ArrayAxis, index: int, item: CoordinateSet | Part) -> str:
-    return coordinate_named(_name_of(axis, index, item))
+def _report_parts(axis: AxisOfArray, item: Described, node: Node) -> None:
+    """Report which members of an axis, or of one of its sets, cannot be used; not values, which are told with what needs them."""
+    nested = (part.all_wrong() for part in (item.unit, item.time) if isinstance(part, Model))
+    for wrong in (*item.wrong, *chain.from_iterable(nested)):
+        key, *meant = (place.keys[len(item.keys)] for place in (wrong.place, *wrong.related))
+        if not {key, *meant} & {"values", "coordinates"}:
+            lost = _("{key!r} of axis {axis!r}").format(key=key, axis=axis.name)
+            axis.array.report_wrong(node, [wrong], lost)
 
 
-def _coordinate(axis: ArrayAxis, index: int, item: CoordinateSet | Part) -> Coordinate:
-    """Return the coordinate of a set, or raise XGroupError if it has no values."""
-    node, written = dereferenced(axis.array, axis.node, item, CoordinateSet)
-    _tell_of_parts(axis, written, node)
-    attributes = _attributes(axis, written)
-    name = _name_of(axis, index, written)
-    source = _valued(axis, written, node, name)
-    terms: Mapping[str, Coordinate] = {}
-    if written.parametric is not None:
-        terms = terms_of(axis, written.parametric, node)
-        if written.parametric.formula:
-            attributes.setdefault("standard_name", written.parametric.formula)
-    coordinate = Coordinate(name, source, attributes, formula_terms=terms)
-    own = axis.own_coordinate(axis.name)
-    has_bounds = own is not None and own.attributes.get("bounds") is not None
-    if written.boundaries is None or has_bounds:
-        return coordinate
-    return _bounded(axis, coordinate, written.boundaries, node)
-
-
-def _valued(axis: ArrayAxis, written: CoordinateSet, node: Node, name: str) -> Source:
-    """Return the values of a set; a parametric one that has none are positions."""
-    if wrong := written.wrong_with(OF_SET):
-        raise wrong.at(node).as_error()
-    if written.values is not None:
-        return source_of(axis, written.values, node, name)
-    if not axis.is_dimension:
-        raise written.place(node, OF_SET).error(_("is missing"))
-    return axis.regular(Regular(0, 1))
-
-
-def _bounded(
-    axis: ArrayAxis, coordinate: Coordinate, written: Boundaries, node: Node
-) -> Coordinate:
-    def lost() -> str:
-        return _("the boundaries of {name!r}").format(name=coordinate.name)
-
-    for wrong in written.wrong:
-        key = "".join(wrong.place.keys[len(written.keys) :][:1])
-        is_part = key in ("name", "attributes")
-        part = _("{key!r} of {what}").format(key=key, what=lost()) if is_part else lost()
-        axis.array.report_wrong(node, [wrong], part)
-    bounds = axis.array.try_reporting(bounds_of, axis, coordinate, written, node, cost=lost)
-    return replace(coordinate, bounds=bounds)
-
-
-# What a coordinate is told to be.
-
-
-def _attributes(axis: ArrayAxis, item: Described) -> dict[str, Any]:
+def _attributes(axis: AxisOfArray, item: Described) -> dict[str, Any]:
     """Return the attributes that an axis and one of its sets give a coordinate.
 
     CF attributes that follow from the abbreviation and the direction are added where none is written.
@@ -249,7 +705,12 @@ def _attributes(axis: ArrayAxis, item: Described) -> dict[str, Any]:
     direction = (item.direction or axis.axis.direction).lower()
     along = abbreviation or ALONG.get(direction, "")
     name = _STANDARD_NAMES.get(along) if axis.is_geographic else None
-    written = {**item.units(name), **axis.axis.attributes, **item.attributes}
+    if item.time is not None:
+        units = item.time.units
+    else:
+        found = cf_units_of_measure(item.unit, name)
+        units = {key: cf_length(unit) for key, unit in found.items()}
+    written = {**units, **axis.axis.attributes, **item.attributes}
     derived = {}
     if abbreviation in ABBREVIATIONS:
         derived["axis"] = abbreviation
@@ -260,23 +721,238 @@ def _attributes(axis: ArrayAxis, item: Described) -> dict[str, Any]:
     return derived | written
 
 
-def _tell_of_parts(axis: ArrayAxis, item: Described, node: Node) -> None:
-    """Say which members of an axis, or of one of its sets, cannot be used."""
-    for wrong, lost in item.lost_of(axis.name):
-        axis.array.report_wrong(node, [wrong], lost)
+def _coordinate(axis: AxisOfArray, number: int, item: CoordinateSet | Part) -> Coordinate:
+    """Return the coordinate of a set, or raise XGroupError if it has no values."""
+    array = axis.array
+    node, written = dereferenced(array, axis.node, item, CoordinateSet)
+    _report_parts(axis, written, node)
+    attributes, name = _attributes(axis, written), _name_of(axis, number, written)
+    # 1. Values; those of a parametric set that has none are positions.
+    if wrong := written.wrong_with("values"):
+        raise wrong.at(node).as_error()
+    if written.values is not None:
+        source = _source(axis, written.values, node, name)
+    elif axis.is_dimension:
+        source = axis.regular(0, 1)
+    else:
+        raise written.place(node, "values").error(_("is missing"))
+    # 2. The terms of its formula.
+    terms: Mapping[str, Coordinate] = {}
+    if written.parametric is not None:
+        terms = _terms(axis, written.parametric, node)
+        if written.parametric.formula:
+            attributes.setdefault("standard_name", written.parametric.formula)
+    coordinate = Coordinate(name, source, attributes, formula_terms=terms)
+    # 3. Boundaries, unless the group's own coordinate has some.
+    own, boundaries = axis.own_coordinate(axis.name), written.boundaries
+    if boundaries is None or (own is not None and own.attributes.get("bounds") is not None):
+        return coordinate
+
+    def lost() -> str:
+        return _("the boundaries of {name!r}").format(name=name)
+
+    for wrong in boundaries.wrong:
+        key = "".join(wrong.place.keys[len(boundaries.keys) :][:1])
+        is_part = key in ("name", "attributes")
+        part = _("{key!r} of {what}").format(key=key, what=lost()) if is_part else lost()
+        array.report_wrong(node, [wrong], part)
+    bounds = array.try_reporting(_bounds, axis, coordinate, boundaries, node, cost=lost)
+    return replace(coordinate, bounds=bounds)
 
 
-@once_per_array
-def _dims_of_axes(array: ArrayView) -> frozenset[str]:
-    """Return the names of all axes of an array, as its dimensions are called."""
-    names = (name for _node, system in _systems_of(array) for name, _axis in system.axes)
-    return frozenset(array.dim_names.get(name, name) for name in names)
+def _source(axis: AxisOfArray, values: Values, node: Node, name: str) -> Source:
+    """Return what the values of a coordinate are read from, or raise XGroupError.
+
+    Parameters
+    ----------
+    axis : AxisOfArray
+        The axis that the values are along.
+    values : Values
+        What is written.
+    node : Node
+        Where it is written.
+    name : str
+        What the coordinate is called. If the group has it itself, that is used: there may be any number of values.
+    """
+    array = axis.array
+    if values.regular is not None:
+        first, step = values.regular
+        if not axis.is_dimension and axis.own_coordinate(name) is None:
+            # Left behind where the array was reduced along it, and written again.
+            message = _(
+                "has regular values, but is no dimension of the array ({dims}); a scalar coordinate "
+                "has its value in 'explicit'"
+            )
+            raise axis.axis.place(axis.node).error(message.format(dims=", ".join(array.dims)))
+        if not is_representable(first + step * (axis.length - 1)):
+            raise values.place(node, "regular").error(_("has values beyond 64 bits"))
+        return axis.regular(first, step)
+    if values.explicit is not None:
+        count = len(values.explicit)
+        if count != axis.length:
+            text = _("has {number} values, the axis needs {length}")
+            text = text.format(number=count, length=axis.length)
+            remedy = _("write {size} values, or refer to an array of them").format(size=axis.length)
+            place = values.place(node, "explicit")
+            if not count or axis.own_coordinate(name) is None:
+                raise place.error(text, LENGTH, remedy)
+            array.report(LENGTH, place, text, remedy)
+        if axis.is_dimension:
+            return Literal(values.explicit, (axis.name,))
+        return Literal(values.explicit[:1].reshape(()), ())
+    if values.external is None:
+        raise next(it for it in values.wrong if it.topic is not None).at(node).as_error()
+    reference = values.external.at(node)
+
+    def misfit(found: Node) -> str | None:
+        shape = list(shape_of(array, found))
+        if shape == [axis.length] or (not axis.is_dimension and shape == []):
+            return None
+        text = _("its shape is {shape}, the axis {axis!r} needs {needed}")
+        return text.format(shape=shape, axis=axis.name, needed=[axis.length])
+
+    try:
+        found = array.resolver.array(reference, misfit)
+    except XGroupReferenceError:
+        # References are left behind when data are written again: the group's own coordinate of the name
+        # is used, or its array that is called like the axis and as long.
+        own = array.sibling(name) if axis.is_dimension and name == axis.name else None
+        is_as_long = own is not None and own["shape"] == [axis.length]
+        if not is_as_long and axis.own_coordinate(name) is None:
+            raise
+        found = own_array_instead(array, reference, name)
+    is_scalar = shape_of(array, found) == ()
+    first_only = not axis.is_dimension and not is_scalar
+    source = Stored(found, () if is_scalar else (axis.name,), first=first_only)
+    return array.stored(source, reference)
 
 
-@once_per_array
-def _systems_of(array: ArrayView) -> tuple[tuple[Node, System], ...]:
-    """Return the CRSs of an array's ``cs`` and where they are written, as far as they can be read."""
-    model: Cs | None = array.try_silently(array.read, ATTRIBUTE)
-    systems = () if model is None else model.crs
-    found = (array.try_silently(dereferenced, array, array.node, it, System) for it in systems)
-    return tuple(filter(None, found))
+# Boundaries.
+
+
+def _bounds(
+    axis: AxisOfArray, coordinate: Coordinate, written: Boundaries, node: Node
+) -> Coordinate | None:
+    """Return the boundaries of a coordinate; None, or XGroupError, where they cannot be used."""
+    source: Source
+    if written.regular is not None:
+        place = written.place(node, "regular")
+        source = _offset_bounds(axis, coordinate.source, written.regular, place)
+    elif written.external is not None:
+        source = _stored_bounds(axis, written.external.at(node))
+    else:
+        return None  # told already
+    # They are decoded like their coordinate: with the units that its array really has, if it is one.
+    known = dict(coordinate.attributes)
+    if isinstance(coordinate.source, Stored):
+        document = axis.array.document_of(coordinate.source.node)
+        known |= {} if document is None else document.attributes
+    is_time = "since" in str(known.get("units", ""))
+    attributes = {key: known[key] for key in known if is_time and key in ("units", "calendar")}
+    attributes.update(written.attributes)
+    return Coordinate(written.name or f"{coordinate.name}_{_BOUNDS}", source, attributes)
+
+
+def _offset_bounds(
+    axis: AxisOfArray, source: Source, offsets: tuple[float, float], place: Fragment
+) -> Source:
+    """Return boundaries that are offsets from each value, and as exact as the values are."""
+    ends: list[float] = []
+    bounds: Source
+    if isinstance(source, Computed):
+        function: Regular = source.function
+        ends = [function(0), function(axis.length - 1)]
+        dtype = np.result_type(np.dtype(source.dtype), *map(type, offsets)).str
+        computed, dims = RegularBounds(function, *offsets), (axis.name, axis.sides)
+        bounds = Computed(computed, (axis.length, 2), dtype, dims, first=source.first)
+    elif (
+        isinstance(source, Stored | Literal)
+        and (kind := axis.array.maker.decoded_dtype(source).kind) in "iuf"
+    ):
+        if isinstance(source, Literal) and kind in "iu" and source.values.size:
+            ends = [source.values.min().item(), source.values.max().item()]
+        bounds = Offset(source, *offsets, axis.sides)
+    else:
+        raise place.error(_("gives offsets to values that are no numbers"))
+    if not all(is_representable(end + offset) for end in ends for offset in offsets):
+        raise place.error(_("gives boundaries beyond 64 bits"))
+    return bounds
+
+
+def _stored_bounds(axis: AxisOfArray, reference: Fragment) -> Stored:
+    """Return an array as boundaries: of shape ``(2, n)``, or as some stores have it, ``(n, 2)``."""
+    array, length = axis.array, axis.length
+
+    def misfit(node: Node) -> str | None:
+        shape = list(shape_of(array, node))
+        fitting = [[length, 2], [2, length]]
+        if shape in fitting or (not axis.is_dimension and shape == [2]):
+            return None
+        needed = " / ".join(dict.fromkeys(map(str, fitting)))
+        text = _("its shape is {shape}, the boundaries of axis {axis!r} need {needed}")
+        return text.format(shape=shape, axis=axis.name, needed=needed)
+
+    node = array.resolver.array(reference, misfit)
+    shape = shape_of(array, node)
+    if not axis.is_dimension and shape == (2,):
+        return array.stored(Stored(node, (axis.sides,)), reference)
+    # Of two cells either way round: names of dimensions tell, and without them the document does.
+    sides_first = shape[0] == 2 if length != 2 else own_dims_of(array, node)[0] != axis.name
+    dims = (axis.sides, axis.name) if sides_first else (axis.name, axis.sides)
+    source = Stored(node, dims, first=not axis.is_dimension, transposed=sides_first)
+    return array.stored(source, reference)
+
+
+# Parametric vertical coordinates.
+
+
+def _terms(axis: AxisOfArray, written: Parametric, node: Node) -> dict[str, Coordinate]:
+    """Return the terms of a formula, as far as they can be found."""
+    array = axis.array
+
+    def lost(*terms: str) -> str:
+        if not terms:
+            return _("the formula terms of {name!r}").format(name=axis.name)
+        return _("the term {term!r} of {name!r}").format(term=terms[0], name=axis.name)
+
+    for wrong in written.wrong:
+        array.report_wrong(node, [wrong], lost(*wrong.place.keys[len(written.keys) + 1 :]))
+    found = {}
+    for term, values in written.terms:
+        make, cost = (_term, axis, term, values, node), partial(lost, term)
+        coordinate = array.try_reporting(*make, cost=cost)
+        if coordinate is not None:
+            found[term] = coordinate
+    return found
+
+
+def _term(axis: AxisOfArray, term: str, values: Values, node: Node) -> Coordinate:
+    """Return a term of a formula, or raise XGroupError.
+
+    Where the array that is referred to is not there, or does not fit, it is the one that ``formula_terms`` of
+    the group's own coordinate names.
+    """
+    array, name = axis.array, f"{axis.name}_{term}"
+    if values.external is None:
+        is_scalar = axis.length != 1 or array.siblings.get(name) == {}
+        if values.explicit is not None and len(values.explicit) == 1 and is_scalar:
+            return Coordinate(name, Literal(values.explicit.reshape(()), ()))
+        return Coordinate(name, _source(axis, values, node, name))
+    document = axis.own_coordinate(axis.name)
+    words = [] if document is None else words_of(document.attributes, "formula_terms")
+    named = dict(zip(words[::2], words[1::2], strict=False)).get(f"{term}:")
+    own = None if named is None or array.sibling(named) is None else array.node.group.child(named)
+    reference = values.external.at(node)
+    try:
+        found = array.resolver.array(reference)
+        found = found if own is None or fits(array, found) else own
+    except XGroupReferenceError:
+        if own is None:
+            raise
+        found = own_array_instead(array, reference, own.name)
+    shape, dims = shape_of(array, found), fitting_dims(array, found)
+    if axis.is_dimension and shape == (axis.length,) and array.sizes.get(dims[0]) != axis.length:
+        dims = (axis.name,)  # along the axis, whatever its own dimension is called
+    is_scalar = shape == (1,) and array.sizes.get(dims[0]) != 1
+    source = array.stored(Stored(found, dims, first=is_scalar), reference)
+    return Coordinate(found.name, source)

@@ -18,7 +18,7 @@ from zarr_xgroup.conventions import (
     Model,
     Nested,
     Text,
-    cs_model,
+    cs,
     geolocation,
     register,
     uom,
@@ -44,7 +44,7 @@ OF_FORM = (
 UUID = "11111111-2222-4333-8444-555555555555"
 
 DESCRIBED = {
-    "/model/tas": cs_model.ATTRIBUTE,
+    "/model/tas": cs.ATTRIBUTE,
     "/mass": uom.ATTRIBUTE,
     "/swath/radiance": geolocation.ATTRIBUTE,
 }
@@ -90,22 +90,22 @@ def test_what_breaks_a_rule_of_form_is_found(place: str, edits: Json) -> None:
     ids=str,
 )
 def test_what_is_required(keys: tuple[Any, ...], is_required: bool) -> None:
-    found = written(sound(), "/model/tas", cs_model.ATTRIBUTE)
+    found = written(sound(), "/model/tas", cs.ATTRIBUTE)
     value = copy.deepcopy(found.value)
     holder = value
     for key in keys[:-1]:
         holder = holder[key]
     del holder[keys[-1]]
-    wrong = list(cs_model.ATTRIBUTE.all_wrong(Fragment(found.node, found.keys, value)))
+    wrong = list(cs.ATTRIBUTE.all_wrong(Fragment(found.node, found.keys, value)))
     assert bool(wrong) == is_required
 
 
 def test_one_bad_part_costs_that_part() -> None:
-    value: Any = copy.deepcopy(written(sound(), "/model/tas", cs_model.ATTRIBUTE).value)
+    value: Any = copy.deepcopy(written(sound(), "/model/tas", cs.ATTRIBUTE).value)
     lat = value["crs"][0]["axes"]["lat"]
     lat["coordinates"][0] |= {"unit": 5, "direction": "nroth"}
     lat["abbreviation"] = None
-    model, wrong = cs_model.ATTRIBUTE.read(Fragment(Node(0, "a"), ("attributes", "cs"), value))
+    model, wrong = cs.ATTRIBUTE.read(Fragment(Node(0, "a"), ("attributes", "cs"), value))
     axis = dict(model.crs[0].axes)["lat"]
     (found,) = axis.coordinates
     assert wrong == ()
