@@ -7,9 +7,9 @@ Rules: specification, "References"; ref convention; RFC 3986, section 5.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar, cast
+from typing import Generic, NamedTuple, TypeVar
 
 from zarr_xgroup.errors import (
     XGroupError,
@@ -173,15 +173,14 @@ class Resolver:
     ) -> None:
         """Take down a reference that is followed for the array, in place of what was known of it."""
         written = place.node, place.keys, target, leads_to
-        self._add([Followed(self.referrer, *written, by_fallback=by_fallback, text=text)])
+        self._keep(Followed(self.referrer, *written, by_fallback=by_fallback, text=text))
 
-    def _add(self, references: Iterable[Followed]) -> None:
-        for it in references:
-            is_reached = it.written in self.reached
-            known = replace(it, is_reached=True) if is_reached else it
-            self.followed[it.written, it.keys, it.target] = known
-            if it.leads_to is not None:
-                self.reached.add(it.leads_to)
+    def _keep(self, reference: Followed) -> None:
+        if reference.written in self.reached:
+            reference = replace(reference, is_reached=True)
+        self.followed[reference.written, reference.keys, reference.target] = reference
+        if reference.leads_to is not None:
+            self.reached.add(reference.leads_to)
 
     def array(
         self, fragment: Fragment, fits: Callable[[Node], str | None] = lambda _node: None
@@ -209,10 +208,10 @@ class Resolver:
             document = self.tree.document(found.node)
             if found.keys or document is None or not document.is_array:
                 kind = _("a group") if not found.keys else kind_of(found.value)
-                message = _("an array is needed, found {kind}").format(kind=kind)
-                raise XGroupReferenceError(message, target=str(found.node), reason=message)
-            reason = fits(found.node)
-            if reason is not None:
+                reason = _("an array is needed, found {kind}").format(kind=kind)
+            else:
+                reason = fits(found.node) or ""
+            if reason:
                 raise XGroupReferenceError(reason, target=str(found.node), reason=reason)
             return found.node
 
@@ -231,168 +230,145 @@ class Resolver:
         return self._resolve(fragment, lambda found: found)
 
     def _resolve(self, fragment: Fragment, accept: Callable[[Fragment], T]) -> T:
-        search = _Search(self.tree, self.referrer, accept)
-        found = search.follow(fragment)
-        if isinstance(found.result, XGroupError):
-            error = found.result
-            try:
-                target = str(Reference.parse(fragment))
-            except XGroupError:  # which is that error
-                target = error.target or redact(str(fragment.value))[:_SHOWN]
-            self.take_down(fragment, target, text=error.reason or str(error))
-            raise error
-        self._add(found.links)
-        for link in found.links:
-            if link.text:
-                place = Fragment(link.written, link.keys, None)
-                self._note(f"{link.target!r} {link.text}", place)
-        return cast("T", found.result)  # an error is raised where there is nothing
+        end = _Search(self.tree, self.referrer, accept).follow(fragment)
+        if isinstance(end, XGroupError):
+            target = end.target or redact(str(fragment.value))[:_SHOWN]
+            self.take_down(fragment, target, text=end.reason or str(end))
+            raise end
+        for reference in end.references:
+            self._keep(reference)
+            if reference.text:
+                place = Fragment(reference.written, reference.keys, None)
+                self._note(f"{reference.target!r} {reference.text}", place)
+        return end.result
 
 
-@dataclass(frozen=True)
-class _Found(Generic[T]):
-    """Where a reference leads: what was accepted there, or why nothing was.
+class _End(NamedTuple, Generic[T]):
+    """The end that a reference leads to: what was accepted there, where it stands, and the references on the way."""
 
-    Attributes
-    ----------
-    result : object, XGroupError or None
-        What was accepted, or the error; None where there is nothing.
-    end : tuple of Node and keys
-        Where what was accepted stands.
-    links : tuple of Followed
-        The references on the way.
-    """
-
-    result: T | XGroupError | None
-    end: tuple[Node | None, Keys] = (None, ())
-    links: tuple[Followed, ...] = ()
-
-    @property
-    def fits(self) -> bool:
-        """Whether something was accepted."""
-        return self.result is not None and not isinstance(self.result, XGroupError)
+    result: T
+    node: Node
+    keys: Keys
+    references: tuple[Followed, ...] = ()
 
 
 class _Search(Generic[T]):
     """The search for the end of one reference, each place on the way looked at once.
 
-    Parameters
-    ----------
-    tree : Tree
-        Knows the documents.
-    referrer : Node
-        The array that the reference is followed for.
-    accept : callable
-        Given what stands at an end, returns the result or raises XGroupError.
+    `accept` is given what stands at an end, and returns the result or raises XGroupError.
     """
 
     def __init__(self, tree: Tree, referrer: Node, accept: Callable[[Fragment], T]) -> None:
         self._tree = tree
         self._referrer = referrer
         self._accept = accept
-        self._known: dict[tuple[Node, Keys], _Found[T]] = {}
+        self._known: dict[tuple[Node, Keys], _End[T] | XGroupError] = {}
+        self._may_be_newer = False
 
-    def follow(self, fragment: Fragment, *before: Fragment) -> _Found[T]:
-        """Follow a reference that others have led to, one after the other."""
-        key = (fragment.node, fragment.keys)
+    def follow(self, *chain: Fragment) -> _End[T] | XGroupError:
+        """Return the end of the last of references that have led to one another, or why it has none."""
+        key = (chain[-1].node, chain[-1].keys)
         if key not in self._known:
-            if (endless := _endless(before, fragment)) is not None:
-                return _Found(endless)
+            if (endless := _endless(chain)) is not None:
+                return endless
             try:
-                self._known[key] = self._choose(*before, fragment)
+                self._known[key] = self._choose(chain)
             except XGroupError as error:
-                self._known[key] = _Found(error)
+                self._known[key] = error
         return self._known[key]
 
-    def _choose(self, *chain: Fragment) -> _Found[T]:
-        """Return the first candidate of the last reference that fits; note what else there was."""
-        fragment = chain[-1]
+    def _choose(self, chain: Sequence[Fragment]) -> _End[T]:
+        """Return the first candidate of the last reference that fits, with what else there was as text."""
+        fragment, tree = chain[-1], self._tree
         reference = Reference.parse(fragment)
         try:
-            nodes = candidates(reference, self._referrer, fragment.node, self._tree)
+            nodes = candidates(reference, self._referrer, fragment.node, tree)
         except (XGroupPathError, XGroupStoreError) as error:
-            raise _told_of(fragment, reference, error, str(error)) from error
+            raise _placed(fragment, reference, error, str(error)) from error
         # Zarr has no node in an array: most references could mean one in the array itself, which is not
         # asked for. What is in any other array is: whether that is known to be one depends on what was read.
-        arrays, document = [self._referrer], self._tree.document(fragment.node)
+        document = tree.document(fragment.node)
+        arrays = [self._referrer]
         if document is not None and document.is_array:
             arrays.append(fragment.node)
+        outcomes: list[tuple[Node, _End[T] | XGroupError | None]] = []
+        for node in nodes:
+            is_in_array = any(
+                node.store == array.store and node.path.startswith(f"{array.path}/")
+                for array in arrays
+            )
+            outcomes.append((node, None if is_in_array else self._at(node, reference, chain)))
+        passed: list[str] = []
+        for index, (node, chosen) in enumerate(outcomes):
+            if isinstance(chosen, _End):
+                for other, end in outcomes[index + 1 :]:
+                    if isinstance(end, _End) and end.result != chosen.result:
+                        passed.append(_("{node} (which fits too)").format(node=other))
+                text = _("was taken to be {node}, not {others}") if passed else ""
+                text = text.format(node=node, others=", ".join(passed))
+                followed = Followed(
+                    *(self._referrer, fragment.node, fragment.keys, str(reference)),
+                    *(chosen.node, chosen.keys),
+                    by_fallback=index > 0,
+                    text=text,
+                )
+                return chosen._replace(references=(followed, *chosen.references))
+            if tree.known(node) is not None:
+                passed.append(f"{node} ({chosen})")
+        raise self._failure(chain, reference, outcomes)
 
-        def led_to(node: Node) -> _Found[T]:
-            for array in arrays:
-                if node.store == array.store and node.path.startswith(f"{array.path}/"):
-                    return _Found(None)
-            return self._at(node, reference, chain)
-
-        outcomes = [(node, led_to(node)) for node in nodes]
-        first = next((index for index, (_node, found) in enumerate(outcomes) if found.fits), None)
-        if first is None:
-            raise self._failure(fragment, reference, outcomes, is_nested=len(chain) > 2)
-        node, chosen = outcomes[first]
-        # Told is what was there and does not fit, and what would have fitted and is something else.
-        others = [
-            f"{other} ({found.result})"
-            for other, found in outcomes[:first]
-            if self._tree.known(other) is not None
-        ]
-        others += [
-            _("{node} (which fits too)").format(node=other)
-            for other, found in outcomes[first + 1 :]
-            if found.fits and found.result != chosen.result
-        ]
-        text = _("was taken to be {node}, not {others}") if others else ""
-        text = text.format(node=node, others=", ".join(others))
-        ends = fragment.node, fragment.keys, str(reference), *chosen.end
-        link = Followed(self._referrer, *ends, by_fallback=first > 0, text=text)
-        return replace(chosen, links=(link, *chosen.links))
-
-    def _at(self, node: Node, reference: Reference, chain: Sequence[Fragment]) -> _Found[T]:
-        """Return what a reference to a node, or to a part of its document, leads to."""
+    def _at(
+        self, node: Node, reference: Reference, chain: Sequence[Fragment]
+    ) -> _End[T] | XGroupError | None:
+        """Return what a reference to a node, or to a part of its document, leads to; None without such a node."""
         try:
             document = self._tree.document(node)
             if document is None:
-                return _Found(self._tree.problem(node))
-            if reference.attribute is None:
-                return _Found(self._accept(Fragment(node, (), document)), end=(node, ()))
-            found = at_pointer(node, document, reference.attribute)
-            if not is_reference(found.value):
-                return _Found(self._accept(found), end=(node, found.keys))
+                return self._tree.problem(node)
+            found = Fragment(node, (), document)
+            if reference.attribute is not None:
+                found = at_pointer(node, document, reference.attribute)
+                if is_reference(found.value):
+                    return self.follow(*chain, found)
+            return _End(self._accept(found), node, found.keys)
         except XGroupError as error:
-            return _Found(error)
-        return self.follow(found, *chain)
+            return error
 
     def _failure(
         self,
-        fragment: Fragment,
+        chain: Sequence[Fragment],
         reference: Reference,
-        outcomes: Sequence[tuple[Node, _Found[Any]]],
-        *,
-        is_nested: bool,
+        outcomes: Sequence[tuple[Node, _End[T] | XGroupError | None]],
     ) -> XGroupError:
         """Return the error of a reference none of whose candidates fits."""
-        for _node, found in outcomes:
-            failure = found.result
+        fragment, tree = chain[-1], self._tree
+        for _node, failure in outcomes:
             if isinstance(failure, _EndlessError):
                 return failure
             if isinstance(failure, XGroupStoreError) and failure.store:
-                return _told_of(fragment, reference, failure, failure.reason)
+                return _placed(fragment, reference, failure, failure.reason)
         tried = []
         is_above = relative_path(self._referrer.group.path, reference.node) is None
         if reference.uri is None and is_above:  # perhaps a group of a store was opened as a store
             tried.append(_("above the root of the store"))
-        for node, found in outcomes:
-            if is_nested:  # reasons of reasons of reasons would grow without bound
-                tried.append(str(node))
-            else:
-                why = self._tree.why_absent(node) if found.result is None else found.result
-                tried.append(f"{node} ({why})")
-        place, target = str(fragment), str(reference)
+        for node, failure in outcomes:
+            why: object = failure
+            if failure is None and tree.may_be_newer(node):
+                why = _("not in the consolidated metadata")
+                self._may_be_newer |= not tree.stores[node.store].is_foreign
+            elif failure is None:
+                why = _("not found in store")
+            # Reasons of reasons of reasons would grow without bound.
+            tried.append(f"{node} ({why})" if len(chain) <= 2 else str(node))
         reason = _("leads nowhere, tried {tried}").format(tried=", ".join(tried))
+        if len(chain) == 1 and self._may_be_newer:
+            reason += _("; if the store is newer, open it with consolidated=False")
+        place, target = str(fragment), str(reference)
         message = f"{target!r} {reason}"
         return XGroupReferenceError(message, place=place, target=target, reason=reason)
 
 
-def _told_of(
+def _placed(
     fragment: Fragment, reference: Reference, error: XGroupError, reason: str
 ) -> XGroupError:
     """Return an error of the path or store of a reference with the place where that is written."""
@@ -402,11 +378,13 @@ def _told_of(
     return XGroupPathError(reason, place=place, target=target, reason=reason)
 
 
-def _endless(before: Sequence[Fragment], fragment: Fragment) -> _EndlessError | None:
+class _EndlessError(XGroupReferenceError):
+    """References that do not end, whichever candidate is taken."""
+
+
+def _endless(chain: Sequence[Fragment]) -> _EndlessError | None:
     """Return the error of references that lead to one of themselves, or to too many, None if they do not."""
-    if not before:
-        return None
-    places = [str(link) for link in (*before, fragment)]
+    places = [str(fragment) for fragment in chain]
     if places[-1] in places[:-1]:
         reason = _("references form a cycle")
     elif len(places) > MAX_DEPTH:
@@ -414,9 +392,5 @@ def _endless(before: Sequence[Fragment], fragment: Fragment) -> _EndlessError | 
     else:
         return None
     reason = f"{reason}: {' -> '.join(places)}"
-    target = str(Reference.parse(before[0]))
+    target = str(Reference.parse(chain[0]))
     return _EndlessError(reason, place=places[0], target=target, reason=reason)
-
-
-class _EndlessError(XGroupReferenceError):
-    """References that do not end, whichever candidate is taken."""

@@ -255,17 +255,11 @@ class Tree:
         message = _("store {uri}: {reason}").format(uri=known.name, reason=reason)
         return XGroupStoreError.of(known.name, message)
 
-    def why_absent(self, node: Node) -> str:
-        """Return why there is no node that is not there: consolidated metadata may be older than the store."""
+    def may_be_newer(self, node: Node) -> bool:
+        """Tell whether a node may be there though it is not known: consolidated metadata may be older than the store."""
         store = self.stores[node.store]
         can_be_there = store.is_consolidated(node.path) and store.can_have(node.path)
-        if not can_be_there or self._is_in_array(node):
-            return _("not found in store")
-        if store.is_foreign:
-            return _("not in the consolidated metadata")
-        return _(
-            "not in the consolidated metadata; if the store is newer, open it with consolidated=False"
-        )
+        return can_be_there and not self._is_in_array(node)
 
     def _is_in_array(self, node: Node) -> bool:
         """Tell whether a path leads into an array, of those that consolidated metadata say all about."""

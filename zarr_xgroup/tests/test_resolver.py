@@ -682,9 +682,8 @@ def test_nothing_is_needed_to_tell_an_error() -> None:
     lookups = following.known.tree.count
     following.known.tree.forget()
     assert str(error.value) == (
-        "/g/a#/attributes/it: 'lost' leads nowhere, tried /g/lost (not in the consolidated metadata; "
-        "if the store is newer, open it with consolidated=False), "
-        "/g/a/lost (not found in store)"
+        "/g/a#/attributes/it: 'lost' leads nowhere, tried /g/lost (not in the consolidated metadata), "
+        "/g/a/lost (not found in store); if the store is newer, open it with consolidated=False"
     )
     assert following.known.tree.count == lookups
 
