@@ -1,8 +1,8 @@
-"""Arrays of data that declare no principal convention: which, what they lack, what would help."""
+"""Arrays of data without a principal convention: which, what they lack, and the option that would help."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -31,14 +31,13 @@ from zarr_xgroup.redaction import printable
 #: Attributes that name coordinates, or the boundaries of some.
 _OF_COORDINATES = ("coordinates", *BOUNDARIES)
 
-#: How many of the arrays are named, and how long the warning may be.
-_NAMED_EXAMPLES = 3
-_LONGEST = 400
+#: How long the warning may be, how many of the arrays it names, and with how many letters.
+_LONGEST, _NAMED_EXAMPLES, _LONGEST_PATH = 400, 3, 45
 
 
 @dataclass(frozen=True)
 class Undeclared:
-    """An array that declares no principal convention, and lacks coordinates or a CRS.
+    """An array that follows no principal convention, and lacks coordinates or a CRS.
 
     Attributes
     ----------
@@ -74,38 +73,33 @@ def undeclared(
     """Yield the arrays of data without a principal convention that lack something as they are planned.
 
     Not coordinates, nor arrays that others or the group's ``coordinates`` refer to. Of a group that
-    declares a principal convention, only grids that have none along one of their last two dimensions: bands
-    are no matter of that.
+    declares a principal convention, only grids that have none along one of their last two dimensions.
 
-    Parameters
-    ----------
-    plans : collection of GroupPlan
-        What is opened, parents first.
-    tree : Tree
-        What is known of its store.
-    assumed : collection of str
-        The conventions that are assumed: they would not help.
-    is_tree : bool
-        Whether groups have the coordinates of their parents.
+    `assumed` conventions would not help. In a tree (`is_tree`), groups have the coordinates of their parents,
+    and plans come parents first.
     """
     if all(array.has_principal for plan in plans for array in plan.reading.arrays):
         return
-    referred = {node for plan in plans for node in _referred(plan, tree)}
+    referred: set[Node] = set()
+    for plan in plans:
+        referred.update(_named(plan.node, _attributes(plan.node, tree), tree))
+        for array in plan.reading.arrays:
+            referred.update(_named(plan.node, array.document.attributes, tree))
+            referred.update(node for node, _attributes_said in array.said_of_arrays())
     known = {plan.node: plan for plan in plans if is_tree}
     for plan in plans:
-        arrays, group = plan.reading.arrays, _attributes(plan.node, tree)
+        group = _attributes(plan.node, tree)
         principal = declared_principal(group)
         parents = [known[node] for node in plan.node.ancestors() if node in known]
         bare = without_coordinate(plan, tree, parents)
         coordinates = {it.stored for it in plan.variables if it.is_coordinate or _is_index(it)}
-        # Where an array is told to be opened without something, what lies along its dimensions may be
-        # what it lacks.
+        # What lies along a dimension of an array that is told to be opened without something may be just that.
         told = {path for it in plan.findings if it.topic is Topic.PROBLEM for path in it.arrays}
-        failed = [it.dims for it in arrays if it.has_principal and str(it.node) in told]
-        lacking = {(dim,) for dims in failed for dim in dims}
-        for array in arrays:
+        failed = [it for it in plan.reading.arrays if it.has_principal and str(it.node) in told]
+        lost = {(dim,) for array in failed for dim in array.dims}
+        for array in plan.reading.arrays:
             node, dims, ndim = array.node, bare.get(array.node, ()), len(array.dims)
-            is_secondary = node in referred or node in coordinates or array.dims in lacking
+            is_secondary = node in referred or node in coordinates or array.dims in lost
             if array.has_principal or is_secondary:
                 continue
             if principal is not None:
@@ -113,11 +107,14 @@ def undeclared(
                     yield Undeclared(node, ndim, dims, principal=principal)
                 continue
             names, failure = _marks(plan, array, dims, tree)
-            helpful = tuple(name for name in names if name not in assumed)
-            if dims or helpful:
-                own = array.document.attributes
-                why = _why_not(node, own) or _why_not(plan.node, group) or failure
-                yield Undeclared(node, ndim, dims, why, helpful)
+            assumable = tuple(name for name in names if name not in assumed)
+            if dims or assumable:
+                reasons = (
+                    (place, why_not_declared(attributes))
+                    for place, attributes in ((node, array.document.attributes), (plan.node, group))
+                )
+                why = next((f"{place}: {reason}" for place, reason in reasons if reason), failure)
+                yield Undeclared(node, ndim, dims, why, assumable)
 
 
 def without_coordinate(
@@ -126,23 +123,20 @@ def without_coordinate(
     """Return the dimensions along which there is no coordinate, of each array of a group."""
     arrays = plan.reading.arrays
     named: set[Node] = set()
-    for attributes in (
-        _attributes(plan.node, tree),
-        *(it.document.attributes for it in arrays),
-    ):
+    for attributes in (_attributes(plan.node, tree), *(it.document.attributes for it in arrays)):
         naming = {key: attributes.get(key) for key in _OF_COORDINATES}
         named.update(_named(plan.node, naming, tree))
     along = {
         dim
-        for it in plan.variables
-        if it.is_coordinate or _is_index(it) or it.stored in named
-        for dim in it.dims
+        for variable in plan.variables
+        if variable.is_coordinate or _is_index(variable) or variable.stored in named
+        for dim in variable.dims
     }
     sizes = _sizes(plan)
     for parent in parents if {*sizes} - along else ():
         indexes, theirs = {it.name for it in parent.variables if _is_index(it)}, _sizes(parent)
         along |= {dim for dim in indexes & sizes.keys() if theirs.get(dim) == sizes[dim]}
-    own = (it for it in plan.variables if it.is_own)
+    own = (variable for variable in plan.variables if variable.is_own)
     return {it.stored: tuple(dim for dim in it.dims if dim not in along) for it in own}
 
 
@@ -166,21 +160,13 @@ def _marks(
     above = [_attributes(node, tree) for node in group.ancestors()]
     # NCZarr says which group defines a dimension.
     defined = zip(array.dims, dimension_references(array.document), strict=True)
-    paths = {dim: path for dim, path in defined if path and path != f"/{group.child(dim).path}"}
+    paths = {dim: path for dim, path in defined if path and path != str(group.child(dim))}
     names = frozenset(it.node.name for it in plan.reading.arrays)
     is_mapped = not names.isdisjoint([*mappings_in(attributes), SPATIAL_REF])
     has_crs = array.interpretation.crs is not None or is_mapped
     dims = tuple(paths.get(dim, dim) for dim in bare)
     around = Surroundings(group, names, array.dims, dims, tree)
     return seemingly_meant(places, above, around, has_crs=has_crs)
-
-
-def _referred(plan: GroupPlan, tree: Tree) -> Iterator[Node]:
-    """Yield the arrays that conventions and CF attributes say a group and its arrays refer to."""
-    yield from _named(plan.node, _attributes(plan.node, tree), tree)
-    for array in plan.reading.arrays:
-        yield from _named(plan.node, array.document.attributes, tree)
-        yield from (node for node, _declared in array.said_of_arrays())
 
 
 def _named(group: Node, attributes: Mapping[str, Any], tree: Tree) -> Iterator[Node]:
@@ -209,24 +195,15 @@ def _is_index(planned: PlannedVariable) -> bool:
     return planned.dims == (planned.name,)
 
 
-def _why_not(node: Node, attributes: Mapping[str, Any]) -> str:
-    """Return why what a node declares does not count, "" if it declares nothing."""
-    why = why_not_declared(attributes)
-    return f"{node}: {why}" if why else ""
-
-
 # What is told of them.
 
 
 def lacks(found: Iterable[Undeclared], taken: Collection[str] = ()) -> Iterator[Finding]:
     """Yield what grids lack to follow what their group declares, and one finding about all other arrays.
 
-    Parameters
-    ----------
-    found : iterable of Undeclared
-        The arrays.
-    taken : collection of str
-        The conventions that were assumed for their marks.
+    It is never long. It ends with the option to write, else says why a declaration does not count.
+
+    `taken` are the conventions that were assumed for their marks.
     """
     others = []
     for array in found:
@@ -234,10 +211,33 @@ def lacks(found: Iterable[Undeclared], taken: Collection[str] = ()) -> Iterator[
             others.append(array)
         else:
             yield _lacking(array, array.principal)
+    ending = _("assume_conventions='auto' took {names}").format(names=", ".join(taken))
+    if not taken:
+        ending = next((array.why for array in others if array.why), "")
+        names = in_order(name for array in others for name in array.assumable)
+        if names:
+            shown = names[0] if len(names) == 1 else list(names)
+            option = f"assume_conventions={shown!r}"
+            advice = _("For these, open with {option}").format(option=option)
+            ending = f"{ending}. {advice}" if ending else advice
+        ending = ending or _(
+            "'zarr_conventions' of an array or of its group can declare one, which says where "
+            "coordinates are"
+        )
     if others:
-        yield _in_one(others, taken)
+        paths = tuple(str(array.node) for array in others)
+        examples = [shortened(printable(path), _LONGEST_PATH) for path in paths[:_NAMED_EXAMPLES]]
+        text = ngettext(
+            "{count} array lacks coordinates or a CRS and declares no principal convention "
+            "(such as cs or spatial): {names}",
+            "{count} arrays lack coordinates or a CRS and declare no principal convention "
+            "(such as cs or spatial): {names}",
+            len(paths),
+        ).format(count=len(paths), names=listed(examples, count=len(paths)))
+        message = shortened(f"{text}. {ending}", _LONGEST)
+        yield report(Topic.NO_PRINCIPAL, others[0].node, message, arrays=paths)
     elif taken:
-        yield report(Topic.NO_PRINCIPAL, Place("/"), _taken(taken), arrays=())
+        yield report(Topic.NO_PRINCIPAL, Place("/"), ending, arrays=())
 
 
 def forgotten(found: Iterable[Undeclared], tree: Tree) -> Iterator[Finding]:
@@ -249,14 +249,13 @@ def forgotten(found: Iterable[Undeclared], tree: Tree) -> Iterator[Finding]:
             if array.principal is not None:
                 yield _lacking(array, array.principal)
             elif is_declared and array.bare and array.ndim > 1:
-                text = _(
-                    "declares no principal convention, as others of the group do: no coordinates"
-                )
-                remedy = _('write "zarr_conventions", and what it declares, as the others have it')
+                text = "declares no principal convention, as others of the group do: no coordinates"
+                remedy = 'write "zarr_conventions", and what it declares, as the others have it'
                 yield report(Topic.NO_PRINCIPAL, array.node, text, remedy)
 
 
 def _lacking(array: Undeclared, principal: Handler) -> Finding:
+    """Return what a grid lacks to follow what its group declares."""
     try:
         with containing():
             lack = principal.why_not()
@@ -265,53 +264,3 @@ def _lacking(array: Undeclared, principal: Handler) -> Finding:
     message = _("its group declares {name!r}, but {lack}: it has no coordinates along {dims}")
     text = message.format(name=principal.name, lack=lack, dims=", ".join(map(repr, array.bare)))
     return report(Topic.CHOICE, array.node, text)
-
-
-def _in_one(found: Sequence[Undeclared], taken: Collection[str]) -> Finding:
-    """Return the one finding about all arrays without a principal convention, never long.
-
-    It ends with the option to write, else says why a declaration does not count.
-    """
-    paths, is_bare = tuple(str(it.node) for it in found), all(it.bare for it in found)
-    if is_bare:
-        lacking = ngettext(
-            "{count} array has dimensions without coordinates and declares no principal convention "
-            "(such as cs or spatial): {names}",
-            "{count} arrays have dimensions without coordinates and declare no principal convention "
-            "(such as cs or spatial): {names}",
-            len(paths),
-        )
-        advice = _("For coordinates, open with {option}")
-    else:
-        lacking = ngettext(
-            "{count} array lacks coordinates or a CRS and declares no principal convention "
-            "(such as cs or spatial): {names}",
-            "{count} arrays lack coordinates or a CRS and declare no principal convention "
-            "(such as cs or spatial): {names}",
-            len(paths),
-        )
-        advice = _("For these, open with {option}")
-    why = next((it.why for it in found if it.why), "")
-    if taken:
-        ending = _taken(taken)
-    elif names := in_order(name for it in found for name in it.assumable):
-        shown = repr(names[0] if len(names) == 1 else list(names))
-        advised = advice.format(option=f"assume_conventions={shown}")
-        ending = f"{why}. {advised}" if why else advised
-    else:
-        ending = why or _(
-            "'zarr_conventions' of an array or of its group can declare one, which says where "
-            "coordinates are"
-        )
-    message = ""
-    for longest in (_LONGEST, 60, 45, 30, 20):
-        examples = [shortened(printable(path), longest) for path in paths[:_NAMED_EXAMPLES]]
-        listed_names = listed(examples, count=len(paths))
-        message = f"{lacking.format(count=len(paths), names=listed_names)}. {ending}"
-        if len(message) <= _LONGEST:
-            break
-    return report(Topic.NO_PRINCIPAL, found[0].node, shortened(message, _LONGEST), arrays=paths)
-
-
-def _taken(names: Iterable[str]) -> str:
-    return _("assume_conventions='auto' took {names}").format(names=", ".join(names))

@@ -192,7 +192,7 @@ def test_warnings_pickle_with_all_they_carry(warning: XGroupWarning) -> None:
 def test_one_array_without_a_principal_convention() -> None:
     (warning,) = told(xr.open_dataset, Group({"a": values("x")}))
     assert str(warning) == (
-        "1 array has dimensions without coordinates and declares no principal convention (such as "
+        "1 array lacks coordinates or a CRS and declares no principal convention (such as "
         f"cs or spatial): /a. {HELP}"
     )
     assert isinstance(warning, XGroupNoPrincipalWarning)
@@ -214,7 +214,7 @@ def test_three_are_named_and_the_rest_counted(number: int, more: str) -> None:
     assert isinstance(warning, XGroupNoPrincipalWarning)
     assert warning.paths == paths
     assert str(warning) == (
-        f"{number} arrays have dimensions without coordinates and declare no principal convention "
+        f"{number} arrays lack coordinates or a CRS and declare no principal convention "
         f"(such as cs or spatial): {', '.join(paths[:3])}{more}. {HELP}"
     )
     assert len(str(warning)) <= 400

@@ -20,7 +20,9 @@ from zarr_xgroup.tests.builders import (
     recorded,
 )
 
-DECLARES_NONE = "has dimensions without coordinates and declares no principal convention (such as cs or spatial)"
+DECLARES_NONE = (
+    "lacks coordinates or a CRS and declares no principal convention (such as cs or spatial)"
+)
 
 
 def grid(**attributes: Any) -> Array:
