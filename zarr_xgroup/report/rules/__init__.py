@@ -19,8 +19,7 @@ from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.references import may_refer
 from zarr_xgroup.report.rules import (
     arrays,
-    declarations,
-    described,
+    conventions,
     grids,
     references,
     stores,
@@ -37,7 +36,7 @@ __all__ = [
 ]
 
 #: Those whose rules look at one node, and at what is around it.
-_OF_NODES = (declarations, described, arrays, grids)
+_OF_NODES = (conventions, arrays, grids)
 
 #: Attributes that these look at, besides described ones, declarations, references and lists.
 _READ = (*DECODED_BY, DIMENSION_KEY, *NCZARR_KEYS)
@@ -99,7 +98,7 @@ def _of_third_party(handler: Handler, subject: Subject) -> Iterable[Finding]:
     """Return what a third party's handler finds. If it raises anything, that is told once."""
     try:
         with containing():
-            found = [*described.of_convention(handler, subject), *handler.check(subject)]
+            found = [*conventions.of_convention(handler, subject), *handler.check(subject)]
             if odd := [it for it in found if not isinstance(it, Finding)]:
                 raise TypeError(repr(odd[0]))
             return found

@@ -16,7 +16,7 @@ from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding, report
 from zarr_xgroup.metadata.nodes import Fragment
 from zarr_xgroup.metadata.paths import join_path
-from zarr_xgroup.report.rules.described import is_meant
+from zarr_xgroup.report.rules.conventions import is_meant
 from zarr_xgroup.report.rules.subject import Subject
 
 #: Attributes of the first version of the convention, and of STAC.

@@ -11,11 +11,9 @@ from itertools import chain
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY, Memo
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.declaring import is_declared, is_declared_of_store
-from zarr_xgroup.conventions.descriptions import Attribute, Reader
 from zarr_xgroup.conventions.layout import ATTRIBUTE as LAYOUT
 from zarr_xgroup.conventions.layout import Layout, Level, Places, level_in
 from zarr_xgroup.conventions.registry import Nz, declarable
-from zarr_xgroup.findings import Finding
 from zarr_xgroup.metadata.cf import candidate_paths
 from zarr_xgroup.metadata.dimensions import declared_dimensions
 from zarr_xgroup.metadata.documents import Document, JsonObject
@@ -226,11 +224,3 @@ class Subject:
         is_it = is_it or self.store.is_declared_by_root(convention)
         known.update(dict.fromkeys(passed, is_it))
         return is_it
-
-
-def null(subject: Subject, attribute: Attribute) -> Iterator[Finding]:
-    """Yield that an attribute is null."""
-    reader = Reader(attribute.form, attribute.form)
-    if attribute.key in subject.attributes:
-        reader.null(Fragment(subject.node, ("attributes", attribute.key), None))
-    return (it.at(subject.node) for it in reader.wrong)

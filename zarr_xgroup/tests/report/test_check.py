@@ -355,12 +355,6 @@ CASES: list[BrokenRule] = [
         UUIDS["cs"],
     ),
     (
-        "conventions/counts-for-something",
-        f"{TAS}/zarr_conventions/0/uuid",
-        {f"{TAS}/zarr_conventions/0": {"uuid": UUIDS["cs"][:-1] + "5"}},
-        UUIDS["cs"],
-    ),
-    (
         "conventions/declared-once",
         f"{TAS}/zarr_conventions/3",
         {f"{TAS}/zarr_conventions/-": {"uuid": UUIDS["cs"]}},

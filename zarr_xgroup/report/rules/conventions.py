@@ -1,0 +1,280 @@
+"""How nodes declare conventions, and whether their attributes are what descriptions say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+from zarr_xgroup.conventions.cf import CfHandler
+from zarr_xgroup.conventions.cs import CsHandler
+from zarr_xgroup.conventions.declaring import (
+    ATTRIBUTE,
+    DECLARED,
+    IDENTIFIED,
+    IDENTIFIERS,
+    KEY,
+    KNOWN,
+    NAMING,
+    ONCE,
+    SOME_OTHER,
+    SPELLING,
+    TEXTS,
+    USED,
+    Declaration,
+    declarations,
+    is_declared,
+    is_of_other_things,
+    items_in,
+    matches,
+    self_called,
+)
+from zarr_xgroup.conventions.descriptions import Attribute, Reader, fields_of, misspelt, shown
+from zarr_xgroup.conventions.layout import Multiscales
+from zarr_xgroup.conventions.proj import ProjHandler
+from zarr_xgroup.conventions.ref import WrittenReference
+from zarr_xgroup.conventions.registry import BUILT_IN, Handler, declarable, handlers
+from zarr_xgroup.conventions.spatial import SpatialHandler
+from zarr_xgroup.errors import Severity
+from zarr_xgroup.findings import Finding, report
+from zarr_xgroup.metadata.nodes import OBJECT, Fragment
+from zarr_xgroup.metadata.references import may_refer, references_in, unwrapped
+from zarr_xgroup.report.rules.subject import Subject
+
+#: Without a declaration of these nothing is lost: they are read all the same.
+_READ_ALL_THE_SAME = (ProjHandler, Multiscales)
+
+#: In what conventions without a prefix may be written, too.
+_HOLDING = (*(attribute.key for attribute in CsHandler.described), Multiscales.name)
+
+#: What a declaration may have; that of CF has a version, too.
+_MEMBERS = frozenset(member.key for _kind, member in fields_of(Declaration).values())
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Yield what is wrong with declarations of a node, and with attributes of conventions built in that it follows."""
+    yield from _declarations(subject)
+    for convention in declarable():
+        yield from _undeclared(subject, convention)
+    yield from _unused(subject)
+    for convention in declarable():
+        yield from _misspelt(subject, convention)
+        if convention in BUILT_IN or convention not in handlers():
+            yield from of_convention(convention, subject)
+    if subject.store.declares_something:
+        for key in subject.attributes:  # any attribute may hold references
+            attribute = subject.attribute(key) if may_refer(subject.attributes.text(key)) else None
+            for reference in () if attribute is None else references_in(attribute):
+                wrong = WrittenReference.read(unwrapped(reference)).wrong
+                yield from (finding.at(subject.node) for finding in wrong)
+
+
+# Declarations.
+
+
+def _declarations(subject: Subject) -> Iterator[Finding]:
+    """Yield what is wrong with the attribute ``zarr_conventions``, or one that is probably meant to be it."""
+    keys = [key for key in subject.attributes if "convention" in key.lower()]
+    for key in misspelt(keys, [ATTRIBUTE.key], NAMING):
+        text = f"{key!r} means nothing: no convention is declared by it"
+        remedy = f'call the attribute "{ATTRIBUTE.key}"'
+        yield report(KEY, subject.all_attributes.place(key), text, remedy)
+    written = subject.attribute(ATTRIBUTE.key)
+    if written is None:
+        yield from _null(subject, ATTRIBUTE)
+        return
+    items = items_in(written)
+    values = {item.keys: item.value for item in items}
+    for finding in ATTRIBUTE.all_wrong(written):
+        meant = _meant(
+            {"name": values.get(finding.place.keys)}
+        )  # such as "cs" in place of an object
+        remedy = finding.remedy if meant is None else f"write {_as_declared(meant)}"
+        yield replace(finding.at(written.node), remedy=remedy)
+    objects = [item for item in items if isinstance(item.value, OBJECT)]
+    if isinstance(written.value, list):
+        for item in objects:
+            yield from _identity(item)
+    found = set()
+    for item, convention in product(objects, _identified()):
+        if matches(convention, item.value):
+            if convention in found:
+                text = f"{convention.name!r} is declared a second time"
+                yield report(ONCE, item, text, "leave this item out", severity="warning")
+            found.add(convention)
+
+
+def _identity(item: Fragment) -> Iterator[Finding]:
+    """Yield that a declaration has no identity, or another one than it is called by."""
+    meant, given = _meant(item.value), Declaration.read(item).identity
+    for key in sorted(item.value.keys() - _MEMBERS):
+        if not (key == "version" and meant is CfHandler):
+            text = f"{key!r} is no member of a declaration"
+            yield report(TEXTS, item.place(key), text, "leave it out", severity="warning")
+    is_lost = meant is not None and not matches(meant, item.value)
+    if not any(map(item.get, IDENTIFIERS)):
+        text = "has none of 'uuid', 'schema_url', 'spec_url': it is declared by name only"
+        remedy = 'add "uuid"' if meant is None else f"write {_as_declared(meant)}"
+        severity: Severity = "error" if is_lost else "warning"
+        yield report(IDENTIFIED, item, text, remedy, severity=severity)
+    elif given is not None and meant is not None and is_lost:
+        key, value = given
+        text = f"{key} {shown(value)} is not that of {meant.name!r}: this does not declare it"
+        yield report(KNOWN, item.place(key), text, f"write {_as_declared(meant)}")
+    elif meant is None and not is_of_other_things(item.value):
+        name = shown(self_called(item.value))
+        text = f"{name} is a convention that is not known here: nothing is read of it"
+        remedy = "leave it, if it is meant for other readers"
+        yield report(SOME_OTHER, item, text, remedy, severity="warning")
+
+
+def _identified() -> list[Handler]:
+    """Return all conventions that are known by an identity."""
+    return [cls for cls in declarable() if cls.uuid is not None or cls.repositories]
+
+
+def _meant(declaration: Mapping[str, Any]) -> Handler | None:
+    """Return the convention that a declaration is called by, else that it is, else whose URL it has."""
+    urls = ({key: declaration[key]} for key in IDENTIFIERS[1:] if key in declaration)
+    known = _identified()
+    for candidate in ({"name": declaration.get("name")}, declaration, *urls):
+        for convention in known:
+            if matches(convention, candidate):
+                return convention
+    return None
+
+
+def _as_declared(convention: Handler) -> str:
+    """Return how a convention is declared."""
+    if convention.uuid is None:
+        return f'{{"name": "{convention.name}"}}'
+    return f'{{"uuid": "{convention.uuid}", "name": "{convention.name}"}}'
+
+
+# Attributes without a declaration, and declarations without attributes.
+
+
+def _prefix(convention: Handler) -> str:
+    """Return how all attributes of a convention begin, "" where they have names of their own."""
+    return next((attribute.prefix for attribute in convention.described), "")
+
+
+def _undeclared(subject: Subject, convention: Handler) -> Iterator[Finding]:
+    """Yield attributes that are of a convention that nobody declares for them."""
+    elsewhere = "group" if subject.is_array else "array"
+    keys = [
+        attribute.key
+        for attribute in convention.described
+        if attribute.is_unmistakable(subject.attributes) and attribute.on != elsewhere
+    ]
+    # Where a declaration was meant to be of it, it is reported that this does not count.
+    if not keys or convention in map(_meant, declarations(subject.attributes)):
+        return
+    around = [subject] if subject.group is None else [subject, subject.group]
+    if (
+        subject.is_declared(convention)
+        if _prefix(convention)
+        else any(is_declared(convention, node.attributes) for node in around)
+    ):
+        return
+    names = ", ".join(keys)
+    text = f"attributes of the convention {convention.name!r}, which is not declared: {names}"
+    remedy = f'add {_as_declared(convention)} to the list "{ATTRIBUTE.key}" of the node'
+    severity: Severity = "warning" if issubclass(convention, _READ_ALL_THE_SAME) else "error"
+    yield report(DECLARED, subject.all_attributes.place(keys[0]), text, remedy, severity=severity)
+
+
+def _unused(subject: Subject) -> Iterator[Finding]:
+    """Yield declarations of a convention without any attribute of it.
+
+    What a group declares is for what is in it, too; an array may have the attributes of `spatial` of its group.
+    """
+    written = subject.attribute(ATTRIBUTE.key)
+    if written is None or not isinstance(written.value, list):
+        return
+    for item, convention in product(items_in(written), declarable()):
+        needed = [f'"{attribute.key}"' for attribute in convention.described if attribute.is_needed]
+        is_one = isinstance(item.value, OBJECT) and matches(convention, item.value)
+        if not (needed and is_one and _meant(item.value) is convention):
+            continue
+        nodes = [subject] if subject.is_array else [subject, *subject.below()]
+        if convention is SpatialHandler and subject.is_array:
+            nodes += subject.ancestors()
+        if not any(_uses(node, convention) for node in nodes):
+            *others, last = needed
+            names = f"{', '.join(others)} or {last}" if others else last
+            text = f"{convention.name!r} is declared, but there is no {names}"
+            yield report(USED, item, text, f"add {names}, or leave this item out")
+
+
+def _uses(subject: Subject, convention: Handler) -> bool:
+    """Tell whether a node has attributes of a convention, or others that hold such.
+
+    In a CRS of `cs` may be a geolocation, and units; in any attribute a prefixed one.
+    """
+    attributes, prefix = subject.attributes, _prefix(convention)
+    if any(attribute.key in attributes for attribute in convention.described):
+        return True
+    keys: Iterable[str] = _HOLDING
+    begins = [f'"{mark}"' for attribute in convention.described for mark in attribute.marks]
+    if prefix:
+        keys, begins = [key for key in attributes if key != ATTRIBUTE.key], [f'"{prefix}']
+        if any(key.startswith(prefix) for key in keys):
+            return True
+    texts = [attributes.text(key) or b"" for key in keys]
+    return any(begin.encode() in text for begin in begins for text in texts)
+
+
+# What descriptions say.
+
+
+def is_meant(subject: Subject, convention: Handler) -> bool:
+    """Tell whether attributes of a node are to be read by a convention: declared, assumed, or beyond doubt."""
+    if convention.name in subject.store.assumed or subject.is_declared(convention):
+        return True
+    return any(attribute.is_unmistakable(subject.attributes) for attribute in convention.described)
+
+
+def of_convention(convention: Handler, subject: Subject) -> Iterator[Finding]:
+    """Yield what is wrong with the attributes of a convention, if a node follows it."""
+    if not (convention.described and is_meant(subject, convention)):
+        return
+    for whole in dict.fromkeys(it.whole for it in convention.described if it.whole):
+        wrong = whole.read(subject.all_attributes).wrong
+        yield from (finding.at(subject.node) for finding in wrong)
+    for attribute in convention.described:
+        written = subject.attribute(attribute.key)
+        if attribute.whole is not None:
+            continue
+        if written is None:
+            yield from _null(subject, attribute)
+        elif attribute.on in (None, "array" if subject.is_array else "group"):
+            yield from (finding.at(subject.node) for finding in attribute.all_wrong(written))
+        elif attribute.misplaced is not None:
+            text = "is an attribute of a group: the convention is about arrays"
+            remedy = "write it on each array"
+            if subject.is_array:
+                text = "is an attribute of an array: the convention is about groups"
+                remedy = "write it on the group"
+            yield report(attribute.misplaced, written, text, remedy, severity="warning")
+
+
+def _misspelt(subject: Subject, convention: Handler) -> Iterator[Finding]:
+    """Yield prefixed attributes that were probably meant to be others."""
+    prefix = _prefix(convention)
+    keys = [key for key in subject.attributes if prefix and key.startswith(prefix)]
+    known = [attribute.key for attribute in convention.described]
+    others = {key for attribute in convention.described for key in attribute.unless}
+    for key, meant in misspelt(keys, known, others).items():
+        text = f"{key!r} means nothing in {convention.name!r}"
+        remedy = f'call the attribute "{meant}"'
+        yield report(SPELLING, subject.all_attributes.place(key), text, remedy)
+
+
+def _null(subject: Subject, attribute: Attribute) -> Iterator[Finding]:
+    """Yield that an attribute is null."""
+    reader = Reader(attribute.form, attribute.form)
+    if attribute.key in subject.attributes:
+        reader.null(subject.all_attributes.place(attribute.key))
+    return (finding.at(subject.node) for finding in reader.wrong)
