@@ -290,10 +290,10 @@ def _explain(options: argparse.Namespace) -> int:
 
         return _write(options.html, page(explanation))
     else:
-        from zarr_xgroup.report.terminal import StreamConsole, explanation_lines, print_lines
+        from zarr_xgroup.report.terminal import StreamConsole, explanation_parts
 
-        console = StreamConsole(sys.stdout)
-        print_lines(console, explanation_lines(console, explanation, is_whole=options.all))
+        parts = explanation_parts(explanation, is_whole=options.all, hint=" (--all)")
+        StreamConsole(sys.stdout).show(parts)
     return _CLEAN
 
 
@@ -306,13 +306,10 @@ def _check(options: argparse.Namespace) -> int:
         for line in workflow_commands(verdict.store, verdict.mistakes):
             print(line)
     else:
-        from zarr_xgroup.report.terminal import StreamConsole, print_lines, verdict_lines
+        from zarr_xgroup.report.terminal import StreamConsole, verdict_parts
 
-        console, declared = StreamConsole(sys.stdout), verdict.is_declared
-        lines = verdict_lines(
-            console, verdict.store, verdict.mistakes, is_declared=declared, is_whole=options.all
-        )
-        print_lines(console, lines)
+        parts = verdict_parts(verdict, is_whole=options.all, hint=" (--all)")
+        StreamConsole(sys.stdout).show(parts)
     return _CLEAN if verdict.is_clean else _PROBLEMS
 
 

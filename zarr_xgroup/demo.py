@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from zarr_xgroup.errors import XGroupWarning
-from zarr_xgroup.report.terminal import StreamConsole, literal, print_lines, wrapped
+from zarr_xgroup.report.terminal import StreamConsole, Wrapped, literal
 
 STORE = Path(__file__).with_name("demo.zarr")
 
@@ -30,7 +30,7 @@ def main() -> int:
     console = StreamConsole(sys.stdout)
     console.width = min(console.width, _WIDEST)
     title = "A small hierarchical Zarr store: variables by group and engine, * coordinates"
-    print_lines(console, wrapped(console, literal(title, "bold"), console.width))
+    console.print(Wrapped(literal(title, "bold")))
     table = Table(show_lines=True, expand=True)
     for heading in ("group", 'engine="zarr"', 'engine="xgroup"'):
         table.add_column(literal(heading), overflow="fold", ratio=1 + 2 * ("=" in heading))
@@ -44,7 +44,7 @@ def main() -> int:
     for warning in given:
         if issubclass(warning.category, XGroupWarning):
             text = literal(f"{warning.category.__name__}: {warning.message}")
-            print_lines(console, wrapped(console, text, console.width))
+            console.print(Wrapped(text))
     return 0
 
 

@@ -66,14 +66,10 @@ class Verdict:
     def __repr__(self) -> str:
         """Return it as text to read: each mistake with its place, what to write, and the rule."""
         try:
-            from zarr_xgroup.report.terminal import as_text, verdict_lines
+            from zarr_xgroup.report.terminal import as_text, verdict_parts
         except ImportError as error:
             return not_drawn(self, error)
-        return as_text(
-            lambda console: verdict_lines(
-                console, self.store, self.mistakes, is_declared=self.is_declared, is_text=True
-            )
-        )
+        return as_text(verdict_parts(self))
 
 
 @with_report_options_shown

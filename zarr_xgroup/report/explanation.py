@@ -235,7 +235,7 @@ class Levels(tuple[FoundLevel, ...]):
         """Return the table."""
         from zarr_xgroup.report.terminal import as_text, level_lines
 
-        return as_text(lambda _console: level_lines(self))
+        return as_text(level_lines(self))
 
 
 @dataclass(frozen=True)
@@ -304,10 +304,10 @@ class Explanation:
     def __repr__(self) -> str:
         """Return what matters of it as text."""
         try:
-            from zarr_xgroup.report.terminal import as_text, explanation_lines
+            from zarr_xgroup.report.terminal import as_text, explanation_parts
         except ImportError as error:
             return not_drawn(self, error)
-        return as_text(lambda console: explanation_lines(console, self, is_text=True))
+        return as_text(explanation_parts(self))
 
     def _repr_html_(self) -> str:
         """Return it as notebooks show it: its page, in a frame."""

@@ -1,15 +1,13 @@
 """The laws that hold for explanations and checks of every store, whichever it is."""
 
-import io
 import json
 import pickle
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
 import xarray as xr
-from rich.text import Text
 
 import zarr_xgroup
 from zarr_xgroup import (
@@ -25,7 +23,7 @@ from zarr_xgroup.redaction import printable
 from zarr_xgroup.report.checking import Verdict
 from zarr_xgroup.report.explanation import Explanation
 from zarr_xgroup.report.page import page
-from zarr_xgroup.report.terminal import StreamConsole, explanation_lines, print_lines, verdict_lines
+from zarr_xgroup.report.terminal import as_text, explanation_parts, verdict_parts
 from zarr_xgroup.tests.builders import Contents, recording_store
 from zarr_xgroup.tests.outcomes import (
     OF_DOCUMENTS,
@@ -163,7 +161,7 @@ def _outputs_of_explanation(explanation: Explanation) -> dict[str, Callable[[], 
         "text": partial(repr, explanation),
         "a page": partial(page, explanation),
         "a notebook's": explanation._repr_html_,
-        "all": lambda: _whole(lambda it: explanation_lines(it, explanation, is_whole=True)),
+        "all": lambda: as_text(explanation_parts(explanation, is_whole=True)),
     }
 
 
@@ -171,11 +169,7 @@ def _outputs_of_verdict(verdict: Verdict) -> dict[str, Callable[[], str]]:
     return {
         "text": partial(repr, verdict),
         "commands": lambda: "\n".join(_lines_of_commands(verdict)),
-        "all": lambda: _whole(
-            lambda it: verdict_lines(
-                it, verdict.store, verdict.mistakes, is_declared=True, is_whole=True
-            )
-        ),
+        "all": lambda: as_text(verdict_parts(verdict, is_whole=True)),
     }
 
 
@@ -184,14 +178,6 @@ def _lines_of_commands(verdict: Verdict) -> Iterator[str]:
     for line in workflow_commands(verdict.store, verdict.mistakes):
         assert "\n" not in line
         yield line
-
-
-def _whole(draw: Callable[[StreamConsole], Iterable[Text]]) -> str:
-    """Return what is drawn where there is no terminal, nothing folded."""
-    stream = io.StringIO()
-    console = StreamConsole(stream)
-    print_lines(console, draw(console))
-    return stream.getvalue()
 
 
 def _raw_letters(text: str) -> set[str]:

@@ -376,7 +376,7 @@ def test_what_the_encoding_has_not_is_shown_as_escapes(
     stream = Stream(encoding="ascii")
     monkeypatch.setattr(sys, "stdout", stream)
     assert cli.main(["explain", "海.zarr"]) == 0
-    assert r"\u6d77.zarr - Zarr v3" in stream.text
+    assert r"\u6d77.zarr: Zarr v3" in stream.text
 
 
 # How far it is.
