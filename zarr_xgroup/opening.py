@@ -86,7 +86,9 @@ class Opening:
             datasets[path], findings = builder.dataset(plan)
             datasets[path].set_close(self._library.closer)
             self.findings += [*plan.findings, *findings]
-            identities[path] = {it.name: it.identity for it in plan.variables if it.identity}
+            identities[path] = {
+                planned.name: planned.identity for planned in plan.variables if planned.identity
+            }
         settle(datasets, planning.convention_attrs, inherited, planning.assumed)
         self.findings += lacking
         return datasets, identities

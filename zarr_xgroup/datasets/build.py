@@ -187,21 +187,25 @@ class Builder:
         except XGroupMetadataError as error:
             findings.append(without_attributes(plan.node, error))
         # As with engine zarr: what NCZarr keeps for itself is not shown.
-        attributes = {k: it for k, it in attributes.items() if not k.lower().startswith("_nc")}
+        attributes = {
+            key: value for key, value in attributes.items() if not key.lower().startswith("_nc")
+        }
         attributes, named = self._decoder.of_group(attributes)
-        named = named.union(*(it.named for it in decoded.values()))
+        named = named.union(*(found.named for found in decoded.values()))
 
         def dataset(decoded: Mapping[str, Decoded]) -> xr.Dataset:
             data: dict[Hashable, xr.Variable] = {}
             coordinates: dict[Hashable, xr.Variable] = {}
             for planned in plan.variables:
                 name = planned.name
-                if (it := decoded.get(name)) is None:
+                if (found := decoded.get(name)) is None:
                     continue
-                is_index = it.variable.dims == (name,)
+                is_index = found.variable.dims == (name,)
                 is_coordinate = planned.is_coordinate or is_index or name in named
-                (coordinates if is_coordinate else data)[it.name] = it.variable
-            indexes = {it.name: it.index for it in decoded.values() if it.index is not None}
+                (coordinates if is_coordinate else data)[found.name] = found.variable
+            indexes = {
+                found.name: found.index for found in decoded.values() if found.index is not None
+            }
             return dataset_of(data, coordinates, indexes, attributes)
 
         try:
@@ -210,9 +214,11 @@ class Builder:
         except XGroupError:
             fitting: dict[str, Decoded] = {}
             for planned in plan.variables:
+                if planned.name not in decoded:
+                    continue
+                more = {planned.name: decoded[planned.name]}
                 try:
                     with containing():
-                        more = {it: decoded[it] for it in [planned.name] if it in decoded}
                         dataset({**fitting, **more})
                     fitting |= more
                 except XGroupError as error:

@@ -208,12 +208,14 @@ class Decoder:
         attributes, is_letters = variable.attrs, variable.dtype == "S1" and variable.ndim > 0
         texts = attributes.values() if self.relates_all else [attributes.get("coordinates")]
         words = (f"{text} {text.replace(':', ' ')}" for text in texts if isinstance(text, str))
-        names: set[Hashable] = {it for text in words for it in text.split() if it in others}
+        names: set[Hashable] = {name for text in words for name in text.split() if name in others}
         if is_letters:
             # Letters are joined along a dimension that is theirs alone.
             dim = variable.dims[-1]
-            along = [it for it in others.values() if dim in it.dims]
-            if dim in others or any(it.dtype.kind != "S" or it.dims[-1] != dim for it in along):
+            along = [other for other in others.values() if dim in other.dims]
+            if dim in others or any(
+                other.dtype.kind != "S" or other.dims[-1] != dim for other in along
+            ):
                 names.add(dim)
         return {name: xr.Variable((), 0) for name in names - {own}}
 
@@ -253,7 +255,9 @@ def _is_doubtful(planned: PlannedVariable, variable: xr.Variable) -> bool:
     all that is packed by what is no number.
     """
     packing = (variable.attrs.get(key, 1) for key in _PACKING)
-    if planned.stored is not None and not all(isinstance(it, int | float) for it in packing):
+    if planned.stored is not None and not all(
+        isinstance(number, int | float) for number in packing
+    ):
         return True
     is_number = variable.dtype.kind in _NUMBERS
     is_sound = is_number and _AT_READING.isdisjoint(planned.attributes)

@@ -13,27 +13,23 @@ What is the same for many arrays is found once:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from zarr_xgroup.conventions import plugin_adapter
 from zarr_xgroup.conventions.array import ArrayView, Memo
-from zarr_xgroup.conventions.base import ConventionHandler, failure_of
-from zarr_xgroup.conventions.cf import links_of
-from zarr_xgroup.conventions.crs import Crs
-from zarr_xgroup.conventions.declaring import is_only_assumed
+from zarr_xgroup.conventions.handler_set import Answer, HandlerSet
 from zarr_xgroup.conventions.layout import ATTRIBUTE as LAYOUT
-from zarr_xgroup.conventions.model import Coordinate, Interpretation
-from zarr_xgroup.conventions.registry import Handler, Handlers
+from zarr_xgroup.conventions.model import Interpretation
+from zarr_xgroup.conventions.registry import Handlers
 from zarr_xgroup.datasets.dimensions import (
     Assigned,
     Inherited,
     assign_dimensions,
     inherited_dimensions,
 )
-from zarr_xgroup.errors import XGroupError, XGroupMetadataError, retold
+from zarr_xgroup.errors import XGroupError, XGroupMetadataError
 from zarr_xgroup.findings import Finding, Topic, left_out, report, without_attributes
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import REFERRING
@@ -43,13 +39,11 @@ from zarr_xgroup.metadata.references import may_refer
 from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.resolver import Followed
 from zarr_xgroup.variables.fillvalues import unusable_fill_value
-from zarr_xgroup.variables.sources import Computed, Offset, Stored
+from zarr_xgroup.variables.sources import Stored
 
 if TYPE_CHECKING:
     from zarr_xgroup.variables.making import Maker
     from zarr_xgroup.variables.stored import Template
-
-T = TypeVar("T")
 
 #: Attributes that only describe an array: arrays that differ in no other one share an answer.
 DESCRIBING = frozenset(
@@ -98,7 +92,7 @@ class ArrayReading:
         yield from ((node, {}) for node in self.interpretation.referred)
         linked = (link.coordinate for link in self.interpretation.links)
         inherited = self.inherited.coordinates
-        companions = (link.coordinate for it in inherited for link in it.links)
+        companions = (link.coordinate for coordinate in inherited for link in coordinate.links)
         for coordinate in (*self.interpretation.coordinates, *linked, *inherited, *companions):
             for part in coordinate.parts():
                 if isinstance(part.source, Stored):
@@ -263,7 +257,7 @@ class _Group:
 
     def contents(self) -> Hashable:
         """Return all that the reading follows from but for where the group is."""
-        documents = tuple((name, it.written()) for name, it in self.documents.items())
+        documents = tuple((name, found.written()) for name, found in self.documents.items())
         return documents, tuple(self.groups), self._around
 
     def like(self, other: GroupReading) -> GroupReading:
@@ -439,250 +433,3 @@ def _problems(interpreter: Interpreter, group: Node) -> Iterable[Finding]:
             yield left_out(node, error)
         elif document.is_array:  # a group tells of itself when it is opened
             yield without_attributes(node, error)
-
-
-# The conventions of one array: which apply, which are asked, and what they say together.
-
-#: What the conventions say of an array that follows none.
-NOTHING = Interpretation()
-
-
-@dataclass(frozen=True, eq=False)
-class Answer:
-    """What the conventions say of an array, and for which other arrays that is the same."""
-
-    interpretation: Interpretation
-    conventions: Handlers
-    #: Whether a principal one among them is declared, and not only assumed.
-    is_first_class: bool
-    #: Where references led, and what it holds: it is said of none of these arrays.
-    led_to: frozenset[Node]
-    #: Whether nobody knows what was looked at.
-    is_of_one: bool
-    #: The attributes that only describe the array which were read all the same.
-    reads: tuple[str, ...]
-
-
-class HandlerSet:
-    """The handlers of an open, asked together about one array after the other.
-
-    Attributes
-    ----------
-    may_look_anywhere : bool
-        Whether one asks of every array what nobody knows.
-    arrays : frozenset of str
-        The names of arrays that they know.
-    """
-
-    def __init__(self, handlers: Handlers) -> None:
-        self._handlers = handlers
-        self._giving_crs = tuple(it for it in handlers if _has_own("crs", it))
-        self._detecting = tuple(it for it in handlers if _has_own("detect", it))
-        self.may_look_anywhere = any(
-            _reads_of(handler) is None and _has_own(method, handler)
-            for handler in handlers
-            for method in ("detect", "applies", "axis_names")
-        )
-        self.arrays = frozenset(chain.from_iterable(it.arrays for it in handlers))
-
-    def crs_of(self, view: ArrayView) -> Crs | None:
-        """Return the CRS that conventions other than `proj` give an array, the first one counts."""
-        found = (
-            _guarded(view, it, lambda cls: cls.crs(view) if cls.applies(view) else None)
-            for it in self._giving_crs
-        )
-        return next(filter(None, found), None)
-
-    def axis_names(self, view: ArrayView) -> tuple[str, ...]:
-        """Return what the conventions call the last axes of an array some of which have no names."""
-        for handler in self._handlers:
-            # Whether it applies may depend on the names: what it raises is not told.
-            names = _guarded(
-                view, handler, lambda cls: plugin_adapter.axis_names_of(cls().axis_names, view)
-            )
-            if names:
-                return names
-        return ()
-
-    def ask(self, view: ArrayView) -> Answer:
-        """Return what the handlers that apply to an array say of it."""
-        active = [cls for cls in self._handlers if self._applies(cls, view)]
-        principals, rivals, shared = _principals(view, active)
-        besides = (cls for cls in active if cls.tier == "service" or cls.gives_way)
-        conventions = tuple(dict.fromkeys((*principals, *besides)))
-        implied = {name for cls in conventions for name in cls.implies}.union(shared)
-        implied -= {cls.name for cls in conventions}
-        asked = (*conventions, *(cls for cls in self._handlers if cls.name in implied))
-        self._tell_of_unknown(view, shared)
-        found = _said(view, asked, shared)
-        if principals and not principals[0].follows_names:  # else it has followed all itself
-            by_name = any(cls.follows_names for cls in active)
-            found.append(Interpretation(links=links_of(view, by_name=by_name)))
-        found += _judged(view, rivals)
-        read = [_reads_of(cls) for cls in {*active, *asked}]
-        whole = _merged(view, found)
-        return Answer(
-            whole,
-            conventions,
-            is_first_class=not all(is_only_assumed(cls, view) for cls in principals),
-            led_to=frozenset(view.resolver.reached).union(_nodes_in(whole)),
-            is_of_one=None in read,
-            reads=tuple(sorted({key for keys in read for key in keys or ()})),
-        )
-
-    def _applies(self, handler: Handler, view: ArrayView) -> bool:
-        """Tell whether a handler applies to an array: what has its own `detect` is asked that, with zarr objects."""
-
-        def applies(cls: Handler) -> bool:
-            if handler not in self._detecting:
-                return cls.applies(view)
-            return is_only_assumed(cls, view) or plugin_adapter.detected(cls.detect, view)
-
-        return bool(_guarded(view, handler, applies))
-
-    def _tell_of_unknown(self, view: ArrayView, names: Collection[str]) -> None:
-        for name in sorted(set(names).difference(cls.name for cls in self._handlers)):
-            message = _(
-                "it refers to convention {name!r} for its coordinates, of which no handler is installed"
-            )
-            view.report(Topic.CHOICE, view.node, message.format(name=name))
-
-
-def _has_own(method: str, handler: Handler) -> bool:
-    """Tell whether a handler has a method of its own, and not that of the base class."""
-    owner = next(cls for cls in handler.__mro__ if method in cls.__dict__)  # it may be static there
-    return owner is not ConventionHandler
-
-
-def _reads_of(handler: Handler) -> tuple[str, ...] | None:
-    """Return what a handler says that it reads: this class itself, not one that it is derived from."""
-    return handler.__dict__.get("reads")
-
-
-def _said(view: ArrayView, asked: Handlers, shared: Collection[str]) -> list[Interpretation]:
-    """Return what handlers say, maybe without what was said before."""
-    found: list[Interpretation] = []
-    for cls in asked:
-        item = _guarded(view, cls, lambda cls: plugin_adapter.answer_of(cls().interpret, view))
-        if item is not None:
-            gives_way = cls.gives_way or cls.name in {*view.assumed, *shared}
-            found.append(_giving_way(item, found) if gives_way else item)
-    return found
-
-
-def _nodes_in(found: Interpretation) -> Iterator[Node]:
-    """Yield the arrays that an interpretation holds."""
-    yield from found.referred
-    pending: list[Coordinate] = [*found.coordinates, *(it.coordinate for it in found.links)]
-    while pending:
-        coordinate = pending.pop()
-        source = coordinate.source
-        source = source.values if isinstance(source, Offset) else source
-        if isinstance(source, Stored):
-            yield source.node
-        elif isinstance(source, Computed):
-            yield from (it.node for it in source.arrays)
-        pending += coordinate.formula_terms.values()
-        pending += (link.coordinate for link in coordinate.links)
-        if coordinate.bounds is not None:
-            pending.append(coordinate.bounds)
-
-
-def _guarded(view: ArrayView, handler: Handler, call: Callable[[Handler], T]) -> T | None:
-    """Return what a handler gives, or None after saying what it raised.
-
-    A plug-in may raise anything; whatever it is, it concerns this array and convention.
-    """
-    try:
-        return call(handler)
-    except Exception as error:  # noqa: BLE001
-        problem = retold(
-            error, failure_of(handler, error)
-        )  # what the resolver raised stays what it is
-        problem.__cause__ = error
-        cost = _("what convention {name!r} gives").format(name=handler.name)
-        view.report(Topic.PROBLEM, view.node, problem, cost=cost)
-        return None
-
-
-def _principals(
-    view: ArrayView, active: Collection[Handler]
-) -> tuple[list[Handler], list[Handler], frozenset[str]]:
-    """Return the principal convention that counts, those that do not, and the names of those it shares with.
-
-    What is declared goes before what is assumed.
-    """
-    principals = [cls for cls in active if cls.tier == "principal"]
-    declared = [cls for cls in principals if not is_only_assumed(cls, view)]
-    rivals = list(filter(_may_be_alone, declared))
-    first = (rivals or declared or principals)[:1]
-    shared = _shared_with(view, first)
-    rivals = [cls for cls in rivals if cls.name not in shared]
-    _tell_of_rivals(view, rivals)
-    return first, rivals[1:], shared
-
-
-def _may_be_alone(cls: Handler) -> bool:
-    """Tell whether a convention says what not all may have, or leave to others."""
-    return not (cls.follows_names or cls.gives_way)
-
-
-def _judged(view: ArrayView, rivals: Iterable[Handler]) -> Iterator[Interpretation]:
-    """Yield what breaks the rules of principal conventions that do not count: only a check tells it."""
-
-    def asked(cls: Handler) -> Interpretation:
-        return plugin_adapter.answer_of(cls().interpret, view)
-
-    for cls in (it for it in rivals if it.rules):
-        before, referred = set(view.findings), set(view.referred)
-        found = view.try_silently(_guarded, view, cls, asked) or NOTHING
-        view.referred = referred
-        wrong = (it for it in found.findings if it.rule in cls.rules and it not in before)
-        yield Interpretation(findings=tuple(replace(it, topic=None) for it in wrong))
-
-
-def _shared_with(view: ArrayView, handlers: Iterable[Handler]) -> frozenset[str]:
-    """Return the names of the conventions to which handlers leave a part."""
-    told = (
-        _guarded(view, cls, lambda it: plugin_adapter.texts_of(it.shares_with(view)))
-        for cls in handlers
-    )
-    return frozenset().union(*filter(None, told))
-
-
-def _tell_of_rivals(view: ArrayView, rivals: Sequence[Handler]) -> None:
-    if len(rivals) > 1:
-        names = [cls.name for cls in rivals]
-        message = _("it declares the principal conventions {names}; {first} was used")
-        view.report(Topic.CHOICE, view.node, message.format(names=", ".join(names), first=names[0]))
-
-
-def _giving_way(item: Interpretation, before: Collection[Interpretation]) -> Interpretation:
-    """Return what a convention says without what others, which count more, have said before it."""
-    said = {it.name for other in before for it in other.coordinates}
-    if said.isdisjoint(it.name for it in item.coordinates):
-        return item
-    coordinates = tuple(it for it in item.coordinates if it.name not in said)
-    return replace(item, coordinates=coordinates, geotransform=None)
-
-
-def _merged(view: ArrayView, found: Sequence[Interpretation]) -> Interpretation:
-    """Return what several conventions say of an array together, the principal one first."""
-    if not found and not view.findings:
-        return NOTHING
-    findings = [*chain.from_iterable([it.findings for it in found]), *view.findings]
-    return Interpretation(
-        tuple(chain.from_iterable([it.coordinates for it in found])),
-        _first([it.crs for it in found]),
-        _first([it.geotransform for it in found]),
-        dict(chain.from_iterable([it.attributes.items() for it in reversed(found)])),
-        findings=tuple(dict.fromkeys(findings)),
-        referred=frozenset(view.referred).union(*(it.referred for it in found)),
-        links=tuple(chain.from_iterable([it.links for it in found])),
-        references=tuple(view.resolver.followed.values()),
-        overruled_crs=view.overruled_crs,
-    )
-
-
-def _first(values: Iterable[T | None]) -> T | None:
-    return next((value for value in values if value is not None), None)

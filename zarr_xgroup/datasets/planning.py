@@ -102,7 +102,7 @@ class Planning:
         nodes = [] if layout is None else [group.child(asset) for asset in layout.items]
         levels = self.library.ask(lambda: [group_of_level(node, tree) for node in nodes])
         readings = self._interpreted(dict.fromkeys(level for level in levels if level))
-        return self._pyramid_at(group, layout, {it.node: it for it in readings})
+        return self._pyramid_at(group, layout, {reading.node: reading for reading in readings})
 
     def _pyramid_at(
         self, group: Node, layout: Layout | None, readings: Mapping[Node, GroupReading]
@@ -122,10 +122,10 @@ class Planning:
         XGroupGroupError
             If there is no layout of which one can be chosen.
         """
-        known = {it.node: it for it in readings}
+        known = {reading.node: reading for reading in readings}
         errors, is_chosen = [], False
         # All of them before levels of any are passed over.
-        for node, layout in [(it, layout_at(it, self.tree, self.assumed)) for it in known]:
+        for node, layout in [(node, layout_at(node, self.tree, self.assumed)) for node in known]:
             if layout is None:
                 continue
             try:
@@ -180,14 +180,16 @@ def with_times(readings: Sequence[GroupReading]) -> list[GroupReading]:
         if not all(said.values()) or all(referrer.group == node.group for referrer in said):
             return {}
         times = [attributes for each in said.values() for attributes in each]
-        if len({(it["units"], str(it.get("calendar"))) for it in times}) > 1:
+        if len({(time["units"], str(time.get("calendar"))) for time in times}) > 1:
             return {}
         shared = times[0].items()
-        return {key: value for key, value in shared if all(it.get(key) == value for it in times)}
+        return {
+            key: value for key, value in shared if all(time.get(key) == value for time in times)
+        }
 
     found = []
     for reading in readings:
-        alone = (it.node for it in reading.arrays if "units" not in it.document.attributes)
+        alone = (array.node for array in reading.arrays if "units" not in array.document.attributes)
         are_times = {node.name: attributes for node in alone if (attributes := agreed(node))}
         found.append(replace(reading, times=are_times) if are_times else reading)
     return found

@@ -19,7 +19,8 @@ import zarr_xgroup
 from zarr_xgroup import ConventionHandler, XGroupError
 from zarr_xgroup.conventions import ArrayView, Interpretation, registry
 from zarr_xgroup.conventions.array import Memo
-from zarr_xgroup.datasets.interpretation import DESCRIBING, Answer, HandlerSet
+from zarr_xgroup.conventions.handler_set import Answer, HandlerSet
+from zarr_xgroup.datasets.interpretation import DESCRIBING
 from zarr_xgroup.metadata.documents import JsonObject
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.metadata.references import may_refer
