@@ -37,7 +37,7 @@ from zarr_xgroup.metadata.cf import (
     REFERRING,
     candidate_paths,
     mappings_in,
-    references_in,
+    names_by_key,
     words_of,
 )
 from zarr_xgroup.metadata.dimensions import (
@@ -58,10 +58,10 @@ SOMEWHERE = Rule("cf/leads-somewhere", "CF conventions 1.12", "2.7 Groups")
 
 #: How many references may follow one another: that to a coordinate, from there to its boundaries,
 #: from these to the terms of their formula.
-_FARTHEST = 3
+_MAX_STEPS = 3
 
 #: How many references of attached arrays are followed for one array, which has a few as a rule.
-_MOST = 100
+_MAX_FURTHER = 100
 
 #: How attributes with roles are written.
 _WITH_ROLES = {
@@ -223,21 +223,21 @@ class Follower:
         self._array = array
         self._by_name = by_name
         self._known: dict[Node, Coordinate] = {}
-        self._left = _MOST
+        self._further_left = _MAX_FURTHER
 
     def links(self, keys: Collection[str] = REFERRING) -> tuple[Link, ...]:
         """Return the references of the array itself."""
         array = self._array
         links = []
-        for key, name in dict.fromkeys(references_in(array.attributes)):
+        for key, name in dict.fromkeys(names_by_key(array.attributes)):
             is_elsewhere = "/" in name or (self._by_name and array.sibling(name) is None)
             if key in keys and is_elsewhere:
                 place = Fragment(array.node, ("attributes", key), name)
-                links.append(self._link(place, self._referred))
+                links.append(self._link(place, self._target))
         return tuple(filter(None, links))
 
     def attached(
-        self, node: Node, dims: tuple[str, ...], place: Fragment, links_left: int = _FARTHEST - 1
+        self, node: Node, dims: tuple[str, ...], place: Fragment, steps_left: int = _MAX_STEPS - 1
     ) -> Coordinate:
         """Return an array as a coordinate, with what it refers to.
 
@@ -246,23 +246,23 @@ class Follower:
         array = self._array
         bare = Coordinate(node.name, array.stored(Stored(node, dims), place))
         # An array of the same group says itself what it refers to.
-        if not (self._by_name and links_left) or node.group == array.node.group:
+        if not (self._by_name and steps_left) or node.group == array.node.group:
             return bare
         if node not in self._known:
             self._known[node] = bare  # for what leads back to it
             attributes = array.attributes_of(node)
             links = []
-            for key, name in dict.fromkeys(references_in(attributes.value if attributes else {})):
-                self._left -= 1
-                if self._left == -1:
+            for key, name in dict.fromkeys(names_by_key(attributes.value if attributes else {})):
+                self._further_left -= 1
+                if self._further_left == -1:
                     message = _(
                         "the arrays that it refers to refer to more than {most} others, of which the rest were left out"
                     )
-                    array.report(Topic.CHOICE, array.node, message.format(most=_MOST))
-                if self._left < 0:
+                    array.report(Topic.CHOICE, array.node, message.format(most=_MAX_FURTHER))
+                if self._further_left < 0:
                     break
                 written = Fragment(node, ("attributes", key), name)
-                links.append(self._link(written, self._referred_further, dims, links_left - 1))
+                links.append(self._link(written, self._target_of_attached, dims, steps_left - 1))
             self._known[node] = replace(bare, links=tuple(filter(None, links)))
         known = self._known[node]
         return known if known.source == bare.source else bare
@@ -276,7 +276,7 @@ class Follower:
         coordinate = self._array.try_reporting(follow, place, *arguments, cost=lost)
         return None if coordinate is None else Link(key, name, coordinate)
 
-    def _referred(self, place: Fragment) -> Coordinate | None:
+    def _target(self, place: Fragment) -> Coordinate | None:
         """Return what a reference of the array leads to; None for what may be missing, and for itself.
 
         As a term of its own formula it has a name, as others have.
@@ -289,8 +289,8 @@ class Follower:
             return Coordinate(node.name, Stored(node, array.dims)) if is_term else None
         return self.attached(node, fitting_dims(array, node), place)
 
-    def _referred_further(
-        self, place: Fragment, along: tuple[str, ...], links_left: int
+    def _target_of_attached(
+        self, place: Fragment, along: tuple[str, ...], steps_left: int
     ) -> Coordinate | None:
         """Return what an attached array refers to; None for what the array does not span.
 
@@ -306,7 +306,7 @@ class Follower:
         sizes = zip(dims, shape_of(array, node), strict=True)
         if place.keys[-1] not in BOUNDARIES and any(spanned.get(dim) != n for dim, n in sizes):
             return None
-        return self.attached(node, dims, place, links_left)
+        return self.attached(node, dims, place, steps_left)
 
     def _node(self, place: Fragment) -> Node | None:
         """Return the array that a name or path leads to, None for one that may be missing.
@@ -314,12 +314,12 @@ class Follower:
         Raises XGroupReferenceError if there is none, XGroupMetadataError if CF writes the attribute otherwise.
         """
         array, key, name = self._array, place.keys[-1], place.value
-        is_along = place.node == array.node and "/" not in name and key in ALONG
+        needs_dims = place.node == array.node and "/" not in name and key in ALONG
         nodes = _nodes_named(place)
         has_other = False
         for node in nodes:
             if _is_array(array, node):
-                if not is_along or self._is_along(node):
+                if not needs_dims or self._lies_along_dims(node):
                     array.resolver.take_down(place, name, node)
                     return node
                 has_other = True
@@ -349,7 +349,7 @@ class Follower:
         message = f"{name!r} {reason}"
         raise XGroupReferenceError(message, place=str(place), target=name, reason=reason)
 
-    def _is_along(self, node: Node) -> bool:
+    def _lies_along_dims(self, node: Node) -> bool:
         """Tell whether an array lies along dimensions of the array; letters of texts do not count."""
         array = self._array
         dims = fitting_dims(array, node)

@@ -22,7 +22,7 @@ from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.errors import XGroupError, containing
 from zarr_xgroup.findings import Finding, Place, Topic, report, shortened
 from zarr_xgroup.i18n import _, listed, ngettext
-from zarr_xgroup.metadata.cf import BOUNDARIES, candidate_paths, mappings_in, referred_names
+from zarr_xgroup.metadata.cf import BOUNDARIES, candidate_paths, mappings_in, names_by_key
 from zarr_xgroup.metadata.dimensions import dimension_references
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.tree import Tree
@@ -171,7 +171,7 @@ def _marks(
 
 def _named(group: Node, attributes: Mapping[str, Any], tree: Tree) -> Iterator[Node]:
     """Yield the arrays that CF attributes of a group or its arrays name."""
-    for name in referred_names(attributes):
+    for _key, name in names_by_key(attributes):
         for path in candidate_paths(name, group.path):
             document = tree.known(node := Node(group.store, path))
             if document is not None and document.is_array:

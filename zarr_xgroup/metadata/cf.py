@@ -1,7 +1,7 @@
-"""References of CF attributes: the names they hold, and where these lead in a hierarchy.
+"""Attributes of CF: the names and paths in them, where these lead, and the axis that they tell.
 
-Source of the rules: CF conventions 1.12, section 2.7 "Groups", and the sections that define
-the attributes (3.4, 4.3.3, 5, 5.6, 7.1, 7.2, 7.4, appendix A).
+Source: CF conventions 1.12, section 2.7 "Groups", and the sections that define the attributes
+(3.4, 4, 4.3.3, 5, 5.6, 7.1, 7.2, 7.4, appendix A).
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,51 +15,33 @@ BOUNDARIES = ("bounds", "climatology")
 LISTS = ("coordinates", *BOUNDARIES, "ancillary_variables")
 #: Attributes that are a list of `role: name` pairs.
 PAIRS = ("cell_measures", "formula_terms")
-#: The names of CRS variables: one name, or `crs: coordinate coordinate ...` groups.
-_GRID_MAPPING = "grid_mapping"
+#: Attributes that refer to other variables. ``grid_mapping`` is one name, or `crs: coordinate coordinate ...` groups.
+REFERRING = (*LISTS, *PAIRS, "grid_mapping")
+#: Those that name arrays along dimensions of the array: others of the name are not meant.
+ALONG = ("coordinates", "ancillary_variables", "cell_measures")
 
 #: Attributes that CF, and therefore xarray's decoding, takes to be strings.
-STRING_ATTRIBUTES = (*LISTS, *PAIRS, _GRID_MAPPING, "units", "calendar", "dtype")
-
-
+STRING_ATTRIBUTES = (*REFERRING, "units", "calendar", "dtype")
 #: Attributes that say what the numbers of a variable mean, to xarray's decoding.
 DECODED_BY = frozenset(
     {"units", "calendar", "scale_factor", "add_offset", "_FillValue", "missing_value"}
     | {"_Unsigned", "_Encoding", "dtype"}
 )
 
-#: Units by which coordinates are longitudes, and latitudes (CF 1.12, 4.1 and 4.2).
-LONGITUDES, LATITUDES = (
-    frozenset(f"{word}{end}" for word in ("degree", "degrees") for end in ends)
-    for ends in (("_east", "_E", "E"), ("_north", "_N", "N"))
-)
 
-#: Attributes that name arrays along dimensions of the array: others of the name are not meant.
-ALONG = ("coordinates", "ancillary_variables", "cell_measures")
-
-#: Attributes that refer to other variables.
-REFERRING = (*LISTS, *PAIRS, _GRID_MAPPING)
+def words_of(attributes: Mapping[str, Any], key: str) -> list[str]:
+    """Return the words of an attribute: names, and the roles of those after them."""
+    value = attributes.get(key)
+    return value.split() if isinstance(value, str) else []
 
 
-def with_names(key: str, text: str, names: Mapping[str, str]) -> str:
-    """Return the text of the attribute `key` with some names and paths replaced by others."""
-
-    def renamed(word: str) -> str:
-        if _is_role(key, word):
-            return word
-        path = word.rstrip(":")
-        return f"{names.get(path, path)}{word.removeprefix(path)}"
-
-    return " ".join(map(renamed, text.split()))
+def names_in(attributes: Mapping[str, Any], key: str) -> list[str]:
+    """Return the names and paths in one attribute that is a list of names, or of roles and names."""
+    return [word for word in words_of(attributes, key) if not _is_role(key, word)]
 
 
-def referred_names(attributes: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names and paths of other variables that a variable's attributes hold."""
-    return (name for _key, name in references_in(attributes))
-
-
-def references_in(attributes: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the names and paths in a variable's attributes, each with the attribute."""
+def names_by_key(attributes: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the names and paths of other variables in a variable's attributes, each after the attribute's key."""
     for key in REFERRING:
         for name in names_in(attributes, key):
             yield key, name.rstrip(":")
@@ -70,9 +52,14 @@ def _is_role(key: str, word: str) -> bool:
     return key in PAIRS and word.endswith(":")
 
 
-def names_in(attributes: Mapping[str, Any], key: str) -> list[str]:
-    """Return the names and paths in one attribute that is a list of names, or of roles and names."""
-    return [word for word in words_of(attributes, key) if not _is_role(key, word)]
+def with_names(key: str, text: str, names: Mapping[str, str]) -> str:
+    """Return the text of the attribute `key` with some names and paths replaced by others."""
+    words = []
+    for word in text.split():
+        name = word.rstrip(":")
+        replaced = name if _is_role(key, word) else names.get(name, name)
+        words.append(f"{replaced}{word.removeprefix(name)}")
+    return " ".join(words)
 
 
 def mappings_in(attributes: Mapping[str, Any]) -> list[str]:
@@ -80,7 +67,7 @@ def mappings_in(attributes: Mapping[str, Any]) -> list[str]:
 
     ``crs``, or ``crs: x y`` with the coordinates that it is about (CF 1.12, 5.6).
     """
-    words = words_of(attributes, _GRID_MAPPING)
+    words = words_of(attributes, "grid_mapping")
     return [word.removesuffix(":") for word in words if word.endswith(":")] or words
 
 
@@ -88,12 +75,6 @@ def only_mapping(attributes: Mapping[str, Any]) -> str | None:
     """Return the CRS variable that ``grid_mapping`` names, None if none or several."""
     mappings = mappings_in(attributes)
     return mappings[0] if len(mappings) == 1 else None
-
-
-def words_of(attributes: Mapping[str, Any], key: str) -> list[str]:
-    """Return the words of an attribute: names, and the roles of those after them."""
-    value = attributes.get(key)
-    return value.split() if isinstance(value, str) else []
 
 
 def candidate_paths(name: str, group: str) -> Iterator[str]:
@@ -125,19 +106,22 @@ def candidate_paths(name: str, group: str) -> Iterator[str]:
 
 # Axes: along which horizontal one an array or a dimension is, by what it says itself.
 
-#: Attributes of a coordinate array by which it is along an axis (CF 1.12, chapter 4).
+#: Units by which coordinates are longitudes, and latitudes (CF 1.12, 4.1 and 4.2).
+LONGITUDES = frozenset(
+    {"degrees_east", "degree_east", "degrees_E", "degree_E", "degreesE", "degreeE"}
+)
+LATITUDES = frozenset(
+    {"degrees_north", "degree_north", "degrees_N", "degree_N", "degreesN", "degreeN"}
+)
+
+#: Attributes of a coordinate array by which it is along an axis (CF 1.12, chapter 4), by what they are.
 _BY_ATTRIBUTE = {
-    **{("axis", axis): axis for axis in ("X", "Y")},
-    **{
-        ("standard_name", name): axis
-        for axis, names in {
-            "X": ("longitude", "grid_longitude", "projection_x_coordinate"),
-            "Y": ("latitude", "grid_latitude", "projection_y_coordinate"),
-        }.items()
-        for name in names
+    "axis": {"X": "X", "Y": "Y"},
+    "standard_name": {
+        **dict.fromkeys(("longitude", "grid_longitude", "projection_x_coordinate"), "X"),
+        **dict.fromkeys(("latitude", "grid_latitude", "projection_y_coordinate"), "Y"),
     },
-    **{("units", unit): "X" for unit in LONGITUDES},
-    **{("units", unit): "Y" for unit in LATITUDES},
+    "units": {**dict.fromkeys(LONGITUDES, "X"), **dict.fromkeys(LATITUDES, "Y")},
 }
 
 #: Names of dimensions and of arrays along an axis, in lower case.
@@ -149,8 +133,11 @@ _BY_NAME = {
 
 def axis_by_attributes(attributes: Mapping[str, Any]) -> str | None:
     """Return along which axis an array is by its attributes, ``X`` or ``Y``, if these tell."""
-    told = ((key, str(attributes.get(key))) for key in ("axis", "standard_name", "units"))
-    return next((_BY_ATTRIBUTE[it] for it in told if it in _BY_ATTRIBUTE), None)
+    for key, axes in _BY_ATTRIBUTE.items():
+        value = attributes.get(key)
+        if isinstance(value, str) and value in axes:
+            return axes[value]
+    return None
 
 
 def axis_by_name(name: str) -> str | None:

@@ -7,6 +7,7 @@ encoding), ``dimrefs`` (NCZarr).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from zarr_xgroup.errors import XGroupMetadataError
@@ -35,7 +36,12 @@ def declared_dimensions(document: Mapping[str, Any]) -> tuple[str | None, ...]:
         If the document has no valid shape.
     """
     ndim = len(shape_of(document))
-    for names in _spellings(document):
+    nczarr = (
+        [path.rpartition("/")[2] if isinstance(path, str) else None for path in paths]
+        for paths in _nczarr_references(document)
+    )
+    spellings = (document.get("dimension_names"), document["attributes"].get(DIMENSION_KEY))
+    for names in chain(spellings, nczarr):
         if isinstance(names, Sequence) and not isinstance(names, str) and len(names) == ndim:
             return tuple(name if isinstance(name, str) else None for name in names)
     return (None,) * ndim
@@ -62,13 +68,6 @@ def dimension_keys(document: Mapping[str, Any]) -> Keys:
     return ("dimension_names",) if document["zarr_format"] == 3 else ("attributes", DIMENSION_KEY)
 
 
-def _spellings(document: Mapping[str, Any]) -> Iterator[Any]:
-    yield document.get("dimension_names")
-    attributes = document["attributes"]
-    yield attributes.get(DIMENSION_KEY)
-    yield from map(_basenames, _nczarr_references(document))
-
-
 def dimension_references(document: Mapping[str, Any]) -> tuple[str | None, ...]:
     """Return the paths of an array's dimensions in its store, ``/group/name``, as far as told.
 
@@ -84,6 +83,7 @@ def dimension_references(document: Mapping[str, Any]) -> tuple[str | None, ...]:
 
 
 def _nczarr_references(document: Mapping[str, Any]) -> Iterator[list[Any]]:
+    """Yield the lists of paths of dimensions that NCZarr writes in a document."""
     for place in (document, document["attributes"]):
         for key in NCZARR_KEYS:
             nczarr = place.get(key)
@@ -91,7 +91,3 @@ def _nczarr_references(document: Mapping[str, Any]) -> Iterator[list[Any]]:
                 for reference in NCZARR_REFERENCES:
                     if isinstance(paths := nczarr.get(reference), list):
                         yield paths
-
-
-def _basenames(paths: list[Any]) -> list[str | None]:
-    return [path.rpartition("/")[2] if isinstance(path, str) else None for path in paths]

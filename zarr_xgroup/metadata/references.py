@@ -76,13 +76,6 @@ class Reference:
         return f"{type(self).__name__}({str(self)!r})"
 
 
-def _can_be_followed(path: str) -> bool:
-    """Tell whether a path is made of names of nodes, ``.`` and ``..``."""
-    segments = path.removeprefix("/").removesuffix("/").split("/")
-    are_names = all(name in (".", "..") or is_node_name(name) for name in segments)
-    return path == "/" or ("\0" not in path and are_names)
-
-
 def unwrapped(reference: Fragment) -> Fragment:
     """Return what is written as a reference without ``{"ref": ...}`` around it."""
     if isinstance(reference.value, OBJECT) and NODE not in reference.value:
@@ -91,9 +84,11 @@ def unwrapped(reference: Fragment) -> Fragment:
 
 
 def path_of(node: Fragment) -> str:
-    """Return the path that a reference has, or raise XGroupPathError if it cannot be one."""
+    """Return the path that a reference has: of names of nodes, ``.`` and ``..``; else raise XGroupPathError."""
     path = node.as_text()
-    if _can_be_followed(path):
+    segments = path.removeprefix("/").removesuffix("/").split("/")
+    are_names = all(name in (".", "..") or is_node_name(name) for name in segments)
+    if path == "/" or ("\0" not in path and are_names):
         return path
     target = redact_location(path)
     reason = _("{path!r} is not the path of a node").format(path=target)

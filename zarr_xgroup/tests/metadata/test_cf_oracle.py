@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from zarr_xgroup.metadata.cf import referred_names
+from zarr_xgroup.metadata.cf import names_by_key
 from zarr_xgroup.tests.builders import Array, Group, build, memory_store, opened, quietly
 
 SIZES = {"time": 3, "s": 2, "eta": 2, "xi": 4, "nv": 2}
@@ -230,7 +230,8 @@ def names_of(dataset: xr.Dataset, name: str) -> set[str]:
     while pending:
         array = dataset.variables.get(pending.pop())
         if array is not None:
-            referred = set(referred_names({**array.attrs, **array.encoding}))
+            found = names_by_key({**array.attrs, **array.encoding})
+            referred = {name for _key, name in found}
             pending |= referred - names
             names |= referred
     return names & set(map(str, dataset.variables))
