@@ -27,9 +27,6 @@ from zarr_xgroup.errors import Rule, rules_in
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
 
-#: Where it makes no difference in which node something is written.
-_NOWHERE = Node(0, "")
-
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _REPOSITORY = re.compile(
     r"[a-z][a-z0-9+.-]*://[^/]+/([^/]+/[^/]+?)(?:\.git)?(?:/|$)", re.IGNORECASE
@@ -128,7 +125,7 @@ class Declaration(Model, frozen=True, kw_only=True):
     def identity(self) -> tuple[str, str] | None:
         """By which member it is identified, and what that is."""
         given = ((key, getattr(self, key)) for key in IDENTIFIERS)
-        return next(((key, it) for key, it in given if it is not None), None)
+        return next(((key, value) for key, value in given if value is not None), None)
 
 
 @dataclass(frozen=True)
@@ -157,17 +154,23 @@ def items_in(written: Fragment) -> list[Fragment]:
     """Return the items of ``zarr_conventions``, right or wrong; those by a uuid with it."""
     if isinstance(written.value, OBJECT):
         return [
-            Fragment(it.node, it.keys, {**it.value, "uuid": key})
-            for key, it in written.members()
-            if isinstance(it.value, OBJECT) and _UUID.fullmatch(key)
+            Fragment(item.node, item.keys, {**item.value, "uuid": key})
+            for key, item in written.members()
+            if isinstance(item.value, OBJECT) and _UUID.fullmatch(key)
         ]
     return list(written.items()) if isinstance(written.value, list) else []
 
 
 def declarations(attributes: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the items of ``zarr_conventions`` that can be declarations."""
-    items = items_in(Fragment(_NOWHERE, (), attributes.get(CONVENTIONS_KEY)))
-    return [it.value for it in items if isinstance(it.value, OBJECT)]
+    """Return the items of ``zarr_conventions`` that can be declarations.
+
+    Parameters
+    ----------
+    attributes : mapping
+        Those of an array or a group.
+    """
+    items = items_in(Fragment(Node(0, ""), (), attributes.get(CONVENTIONS_KEY)))
+    return [item.value for item in items if isinstance(item.value, OBJECT)]
 
 
 def matches(convention: type[Convention], declaration: Mapping[str, Any]) -> bool:
@@ -175,20 +178,31 @@ def matches(convention: type[Convention], declaration: Mapping[str, Any]) -> boo
 
     ``uuid`` decides alone where it is given, else ``schema_url``, else ``spec_url`` (of
     which the repository counts, since tags and branches move), else ``name``.
+
+    Parameters
+    ----------
+    convention : type of Convention
+        The handler of the convention.
+    declaration : mapping
+        The item.
     """
     if not convention.is_declarable:
         return False
     if isinstance(uuid := declaration.get("uuid"), str):
-        return uuid.lower() in (
-            str(it).lower() for it in (convention.uuid, *convention.other_uuids)
-        )
+        known = (convention.uuid, *convention.other_uuids)
+        return uuid.lower() in (str(other).lower() for other in known)
     for key in IDENTIFIERS[1:]:
         if isinstance(url := declaration.get(key), str):
-            known = {repository.lower() for repository in convention.repositories}
-            match = _REPOSITORY.match(url)
-            return match is not None and match[1].lower() in known
+            repository = _repository(url)
+            return repository in (known.lower() for known in convention.repositories)
     name = declaration.get("name")
     return isinstance(name, str) and name.strip().rstrip(":").lower() in names_of(convention)
+
+
+def _repository(url: str) -> str:
+    """Return ``owner/repository`` of a URL in small letters, "" where it has none."""
+    match = _REPOSITORY.match(url)
+    return "" if match is None else match[1].lower()
 
 
 def names_of(convention: type[Convention]) -> list[str]:
@@ -198,21 +212,27 @@ def names_of(convention: type[Convention]) -> list[str]:
 
 def self_called(declaration: Mapping[str, Any]) -> str:
     """Return what a declaration calls its convention, else by what it identifies it."""
-    texts = (declaration.get(key) for key in ("name", "uuid", "schema_url", "spec_url"))
+    texts = (declaration.get(key) for key in ("name", *IDENTIFIERS))
     return next((text.strip().rstrip(":") for text in texts if isinstance(text, str)), "?")
 
 
 def is_of_other_things(declaration: Mapping[str, Any]) -> bool:
     """Tell whether a declaration is of a convention that says nothing about coordinates."""
-    names = [self_called(declaration)]
-    for key in ("schema_url", "spec_url"):
-        if isinstance(url := declaration.get(key), str) and (match := _REPOSITORY.match(url)):
-            names.append(match[1].rpartition("/")[2])
-    return any(name.lower() in _OF_OTHER_THINGS for name in names)
+    urls = (declaration.get(key) for key in IDENTIFIERS[1:])
+    names = [_repository(url).rpartition("/")[2] for url in urls if isinstance(url, str)]
+    return not _OF_OTHER_THINGS.isdisjoint([self_called(declaration).lower(), *names])
 
 
 def is_declared(convention: type[Convention], attributes: Mapping[str, Any]) -> bool:
-    """Tell whether attributes of a node declare a convention."""
+    """Tell whether attributes of a node declare a convention.
+
+    Parameters
+    ----------
+    convention : type of Convention
+        The handler of the convention.
+    attributes : mapping
+        Those of an array or a group.
+    """
     if CONVENTIONS_KEY not in attributes:
         return False
     return any(matches(convention, item) for item in declarations(attributes))
@@ -229,6 +249,15 @@ def is_declared_of_store(convention: type[Convention], attributes: Mapping[str, 
     texts = [text for key in NAMING if isinstance(text := attributes.get(key), str)]
     names = re.split(r"[\s,]+", " ".join(texts).lower())  # CF allows commas, NZ-1.0 spaces
     return _NZ in names and any(map(convention.named_by_root.fullmatch, names))
+
+
+def has_prefixed(convention: type[Convention], attributes: Mapping[str, Any]) -> bool:
+    """Tell whether the name of an attribute begins with a name of a convention and a colon."""
+    prefixes = tuple(f"{name}:" for name in (convention.name, *convention.aliases))
+    return any(key.startswith(prefixes) for key in attributes)
+
+
+# Of one array: declared by itself, by its group, by the root, by a group further up for prefixed attributes, or assumed.
 
 
 def is_declared_by_array(convention: type[Convention], array: ArrayView) -> bool:
@@ -264,41 +293,31 @@ def _is_declared_in_group(convention: type[Convention], array: ArrayView) -> boo
     group = array.node.group
     if array.memo(_is_declared_for_all, convention, array, by=(convention, group)):
         return True
-    return has_prefixed(convention, array.attributes) and _is_declared_above(
-        convention, array, group
-    )
+    is_prefixed = has_prefixed(convention, array.attributes)
+    return is_prefixed and _is_declared_above(convention, array, group)
 
 
 def _is_declared_for_all(convention: type[Convention], array: ArrayView) -> bool:
     """Tell whether a convention is declared for all arrays of the group of an array."""
-    by_root = _is_declared_by_root(convention, array)
-    return by_root or is_declared_at(convention, array, array.node.group)
-
-
-def _is_declared_by_root(convention: type[Convention], array: ArrayView) -> bool:
-    if convention.named_by_root is None:
-        return False
-    root = array.document_of(Node(array.node.store, ""))
-    return root is not None and is_declared_of_store(convention, root.attributes)
+    if convention.named_by_root is not None:
+        root = array.document_of(Node(array.node.store, ""))
+        if root is not None and is_declared_of_store(convention, root.attributes):
+            return True
+    return is_declared_at(convention, array, array.node.group)
 
 
 def is_declared_at(convention: type[Convention], array: ArrayView, group: Node) -> bool:
     """Tell whether a group declares a convention, or has attributes of it below one that does."""
-    attributes = array.attributes_of(group)
-    if attributes is None:
+    document = array.document_of(group)
+    if document is None:
         return False
-    if is_declared(convention, attributes.value):
+    if is_declared(convention, document.attributes):
         return True
-    is_prefixed = has_prefixed(convention, attributes.value)
+    is_prefixed = has_prefixed(convention, document.attributes)
     return is_prefixed and _is_declared_above(convention, array, group)
 
 
-def has_prefixed(convention: type[Convention], attributes: Mapping[str, Any]) -> bool:
-    """Tell whether the name of an attribute begins with a name of a convention and a colon."""
-    prefixes = tuple(f"{name}:" for name in (convention.name, *convention.aliases))
-    return any(key.startswith(prefixes) for key in attributes)
-
-
 def _is_declared_above(convention: type[Convention], array: ArrayView, group: Node) -> bool:
-    lists = (array.attribute(CONVENTIONS_KEY, node) for node in group.ancestors())
-    return any(it is not None and is_declared(convention, {it.keys[1]: it.value}) for it in lists)
+    documents = map(array.document_of, group.ancestors())
+    known = (document.attributes for document in documents if document is not None)
+    return any(is_declared(convention, attributes) for attributes in known)

@@ -1,4 +1,4 @@
-"""Zarr objects and xarray variables for handlers that are written against these.
+"""The adapter for plug-ins: zarr objects and xarray variables for handlers that are written against these.
 
 The one place where conventions meet zarr: `get_variables` and `detect` of the specification get
 real objects here, and what they return becomes what all other handlers return. It also answers
@@ -60,7 +60,7 @@ class BoundResolver:
         root : zarr.Group
             The root of its store.
         """
-        return cls(_asking(array, root))
+        return cls(_questions_about(array, root))
 
     def variable(
         self, reference: Mapping[str, Any], dimensions: Iterable[str] | None = None
@@ -79,8 +79,14 @@ class BoundResolver:
         XGroupError
             If it cannot be resolved; the error says why and what was tried.
         """
-        dims = None if dimensions is None else tuple(dimensions)
-        found: xr.Variable = self._ask(lambda view: _variable_of(view, reference, dims))
+
+        def question(view: ArrayView) -> xr.Variable:
+            node = view.resolver.array(_written(view.node, reference))
+            view.referred.add(node)
+            dims = own_dims_of(view, node) if dimensions is None else tuple(dimensions)
+            return view.maker.variable(view.stored(Stored(node, dims)))
+
+        found: xr.Variable = self._ask(question)
         return found
 
     def value(self, reference: Mapping[str, Any]) -> Any:
@@ -92,15 +98,6 @@ class BoundResolver:
             If it cannot be resolved; the error says why and what was tried.
         """
         return self._ask(lambda view: view.resolver.fragment(_written(view.node, reference)).value)
-
-
-def _variable_of(
-    view: ArrayView, reference: Mapping[str, Any], dims: tuple[str, ...] | None
-) -> xr.Variable:
-    node = view.resolver.array(_written(view.node, reference))
-    view.referred.add(node)
-    along = own_dims_of(view, node) if dims is None else dims
-    return view.maker.variable(view.stored(Stored(node, along)))
 
 
 def _written(node: Node, reference: object) -> Fragment:
@@ -115,8 +112,8 @@ def _written(node: Node, reference: object) -> Fragment:
 
 def run_on_zarr(question: Callable[[ArrayView], T], array: zarr.Array[Any], root: zarr.Group) -> T:
     """Return the answer to a question about an array that is open by itself."""
-    found: T = _asking(array, root)(question)
-    return found
+    answer: T = _questions_about(array, root)(question)
+    return answer
 
 
 def variables_of(
@@ -126,9 +123,9 @@ def variables_of(
 
     def question(view: ArrayView) -> tuple[Interpretation, list[Coordinate], Maker]:
         answer = answer_of(interpret, view)
-        return answer, [_or_own(view, it) for it in answer.coordinates], view.maker
+        return answer, [_or_own(view, coordinate) for coordinate in answer.coordinates], view.maker
 
-    interpretation, coordinates, maker = _asking(array, root)(question)
+    interpretation, coordinates, maker = run_on_zarr(question, array, root)
     for finding in interpretation.findings:
         if finding.topic is Topic.PROBLEM:
             raise finding.as_error()
@@ -148,23 +145,19 @@ def _or_own(view: ArrayView, coordinate: Coordinate) -> Coordinate:
     return replace(coordinate, source=Stored(view.node.group.child(name), dims), bounds=None)
 
 
-def _asking(array: zarr.Array[Any], root: zarr.Group) -> Ask:
+def _questions_about(array: zarr.Array[Any], root: zarr.Group) -> Ask:
     """Return what asks about an array that is open by itself until nothing is lacking any more."""
     library = Library.around(root.store, root.metadata.zarr_format)
-    maker = Maker(library.tree, library.zarr_store)
+    tree, node = library.tree, Node(0, array.path)
+    maker = Maker(tree, library.zarr_store)
 
-    def ask(question: Callable[[ArrayView], Any]) -> Any:
-        node = Node(0, array.path)
-        return library.ask(lambda: question(_view(node, library.tree, maker)))
+    def view() -> ArrayView:
+        tree.document(node.group)  # zarr objects are made of what is known of it
+        document = tree.document(node)
+        dims = () if document is None else _dims(document)
+        return ArrayView(node, dims, tree, maker, siblings=_Siblings(node.group, tree))
 
-    return ask
-
-
-def _view(node: Node, tree: Tree, maker: Maker) -> ArrayView:
-    tree.document(node.group)  # what handlers are given of it is made of what is known
-    document = tree.document(node)
-    dims = () if document is None else _dims(document)
-    return ArrayView(node, dims, tree, maker, siblings=_Siblings(node.group, tree))
+    return lambda question: library.ask(lambda: question(view()))
 
 
 def _dims(document: Document) -> tuple[str, ...]:
@@ -268,19 +261,14 @@ def _coordinate(name: str, variable: xr.Variable) -> Coordinate:
             name=name, kind=type(variable).__name__
         )
         raise TypeError(message)
-    return Coordinate(name, HandlerVariable(variable, _identity(name, variable)))
-
-
-def _identity(name: str, variable: xr.Variable) -> Hashable:
-    """Return what a variable is, as far as that can be known.
-
-    The name counts, too: a handler may give parts of one array different names.
-    """
+    # What it is, as far as that can be known. The name counts, too: a handler may give parts of one array different ones.
     data: Any = variable._data
+    content: Hashable
     if isinstance(data, np.ndarray):
-        content = repr(data.tolist())
-        return (name, variable.dims, variable.shape, str(variable.dtype), content)
-    return (name, variable.dims, _part_of_array(data) or _Same(data))
+        content = (variable.shape, str(variable.dtype), repr(data.tolist()))
+    else:
+        content = _part_of_array(data) or _Same(data)
+    return Coordinate(name, HandlerVariable(variable, (name, variable.dims, content)))
 
 
 def _part_of_array(data: object) -> Hashable | None:
@@ -292,14 +280,11 @@ def _part_of_array(data: object) -> Hashable | None:
     if not isinstance(data.array, ZarrArrayWrapper | StoredArray):
         return None
     array = data.array.get_array()  # type: ignore[no-untyped-call]
-    return _Same(array.store), array.path, tuple(map(_position, data.key.tuple))
-
-
-def _position(part: Any) -> Hashable:
-    """Return a part of an indexer as something to be compared."""
-    if isinstance(part, np.ndarray):
-        return part.shape, part.dtype.str, part.tobytes()
-    return repr(part)
+    key = tuple(
+        (part.shape, part.dtype.str, part.tobytes()) if isinstance(part, np.ndarray) else repr(part)
+        for part in data.key.tuple
+    )
+    return _Same(array.store), array.path, key
 
 
 class _Same:
@@ -311,15 +296,14 @@ class _Same:
         self._of = value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and _is_same(self._of, other._of)
+        if not isinstance(other, _Same):
+            return False
+        one, two = self._of, other._of
+        if one is two or not isinstance(one, Store) or type(one) is not type(two):
+            return one is two
+        if isinstance(one, MemoryStore):  # these compare all that they hold
+            return str(one) == str(two)
+        return bool(one == two)
 
     def __hash__(self) -> int:
         return hash(type(self._of)) if isinstance(self._of, Store) else id(self._of)
-
-
-def _is_same(one: object, other: object) -> bool:
-    if one is other or not isinstance(one, Store) or type(one) is not type(other):
-        return one is other
-    if isinstance(one, MemoryStore):  # which compare all that they hold
-        return str(one) == str(other)
-    return bool(one == other)

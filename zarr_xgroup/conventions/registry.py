@@ -6,7 +6,6 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from itertools import chain
 from typing import Any, ClassVar, TypeAlias
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
@@ -21,7 +20,6 @@ from zarr_xgroup.conventions.coords import CoordsHandler
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.declaring import ATTRIBUTE as DECLARATIONS
 from zarr_xgroup.conventions.declaring import (
-    Declaration,
     is_declared,
     is_of_other_things,
     matches,
@@ -130,8 +128,15 @@ def named_conventions(names: object) -> frozenset[str]:
     ValueError
         If there is no convention of a name; the error lists those there are.
     """
-    known = {name: it.name for it in handlers() for name in names_of(it)} | {AUTO: AUTO}
-    wanted = {name: known.get(name.strip().rstrip(":").lower()) for name in _texts(names)}
+    known = {name: cls.name for cls in handlers() for name in names_of(cls)} | {AUTO: AUTO}
+    texts: Any = [names] if isinstance(names, str) else names
+    if texts is None:
+        return frozenset()
+    texts = list(texts) if isinstance(texts, Iterable) else [texts]
+    if not all(isinstance(text, str) for text in texts):
+        message = _("assume_conventions must be a name or several, got {value!r}")
+        raise TypeError(message.format(value=names))
+    wanted = {text: known.get(text.strip().rstrip(":").lower()) for text in texts}
     if unknown := [name for name, found in wanted.items() if found is None]:
         message = _("assume_conventions: there is no convention {names}; there are {known}")
         text = message.format(
@@ -145,19 +150,6 @@ def named_conventions(names: object) -> frozenset[str]:
             )
         raise ValueError(text)
     return frozenset(name for name in wanted.values() if name is not None)
-
-
-def _texts(names: object) -> list[str]:
-    """Return a text or several as a list, or raise TypeError."""
-    found = [names] if isinstance(names, str) else names
-    if found is None:
-        return []
-    if isinstance(found, Iterable):
-        texts = list(found)
-        if all(isinstance(text, str) for text in texts):
-            return texts
-    message = _("assume_conventions must be a name or several, got {value!r}")
-    raise TypeError(message.format(value=names))
 
 
 def declarable() -> Handlers:
@@ -187,33 +179,31 @@ def seemingly_meant(
     """
     names, failure = [], ""
     declaring = [attributes for attributes in (*places, *above) if CONVENTIONS_KEY in attributes]
-    for it in handlers():
+    for cls in handlers():
         try:
-            if any(is_declared(it, attributes) for attributes in declaring):
+            if any(is_declared(cls, attributes) for attributes in declaring):
                 continue
-            gives_coordinates = around.bare and any(
-                it.seems_meant(attributes, around) for attributes in places
-            )
-            if gives_coordinates or (
-                not has_crs
-                and any(it.seems_to_say_crs(attributes, around) for attributes in places)
+            if any(
+                (around.bare and cls.seems_meant(attributes, around))
+                or (not has_crs and cls.seems_to_say_crs(attributes, around))
+                for attributes in places
             ):
-                names.append(it.name)
+                names.append(cls.name)
         except Exception as error:  # noqa: BLE001 - a plug-in may raise anything
-            failure = failure_of(it, error)
+            failure = failure_of(cls, error)
     return names, failure
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:
     """Return names of conventions once, in the order in which these are asked."""
     named = frozenset(names)
-    return tuple(it.name for it in handlers() if it.name in named)
+    return tuple(cls.name for cls in handlers() if cls.name in named)
 
 
 def declared_principal(attributes: Mapping[str, Any]) -> Handler | None:
     """Return the principal convention that attributes of a node declare, or None."""
-    principals = (it for it in handlers() if it.tier == "principal")
-    return next((it for it in principals if is_declared(it, attributes)), None)
+    principals = (cls for cls in handlers() if cls.tier == "principal")
+    return next((cls for cls in principals if is_declared(cls, attributes)), None)
 
 
 def why_not_declared(attributes: Mapping[str, Any]) -> str:
@@ -221,35 +211,26 @@ def why_not_declared(attributes: Mapping[str, Any]) -> str:
     written = attributes.get(CONVENTIONS_KEY)
     if written is None:
         return ""
-    found, wrong = DECLARATIONS.read(Fragment(Node(0, ""), (CONVENTIONS_KEY,), written))
-    reasons = map(_why_no_declaration, found)
-    forms = (f"{'/'.join(it.place.keys)}: {it.text}" for it in wrong)
-    return next(filter(None, chain(reasons, forms, map(_without_handler, found))), "")
-
-
-def _why_no_declaration(item: Declaration) -> str:
-    """Return why an item of ``zarr_conventions`` is none of the principal conventions, if it names one."""
-    name, given = item.name.strip().rstrip(":"), item.identity
-    principals = (it for it in handlers() if it.tier == "principal")
-    handler = next((it for it in principals if it.name.lower() == name.lower()), None)
-    if handler is None or given is None or matches(handler, dict([given])):
-        return ""
-    key, value = given
-    right = ", ".join(handler.repositories) if item.uuid is None else handler.uuid
-    return _("{name!r} is declared with {key} {value!r}, not with {right}").format(
-        name=name, key=key, value=redact(value)[:_SHOWN], right=right
-    )
-
-
-def _without_handler(item: Declaration) -> str:
-    """Return that there is no handler for what an item names, if it is a convention that is not known."""
-    name = item.name.strip().rstrip(":")
-    declared = {"name": name, **({} if item.identity is None else dict([item.identity]))}
-    is_known = any(matches(it, declared) for it in declarable())
-    if not name or is_known or is_of_other_things(declared):
-        return ""
-    text = _("{name!r} is declared, for which no handler is installed")
-    return text.format(name=redact(name)[:_SHOWN])
+    items, wrong = DECLARATIONS.read(Fragment(Node(0, ""), (CONVENTIONS_KEY,), written))
+    principals = {cls.name.lower(): cls for cls in handlers() if cls.tier == "principal"}
+    without_handler = ""
+    for item in items or ():
+        name, identity = item.name.strip().rstrip(":"), item.identity
+        handler, declared = principals.get(name.lower()), dict([identity] if identity else [])
+        if handler is not None and identity is not None and not matches(handler, declared):
+            key, value = identity
+            right = ", ".join(handler.repositories) if key != "uuid" else handler.uuid
+            return _("{name!r} is declared with {key} {value!r}, not with {right}").format(
+                name=name, key=key, value=redact(value)[:_SHOWN], right=right
+            )
+        declared["name"] = name
+        is_known = any(matches(cls, declared) for cls in declarable())
+        if name and not (without_handler or is_known or is_of_other_things(declared)):
+            without_handler = _("{name!r} is declared, for which no handler is installed").format(
+                name=redact(name)[:_SHOWN]
+            )
+    forms = (f"{'/'.join(finding.place.keys)}: {finding.text}" for finding in wrong)
+    return next(forms, without_handler)
 
 
 @cache
@@ -298,7 +279,7 @@ def _why_not(handler: object, known: Iterable[Handler]) -> str | None:
         return _("it has no 'name'")
     for key, kind in _LISTED.items():
         items = getattr(handler, key)
-        if not (isinstance(items, tuple | list) and all(isinstance(it, kind) for it in items)):
+        if not (isinstance(items, tuple | list) and all(isinstance(item, kind) for item in items)):
             return _("its {key!r} is no tuple of {kind}").format(key=key, kind=kind.__name__)
     for other in known:
         if _same_convention(handler, other):
