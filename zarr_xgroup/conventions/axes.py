@@ -28,10 +28,10 @@ from zarr_xgroup.conventions.descriptions import (
     ReferenceTo,
     such_as,
 )
-from zarr_xgroup.conventions.layout import places_of
 from zarr_xgroup.conventions.model import Coordinate
+from zarr_xgroup.conventions.multiscales import places_of
 from zarr_xgroup.conventions.proj_model import ProjObject, crs_at
-from zarr_xgroup.conventions.spatial_model import DIMENSIONS
+from zarr_xgroup.conventions.spatial import DIMENSIONS
 from zarr_xgroup.errors import Rule, XGroupReferenceError
 from zarr_xgroup.findings import Topic
 from zarr_xgroup.i18n import _

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
@@ -52,6 +52,23 @@ class Checkable(Protocol):
     @property
     def group(self) -> Checkable | None:
         """The group that it is in, None for the root."""
+
+    @property
+    def dims(self) -> tuple[str | None, ...]:
+        """The names that an array's metadata give its dimensions."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of an array."""
+
+    def members(self) -> Sequence[str]:
+        """Return the names of the groups and arrays directly in a group."""
+
+    def member(self, path: str) -> Checkable | None:
+        """Return what is at a path below a group, None where there is nothing that can be read."""
+
+    def below(self) -> Iterator[Checkable]:
+        """Yield all groups and arrays below a group."""
 
     def is_declared(self, convention: type[ConventionHandler]) -> bool:
         """Tell whether the node or a group that it is in declares a convention."""

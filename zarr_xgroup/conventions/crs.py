@@ -155,6 +155,11 @@ def cf_length(unit: str) -> str:
     return next(known, f"{number} m")
 
 
+def horizontal_unit(name: str) -> str:
+    """Return a unit of length or angle by one of its names."""
+    return "degree" if name.lower().startswith("degree") else cf_length(name)
+
+
 @cache
 def _pyproj() -> Any:
     # Imported when a CRS is first met: that takes some 45 ms, which opens without one do not need.

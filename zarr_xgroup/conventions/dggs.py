@@ -32,8 +32,8 @@ from zarr_xgroup.conventions.descriptions import (
     fields_of,
     write,
 )
-from zarr_xgroup.conventions.layout import is_declared_around, places_of
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
+from zarr_xgroup.conventions.multiscales import is_declared_around, places_of
 from zarr_xgroup.conventions.values import is_finite
 from zarr_xgroup.errors import Rule, rules_in
 from zarr_xgroup.findings import Topic
@@ -294,7 +294,7 @@ class DggsHandler(ConventionHandler):
 def _written(array: ArrayView) -> Fragment | None:
     """Return the object that is about an array: its own, its level's, else its group's."""
     places = places_of(array)
-    of_level = places.get_of_level(ATTRIBUTE.key)
+    of_level = places.get(ATTRIBUTE.key, of_level=True)
     return of_level or array.attribute(ATTRIBUTE.key, array.node.group)
 
 

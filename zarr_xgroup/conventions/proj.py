@@ -14,8 +14,8 @@ from zarr_xgroup.conventions.array import ArrayView, once_per_array
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.declaring import is_declared_by_array
-from zarr_xgroup.conventions.layout import is_declared_around, places_of
 from zarr_xgroup.conventions.model import Interpretation
+from zarr_xgroup.conventions.multiscales import is_declared_around, places_of
 from zarr_xgroup.conventions.proj_model import ATTRIBUTES, RULES, crs_at
 from zarr_xgroup.metadata.cf import only_mapping
 from zarr_xgroup.metadata.nodes import Fragment

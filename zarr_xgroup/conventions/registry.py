@@ -31,7 +31,7 @@ from zarr_xgroup.conventions.dialects.gcp import GcpHandler
 from zarr_xgroup.conventions.dialects.geozarr import GeoZarrHandler
 from zarr_xgroup.conventions.dialects.stac import StacProjHandler
 from zarr_xgroup.conventions.geolocation import GeolocationHandler
-from zarr_xgroup.conventions.layout import Multiscales
+from zarr_xgroup.conventions.multiscales import Multiscales
 from zarr_xgroup.conventions.ref import RefHandler
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.conventions.uom import UomHandler

@@ -13,7 +13,7 @@ import xarray as xr
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.base import ConventionHandler, failure_of
 from zarr_xgroup.conventions.declaring import is_declared, items_in, matches
-from zarr_xgroup.conventions.layout import Multiscales
+from zarr_xgroup.conventions.multiscales import Multiscales
 from zarr_xgroup.conventions.registry import Handler, handlers, named_conventions
 from zarr_xgroup.errors import XGroupError, XGroupPluginWarning, containing, warn_user
 from zarr_xgroup.i18n import _

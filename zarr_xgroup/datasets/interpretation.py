@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from zarr_xgroup.conventions.array import ArrayView, Memo
 from zarr_xgroup.conventions.handler_set import Answer, HandlerSet
-from zarr_xgroup.conventions.layout import ATTRIBUTE as LAYOUT
 from zarr_xgroup.conventions.model import Interpretation
+from zarr_xgroup.conventions.multiscales import ATTRIBUTE as LAYOUT
 from zarr_xgroup.conventions.registry import Handlers
 from zarr_xgroup.datasets.dimensions import (
     Assigned,

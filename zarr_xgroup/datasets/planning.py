@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from zarr_xgroup.conventions import handlers
-from zarr_xgroup.conventions.layout import Layout
+from zarr_xgroup.conventions.multiscales import Layout
 from zarr_xgroup.conventions.registry import AUTO, in_order, named_conventions
 from zarr_xgroup.datasets.interpretation import GroupReading, Interpreter
 from zarr_xgroup.datasets.naming import plan_groups

@@ -15,15 +15,14 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
+from zarr_xgroup.conventions.crs import horizontal_unit
 from zarr_xgroup.conventions.dggs import LENGTHS
 from zarr_xgroup.conventions.dialects.geozarr import TO_BE_ASSUMED as GEOZARR
 from zarr_xgroup.conventions.dialects.stac import TO_BE_ASSUMED as STAC
 from zarr_xgroup.conventions.dialects.stac import transform_of_stac
-from zarr_xgroup.conventions.layout import ATTRIBUTE, TILES, Item, Layout, asset_path
-from zarr_xgroup.conventions.levels import for_y_and_x, spans_the_same
+from zarr_xgroup.conventions.multiscales import ATTRIBUTE, TILES, Item, Layout, asset_path
 from zarr_xgroup.conventions.proj_model import UNDERSTOOD
 from zarr_xgroup.conventions.registry import AUTO
-from zarr_xgroup.conventions.transforms import horizontal_unit
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.errors import XGroupGroupError, XGroupMetadataError
 from zarr_xgroup.i18n import _, listed
@@ -290,13 +289,10 @@ def _with_derived(group: Node, layout: Layout, levels: Mapping[str, Level]) -> I
                 continue
             shape, whole = (() if it is None else it.shape for it in (level, found.get(source)))
             with suppress(XGroupMetadataError):  # which an open of the level tells
-                steps, shifts = (
-                    for_y_and_x(numbers.at(group), axes.dims, axes.orders) if numbers else (0, 0)
-                    for numbers in (relation.scale, relation.translation)
-                )
-                is_as_long = all(map(spans_the_same, shape, whole, steps, shifts))
-                size = abs(y * steps[0]), abs(x * steps[1])
-                if is_as_long and all(map(is_size, size)):
+                along = relation.along(group, axes.dims, axes.orders[0], axes.orders, shape, whole)
+                (step_y, step_x), _shifts = along
+                size = abs(y * step_y), abs(x * step_x)
+                if all(map(is_size, size)):
                     sizes[asset] = size, unit
                     sources.append(asset)
                     if level is not None and level.dims:

@@ -16,19 +16,18 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from zarr_xgroup.conventions.affine import coordinates_along, has_coordinate, transform_of_gdal
 from zarr_xgroup.conventions.array import ArrayView, attributes_above
 from zarr_xgroup.conventions.base import ConventionHandler, Surroundings
 from zarr_xgroup.conventions.cf import array_named, links_of
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.dialects.stac import placed, rows_and_columns
 from zarr_xgroup.conventions.dialects.tiles import crs_of_tiles, tile_level_of, transform_of_tiles
-from zarr_xgroup.conventions.grids import Grid, coordinates_along, has_coordinate
-from zarr_xgroup.conventions.layout import ATTRIBUTE as LAYOUT
-from zarr_xgroup.conventions.layout import TILES
 from zarr_xgroup.conventions.model import Interpretation
+from zarr_xgroup.conventions.multiscales import ATTRIBUTE as LAYOUT
+from zarr_xgroup.conventions.multiscales import TILES
 from zarr_xgroup.conventions.proj import crs_of, crs_of_grid_mapping
 from zarr_xgroup.conventions.proj_model import crs_at
-from zarr_xgroup.conventions.transforms import transform_of_gdal
 from zarr_xgroup.findings import Topic
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import names_in
@@ -85,7 +84,7 @@ class GeoZarrHandler(ConventionHandler):
         dims = _dims(array)
         if dims is None:
             return None
-        missing = Grid(array, dims).missing
+        missing = [dim for dim in dims if not has_coordinate(array, dim)]
         lost = partial(coordinates_along, missing) if missing else str
         written = array.try_silently(_geotransform_of, array)
         if written is not None:
@@ -100,7 +99,7 @@ class GeoZarrHandler(ConventionHandler):
             return None
         if transform is None:
             return None
-        return placed(Grid(array, dims), transform)
+        return placed(array, dims, transform)
 
 
 #: The convention that has to be assumed for the child groups of a tile matrix set to be levels.

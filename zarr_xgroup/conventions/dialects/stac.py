@@ -9,29 +9,40 @@ that shape.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from affine import Affine
 
+from zarr_xgroup.conventions.affine import (
+    Transform,
+    coordinates_along,
+    has_coordinate,
+    on_grid,
+    usable,
+)
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.axes import horizontal_dims
-from zarr_xgroup.conventions.base import Surroundings
+from zarr_xgroup.conventions.base import Checkable, Surroundings
 from zarr_xgroup.conventions.crs import CRS_KEYS
-from zarr_xgroup.conventions.grids import Grid, coordinates_along
-from zarr_xgroup.conventions.layout import places_of
+from zarr_xgroup.conventions.descriptions import shown, write
 from zarr_xgroup.conventions.model import Interpretation
+from zarr_xgroup.conventions.multiscales import places_of
 from zarr_xgroup.conventions.proj import ProjHandler, crs_of
-from zarr_xgroup.conventions.spatial_model import CENTRES, usable
-from zarr_xgroup.conventions.transforms import Transform, extent_of, spans
-from zarr_xgroup.conventions.values import finite_numbers
-from zarr_xgroup.errors import XGroupMetadataError
-from zarr_xgroup.findings import Topic
+from zarr_xgroup.conventions.values import finite_numbers, is_finite
+from zarr_xgroup.errors import Rule, XGroupMetadataError
+from zarr_xgroup.findings import Finding, Topic, report
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import axis_by_name
+from zarr_xgroup.metadata.cf import axis_by_attributes, axis_by_name
 from zarr_xgroup.metadata.nodes import Fragment, Node
+
+OF_ARRAY = Rule(
+    "proj/of-the-array",
+    "proj convention (zarr-conventions/proj)",
+    "proj:shape, proj:transform, proj:bbox (first version)",
+)
 
 #: The last row of a transform that is written as a whole matrix.
 _LAST_ROW = [0.0, 0.0, 1.0]
@@ -41,6 +52,7 @@ class StacProjHandler(ProjHandler):
     """Says which CRS an array has and, where that is meant, which transform its grid has."""
 
     gives_way = True
+    rules = (*ProjHandler.rules, OF_ARRAY)
     reads = ()
 
     @classmethod
@@ -59,13 +71,14 @@ class StacProjHandler(ProjHandler):
         dims = declared or rows_and_columns(array)
         if dims is None:
             return super().interpret(array)
-        grid, lost = Grid(array, dims), partial(coordinates_along, list(dims))
+        lost = partial(coordinates_along, dims)
         transform = None
         if declared is not None:
-            transform = array.try_reporting(_transform, grid, places_of(array).get, cost=lost)
+            places = places_of(array)
+            transform = array.try_reporting(_transform, array, dims, places.get, cost=lost)
         elif self.name in array.assumed:
-            transform = array.try_reporting(_transform, grid, array.attribute, cost=lost)
-        return super().interpret(array) if transform is None else placed(grid, transform)
+            transform = array.try_reporting(_transform, array, dims, array.attribute, cost=lost)
+        return super().interpret(array) if transform is None else placed(array, dims, transform)
 
     def _declared_dims(self, array: ArrayView) -> tuple[str, str] | None:
         """Return the array's dimensions along Y and X if the first version of `proj` names them."""
@@ -81,6 +94,34 @@ class StacProjHandler(ProjHandler):
             return []
         return [name for name in declared.value if isinstance(name, str)]
 
+    @classmethod
+    def check(cls, subject: Checkable) -> Iterator[Finding]:
+        """Yield a shape that is not the array's, or else a transform by which it does not fill the box."""
+        if not (subject.is_array and len(subject.dims) > 1 and subject.is_declared(cls)):
+            return
+        sizes = [height, width] = list(subject.shape[-2:])
+        shape, transform, box = (
+            written if written is not None and _are_numbers(written.value, *counts) else None
+            for key, counts in (("shape", (2,)), ("transform", (6, 9)), ("bbox", (4,)))
+            for written in (subject.attribute(f"proj:{key}"),)
+        )
+        own = "the array's own proj:transform, proj:bbox, or leave them out"
+        if shape is not None and shape.value != sizes:
+            text = f"is {shown(shape.value)}, but the array has {shown(sizes)} cells"
+            remedy = f"{write('proj:shape', sizes)}, and {own}"
+            yield report(OF_ARRAY, shape, text, remedy, severity="warning")
+        elif transform is not None and box is not None:
+            a, b, _c, d, e, _f = map(abs, transform.value[:6])
+            left, bottom, right, top = box.value
+            spans = [a * width + b * height, d * width + e * height]
+            wanted = [abs(right - left), abs(top - bottom)]
+            if abs(spans[0] - wanted[0]) > a + b or abs(spans[1] - wanted[1]) > d + e:
+                text = (
+                    f"has the array's cells span {shown(spans)}, but proj:bbox spans "
+                    f"{shown(wanted)}"
+                )
+                yield report(OF_ARRAY, transform, text, f"write {own}", severity="warning")
+
     def axis_names(self, array: ArrayView) -> tuple[str, ...]:
         """Return the names that the first version of `proj` gives to Y and X dimensions."""
         return tuple(self._declared_names(array))
@@ -90,26 +131,27 @@ class StacProjHandler(ProjHandler):
 TO_BE_ASSUMED = StacProjHandler.name
 
 
-def placed(grid: Grid, transform: Transform) -> Interpretation:
-    """Return what follows from the transform of an array's grid.
+def placed(array: ArrayView, dims: tuple[str, str], transform: Transform) -> Interpretation:
+    """Return what follows from the transform of an array's grid, where nothing declares its dimensions.
 
-    Of the dimensions of which the group has coordinates, it is about those that say themselves that they are
-    along Y and X, as another dimension may have taken the place of the one that was meant.
-
-    Parameters
-    ----------
-    grid : Grid
-        The grid.
-    transform : Transform
-        The transform.
+    Of those of which the group has coordinates, it is about those that say themselves that they are along Y
+    and X, as another dimension may have taken the place of the one that was meant.
     """
-    if transform.is_rotated and grid.own:
-        return grid.array.interpretation(crs=crs_of(grid.array))
-    return grid.array.interpretation(
-        *grid.declared(transform, grid.own_of_the_axes),
-        crs=crs_of(grid.array),
-        geotransform=grid.geotransform(transform),
-    )
+    own = {dim: array.sibling(dim) for dim in dims if has_coordinate(array, dim)}
+    if transform.is_rotated and own:
+        return array.interpretation(crs=crs_of(array))
+    meant = [
+        dim
+        for dim, axis in zip(dims, "YX", strict=True)
+        if (document := own.get(dim)) is not None
+        and axis == (axis_by_attributes(document.attributes) or axis_by_name(dim))
+    ]
+    return on_grid(array, dims, transform, meant)
+
+
+def _are_numbers(value: object, *counts: int) -> bool:
+    """Tell whether a JSON value is a list of so many numbers."""
+    return isinstance(value, list) and len(value) in counts and all(map(is_finite, value))
 
 
 def rows_and_columns(array: ArrayView) -> tuple[str, str] | None:
@@ -121,19 +163,26 @@ def rows_and_columns(array: ArrayView) -> tuple[str, str] | None:
     return (dims[1], dims[0]) if first == "X" != second else (dims[0], dims[1])
 
 
-def _transform(grid: Grid, attribute: Callable[[str], Fragment | None]) -> Transform | None:
+def _transform(
+    array: ArrayView, dims: tuple[str, str], attribute: Callable[[str], Fragment | None]
+) -> Transform | None:
     """Return the transform of ``proj:transform`` if it is that of the array's grid."""
-    written = attribute("proj:transform")
+    written, shape, box = (attribute(f"proj:{key}") for key in ("transform", "shape", "bbox"))
     if written is None:
         return None
-    array, sizes, shape = grid.array, grid.sizes, attribute("proj:shape")
+    sizes = array.sizes[dims[0]], array.sizes[dims[1]]
     if shape is not None and shape.value != list(sizes):
-        if grid.missing:  # else it is not missed
+        if not all(has_coordinate(array, dim) for dim in dims):  # else it is not missed
             message = _("is {shape}, so proj:transform is not that of {sizes} cells")
             array.report(Topic.CHOICE, shape, message.format(sizes=list(sizes), shape=shape.value))
         return None
     transform = _transform_of(written)
-    _check_box(array, attribute("proj:bbox"), transform, sizes)
+    sides = None if box is None else array.try_reporting(finite_numbers, box, 4)
+    # Zeros stand for none.
+    if box and sides and any(sides) and not transform.fills(sides, sizes):
+        message = _("is {box}, but by proj:transform it is {actual}; the latter counts")
+        text = message.format(box=sides, actual=transform.extent(sizes))
+        array.report(Topic.CHOICE, box, text)
     return transform
 
 
@@ -156,16 +205,4 @@ def _transform_of(written: Fragment) -> Transform:
     numbers = finite_numbers(written, count)
     if numbers[6:] not in ([], _LAST_ROW):
         raise written.error(_("is no affine transform: its last row is not 0, 0, 1"))
-    return Transform(usable(Affine(*numbers[:6]), written), CENTRES["pixel"])
-
-
-def _check_box(
-    array: ArrayView, box: Fragment | None, transform: Transform, sizes: tuple[int, int]
-) -> None:
-    """Say if ``proj:bbox`` is another one than that of the grid; zeros stand for none."""
-    numbers = None if box is None else array.try_reporting(finite_numbers, box, 4)
-    if box and numbers and any(numbers) and not spans(numbers, transform, sizes):
-        message = _("is {box}, but by proj:transform it is {actual}; the latter counts")
-        array.report(
-            Topic.CHOICE, box, message.format(box=numbers, actual=extent_of(transform, sizes))
-        )
+    return Transform(usable(Affine(*numbers[:6]), written))

@@ -18,13 +18,12 @@ from typing import Any
 
 from affine import Affine
 
+from zarr_xgroup.conventions.affine import Transform, usable
 from zarr_xgroup.conventions.array import ArrayView, once_per_array
 from zarr_xgroup.conventions.crs import Crs
-from zarr_xgroup.conventions.layout import ATTRIBUTE as MULTISCALES
-from zarr_xgroup.conventions.layout import TILES
+from zarr_xgroup.conventions.multiscales import ATTRIBUTE as MULTISCALES
+from zarr_xgroup.conventions.multiscales import TILES
 from zarr_xgroup.conventions.proj_model import crs_at
-from zarr_xgroup.conventions.spatial_model import CENTRES, usable
-from zarr_xgroup.conventions.transforms import Transform
 from zarr_xgroup.conventions.values import finite_numbers
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment
@@ -184,7 +183,7 @@ def transform_of_tiles(array: ArrayView, dims: tuple[str, str], level: TileLevel
     row, column = _first_cell(level, array.sizes[dims[0]], array.sizes[dims[1]])
     affine = Affine(size, 0.0, x + column * size, 0.0, -size, y - row * size)
     # A tile begins at the outer corner of its first cell.
-    return Transform(usable(affine, cell), CENTRES["pixel"])
+    return Transform(usable(affine, cell))
 
 
 def _first_cell(level: TileLevel, rows: int, columns: int) -> tuple[int, int]:

@@ -20,7 +20,6 @@ from zarr_xgroup.metadata.references import may_refer
 from zarr_xgroup.report.rules import (
     arrays,
     conventions,
-    grids,
     references,
     stores,
 )
@@ -36,13 +35,13 @@ __all__ = [
 ]
 
 #: Those whose rules look at one node, and at what is around it.
-_OF_NODES = (conventions, arrays, grids)
+_OF_NODES = (conventions, arrays)
 
 #: Attributes that these look at, besides described ones, declarations, references and lists.
 _READ = (*DECODED_BY, DIMENSION_KEY, *NCZARR_KEYS)
 
 _BUILT_IN: tuple[Handler, ...] = (*BUILT_IN, *OTHERS)
-_MODULES = (declaring, arrays, grids, stores)
+_MODULES = (declaring, arrays, stores)
 
 #: All rules that are built in.
 RULES: tuple[Rule, ...] = tuple(
@@ -71,10 +70,8 @@ def _of_alike(array: Subject) -> Iterator[Finding]:
     """Yield what is wrong with an array: the same as with another of its group that is written alike."""
     level = array.level
     items = () if level is None else tuple(item.keys for item in level.items)
-    # The one rule that looks for arrays of the same name.
-    name = array.node.name if grids.SHAPE in array.attributes else ""
     written = (array.document.text_without_attributes(), *_significant(array))
-    by = (array.node.group, written, name, items)
+    by = (array.node.group, written, items)
     first, mistakes = array.store.memo(_first, array, by=by)
     yield from (it.moved(str(first), str(array.node)) for it in mistakes)
 

@@ -11,8 +11,7 @@ from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.cs import ATTRIBUTE as CS
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.descriptions import got, shown, such_as, write
-from zarr_xgroup.conventions.spatial import SpatialHandler
-from zarr_xgroup.conventions.spatial_model import DIMENSIONS
+from zarr_xgroup.conventions.spatial import DIMENSIONS, SpatialHandler
 from zarr_xgroup.conventions.units import (
     CALENDAR,
     CALENDARS,

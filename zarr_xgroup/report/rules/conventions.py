@@ -31,7 +31,7 @@ from zarr_xgroup.conventions.declaring import (
     self_called,
 )
 from zarr_xgroup.conventions.descriptions import Attribute, Reader, fields_of, misspelt, shown
-from zarr_xgroup.conventions.layout import Multiscales
+from zarr_xgroup.conventions.multiscales import Multiscales
 from zarr_xgroup.conventions.proj import ProjHandler
 from zarr_xgroup.conventions.ref import WrittenReference
 from zarr_xgroup.conventions.registry import BUILT_IN, Handler, declarable, handlers

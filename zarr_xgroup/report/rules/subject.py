@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -11,13 +11,14 @@ from itertools import chain
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY, Memo
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.declaring import is_declared, is_declared_of_store
-from zarr_xgroup.conventions.layout import ATTRIBUTE as LAYOUT
-from zarr_xgroup.conventions.layout import Layout, Level, Places, level_in
+from zarr_xgroup.conventions.multiscales import ATTRIBUTE as LAYOUT
+from zarr_xgroup.conventions.multiscales import Layout, Level, Places, level_in
 from zarr_xgroup.conventions.registry import Nz, declarable
 from zarr_xgroup.metadata.cf import candidate_paths
 from zarr_xgroup.metadata.dimensions import declared_dimensions
 from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
+from zarr_xgroup.metadata.paths import join_path
 from zarr_xgroup.metadata.tree import Tree
 
 
@@ -190,6 +191,14 @@ class Subject:
         found = map(self.store.subject, candidate_paths(name, self.node.group.path))
         return next((it for it in found if it is not None and it.is_array), None)
 
+    def members(self) -> Sequence[str]:
+        """Return the names of the groups and arrays directly in a group."""
+        return self.store.tree.names(self.node)
+
+    def member(self, path: str) -> Subject | None:
+        """Return what is at a path below a group, None where there is nothing that can be read."""
+        return self.store.subject(join_path(self.node.path, path))
+
     def below(self) -> Iterator[Subject]:
         """Yield all nodes below a group."""
         for node in self.store.tree.subtree(self.node):
@@ -198,6 +207,11 @@ class Subject:
                 if node != self.node:
                     yield group
                 yield from group.arrays
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of an array."""
+        return tuple(self.document["shape"])
 
     @cached_property
     def dims(self) -> tuple[str | None, ...]:

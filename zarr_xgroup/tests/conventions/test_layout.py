@@ -10,7 +10,7 @@ import xarray as xr
 
 import zarr_xgroup
 from zarr_xgroup import XGroupDimensionWarning
-from zarr_xgroup.conventions.layout import Layout
+from zarr_xgroup.conventions.multiscales import Layout
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.tests.builders import (
     Array,

@@ -7,13 +7,8 @@ import pytest
 import xarray as xr
 from affine import Affine
 
-from zarr_xgroup.conventions.transforms import (
-    Transform,
-    extent_of,
-    in_order_of_gdal,
-    is_wider_than_earth,
-    spans,
-)
+from zarr_xgroup.conventions.affine import Transform
+from zarr_xgroup.conventions.spatial import in_order_of_gdal
 from zarr_xgroup.tests.builders import Json, declaring, opened_with_warnings
 from zarr_xgroup.tests.documents import array, group, write
 
@@ -34,19 +29,8 @@ def test_the_bounding_box_of_a_grid(side: int, cell: float) -> None:
     for cells, is_that in ((0.9, True), (1.1, False)):
         box = [10.0, 20.0, 21.0, 47.0]
         box[side] += cells * cell
-        assert spans(box, transform, (3, 4), cells=1) is is_that
-        assert not spans(box, transform, (3, 4))
-
-
-@pytest.mark.parametrize(
-    ("unit", "widest"), [("degree", 360.0), ("metre", 5e7), ("", math.inf), ("degrees", 360.0)]
-)
-@pytest.mark.parametrize("is_high", [False, True])
-def test_wider_than_the_earth(unit: str, widest: float, is_high: bool) -> None:
-    for size, is_wider in ((min(widest, 1e30), False), (min(widest * 1.01, 1e30), widest < 1e30)):
-        sides = (1.0, size) if is_high else (size, 1.0)
-        transform = Transform(Affine(sides[0] / 2, 0, 0, 0, -sides[1] / 2, 0), PIXEL)
-        assert is_wider_than_earth(transform, (2, 2), unit) is is_wider
+        assert transform.fills(box, (3, 4), cells=1) is is_that
+        assert not transform.fills(box, (3, 4))
 
 
 TURNED = (10 * math.cos(0.3), 10 * math.sin(0.3))
@@ -73,9 +57,9 @@ def test_the_order_of_gdal_at_any_size(
     a, b, c, d, e, f = numbers
     meant, written = Transform(Affine(*numbers), PIXEL), Transform(Affine(c, a, b, f, d, e), PIXEL)
     assert in_order_of_gdal(written, size, None, unit) == meant
-    assert in_order_of_gdal(written, size, extent_of(meant, size), unit) == meant
+    assert in_order_of_gdal(written, size, meant.extent(size), unit) == meant
     assert in_order_of_gdal(meant, size, None, unit) is None
-    assert in_order_of_gdal(meant, size, extent_of(meant, size), unit) is None
+    assert in_order_of_gdal(meant, size, meant.extent(size), unit) is None
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from zarr.storage import MemoryStore
 import zarr_xgroup
 from zarr_xgroup import ConventionHandler
 from zarr_xgroup.cli import workflow_commands
-from zarr_xgroup.conventions import is_declared, register, spatial_model
+from zarr_xgroup.conventions import is_declared, register, spatial
 from zarr_xgroup.conventions.base import Checkable
 from zarr_xgroup.errors import Rule, XGroupPluginWarning, XGroupStoreNotFoundError
 from zarr_xgroup.findings import Finding, Place, report
@@ -861,23 +861,6 @@ def test_a_group_is_not_the_array_that_has_a_shape(tmp_path: Path, shape: Any) -
     assert found.text == "is [3, 3], but the array has [4, 6] cells"
 
 
-def test_arrays_that_are_written_alike_are_told_by_their_own_names(tmp_path: Path) -> None:
-    documents = {"": group(), "fine": group(), "coarse": group()}
-    for name in ("b1", "b2"):
-        said = {
-            "zarr_conventions": declared("proj"),
-            "proj:code": "EPSG:32633",
-            "proj:shape": [2, 2],
-        }
-        documents[f"fine/{name}"] = array((4, 4), ("y", "x"), said)
-        documents[f"coarse/{name}"] = array((2, 2), ("y", "x"))
-    told = {it.place.node: it.text for it in checked(tmp_path, documents).mistakes}
-    assert {node: text.partition("that of ")[2] for node, text in told.items()} == {
-        "/fine/b1": "/coarse/b1",
-        "/fine/b2": "/coarse/b2",
-    }
-
-
 @pytest.mark.parametrize("dtype", ["f4,(", "none", "", 5, None, {"name": "datetime64"}])
 def test_a_type_that_numpy_does_not_have_is_told_once(tmp_path: Path, dtype: Any) -> None:
     odd = {**array((3,), ("x",), {**CF, "units": "1", "valid_min": 0}), "data_type": dtype}
@@ -1243,7 +1226,7 @@ def test_a_verdict_prints_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         "warning: /grid#/attributes/spatial:shape",
         "  is [6, 4], but the array has [4, 6] cells; the latter counts",
         '  Instead: write "spatial:shape": [4, 6]',
-        f"  spatial/shape-of-the-array ({spatial_model.DOCUMENT}, spatial:shape)",
+        f"  spatial/shape-of-the-array ({spatial.DOCUMENT}, spatial:shape)",
         "",
         "store.zarr: errors: 0, warnings: 2",
     ]

@@ -1,0 +1,198 @@
+"""Affine transforms of grids: how rows and columns become coordinates, whoever declares that.
+
+Sources: spatial convention (zarr-conventions/spatial); GDAL, "Geotransform Tutorial".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from affine import Affine
+
+from zarr_xgroup.conventions.array import ArrayView, chunks_along
+from zarr_xgroup.conventions.model import Coordinate, Interpretation
+from zarr_xgroup.conventions.proj import crs_of
+from zarr_xgroup.conventions.values import finite_numbers
+from zarr_xgroup.findings import coordinate_named
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.nodes import Fragment
+from zarr_xgroup.variables.functions import Regular, RotatedCentres
+from zarr_xgroup.variables.sources import Computed, Stored
+
+#: Where the centre of a cell is in its index, by registration.
+CENTRES = {"pixel": 0.5, "node": 0.0}
+
+#: By how much of a cell numbers differ that are the same but for rounding.
+ROUNDED = 1e-3
+
+
+@dataclass(frozen=True)
+class Transform:
+    """How positions in a grid become coordinates.
+
+    Attributes
+    ----------
+    affine : affine.Affine
+        ``x = a*column + b*row + c`` and ``y = d*column + e*row + f``. NaN where the length of a single row
+        or column is not known.
+    centre : float
+        Where the centre of a cell is in its index: 0.5 for pixel, 0 for node registration.
+    """
+
+    affine: Affine
+    centre: float = CENTRES["pixel"]
+
+    @property
+    def is_rotated(self) -> bool:
+        """Whether rows and columns do not run along the axes."""
+        return bool(self.affine.b != 0 or self.affine.d != 0)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether cells have no known size along an axis, as a single row or column of nodes."""
+        return not abs(area_of(self.affine)) > 0
+
+    @property
+    def cell(self) -> tuple[float, float]:
+        """How far it is from one row to the next, and from one column."""
+        return math.hypot(self.affine.b, self.affine.e), math.hypot(self.affine.a, self.affine.d)
+
+    @property
+    def geotransform(self) -> str:
+        """The transform as GDAL writes it, from the outer corner of the first cell."""
+        affine, back = self.affine, CENTRES["pixel"] - self.centre
+        x = affine.c - back * (affine.a + affine.b)
+        y = affine.f - back * (affine.d + affine.e)
+        return " ".join(repr(float(n)) for n in (x, affine.a, affine.b, y, affine.d, affine.e))
+
+    def extent(self, sizes: tuple[int, int]) -> list[float]:
+        """Return the bounding box of a grid: outer edges, or outermost centres by node registration."""
+        affine, (rows, columns) = self.affine, (size - 1 + 2 * self.centre for size in sizes)
+        ends = [(i, j) for i in (0, rows) for j in (0, columns)]
+        x = [affine.a * j + affine.b * i + affine.c for i, j in ends]
+        y = [affine.d * j + affine.e * i + affine.f for i, j in ends]
+        return [min(x), min(y), max(x), max(y)]
+
+    def fills(self, box: list[float], sizes: tuple[int, int], cells: float = ROUNDED) -> bool:
+        """Tell whether a grid fills a bounding box, but for so many cells."""
+        affine = self.affine
+        wide, high = abs(affine.a) + abs(affine.b), abs(affine.d) + abs(affine.e)
+        sides = zip(box, self.extent(sizes), (wide, high, wide, high), strict=True)
+        return max(abs(side - own) / cell for side, own, cell in sides) <= cells
+
+
+def area_of(affine: Affine) -> float:
+    """Return the area of a cell, negative where rows run down."""
+    return float(affine.a * affine.e - affine.b * affine.d)
+
+
+def usable(affine: Affine, place: Fragment) -> Affine:
+    """Return a transform if cells have an area by it, else raise XGroupMetadataError."""
+    area = area_of(affine)
+    if area == 0 or not math.isfinite(area):
+        raise place.error(_("is degenerate: cells have no area"))
+    return affine
+
+
+def transform_of_gdal(written: Fragment) -> Transform:
+    """Return the transform that GDAL writes as ``c a b f d e``, as text or list.
+
+    It starts at the outer corner of the first cell, whatever ``AREA_OR_POINT`` is.
+
+    Raises
+    ------
+    XGroupMetadataError
+        If it is none.
+    """
+    value = written.value
+    if isinstance(value, str):
+        value = re.split(r"[\s,]+", value.strip())
+        with contextlib.suppress(ValueError):
+            value = list(map(float, value))
+    c, a, b, f, d, e = finite_numbers(Fragment(written.node, written.keys, value), 6)
+    return Transform(usable(Affine(a, b, c, d, e, f), written))
+
+
+# What follows from a transform for an array.
+
+
+def coordinates_along(dims: Iterable[str]) -> str:
+    """Return what is lost with a transform."""
+    return _("coordinates along {names}").format(names=", ".join(dims))
+
+
+def has_coordinate(array: ArrayView, dim: str) -> bool:
+    """Tell whether the group has a 1-D array that is called as the dimension that it lies along."""
+    return array.sibling(dim) is not None and list(array.siblings[dim]) == [dim]
+
+
+def on_grid(
+    array: ArrayView, dims: tuple[str, str], transform: Transform | None, own: Collection[str]
+) -> Interpretation:
+    """Return what follows for an array from the transform of its grid: coordinates, CRS, ``GeoTransform``.
+
+    Parameters
+    ----------
+    array : ArrayView
+        The array.
+    dims : tuple of str
+        Its dimensions along Y and X.
+    transform : Transform or None
+        The transform, if it is known.
+    own : collection of str
+        The dimensions whose coordinates in the group are along Y and X, too. These stand; what is declared adds
+        attributes.
+    """
+    crs, geotransform = crs_of(array), None
+    axes = {axis: {"axis": axis} for axis in "XY"} if crs is None else crs.axis_attributes()
+    coordinates = []
+    for dim, axis in zip(dims, "YX", strict=True):
+        if dim in own and (transform is None or transform.is_rotated):
+            wanted, lost = (
+                Stored(array.node.group.child(dim), (dim,)),
+                partial(coordinate_named, dim),
+            )
+            source = array.try_reporting(array.stored, wanted, cost=lost)
+            if source is not None:
+                coordinates.append(Coordinate(dim, source, axes[axis]))
+    if transform is not None:
+        there = [dim for dim in dims if has_coordinate(array, dim)]
+        without = [dim for dim in dims if dim in there and dim not in own]
+        coordinates += _computed(array, dims, transform, axes, without)
+        # Coordinates cannot say how rows and columns are turned, nor how long a single cell is. What they say
+        # would become untrue in a GeoTransform as soon as data are cut, thinned or sorted.
+        is_single = 1 in (array.sizes[dim] for dim in dims)
+        if not there and not transform.is_partial and (transform.is_rotated or is_single):
+            geotransform = transform.geotransform
+    return array.interpretation(*coordinates, crs=crs, geotransform=geotransform)
+
+
+def _computed(
+    array: ArrayView,
+    dims: tuple[str, str],
+    transform: Transform,
+    axes: Mapping[str, Mapping[str, str]],
+    without: Collection[str],
+) -> Iterator[Coordinate]:
+    """Yield the coordinates that follow from a transform, but for those along some dimensions."""
+    a, b, c, d, e, f = list(transform.affine)[:6]
+    if not transform.is_rotated:
+        for dim, axis, origin, step in ((dims[0], "Y", f, e), (dims[1], "X", c, a)):
+            if dim not in without and not math.isnan(step):
+                centres = Regular(origin, step, transform.centre)
+                source = Computed(centres, (array.sizes[dim],), "float64", (dim,))
+                yield Coordinate(dim, source, axes[axis])
+        return
+    # They vary along both dimensions, and are no axes. They lie along (Y, X) whatever the order of the array's
+    # own axes: xarray goes by names.
+    sizes, chunks = tuple(array.sizes[dim] for dim in dims), chunks_along(array, dims)
+    for name, axis, numbers in (("xc", "X", (a, b, c)), ("yc", "Y", (d, e, f))):
+        positions = RotatedCentres(*numbers, transform.centre)
+        source = Computed(positions, sizes, "float64", dims, chunks=chunks)
+        described = {key: value for key, value in axes[axis].items() if key != "axis"}
+        yield Coordinate(name, source, described)

@@ -1,0 +1,510 @@
+"""`multiscales`: one image at several resolutions.
+
+A group lists its levels in a layout: groups or arrays below it, and which is made of which. That gives no
+coordinates by itself. It says which level an array is of (`level_of`), and so where attributes about an
+array may stand (`places_of`), which other conventions ask.
+
+Source: multiscales convention (zarr-conventions/multiscales).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, islice
+from typing import Annotated, Any, ClassVar
+
+from zarr_xgroup.conventions.array import ArrayView, attributes_above, once_per_array, parse_once
+from zarr_xgroup.conventions.base import Checkable, ConventionHandler
+from zarr_xgroup.conventions.declaring import Convention, is_declared_at, is_declared_by_group
+from zarr_xgroup.conventions.descriptions import (
+    Attribute,
+    Items,
+    Member,
+    Model,
+    Nested,
+    Parsed,
+    Reader,
+    Text,
+    got,
+    shown,
+    such_as,
+    write,
+)
+from zarr_xgroup.conventions.values import finite_numbers
+from zarr_xgroup.errors import Rule, XGroupError, XGroupReferenceError, rules_in
+from zarr_xgroup.findings import Finding, Place, report
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.nodes import Fragment, Node, Part, pointer_to
+from zarr_xgroup.metadata.paths import is_below
+
+DOCUMENT = "multiscales convention (zarr-conventions/multiscales)"
+
+LAYOUT = Rule("multiscales/layout", DOCUMENT, "Field details")
+ASSET = Rule("multiscales/asset", DOCUMENT, "Layout object: asset")
+DERIVED = Rule("multiscales/derived-from", DOCUMENT, "Layout object: derived_from")
+TRANSFORM = Rule("multiscales/transform", DOCUMENT, "Transform object")
+RESAMPLING = Rule("multiscales/resampling-method", DOCUMENT, "Field details")
+OF_GROUP = Rule("multiscales/of-groups", DOCUMENT, "Applicability")
+THERE = Rule("multiscales/asset-is-there", DOCUMENT, "Layout object: asset")
+
+RULES = rules_in(vars())
+
+#: The member by which the draft of the GeoZarr standard says the levels of a pyramid.
+TILES = "tile_matrix_set"
+
+#: The last cells of a level whose size is rounded up overhang its source by up to one, but for rounding.
+OVERHANG = 1.001
+
+#: How many levels are named of which one may be meant.
+_MOST_NAMED = 50
+
+#: What an asset has to be; with slashes around it, it is understood all the same.
+_PATH = re.compile(r"(?!/)(?!.*\.\.)[^/]+(/[^/]+)*")
+
+#: A number for Y and one for X.
+Pair = tuple[float, float]
+
+
+# The attribute.
+
+
+def _numbers(written: Fragment) -> Part:
+    finite_numbers(written, len(written.as_list()))
+    return written.part
+
+
+#: How levels were made of others: for people.
+_Method = Annotated[
+    str,
+    Text(),
+    Member(rule=RESAMPLING, severity="warning", example='"resampling_method": "average"'),
+]
+
+
+def asset_path(asset: str) -> str:
+    """Return the path that an asset is, below the group of its layout: "" for that group itself."""
+    return "" if asset == "." else asset.strip("/")
+
+
+class Relation(Model, frozen=True, kw_only=True):
+    """How positions of a level are positions of the one that it is derived from."""
+
+    form: ClassVar[Rule] = TRANSFORM
+    required: ClassVar[Rule | None] = LAYOUT
+    spelling: ClassVar[Rule | None] = LAYOUT
+
+    scale: Annotated[Part | None, Parsed(_numbers), Member(example='"scale": [2.0, 2.0]')] = None
+    translation: Annotated[
+        Part | None, Parsed(_numbers), Member(example='"translation": [0.0, 0.0]')
+    ] = None
+
+    def along(
+        self,
+        group: Node,
+        dims: tuple[str, str],
+        axes: tuple[str, ...],
+        others: Collection[Collection[str]],
+        sizes: Sequence[int],
+        source: Sequence[int],
+    ) -> tuple[Pair, Pair]:
+        """Return scale and translation for rows and columns: ``(scale_y, scale_x), (shift_y, shift_x)``.
+
+        Numbers stand in the order of an array's axes: one for each, or for those along Y and X alone.
+
+        Parameters
+        ----------
+        group : Node
+            The group that has the layout.
+        dims : tuple of str
+            The dimensions along Y and X.
+        axes, others : tuple of str, collection of these
+            All dimensions of the array, and those of other arrays of the level, which the numbers may be for.
+        sizes, source : sequence of int
+            How many rows and columns the level has, and the one that it is derived from; empty if not known.
+
+        Raises
+        ------
+        XGroupMetadataError
+            If there are as many numbers as no array has axes, or the level is not as large as its source, but
+            for a cell of the coarser one.
+        """
+        yx = tuple(dim for dim in axes if dim in dims)
+        found: list[Pair] = []
+        for part, default in ((self.scale, 1.0), (self.translation, 0.0)):
+            if part is None:
+                found.append((default, default))
+                continue
+            count = len(part.value)
+            fitting = (
+                it for it in chain([yx, axes], others) if len(it) == count and set(it) >= {*dims}
+            )
+            names = next(fitting, yx)
+            numbers = dict(zip(names, finite_numbers(part.at(group), len(names)), strict=True))
+            found.append((numbers[dims[0]], numbers[dims[1]]))
+        scales, shifts = found
+        spans = [abs(scale) * size for scale, size in zip(scales, sizes, strict=False)]
+        for span, whole, scale, shift in zip(spans, source, scales, shifts, strict=False):
+            cell = max(1.0, abs(scale)) * OVERHANG
+            # One that is shifted may be a part of its source.
+            if span - whole > cell or (shift == 0 and whole - span > cell):
+                text = _(
+                    "makes {rows} x {columns} cells of the level span {spanned} of the level that it is "
+                    "derived from, which has {whole}"
+                ).format(
+                    rows=sizes[0],
+                    columns=sizes[1],
+                    spanned=" x ".join(f"{span:g}" for span in spans),
+                    whole=" x ".join(map(str, source)),
+                )
+                meant = {dim: n / max(m, 1) for dim, n, m in zip(dims, source, sizes, strict=True)}
+                remedy = write("scale", [meant[dim] for dim in yx])
+                raise self.place(group).error(text, TRANSFORM, remedy)
+        return scales, shifts
+
+
+class Item(Model, frozen=True, kw_only=True):
+    """A level of a layout.
+
+    Attributes
+    ----------
+    asset : str or None
+        The group or array that it is, as `asset_path` has it.
+    derived_from : str or None
+        The asset of the level that it was made of.
+    transform : Relation or None
+        How it follows from that.
+    resampling_method : str
+        How it was made.
+    whole : Part or None
+        The object itself, which may have attributes of other conventions.
+    """
+
+    form: ClassVar[Rule] = LAYOUT
+    required: ClassVar[Rule | None] = ASSET
+
+    asset: Annotated[
+        str | None, Text(), Member(rule=ASSET, required=True, example='"asset": "r10m"')
+    ] = None
+    derived_from: Annotated[
+        str | None,
+        Parsed(Fragment.as_text),
+        Member(rule=DERIVED, example='"derived_from": "r10m"'),
+    ] = None
+    transform: Annotated[
+        Relation | None,
+        Nested(Relation),
+        Member(
+            rule=TRANSFORM,
+            example='"transform": {"scale": [2.0, 2.0], "translation": [0.0, 0.0]}',
+        ),
+    ] = None
+    resampling_method: _Method = ""
+    whole: Part | None = None
+
+    @classmethod
+    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Take down an asset that is no path, and that the level is derived, but not how."""
+        found["whole"] = fragment.part
+        if (asset := found.get("asset")) is not None:
+            if not _PATH.fullmatch(asset):
+                reason = got(_("the path of a level, relative to the group"), asset)
+                meant = asset.strip("/")
+                remedy = write("asset", meant if _PATH.fullmatch(meant) else "r10m")
+                reader.report(ASSET, fragment.required("asset"), reason, remedy, value_kept=True)
+            found["asset"] = asset_path(asset)
+        if "derived_from" in found and "transform" not in fragment.value:
+            reader.report(
+                TRANSFORM,
+                fragment.place("transform"),
+                _("is missing, though the level is derived from another one"),
+                such_as('"transform": {"scale": [2.0, 2.0], "translation": [0.0, 0.0]}'),
+                severity="warning",
+                value_kept=True,
+            )
+
+    @property
+    def is_derived(self) -> bool:
+        """Whether it says from which level it is derived, right or wrong."""
+        return self.derived_from is not None or self.wrong_with("derived_from") is not None
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether it says how it follows from another level, right or wrong."""
+        return self.transform is not None or self.wrong_with("transform") is not None
+
+    @property
+    def is_base(self) -> bool:
+        """Whether it neither names a source nor has numbers that change anything."""
+        relation = self.transform
+        if self.is_derived or not self.is_scaled:
+            return not self.is_derived
+        if relation is None or relation.lost:
+            return False
+        scale, shift = (it.value if it else () for it in (relation.scale, relation.translation))
+        return {*scale} <= {1} and {*shift} <= {0}
+
+    def relation(self, group: Node) -> Relation:
+        """Return how it follows from another level, given the layout's group, or raise XGroupMetadataError."""
+        relation = self.transform or Relation(keys=self.keys)
+        wrong = self.wrong_with("transform") if self.transform is None else relation.lost
+        if wrong is not None:
+            raise wrong.at(group).as_error()
+        return relation
+
+
+class Layout(Model, frozen=True, kw_only=True, dict=True):
+    """The attribute ``multiscales``. One of tiles, as the draft of GeoZarr has it, has no levels."""
+
+    form: ClassVar[Rule] = LAYOUT
+    others: ClassVar[frozenset[str]] = frozenset({TILES, "tile_matrix_set_limits"})
+
+    layout: Annotated[
+        tuple[Item, ...],
+        Items(Nested(Item), least=1),
+        Member(
+            required=True,
+            unless=(TILES,),
+            example='"layout": [{"asset": "0"}, '
+            '{"asset": "1", "derived_from": "0", "transform": {...}}]',
+        ),
+    ] = ()
+    resampling_method: _Method = ""
+
+    @classmethod
+    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Take down levels that are derived from what is no other level; an open tells it if that one is needed."""
+        items: tuple[Item, ...] = found.get("layout", ())
+        assets = {item.asset: None for item in items if item.asset is not None}
+        for item in items:
+            source = item.derived_from
+            if source is None or ((path := asset_path(source)) in assets and path != item.asset):
+                continue
+            others = list(islice((asset for asset in assets if asset != item.asset), _MOST_NAMED))
+            text = _("{source} is no other level of the layout").format(source=shown(source))
+            remedy = _('name the "asset" of one of the others: {assets}')
+            place = item.place(fragment.node, "derived_from")
+            remedy = remedy.format(assets=shown(others))
+            reader.report(DERIVED, place, text, remedy, value_kept=True)
+
+    @cached_property
+    def items(self) -> Mapping[str, Item]:
+        """The levels by their asset."""
+        return {item.asset: item for item in self.layout if item.asset is not None}
+
+    @cached_property
+    def base(self) -> str | None:
+        """The only asset that is derived from no other one, nor scaled; None if there are several."""
+        found = [asset for asset, item in self.items.items() if item.is_base]
+        return found[0] if len(found) == 1 else None
+
+    def about(self, node: Node, group: Node) -> Item | None:
+        """Return the item that names a node, given the group that has the layout."""
+        path, within = node.path, group.path
+        return self.items.get(path[len(within) :].strip("/")) if is_below(path, within) else None
+
+    def way(self, item: Item, group: Node) -> tuple[list[Item], XGroupError | None]:
+        """Return a level and those that it follows from, and why the last of them leads nowhere, if it does.
+
+        Parameters
+        ----------
+        item : Item
+            The level.
+        group : Node
+            The group that has the layout.
+        """
+        way: dict[str | None, Item] = {item.asset: item}
+        while item.is_scaled and item.is_derived:
+            if wrong := item.wrong_with("derived_from"):
+                return list(way.values()), wrong.at(group).as_error()
+            source, at, reason = asset_path(item.derived_from or ""), item, ""
+            if source in way:
+                at, names = self.items[source], " -> ".join(map(str, (*way, source)))
+                reason = _("levels are derived from one another: {chain}").format(chain=names)
+            elif source and source not in self.items:
+                reason = _("there is no level {asset!r}").format(asset=source)
+            if reason:
+                place = str(at.place(group))
+                error = XGroupReferenceError(reason, place=place, target=source, reason=reason)
+                return list(way.values()), error
+            item = way[source] = self.items.get(source) or Item(keys=self.keys, asset=source)
+        return list(way.values()), None
+
+
+ATTRIBUTE = Attribute(
+    "multiscales",
+    Nested(Layout),
+    LAYOUT,
+    '"multiscales": {"layout": [{"asset": "0"}, {"asset": "1"}]}',
+    on="group",
+    misplaced=OF_GROUP,
+    marks=("layout",),
+)
+
+
+class Multiscales(ConventionHandler):
+    """What declares a layout. It gives no coordinates: other conventions ask of which level an array is."""
+
+    tier = "service"
+    name = ATTRIBUTE.key
+    uuid: ClassVar[str | None] = "d35379db-88df-4056-af3a-620245f8e347"
+    repositories = ("zarr-conventions/multiscales",)
+    described = (ATTRIBUTE,)
+    rules = RULES
+
+    @classmethod
+    def check(cls, subject: Checkable) -> Iterator[Finding]:
+        """Yield which levels of a group are neither groups nor arrays."""
+        written = None if subject.is_array else subject.attribute(ATTRIBUTE.key)
+        layout = None if written is None else ATTRIBUTE.read(written)[0]
+        for item in () if layout is None else layout.layout:
+            if item.asset is None or any(finding.rule is ASSET for finding in item.wrong):
+                continue
+            if subject.member(item.asset) is None:
+                text = f"{shown(item.asset)} is neither a group nor an array here"
+                names = shown(subject.members()[:_MOST_NAMED])
+                remedy = f"name one of {names}, or leave this item out"
+                yield report(THERE, item.place(subject.node, "asset"), text, remedy)
+
+
+# Of which level an array is, and where its attributes may stand.
+
+
+@dataclass(frozen=True)
+class Level:
+    """What a layout says of an array, and the group that has the layout.
+
+    Attributes
+    ----------
+    group : Node
+        The group that has the attribute ``multiscales``.
+    layout : Layout
+        All items.
+    of_array, of_group : Item or None
+        The item that names the array, and the one that names its group, for all of its arrays.
+    """
+
+    group: Node
+    layout: Layout
+    of_array: Item | None
+    of_group: Item | None
+
+    @classmethod
+    def of(cls, array: Node | None, within: Node, group: Node, layout: Layout) -> Level:
+        """Return what a layout says of an array of a group, or of all of the group's arrays."""
+        of_array = None if array is None else layout.about(array, group)
+        return cls(group, layout, of_array, layout.about(within, group))
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """The items about the array, the one that counts first."""
+        return tuple(item for item in (self.of_array, self.of_group) if item is not None)
+
+
+def level_in(layouts: Iterable[tuple[Node, Layout]], array: Node) -> Level | None:
+    """Return the level that an array is of, by the first of some layouts that has it.
+
+    An item is about the array that its ``asset`` names, or about the direct child arrays of
+    the group that it names (multiscales convention).
+    """
+    levels = (Level.of(array, array.group, group, layout) for group, layout in layouts)
+    return next((level for level in levels if level.items), None)
+
+
+@once_per_array
+def level_of(array: ArrayView) -> Level | None:
+    """Return the level that an array is of, by the nearest ancestor whose layout has it."""
+    layouts = [
+        (written.node, parse_once(array, Layout.read, written))
+        for written in attributes_above(array, ATTRIBUTE.key)
+        if written.get("layout") is not None
+    ]
+    level = level_in(layouts, array.node)
+    for group, layout in layouts:
+        list_of_levels = Place("", pointer_to((*layout.keys, "layout")))
+        array.report_wrong(group, [it for it in layout.wrong if it.place == list_of_levels])
+        if level is not None and group == level.group:
+            break
+    return level
+
+
+@dataclass(frozen=True)
+class Places:
+    """The objects in which attributes about an array may stand, the one that counts first.
+
+    Attributes
+    ----------
+    own : tuple of Fragment
+        The array's attributes, and the layout item that names it.
+    around : tuple of Fragment
+        Those of its group, the item that names the group, and those of the layout's group.
+    shared : Fragment or None
+        The one of these that is about all levels of the layout.
+    """
+
+    own: tuple[Fragment, ...]
+    around: tuple[Fragment, ...]
+    shared: Fragment | None
+
+    @classmethod
+    def about(
+        cls,
+        array: Node | None,
+        group: Node,
+        level: Level | None,
+        attributes_of: Callable[[Node], Fragment | None],
+    ) -> Places:
+        """Return the places of an array of a group, given its level and who knows attributes.
+
+        Those of all arrays of the group where it is None.
+        """
+        own, around = [None if array is None else attributes_of(array)], [attributes_of(group)]
+        shared = None
+        if level is not None:
+            for places, item in ((own, level.of_array), (around, level.of_group)):
+                if item is not None and item.whole is not None:
+                    places.append(item.whole.at(level.group))
+            if level.group != group:
+                shared = attributes_of(level.group)
+                around.append(shared)
+            elif level.of_array is not None:
+                shared = around[0]
+        return cls(tuple(filter(None, own)), tuple(filter(None, around)), shared)
+
+    def get(self, key: str, *, of_level: bool = False) -> Fragment | None:
+        """Return the attribute that counts; `of_level` if not that which is about all levels.
+
+        The transform and the shape of the layout's group are never those of a level.
+        """
+        of_level = of_level or key.endswith((":transform", ":shape"))
+        for place in (*self.own, *self.around):
+            if not (of_level and place is self.shared) and (found := place.get(key)) is not None:
+                return found
+        return None
+
+    def value(self, attribute: Attribute) -> Any:
+        """Return what the attribute that counts means, None where there is none.
+
+        Raises
+        ------
+        XGroupMetadataError
+            If it cannot be used.
+        """
+        written = self.get(attribute.key)
+        return None if written is None else attribute.value(written)
+
+
+@once_per_array
+def places_of(array: ArrayView) -> Places:
+    """Return where attributes about an array may stand."""
+    return Places.about(array.node, array.node.group, level_of(array), array.attributes_of)
+
+
+def is_declared_around(convention: type[Convention], array: ArrayView) -> bool:
+    """Tell whether an array's group declares a convention, or that of its layout, for all levels."""
+    if is_declared_by_group(convention, array):
+        return True
+    level = level_of(array)
+    return level is not None and is_declared_at(convention, array, level.group)
