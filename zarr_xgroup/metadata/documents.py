@@ -178,10 +178,8 @@ class JsonObject(Mapping[str, Any]):
         XGroupMetadataError
             If one of them is nested too deep to be decoded.
         """
-        return {
-            key: (_decoded if text[:1] in (b"{", b"[") else self._pool.value)(text, self._place)
-            for key, text in self._texts.items()
-        }
+        found: dict[str, Any] = copy_of({key: self[key] for key in self._texts})
+        return found
 
 
 class Description(NamedTuple):
@@ -287,18 +285,23 @@ def _no_json(place: str, reason: Exception) -> XGroupMetadataError:
 
 
 def copy_of(value: Any) -> Any:
-    """Return a deep copy of a JSON value."""
+    """Return a deep copy of a JSON value, which shares with it only what nobody can change."""
     result = [value]  # not recursive: what JSON can nest, Python's stack may not
-    pending: list[tuple[Any, Any]] = [(result, 0)]
+    pending: list[Any] = [result]
     while pending:
-        holder, key = pending.pop()
-        item = holder[key]
-        if isinstance(item, Mapping):
-            holder[key] = own = dict(item)
-            pending += [(own, name) for name, it in own.items() if type(it) not in _SCALARS]
-        elif isinstance(item, list):
-            holder[key] = items = list(item)
-            pending += [(items, at) for at, it in enumerate(items) if type(it) not in _SCALARS]
+        holder = pending.pop()
+        for key, item in enumerate(holder) if type(holder) is list else holder.items():
+            kind = type(item)
+            if kind in _SCALARS:
+                continue
+            if kind is dict or isinstance(item, Mapping):
+                own: Any = dict(item)
+            elif isinstance(item, list):
+                own = list(item)
+            else:
+                continue
+            holder[key] = own
+            pending.append(own)
     return result[0]
 
 
