@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Unpack
+from itertools import chain
+from typing import Any, TypeAlias, Unpack
 from typing import Literal as OneOf
-
-import numpy as np
 
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.crs import Crs
@@ -27,7 +25,7 @@ from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.datasets.planning import Planning, planning
 from zarr_xgroup.datasets.pyramids import Pyramid, layout_at, pyramid_of
 from zarr_xgroup.datasets.undeclared import lacks, undeclared, without_coordinate
-from zarr_xgroup.findings import Finding, Place, by_cause
+from zarr_xgroup.findings import Place, by_cause
 from zarr_xgroup.metadata.cf import BOUNDARIES, mappings_in, names_in
 from zarr_xgroup.metadata.nodes import Keys, Node, pointer_to
 from zarr_xgroup.metadata.tree import Tree
@@ -47,13 +45,16 @@ from zarr_xgroup.report.explanation import (
 )
 from zarr_xgroup.resolver import Followed
 from zarr_xgroup.variables.functions import Regular, RegularBounds, RotatedCentres
-from zarr_xgroup.variables.making import Maker
-from zarr_xgroup.variables.sources import Computed, HandlerVariable, Literal, Offset, Source, Stored
+from zarr_xgroup.variables.sources import HandlerVariable, Literal, Offset, Source, Stored
 
 #: How many letters are shown of a CRS that is not understood, or of units.
 _LONGEST = 80
 #: How many values that are written in metadata are shown, and how many letters of each.
 _SHOWN_VALUES, _LONGEST_VALUE = 3, 30
+
+Kind: TypeAlias = OneOf["own", "stored", "foreign", "computed", "inline", "given"]
+#: Where the values of a source are, if they are not computed.
+_KINDS: Mapping[type, Kind] = {Stored: "stored", Literal: "inline", HandlerVariable: "given"}
 
 
 @with_report_options_shown
@@ -130,28 +131,34 @@ TypeError
     """
     all_options: Any = {"group": group, **options}
     with planning(filename_or_obj, all_options, ReportOptions) as planned:
-        found = Levels(_levels(planned.pyramid()))
+        found = _levels(planned.pyramid())
         planned.library.close()
     return found
 
 
-def _levels(pyramid: Pyramid) -> Iterator[FoundLevel]:
-    for it in pyramid.levels:
-        shape, chunk = it.shape or None, it.chunk or None
-        told = (it.resolution, it.unit, shape, chunk, pyramid.factor(it), it.refinement)
-        yield FoundLevel(str(it.node), *told)
+def _levels(pyramid: Pyramid) -> Levels:
+    return Levels(
+        FoundLevel(
+            str(level.node),
+            level.resolution,
+            level.unit,
+            level.shape or None,
+            level.chunk or None,
+            pyramid.factor(level),
+            level.refinement,
+        )
+        for level in pyramid.levels
+    )
 
 
 class _Explaining:
     """Makes an explanation of the plans of one open."""
 
     def __init__(self, planned: Planning) -> None:
-        self._planned = planned
-        self._plans = planned.plan_tree(with_indexes=True)
-        self._tree = planned.library.tree
-        self._by_node = {plan.node: plan for plan in self._plans}
-        self._readings = {plan.node: plan.reading for plan in self._plans}
-        self._declared: dict[tuple[type[ConventionHandler], Node], bool] = {}
+        self._planned, self._tree = planned, planned.library.tree
+        self._plans = {plan.node: plan for plan in planned.plan_tree(with_indexes=True)}
+        self._readings = {node: plan.reading for node, plan in self._plans.items()}
+        self._declares: dict[tuple[type[ConventionHandler], Node], bool] = {}
 
     def explanation(self) -> Explanation:
         """Return the explanation."""
@@ -160,247 +167,201 @@ class _Explaining:
             f"/{self._planned.group}",
             self._tree.stores[0].zarr_format,
             self._tree.is_consolidated(Node(0, self._planned.group)),
-            groups=tuple(map(self._group, self._plans)),
-            references=tuple(found_references(self._plans, self._tree)),
+            groups=tuple(map(self._group, self._plans.values())),
+            references=tuple(found_references(self._plans.values(), self._tree)),
             problems=tuple(self._problems()),
         )
 
     def _group(self, plan: GroupPlan) -> FoundGroup:
-        held = {it.name: it for it in plan.variables if it.name not in self._planned.dropped}
-        variables = _Variables(held, self._planned.maker)
-        coordinates = variables.coordinates(self._attributes(plan.node))
+        dropped, assumed = self._planned.dropped, self._planned.assumed
+        variables = {it.name: it for it in plan.variables if it.name not in dropped}
+        # To xarray, what is called as a dimension is a coordinate, however many dimensions it has.
+        names = {*names_in(self._attributes(plan.node), "coordinates")}
+        for variable in variables.values():
+            names.update(_names(variable, "coordinates"), variable.dims)
+        coordinates = [it for it in variables.values() if it.is_coordinate or it.name in names]
+        coordinates.sort(key=lambda coordinate: coordinate.dims != (coordinate.name,))
         arrays = tuple(self._arrays(plan, variables, coordinates))
         users: defaultdict[str, list[str]] = defaultdict(list)
         for array in arrays:
             for name in array.coordinates:
                 users[name].append(array.path)
-        roles = variables.roles()
-        for name, text in dict.fromkeys(_overruled(plan, variables, self._tree)):
-            roles[name].append(text)
-        found = (
-            self._coordinate(it, variables, roles.get(it.name, []), tuple(users.get(it.name, ())))
-            for it in coordinates
-        )
-        assumed = self._planned.assumed
-        layout = layout_at(plan.node, self._tree, assumed)
-        if layout is None:
-            pyramid = None
-        else:
+        roles = _roles(plan, variables, self._tree)
+        found = []
+        for coordinate in coordinates:
+            name, source, dims = coordinate.name, coordinate.source, coordinate.dims
+            kind: Kind = "own" if coordinate.is_own else _KINDS.get(type(source), "computed")
+            texts, origin = [*roles[name]], None
+            if dims or not roles[name] or not isinstance(source, Literal):  # else it is a CRS
+                texts.insert(0, _described(source))
+            if isinstance(source, Stored):
+                origin = _place(self._tree, source.node)
+                kind = "foreign" if kind == "stored" and origin.store is not None else kind
+            bounds = (it for key in BOUNDARIES for it in _names(coordinate, key) if it in variables)
+            found.append(
+                FoundCoordinate(
+                    name,
+                    dims,
+                    kind,
+                    origin,
+                    "; ".join(filter(None, texts)),
+                    is_index=dims == (name,),
+                    bounds=next(bounds, None),
+                    arrays=tuple(users[name]),
+                )
+            )
+        layout, pyramid = layout_at(plan.node, self._tree, assumed), None
+        if layout is not None:
             pyramid = pyramid_of(plan.node, layout, self._tree, self._readings, assumed)
         levels = () if pyramid is None else tuple(_levels(pyramid))
         return FoundGroup(str(plan.node), arrays, tuple(found), levels)
 
     def _arrays(
-        self, plan: GroupPlan, variables: _Variables, coordinates: Sequence[PlannedVariable]
+        self,
+        plan: GroupPlan,
+        variables: Mapping[str, PlannedVariable],
+        coordinates: Sequence[PlannedVariable],
     ) -> Iterator[FoundArray]:
-        along = _names_along({it.dims for it in variables.by_name.values()}, coordinates)
-        called = {it.name for it in coordinates}
-        parents = (self._by_node[it] for it in plan.node.ancestors() if it in self._by_node)
+        # A coordinate is compared with the arrays that have its first dimension: there may be thousands.
+        by_first: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+        for number, coordinate in enumerate(coordinates):
+            by_first[coordinate.dims[:1]].append(number)
+        along: dict[tuple[str, ...], list[str]] = {}
+        for dims in {variable.dims for variable in variables.values()}:
+            numbers = chain(by_first[()], *(by_first[dim,] for dim in set(dims)))
+            near = [coordinates[number] for number in sorted(numbers)]
+            along[dims] = [it.name for it in near if set(it.dims) <= set(dims)]
+        names = {coordinate.name for coordinate in coordinates}
+        parents = (self._plans[node] for node in plan.node.ancestors() if node in self._plans)
         missing = without_coordinate(plan, self._tree, parents)
         for reading in plan.reading.arrays:
-            planned = variables.by_name[reading.node.name]
-            found = FoundArray(
+            variable = variables[reading.node.name]
+            is_coordinate, crs = variable.name in names, None
+            if not is_coordinate:
+                mapping = next((it for it in _mappings(variable) if it in variables), None)
+                if (declared := reading.interpretation.crs) is not None:
+                    crs = FoundCrs(_shortened(declared.title), declared.code, mapping)
+                elif mapping is not None:
+                    crs = _crs_of_variable(variables[mapping])
+            yield FoundArray(
                 str(reading.node),
-                planned.dims,
+                variable.dims,
                 reading.shape,
                 str(reading.template.dtype),
-                is_coordinate=planned.name in called,
+                is_coordinate=is_coordinate,
                 conventions=tuple(self._conventions(reading)),
-                coordinates=tuple([it for it in along[planned.dims] if it != planned.name]),
-                times=_declared_times(planned),
+                coordinates=tuple(it for it in along[variable.dims] if it != variable.name),
+                missing=() if is_coordinate else missing.get(reading.node, ()),
+                crs=crs,
+                times=_declared_times(variable),
             )
-            if not found.is_coordinate:
-                crs = variables.crs_of(planned, reading.interpretation.crs)
-                found = replace(found, missing=missing.get(reading.node, ()), crs=crs)
-            yield found
-
-    def _coordinate(
-        self,
-        planned: PlannedVariable,
-        variables: _Variables,
-        roles: Sequence[str],
-        arrays: tuple[str, ...],
-    ) -> FoundCoordinate:
-        source = planned.source
-        is_crs = isinstance(source, Literal) and not planned.dims and bool(roles)
-        texts = roles if is_crs else [_described(source), *roles]
-        return FoundCoordinate(
-            planned.name,
-            planned.dims,
-            "own" if planned.is_own else _kind_of(source),
-            self._place(source.node) if isinstance(source, Stored) else None,
-            "; ".join(filter(None, texts)),
-            is_index=planned.dims == (planned.name,),
-            bounds=next(iter(variables.bounds_of(planned)), None),
-            arrays=arrays,
-        )
 
     def _conventions(self, reading: ArrayReading) -> Iterator[FoundConvention]:
+        """Yield the conventions of an array, then those that it or its group declares and nobody reads."""
+        array = reading.node
         for handler in reading.conventions:
-            node = self._declaring(handler, reading.node)
-            yield FoundConvention(handler.name, handler.tier, None if node is None else str(node))
-        for node in (reading.node, reading.node.group):
-            yield from self._others(node)
+            nodes = (array, *array.ancestors())
+            declaring = next((node for node in nodes if self._is_declared_at(handler, node)), None)
+            path = None if declaring is None else str(declaring)
+            yield FoundConvention(handler.name, handler.tier, path)
+        for node in (array, array.group):
+            for item in declarations(self._attributes(node)):
+                is_nz = matches(Nz, item)
+                if is_nz or not any(matches(convention, item) for convention in declarable()):
+                    name = presentable(redact(self_called(item)))
+                    is_known = is_nz or is_of_other_things(item)
+                    yield FoundConvention(name, "recognised" if is_known else "unknown", str(node))
 
-    def _others(self, node: Node) -> Iterator[FoundConvention]:
-        """Yield the conventions that a node declares and of which nothing is read."""
-        for item in declarations(self._attributes(node)):
-            is_nz = matches(Nz, item)
-            if is_nz or not any(matches(it, item) for it in declarable()):
-                name = presentable(redact(self_called(item)))
-                is_known = is_nz or is_of_other_things(item)
-                yield FoundConvention(name, "recognised" if is_known else "unknown", str(node))
-
-    def _declaring(self, handler: type[ConventionHandler], array: Node) -> Node | None:
-        """Return the nearest node that declares a convention of an array."""
-        for node in (array, *array.ancestors()):
-            key = (handler, node)
-            if key not in self._declared:
-                attributes = self._attributes(node)
-                of_store = not node.path and is_declared_of_store(handler, attributes)
-                self._declared[key] = of_store or is_declared(handler, attributes)
-            if self._declared[key]:
-                return node
-        return None
+    def _is_declared_at(self, handler: type[ConventionHandler], node: Node) -> bool:
+        if (handler, node) not in self._declares:
+            attributes = self._attributes(node)
+            by_root = not node.path and is_declared_of_store(handler, attributes)
+            self._declares[handler, node] = by_root or is_declared(handler, attributes)
+        return self._declares[handler, node]
 
     def _attributes(self, node: Node) -> Mapping[str, Any]:
         document = self._tree.known(node)
         return {} if document is None else document.attributes
 
     def _problems(self) -> Iterator[FoundProblem]:
-        found = [*self._planned.library.findings, *self._planned.findings]
-        for plan in self._plans:
-            found.extend(plan.findings)
-            variables = _Variables({it.name: it for it in plan.variables}, self._planned.maker)
-            found.extend(variables.undecoded(plan.node))
-        assumed = self._planned.assumed
-        bare = undeclared(self._plans, self._tree, assumed=assumed, is_tree=True)
-        found.extend(lacks(bare, self._planned.taken))
-        return map(self._problem, by_cause(found))
-
-    def _problem(self, finding: Finding) -> FoundProblem:
-        kind = "" if finding.topic is None else finding.topic.value
-        told = (finding.text, finding.place, finding.arrays, finding.cost, finding.count)
-        return FoundProblem(kind, *told)
-
-    def _place(self, node: Node, pointer: str = "") -> Place:
-        return _place(self._tree, node, pointer)
-
-
-@dataclass(frozen=True)
-class _Variables:
-    """The variables of a group's Dataset, and what they will be to one another."""
-
-    by_name: Mapping[str, PlannedVariable]
-    maker: Maker
-
-    def coordinates(self, attributes: Mapping[str, Any]) -> list[PlannedVariable]:
-        """Return the coordinates, given the group's attributes: those of dimensions first."""
-        named = set(names_in(attributes, "coordinates"))
-        for planned in self.by_name.values():
-            # What is called as a dimension is a coordinate to xarray, however many it has itself.
-            named.update(self._named(planned, "coordinates"), planned.dims)
-        found = [it for it in self.by_name.values() if it.is_coordinate or it.name in named]
-        return sorted(found, key=lambda it: it.dims != (it.name,))
-
-    def roles(self) -> dict[str, list[str]]:
-        """Return in words what variables are to others (boundaries, formula terms, CRS), by name."""
-        roles: defaultdict[str, list[str]] = defaultdict(list)
-        for name, planned in self.by_name.items():
-            for key in BOUNDARIES:
-                for bounds in self._named(planned, key):
-                    roles[bounds].append(f"cell boundaries of {name!r}")
-            terms = str(self._attribute(planned, "formula_terms") or "").split()
-            for term, word in zip(terms[::2], terms[1::2], strict=False):
-                text = "term {term!r} of the formula of {name!r}"
-                roles[word].append(text.format(term=term.rstrip(":"), name=name))
-        for name in {name for it in self.by_name.values() for name in self.crs_names(it)}:
-            if (crs := self._crs_called(name)) is not None:
-                roles[name].append(f"stands for the CRS {crs.name}")
-        return roles
-
-    def bounds_of(self, planned: PlannedVariable) -> list[str]:
-        """Return the variables of the cell boundaries of one."""
-        names = (name for key in BOUNDARIES for name in self._named(planned, key))
-        return [name for name in names if name in self.by_name]
-
-    def crs_of(self, planned: PlannedVariable, crs: Crs | None) -> FoundCrs | None:
-        """Return the CRS of an array, as it was understood or else as its grid mapping says."""
-        name = next((it for it in self.crs_names(planned) if it in self.by_name), None)
-        if crs is not None:
-            return _found_crs(crs, name)
-        return None if name is None else self._crs_called(name)
-
-    def crs_names(self, planned: PlannedVariable) -> list[str]:
-        """Return the variables of the CRSs of one."""
-        return mappings_in({"grid_mapping": self._attribute(planned, "grid_mapping")})
-
-    def _crs_called(self, name: str) -> FoundCrs | None:
-        """Return the CRS that a CF grid mapping variable says."""
-        for key in ("crs_wkt", "spatial_ref", "grid_mapping_name"):
-            planned = self.by_name.get(name)
-            if planned and isinstance(text := self._attribute(planned, key), str):
-                return _found_crs(Crs(key, text), name)
-        return None
-
-    def undecoded(self, group: Node) -> Iterator[Finding]:
-        """Yield that times of a group cannot be decoded, as an open tells that tries it."""
-        for planned in self.by_name.values():
-            written = {key: self._attribute(planned, key) for key in ("units", "calendar")}
-            reason = why_no_times({key: it for key, it in written.items() if it is not None})
-            if reason:
-                yield times_undecoded(group, planned, reason)
-
-    def _attribute(self, planned: PlannedVariable, key: str) -> Any:
-        """Return an attribute that a variable will have, or None."""
-        if key in planned.rewritten:
-            return planned.rewritten[key]
-        source = planned.source
-        own = self.maker.attributes(source.node) if isinstance(source, Stored) else {}
-        return own[key] if key in own else planned.attributes.get(key)
-
-    def _named(self, planned: PlannedVariable, key: str) -> list[str]:
-        return names_in({key: self._attribute(planned, key)}, key)
+        planned, plans = self._planned, list(self._plans.values())
+        findings = [*planned.library.findings, *planned.findings]
+        for plan in plans:
+            findings.extend(plan.findings)
+            for variable in plan.variables:
+                # An open tells what keeps times from being decoded when it tries it.
+                times = {key: variable.get(key) for key in ("units", "calendar")}
+                times = {key: value for key, value in times.items() if value is not None}
+                if reason := why_no_times(times):
+                    findings.append(times_undecoded(plan.node, variable, reason))
+        bare = undeclared(plans, self._tree, assumed=planned.assumed, is_tree=True)
+        findings.extend(lacks(bare, planned.taken))
+        for finding in by_cause(findings):
+            kind = "" if finding.topic is None else finding.topic.value
+            yield FoundProblem(
+                kind, finding.text, finding.place, finding.arrays, finding.cost, finding.count
+            )
 
 
-def _declared_times(planned: PlannedVariable) -> str:
-    """Return in words which times an array of the group is, if others declare it; "" if not."""
-    declared = [planned.attributes.get(key) for key in ("units", "calendar")]
-    if not (planned.is_own and planned.is_time and declared[0]):
-        return ""
-    text = "times, as the arrays that refer to it declare: {units}"
-    return text.format(units=", ".join(_shortened(str(it)) for it in declared if it is not None))
-
-
-def _overruled(plan: GroupPlan, variables: _Variables, tree: Tree) -> Iterator[tuple[str, str]]:
-    """Yield the group's own variables that stand, and in words against what is declared."""
-    for own in variables.by_name.values():
-        for source, array in own.stood_against.values():
+def _roles(
+    plan: GroupPlan, variables: Mapping[str, PlannedVariable], tree: Tree
+) -> defaultdict[str, list[str]]:
+    """Return in words what variables are to others, and what they stand against, by name."""
+    roles: defaultdict[str, list[str]] = defaultdict(list)
+    for name, variable in variables.items():
+        for key in BOUNDARIES:
+            for bounds in _names(variable, key):
+                roles[bounds].append(f"cell boundaries of {name!r}")
+        terms = str(variable.get("formula_terms") or "").split()
+        for term, word in zip(terms[::2], terms[1::2], strict=False):
+            roles[word].append(f"term {term.rstrip(':')!r} of the formula of {name!r}")
+    for name in {name for variable in variables.values() for name in _mappings(variable)}:
+        if name in variables and (crs := _crs_of_variable(variables[name])) is not None:
+            roles[name].append(f"stands for the CRS {crs.name}")
+    standing = []
+    for variable in variables.values():
+        for source, array in variable.stood_against.values():
             declared = _described(source)
             if isinstance(source, Stored):
-                declared = str(_place(tree, source.node, ""))
-            yield own.name, f"stands against what {plan.node.child(array)} declares: {declared}"
+                declared = str(_place(tree, source.node))
+            text = f"stands against what {plan.node.child(array)} declares: {declared}"
+            standing.append((variable.name, text))
     for reading in plan.reading.arrays:
-        crs = reading.interpretation.overruled_crs
-        if crs is not None:
-            text = f"stands against the declared CRS {_shortened(crs.title)}"
-            planned = variables.by_name[reading.node.name]
-            yield from ((name, text) for name in variables.crs_names(planned))
+        if (overruled := reading.interpretation.overruled_crs) is not None:
+            text = f"stands against the declared CRS {_shortened(overruled.title)}"
+            names = _mappings(variables[reading.node.name])
+            standing.extend((name, text) for name in names)
+    for name, text in dict.fromkeys(standing):
+        roles[name].append(text)
+    return roles
 
 
-def _names_along(
-    of_arrays: Iterable[tuple[str, ...]], coordinates: Iterable[PlannedVariable]
-) -> dict[tuple[str, ...], tuple[str, ...]]:
-    """Return the names of the coordinates of arrays, in their order, by the arrays' dimensions."""
-    by_first: defaultdict[tuple[str, ...], list[tuple[int, PlannedVariable]]] = defaultdict(list)
-    for place, planned in enumerate(coordinates):
-        by_first[planned.dims[:1]].append((place, planned))
-    found = {}
-    for dims in of_arrays:
-        near = [it for first in ((), *((dim,) for dim in set(dims))) for it in by_first[first]]
-        fitting = sorted([(place, it.name) for place, it in near if set(it.dims) <= set(dims)])
-        found[dims] = tuple([name for _place, name in fitting])
-    return found
+def _names(variable: PlannedVariable, key: str) -> list[str]:
+    """Return the variables that an attribute of a variable names."""
+    return names_in({key: variable.get(key)}, key)
+
+
+def _mappings(variable: PlannedVariable) -> list[str]:
+    """Return the variables of the CRSs of a variable."""
+    return mappings_in({"grid_mapping": variable.get("grid_mapping")})
+
+
+def _crs_of_variable(mapping: PlannedVariable) -> FoundCrs | None:
+    """Return the CRS that a CF grid mapping variable says."""
+    for key in ("crs_wkt", "spatial_ref", "grid_mapping_name"):
+        if isinstance(text := mapping.get(key), str):
+            crs = Crs(key, text)
+            return FoundCrs(_shortened(crs.title), crs.code, mapping.name)
+    return None
+
+
+def _declared_times(variable: PlannedVariable) -> str:
+    """Return in words which times an array of the group is, if others declare it; "" if not."""
+    units, calendar = (variable.attributes.get(key) for key in ("units", "calendar"))
+    if not (variable.is_own and variable.is_time and units):
+        return ""
+    told = [_shortened(str(value)) for value in (units, calendar) if value is not None]
+    return f"times, as the arrays that refer to it declare: {', '.join(told)}"
 
 
 def found_references(plans: Iterable[GroupPlan], tree: Tree) -> Iterator[FoundReference]:
@@ -408,30 +369,25 @@ def found_references(plans: Iterable[GroupPlan], tree: Tree) -> Iterator[FoundRe
     users: dict[tuple[Node, Keys, Followed], dict[str, None]] = {}
     for plan in plans:
         for reading in plan.reading.arrays:
-            for it in reading.references:
-                key = (it.written_for(reading.node), it.keys, it.without_place())
+            for followed in reading.references:
+                where = followed.written_for(reading.node)
+                key = (where, followed.keys, followed.without_place())
                 users.setdefault(key, {})[str(reading.node)] = None
-    for (node, keys, it), arrays in users.items():
-        end = None
-        if it.leads_to is not None:
-            end = _place(tree, it.leads_to, pointer_to(it.leads_to_keys))
+    for (node, keys, followed), arrays in users.items():
+        end = followed.leads_to
         yield FoundReference(
-            _place(tree, node, pointer_to(keys)),
-            redact(it.target),
-            end,
-            it.by_fallback,
-            presentable(it.text),
+            _place(tree, node, keys),
+            redact(followed.target),
+            None if end is None else _place(tree, end, followed.leads_to_keys),
+            followed.by_fallback,
+            presentable(followed.text),
             tuple(arrays),
         )
 
 
-def _place(tree: Tree, node: Node, pointer: str) -> Place:
+def _place(tree: Tree, node: Node, keys: Keys = ()) -> Place:
     store = tree.stores[node.store].name if node.store else None
-    return Place(str(node), pointer, store)
-
-
-def _found_crs(crs: Crs, variable: str | None) -> FoundCrs:
-    return FoundCrs(_shortened(crs.title), crs.code, variable)
+    return Place(str(node), pointer_to(keys), store)
 
 
 def _shortened(text: str) -> str:
@@ -440,75 +396,44 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
-# Sources in words.
-
-
-def _kind_of(source: Source) -> OneOf["stored", "foreign", "computed", "inline", "given"]:
-    """Return where the values of a source are."""
-    if isinstance(source, Stored):
-        return "foreign" if source.node.store else "stored"
-    if isinstance(source, Literal):
-        return "inline"
-    return "given" if isinstance(source, HandlerVariable) else "computed"
-
-
 def _described(source: Source) -> str:
     """Return in words what a source says besides its place, "" if that is all."""
+
+    def sides(bounds: Offset | RegularBounds) -> str:
+        return f"from {bounds.below:+} to {bounds.above:+} of each value"
+
+    def formula(first: float, *terms: tuple[float, str, float]) -> str:
+        text = str(first)
+        for factor, name, offset in terms:
+            position = f"({name} + {offset})" if offset else name
+            text += f" {'-' if factor < 0 else '+'} {abs(factor)} * {position}"
+        return text
+
     if isinstance(source, Stored):
-        return _of_array(source)
+        if source.first:
+            return f"its first element along {source.along[0]!r}"
+        return "transposed" if source.transposed else ""
     if isinstance(source, Literal):
-        return _values(source.values)
+        values = source.values.ravel()
+        texts = [str(value) for value in values[:_SHOWN_VALUES].tolist()]
+        last = [str(value) for value in values[_SHOWN_VALUES:][-1:].tolist()]
+        shown = [redact(text)[:_LONGEST_VALUE] for text in texts + last]
+        if last:
+            shown.insert(_SHOWN_VALUES, "...")
+        return f"values {', '.join(shown)}" if shown else "no values"
     if isinstance(source, Offset):
-        return _distances(source.below, source.above)
+        return sides(source)
     if isinstance(source, HandlerVariable):
         return "a variable that the handler of a convention gave"
-    return _of_function(source)
-
-
-def _of_array(source: Stored) -> str:
-    if source.first:
-        return f"its first element along {source.along[0]!r}"
-    return "transposed" if source.transposed else ""
-
-
-def _of_function(source: Computed) -> str:
     function = source.function
     if isinstance(function, Regular):
-        line = _line(function.first, function.step, _position("i", function.offset or 0))
-        is_of_cells = function.offset is not None
-        text = "affine transform: {formula}" if is_of_cells else "regular: {formula}"
-        return text.format(formula=line)
+        kind = "regular" if function.offset is None else "affine transform"
+        return f"{kind}: {formula(function.first, (function.step, 'i', function.offset or 0))}"
     if isinstance(function, RegularBounds):
-        line = _line(function.values.first, function.values.step, "i")
-        return f"{line}; {_distances(function.below, function.above)}"
+        line = function.values
+        return f"{formula(line.first, (line.step, 'i', 0))}; {sides(function)}"
     if isinstance(function, RotatedCentres):
-        column, row = (_position(name, function.offset) for name in ("column", "row"))
-        line = _line(function.origin, function.column, column)
-        return "rotated affine transform: {formula}".format(
-            formula=f"{line}{_term(function.row, row)}"
-        )
+        column = (function.column, "column", function.offset)
+        row = (function.row, "row", function.offset)
+        return f"rotated affine transform: {formula(function.origin, column, row)}"
     return "computed"
-
-
-def _line(first: float, step: float, position: str) -> str:
-    return f"{first}{_term(step, position)}"
-
-
-def _term(factor: float, position: str) -> str:
-    return f" - {-factor} * {position}" if factor < 0 else f" + {factor} * {position}"
-
-
-def _position(name: str, offset: float) -> str:
-    return f"({name} + {offset})" if offset else name
-
-
-def _distances(below: float, above: float) -> str:
-    return f"from {below:+} to {above:+} of each value"
-
-
-def _values(values: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> str:
-    flat = values.ravel()
-    shown = [redact(str(value))[:_LONGEST_VALUE] for value in flat[:_SHOWN_VALUES].tolist()]
-    if flat.size > _SHOWN_VALUES:
-        shown += ["...", redact(str(flat[-1:].tolist()[0]))[:_LONGEST_VALUE]]
-    return "values {values}".format(values=", ".join(shown)) if shown else "no values"
