@@ -16,11 +16,11 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from os.path import isfile
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import Any, NoReturn
 
 import zarr_xgroup
 from zarr_xgroup._requirements import missing_package
@@ -59,7 +59,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status.
     """
     for name in ("stdout", "stderr"):
-        _prepare(name)
+        if getattr(sys, name) is None:
+            # Else the next file that is opened, one of the store, would be taken for the stream.
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            setattr(sys, name, os.fdopen(nowhere, "w", encoding="utf-8", closefd=False))
+        if isinstance(stream := getattr(sys, name), io.TextIOWrapper):
+            # Not every encoding has every letter of a translation, or of a name.
+            stream.reconfigure(errors="backslashreplace")
     # What libraries log of an error, tracebacks and all, is told in a sentence.
     logging.basicConfig(handlers=[logging.NullHandler()])
     try:
@@ -70,22 +76,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             try:
                 stream.flush()
             except OSError:
-                _discard(stream)
-
-
-def _prepare(name: str) -> None:
-    """Make a standard stream print any letter; if the process has none, make it print nowhere."""
-    if getattr(sys, name) is None:
-        # Else the next file that is opened, one of the store, would be taken for the stream.
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        setattr(sys, name, os.fdopen(nowhere, "w", encoding="utf-8", closefd=False))
-    stream = getattr(sys, name)
-    if isinstance(stream, io.TextIOWrapper):
-        # Not every encoding has every letter of a translation, or of a name.
-        stream.reconfigure(errors="backslashreplace")
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, stream.fileno())
+                os.close(nowhere)
 
 
 def _run(arguments: Sequence[str] | None) -> int:
+    """Run the command, and return its status; an error is one sentence."""
     parser = _parser()
     try:
         try:
@@ -111,13 +108,6 @@ def _run(arguments: Sequence[str] | None) -> int:
         _tell(f"the output cannot be written: {error.strerror or error}")
         return _FAILED
     return status
-
-
-def _discard(stream: TextIO) -> None:
-    """Redirect a stream to nowhere, with what it has not printed yet."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
 
 
 def _tell(text: str) -> None:
@@ -146,55 +136,46 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=zarr_xgroup.__version__)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    _add_explain(commands)
-    _add_check(commands)
-    text = "open a small store with engine zarr and with engine xgroup and compare"
-    commands.add_parser("demo", help=text, description=_sentence(text)).set_defaults(run=_demo)
-    return parser
 
+    def add(name: str, run: Callable[[argparse.Namespace], int], text: str) -> Any:
+        command = commands.add_parser(name, help=text, description=text, epilog=_STATUSES)
+        command.set_defaults(run=run)
+        return command
 
-def _add_explain(commands: Any) -> None:
-    text = "show what is in a store, and where its arrays get their coordinates from"
-    parser = commands.add_parser("explain", help=text, description=_sentence(text))
-    _add_store(parser)
-    output = parser.add_mutually_exclusive_group()
+    text = "Show what is in a store, and where its arrays get their coordinates from."
+    explain = add("explain", _explain, text)
+    check = add("check", _check, "Check whether a store follows the conventions that it declares.")
+    add("demo", _demo, "Open a small store with engine zarr and with engine xgroup and compare.")
+    for command in (explain, check):
+        _add_options_of_an_open(command)
+    output = explain.add_mutually_exclusive_group()
     output.add_argument("--json", action="store_true", help="print it as JSON")
-    output.add_argument(
-        "--html", metavar="FILE", type=Path, help="write it as an HTML page to a file"
-    )
+    text = "write it as an HTML page to a file"
+    output.add_argument("--html", metavar="FILE", type=Path, help=text)
     output.add_argument("--all", action="store_true", help="show everything, nothing folded")
-    parser.set_defaults(run=_explain)
-
-
-def _add_check(commands: Any) -> None:
-    text = "check whether a store follows the conventions that it declares"
-    parser = commands.add_parser(
-        "check",
-        help=text,
-        description=_sentence(text),
-        epilog=_STATUSES,
-    )
-    _add_store(parser)
-    output = parser.add_mutually_exclusive_group()
+    output = check.add_mutually_exclusive_group()
     output.add_argument(
         "--format",
         choices=("text", "json", "github"),
         default="text",
         help="how to print what is to be mended (github: as annotations of a workflow)",
     )
-    output.add_argument(
-        "--json", action="store_const", const="json", dest="format", help="print it as JSON"
-    )
+    text = "print it as JSON"
+    output.add_argument("--json", action="store_const", const="json", dest="format", help=text)
     output.add_argument("--all", action="store_true", help="show everything, nothing folded")
-    parser.set_defaults(run=_check)
+    return parser
 
 
-def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}."
+def _add_options_of_an_open(parser: argparse.ArgumentParser) -> None:
+    """Add the store, and how it is opened and understood."""
 
+    def convention(name: str) -> str:
+        try:
+            named_conventions(name)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+        return name
 
-def _add_store(parser: argparse.ArgumentParser) -> None:
-    """Add the store, and the options of an open that say how it is opened and understood."""
     parser.add_argument("store", metavar="STORE", help="a path, a URL, or a chain of URLs")
     parser.add_argument("--group", metavar="PATH", help="only this group, with all groups in it")
     parser.add_argument(
@@ -218,7 +199,7 @@ def _add_store(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         action="append",
         default=[],
-        type=_convention,
+        type=convention,
         help=(
             "a convention that all arrays follow without saying so, or auto for those whose marks "
             "they have; can be repeated"
@@ -253,15 +234,7 @@ def _setting(text: str) -> tuple[str, Any]:
         return key, value
 
 
-def _convention(name: str) -> str:
-    try:
-        named_conventions(name)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-    return name
-
-
-def _opening(options: argparse.Namespace) -> dict[str, Any]:
+def _options_of_an_open(options: argparse.Namespace) -> dict[str, Any]:
     """Return the options of an open that the command line gives."""
     others: dict[str, dict[str, Any]] = {prefix: {} for prefix in options.cross_store}
     for prefix, setting in options.cross_store_option:
@@ -282,13 +255,18 @@ def _opening(options: argparse.Namespace) -> dict[str, Any]:
 
 def _explain(options: argparse.Namespace) -> int:
     with _reading():
-        explanation = zarr_xgroup.explain(options.store, **_opening(options))
+        explanation = zarr_xgroup.explain(options.store, **_options_of_an_open(options))
     if options.json:
         _print_json(explanation.to_dict())
     elif options.html is not None:
         from zarr_xgroup.report.page import page
 
-        return _write(options.html, page(explanation))
+        text = page(explanation)
+        try:
+            options.html.write_text(text, encoding="utf-8")
+        except OSError as error:
+            _tell(f"{options.html} cannot be written: {error.strerror}")
+            return _FAILED
     else:
         from zarr_xgroup.report.terminal import StreamConsole, explanation_parts
 
@@ -299,7 +277,7 @@ def _explain(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> int:
     with _reading():
-        verdict = zarr_xgroup.check(options.store, **_opening(options))
+        verdict = zarr_xgroup.check(options.store, **_options_of_an_open(options))
     if options.format == "json":
         _print_json(verdict.to_dict())
     elif options.format == "github":
@@ -317,15 +295,6 @@ def _demo(_options: argparse.Namespace) -> int:
     from zarr_xgroup import demo
 
     return demo.main()
-
-
-def _write(path: Path, text: str) -> int:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        _tell(f"{path} cannot be written: {error.strerror}")
-        return _FAILED
-    return _CLEAN
 
 
 def _print_json(value: Any) -> None:
@@ -374,33 +343,22 @@ def _progress() -> Iterator[None]:
             yield
 
 
-# A verdict as GitHub shows it beside the files of a change.
-
-#: What is escaped in a property such as ``file``; in a message only the first of it.
-_ESCAPES = str.maketrans({"%": "%25", ":": "%3A", ",": "%2C"})
-
-#: Where a node's metadata may be, and its attributes.
-_DOCUMENTS = ("zarr.json", ".zarray", ".zgroup")
-_ATTRIBUTES = ("zarr.json", ".zattrs")
-
-
 def workflow_commands(store: str, mistakes: Iterable[Finding]) -> Iterator[str]:
     """Yield a line for each mistake in a store: GitHub shows ten errors and ten warnings of a step.
 
     https://docs.github.com/actions/reference/workflow-commands-for-github-actions
     """
+    # In a message only percent signs are escaped, in a property more.
+    escapes = str.maketrans({"%": "%25", ":": "%3A", ",": "%2C"})
     for mistake in group_findings(mistakes, by=wording):
-        title = f"{mistake.rule.name} ({mistake.rule.document}, {mistake.rule.section})"
-        file = printable(_file_of(store, mistake.place)).translate(_ESCAPES)
-        text = printable(_text_of(mistake)).replace("%", "%25")
-        yield f"::{mistake.severity} file={file},title={printable(title).translate(_ESCAPES)}::{text}"
-
-
-def _text_of(mistake: Finding) -> str:
-    text = f"{mistake.place}: {mistake.text}. Instead: {mistake.remedy}"
-    if others := len({*mistake.places, mistake.place}) - 1:
-        text = f"{text} ({and_more(others)})"
-    return text
+        rule = mistake.rule
+        title = printable(f"{rule.name} ({rule.document}, {rule.section})").translate(escapes)
+        file = printable(_file_of(store, mistake.place)).translate(escapes)
+        text = f"{mistake.place}: {mistake.text}. Instead: {mistake.remedy}"
+        if others := len({*mistake.places, mistake.place}) - 1:
+            text = f"{text} ({and_more(others)})"
+        text = printable(text).replace("%", "%25")
+        yield f"::{mistake.severity} file={file},title={title}::{text}"
 
 
 def _file_of(store: str, place: Place) -> str:
@@ -411,6 +369,7 @@ def _file_of(store: str, place: Place) -> str:
     if path.is_file():  # an archive
         return str(path)
     node = path / place.node.strip("/")
-    names = _ATTRIBUTES if place.pointer.startswith("/attributes") else _DOCUMENTS
+    is_attribute = place.pointer.startswith("/attributes")
+    names = ["zarr.json", ".zattrs"] if is_attribute else ["zarr.json", ".zarray", ".zgroup"]
     # Of what consolidated metadata alone have, the name may be longer than that of a file.
     return str(next((file for name in names if isfile(file := node / name)), node))
