@@ -38,23 +38,9 @@ T = TypeVar("T")
 def candidates(reference: Reference, referrer: Node, written: Node, tree: Tree) -> list[Node]:
     """Return the nodes that a reference may mean, most likely first.
 
-    Parameters
-    ----------
-    reference : Reference
-        The reference.
-    referrer : Node
-        The array it is followed for.
-    written : Node
-        The node it is written in: the array itself, or another one that the array refers to.
-    tree : Tree
-        Knows the documents.
-
-    Raises
-    ------
-    XGroupStoreError
-        If the reference is to a store that cannot be opened.
-    XGroupPathError
-        If it leads above the root of the store, however it is understood.
+    `referrer` is the array that it is followed for, `written` the node that it is written in: the array itself,
+    or another one that the array refers to. Raises XGroupStoreError if the store cannot be opened,
+    XGroupPathError if all paths lead above the root of the store.
     """
     store, paths = written.store, [relative_path("", reference.node.lstrip("/"))]
     if reference.uri is not None:

@@ -325,9 +325,10 @@ class Follower:
                 has_other = True
         # A dimension need not have a coordinate, or has one that another search finds; and an array may be
         # said to be in another file.
-        listed = (array.attribute("external_variables", it) for it in place.node.ancestors())
+        above = place.node.ancestors()
+        external = (array.attribute("external_variables", group) for group in above)
         if name in own_dims_of(array, place.node) or any(
-            name in str(external.value).split() for external in listed if external is not None
+            name in str(listed.value).split() for listed in external if listed is not None
         ):
             return None
         if (attribute := array.attribute(key, place.node)) is not None:

@@ -28,9 +28,6 @@ from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.redaction import printable
 
-#: Attributes that name coordinates, or the boundaries of some.
-_OF_COORDINATES = ("coordinates", *BOUNDARIES)
-
 #: How long the warning may be, how many of the arrays it names, and with how many letters.
 _LONGEST, _NAMED_EXAMPLES, _LONGEST_PATH = 400, 3, 45
 
@@ -92,11 +89,16 @@ def undeclared(
         principal = declared_principal(group)
         parents = [known[node] for node in plan.node.ancestors() if node in known]
         bare = without_coordinate(plan, tree, parents)
-        coordinates = {it.stored for it in plan.variables if it.is_coordinate or _is_index(it)}
+        coordinates = {it.stored for it in plan.variables if _is_coordinate(it)}
         # What lies along a dimension of an array that is told to be opened without something may be just that.
-        told = {path for it in plan.findings if it.topic is Topic.PROBLEM for path in it.arrays}
-        failed = [it for it in plan.reading.arrays if it.has_principal and str(it.node) in told]
-        lost = {(dim,) for array in failed for dim in array.dims}
+        problems = [finding for finding in plan.findings if finding.topic is Topic.PROBLEM]
+        incomplete = {path for finding in problems for path in finding.arrays}
+        lost = {
+            (dim,)
+            for array in plan.reading.arrays
+            if array.has_principal and str(array.node) in incomplete
+            for dim in array.dims
+        }
         for array in plan.reading.arrays:
             node, dims, ndim = array.node, bare.get(array.node, ()), len(array.dims)
             is_secondary = node in referred or node in coordinates or array.dims in lost
@@ -121,23 +123,27 @@ def without_coordinate(
     plan: GroupPlan, tree: Tree, parents: Iterable[GroupPlan]
 ) -> dict[Node | None, tuple[str, ...]]:
     """Return the dimensions along which there is no coordinate, of each array of a group."""
-    arrays = plan.reading.arrays
     named: set[Node] = set()
-    for attributes in (_attributes(plan.node, tree), *(it.document.attributes for it in arrays)):
-        naming = {key: attributes.get(key) for key in _OF_COORDINATES}
+    of_arrays = [array.document.attributes for array in plan.reading.arrays]
+    for attributes in (_attributes(plan.node, tree), *of_arrays):
+        naming = {key: attributes.get(key) for key in ("coordinates", *BOUNDARIES)}
         named.update(_named(plan.node, naming, tree))
     along = {
         dim
         for variable in plan.variables
-        if variable.is_coordinate or _is_index(variable) or variable.stored in named
+        if _is_coordinate(variable) or variable.stored in named
         for dim in variable.dims
     }
     sizes = _sizes(plan)
     for parent in parents if {*sizes} - along else ():
-        indexes, theirs = {it.name for it in parent.variables if _is_index(it)}, _sizes(parent)
+        theirs = _sizes(parent)
+        indexes = {variable.name for variable in parent.variables if _is_index(variable)}
         along |= {dim for dim in indexes & sizes.keys() if theirs.get(dim) == sizes[dim]}
-    own = (variable for variable in plan.variables if variable.is_own)
-    return {it.stored: tuple(dim for dim in it.dims if dim not in along) for it in own}
+    return {
+        variable.stored: tuple(dim for dim in variable.dims if dim not in along)
+        for variable in plan.variables
+        if variable.is_own
+    }
 
 
 def _marks(
@@ -161,7 +167,7 @@ def _marks(
     # NCZarr says which group defines a dimension.
     defined = zip(array.dims, dimension_references(array.document), strict=True)
     paths = {dim: path for dim, path in defined if path and path != str(group.child(dim))}
-    names = frozenset(it.node.name for it in plan.reading.arrays)
+    names = frozenset(other.node.name for other in plan.reading.arrays)
     is_mapped = not names.isdisjoint([*mappings_in(attributes), SPATIAL_REF])
     has_crs = array.interpretation.crs is not None or is_mapped
     dims = tuple(paths.get(dim, dim) for dim in bare)
@@ -187,12 +193,16 @@ def _attributes(node: Node, tree: Tree) -> Mapping[str, Any]:
 def _sizes(plan: GroupPlan) -> dict[str, int]:
     """Return the sizes of the dimensions of a group's arrays."""
     arrays = plan.reading.arrays
-    return {dim: size for it in arrays for dim, size in zip(it.dims, it.shape, strict=True)}
+    return {dim: n for array in arrays for dim, n in zip(array.dims, array.shape, strict=True)}
 
 
-def _is_index(planned: PlannedVariable) -> bool:
+def _is_index(variable: PlannedVariable) -> bool:
     """Tell whether a variable is the coordinate of a dimension."""
-    return planned.dims == (planned.name,)
+    return variable.dims == (variable.name,)
+
+
+def _is_coordinate(variable: PlannedVariable) -> bool:
+    return variable.is_coordinate or _is_index(variable)
 
 
 # What is told of them.

@@ -54,7 +54,7 @@ class Verdict:
 
     def to_dict(self) -> dict[str, JsonValue]:
         """Return it as JSON values: each object has attributes of a class, by their names."""
-        mistakes = [{name: getattr(it, name) for name in _TOLD} for it in self.mistakes]
+        mistakes = [{name: getattr(mistake, name) for name in _TOLD} for mistake in self.mistakes]
         return {
             "version": VERSION,
             "store": self.store,
@@ -108,8 +108,9 @@ def check(filename_or_obj: Any, **options: Unpack[ReportOptions]) -> Verdict:
         plans = planned.plan_tree(with_indexes=True)
         checked = Checked(planned.library.tree, planned.group, planned.assumed)
         # Without the errors behind them, of which no two are equal: a verdict is a value.
-        found = [replace(it, error=None) for it in limited(_mistakes(planned, plans, checked))]
-        mistakes = sorted(found, key=lambda it: (it.severity != "error", it.place.node))
+        found = limited(_mistakes(planned, plans, checked))
+        mistakes = [replace(mistake, error=None) for mistake in found]
+        mistakes.sort(key=lambda mistake: (mistake.severity != "error", mistake.place.node))
         name = planned.library.tree.stores[0].name
         verdict = Verdict(name, f"/{planned.group}", tuple(mistakes), checked.declares_something)
         planned.library.close()

@@ -43,7 +43,7 @@ def check(
         source, target = reference.source, reference.leads_to
         if source.store is not None or source in places:
             continue
-        if target is None and _text_of_names(source, checked) is not None:
+        if target is None and _cf_attribute(source, checked) is not None:
             of_cf[source].append(reference)
         elif target is None:
             text = f"{reference.target!r}: {reference.text}"
@@ -51,9 +51,10 @@ def check(
         elif target.store is None:
             yield from _otherwise(reference, target)
     for place, lost in of_cf.items():
-        text = "; ".join(f"{reference.target!r} {reference.text}" for reference in lost)
-        names = [reference.target for reference in lost]
-        yield report(cf.SOMEWHERE, place, text, _names_meant(place, names, checked))
+        if (attribute := _cf_attribute(place, checked)) is not None:
+            text = "; ".join(f"{reference.target!r} {reference.text}" for reference in lost)
+            names = [reference.target for reference in lost]
+            yield report(cf.SOMEWHERE, place, text, _names_meant(*attribute, names))
 
 
 def _otherwise(reference: FoundReference, target: Place) -> Iterator[Finding]:
@@ -99,19 +100,17 @@ def _node_meant(reference: FoundReference, checked: Checked) -> str:
 # Names and paths in CF attributes.
 
 
-def _text_of_names(place: Place, checked: Checked) -> str | None:
-    """Return the text of a CF attribute that names arrays; None if there is none at a place."""
+def _cf_attribute(place: Place, checked: Checked) -> tuple[Subject, str, str] | None:
+    """Return the node, name and text of a CF attribute that names arrays; None if there is none at a place."""
     subject, key = checked.subject(place.node.strip("/")), place.pointer.rpartition("/")[2]
-    text = None if subject is None or key not in REFERRING else subject.attributes.get(key)
-    return text if isinstance(text, str) else None
+    if subject is None or key not in REFERRING:
+        return None
+    text = subject.attributes.get(key)
+    return (subject, key, text) if isinstance(text, str) else None
 
 
-def _names_meant(place: Place, names: Iterable[str], checked: Checked) -> str:
+def _names_meant(subject: Subject, key: str, text: str, names: Iterable[str]) -> str:
     """Return what to write in a CF attribute of whose names some lead to no array."""
-    subject, key = checked.subject(place.node.strip("/")), place.keys[-1]
-    text = _text_of_names(place, checked)
-    if subject is None or text is None:
-        return ""
     found = {name: _nearest(subject, key, name) for name in names}
     meant = {name: path for name, path in found.items() if path is not None}
     missing = [name for name in found if name not in meant]

@@ -57,7 +57,7 @@ def found_by_open(
         has_no_other_rule = topic is not None and finding.rule is OPEN_RULES[topic]
         if not (checked.declares_something or is_of_conventions):
             continue
-        if has_no_other_rule and any(it.pointer.startswith(_CAUSES) for it in told_of[node]):
+        if has_no_other_rule and any(place.pointer.startswith(_CAUSES) for place in told_of[node]):
             continue  # it may follow from that
         if topic is Topic.NO_PRINCIPAL:
             near = told_of[node] + told_of[node.rpartition("/")[0] or "/"]
@@ -134,16 +134,17 @@ def consolidated(tree: Tree, own: int, group: str) -> Iterator[Finding]:
                 text = "the node is in the consolidated metadata, but not in the store"
                 yield report(THERE, place, text, remedy)
         else:
-            members: list[Keys] = [(key,) for key in {*copy, *document} - {"attributes"}]
+            all_keys: list[Keys] = [(key,) for key in {*copy, *document} - {"attributes"}]
             keys_of_attributes = {*copy.attributes, *document.attributes}
-            members += [("attributes", key) for key in keys_of_attributes]
-            for keys in sorted(members):
+            all_keys += [("attributes", key) for key in keys_of_attributes]
+            for keys in sorted(all_keys):
                 of_both = (
                     (copy, document) if len(keys) == 1 else (copy.attributes, document.attributes)
                 )
                 # As texts: NaN is unlike itself. A member that is null is like none.
                 one, other = (
-                    json.dumps(it.get(keys[-1]), sort_keys=True, default=dict) for it in of_both
+                    json.dumps(members.get(keys[-1]), sort_keys=True, default=dict)
+                    for members in of_both
                 )
                 if one != other:
                     text = "the consolidated metadata say something else"
