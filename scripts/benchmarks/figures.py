@@ -21,6 +21,12 @@ Engine: TypeAlias = Literal["xgroup", "zarr"]
 ENGINES: tuple[Engine, ...] = ("xgroup", "zarr")
 #: Of what is opened group by group: what declares nothing, and what refers to another group.
 KINDS: tuple[Kind, ...] = ("plain", "refs")
+#: What is opened of small groups by engine xgroup, and by engine zarr.
+SMALL_GROUPS: tuple[tuple[Kind, Kind], ...] = (
+    ("plain", "plain"),
+    ("refs", "refs"),
+    ("refs", "inline"),
+)
 PRODUCTS = ("sentinel1_grd_eopf_v2", "sentinel2_l1c_eopf_v2", "sentinel2_l1c_geozarr_v3")
 
 
@@ -201,16 +207,21 @@ def single_groups(sizes: Collection[int]) -> list[Comparison]:
 
 def small_groups(sizes: Collection[int], runs: int) -> Iterator[Row]:
     """Yield rows on groups of few arrays, as are opened one after the other: nothing is new then."""
-    for kind, n in product(KINDS, sizes):
-        store: Any = stores.memory_store(stores.small_contents(kind, n))
+    for (ours, theirs), n in product(SMALL_GROUPS, sizes):
         opens = {
-            engine: partial(xr.open_dataset, store, engine=engine, group=stores.SMALL)
-            for engine in ENGINES
+            engine: partial(
+                xr.open_dataset,
+                stores.memory_store(stores.small_contents(kind, n)),  # type: ignore[arg-type]
+                engine=engine,
+                group=stores.SMALL,
+            )
+            for engine, kind in zip(ENGINES, (ours, theirs), strict=True)
         }
-        without = " (no coordinates)" if kind in stores.DECLARES else ""
-        figure = f"a group of few arrays: xgroup on {kind} / zarr on {kind}{without}"
+        without = " (no coordinates)" if theirs in stores.DECLARES else ""
+        figure = f"a group of few arrays: xgroup on {ours} / zarr on {theirs}{without}"
         row = _row_of_calls(figure, n, "<= 1.6", opens, 3 * runs)
-        yield replace(row, column=f"{n} arrays, {kind}")
+        compared = ours if ours == theirs else f"{ours} / {theirs}"
+        yield replace(row, column=f"{n} arrays, {compared}")
 
 
 def ratios(

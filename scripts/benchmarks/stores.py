@@ -35,6 +35,8 @@ SIZES = {"time": 8, "y": 16, "x": 20}
 #: Where the regular coordinates begin, and their steps.
 REGULAR = {"y": (5.0e6, -10.0), "x": (6.0e5, 10.0)}
 FIELDS = ("temperature", "salinity", "oxygen", "nitrate", "chlorophyll")
+#: What a group has itself where its fields refer to nothing.
+OWN_COORDINATES = ("time", "y", "x", "longitude", "latitude")
 #: Where a small group is.
 SMALL = "small"
 TIME_UNITS = "days since 2020-01-01"
@@ -78,7 +80,7 @@ def nodes(kind: Kind, n_groups: int) -> Iterator[tuple[str, Array | Group]]:
         group = group_path(number)
         yield group, Group()
         if kind == "inline":
-            for name in ("time", "y", "x", "longitude", "latitude"):
+            for name in OWN_COORDINATES:
                 yield f"{group}/{name}", _coordinate(name, kind)
         for position, name in enumerate(FIELDS):
             yield f"{group}/{name}", _field(kind, name, number * len(FIELDS) + position)
@@ -91,12 +93,14 @@ def contents(kind: Kind, n_groups: int, *, consolidated: bool = True) -> Content
 
 
 def small_contents(kind: Kind, n_arrays: int) -> Contents:
-    """Return a store of one group of that many fields, and what they refer to."""
-    fields = {
+    """Return a store of one group of that many fields, and of their coordinates: in the group, or what they refer to."""
+    members = {
         f"{SMALL}/field_{number}": _field(kind, "temperature", 0) for number in range(n_arrays)
     }
+    if kind == "inline":
+        members |= {f"{SMALL}/{name}": _coordinate(name, kind) for name in OWN_COORDINATES}
     shared = {path: node for path, node in nodes(kind, 0) if path.startswith("shared")}
-    return consolidate(build({"": Group(), SMALL: Group(), **fields, **shared}))
+    return consolidate(build({"": Group(), SMALL: Group(), **members, **shared}))
 
 
 def large_contents() -> Contents:
