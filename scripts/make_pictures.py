@@ -21,7 +21,7 @@ import rioxarray  # noqa: F401 - gives arrays their `rio`
 import xarray as xr
 from make_sample_product import write
 from PIL import Image
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import sync_playwright
 
 from zarr_xgroup import explain
 from zarr_xgroup.report.page import page
@@ -77,17 +77,12 @@ def draw_explanation(target: Path, folder: Path) -> None:
     with sync_playwright() as playwright:
         chromium = shutil.which("chromium")
         with playwright.chromium.launch(executable_path=chromium, args=arguments) as browser:
-            shown = browser.new_page(viewport={"width": 1100, "height": 700})
+            shown = browser.new_page(viewport={"width": 1100, "height": 900})
             shown.set_content(html)
-            _row(shown, "images").locator(".twisty").click()
-            _row(shown, "air_temperature").click()
+            for name in ("images", "air_temperature"):
+                shown.locator("summary").filter(has=shown.get_by_text(name, exact=True)).click()
             picture = shown.screenshot()
     _save_in_few_colours(io.BytesIO(picture), target)
-
-
-def _row(shown: Page, name: str) -> Any:
-    rows = shown.locator("[role=treeitem]")
-    return rows.filter(has=shown.locator(".name").get_by_text(name, exact=True))
 
 
 def draw_comparison(target: Path, store: Path) -> None:

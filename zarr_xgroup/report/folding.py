@@ -29,6 +29,8 @@ class Folding:
         What was found.
     is_whole : bool
         Whether nothing is to be folded.
+    most_rows : int or None
+        How many rows of arrays, and of groups, a group has at most.
 
     Attributes
     ----------
@@ -38,8 +40,10 @@ class Folding:
         The numbers of the problems that concern a node, from 1, by its path.
     """
 
-    def __init__(self, found: Explanation, *, is_whole: bool = False) -> None:
-        self._found, self._is_whole = found, is_whole
+    def __init__(
+        self, found: Explanation, *, is_whole: bool = False, most_rows: int | None = _MOST_ROWS
+    ) -> None:
+        self._found, self._is_whole, self._most_rows = found, is_whole, most_rows
         self._children: defaultdict[str, list[FoundGroup]] = defaultdict(list)
         for group in found.groups[1:]:
             self._children[_parent(group.path)].append(group)
@@ -81,10 +85,6 @@ class Folding:
         children = self._children.get(group.path, ())
         return self._folded(children, lambda child: self._likeness[child.path])
 
-    def likeness(self) -> list[int]:
-        """Return a number for each group, in their order: the same for groups that are alike."""
-        return [self._likeness[group.path] for group in self._found.groups]
-
     @cached_property
     def _likeness(self) -> dict[str, int]:
         """The numbers of groups by path: one stands for what a group has in common with others."""
@@ -116,7 +116,7 @@ class Folding:
             alike[signature(item)].append(item)
         rows = list(alike.values())
         wrong_first = sorted(range(len(rows)), key=lambda row: rows[row][0].path not in self._wrong)
-        shown = [rows[row] for row in sorted(wrong_first[:_MOST_ROWS])]
+        shown = [rows[row] for row in sorted(wrong_first[: self._most_rows])]
         return shown, len(items) - sum(map(len, shown))
 
     def _facts(self, array: FoundArray) -> Hashable:

@@ -1,30 +1,61 @@
 """The HTML page of an explanation: one file that needs nothing else, or a frame of a notebook.
 
-``page.html``, ``page.css`` and ``page.js`` beside this module are its parts. The explanation is
-put into it as JSON, compressed, and the script makes text of that, never markup. The page forbids
-itself anything but its own style and script (Content Security Policy): it asks no network.
+All that it tells is HTML: nested ``<details>``, which browsers fold. ``page.js`` adds arrows, search, and links that
+unfold what they lead to. The page forbids itself anything but its own style and script (Content Security
+Policy): it asks no network. What others wrote into a store is text: `_html` escapes it.
 """
+
+from __future__ import annotations
 
 import base64
 import hashlib
 import html
-import json
-import zlib
-from collections.abc import Callable
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
+from itertools import zip_longest
 from string import Template
 
+from zarr_xgroup.findings import Place, Topic, place_before, shortened
 from zarr_xgroup.redaction import printable
-from zarr_xgroup.report.explanation import Explanation, JsonValue
+from zarr_xgroup.report.explanation import (
+    Explanation,
+    FoundArray,
+    FoundConvention,
+    FoundCoordinate,
+    FoundGroup,
+    FoundLevel,
+    FoundProblem,
+    FoundReference,
+)
 from zarr_xgroup.report.folding import Folding
-
-#: For how many numbers the page is told which plural form they take; rules repeat each 100.
-_NUMBERS = 200
 
 #: How many letters the frame of a notebook may have: they are saved with it.
 _MOST_IN_NOTEBOOK = 300_000
 #: Of how many arrays and references a page can be as small as that.
 _MOST_TOLD = 50_000
+
+#: How many rows are unfolded at first.
+_ROWS_AT_FIRST = 40
+#: How many names and chips a row has, how many links a list, how many items one that is unfolded at first.
+_MOST_NAMES = 4
+_MOST_LINKS = 20
+_MOST_OPEN = 20
+#: How many letters of a name a row has, and of any text the page.
+_LONGEST_NAME = 120
+_LONGEST_TEXT = 1000
+
+#: Where the values of a coordinate are.
+_KINDS = {
+    "own": "array of this group",
+    "stored": "array of another group",
+    "foreign": "array of another store",
+    "computed": "computed",
+    "inline": "in metadata",
+    "given": "given by a plug-in",
+}
+
+_FALLBACK = "by another rule than the first"
 
 #: A frame that may do nothing but run its script, and the text that shows where there is no frame.
 #: The frame says how high the page is, and becomes as high up to a limit.
@@ -50,10 +81,10 @@ def framed(found: Explanation, text: str) -> str:
     found : Explanation
         What was found.
     text : str
-        The same as text: what shows where frames or scripts do not, or if the page is too large.
+        The same as text: what shows where frames do not, or if the page is too large.
     """
     if sum(len(group.arrays) for group in found.groups) + len(found.references) <= _MOST_TOLD:
-        inside = _page(found, text).replace("&", "&amp;").replace("'", "&#39;")
+        inside = page(found).replace("&", "&amp;").replace("'", "&#39;")
         whole = Template(_FRAME).substitute(page=inside, text=html.escape(text))
         if len(whole) <= _MOST_IN_NOTEBOOK:
             return whole
@@ -74,174 +105,424 @@ def page(found: Explanation) -> str:
     str
         The file, in ASCII letters only: it means the same in whatever encoding it is written.
     """
-    return _page(found, "This page needs JavaScript, which this browser does not run.")
-
-
-def _page(found: Explanation, otherwise: str) -> str:
-    """Return the page, with a text that shows where its script does not run."""
-    style, script = _part("page.css"), _part("page.js")
-    texts = _texts()
-    shown = {
-        "title": f"What {printable(found.store)} says",
-        "store": printable(found.store),
-        "otherwise": otherwise,
-        **{name: texts.pop(name) for name in _IN_TEMPLATE},
+    parts = {
+        name: resources.files(__package__).joinpath(f"page.{name}").read_text(encoding="ascii")
+        for name in ("html", "css", "js")
     }
-    counts: dict[str, JsonValue] = {name: _forms(form) for name, form in _counts().items()}
-    whole = Template(_part("page.html")).substitute(
-        {name: html.escape(text) for name, text in shown.items()},
-        style=style,
-        style_hash=_hash(style),
-        script=script,
-        script_hash=_hash(script),
-        data=_compressed(
-            {
-                "explanation": found.to_dict(),
-                "alike": list(Folding(found).likeness()),
-                "texts": dict(texts),
-                "counts": counts,
-            }
-        ),
+    hashes = {
+        f"{name}_hash": base64.b64encode(hashlib.sha256(parts[name].encode()).digest()).decode()
+        for name in ("css", "js")
+    }
+    broken = sum(reference.leads_to is None for reference in found.references)
+    facts = [
+        f"Zarr v{found.zarr_format}",
+        "consolidated" if found.is_consolidated else "not consolidated",
+        _counted(len(found.groups), "group"),
+        _counted(sum(len(group.arrays) for group in found.groups), "array"),
+        _counted(len(found.references), "reference"),
+        *([f"{broken:,} lead{'s' if broken == 1 else ''} nowhere"] if broken else []),
+        _counted(sum(problem.count for problem in found.problems), "problem"),
+    ]
+    tree = _Tree(found)
+    whole = Template(parts["html"]).substitute(
+        store=_html("{}", found.store),
+        facts=_html("{}", " \u00b7 ".join(facts)),
+        problems=tree.problems(),
+        rows=tree.rows(),
+        arrows=tree.arrows(),
+        css=parts["css"],
+        js=parts["js"],
+        **hashes,
     )
     return whole.encode("ascii", "xmlcharrefreplace").decode()
 
 
-def _part(name: str) -> str:
-    return resources.files(__package__).joinpath(name).read_text(encoding="ascii")
+class _Html(str):
+    """A text that is HTML: nothing in it is to be escaped."""
+
+    __slots__ = ()
 
 
-def _hash(text: str) -> str:
-    """Return what the Content Security Policy calls a text that it allows."""
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"sha256-{base64.b64encode(digest).decode()}"
+def _html(template: str, *texts: str) -> _Html:
+    """Return HTML with texts put into it, escaped unless they are HTML themselves."""
+    return _Html(template.format(*map(_escaped, texts)))
 
 
-def _compressed(value: dict[str, JsonValue]) -> str:
-    """Return JSON, compressed and in base64."""
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    return base64.b64encode(zlib.compress(text.encode("ascii"), 9)).decode()
+def _escaped(text: str) -> str:
+    return text if isinstance(text, _Html) else html.escape(_short(text, _LONGEST_TEXT))
 
 
-def _forms(form: Callable[[int], str]) -> JsonValue:
-    """Return the plural forms of a text, and for each number the index of its form."""
-    chosen = [form(number) for number in range(_NUMBERS)]
-    forms = list(dict.fromkeys(chosen))
-    return {"forms": list(forms), "which": [forms.index(text) for text in chosen]}
+def _short(text: str, longest: int = _LONGEST_NAME) -> str:
+    return shortened(printable(text), longest)
 
 
-#: The texts that the template shows; the script is given the others.
-_IN_TEMPLATE = ("convention", "filters", "hierarchy", "search", "show_only")
+def _joined(parts: Iterable[str], between: str = "") -> _Html:
+    return _Html(between.join(map(_escaped, parts)))
 
 
-def _texts() -> dict[str, str]:
-    """Return the texts of the page by what the template and the script call them."""
-    return {**_of_frame(), **_of_picture(), **_of_details(), **_of_parts()}
+def _list(items: Iterable[str]) -> str:
+    """Return a list, "" if nothing is in it."""
+    shown = _joined(_html("<li>{}</li>", item) for item in items)
+    return _html("<ul>{}</ul>", shown) if shown else ""
 
 
-def _of_frame() -> dict[str, str]:
-    return {
-        "filters": "Search and filter",
-        "search": "Search paths, dimensions, coordinates, CRS",
-        "show_only": "Show only",
-        "convention": "Convention",
-        "anyConvention": "Any convention",
-        "problemsFlag": "With problems",
-        "brokenFlag": "References that lead nowhere",
-        "missingFlag": "Without a coordinate",
-        "found": "{number} of {all}",
-        "format": "Zarr v{number}",
-        "consolidated": "consolidated",
-        "notConsolidated": "not consolidated",
-    }
+def _lines(lines: Iterable[str]) -> _Html:
+    return _joined(_html('<div class="line">{}</div>', line) for line in lines if line)
 
 
-def _of_picture() -> dict[str, str]:
-    return {
-        "hierarchy": "Groups and arrays",
-        "elsewhere": "Elsewhere",
-        "scalar": "scalar",
-        "range": "{first} … {last}",
-        "coordinate": "coordinate",
-        "without": "no coordinate {names}",
-        "legendTo": "refers to",
-        "legendFallback": "refers to, by another rule than the first",
-        "legendNowhere": "leads nowhere",
-        "legendLoss": "something is lost",
-        "legendNoLoss": "nothing is lost",
-        "picture": "References between groups.",
-        "arrow": "{references} of {from} to {name}.",
-        "arrowNowhere": "{references} of {from} to nowhere.",
-        "to": "{references} to {name}",
-        "from": "{references} from {name}",
-        "inside": "{references} within",
-        "nowhere": "{references} to nowhere",
-    }
+def _first(links: Sequence[_Html]) -> list[str]:
+    """Return the first links, and how many more there are."""
+    more = [f"{len(links) - _MOST_LINKS:,} more"] if len(links) > _MOST_LINKS else []
+    return [*links[:_MOST_LINKS], *more]
 
 
-def _of_details() -> dict[str, str]:
-    return {
-        "close": "Close",
-        "array": "Array",
-        "group": "Group",
-        "store": "Other store",
-        "outside": "Elsewhere in this store",
-        "dimensions": "Dimensions",
-        "type": "Type",
-        "crs": "CRS",
-        "missing": "No coordinate along",
-        "arraysBelow": "Arrays, with those below",
-        "problemsTitle": "Problems",
-        "conventionsTitle": "Conventions",
-        "levelsTitle": "Levels",
-        "coordinatesTitle": "Coordinates",
-        "arraysTitle": "Arrays",
-        "groupsTitle": "Groups",
-        "referencesTitle": "References",
-        "referredByTitle": "Referred to by",
-    }
+def _section(name: str, heading: str, items: Sequence[_Html]) -> str:
+    """Return a list that folds, "" if nothing is in it."""
+    is_open = " open" if len(items) <= _MOST_OPEN else ""
+    template = f'<details id="{name}"{is_open}><summary><h2>{heading}</h2> {{}}</summary><ul>{{}}</ul></details>'
+    return _html(template, f"{len(items):,}", _joined(items)) if items else ""
 
 
-def _of_parts() -> dict[str, str]:
-    """Return the words for conventions, coordinates, references and problems."""
-    return {
-        "principal": "principal",
-        "recognised": "recognised: nothing about coordinates",
-        "unknown": "unknown: nothing is read of it",
-        "service": "service",
-        "declaredIn": "declared in",
-        "undeclared": "not declared",
-        "own": "array of this group",
-        "stored": "array of another group",
-        "foreign": "array of another store",
-        "computed": "computed",
-        "inline": "in metadata",
-        "given": "given by a plug-in",
-        "index": "index",
-        "storedIn": "stored in",
-        "bounds": "cell boundaries: {name}",
-        "leadsTo": "leads to",
-        "leadsNowhere": "leads nowhere",
-        "byFallback": "by another rule than the first",
-        "at": "at",
-        "concerns": "concerns",
-        "level": "level",
-        "resolution": "resolution",
-        "cells": "rows x columns",
-        "chunk": "of a chunk",
-        "factor": "factor",
-        "lost": "opened without {lost}",
-    }
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def _counts() -> dict[str, Callable[[int], str]]:
-    """Return the texts that count, by what the script calls them."""
-    return {
-        "arrays": lambda n: "{count} array" if n == 1 else "{count} arrays",
-        "groups": lambda n: "{count} group" if n == 1 else "{count} groups",
-        "places": lambda n: "{count} place" if n == 1 else "{count} places",
-        "references": lambda n: "{count} reference" if n == 1 else "{count} references",
-        "broken": lambda n: "{count} leads nowhere" if n == 1 else "{count} lead nowhere",
-        "problems": lambda n: "{count} problem" if n == 1 else "{count} problems",
-        "alike": lambda n: "{count} group alike" if n == 1 else "{count} groups alike",
-        "more": lambda n: "{count} more",
-    }
+def _names(alike: Sequence[FoundArray] | Sequence[FoundGroup]) -> str:
+    """Return the names of things that are alike, the first and the last of many."""
+    if len(alike) > _MOST_NAMES:
+        return f"{_short(alike[0].name)} \u2026 {_short(alike[-1].name)}"
+    return ", ".join(_short(one.name) for one in alike)
+
+
+def _sizes(array: FoundArray) -> str:
+    pairs = zip_longest(array.dims, array.shape, fillvalue="?")
+    return " \u00d7 ".join(f"{name} {size}" for name, size in pairs) or "scalar"
+
+
+def _remark(text: str) -> str:
+    return _html('<span class="remark">{}</span>', text) if text else ""
+
+
+def _chip(convention: FoundConvention) -> _Html:
+    return _html('<span class="chip {}">{}</span>', convention.tier, _short(convention.name))
+
+
+def _badge(kind: str, text: str) -> _Html:
+    return _html('<span class="badge {}">{}</span>', kind, text)
+
+
+def _is_loss(problem: FoundProblem) -> bool:
+    """Tell whether a problem costs something; others are choices and hints."""
+    return bool(problem.lost) or problem.kind in (Topic.PROBLEM.value, Topic.METADATA.value)
+
+
+def _coordinates(array: FoundArray, group: FoundGroup) -> list[FoundCoordinate]:
+    """Return the coordinates of an array, and the boundaries of their cells."""
+    names = {*array.coordinates}
+    names |= {it.bounds for it in group.coordinates if it.bounds and it.name in names}
+    return [it for it in group.coordinates if it.name in names]
+
+
+def _unlike(group: FoundGroup, other: FoundGroup) -> str:
+    """Return the name of a group, and its sizes where one that is like it has others."""
+    known = {pair for array in other.arrays for pair in zip(array.dims, array.shape, strict=False)}
+    pairs = (pair for array in group.arrays for pair in zip(array.dims, array.shape, strict=False))
+    sizes = dict.fromkeys(f"{name} {size}" for name, size in pairs if (name, size) not in known)
+    return f"{group.name} ({', '.join(sizes)})" if sizes else group.name
+
+
+def _parent(path: str) -> str:
+    return path.rpartition("/")[0] or "/"
+
+
+class _Tree:
+    """The rows of a page: groups, the arrays and groups in them, and below these what is elsewhere.
+
+    Groups and arrays that are alike are one row, whose place is that of the first of them.
+    """
+
+    def __init__(self, found: Explanation) -> None:
+        self._found, self._folding = found, Folding(found, most_rows=None)
+        self._root = found.groups[0] if found.groups else FoundGroup(found.group)
+        self._ids: dict[Place, str] = {}
+        self._first_alike: dict[str, str] = {}
+        self._inside: dict[str, tuple[list[list[FoundArray]], list[list[FoundGroup]]]] = {}
+        self._group_of: dict[Place, Place] = {}
+        self._open: set[str] = set()
+        self._arrange()
+
+        # References as arrows between the rows of groups, and what refers to each row.
+        self._elsewhere: list[Place] = []
+        self._arrows: defaultdict[tuple[Place, Place | None], list[FoundReference]]
+        self._arrows = defaultdict(list)
+        self._users: defaultdict[Place, Counter[Place]] = defaultdict(Counter)
+        for reference in found.references:
+            source, target = self._row_of(reference.source), None
+            if reference.leads_to is not None:
+                target = self._row_of(reference.leads_to)
+                self._users[target][source] += 1
+            for row in filter(None, (source, target)):
+                if row not in self._ids:
+                    self._ids[row] = f"n{len(self._ids)}"
+                    self._elsewhere.append(row)
+            start = self._group_of.get(source, source)
+            end = None if target is None else self._group_of.get(target, target)
+            self._arrows[start, end].append(reference)
+
+        # How many arrays, and which problems, are in a group with those below it.
+        self._arrays = Counter({group.path: len(group.arrays) for group in found.groups})
+        for group in reversed(found.groups[1:]):
+            self._arrays[_parent(group.path)] += self._arrays[group.path]
+        self._wrong: defaultdict[Place, set[int]] = defaultdict(set)
+        for path, numbers in self._folding.numbers.items():
+            row = self._row_of(Place(path))
+            while row in self._ids and row.node not in ("/", self._root.path):
+                self._wrong[row].update(numbers)
+                row = Place(_parent(row.node))
+        self._wrong[Place(self._root.path)].update(range(1, 1 + len(found.problems)))
+
+    def _arrange(self) -> None:
+        """Give each row an id, from the top down, and unfold groups as long as there is room."""
+        room = _ROWS_AT_FIRST
+        pending = deque([[self._root]])
+        while pending:
+            alike = pending.popleft()
+            path = alike[0].path
+            arrays, _none = self._folding.arrays(alike[0])
+            groups, _none = self._folding.groups(alike[0])
+            self._inside[path] = arrays, groups
+            for paths in ([it.path for it in alike], *([it.path for it in row] for row in arrays)):
+                self._ids[Place(paths[0])] = f"n{len(self._ids)}"
+                self._first_alike.update(dict.fromkeys(paths[1:], paths[0]))
+            self._group_of.update((Place(row[0].path), Place(path)) for row in arrays)
+            number = len(arrays) + len(groups)
+            if path == self._root.path or (_parent(path) in self._open and number <= room):
+                self._open.add(path)
+                room -= number
+            pending.extend(groups)
+
+    def _row_of(self, place: Place) -> Place:
+        """Return the place of the row that a place is in: the nearest node, or what is elsewhere."""
+        root = self._root.path.rstrip("/")
+        if place.store is not None:
+            return Place("", store=place.store)
+        if not f"{place.node}/".startswith(f"{root}/"):
+            return Place(place.node)
+        path = self._root.path
+        for name in filter(None, place.node.removeprefix(root).split("/")):
+            inner = f"{path.rstrip('/')}/{name}"
+            inner = self._first_alike.get(inner, inner)
+            if Place(inner) not in self._ids:
+                break
+            path = inner
+        return Place(path)
+
+    def rows(self) -> str:
+        """Return all rows. However deep a store is, nothing here calls itself."""
+        parts: list[str] = []
+        pending: list[str | list[FoundGroup]] = [[self._root]]
+        while pending:
+            alike = pending.pop()
+            if isinstance(alike, str):
+                parts.append(alike)
+                continue
+            arrays, groups = self._inside[alike[0].path]
+            # A group ends after the rows in it.
+            parts.append(self._group(alike).removesuffix("</details>"))
+            parts += [self._array(row, alike[0]) for row in arrays]
+            pending += ["</details>", *reversed(groups)]
+        for row in self._elsewhere:
+            kind = "elsewhere in this store" if row.store is None else "another store"
+            parts.append(self._row(row, "elsewhere", row.store or row.node, [_remark(kind)], {}))
+        return "".join(parts)
+
+    def _group(self, alike: Sequence[FoundGroup]) -> _Html:
+        group = alike[0]
+        arrays = sum(self._arrays[one.path] for one in alike)
+        conventions = {it.name: _chip(it) for array in group.arrays for it in array.conventions}
+        card = [
+            _remark(f"{len(alike):,} groups alike" if len(alike) > 1 else ""),
+            _remark(_counted(arrays, "array") if arrays else ""),
+            *[*conventions.values()][:_MOST_NAMES],
+        ]
+        told = {it.name for array in group.arrays for it in _coordinates(array, group)}
+        others = [it for it in group.coordinates if it.name not in told and it.kind != "own"]
+        facts = {
+            "Shown": group.path if len(alike) > 1 else "",
+            "Like it": _joined((_unlike(one, group) for one in alike[1:]), ", "),
+            "Levels": self._levels(group.levels),
+            "Coordinates": _list(map(self._coordinate, others)),
+        }
+        name = group.path if group is self._root else _names(alike)
+        return self._row(Place(group.path), "group", name, card, facts)
+
+    def _array(self, alike: Sequence[FoundArray], group: FoundGroup) -> _Html:
+        array, crs, missing = alike[0], alike[0].crs, ", ".join(alike[0].missing)
+        sizes = {it.path: f"{_sizes(it)} {it.dtype}" for it in alike}
+        is_one_size = len({*sizes.values()}) == 1
+        is_told = missing and Place(array.path) not in self._wrong
+        card = [
+            _remark(f"{len(alike):,} arrays alike" if len(alike) > _MOST_NAMES else ""),
+            _remark(_sizes(array) if is_one_size else ""),
+            _remark(array.dtype if is_one_size else ""),
+            _remark("coordinate" if array.is_coordinate else ""),
+            *map(_chip, array.conventions[:_MOST_NAMES]),
+            _badge("lacking", f"no coordinate {missing}") if is_told else "",
+        ]
+        paths = sizes if is_one_size else [f"{path} {size}" for path, size in sizes.items()]
+        facts = {
+            "Path": _joined(paths, ", "),
+            "No coordinate along": missing,
+            "Times": array.times,
+            "CRS": " \u00b7 ".join(filter(None, (crs.name, crs.code, crs.variable))) if crs else "",
+            "Conventions": _list(map(self._convention, array.conventions)),
+            "Coordinates": _list(map(self._coordinate, _coordinates(array, group))),
+        }
+        return self._row(Place(array.path), "array", _names(alike), card, facts)
+
+    def _row(
+        self, row: Place, kind: str, name: str, card: Sequence[str], facts: Mapping[str, str]
+    ) -> _Html:
+        """Return a row: a card, which always shows, and facts, which unfold."""
+        problems = self._found.problems
+        badge = ""
+        if wrong := [problems[number - 1] for number in self._wrong.get(row, ())]:
+            text = _counted(sum(problem.count for problem in wrong), "problem")
+            badge = _badge("loss" if any(map(_is_loss, wrong)) else "", text)
+        path = row.node if row.store is None else ""
+        users = [
+            _html("{}{}", self._link(user), f" \u00d7 {count:,}" if count > 1 else "")
+            for user, count in self._users[row].items()
+        ]
+        facts = {
+            **facts,
+            "References": _list(self._reference(it, path) for it in self._folding.references[path]),
+            "Referred to by": _list(_first(users)),
+            "Problems": _list(
+                _html('<a href="#p{}">{}</a>', f"{number}", _short(problems[number - 1].text))
+                for number in self._folding.numbers[path]
+            ),
+        }
+        terms = [
+            _html('<dt>{}</dt><dd class="{}">{}</dd>', term, term.split()[0].lower(), fact)
+            for term, fact in facts.items()
+            if fact
+        ]
+        return _html(
+            '<details id="{}" class="row {}"{}><summary><span class="name">{}</span>{}{}</summary>{}</details>',
+            self._ids[row],
+            kind,
+            " open" if path in self._open else "",
+            _short(name),
+            _joined(card),
+            badge,
+            _html("<dl>{}</dl>", _joined(terms)) if terms else "",
+        )
+
+    def _link(self, place: Place) -> _Html:
+        """Return a link to the row of a place, if there is one, and the pointer into its document."""
+        path = "|".join(filter(None, (place.store, place.node)))
+        row = self._ids.get(self._row_of(place))
+        link = _html("{}" if row is None else '<a href="#{1}">{0}</a>', path, row or "")
+        return _html("{}<wbr><code>#{}</code>", link, place.pointer) if place.pointer else link
+
+    def _convention(self, convention: FoundConvention) -> _Html:
+        if convention.declared_in is None:
+            return _html("{} not declared", _chip(convention))
+        return _html(
+            "{} declared in {}", _chip(convention), self._link(Place(convention.declared_in))
+        )
+
+    def _coordinate(self, coordinate: FoundCoordinate) -> _Html:
+        origin = coordinate.origin if coordinate.kind != "own" else None
+        lines = [
+            coordinate.text,
+            _html("stored in {}", self._link(origin)) if origin else "",
+            f"cell boundaries: {coordinate.bounds}" if coordinate.bounds else "",
+        ]
+        return _html(
+            '<b>{}</b> {} <span class="chip">{}</span>{}{}',
+            coordinate.name,
+            f"({', '.join(coordinate.dims)})" if coordinate.dims else "",
+            _KINDS.get(coordinate.kind, coordinate.kind),
+            " index" if coordinate.is_index else "",
+            _lines(lines),
+        )
+
+    def _reference(self, reference: FoundReference, path: str) -> _Html:
+        source, target = reference.source, reference.leads_to
+        return _html(
+            "<code>{}</code> {}{}{}",
+            reference.target,
+            _html("\u2192 {}", self._link(target)) if target else _badge("loss", "leads nowhere"),
+            _html(" {}", _badge("", _FALLBACK)) if reference.by_fallback else "",
+            _lines(
+                [
+                    reference.text,
+                    _html("at {}", source.pointer if source.node == path else self._link(source)),
+                ]
+            ),
+        )
+
+    def _levels(self, levels: Sequence[FoundLevel]) -> str:
+        """Return the levels of a pyramid as a table."""
+
+        def pair(numbers: Sequence[float] | None) -> str:
+            texts = [f"{number:.15g}" for number in numbers or ()]
+            is_one = len({*texts}) == 1 and isinstance((numbers or (0,))[0], float)
+            return texts[0] if is_one else " \u00d7 ".join(texts) or "?"
+
+        rows = []
+        for level in levels:
+            size = f"{pair(level.resolution)} {level.unit}" if level.resolution else "?"
+            if level.refinement is not None:
+                size = f"refinement level {level.refinement}"
+            cells = (size, *map(pair, (level.shape, level.chunk, level.factor)))
+            rows.append(
+                _html(f"<tr>{'<td>{}</td>' * 5}</tr>", self._link(Place(level.path)), *cells)
+            )
+        heads = ("level", "resolution", "rows x columns", "of a chunk", "factor")
+        head = _joined(_html('<th scope="col">{}</th>', name) for name in heads)
+        return _html("<table><tr>{}</tr>{}</table>", head, _joined(rows)) if rows else ""
+
+    def problems(self) -> str:
+        """Return all problems, "" if there are none."""
+        items = []
+        for number, problem in enumerate(self._found.problems, 1):
+            # Not a place that is one of the arrays, which are named anyhow.
+            place = problem.place
+            if place is not None and not place_before(place, problem.arrays):
+                place = None
+            named = (Place(path) for path in problem.arrays if place is None or path != place.node)
+            links = _joined(_first([self._link(array) for array in named]), " ")
+            lines = [
+                f"opened without {problem.lost}" if problem.lost else "",
+                _html("at {}", self._link(place)) if place else "",
+                _html("concerns {}", links) if links else "",
+            ]
+            kind = _badge("loss" if _is_loss(problem) else "", problem.kind)
+            item = '<li id="p{}">{} {}{}</li>'
+            items.append(_html(item, f"{number}", kind, problem.text, _lines(lines)))
+        return _section("problems", "Problems", items)
+
+    def arrows(self) -> str:
+        """Return the references between groups in words, with what the script draws arrows by."""
+        items = []
+        for (start, end), references in self._arrows.items():
+            if start == end:
+                continue
+            fallbacks = sum(reference.by_fallback for reference in references)
+            items.append(
+                _html(
+                    '<li class="{}" data-from="{}" data-to="{}" data-number="{}">{} from {} to {}{}</li>',
+                    "fallback" if fallbacks else "nowhere" if end is None else "",
+                    self._ids[start],
+                    self._ids[end] if end else "",
+                    f"{len(references)}",
+                    _counted(len(references), "reference"),
+                    self._link(start),
+                    self._link(end) if end else "nowhere",
+                    f", {fallbacks:,} {_FALLBACK}" if fallbacks else "",
+                )
+            )
+        return _section("arrows", "References between groups", items)
